@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Makes .venv-training: TensorFlow, Open MPI where the machine has none, and Horovod built against both.
+source "$(dirname "$0")/common.sh"
+
+step "training side: the locked Python packages into .venv-training"
+[ -x .venv-training/bin/python ] || .venv/bin/uv venv --quiet --python .venv/bin/python .venv-training
+install .venv-training requirements/training.txt
+export PATH="$PWD/.venv-training/bin:$PATH"
+
+step "training side: Open MPI"
+# mpicxx as well as mpirun: Horovod is compiled against it.
+if ! { mpirun --version 2>/dev/null | grep -q 'Open MPI' && command -v mpicxx >/dev/null; }; then
+    install .venv-training requirements/mpi.txt
+fi
+mpi=$(mpirun --version | sed -nE 's/.*\(Open MPI\) *([0-9.]+).*/\1/p' | head -1)
+echo "Open MPI $mpi at $(command -v mpirun)"
+
+# Horovod is bound to the TensorFlow and the MPI it was compiled with: a wheel for each pair, built once and kept.
+horovod=$(sed -nE 's/^(horovod)==([0-9.]+).*/\1-\2/p' requirements/horovod.txt)
+tensorflow=$(sed -nE 's/^(tensorflow)==([0-9.]+).*/\1-\2/p' requirements/training.txt)
+wheels=$state/$horovod-$tensorflow-openmpi-$mpi
+if ! compgen -G "$wheels/*.whl" >/dev/null; then
+    step "training side: building $horovod against $tensorflow, once (3 to 10 minutes on 2 cores)"
+    log=$state/horovod-build.log
+    HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 HOROVOD_WITHOUT_MXNET=1 \
+        HOROVOD_WITH_MPI=1 HOROVOD_WITH_GLOO=1 \
+        .venv/bin/python -m pip --python .venv-training/bin/python wheel --verbose --no-deps --no-build-isolation \
+        --require-hashes --requirement requirements/horovod.txt --wheel-dir "$wheels" 2>&1 |
+        tee "$log" | grep --line-buffered -oE '\[ *[0-9]+(%|/[0-9]+)\].*' || true
+    compgen -G "$wheels/*.whl" >/dev/null || fail "Horovod did not build; the compiler's words are in $log"
+fi
+.venv/bin/uv pip install --quiet --python .venv-training/bin/python --no-deps "$wheels"/*.whl
+python -c 'import horovod.tensorflow.keras as hvd; print("Horovod", __import__("horovod").__version__, "MPI", hvd.mpi_built(), "Gloo", hvd.gloo_built())' 2>/dev/null ||
+    fail "Horovod does not import; remove $wheels and run make again"
