@@ -1,0 +1,26 @@
+"""Training jobs for Kubernetes: the instance catalog, typed MPIJobs, and what they need in a cluster, with cdk8s."""
+
+from training_workloads.catalog import INSTANCE_TYPES, InstanceType, instance_type
+from training_workloads.errors import InputError
+from training_workloads.horovod_job import HorovodJob, HorovodJobSpec
+from training_workloads.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
+from training_workloads.platform import LustreVolumeChart, MpiJobDefinitionChart, MpiOperatorChart
+from training_workloads.volumes import SharedVolume
+
+__all__ = [
+    "INSTANCE_TYPES",
+    "HorovodJob",
+    "HorovodJobSpec",
+    "InputError",
+    "InstanceType",
+    "LustreVolumeChart",
+    "MpiJob",
+    "MpiJobDefinitionChart",
+    "MpiJobSpec",
+    "MpiOperatorChart",
+    "ReplicaSpec",
+    "RunPolicy",
+    "SchedulingPolicy",
+    "SharedVolume",
+    "instance_type",
+]

@@ -1,0 +1,55 @@
+"""Which release of each platform component a cluster gets, stated once, with its source and date."""
+
+from dataclasses import dataclass
+from datetime import date
+
+__all__ = [
+    "CHOWN_IMAGE",
+    "EFA_DEVICE_PLUGIN",
+    "KUBERNETES_VERSION",
+    "MPI_OPERATOR_IMAGE",
+    "NVIDIA_DEVICE_PLUGIN",
+    "HelmRelease",
+]
+
+#: EKS release of 28 Jan 2026, standard support until 27 Mar 2027
+#: (https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html, read 2026-11-21).
+KUBERNETES_VERSION = "1.35"
+
+#: https://github.com/kubeflow/mpi-operator/releases (the image's tag has no "v"), read 2026-11-21.
+MPI_OPERATOR_IMAGE = "mpioperator/mpi-operator:0.8.2"
+
+#: Makes the job folders of a new file system writable for the non-root user of the jobs.
+CHOWN_IMAGE = "public.ecr.aws/docker/library/busybox:1.37.0"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HelmRelease:
+    """A chart, where it is kept and which version is installed.
+
+    Attributes:
+        chart: Name of the chart in its repository.
+        repository: Address of the repository.
+        version: Version of the chart (not of the program in it).
+        checked: When the version was read.
+    """
+
+    chart: str
+    repository: str
+    version: str
+    checked: date
+
+
+NVIDIA_DEVICE_PLUGIN = HelmRelease(
+    chart="nvidia-device-plugin",
+    repository="https://nvidia.github.io/k8s-device-plugin",
+    version="0.18.0",
+    checked=date(2026, 11, 21),
+)
+
+EFA_DEVICE_PLUGIN = HelmRelease(
+    chart="aws-efa-k8s-device-plugin",
+    repository="https://aws.github.io/eks-charts",
+    version="v0.5.30",
+    checked=date(2026, 11, 21),
+)

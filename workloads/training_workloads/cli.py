@@ -1,0 +1,81 @@
+"""The command line: `training-workloads render` and `training-workloads run-local`."""
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from training_workloads.errors import InputError
+from training_workloads.horovod_job import HorovodJobSpec
+from training_workloads.local_runner import run_locally
+from training_workloads.recipes import RECIPES, recipe
+from training_workloads.rendering import render_jobs, render_platform
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def _program() -> None:
+    """Render training jobs into Kubernetes manifests, and run them on this machine."""
+
+
+@app.command()
+def render(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[RECIPE]...", help="Default: every recipe.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the job; with one recipe only.")] = None,
+    instance_type: Annotated[str | None, typer.Option(help="EC2 type of the workers' nodes.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Worker pods.")] = None,
+    gpus_per_worker: Annotated[int | None, typer.Option(help="GPUs, and so ranks, of each worker.")] = None,
+    image: Annotated[str | None, typer.Option(help="Training image, such as its address in ECR.")] = None,
+    namespace: Annotated[str | None, typer.Option(help="Namespace of the job.")] = None,
+    outdir: Annotated[Path, typer.Option(help="Folder of the manifests.")] = Path("dist"),
+) -> None:
+    """Write the manifests of recipes, and of the MPI operator, into a folder."""
+    chosen = names or sorted(RECIPES)
+    if name is not None and len(chosen) != 1:
+        raise InputError(f"'--name' is {name!r} but {len(chosen)} recipes are rendered; name one recipe")
+    overrides = {
+        "instance_type": instance_type,
+        "workers": workers,
+        "gpus_per_worker": gpus_per_worker,
+        "image": image,
+        "namespace": namespace,
+    }
+    specs = [_derive(recipe(each, name), overrides) for each in chosen]
+    for path in (*render_platform(outdir), *render_jobs(specs, outdir)):
+        print(path)
+
+
+@app.command()
+def run_local(
+    manifest: Annotated[Path, typer.Argument(help="A file with one MPIJob, such as dist/digits-p3.k8s.yaml.")],
+    ranks: Annotated[int | None, typer.Option(help="Ranks. Default: as the manifest says.")] = None,
+    volumes: Annotated[Path, typer.Option(help="Local folder that stands for the shared file system.")] = Path("."),
+    environment: Annotated[Path, typer.Option(help="Virtual environment of the job.")] = Path(".venv-training"),
+) -> None:
+    """Run a job's manifest on this machine, on the CPU, and return its exit code."""
+    raise typer.Exit(run_locally(manifest, volumes=volumes, environment=environment, ranks=ranks))
+
+
+def main() -> None:
+    """Runs the program; a user's mistake is one line on standard error and exit code 2."""
+    try:
+        app()
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _derive(spec: HorovodJobSpec, overrides: dict[str, Any]) -> HorovodJobSpec:
+    """Applies the options that were given; a message about one names it as it is typed here."""
+    try:
+        return dataclasses.replace(spec, **{field: value for field, value in overrides.items() if value is not None})
+    except InputError as error:
+        text = str(error)
+        for field in overrides:
+            text = text.replace(f"'{field}'", f"'--{field.replace('_', '-')}'")
+        raise InputError(text) from error

@@ -1,0 +1,107 @@
+"""A static PersistentVolume and its claim for an FSx for Lustre file system that exists already."""
+
+import cdk8s
+from cdk8s_plus_27 import k8s
+from constructs import Construct
+
+from training_workloads.catalog.versions import CHOWN_IMAGE
+from training_workloads.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
+
+__all__ = ["LustreVolumeChart"]
+
+_DRIVER = "fsx.csi.aws.com"
+_UID = 1000
+
+
+class LustreVolumeChart(cdk8s.Chart):
+    """The volume, the claim that jobs mount, and a Job that gives the jobs' user its folders.
+
+    Static, because dynamic provisioning cannot link a PERSISTENT_2 file system to S3, and retained, because
+    deleting the claim must not delete data.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        file_system_id: str,
+        dns_name: str,
+        mount_name: str,
+        capacity_gib: int,
+        claim: str = LUSTRE_CLAIM,
+        namespace: str = "default",
+    ) -> None:
+        """Defines the chart.
+
+        Args:
+            scope: A cdk8s app, or any construct for embedding.
+            id: Id in the scope.
+            file_system_id: `fs-…`.
+            dns_name: DNS name of the file system.
+            mount_name: FSx's mount name; it is `fsx` for SCRATCH_1 file systems only.
+            capacity_gib: Storage capacity in GiB, as the claim shows it.
+            claim: Name of the claim, and of the volume.
+            namespace: Namespace of the claim, and so of the jobs.
+        """
+        super().__init__(scope, id)
+        storage = {"storage": k8s.Quantity.from_string(f"{capacity_gib}Gi")}
+        k8s.KubePersistentVolume(
+            self,
+            "Volume",
+            metadata=k8s.ObjectMeta(name=claim),
+            spec=k8s.PersistentVolumeSpec(
+                capacity=storage,
+                access_modes=["ReadWriteMany"],
+                # File locks work across nodes.
+                mount_options=["flock"],
+                persistent_volume_reclaim_policy="Retain",
+                storage_class_name="",
+                csi=k8s.CsiPersistentVolumeSource(
+                    driver=_DRIVER,
+                    volume_handle=file_system_id,
+                    volume_attributes={"dnsname": dns_name, "mountname": mount_name},
+                ),
+            ),
+        )
+        k8s.KubePersistentVolumeClaim(
+            self,
+            "Claim",
+            metadata=k8s.ObjectMeta(name=claim, namespace=namespace),
+            spec=k8s.PersistentVolumeClaimSpec(
+                access_modes=["ReadWriteMany"],
+                resources=k8s.ResourceRequirements(requests=storage),
+                # An empty class and the volume's name: without them a default class provisions something else.
+                storage_class_name="",
+                volume_name=claim,
+            ),
+        )
+        k8s.KubeJob(
+            self,
+            "Ownership",
+            metadata=k8s.ObjectMeta(name=f"{claim}-ownership", namespace=namespace),
+            spec=_ownership_job(claim),
+        )
+
+
+def _ownership_job(claim: str) -> k8s.JobSpec:
+    """Makes the folders of the jobs. A new Lustre belongs to root, and the CSI driver applies no fsGroup to it."""
+    folders = [f"/volume/{name}" for name in SHARED_DIRECTORIES]
+    script = f"mkdir -p {' '.join(folders)} && chown {_UID}:{_UID} {' '.join(folders)}"
+    container = k8s.Container(
+        name="chown",
+        image=CHOWN_IMAGE,
+        command=["sh", "-c", script],
+        volume_mounts=[k8s.VolumeMount(name="volume", mount_path="/volume")],
+        resources=k8s.ResourceRequirements(
+            requests={"cpu": k8s.Quantity.from_string("100m"), "memory": k8s.Quantity.from_string("64Mi")}
+        ),
+        security_context=k8s.SecurityContext(
+            run_as_user=0,
+            allow_privilege_escalation=False,
+            capabilities=k8s.Capabilities(drop=["ALL"], add=["CHOWN", "DAC_OVERRIDE", "FOWNER"]),
+        ),
+    )
+    volume = k8s.Volume(name="volume", persistent_volume_claim=k8s.PersistentVolumeClaimVolumeSource(claim_name=claim))
+    pod = k8s.PodSpec(containers=[container], volumes=[volume], restart_policy="OnFailure")
+    return k8s.JobSpec(template=k8s.PodTemplateSpec(spec=pod), backoff_limit=10)

@@ -1,0 +1,102 @@
+"""What one worker pod asks of its node, derived from the instance type and the GPUs that it takes."""
+
+from dataclasses import dataclass
+
+from training_workloads.catalog import INSTANCE_TYPES, InstanceType
+from training_workloads.errors import InputError, check_at_least
+from training_workloads.scheduling import EFA_RESOURCE, GPU_RESOURCE
+
+__all__ = ["WorkerResources", "worker_resources"]
+
+# Left to the kubelet, the operating system and the daemons of a node: EKS reserves under 1 vCPU and about 3 GiB on
+# these types, and each daemon (CNI, CSI, device plugins, CloudWatch agent) asks for a fraction of a vCPU.
+_DAEMON_VCPUS = 4
+_DAEMON_MEMORY_FRACTION = 0.1
+
+# libfabric's EFA provider takes its bounce buffers from 2 MiB huge pages; 5,120 MiB is what AWS's own EFA manifests
+# ask for on a whole node, from p4d to p6 (https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html).
+_EFA_HUGEPAGES_MIB = 5120
+
+# NCCL and Open MPI exchange data between the ranks of a node through /dev/shm; Docker's default of 64 MiB is too small.
+_SHM_GIB_PER_GPU = 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerResources:
+    """Requests of one worker pod; limits are the same, so that the pod is not evicted first.
+
+    Attributes:
+        gpus: GPUs, one rank each.
+        efa_interfaces: EFA devices.
+        cpus: vCPUs.
+        memory_gib: Memory without huge pages, in GiB; /dev/shm counts towards it.
+        hugepages_mib: Memory in 2 MiB pages, in MiB.
+        shm_gib: Size limit of /dev/shm, in GiB.
+    """
+
+    gpus: int
+    efa_interfaces: int
+    cpus: int
+    memory_gib: int
+    hugepages_mib: int
+    shm_gib: int
+
+    @property
+    def cpus_per_rank(self) -> int:
+        """VCPUs that each rank has for itself."""
+        return max(1, self.cpus // self.gpus)
+
+    def to_wire(self) -> dict[str, dict[str, str | int]]:
+        """The container's `resources` as they stand in the manifest."""
+        amounts: dict[str, str | int] = {
+            "cpu": self.cpus,
+            "memory": f"{self.memory_gib}Gi",
+            GPU_RESOURCE: self.gpus,
+        }
+        if self.efa_interfaces:
+            amounts[EFA_RESOURCE] = self.efa_interfaces
+            amounts["hugepages-2Mi"] = f"{self.hugepages_mib}Mi"
+        return {"requests": dict(amounts), "limits": dict(amounts)}
+
+
+def worker_resources(instance: InstanceType, gpus_per_worker: int) -> WorkerResources:
+    """Divides a node among the workers that share it, in proportion to their GPUs.
+
+    Args:
+        instance: The node's type.
+        gpus_per_worker: GPUs of one worker.
+
+    Raises:
+        InputError: The type has no GPU, too few of them, or EFA interfaces that cannot be divided like that.
+    """
+    _check_gpus(instance, gpus_per_worker)
+    share = gpus_per_worker / instance.gpus
+    efa_interfaces = instance.efa_interfaces * gpus_per_worker // instance.gpus
+    hugepages_mib = int(_EFA_HUGEPAGES_MIB * share) if efa_interfaces else 0
+    memory_gib = int(instance.memory_gib * (1 - _DAEMON_MEMORY_FRACTION) * share - hugepages_mib / 1024)
+    return WorkerResources(
+        gpus=gpus_per_worker,
+        efa_interfaces=efa_interfaces,
+        cpus=int((instance.vcpus - _DAEMON_VCPUS) * share),
+        memory_gib=memory_gib,
+        hugepages_mib=hugepages_mib,
+        shm_gib=_SHM_GIB_PER_GPU * gpus_per_worker,
+    )
+
+
+def _check_gpus(instance: InstanceType, gpus_per_worker: int) -> None:
+    if not instance.gpus:
+        with_gpus = ", ".join(row.name for row in INSTANCE_TYPES.values() if row.gpus)
+        raise InputError(f"'instance_type' is {instance.name!r}, which has no GPU; choose one of {with_gpus}")
+    check_at_least("gpus_per_worker", gpus_per_worker, 1)
+    if gpus_per_worker > instance.gpus:
+        raise InputError(
+            f"'gpus_per_worker' is {gpus_per_worker} but {instance.name} has {instance.gpus} GPUs; "
+            f"lower it to {instance.gpus} or fewer, or use more workers"
+        )
+    if instance.efa_interfaces * gpus_per_worker % instance.gpus:
+        step = instance.gpus // instance.efa_interfaces
+        raise InputError(
+            f"'gpus_per_worker' is {gpus_per_worker}, but on {instance.name} an EFA interface serves {step} GPUs; "
+            f"use a multiple of {step}"
+        )
