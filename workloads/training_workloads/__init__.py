@@ -1,6 +1,6 @@
 """Training jobs for Kubernetes: the instance catalog, typed MPIJobs, and what they need in a cluster, with cdk8s."""
 
-from training_workloads.catalog import INSTANCE_TYPES, InstanceType, instance_type
+from training_workloads.catalog import INSTANCE_TYPES, InstanceType, gpu_instance_type
 from training_workloads.errors import InputError
 from training_workloads.horovod_job import HorovodJob, HorovodJobSpec
 from training_workloads.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
@@ -22,5 +22,5 @@ __all__ = [
     "RunPolicy",
     "SchedulingPolicy",
     "SharedVolume",
-    "instance_type",
+    "gpu_instance_type",
 ]

@@ -5,7 +5,7 @@ from typing import Any
 
 from constructs import Construct
 
-from training_workloads.catalog import InstanceType, instance_type
+from training_workloads.catalog import InstanceType, gpu_instance_type
 from training_workloads.errors import InputError, check_at_least
 from training_workloads.launcher import launcher_environment, mpirun_command, rank_environment
 from training_workloads.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec, RunPolicy
@@ -65,7 +65,7 @@ class HorovodJobSpec:
     @property
     def instance(self) -> InstanceType:
         """The catalog's record of the instance type."""
-        return instance_type(self.instance_type)
+        return gpu_instance_type(self.instance_type)
 
     @property
     def resources(self) -> WorkerResources:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from training_workloads.catalog import INSTANCE_TYPES, InstanceType
+from training_workloads.catalog import InstanceType
 from training_workloads.errors import InputError, check_at_least
 from training_workloads.scheduling import EFA_RESOURCE, GPU_RESOURCE
 
@@ -67,7 +67,7 @@ def worker_resources(instance: InstanceType, gpus_per_worker: int) -> WorkerReso
         gpus_per_worker: GPUs of one worker.
 
     Raises:
-        InputError: The type has no GPU, too few of them, or EFA interfaces that cannot be divided like that.
+        InputError: The type has fewer GPUs, or EFA interfaces that cannot be divided like that.
     """
     _check_gpus(instance, gpus_per_worker)
     share = gpus_per_worker / instance.gpus
@@ -85,9 +85,6 @@ def worker_resources(instance: InstanceType, gpus_per_worker: int) -> WorkerReso
 
 
 def _check_gpus(instance: InstanceType, gpus_per_worker: int) -> None:
-    if not instance.gpus:
-        with_gpus = ", ".join(row.name for row in INSTANCE_TYPES.values() if row.gpus)
-        raise InputError(f"'instance_type' is {instance.name!r}, which has no GPU; choose one of {with_gpus}")
     check_at_least("gpus_per_worker", gpus_per_worker, 1)
     if gpus_per_worker > instance.gpus:
         raise InputError(

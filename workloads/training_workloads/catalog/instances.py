@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from training_workloads.errors import unknown_name
+from training_workloads.errors import InputError, unknown_name
 
-__all__ = ["INSTANCE_TYPES", "Gpu", "InstanceType", "NetworkInterface", "instance_type"]
+__all__ = ["INSTANCE_TYPES", "Gpu", "InstanceType", "NetworkInterface", "gpu_instance_type"]
 
 _ACCELERATED = "https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"
 _GENERAL_PURPOSE = "https://docs.aws.amazon.com/ec2/latest/instancetypes/gp.html"
@@ -147,16 +147,18 @@ _ROWS = (
 INSTANCE_TYPES: dict[str, InstanceType] = {row.name: row for row in _ROWS}
 
 
-def instance_type(name: str, *, argument: str = "instance_type") -> InstanceType:
-    """Looks an instance type up by EC2's name.
+def gpu_instance_type(name: str) -> InstanceType:
+    """Looks a type with GPUs up by EC2's name.
 
     Args:
         name: Such as `p4d.24xlarge`.
-        argument: How the caller's user spelled the setting, for the message.
 
     Raises:
-        InputError: The catalog has no such type; the message gives the closest names.
+        InputError: The catalog has no such type, or the type has no GPU; the message gives the closest names.
     """
+    with_gpus = [row.name for row in INSTANCE_TYPES.values() if row.gpus]
+    if name in INSTANCE_TYPES and name not in with_gpus:
+        raise InputError(f"'instance_type' is {name!r}, which has no GPU; choose one of {', '.join(with_gpus)}")
     if name not in INSTANCE_TYPES:
-        raise unknown_name(argument, name, INSTANCE_TYPES)
+        raise unknown_name("instance_type", name, with_gpus)
     return INSTANCE_TYPES[name]

@@ -9,6 +9,7 @@ __all__ = [
     "KUBERNETES_VERSION",
     "MPI_OPERATOR_IMAGE",
     "NVIDIA_DEVICE_PLUGIN",
+    "SYSTEM_INSTANCE_TYPE",
     "HelmRelease",
 ]
 
@@ -18,6 +19,9 @@ KUBERNETES_VERSION = "1.35"
 
 #: https://github.com/kubeflow/mpi-operator/releases (the image's tag has no "v"), read 2026-11-21.
 MPI_OPERATOR_IMAGE = "mpioperator/mpi-operator:0.8.2"
+
+#: Nodes of the operator, the launchers and the cluster's own services.
+SYSTEM_INSTANCE_TYPE = "m5.xlarge"
 
 #: Makes the job folders of a new file system writable for the non-root user of the jobs.
 CHOWN_IMAGE = "public.ecr.aws/docker/library/busybox:1.37.0"

@@ -1,0 +1,34 @@
+"""The MPI operator, installed in a cluster."""
+
+import cdk8s
+from aws_cdk import aws_eks_v2 as eks
+from constructs import Construct
+
+from training_workloads import MpiJobDefinitionChart, MpiOperatorChart
+
+__all__ = ["MpiOperator"]
+
+
+class MpiOperator(Construct):
+    """The MPIJob resource definition, and the controller that runs such jobs.
+
+    Attributes:
+        definition: The resource definition.
+        operator: Permissions and Deployment of the controller.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, cluster: eks.ICluster) -> None:
+        """Installs the operator.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            cluster: The cluster that runs the jobs.
+        """
+        super().__init__(scope, id)
+        charts = cdk8s.App()
+        definition = MpiJobDefinitionChart(charts, "Definition")
+        operator = MpiOperatorChart(charts, "Operator")
+        self.definition = eks.KubernetesManifest(self, "Definition", cluster=cluster, manifest=definition.to_json())
+        self.operator = eks.KubernetesManifest(self, "Operator", cluster=cluster, manifest=operator.to_json())
+        self.operator.node.add_dependency(self.definition)

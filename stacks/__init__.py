@@ -1,0 +1,6 @@
+"""What `cdk deploy` knows by name."""
+
+from stacks.training_cluster_stack import TrainingClusterStack
+from stacks.training_data_stack import TrainingDataStack
+
+__all__ = ["TrainingClusterStack", "TrainingDataStack"]
