@@ -92,25 +92,25 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _override(settings: dict[str, Any], key: str, value: str) -> None:
-    """Sets one value by its dotted path; only the last part may be missing in the file."""
+    """Sets one value by its dotted path."""
     *parents, last = key.split(".")
     section = settings
     for depth, name in enumerate(parents):
+        _check_known(tuple(parents[: depth + 1]))
+        # Sections whose names are free are made in the file only, or a slip of the pen would make another.
+        if name not in section and not _fields_at(tuple(parents[:depth])):
+            raise unknown_name("key", key, [".".join((*parents[:depth], other)) for other in section])
         if not isinstance(section.get(name), dict):
-            _check_known(tuple(parents[: depth + 1]))
-            known = ", ".join(name for name, content in section.items() if isinstance(content, dict))
-            raise InputError(f"'{key}' is given with -c, but the file has no section {name!r}; its sections: {known}")
+            section[name] = {}
         section = section[name]
     _check_known((*parents, last))
     section[last] = yaml.safe_load(value) if isinstance(value, str) else value
 
 
 def _check_known(location: tuple[str, ...]) -> None:
-    parent = ".".join(location[:-1])
     known = _fields_at(location[:-1])
     if known and location[-1] not in known:
-        prefix = f"{parent}." if parent else ""
-        raise unknown_name("key", ".".join(location), [prefix + name for name in known])
+        raise unknown_name("key", ".".join(location), [".".join((*location[:-1], name)) for name in known])
 
 
 def _fields_at(location: tuple[str | int, ...]) -> list[str]:
@@ -129,9 +129,8 @@ def _describe(details: ErrorDetails) -> str:
     key = ".".join(map(str, details["loc"]))
     match details["type"]:
         case "unexpected_keyword_argument":
-            location = tuple(map(str, details["loc"]))
-            prefix = ".".join((*location[:-1], ""))
-            return str(unknown_name("key", key, [prefix + name for name in _fields_at(location[:-1])]))
+            parent = tuple(map(str, details["loc"][:-1]))
+            return str(unknown_name("key", key, [".".join((*parent, name)) for name in _fields_at(parent)]))
         case "missing":
             return f"'{key}' is missing; add it"
         case "dataclass_type":
@@ -141,4 +140,5 @@ def _describe(details: ErrorDetails) -> str:
             # Our own checks name their field, and here the path to it.
             return str(details["ctx"]["error"]).replace("'", f"'{key}." if key else "'", 1)
         case _:
-            return f"'{key}' is {details['input']!r}; {details['msg'][0].lower()}{details['msg'][1:]}"
+            message = details["msg"].replace("tuple", "list")
+            return f"'{key}' is {details['input']!r}; {message[0].lower()}{message[1:]}"

@@ -39,6 +39,7 @@ class GpuNodeGroupSpec:
 
     def __post_init__(self) -> None:
         """Checks the type against the catalog and the sizes against each other."""
+        gpu_instance_type(self.instance_type)
         check_at_least("min_size", self.min_size, 0)
         if not self.min_size <= self.desired <= self.maximum:
             raise InputError(

@@ -11,6 +11,7 @@ from constructs import Construct
 from pydantic import ConfigDict
 
 from training_workloads import InputError, LustreVolumeChart
+from training_workloads.catalog.versions import LUSTRE_VERSION
 
 __all__ = ["LustreFileSystem", "LustreSpec", "LustreVolume"]
 
@@ -18,7 +19,6 @@ __all__ = ["LustreFileSystem", "LustreSpec", "LustreVolume"]
 _SMALLEST_GIB = 1200
 _STEP_GIB = 2400
 _THROUGHPUTS = (125, 250, 500, 1000)
-_LUSTRE_VERSION = "2.15"
 
 # https://docs.aws.amazon.com/fsx/latest/LustreGuide/limit-access-security-groups.html
 _PORTS = (ec2.Port.tcp(988), ec2.Port.tcp_range(1018, 1023))
@@ -99,7 +99,7 @@ class LustreFileSystem(Construct):
             self,
             "Resource",
             file_system_type="LUSTRE",
-            file_system_type_version=_LUSTRE_VERSION,
+            file_system_type_version=LUSTRE_VERSION,
             storage_type="SSD",
             storage_capacity=self.spec.capacity_gib,
             subnet_ids=[subnet.subnet_id],

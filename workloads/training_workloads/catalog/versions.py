@@ -7,6 +7,7 @@ __all__ = [
     "CHOWN_IMAGE",
     "EFA_DEVICE_PLUGIN",
     "KUBERNETES_VERSION",
+    "LUSTRE_VERSION",
     "MPI_OPERATOR_IMAGE",
     "NVIDIA_DEVICE_PLUGIN",
     "SYSTEM_INSTANCE_TYPE",
@@ -16,6 +17,10 @@ __all__ = [
 #: EKS release of 28 Jan 2026, standard support until 27 Mar 2027
 #: (https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html, read 2026-11-21).
 KUBERNETES_VERSION = "1.35"
+
+#: FSx's newest; unsaid, FSx takes an older one that PERSISTENT_2 with a data repository does not offer
+#: (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateFileSystem.html).
+LUSTRE_VERSION = "2.15"
 
 #: https://github.com/kubeflow/mpi-operator/releases (the image's tag has no "v"), read 2026-11-21.
 MPI_OPERATOR_IMAGE = "mpioperator/mpi-operator:0.8.2"

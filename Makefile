@@ -1,0 +1,82 @@
+# Everything a newcomer or CI runs. `make help` lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+JOB ?= digits-p3
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export CDK_DISABLE_CLI_TELEMETRY := true
+
+CDK := .setup/cdk.done
+TRAINING := .setup/training.done
+
+##@ First run
+
+quickstart: setup synth jobs run-local summary ## From a clone to synthesized stacks and a trained model
+
+setup: setup-cdk setup-training ## Install everything into this folder, once
+setup-cdk: $(CDK) ## Install the CDK side: uv, Python packages, Node.js, the AWS CDK CLI
+setup-training: $(TRAINING) ## Install the training side: TensorFlow, Open MPI, Horovod
+
+$(CDK): setup/preflight.sh setup/common.sh setup/cdk.sh requirements/uv.txt requirements/cdk.txt requirements/node.txt \
+		package-lock.json pyproject.toml
+	@setup/preflight.sh
+	@setup/cdk.sh
+	@touch $@
+
+$(TRAINING): setup/common.sh setup/training.sh requirements/training.txt requirements/horovod.txt requirements/mpi.txt | $(CDK)
+	@setup/training.sh
+	@touch $@
+
+synth: $(CDK) ## Synthesize TrainingDataStack and TrainingClusterStack into cdk.out/
+	@echo && echo "==> cdk synth: both stacks into cdk.out/"
+	@cdk synth --quiet
+
+jobs: $(CDK) ## Render every job into dist/
+	@echo && echo "==> rendering the jobs into dist/"
+	@training-workloads render
+
+run-local: $(TRAINING) jobs ## Run dist/$(JOB).k8s.yaml on this machine, two ranks on the CPU (JOB=digits-p3)
+	@echo && echo "==> running dist/$(JOB).k8s.yaml on this machine"
+	@training-workloads run-local dist/$(JOB).k8s.yaml --ranks 2
+
+summary: $(CDK) ## Say what was made, where, and what to do next
+	@python setup/summary.py $(JOB)
+
+##@ Development
+
+test: test-cdk test-training ## Run every fast test
+test-cdk: $(CDK) ## Run the tests of stacks, constructs and workloads
+	@python -m pytest --ignore=tests/training -n 2 --dist loadfile
+test-training: $(TRAINING) ## Run the tests of the training code, two-rank runs included
+	@.venv-training/bin/python -m pytest tests/training
+
+check: lint types test ## Everything that CI checks
+lint: $(CDK) ## Check style and formatting
+	@ruff check
+	@ruff format --check
+types: $(CDK) ## Check types
+	@mypy
+
+snapshots: $(CDK) ## Accept the present output as the reviewed one; look at the diff before you commit
+	@python -m pytest --ignore=tests/training -n 2 --snapshot-update
+
+lock: $(CDK) ## Compile the lock files again, with hashes and without addresses
+	@for group in horovod mpi node training uv; do \
+		$(LOCK) --group $$group $$([ $$group = horovod ] && echo --no-deps || true) -o requirements/$$group.txt; \
+	done
+	@$(LOCK) pyproject.toml --group dev -o requirements/cdk.txt
+	@npm install --package-lock-only
+LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
+
+clean: ## Remove everything that the other targets made
+	rm -rf .venv .venv-training .setup node_modules cdk.out dist runs
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: quickstart setup setup-cdk setup-training synth jobs run-local summary test test-cdk test-training check lint \
+	types snapshots lock clean help

@@ -1,0 +1,32 @@
+"""Says what a first run made, where it is, and the next three commands."""
+
+import json
+import sys
+from pathlib import Path
+
+
+def main(job: str) -> None:
+    """Prints the summary for the job that was run."""
+    results_file = Path("runs", job, "results.json")
+    if not results_file.is_file():
+        sys.exit(f"error: {results_file} does not exist; run 'make run-local JOB={job}' first")
+    results = json.loads(results_file.read_text())
+    stacks = sorted(path.name.split(".")[0] for path in Path("cdk.out").glob("*.template.json"))
+    manifests = sorted(str(path) for path in Path("dist").glob("*.k8s.yaml"))
+    print(
+        f"""
+==> done
+  stacks     {", ".join(stacks) or "none"}, in cdk.out/
+  manifests  {", ".join(manifests) or "none"}
+  training   {results["world_size"]} ranks, {results["training_seconds"]:.1f} s, \
+{results["images_per_second"]:.0f} images/s, test accuracy {results["accuracy"]:.4f}
+  results    {results_file.parent}/: results.json, checkpoints/, tensorboard/
+
+  next
+    review   source .venv/bin/activate && cdk synth TrainingClusterStack
+    deploy   cdk deploy TrainingClusterStack   (read "Deploy" in README.md first: GPU nodes cost money by the hour)
+    submit   kubectl apply -f dist/{job}.k8s.yaml"""
+    )
+
+
+main(*sys.argv[1:])

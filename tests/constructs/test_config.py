@@ -1,0 +1,132 @@
+from pathlib import Path
+
+import pytest
+
+from training_cluster import ClusterConfig, GpuNodeGroupSpec, LustreSpec, load_config
+from training_workloads import InputError
+
+MINIMAL = "node_groups:\n  gpu:\n    instance_type: p3.16xlarge\n"
+
+
+@pytest.fixture
+def config_file(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(MINIMAL)
+    return path
+
+
+def refusal(path: Path, context: dict[str, str] | None = None) -> str:
+    with pytest.raises(InputError) as caught:
+        load_config(path, context)
+    return str(caught.value).replace(str(path), "cluster.yaml")
+
+
+def test_a_minimal_file(config_file: Path) -> None:
+    assert load_config(config_file) == ClusterConfig(
+        node_groups={"gpu": GpuNodeGroupSpec(instance_type="p3.16xlarge")},
+        vpc_cidr="10.0.0.0/16",
+        availability_zones=(),
+        public_access_cidrs=(),
+        admin_arns=(),
+        lustre=LustreSpec(capacity_gib=1200, throughput_mbps_per_tib=125),
+    )
+
+
+def test_the_file_that_comes_with_the_project(root: Path) -> None:
+    config = load_config(root / "cluster.yaml")
+    assert config.node_groups["gpu"] == GpuNodeGroupSpec(instance_type="p3.16xlarge", desired_size=2, max_size=2)
+
+
+def test_values_of_the_command_line_win(config_file: Path) -> None:
+    context = {
+        "node_groups.gpu.instance_type": "p4d.24xlarge",
+        "node_groups.gpu.max_size": "4",
+        "vpc_cidr": "10.9.0.0/16",
+    }
+    config = load_config(config_file, context)
+    assert config.node_groups["gpu"] == GpuNodeGroupSpec(instance_type="p4d.24xlarge", max_size=4)
+    assert config.vpc_cidr == "10.9.0.0/16"
+
+
+def test_what_cdk_keeps_in_the_context_is_left_alone(config_file: Path) -> None:
+    context = {"@aws-cdk/core:a": "true", "aws:cdk:enable-path-metadata": "true", "availability-zones:account=1": "x"}
+    assert load_config(config_file, context) == load_config(config_file)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            MINIMAL + "lustre:\n  capcity_gib: 1200\n",
+            "cluster.yaml cannot be used:\n  'key' is 'lustre.capcity_gib', which is not known; "
+            "did you mean lustre.capacity_gib? known: lustre.capacity_gib, lustre.throughput_mbps_per_tib",
+        ),
+        (
+            MINIMAL.replace("instance_type", "instance"),
+            "cluster.yaml cannot be used:\n  'node_groups.gpu.instance_type' is missing; add it\n"
+            "  'key' is 'node_groups.gpu.instance', which is not known; did you mean node_groups.gpu.instance_type or "
+            "node_groups.gpu.min_size or node_groups.gpu.max_size? known: node_groups.gpu.desired_size, "
+            "node_groups.gpu.instance_type, node_groups.gpu.max_size, node_groups.gpu.min_size",
+        ),
+        (
+            MINIMAL.replace("p3.16xlarge", "p3.16xlrge") + "lustre:\n  capacity_gib: 1000\n",
+            "cluster.yaml cannot be used:\n  'node_groups.gpu.instance_type' is 'p3.16xlrge', which is not known; "
+            "did you mean p3.16xlarge or p4d.24xlarge? known: p3.16xlarge, p4d.24xlarge\n"
+            "  'lustre.capacity_gib' is 1000, which Lustre does not offer; give 1200 or a multiple of 2400, such as 1200",
+        ),
+        (
+            MINIMAL + "    min_size: many\n",
+            "cluster.yaml cannot be used:\n  'node_groups.gpu.min_size' is 'many'; "
+            "input should be a valid integer, unable to parse string as an integer",
+        ),
+        (
+            MINIMAL + "lustre: 1200\n",
+            "'lustre' is 1200; write its keys below it: capacity_gib, throughput_mbps_per_tib",
+        ),
+        (MINIMAL + "vpc_cidr: 10.0.0.0/28\n", "'vpc_cidr' is '10.0.0.0/28'; give a range from /16 to /20"),
+        (MINIMAL + "availability_zones: [us-east-1a]\n", "EKS needs two or more zones, put the training zone first"),
+        (
+            MINIMAL.replace("gpu:", "8 gpus:"),
+            "'node_groups' has the name '8 gpus'; use letters, digits and '-', a letter",
+        ),
+        ("- a\n", "cluster.yaml holds list; write 'key: value' lines"),
+        ("", "cluster.yaml holds NoneType; write 'key: value' lines"),
+        ("a: [", "cluster.yaml is not YAML: "),
+    ],
+)
+def test_a_mistake_in_the_file(text: str, message: str, config_file: Path) -> None:
+    config_file.write_text(text)
+    assert message in refusal(config_file)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("instance_type", "p3.16xlarge", "'key' is 'instance_type', which is not known; known: admin_arns"),
+        ("lustre.capacity", "1", "'key' is 'lustre.capacity', which is not known; did you mean lustre.capacity_gib"),
+        (
+            "node_groups.gpus.max_size",
+            "1",
+            "'key' is 'node_groups.gpus.max_size', which is not known; did you mean node_groups.gpu?",
+        ),
+        (
+            "node_groups.gpu.max_size",
+            "0",
+            "'node_groups.gpu.desired_size' is 1; it must lie between min_size (1) and max_size (0)",
+        ),
+        ("luster.capacity_gib", "1", "'key' is 'luster', which is not known; did you mean lustre?"),
+    ],
+)
+def test_a_mistake_on_the_command_line(key: str, value: str, message: str, config_file: Path) -> None:
+    config_file.write_text(MINIMAL + "    min_size: 1\n" if key.endswith("gpu.max_size") else MINIMAL)
+    assert message in refusal(config_file, {key: value})
+
+
+def test_a_section_that_the_file_leaves_out_can_be_set(config_file: Path) -> None:
+    assert load_config(config_file, {"lustre.capacity_gib": "2400"}).lustre.capacity_gib == 2400
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "no.yaml") == (
+        "'config' is 'cluster.yaml', which is not a file; give another with '-c config=<file>'"
+    )

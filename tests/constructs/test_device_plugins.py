@@ -1,0 +1,26 @@
+import json
+from typing import Any
+
+from tests.constructs.conftest import Site, properties
+from training_cluster import EfaDevicePlugin, NvidiaDevicePlugin
+
+
+def chart(site: Site) -> tuple[dict[str, Any], dict[str, Any]]:
+    (made,) = properties(site.template(), "Custom::AWSCDK-EKS-HelmChart")
+    return made, json.loads(made["Values"])
+
+
+def test_nvidias_plugin_tolerates_the_taint_of_the_node_groups(site: Site) -> None:
+    NvidiaDevicePlugin(site.stack, "Plugin", cluster=site.cluster)
+    made, values = chart(site)
+    assert (made["Chart"], made["Version"]) == ("nvidia-device-plugin", "0.18.0")
+    assert (made["Release"], made["Namespace"]) == ("nvidia-device-plugin", "kube-system")
+    assert values == {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]}
+
+
+def test_the_efa_plugin_is_kept_to_nodes_with_efa(site: Site) -> None:
+    EfaDevicePlugin(site.stack, "Plugin", cluster=site.cluster)
+    made, values = chart(site)
+    assert (made["Chart"], made["Version"]) == ("aws-efa-k8s-device-plugin", "v0.5.30")
+    assert values["nodeSelector"] == {"vpc.amazonaws.com/efa.present": "true"}
+    assert values["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]

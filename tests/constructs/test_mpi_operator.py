@@ -1,0 +1,25 @@
+import json
+
+from tests.constructs.conftest import Site
+from tests.schemas import check_manifest
+from training_cluster import MpiOperator
+
+
+def test_the_definition_is_applied_before_the_operator(site: Site) -> None:
+    MpiOperator(site.stack, "MpiOperator", cluster=site.cluster)
+    manifests = site.template().find_resources("Custom::AWSCDK-EKS-KubernetesResource")
+    kinds = {}
+    for id, resource in manifests.items():
+        documents = json.loads(resource["Properties"]["Manifest"])
+        for document in documents:
+            check_manifest(_without_cdk_label(document))
+        kinds[documents[0]["kind"]] = (id, resource)
+    assert set(kinds) == {"CustomResourceDefinition", "Namespace"}
+    assert kinds["CustomResourceDefinition"][0] in kinds["Namespace"][1]["DependsOn"]
+
+
+def _without_cdk_label(document: dict) -> dict:
+    """Leaves out the label by which CDK prunes; its value is empty, which is allowed."""
+    labels = document["metadata"].get("labels", {})
+    document["metadata"]["labels"] = {key: value for key, value in labels.items() if not key.startswith("aws.cdk.eks")}
+    return document

@@ -1,0 +1,56 @@
+import aws_cdk as cdk
+import pytest
+from aws_cdk import assertions
+
+from tests.constructs.conftest import properties
+from training_cluster import TrainingNetwork
+from training_workloads import InputError
+
+
+@pytest.fixture
+def stack() -> cdk.Stack:
+    return cdk.Stack(cdk.App(), "Stack")
+
+
+def test_two_zones_one_nat_gateway_and_s3_inside_aws(stack: cdk.Stack) -> None:
+    TrainingNetwork(stack, "Network")
+    template = assertions.Template.from_stack(stack)
+    template.resource_count_is("AWS::EC2::Subnet", 4)
+    template.resource_count_is("AWS::EC2::NatGateway", 1)
+    (endpoint,) = properties(template, "AWS::EC2::VPCEndpoint")
+    assert endpoint["VpcEndpointType"] == "Gateway"
+    assert endpoint["ServiceName"]["Fn::Join"][1][-1] == ".s3"
+
+
+def test_the_training_subnet_is_private_and_in_the_first_zone(stack: cdk.Stack) -> None:
+    network = TrainingNetwork(stack, "Network", availability_zones=["us-east-1c", "us-east-1a"])
+    assert network.training_subnet.availability_zone == "us-east-1c"
+    assert network.training_subnet.node.path == "Stack/Network/Resource/PrivateSubnet1"
+
+
+def test_private_subnets_take_what_the_public_ones_leave(stack: cdk.Stack) -> None:
+    TrainingNetwork(stack, "Network", cidr="10.1.0.0/16")
+    ranges = [subnet["CidrBlock"] for subnet in properties(assertions.Template.from_stack(stack), "AWS::EC2::Subnet")]
+    assert sorted(ranges) == ["10.1.0.0/26", "10.1.0.64/26", "10.1.128.0/18", "10.1.64.0/18"]
+
+
+@pytest.mark.parametrize(
+    ("cidr", "message"),
+    [
+        ("10.0.0.0/8", "'cidr' is '10.0.0.0/8'; give a range from /16 to /20"),
+        ("10.0.0.0/24", "'cidr' is '10.0.0.0/24'; give a range from /16 to /20"),
+        ("ten", "'cidr' is 'ten', which is not an IPv4 range; write one like 10.0.0.0/16"),
+    ],
+)
+def test_a_range_that_is_no_vpcs(cidr: str, message: str, stack: cdk.Stack) -> None:
+    with pytest.raises(InputError) as caught:
+        TrainingNetwork(stack, "Network", cidr=cidr)
+    assert str(caught.value) == message
+
+
+def test_one_zone_is_too_few_for_eks(stack: cdk.Stack) -> None:
+    with pytest.raises(InputError) as caught:
+        TrainingNetwork(stack, "Network", availability_zones=["us-east-1a"])
+    assert str(caught.value) == (
+        "'availability_zones' is ['us-east-1a']; EKS needs two or more zones, put the training zone first"
+    )

@@ -1,0 +1,40 @@
+"""Checks manifests against the Kubernetes schemas, and MPIJobs against the definition that we install."""
+
+from typing import Any
+
+import jsonschema
+import kubernetes_validate
+
+from training_workloads.catalog.versions import KUBERNETES_VERSION
+from training_workloads.platform.mpi_job_crd import mpi_job_crd
+
+
+def check_manifest(document: dict[str, Any]) -> None:
+    """Raises unless the document is valid for the cluster's Kubernetes version, unknown fields included."""
+    if document["kind"] == "MPIJob":
+        check_mpi_job(document)
+    else:
+        kubernetes_validate.validate(document, KUBERNETES_VERSION, strict=True)
+
+
+def check_mpi_job(job: dict[str, Any]) -> None:
+    """Raises unless the job fits the definition, and its pod templates fit Kubernetes."""
+    version = mpi_job_crd()["spec"]["versions"][0]
+    assert job["apiVersion"] == f"kubeflow.org/{version['name']}"
+    schema = _refuse_unknown_fields(version["schema"]["openAPIV3Schema"])
+    schema["properties"]["metadata"] = {"type": "object"}
+    jsonschema.validate(job, schema)
+    for role in job["spec"]["mpiReplicaSpecs"].values():
+        template = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "x"}, "template": role["template"]}
+        kubernetes_validate.validate(template, KUBERNETES_VERSION, strict=True)
+
+
+def _refuse_unknown_fields(schema: Any) -> Any:
+    """The API server drops fields that a structural schema does not name; here they are an error."""
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _refuse_unknown_fields(value) for key, value in schema.items() if key != "default"}
+    keeps_unknown = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
+    if "properties" in schema and not keeps_unknown:
+        closed["additionalProperties"] = False
+    return closed

@@ -1,0 +1,87 @@
+import json
+from typing import Any
+
+from aws_cdk import assertions
+from aws_cdk.assertions import Match
+
+from tests.stacks.conftest import templates
+
+# https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+MOST_RESOURCES = 500
+MOST_BYTES = 1_000_000
+
+
+def resources(template: assertions.Template, kind: str) -> dict[str, dict[str, Any]]:
+    return dict(template.find_resources(kind))
+
+
+def helm_charts(template: assertions.Template) -> set[str]:
+    return {chart["Properties"]["Chart"] for chart in resources(template, "Custom::AWSCDK-EKS-HelmChart").values()}
+
+
+def test_gpu_nodes_and_lustre_share_one_subnet(cluster_template: assertions.Template) -> None:
+    (file_system,) = resources(cluster_template, "AWS::FSx::FileSystem").values()
+    groups = resources(cluster_template, "AWS::EKS::Nodegroup").values()
+    (gpu_group,) = [group for group in groups if "Taints" in group["Properties"]]
+    assert gpu_group["Properties"]["Subnets"] == file_system["Properties"]["SubnetIds"]
+
+
+def test_gpu_nodes_wait_for_the_network_addons(cluster_template: assertions.Template) -> None:
+    groups = resources(cluster_template, "AWS::EKS::Nodegroup").values()
+    (gpu_group,) = [group for group in groups if "Taints" in group["Properties"]]
+    addons = resources(cluster_template, "AWS::EKS::Addon")
+    waited_for = {addons[id]["Properties"]["AddonName"] for id in gpu_group["DependsOn"] if id in addons}
+    assert waited_for == {"vpc-cni", "kube-proxy"}
+
+
+def test_the_efa_plugin_is_there_only_where_there_is_efa() -> None:
+    assert helm_charts(templates("p3.16xlarge")["TrainingClusterStack"]) == {"nvidia-device-plugin"}
+    assert helm_charts(templates("p4d.24xlarge")["TrainingClusterStack"]) == {
+        "nvidia-device-plugin",
+        "aws-efa-k8s-device-plugin",
+    }
+
+
+def test_lustre_is_linked_to_the_bucket_of_the_data_stack(cluster_template: assertions.Template) -> None:
+    (link,) = resources(cluster_template, "AWS::FSx::DataRepositoryAssociation").values()
+    prefix, bucket = link["Properties"]["DataRepositoryPath"]["Fn::Join"][1]
+    assert prefix == "s3://"
+    assert bucket["Fn::ImportValue"].startswith("TrainingDataStack:ExportsOutputRefBucket")
+
+
+def test_everything_of_the_kubernetes_side_is_applied(cluster_template: assertions.Template) -> None:
+    manifests = resources(cluster_template, "Custom::AWSCDK-EKS-KubernetesResource").values()
+    text = json.dumps([manifest["Properties"]["Manifest"] for manifest in manifests])
+    for kind in ("CustomResourceDefinition", "Deployment", "PersistentVolume", "PersistentVolumeClaim"):
+        assert f'\\"kind\\":\\"{kind}\\"' in text.replace("\\\\", "\\"), kind
+
+
+def test_the_template_is_within_cloudformations_limits(cluster_template: assertions.Template) -> None:
+    template = cluster_template.to_json()
+    assert len(template["Resources"]) < MOST_RESOURCES
+    assert len(json.dumps(template)) < MOST_BYTES
+
+
+def test_the_outputs_say_how_to_go_on(cluster_template: assertions.Template) -> None:
+    cluster_template.has_output("KubeconfigCommand", {"Value": Match.any_value()})
+    cluster_template.has_output("FileSystemId", {"Value": Match.any_value()})
+
+
+def test_an_empty_list_of_administrators_is_warned_of() -> None:
+    import aws_cdk as cdk
+
+    from stacks import TrainingClusterStack, TrainingDataStack
+    from training_cluster import ClusterConfig, GpuNodeGroupSpec
+
+    def warnings(**settings: Any) -> int:
+        app = cdk.App()
+        config = ClusterConfig(node_groups={"gpu": GpuNodeGroupSpec(instance_type="p3.16xlarge")}, **settings)
+        bucket = TrainingDataStack(app, "Data").bucket
+        stack = TrainingClusterStack(app, "Cluster", config=config, bucket=bucket)
+        found = assertions.Annotations.from_stack(stack).find_warning(
+            "*", Match.string_like_regexp("'admin_arns' is empty")
+        )
+        return len(found)
+
+    assert warnings() == 1
+    assert warnings(admin_arns=("arn:aws:iam::111122223333:role/Admin",)) == 0

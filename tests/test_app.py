@@ -1,0 +1,54 @@
+"""The CDK app as its users run it: `cdk synth`, and mistakes on its command line."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+# No credentials, no network: whatever would ask AWS fails at once.
+OFFLINE = {
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_CONFIG_FILE": "/nonexistent",
+    "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
+    "HTTPS_PROXY": "http://127.0.0.1:9",
+    "CDK_DISABLE_CLI_TELEMETRY": "true",
+}
+
+
+def cdk(*arguments: str, root: Path, home: Path) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+    return subprocess.run(
+        ["cdk", *arguments],
+        cwd=root,
+        env={**environment, **OFFLINE, "CDK_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_synth_makes_both_stacks_without_credentials_or_network(root: Path, tmp_path: Path) -> None:
+    result = cdk("synth", "--quiet", f"--output={tmp_path / 'out'}", root=root, home=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "end-of-life" not in result.stdout + result.stderr
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert manifest.get("missing", []) == []
+    stacks = [name for name, part in manifest["artifacts"].items() if part["type"] == "aws:cloudformation:stack"]
+    assert sorted(stacks) == ["TrainingClusterStack", "TrainingDataStack"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("node_groups.gpu.instance_type=p4.24xlarge", "'node_groups.gpu.instance_type' is 'p4.24xlarge', which is not"),
+        ("lustre.capacity_gib=1000", "'lustre.capacity_gib' is 1000, which Lustre does not offer; give 1200 or a"),
+        ("instance=p3.16xlarge", "'key' is 'instance', which is not known; known: admin_arns, availability_zones"),
+    ],
+)
+def test_a_mistake_is_a_message_without_a_traceback(setting: str, message: str, root: Path, tmp_path: Path) -> None:
+    result = cdk("synth", "--context", setting, f"--output={tmp_path / 'out'}", root=root, home=tmp_path)
+    assert result.returncode != 0
+    assert message in result.stderr
+    assert "Traceback" not in result.stdout + result.stderr

@@ -1,0 +1,46 @@
+"""No instance name or component version stands outside the catalog and the recipes."""
+
+import ast
+import re
+from pathlib import Path
+
+INSTANCE_NAME = re.compile(r"\b[a-z]+\d+[a-z]*(-[a-z0-9]+)?\.(\d*xlarge|large|medium|metal)\b")
+VERSION = re.compile(r"^v?\d+\.\d+(\.\d+)?(-[a-z0-9.]+)?$|:v?\d+\.\d+\.\d+")
+ALLOWED = ("training_workloads/catalog/", "training_workloads/recipes/")
+
+
+def string_literals(path: Path) -> list[str]:
+    """Every string of a module but its docstrings."""
+    tree = ast.parse(path.read_text())
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+    ]
+
+
+def test_facts_stand_in_the_catalog(root: Path) -> None:
+    modules = [path for folder in ("workloads", "constructs", "stacks") for path in (root / folder).rglob("*.py")]
+    found = {
+        f"{path.relative_to(root)}: {text}"
+        for path in [*modules, root / "app.py"]
+        if not any(allowed in path.as_posix() for allowed in ALLOWED)
+        for text in string_literals(path)
+        if INSTANCE_NAME.search(text) or VERSION.search(text)
+    }
+    assert found == set()
+
+
+def test_the_patterns_find_what_they_are_for() -> None:
+    assert INSTANCE_NAME.search("p4d.24xlarge")
+    assert INSTANCE_NAME.search("p6-b200.48xlarge")
+    assert VERSION.search("v0.5.30")
+    assert VERSION.search("1.35")
+    assert VERSION.search("mpioperator/mpi-operator:0.8.2")

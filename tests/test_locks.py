@@ -1,0 +1,34 @@
+"""The lock files pin everything by hash and name no package index."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+LOCKS = ["cdk", "horovod", "mpi", "node", "training", "uv"]
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_requirement_has_a_version_and_a_hash(name: str, root: Path) -> None:
+    text = (root / "requirements" / f"{name}.txt").read_text().replace("\\\n", "")
+    requirements = [line for line in text.splitlines() if line[:1].isalnum()]
+    assert requirements
+    for requirement in requirements:
+        assert "==" in requirement, requirement
+        assert "--hash=sha256:" in requirement, requirement
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_no_lock_names_an_index(name: str, root: Path) -> None:
+    text = (root / "requirements" / f"{name}.txt").read_text()
+    assert "://" not in text
+    assert "-index" not in text
+
+
+def test_the_npm_lock_has_hashes_and_no_address(root: Path) -> None:
+    packages = json.loads((root / "package-lock.json").read_text())["packages"]
+    locked = {name: package for name, package in packages.items() if name}
+    assert locked
+    for name, package in locked.items():
+        assert "integrity" in package, name
+        assert "resolved" not in package, name

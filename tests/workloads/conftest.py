@@ -1,0 +1,30 @@
+"""Ways to look at the manifests that the workloads library makes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import cdk8s
+import pytest
+
+from training_workloads import HorovodJob, HorovodJobSpec
+
+
+@pytest.fixture
+def job_spec() -> HorovodJobSpec:
+    """A plain job that tests derive theirs from."""
+    return HorovodJobSpec(
+        name="job", image="image:1", command=("python", "-m", "train"), instance_type="p3.16xlarge", workers=2
+    )
+
+
+@pytest.fixture
+def synthesize() -> Callable[[HorovodJobSpec], dict[str, Any]]:
+    """Makes the manifest of a job."""
+
+    def manifest(spec: HorovodJobSpec) -> dict[str, Any]:
+        chart = cdk8s.Testing.chart()
+        HorovodJob(chart, "Job", spec=spec)
+        (document,) = cdk8s.Testing.synth(chart)
+        return dict(document)
+
+    return manifest

@@ -1,0 +1,20 @@
+import pytest
+
+from training_workloads.errors import InputError, check_at_least, unknown_name
+
+
+def test_an_unknown_name_is_answered_with_the_closest() -> None:
+    error = unknown_name("instance_type", "p4d.24xlage", ["p4d.24xlarge", "c5.large"])
+    assert str(error) == (
+        "'instance_type' is 'p4d.24xlage', which is not known; did you mean p4d.24xlarge? known: c5.large, p4d.24xlarge"
+    )
+
+
+def test_a_name_like_no_other_is_answered_with_all_that_are_known() -> None:
+    assert str(unknown_name("recipe", "zzz", ["b", "a"])) == "'recipe' is 'zzz', which is not known; known: a, b"
+
+
+def test_a_number_below_its_minimum_is_refused() -> None:
+    check_at_least("workers", 1, 1)
+    with pytest.raises(InputError, match=r"^'workers' is 0; give 1 or more$"):
+        check_at_least("workers", 0, 1)

@@ -1,0 +1,132 @@
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from training_workloads import HorovodJobSpec, InputError, SharedVolume
+
+Synthesize = Callable[[HorovodJobSpec], dict[str, Any]]
+
+
+def replica(manifest: dict[str, Any], role: str) -> dict[str, Any]:
+    return dict(manifest["spec"]["mpiReplicaSpecs"][role])
+
+
+def pod(manifest: dict[str, Any], role: str) -> dict[str, Any]:
+    return dict(replica(manifest, role)["template"]["spec"])
+
+
+def test_p4d_slots_ranks_and_devices_follow_from_the_type(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    spec = dataclasses.replace(job_spec, instance_type="p4d.24xlarge", workers=3)
+    manifest = synthesize(spec)
+    assert spec.world_size == 24
+    assert manifest["spec"]["slotsPerWorker"] == 8
+    assert replica(manifest, "Worker")["replicas"] == 3
+    command = pod(manifest, "Launcher")["containers"][0]["command"]
+    assert command[:3] == ["mpirun", "-np", "24"]
+    limits = pod(manifest, "Worker")["containers"][0]["resources"]["limits"]
+    assert (limits["nvidia.com/gpu"], limits["vpc.amazonaws.com/efa"]) == (8, 4)
+
+
+def test_workers_go_to_tainted_nodes_of_their_type(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    worker = pod(synthesize(job_spec), "Worker")
+    assert worker["nodeSelector"] == {"node.kubernetes.io/instance-type": "p3.16xlarge"}
+    assert worker["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+
+
+def test_the_launcher_holds_no_gpu_and_stays_off_gpu_nodes(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    launcher = pod(synthesize(job_spec), "Launcher")
+    assert "tolerations" not in launcher
+    assert "nvidia.com/gpu" not in launcher["containers"][0]["resources"]["limits"]
+
+
+def test_every_exported_variable_is_set_on_the_launcher(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    container = pod(synthesize(dataclasses.replace(job_spec, environment={"SEED": "7"})), "Launcher")["containers"][0]
+    words = container["command"]
+    exported = {words[i + 1] for i, word in enumerate(words) if word == "-x"}
+    variables = {entry["name"]: entry["value"] for entry in container["env"]}
+    assert variables["SEED"] == "7"
+    assert exported - {"PATH", "LD_LIBRARY_PATH"} <= set(variables)
+    assert "SEED" in exported
+
+
+def test_a_users_variable_wins_over_a_derived_one(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    manifest = synthesize(dataclasses.replace(job_spec, environment={"NCCL_DEBUG": "WARN"}))
+    env = pod(manifest, "Launcher")["containers"][0]["env"]
+    assert [entry["value"] for entry in env if entry["name"] == "NCCL_DEBUG"] == ["WARN"]
+
+
+def test_volumes_shm_and_lustre(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    worker = pod(
+        synthesize(dataclasses.replace(job_spec, volumes=(SharedVolume(claim="c", mount_path="/d"),))), "Worker"
+    )
+    assert worker["volumes"] == [
+        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "32Gi"}},
+        {"name": "c", "persistentVolumeClaim": {"claimName": "c"}},
+    ]
+    assert worker["containers"][0]["volumeMounts"] == [
+        {"name": "shm", "mountPath": "/dev/shm"},
+        {"name": "c", "mountPath": "/d"},
+    ]
+
+
+def test_pods_run_as_the_images_user_without_privileges(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    manifest = synthesize(job_spec)
+    assert manifest["spec"]["sshAuthMountPath"] == "/home/mpiuser/.ssh"
+    for role in ("Launcher", "Worker"):
+        assert pod(manifest, role)["securityContext"] == {
+            "runAsNonRoot": True,
+            "runAsUser": 1000,
+            "runAsGroup": 1000,
+            "fsGroup": 1000,
+        }
+        assert pod(manifest, role)["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_efa_pods_may_lock_memory(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    worker = pod(synthesize(dataclasses.replace(job_spec, instance_type="p4d.24xlarge")), "Worker")
+    assert worker["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["IPC_LOCK"]}
+
+
+def test_a_lost_worker_restarts_the_launcher_and_a_finished_job_frees_its_gpus(
+    job_spec: HorovodJobSpec, synthesize: Synthesize
+) -> None:
+    manifest = synthesize(job_spec)
+    assert manifest["spec"]["runPolicy"] == {
+        "cleanPodPolicy": "Running",
+        "backoffLimit": 10,
+        "ttlSecondsAfterFinished": 604800,
+    }
+    assert replica(manifest, "Launcher")["restartPolicy"] == "OnFailure"
+    assert replica(manifest, "Worker")["restartPolicy"] == "Never"
+    assert "restartPolicy" not in pod(manifest, "Worker")
+
+
+def test_the_launcher_waits_for_workers_whose_sshd_answers(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    manifest = synthesize(job_spec)
+    worker = pod(manifest, "Worker")["containers"][0]
+    assert manifest["spec"]["launcherCreationPolicy"] == "WaitForWorkersReady"
+    assert worker["readinessProbe"]["tcpSocket"] == {"port": 2222}
+    assert worker["command"] == ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"workers": 0}, "'workers' is 0; give 1 or more"),
+        ({"backoff_limit": -1}, "'backoff_limit' is -1; give 0 or more"),
+        ({"command": ()}, "'command' is empty; give the program that each rank runs"),
+        (
+            {"gpus_per_worker": 9},
+            "'gpus_per_worker' is 9 but p3.16xlarge has 8 GPUs; lower it to 8 or fewer, or use more workers",
+        ),
+        ({"name": "x" * 60}, "use a name of 54 characters or fewer"),
+    ],
+)
+def test_what_cannot_run_is_refused_at_construction(
+    change: dict[str, Any], message: str, job_spec: HorovodJobSpec
+) -> None:
+    with pytest.raises(InputError) as caught:
+        dataclasses.replace(job_spec, **change)
+    assert message in str(caught.value)

@@ -1,0 +1,159 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from training_workloads import InputError
+from training_workloads.local_runner import load_mpi_job, plan_local_run, run_locally
+from training_workloads.recipes import recipe
+from training_workloads.rendering import render_jobs
+
+# Stands for mpirun: tells what it was started with.
+FAKE_MPIRUN = """#!{python}
+import os, sys
+hostfile = sys.argv[sys.argv.index("--hostfile") + 1]
+print("hosts:", open(hostfile).read().strip())
+print("args:", *sys.argv[1:])
+print("threads:", os.environ["TF_NUM_INTRAOP_THREADS"], flush=True)
+{body}
+"""
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Path:
+    (path,) = render_jobs([recipe("digits-p3")], tmp_path / "dist")
+    return path
+
+
+@pytest.fixture
+def job(manifest: Path) -> dict[str, Any]:
+    return load_mpi_job(manifest)
+
+
+def environment_with_mpirun(folder: Path, body: str) -> Path:
+    program = folder / "venv/bin/mpirun"
+    program.parent.mkdir(parents=True)
+    program.write_text(FAKE_MPIRUN.format(python=sys.executable, body=body))
+    program.chmod(0o755)
+    return folder / "venv"
+
+
+def test_only_hosts_volumes_and_threads_change(job: dict[str, Any]) -> None:
+    launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    run = plan_local_run(job, Path("/here"), Path("/tmp/hosts"))
+    changed = {old: new for old, new in zip(launcher["command"], run.command, strict=True) if old != new}
+    assert changed == {"/etc/mpi/hostfile": "/tmp/hosts", "/fsx/runs/digits-p3": "/here/runs/digits-p3"}
+    variables = {entry["name"]: entry["value"] for entry in launcher["env"]}
+    assert {name for name in variables if variables[name] != run.environment[name]} == {"TF_NUM_INTRAOP_THREADS"}
+    assert run.ranks == 2
+
+
+def test_fewer_ranks_on_request(job: dict[str, Any]) -> None:
+    run = plan_local_run(job, Path("/here"), Path("/tmp/hosts"), ranks=1)
+    assert run.command[:3] == ["mpirun", "-np", "1"]
+    assert run.environment["TF_NUM_INTRAOP_THREADS"] == str(os.cpu_count())
+
+
+def test_a_path_in_an_options_value_is_local_and_a_similar_one_stays(job: dict[str, Any]) -> None:
+    container = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    container["command"] += ["--data=/fsx/data", "/fsx2/x", "/fsx"]
+    assert plan_local_run(job, Path("/here"), Path("/h")).command[-3:] == ["--data=/here/data", "/fsx2/x", "/here"]
+
+
+def test_the_launchers_command_runs_and_its_exit_code_is_ours(
+    manifest: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    venv = environment_with_mpirun(tmp_path, "sys.exit(7)")
+    assert run_locally(manifest, volumes=tmp_path, environment=venv) == 7
+    output = capfd.readouterr().out
+    assert "hosts: localhost slots=2" in output
+    assert f"python -m training.digits --output-dir {tmp_path}/runs/digits-p3" in output
+    assert f"threads: {max(1, (os.cpu_count() or 1) // 2)}" in output
+
+
+def test_ctrl_c_ends_every_process(manifest: Path, tmp_path: Path) -> None:
+    marker = tmp_path / "child"
+    body = (
+        "import subprocess, time\n"
+        "child = subprocess.Popen(['sleep', '300'])\n"
+        f"open({str(marker)!r}, 'w').write(str(child.pid))\n"
+        "time.sleep(300)"
+    )
+    venv = environment_with_mpirun(tmp_path, body)
+    command = [sys.executable, "-m", "training_workloads", "run-local", str(manifest), f"--environment={venv}"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while not (marker.exists() and marker.read_text()):
+        assert time.monotonic() < deadline, "the job did not start"
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == 130
+    deadline = time.monotonic() + 5
+    while _runs(int(marker.read_text())):
+        assert time.monotonic() < deadline, "a process of the job is still there"
+        time.sleep(0.05)
+
+
+def _runs(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().split()[2] != "Z"
+
+
+def test_no_mpirun(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match=r"^'mpirun' is not in '.*/none/bin' or on PATH; run 'make setup' first$"):
+        run_locally(manifest, volumes=tmp_path, environment=tmp_path / "none")
+
+
+def test_a_manifest_that_is_not_there(manifest: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"which does not exist; 'make jobs' renders them, so far: .*digits-p3.k8s.yaml$"
+    ):
+        load_mpi_job(manifest.with_name("digits-p5.k8s.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [", "which is not YAML"),
+        ("kind: Pod", "which holds Pod; give a file with exactly one MPIJob"),
+        ("", "which holds nothing; give a file with exactly one MPIJob"),
+        ("kind: MPIJob\n---\nkind: MPIJob", "which holds MPIJob, MPIJob; give a file with exactly one MPIJob"),
+    ],
+)
+def test_a_file_without_exactly_one_job(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        load_mpi_job(path)
+    assert message in str(caught.value)
+
+
+def test_a_job_without_a_launcher(job: dict[str, Any]) -> None:
+    del job["spec"]["mpiReplicaSpecs"]["Launcher"]
+    with pytest.raises(InputError, match=r"no 'spec.mpiReplicaSpecs.Launcher.template.spec.containers\[0\]'"):
+        plan_local_run(job, Path("/here"), Path("/h"))
+
+
+def test_a_launcher_that_runs_something_else(job: dict[str, Any]) -> None:
+    container = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    container["command"] = ["sleep", "1"]
+    with pytest.raises(
+        InputError, match=r"^the launcher's command is 'sleep 1'; a local run needs 'mpirun -np <ranks> …'$"
+    ):
+        plan_local_run(job, Path("/here"), Path("/h"))
+
+
+def test_zero_ranks(job: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"^'--ranks' is 0; give 1 or more$"):
+        plan_local_run(job, Path("/here"), Path("/h"), ranks=0)
+
+
+def test_what_is_written_is_read_back(manifest: Path, job: dict[str, Any]) -> None:
+    assert yaml.safe_load(manifest.read_text()) == job

@@ -1,0 +1,116 @@
+from typing import Any
+
+import cdk8s
+import jsonschema
+import kubernetes_validate
+import pytest
+
+from tests.schemas import check_manifest, check_mpi_job
+from training_workloads import LustreVolumeChart, MpiJobDefinitionChart, MpiOperatorChart
+from training_workloads.platform.mpi_job_crd import mpi_job_crd
+
+# kubectl keeps the applied manifest in an annotation of at most this size.
+CLIENT_SIDE_APPLY_LIMIT = 262_144
+
+CONTAINER = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+def job(**spec: Any) -> dict[str, Any]:
+    replicas = {"Launcher": {"template": CONTAINER}, "Worker": {"replicas": 1, "template": CONTAINER}}
+    return {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": "j"},
+        "spec": {"mpiReplicaSpecs": replicas, **spec},
+    }
+
+
+@pytest.fixture(scope="module")
+def operator() -> dict[str, dict[str, Any]]:
+    documents = cdk8s.Testing.synth(MpiOperatorChart(cdk8s.App(), "Operator"))
+    return {f"{document['kind']}/{document['metadata']['name']}": document for document in documents}
+
+
+def test_every_platform_manifest_is_valid() -> None:
+    app = cdk8s.App()
+    lustre = LustreVolumeChart(
+        app, "Lustre", file_system_id="fs-1", dns_name="fs-1.fsx.aws", mount_name="abc", capacity_gib=1200
+    )
+    for chart in (MpiJobDefinitionChart(app, "Definition"), MpiOperatorChart(app, "Operator"), lustre):
+        documents = cdk8s.Testing.synth(chart)
+        assert documents
+        for document in documents:
+            check_manifest(document)
+
+
+def test_the_definition_fits_client_side_apply() -> None:
+    assert len(str(mpi_job_crd())) < CLIENT_SIDE_APPLY_LIMIT / 10
+
+
+def test_the_definition_takes_a_minimal_job() -> None:
+    check_mpi_job(job())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"launcherCreationPolicy": "Whenever"},
+        {"slotsPerWorker": -1},
+        {"slotPerWorker": 8},
+        {"mpiImplementation": "OpenMpi"},
+        {"runPolicy": {"cleanPodPolicy": "Always"}},
+        {"runPolicy": {"suspended": True}},
+        {"runPolicy": {"schedulingPolicy": {"minAvailable": {"value": 8}}}},
+        {"mpiReplicaSpecs": {"Worker": {"replicas": 1, "template": CONTAINER}}},
+        {"mpiReplicaSpecs": {"Launcher": {"replicas": 2, "template": CONTAINER}}},
+        {"mpiReplicaSpecs": {"Launcher": {"restartPolicy": "Always", "template": CONTAINER}}},
+        {"mpiReplicaSpecs": {"Launcher": {"template": {"spec": {"containers": [{"name": "c", "imag": "i"}]}}}}},
+    ],
+)
+def test_the_definition_refuses_a_wrong_job(wrong: dict[str, Any]) -> None:
+    with pytest.raises((jsonschema.ValidationError, kubernetes_validate.ValidationError)):
+        check_mpi_job(job(**wrong))
+
+
+def test_the_operator_may_update_the_status_of_launcher_jobs(operator: dict[str, dict[str, Any]]) -> None:
+    rules = operator["ClusterRole/mpi-operator"]["rules"]
+    (rule,) = [rule for rule in rules if rule["resources"] == ["jobs/status"]]
+    assert rule == {"apiGroups": ["batch"], "resources": ["jobs/status"], "verbs": ["get", "patch", "update"]}
+
+
+def test_the_operator_locks_in_its_own_namespace(operator: dict[str, dict[str, Any]]) -> None:
+    deployment = operator["Deployment/mpi-operator"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "mpioperator/mpi-operator:0.8.2"
+    assert f"--lock-namespace={deployment['metadata']['namespace']}" in container["args"]
+
+
+def test_cluster_scoped_objects_have_no_namespace(operator: dict[str, dict[str, Any]]) -> None:
+    for name in ("Namespace/mpi-operator", "ClusterRole/mpi-operator", "ClusterRoleBinding/mpi-operator"):
+        assert "namespace" not in operator[name]["metadata"]
+
+
+def test_the_lustre_volume_is_static_and_retained() -> None:
+    chart = LustreVolumeChart(
+        cdk8s.App(), "Lustre", file_system_id="fs-1", dns_name="fs-1.fsx.aws", mount_name="abc", capacity_gib=2400
+    )
+    volume, claim, ownership = cdk8s.Testing.synth(chart)
+    assert volume["spec"] == {
+        "accessModes": ["ReadWriteMany"],
+        "capacity": {"storage": "2400Gi"},
+        "csi": {
+            "driver": "fsx.csi.aws.com",
+            "volumeHandle": "fs-1",
+            "volumeAttributes": {"dnsname": "fs-1.fsx.aws", "mountname": "abc"},
+        },
+        "mountOptions": ["flock"],
+        "persistentVolumeReclaimPolicy": "Retain",
+        "storageClassName": "",
+    }
+    assert claim["metadata"] == {"name": "training-lustre", "namespace": "default"}
+    assert claim["spec"]["volumeName"] == volume["metadata"]["name"]
+    assert claim["spec"]["storageClassName"] == ""
+    (container,) = ownership["spec"]["template"]["spec"]["containers"]
+    assert container["command"][-1] == (
+        "mkdir -p /volume/data /volume/runs && chown 1000:1000 /volume/data /volume/runs"
+    )

@@ -1,0 +1,58 @@
+import pytest
+
+from training_workloads import InputError, gpu_instance_type
+from training_workloads.worker_resources import WorkerResources, worker_resources
+
+
+def test_a_whole_p3_node() -> None:
+    assert worker_resources(gpu_instance_type("p3.16xlarge"), 8) == WorkerResources(
+        gpus=8, efa_interfaces=0, cpus=60, memory_gib=439, hugepages_mib=0, shm_gib=32
+    )
+
+
+def test_a_whole_p4d_node_gets_every_efa_interface_and_its_huge_pages() -> None:
+    resources = worker_resources(gpu_instance_type("p4d.24xlarge"), 8)
+    assert resources == WorkerResources(
+        gpus=8, efa_interfaces=4, cpus=92, memory_gib=1031, hugepages_mib=5120, shm_gib=32
+    )
+    assert resources.to_wire()["limits"] == {
+        "cpu": 92,
+        "memory": "1031Gi",
+        "nvidia.com/gpu": 8,
+        "vpc.amazonaws.com/efa": 4,
+        "hugepages-2Mi": "5120Mi",
+    }
+    assert resources.to_wire()["requests"] == resources.to_wire()["limits"]
+
+
+@pytest.mark.parametrize(("name", "step"), [("p3.16xlarge", 1), ("p4d.24xlarge", 2)])
+def test_the_workers_that_share_a_node_fit_on_it(name: str, step: int) -> None:
+    node = gpu_instance_type(name)
+    for gpus in range(step, node.gpus + 1, step):
+        share = worker_resources(node, gpus)
+        workers = node.gpus // gpus
+        assert workers * share.cpus < node.vcpus
+        assert workers * share.efa_interfaces <= node.efa_interfaces
+        assert workers * (share.memory_gib + share.hugepages_mib / 1024) < node.memory_gib
+        assert share.shm_gib < share.memory_gib
+
+
+def test_more_gpus_than_the_type_has() -> None:
+    with pytest.raises(InputError) as caught:
+        worker_resources(gpu_instance_type("p3.16xlarge"), 16)
+    assert str(caught.value) == (
+        "'gpus_per_worker' is 16 but p3.16xlarge has 8 GPUs; lower it to 8 or fewer, or use more workers"
+    )
+
+
+def test_no_gpus() -> None:
+    with pytest.raises(InputError, match=r"^'gpus_per_worker' is 0; give 1 or more$"):
+        worker_resources(gpu_instance_type("p3.16xlarge"), 0)
+
+
+def test_an_efa_interface_cannot_be_divided() -> None:
+    with pytest.raises(InputError) as caught:
+        worker_resources(gpu_instance_type("p4d.24xlarge"), 3)
+    assert str(caught.value) == (
+        "'gpus_per_worker' is 3, but on p4d.24xlarge an EFA interface serves 2 GPUs; use a multiple of 2"
+    )
