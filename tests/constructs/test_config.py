@@ -72,7 +72,8 @@ def test_what_cdk_keeps_in_the_context_is_left_alone(config_file: Path) -> None:
             MINIMAL.replace("p3.16xlarge", "p3.16xlrge") + "lustre:\n  capacity_gib: 1000\n",
             "cluster.yaml cannot be used:\n  'node_groups.gpu.instance_type' is 'p3.16xlrge', which is not known; "
             "did you mean p3.16xlarge or p4d.24xlarge? known: p3.16xlarge, p4d.24xlarge\n"
-            "  'lustre.capacity_gib' is 1000, which Lustre does not offer; give 1200 or a multiple of 2400, such as 1200",
+            "  'lustre.capacity_gib' is 1000, which Lustre does not offer; "
+            "give 1200 or a multiple of 2400, such as 1200",
         ),
         (
             MINIMAL + "    min_size: many\n",

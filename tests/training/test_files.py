@@ -1,0 +1,42 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from training import files
+from training.errors import UserError
+
+
+def test_json_replaces_the_old_file_and_leaves_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text("old")
+    files.write_json(path, {"accuracy": 0.5})
+    assert json.loads(path.read_text()) == {"accuracy": 0.5}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_content_reaches_the_disk_before_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: (events.append("fsync"), fsync(handle)))
+    monkeypatch.setattr(Path, "replace", lambda self, target: (events.append("rename"), replace(self, target)))
+    files.write_atomically(tmp_path / "file", b"content")
+    assert events == ["fsync", "rename", "fsync"]
+
+
+def test_the_output_folder_is_made(tmp_path: Path) -> None:
+    files.make_writable(tmp_path / "a" / "b")
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    # Below a file, since root may write everywhere else.
+    (tmp_path / "file").write_text("")
+    folder = tmp_path / "file" / "run"
+    with pytest.raises(UserError) as caught:
+        files.make_writable(folder)
+    assert str(caught.value) == (
+        f"'--output-dir' is {folder}, where user {os.getuid()} cannot write (Not a directory); "
+        "give a folder that this user may write to"
+    )

@@ -1,0 +1,87 @@
+"""Checkpoints that survive a stop at any moment.
+
+A checkpoint is one file: the SHA-256 of what follows in hexadecimal, a newline, and NumPy's .npz format.
+"""
+
+import hashlib
+import io
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from training.files import write_atomically
+
+_METADATA = "metadata"
+_DIGEST_LENGTH = 64
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checkpoint:
+    """The state of a run at the end of an epoch."""
+
+    epoch: int
+    """Epochs finished."""
+    arrays: Sequence[np.ndarray]
+    """Weights and optimizer slots, in the order in which the program keeps them."""
+    metadata: dict[str, Any]
+    """Whatever else is needed to go on, as JSON knows it."""
+
+
+class DamagedError(Exception):
+    """A checkpoint file that is not what was written."""
+
+
+def save(folder: Path, checkpoint: Checkpoint, keep: int = 3) -> Path:
+    """Writes a checkpoint, reads it back, and only then removes all but the newest `keep`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"epoch-{checkpoint.epoch:05d}.checkpoint"
+    write_atomically(path, _encode(checkpoint))
+    read(path)
+    for old in _paths(folder)[keep:]:
+        old.unlink()
+    return path
+
+
+def newest(folder: Path) -> Checkpoint | None:
+    """Returns the newest checkpoint that is whole, with a warning on stderr for each damaged one after it."""
+    for path in _paths(folder):
+        try:
+            return read(path)
+        except DamagedError as error:
+            print(f"warning: {error}; trying the checkpoint before it", file=sys.stderr, flush=True)
+    return None
+
+
+def read(path: Path) -> Checkpoint:
+    """Reads one checkpoint and checks it against its checksum."""
+    content = path.read_bytes()
+    digest, body = content[:_DIGEST_LENGTH], content[_DIGEST_LENGTH + 1 :]
+    if hashlib.sha256(body).hexdigest().encode() != digest:
+        raise DamagedError(f"{path} is damaged: its content does not match its checksum")
+    return _decode(body)
+
+
+def _paths(folder: Path) -> list[Path]:
+    """Lists the checkpoints, newest first."""
+    return sorted(folder.glob("epoch-*.checkpoint"), reverse=True)
+
+
+def _encode(checkpoint: Checkpoint) -> bytes:
+    stream = io.BytesIO()
+    metadata = json.dumps({"epoch": checkpoint.epoch, **checkpoint.metadata})
+    # Positional arrays become arr_0, arr_1, … and so keep their order.
+    np.savez(stream, *checkpoint.arrays, **{_METADATA: np.array(metadata)})
+    body = stream.getvalue()
+    return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def _decode(body: bytes) -> Checkpoint:
+    with np.load(io.BytesIO(body), allow_pickle=False) as stored:
+        metadata = json.loads(str(stored[_METADATA]))
+        arrays = [stored[f"arr_{index}"] for index in range(len(stored.files) - 1)]
+    return Checkpoint(epoch=metadata.pop("epoch"), arrays=arrays, metadata=metadata)

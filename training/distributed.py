@@ -1,0 +1,53 @@
+"""Ranks that act as one: rank 0 speaks and writes, and a mistake ends all ranks together."""
+
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+import horovod.tensorflow as hvd
+
+from training.errors import UserError
+
+Value = TypeVar("Value")
+
+
+def say(sentence: str) -> None:
+    """Prints a sentence once, not once a rank."""
+    if hvd.rank() == 0:
+        # Flushed, because mpirun reads a pipe and Python would hold the lines back.
+        print(sentence, flush=True)
+
+
+def on_first_rank(action: Callable[[], Value]) -> Value:
+    """Runs `action` on rank 0 alone and gives its value to every rank, or raises its exception on every rank."""
+    outcome: tuple[Value | None, Exception | None] = (None, None)
+    if hvd.rank() == 0:
+        try:
+            outcome = (action(), None)
+        except Exception as error:
+            outcome = (None, error)
+    value, failure = hvd.broadcast_object(outcome, root_rank=0, name="outcome")
+    if failure is not None:
+        raise failure
+    return value
+
+
+def barrier() -> None:
+    """Returns when every rank has arrived."""
+    hvd.allgather_object(None, name="barrier")
+
+
+def run(program: Callable[[], None]) -> int:
+    """Runs a program on every rank and returns its exit code: 2 for a mistake of the user's, told once.
+
+    Every rank must raise the `UserError`: all do where they check the same values, `on_first_rank` sees to the rest.
+    """
+    try:
+        program()
+    except UserError as error:
+        if hvd.rank() == 0:
+            print(f"error: {error}", file=sys.stderr, flush=True)
+        # mpirun ends the other ranks as soon as one fails: rank 0 must have spoken before.
+        barrier()
+        return 2
+    return 0

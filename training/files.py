@@ -1,0 +1,46 @@
+"""Files that are there whole or not at all."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from training.errors import UserError
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Writes a file so that a reader, or a machine that stops, finds the old content or the new one.
+
+    The temporary name lies in the same folder, since a rename is atomic within one file system only.
+    """
+    temporary = path.with_name(f".{path.name}.partial")
+    with temporary.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(path)
+    # The rename itself is safe once the folder is on the disk.
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Writes a JSON file for people and programs."""
+    write_atomically(path, (json.dumps(content, indent=2) + "\n").encode())
+
+
+def make_writable(folder: Path) -> None:
+    """Makes the output folder and tries to write in it, so that a mistake shows before the training and not after."""
+    probe = folder / ".writable"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise UserError(
+            f"'--output-dir' is {folder}, where user {os.getuid()} cannot write ({error.strerror}); "
+            "give a folder that this user may write to"
+        ) from error

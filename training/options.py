@@ -1,0 +1,48 @@
+"""Command line options that say what was given and what is allowed."""
+
+import argparse
+import math
+import re
+from collections.abc import Callable
+from typing import IO, NoReturn
+
+import horovod.tensorflow as hvd
+
+from training.errors import UserError
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that raises a `UserError` where argparse would print and exit on every rank."""
+
+    def error(self, message: str) -> NoReturn:
+        """Turns argparse's "argument --epochs: is 0" into "'--epochs' is 0"."""
+        raise UserError(re.sub(r"^argument (\S+): ", r"'\1' ", message))
+
+    def print_help(self, file: IO[str] | None = None) -> None:
+        """Prints the help once, not once a rank."""
+        if hvd.rank() == 0:
+            super().print_help(file)
+
+
+def whole_number(minimum: int) -> Callable[[str], int]:
+    """Makes an option type that takes whole numbers from `minimum` up."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[+-]?\d+", text):
+            raise argparse.ArgumentTypeError(f"is {text!r}; give a whole number, {minimum} or more")
+        if int(text) < minimum:
+            raise argparse.ArgumentTypeError(f"is {text}; give {minimum} or more")
+        return int(text)
+
+    return parse
+
+
+def positive_number(text: str) -> float:
+    """Takes a finite number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value <= 0:
+        raise argparse.ArgumentTypeError(f"is {text}; give a number above 0")
+    return value

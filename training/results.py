@@ -1,0 +1,67 @@
+"""What a run leaves behind in results.json: how fast, how good, and with which versions."""
+
+import ctypes
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import horovod
+import horovod.tensorflow as hvd
+import numpy as np
+import tensorflow as tf
+
+
+class Throughput:
+    """Measures one rank's images per second, without the first steps: they compile the graph and fill caches."""
+
+    def __init__(self, skip: int = 5) -> None:
+        self._skip = skip
+        self._steps: list[tuple[int, float]] = []
+
+    def step(self, images: int, seconds: float) -> None:
+        """Counts one finished step."""
+        self._steps.append((images, seconds))
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all steps, the first ones too."""
+        return sum(seconds for _, seconds in self._steps)
+
+    @property
+    def images_per_second(self) -> float:
+        """Images per second after the first steps, or over all of them in a run that has no others."""
+        steps = self._steps[self._skip :] or self._steps
+        return sum(images for images, _ in steps) / sum(seconds for _, seconds in steps)
+
+
+def speeds(images_per_second: float) -> dict[str, Any]:
+    """Gathers the ranks' images per second."""
+    # Horovod: each rank times itself; the list shows a slow one that the total would hide.
+    per_rank: Sequence[float] = hvd.allgather_object(images_per_second, name="speeds")
+    return {
+        "images_per_second": round(sum(per_rank), 1),
+        "images_per_second_per_rank": [round(value, 1) for value in per_rank],
+    }
+
+
+def versions() -> dict[str, str]:
+    """Names the software that a figure depends on."""
+    return {
+        "python": platform.python_version(),
+        "tensorflow": tf.__version__,
+        "horovod": horovod.__version__,
+        "numpy": np.__version__,
+        "mpi": _mpi_version(),
+    }
+
+
+def _mpi_version() -> str:
+    """Asks the MPI library that Horovod is linked with, which need not be the one of the mpirun on the PATH."""
+    if not (hvd.mpi_built() and hvd.mpi_enabled()):
+        return "none: Horovod runs on Gloo"
+    # Found through Horovod's own library, which is linked with it.
+    (horovod_library,) = (Path(horovod.__file__).parent / "tensorflow").glob("mpi_lib*.so")
+    text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
+    ctypes.CDLL(str(horovod_library)).MPI_Get_library_version(text, ctypes.byref(length))
+    return text.value.decode().partition(",")[0]
