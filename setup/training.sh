@@ -26,9 +26,13 @@ if ! compgen -G "$wheels/*.whl" >/dev/null; then
         HOROVOD_WITH_MPI=1 HOROVOD_WITH_GLOO=1 \
         .venv/bin/python -m pip --python .venv-training/bin/python wheel --verbose --no-deps --no-build-isolation \
         --require-hashes --requirement requirements/horovod.txt --wheel-dir "$wheels" 2>&1 |
-        tee "$log" | grep --line-buffered -oE '\[ *[0-9]+(%|/[0-9]+)\].*' || true
+        tee "$log" | sed -unE 's#^ *(\[ *[0-9]+%\]) Building.*/([^ /]+)\.o$#\1 \2#p' || true
     compgen -G "$wheels/*.whl" >/dev/null || fail "Horovod did not build; the compiler's words are in $log"
 fi
 .venv/bin/uv pip install --quiet --python .venv-training/bin/python --no-deps "$wheels"/*.whl
-python -c 'import horovod.tensorflow.keras as hvd; print("Horovod", __import__("horovod").__version__, "MPI", hvd.mpi_built(), "Gloo", hvd.gloo_built())' 2>/dev/null ||
-    fail "Horovod does not import; remove $wheels and run make again"
+TF_CPP_MIN_LOG_LEVEL=3 python - <<'PYTHON' || fail "Horovod does not import; remove $wheels and run make again"
+import horovod
+import horovod.tensorflow.keras as hvd
+
+print(f"Horovod {horovod.__version__}, MPI: {hvd.mpi_built()}, Gloo: {hvd.gloo_built()}")
+PYTHON
