@@ -5,11 +5,10 @@ from training_cluster import TrainingCluster, TrainingNetwork
 app = cdk.App()
 stack = cdk.Stack(app, "MyTraining")
 network = TrainingNetwork(stack, "Network")
-vpc, subnet = network.vpc, network.training_subnet
-cluster = TrainingCluster(stack, "Cluster", vpc=vpc).cluster
-p4d = GpuNodeGroupSpec(instance_type="p4d.24xlarge", max_size=4)
-GpuNodeGroup(stack, "Gpu", cluster=cluster, vpc=vpc, subnet=subnet, spec=p4d)
-for plugin in (NvidiaDevicePlugin, EfaDevicePlugin):
-    plugin(stack, plugin.__name__, cluster=cluster)
-MpiOperator(stack, "MpiOperator", cluster=cluster)
+training = TrainingCluster(stack, "Cluster", vpc=network.vpc, admin_arns=["arn:aws:iam::111122223333:role/Admin"])
+where = {"cluster": training.cluster, "vpc": network.vpc, "subnet": network.training_subnet}
+group = GpuNodeGroup(stack, "Gpu", spec=GpuNodeGroupSpec(instance_type="p4d.24xlarge", max_size=4), **where)
+group.node.add_dependency(training.network_addons)
+for construct in (NvidiaDevicePlugin, EfaDevicePlugin, MpiOperator):
+    construct(stack, construct.__name__, cluster=training.cluster)
 app.synth()

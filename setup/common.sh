@@ -14,7 +14,7 @@ mkdir -p "$state"
 
 # Only what the lock files name is installed: no interpreter downloads, no other index than the machine's own.
 export UV_PYTHON_DOWNLOADS=never
-install() { # install VENV REQUIREMENTS...
+install_locked() { # install_locked VENV REQUIREMENTS...
     local venv=$1
     shift
     .venv/bin/uv pip install --python "$venv/bin/python" --require-hashes "${@/#/--requirements=}"

@@ -4,13 +4,13 @@ source "$(dirname "$0")/common.sh"
 
 step "training side: the locked Python packages into .venv-training"
 [ -x .venv-training/bin/python ] || .venv/bin/uv venv --quiet --python .venv/bin/python .venv-training
-install .venv-training requirements/training.txt
+install_locked .venv-training requirements/training.txt
 export PATH="$PWD/.venv-training/bin:$PATH"
 
 step "training side: Open MPI"
 # mpicxx as well as mpirun: Horovod is compiled against it.
 if ! { mpirun --version 2>/dev/null | grep -q 'Open MPI' && command -v mpicxx >/dev/null; }; then
-    install .venv-training requirements/mpi.txt
+    install_locked .venv-training requirements/mpi.txt
 fi
 mpi=$(mpirun --version | sed -nE 's/.*\(Open MPI\) *([0-9.]+).*/\1/p' | head -1)
 echo "Open MPI $mpi at $(command -v mpirun)"

@@ -65,7 +65,7 @@ class TrainingClusterStack(Stack):
             bucket=bucket,
             spec=config.lustre,
         )
-        self._add_platform()
+        self._add_platform(control_plane.node_addons)
         self._add_outputs()
         if not config.admin_arns:
             Annotations.of(self).add_warning_v2(
@@ -88,12 +88,14 @@ class TrainingClusterStack(Stack):
             for name, spec in self.config.node_groups.items()
         }
 
-    def _add_platform(self) -> None:
+    def _add_platform(self, node_addons: Construct) -> None:
         NvidiaDevicePlugin(self, "NvidiaDevicePlugin", cluster=self.cluster)
         if any(group.efa_security_group for group in self.node_groups.values()):
             EfaDevicePlugin(self, "EfaDevicePlugin", cluster=self.cluster)
         MpiOperator(self, "MpiOperator", cluster=self.cluster)
-        LustreVolume(self, "LustreVolume", cluster=self.cluster, file_system=self.file_system)
+        volume = LustreVolume(self, "LustreVolume", cluster=self.cluster, file_system=self.file_system)
+        # On the way down too: the driver must be there until the last pod has let go of the volume.
+        volume.node.add_dependency(node_addons)
 
     def _add_outputs(self) -> None:
         kubeconfig = f"aws eks update-kubeconfig --region {self.region} --name {self.cluster.cluster_name}"

@@ -12,6 +12,7 @@ PACKAGES = {
     "training_workloads": "workloads/training_workloads",
     "training_cluster": "constructs/training_cluster",
     "stacks": "stacks",
+    "app.py": "app.py",
     "training": "training",
 }
 
@@ -19,13 +20,14 @@ FORBIDDEN = {
     "training_workloads": {"aws_cdk", "training_cluster", "stacks", "training", "tensorflow", "horovod"},
     "training_cluster": {"stacks", "training", "tensorflow", "horovod"},
     "stacks": {"training", "tensorflow", "horovod"},
+    "app.py": {"training", "tensorflow", "horovod", "cdk8s"},
     "training": {"aws_cdk", "cdk8s", "cdk8s_plus_27", "constructs", "training_workloads", "training_cluster", "stacks"},
 }
 
 
 def imported(folder: Path) -> set[str]:
     names = set()
-    for path in folder.rglob("*.py"):
+    for path in [folder] if folder.is_file() else folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 names |= {alias.name for alias in node.names}

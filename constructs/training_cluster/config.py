@@ -10,6 +10,7 @@ import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from training_cluster.access import check_admin_arns, check_public_access_cidrs
 from training_cluster.gpu_node_group import GpuNodeGroupSpec
 from training_cluster.lustre_file_system import LustreSpec
 from training_cluster.network import check_availability_zones, check_vpc_cidr
@@ -20,8 +21,8 @@ __all__ = ["ClusterConfig", "load_config"]
 
 _NODE_GROUP_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
-# Keys that AWS CDK itself keeps in the context: feature flags, look-ups, settings of the CLI.
-_CDK_KEY = re.compile(r"[@:/]")
+# Keys that AWS CDK itself keeps in the context: feature flags, settings, look-ups of an account, notes of its CLI.
+_CDK_KEY = re.compile(r"@.*|aws(-cdk)?:.*|[\w-]+:account=.*|cli-telemetry|acknowledged-issue-numbers")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +52,8 @@ class ClusterConfig:
         """Checks what no single section can know."""
         check_vpc_cidr("vpc_cidr", self.vpc_cidr)
         check_availability_zones("availability_zones", self.availability_zones)
+        check_public_access_cidrs("public_access_cidrs", self.public_access_cidrs)
+        check_admin_arns("admin_arns", self.admin_arns)
         for name in self.node_groups:
             if not _NODE_GROUP_NAME.fullmatch(name):
                 raise InputError(f"'node_groups' has the name {name!r}; use letters, digits and '-', a letter first")
@@ -70,7 +73,7 @@ def load_config(path: Path, context: Mapping[str, Any] | None = None) -> Cluster
     """
     settings = _read(path)
     for key, value in (context or {}).items():
-        if not _CDK_KEY.search(key):
+        if not _CDK_KEY.fullmatch(key):
             _override(settings, key, value)
     try:
         return TypeAdapter(ClusterConfig).validate_python(settings)
@@ -82,13 +85,29 @@ def load_config(path: Path, context: Mapping[str, Any] | None = None) -> Cluster
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"'config' is {str(path)!r}, which is not a file; give another with '-c config=<file>'")
-    try:
-        settings = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise InputError(f"{path} is not YAML: {error}") from error
+    settings = _parse(path.name, path.read_bytes())
     if not isinstance(settings, dict):
         raise InputError(f"{path} holds {type(settings).__name__}; write 'key: value' lines")
     return settings
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """YAML takes the last of two equal keys in silence; here that is a mistake."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Makes a mapping whose keys are all different."""
+        keys = [key.value for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(problem=f"{key!r} is there twice", problem_mark=node.start_mark)
+        return super().construct_mapping(node, deep=deep)
+
+
+def _parse(source: str, text: str | bytes) -> Any:
+    try:
+        return yaml.load(text, Loader=_UniqueKeyLoader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{source} is not YAML: {error}") from error
 
 
 def _override(settings: dict[str, Any], key: str, value: str) -> None:
@@ -104,7 +123,7 @@ def _override(settings: dict[str, Any], key: str, value: str) -> None:
             section[name] = {}
         section = section[name]
     _check_known((*parents, last))
-    section[last] = yaml.safe_load(value) if isinstance(value, str) else value
+    section[last] = _parse(f"'{key}'", value) if isinstance(value, str) else value
 
 
 def _check_known(location: tuple[str, ...]) -> None:

@@ -41,6 +41,8 @@ class GpuNodeGroupSpec:
         """Checks the type against the catalog and the sizes against each other."""
         gpu_instance_type(self.instance_type)
         check_at_least("min_size", self.min_size, 0)
+        check_at_least("max_size", self.maximum, 1)
+        check_at_least("desired_size", self.desired, 0)
         if not self.min_size <= self.desired <= self.maximum:
             raise InputError(
                 f"'desired_size' is {self.desired}; it must lie between min_size ({self.min_size}) "
@@ -65,6 +67,9 @@ class GpuNodeGroupSpec:
 
 class GpuNodeGroup(Construct):
     """GPU nodes side by side in one zone, with every network interface of their type on the launch template.
+
+    Nodes become ready only in a cluster with a CNI: where the stack makes that too, add a dependency on it, such as
+    `group.node.add_dependency(training_cluster.network_addons)`.
 
     Attributes:
         spec: Which nodes, and how many.

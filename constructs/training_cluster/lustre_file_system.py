@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import cdk8s
+from aws_cdk import Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_fsx as fsx
@@ -12,6 +13,7 @@ from pydantic import ConfigDict
 
 from training_workloads import InputError, LustreVolumeChart
 from training_workloads.catalog.versions import LUSTRE_VERSION
+from training_workloads.errors import check_at_least, check_one_of
 
 __all__ = ["LustreFileSystem", "LustreSpec", "LustreVolume"]
 
@@ -21,7 +23,7 @@ _STEP_GIB = 2400
 _THROUGHPUTS = (125, 250, 500, 1000)
 
 # https://docs.aws.amazon.com/fsx/latest/LustreGuide/limit-access-security-groups.html
-_PORTS = (ec2.Port.tcp(988), ec2.Port.tcp_range(1018, 1023))
+_PORTS = (range(988, 989), range(1018, 1024))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +42,9 @@ class LustreSpec:
 
     def __post_init__(self) -> None:
         """Checks what FSx would refuse."""
+        if Token.is_unresolved(self.capacity_gib):
+            return
+        check_at_least("capacity_gib", self.capacity_gib, 1)
         if self.capacity_gib != _SMALLEST_GIB and (self.capacity_gib < _STEP_GIB or self.capacity_gib % _STEP_GIB):
             larger = (
                 _SMALLEST_GIB if self.capacity_gib < _SMALLEST_GIB else -(-self.capacity_gib // _STEP_GIB) * _STEP_GIB
@@ -48,9 +53,7 @@ class LustreSpec:
                 f"'capacity_gib' is {self.capacity_gib}, which Lustre does not offer; "
                 f"give {_SMALLEST_GIB} or a multiple of {_STEP_GIB}, such as {larger}"
             )
-        if self.throughput_mbps_per_tib not in _THROUGHPUTS:
-            allowed = ", ".join(map(str, _THROUGHPUTS))
-            raise InputError(f"'throughput_mbps_per_tib' is {self.throughput_mbps_per_tib}; give one of {allowed}")
+        check_one_of("throughput_mbps_per_tib", self.throughput_mbps_per_tib, _THROUGHPUTS)
 
 
 class LustreFileSystem(Construct):
@@ -91,10 +94,6 @@ class LustreFileSystem(Construct):
         super().__init__(scope, id)
         self.spec = spec or LustreSpec()
         self.security_group = ec2.SecurityGroup(self, "SecurityGroup", vpc=vpc, description="FSx for Lustre")
-        for port in _PORTS:
-            self.security_group.add_ingress_rule(self.security_group, port, "Lustre between its servers")
-            self.security_group.add_ingress_rule(clients, port, "Lustre from its clients")
-            clients.add_ingress_rule(self.security_group, port, "Lustre to its clients")
         self.file_system = fsx.CfnFileSystem(
             self,
             "Resource",
@@ -110,18 +109,42 @@ class LustreFileSystem(Construct):
                 data_compression_type="LZ4",
             ),
         )
+        self._open_ports(clients)
+        self.data_repository = self._link(bucket)
+
+    def _open_ports(self, clients: ec2.ISecurityGroup) -> None:
+        group_id = self.security_group.security_group_id
+        for port in _PORTS:
+            # FSx refuses to make a file system whose servers cannot reach each other, so these rules come first.
+            between_servers = ec2.CfnSecurityGroupIngress(
+                self,
+                f"Servers{port.start}",
+                group_id=group_id,
+                source_security_group_id=group_id,
+                ip_protocol="tcp",
+                from_port=port.start,
+                to_port=port.stop - 1,
+                description="Lustre between its servers",
+            )
+            self.file_system.add_dependency(between_servers)
+            tcp = ec2.Port.tcp_range(port.start, port.stop - 1)
+            self.security_group.add_ingress_rule(clients, tcp, "Lustre from its clients")
+            clients.add_ingress_rule(self.security_group, tcp, "Lustre to its clients")
+
+    def _link(self, bucket: s3.IBucket) -> fsx.CfnDataRepositoryAssociation:
+        association = fsx.CfnDataRepositoryAssociation
         # DELETED is in neither list: a removed file must not remove the object, nor the other way round.
         events = ["NEW", "CHANGED"]
-        self.data_repository = fsx.CfnDataRepositoryAssociation(
+        return association(
             self,
             "DataRepository",
             file_system_id=self.file_system.ref,
             file_system_path="/",
             data_repository_path=f"s3://{bucket.bucket_name}",
             batch_import_meta_data_on_create=True,
-            s3=fsx.CfnDataRepositoryAssociation.S3Property(
-                auto_import_policy=fsx.CfnDataRepositoryAssociation.AutoImportPolicyProperty(events=events),
-                auto_export_policy=fsx.CfnDataRepositoryAssociation.AutoExportPolicyProperty(events=events),
+            s3=association.S3Property(
+                auto_import_policy=association.AutoImportPolicyProperty(events=events),
+                auto_export_policy=association.AutoExportPolicyProperty(events=events),
             ),
         )
 

@@ -3,7 +3,7 @@ import pytest
 from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 
-from tests.constructs.conftest import properties
+from tests.constructs.site import properties
 from training_cluster import TrainingCluster
 
 ADMIN = "arn:aws:iam::111122223333:role/Admin"

@@ -49,7 +49,13 @@ def test_values_of_the_command_line_win(config_file: Path) -> None:
 
 
 def test_what_cdk_keeps_in_the_context_is_left_alone(config_file: Path) -> None:
-    context = {"@aws-cdk/core:a": "true", "aws:cdk:enable-path-metadata": "true", "availability-zones:account=1": "x"}
+    context = {
+        "@aws-cdk/core:a": "true",
+        "aws:cdk:enable-path-metadata": "true",
+        "availability-zones:account=1:region=r": "x",
+        "cli-telemetry": "false",
+        "acknowledged-issue-numbers": "[1]",
+    }
     assert load_config(config_file, context) == load_config(config_file)
 
 
@@ -85,7 +91,7 @@ def test_what_cdk_keeps_in_the_context_is_left_alone(config_file: Path) -> None:
             "'lustre' is 1200; write its keys below it: capacity_gib, throughput_mbps_per_tib",
         ),
         (MINIMAL + "vpc_cidr: 10.0.0.0/28\n", "'vpc_cidr' is '10.0.0.0/28'; give a range from /16 to /20"),
-        (MINIMAL + "availability_zones: [us-east-1a]\n", "EKS needs two or more zones, put the training zone first"),
+        (MINIMAL + "availability_zones: [us-east-1a]\n", "'availability_zones' is ('us-east-1a',); give two or more"),
         (
             MINIMAL.replace("gpu:", "8 gpus:"),
             "'node_groups' has the name '8 gpus'; use letters, digits and '-', a letter",
@@ -93,6 +99,13 @@ def test_what_cdk_keeps_in_the_context_is_left_alone(config_file: Path) -> None:
         ("- a\n", "cluster.yaml holds list; write 'key: value' lines"),
         ("", "cluster.yaml holds NoneType; write 'key: value' lines"),
         ("a: [", "cluster.yaml is not YAML: "),
+        (
+            MINIMAL + "vpc_cidr: 10.0.0.0/16\nvpc_cidr: 10.1.0.0/16\n",
+            "cluster.yaml is not YAML: 'vpc_cidr' is there twice",
+        ),
+        (MINIMAL + "admin_arns: [Admin]\n", "'admin_arns' has 'Admin'; give ARNs of IAM roles or users"),
+        (MINIMAL + "admin_arns: me\n", "'admin_arns' is 'me'; input should be a valid list"),
+        (MINIMAL + "public_access_cidrs: [10.0.0.0/8]\n", "'public_access_cidrs' has '10.0.0.0/8', which is private"),
     ],
 )
 def test_a_mistake_in_the_file(text: str, message: str, config_file: Path) -> None:
@@ -113,8 +126,10 @@ def test_a_mistake_in_the_file(text: str, message: str, config_file: Path) -> No
         (
             "node_groups.gpu.max_size",
             "0",
-            "'node_groups.gpu.desired_size' is 1; it must lie between min_size (1) and max_size (0)",
+            "'node_groups.gpu.max_size' is 0; give 1 or more",
         ),
+        ("node_groups/gpu/max_size", "1", "'key' is 'node_groups/gpu/max_size', which is not known"),
+        ("vpc_cidr", "a: [", "'vpc_cidr' is not YAML: "),
         ("luster.capacity_gib", "1", "'key' is 'luster', which is not known; did you mean lustre?"),
     ],
 )

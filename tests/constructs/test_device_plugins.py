@@ -1,7 +1,7 @@
 import json
 from typing import Any
 
-from tests.constructs.conftest import Site, properties
+from tests.constructs.site import Site, properties
 from training_cluster import EfaDevicePlugin, NvidiaDevicePlugin
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from aws_cdk import assertions
 
-from tests.constructs.conftest import Site, properties
+from tests.constructs.site import Site, properties
 from training_cluster import GpuNodeGroup, GpuNodeGroupSpec
 from training_workloads import InputError
 
@@ -108,6 +108,8 @@ def test_sizes_by_default() -> None:
         ({"instance_type": "m5.xlarge"}, "'instance_type' is 'm5.xlarge', which has no GPU; choose one of p3.16xlarge"),
         ({"instance_type": "p4.24xlarge"}, "did you mean p4d.24xlarge"),
         ({"instance_type": "p3.16xlarge", "min_size": -1}, "'min_size' is -1; give 0 or more"),
+        ({"instance_type": "p3.16xlarge", "min_size": "1"}, "'min_size' is '1'; give a whole number, 0 or more"),
+        ({"instance_type": "p3.16xlarge", "max_size": 0}, "'max_size' is 0; give 1 or more"),
         (
             {"instance_type": "p3.16xlarge", "desired_size": 3, "max_size": 2},
             "'desired_size' is 3; it must lie between min_size (0) and max_size (2)",

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from aws_cdk import aws_s3 as s3
 
-from tests.constructs.conftest import Site, properties
+from tests.constructs.site import Site, properties
 from training_cluster import LustreFileSystem, LustreSpec, LustreVolume
 from training_workloads import InputError
 
@@ -64,6 +64,21 @@ def test_both_port_ranges_are_open_in_both_directions(site: Site) -> None:
     assert directions == {("Lustre", "Lustre"): ports, ("Cluste", "Lustre"): ports, ("Lustre", "Cluste"): ports}
 
 
+def test_the_servers_reach_each_other_before_the_file_system_is_made(site: Site) -> None:
+    file_system(site)
+    template = site.template()
+    rules = template.find_resources("AWS::EC2::SecurityGroupIngress")
+    between_servers = {
+        id
+        for id, rule in rules.items()
+        if rule["Properties"]["GroupId"] == rule["Properties"].get("SourceSecurityGroupId")
+        and rule["Properties"].get("FromPort") in (988, 1018)
+    }
+    (made,) = template.find_resources("AWS::FSx::FileSystem").values()
+    assert len(between_servers) == 2
+    assert between_servers <= set(made["DependsOn"])
+
+
 def test_the_volume_is_made_when_the_bucket_is_linked(site: Site) -> None:
     LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=file_system(site))
     template = site.template()
@@ -82,7 +97,7 @@ def test_sizes_that_lustre_offers(capacity: int) -> None:
     assert LustreSpec(capacity_gib=capacity).capacity_gib == capacity
 
 
-@pytest.mark.parametrize(("capacity", "suggestion"), [(0, 1200), (1000, 1200), (1201, 2400), (3600, 4800), (-5, 1200)])
+@pytest.mark.parametrize(("capacity", "suggestion"), [(1000, 1200), (1201, 2400), (3600, 4800)])
 def test_a_size_that_lustre_does_not_offer(capacity: int, suggestion: int) -> None:
     with pytest.raises(InputError) as caught:
         LustreSpec(capacity_gib=capacity)
@@ -90,6 +105,16 @@ def test_a_size_that_lustre_does_not_offer(capacity: int, suggestion: int) -> No
         f"'capacity_gib' is {capacity}, which Lustre does not offer; "
         f"give 1200 or a multiple of 2400, such as {suggestion}"
     )
+
+
+@pytest.mark.parametrize(
+    ("capacity", "message"),
+    [(0, "'capacity_gib' is 0; give 1 or more"), ("1200", "'capacity_gib' is '1200'; give a whole number, 1 or more")],
+)
+def test_what_is_no_size(capacity: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        LustreSpec(capacity_gib=capacity)
+    assert str(caught.value) == message
 
 
 def test_a_throughput_that_lustre_does_not_offer() -> None:

@@ -1,6 +1,6 @@
 import json
 
-from tests.constructs.conftest import Site
+from tests.constructs.site import Site
 from tests.schemas import check_manifest
 from training_cluster import MpiOperator
 

@@ -2,8 +2,9 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
 
-from tests.constructs.conftest import properties
+from tests.constructs.site import properties
 from training_cluster import TrainingNetwork
+from training_cluster.network import check_vpc_cidr
 from training_workloads import InputError
 
 
@@ -39,6 +40,9 @@ def test_private_subnets_take_what_the_public_ones_leave(stack: cdk.Stack) -> No
     [
         ("10.0.0.0/8", "'cidr' is '10.0.0.0/8'; give a range from /16 to /20"),
         ("10.0.0.0/24", "'cidr' is '10.0.0.0/24'; give a range from /16 to /20"),
+        ("10.0.0.5/16", "'cidr' is '10.0.0.5/16'; did you mean 10.0.0.0/16?"),
+        ("10.0.0.0/255.255.0.0", "'cidr' is '10.0.0.0/255.255.0.0'; did you mean 10.0.0.0/16?"),
+        ("127.0.0.0/16", "'cidr' is '127.0.0.0/16', which no VPC can have; give a private range such as 10.0.0.0/16"),
         ("ten", "'cidr' is 'ten', which is not an IPv4 range; write one like 10.0.0.0/16"),
     ],
 )
@@ -48,9 +52,24 @@ def test_a_range_that_is_no_vpcs(cidr: str, message: str, stack: cdk.Stack) -> N
     assert str(caught.value) == message
 
 
-def test_one_zone_is_too_few_for_eks(stack: cdk.Stack) -> None:
+@pytest.mark.parametrize(
+    ("zones", "message"),
+    [
+        (["us-east-1a"], "is ['us-east-1a']; give two or more, as EKS needs them, the training zone first"),
+        ("us-east-1a", "is 'us-east-1a'; give two or more, as EKS needs them, the training zone first"),
+        (["use1-az1", "use1-az2"], "is 'use1-az1'; give names of zones, such as us-east-1a"),
+        (["us-east-1a", "us-east-1a"], "is ['us-east-1a', 'us-east-1a']; give each zone once"),
+    ],
+)
+def test_zones_that_are_none(zones: list[str], message: str, stack: cdk.Stack) -> None:
     with pytest.raises(InputError) as caught:
-        TrainingNetwork(stack, "Network", availability_zones=["us-east-1a"])
-    assert str(caught.value) == (
-        "'availability_zones' is ['us-east-1a']; EKS needs two or more zones, put the training zone first"
-    )
+        TrainingNetwork(stack, "Network", availability_zones=zones)
+    assert str(caught.value) == f"'availability_zones' {message}"
+
+
+def test_a_local_zone_has_a_longer_name(stack: cdk.Stack) -> None:
+    TrainingNetwork(stack, "Network", availability_zones=["us-west-2-lax-1a", "us-west-2a"])
+
+
+def test_a_range_that_is_known_at_deployment_only_is_taken(stack: cdk.Stack) -> None:
+    check_vpc_cidr("cidr", cdk.CfnParameter(stack, "Cidr").value_as_string)

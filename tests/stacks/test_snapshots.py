@@ -2,7 +2,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 
-from tests.stacks.conftest import TYPES, stable, templates
+from tests.stacks.templates import TYPES, stable, templates
 
 
 @pytest.fixture

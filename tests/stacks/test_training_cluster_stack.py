@@ -1,10 +1,13 @@
 import json
 from typing import Any
 
+import aws_cdk as cdk
 from aws_cdk import assertions
 from aws_cdk.assertions import Match
 
-from tests.stacks.conftest import templates
+from stacks import TrainingClusterStack, TrainingDataStack
+from tests.stacks.templates import templates
+from training_cluster import ClusterConfig, GpuNodeGroupSpec
 
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 MOST_RESOURCES = 500
@@ -63,25 +66,31 @@ def test_the_template_is_within_cloudformations_limits(cluster_template: asserti
 
 
 def test_the_outputs_say_how_to_go_on(cluster_template: assertions.Template) -> None:
-    cluster_template.has_output("KubeconfigCommand", {"Value": Match.any_value()})
-    cluster_template.has_output("FileSystemId", {"Value": Match.any_value()})
+    outputs = cluster_template.to_json()["Outputs"]
+    (cluster_id,) = resources(cluster_template, "AWS::EKS::Cluster")
+    (file_system_id,) = resources(cluster_template, "AWS::FSx::FileSystem")
+    words = ["aws eks update-kubeconfig --region ", {"Ref": "AWS::Region"}, " --name ", {"Ref": cluster_id}]
+    assert outputs["KubeconfigCommand"]["Value"] == {"Fn::Join": ["", words]}
+    assert outputs["FileSystemId"]["Value"] == {"Ref": file_system_id}
+
+
+def test_pods_let_go_of_lustre_before_its_driver_goes(cluster_template: assertions.Template) -> None:
+    addons = resources(cluster_template, "AWS::EKS::Addon").items()
+    (driver,) = [id for id, addon in addons if addon["Properties"]["AddonName"] == "aws-fsx-csi-driver"]
+    manifests = resources(cluster_template, "Custom::AWSCDK-EKS-KubernetesResource").values()
+    (volume,) = [manifest for manifest in manifests if "PersistentVolume" in json.dumps(manifest["Properties"])]
+    assert driver in volume["DependsOn"]
+
+
+def admin_warnings(**settings: Any) -> list[Any]:
+    app = cdk.App()
+    config = ClusterConfig(node_groups={"gpu": GpuNodeGroupSpec(instance_type="p3.16xlarge")}, **settings)
+    bucket = TrainingDataStack(app, "Data").bucket
+    stack = TrainingClusterStack(app, "Cluster", config=config, bucket=bucket)
+    pattern = Match.string_like_regexp("'admin_arns' is empty")
+    return list(assertions.Annotations.from_stack(stack).find_warning("*", pattern))
 
 
 def test_an_empty_list_of_administrators_is_warned_of() -> None:
-    import aws_cdk as cdk
-
-    from stacks import TrainingClusterStack, TrainingDataStack
-    from training_cluster import ClusterConfig, GpuNodeGroupSpec
-
-    def warnings(**settings: Any) -> int:
-        app = cdk.App()
-        config = ClusterConfig(node_groups={"gpu": GpuNodeGroupSpec(instance_type="p3.16xlarge")}, **settings)
-        bucket = TrainingDataStack(app, "Data").bucket
-        stack = TrainingClusterStack(app, "Cluster", config=config, bucket=bucket)
-        found = assertions.Annotations.from_stack(stack).find_warning(
-            "*", Match.string_like_regexp("'admin_arns' is empty")
-        )
-        return len(found)
-
-    assert warnings() == 1
-    assert warnings(admin_arns=("arn:aws:iam::111122223333:role/Admin",)) == 0
+    assert len(admin_warnings()) == 1
+    assert admin_warnings(admin_arns=("arn:aws:iam::111122223333:role/Admin",)) == []

@@ -46,9 +46,14 @@ def test_render_derives_a_job_from_a_recipe(tmp_path: Path) -> None:
         (["digits-p3", "--workers=0"], "'--workers' is 0; give 1 or more"),
         (
             ["digits-p3", f"--name={'n' * 60}"],
-            f"'name' is '{'n' * 60}' with 60 characters, but with 2 workers the operator makes pods named "
+            f"'--name' is '{'n' * 60}' with 60 characters, but with 2 workers the operator makes pods named "
             "'<name>-worker-1' of at most 63; use a name of 54 characters or fewer",
         ),
+        (
+            ["digits-p3", "--name=mpi-operator"],
+            "'--name' is 'mpi-operator', which another manifest has already; choose another name",
+        ),
+        (["digits-p3", "--image="], "'--image' is ''; give the image's address, such as <repository>:<tag>"),
         (["--name=x"], "'--name' is 'x' but 2 recipes are rendered; name one recipe"),
         (
             ["digit-p3"],

@@ -1,10 +1,11 @@
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from training_workloads import HorovodJobSpec, InputError, SharedVolume
+from training_workloads import HorovodJobSpec, InputError, SharedVolume, image
 
 Synthesize = Callable[[HorovodJobSpec], dict[str, Any]]
 
@@ -63,11 +64,11 @@ def test_volumes_shm_and_lustre(job_spec: HorovodJobSpec, synthesize: Synthesize
     )
     assert worker["volumes"] == [
         {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "32Gi"}},
-        {"name": "c", "persistentVolumeClaim": {"claimName": "c"}},
+        {"name": "shared-0", "persistentVolumeClaim": {"claimName": "c"}},
     ]
     assert worker["containers"][0]["volumeMounts"] == [
         {"name": "shm", "mountPath": "/dev/shm"},
-        {"name": "c", "mountPath": "/d"},
+        {"name": "shared-0", "mountPath": "/d"},
     ]
 
 
@@ -84,11 +85,6 @@ def test_pods_run_as_the_images_user_without_privileges(job_spec: HorovodJobSpec
         assert pod(manifest, role)["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
 
-def test_efa_pods_may_lock_memory(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    worker = pod(synthesize(dataclasses.replace(job_spec, instance_type="p4d.24xlarge")), "Worker")
-    assert worker["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["IPC_LOCK"]}
-
-
 def test_a_lost_worker_restarts_the_launcher_and_a_finished_job_frees_its_gpus(
     job_spec: HorovodJobSpec, synthesize: Synthesize
 ) -> None:
@@ -98,8 +94,8 @@ def test_a_lost_worker_restarts_the_launcher_and_a_finished_job_frees_its_gpus(
         "backoffLimit": 10,
         "ttlSecondsAfterFinished": 604800,
     }
-    assert replica(manifest, "Launcher")["restartPolicy"] == "OnFailure"
-    assert replica(manifest, "Worker")["restartPolicy"] == "Never"
+    assert replica(manifest, "Launcher")["restartPolicy"] == "Never"
+    assert replica(manifest, "Worker")["restartPolicy"] == "OnFailure"
     assert "restartPolicy" not in pod(manifest, "Worker")
 
 
@@ -115,8 +111,23 @@ def test_the_launcher_waits_for_workers_whose_sshd_answers(job_spec: HorovodJobS
     ("change", "message"),
     [
         ({"workers": 0}, "'workers' is 0; give 1 or more"),
+        ({"workers": "2"}, "'workers' is '2'; give a whole number, 1 or more"),
+        ({"workers": True}, "'workers' is True; give a whole number, 1 or more"),
+        ({"gpus_per_worker": 1.5}, "'gpus_per_worker' is 1.5; give a whole number, 1 or more"),
+        (
+            {"command": "python train.py"},
+            "'command' is the string 'python train.py'; give a tuple of words: ('python', 'train.py')",
+        ),
+        ({"command": ("python", 3)}, "'command' is ('python', 3); give the program that each rank runs, as a tuple"),
+        ({"image": ""}, "'image' is ''; give the image's address, such as <repository>:<tag>"),
+        ({"namespace": "Team A"}, "'namespace' is 'Team A'; give lower-case letters, digits and '-', at most 63"),
+        ({"environment": {"A=B": "1"}}, "'environment' is 'A=B'; give names of letters, digits and '_'"),
+        ({"environment": {"EPOCHS": 3}}, "is 3; give a string"),
+        ({"environment": [("A", "1")]}, "'environment' is [('A', '1')]; give a dictionary of names and values"),
+        ({"volumes": SharedVolume()}, "give a tuple of SharedVolume"),
+        ({"volumes": (SharedVolume(), SharedVolume(claim="b"))}, "has the mount paths /fsx, /fsx; give each volume"),
         ({"backoff_limit": -1}, "'backoff_limit' is -1; give 0 or more"),
-        ({"command": ()}, "'command' is empty; give the program that each rank runs"),
+        ({"command": ()}, "'command' is (); give the program that each rank runs, as a tuple of words"),
         (
             {"gpus_per_worker": 9},
             "'gpus_per_worker' is 9 but p3.16xlarge has 8 GPUs; lower it to 8 or fewer, or use more workers",
@@ -130,3 +141,26 @@ def test_what_cannot_run_is_refused_at_construction(
     with pytest.raises(InputError) as caught:
         dataclasses.replace(job_spec, **change)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("volume", "message"),
+    [
+        ({"claim": "My_Claim"}, "'claim' is 'My_Claim'; give the name of a claim: lower-case letters"),
+        ({"mount_path": "fsx"}, "'mount_path' is 'fsx'; give an absolute path other than /dev/shm, such as /fsx"),
+        ({"mount_path": "/dev/shm"}, "'mount_path' is '/dev/shm'; give an absolute path other than /dev/shm"),
+    ],
+)
+def test_a_volume_that_kubernetes_would_refuse(volume: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        SharedVolume(**volume)
+    assert message in str(caught.value)
+
+
+def test_the_image_is_what_the_jobs_expect(root: Path) -> None:
+    dockerfile = (root / "training/Dockerfile").read_text()
+    assert f"useradd --uid {image.UID} " in dockerfile
+    assert f"USER {image.UID}:{image.UID}" in dockerfile
+    assert f"'Port {image.SSH_PORT}'" in dockerfile
+    assert f'"-f", "{image.SSHD_CONFIG}"]' in dockerfile
+    assert f"'HostKey {image.HOME}/.ssh/id_rsa'" in dockerfile

@@ -113,7 +113,7 @@ def test_no_mpirun(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_manifest_that_is_not_there(manifest: Path) -> None:
     with pytest.raises(
-        InputError, match=r"which does not exist; 'make jobs' renders them, so far: .*digits-p3.k8s.yaml$"
+        InputError, match=r"which is not a file; 'make jobs' renders them, so far: .*digits-p3.k8s.yaml$"
     ):
         load_mpi_job(manifest.with_name("digits-p5.k8s.yaml"))
 
@@ -135,9 +135,17 @@ def test_a_file_without_exactly_one_job(text: str, message: str, tmp_path: Path)
     assert message in str(caught.value)
 
 
-def test_a_job_without_a_launcher(job: dict[str, Any]) -> None:
-    del job["spec"]["mpiReplicaSpecs"]["Launcher"]
-    with pytest.raises(InputError, match=r"no 'spec.mpiReplicaSpecs.Launcher.template.spec.containers\[0\]'"):
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="which is not YAML"):
+        load_mpi_job(path)
+
+
+@pytest.mark.parametrize("role", ["Launcher", "Worker"])
+def test_a_job_without_a_role(role: str, job: dict[str, Any]) -> None:
+    del job["spec"]["mpiReplicaSpecs"][role]
+    with pytest.raises(InputError, match=rf"no 'spec.mpiReplicaSpecs.{role}.template.spec.containers\[0\]'"):
         plan_local_run(job, Path("/here"), Path("/h"))
 
 
@@ -147,6 +155,12 @@ def test_a_launcher_that_runs_something_else(job: dict[str, Any]) -> None:
     with pytest.raises(
         InputError, match=r"^the launcher's command is 'sleep 1'; a local run needs 'mpirun -np <ranks> …'$"
     ):
+        plan_local_run(job, Path("/here"), Path("/h"))
+
+
+def test_a_launchers_command_that_is_a_string(job: dict[str, Any]) -> None:
+    job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"] = "mpirun -np 2"
+    with pytest.raises(InputError, match=r"^the launcher's 'command' is 'mpirun -np 2'; write a list of words$"):
         plan_local_run(job, Path("/here"), Path("/h"))
 
 

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import cdk8s
@@ -118,6 +119,46 @@ def test_a_name_that_is_no_dns_1035_label(name: str) -> None:
     with pytest.raises(InputError) as caught:
         spec(name=name)
     assert str(caught.value) == (
-        f"'name' is {name!r}; a job's name has lower-case letters, digits and '-', "
-        "starts with a letter and ends with a letter or digit"
+        f"'name' is {name!r}; give lower-case letters, digits and '-', a letter first and no '-' at the end"
     )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: RunPolicy(clean_pod_policy="Always"),
+            "'clean_pod_policy' is 'Always'; give one of None, Running, All",
+        ),
+        (lambda: RunPolicy(backoff_limit=-1), "'backoff_limit' is -1; give 0 or more"),
+        (lambda: RunPolicy(ttl_seconds_after_finished=1.5), "'ttl_seconds_after_finished' is 1.5; give a whole number"),
+        (lambda: RunPolicy(managed_by="me"), "'managed_by' is 'me'; give one of kubeflow.org/mpi-operator, kueue"),
+        (
+            lambda: ReplicaSpec(template=TEMPLATE, restart_policy="Always"),
+            "'restart_policy' is 'Always'; give one of Never, OnFailure",
+        ),
+        (
+            lambda: ReplicaSpec(template={"spec": {"containers": []}}),
+            "'template' has no 'spec.containers'; give at least",
+        ),
+        (
+            lambda: spec(launcher_creation_policy="Whenever"),
+            "'launcher_creation_policy' is 'Whenever'; give one of AtStartup, WaitForWorkersReady",
+        ),
+        (lambda: spec(mpi_implementation="OpenMpi"), "'mpi_implementation' is 'OpenMpi'; give one of OpenMPI, Intel"),
+        (lambda: spec(ssh_auth_mount_path=""), "'ssh_auth_mount_path' is ''; give an absolute path"),
+        (lambda: spec(slots_per_worker="8"), "'slots_per_worker' is '8'; give a whole number, 1 or more"),
+    ],
+)
+def test_what_the_operator_would_refuse_later_is_refused_now(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("min_available", [None, 3])
+def test_a_gang_that_would_wait_for_its_launcher_for_ever(min_available: int | None) -> None:
+    policy = RunPolicy(scheduling_policy=SchedulingPolicy(min_available=min_available))
+    spec(run_policy=policy, launcher_creation_policy="AtStartup")
+    with pytest.raises(InputError, match=r"set it to 2, the number of workers, or fewer$"):
+        spec(run_policy=policy)

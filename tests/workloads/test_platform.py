@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import cdk8s
@@ -45,6 +46,11 @@ def test_every_platform_manifest_is_valid() -> None:
 
 def test_the_definition_fits_client_side_apply() -> None:
     assert len(str(mpi_job_crd())) < CLIENT_SIDE_APPLY_LIMIT / 10
+
+
+def test_the_state_of_a_job_is_its_newest_condition() -> None:
+    columns = mpi_job_crd()["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert columns[0] == {"name": "State", "type": "string", "jsonPath": ".status.conditions[-1:].type"}
 
 
 def test_the_definition_takes_a_minimal_job() -> None:
@@ -110,6 +116,9 @@ def test_the_lustre_volume_is_static_and_retained() -> None:
     assert claim["metadata"] == {"name": "training-lustre", "namespace": "default"}
     assert claim["spec"]["volumeName"] == volume["metadata"]["name"]
     assert claim["spec"]["storageClassName"] == ""
+    # A claim of a static volume cannot be resized: its request stays whatever the capacity is.
+    assert claim["spec"]["resources"] == {"requests": {"storage": "1Gi"}}
+    assert re.fullmatch(r"training-lustre-ownership-[0-9a-f]{8}", ownership["metadata"]["name"])
     (container,) = ownership["spec"]["template"]["spec"]["containers"]
     assert container["command"][-1] == (
         "mkdir -p /volume/data /volume/runs && chown 1000:1000 /volume/data /volume/runs"

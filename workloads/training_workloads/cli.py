@@ -2,13 +2,14 @@
 
 import dataclasses
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from training_workloads.errors import InputError
-from training_workloads.horovod_job import HorovodJobSpec
 from training_workloads.local_runner import run_locally
 from training_workloads.recipes import RECIPES, recipe
 from training_workloads.rendering import render_jobs, render_platform
@@ -31,22 +32,25 @@ def render(
     workers: Annotated[int | None, typer.Option(help="Worker pods.")] = None,
     gpus_per_worker: Annotated[int | None, typer.Option(help="GPUs, and so ranks, of each worker.")] = None,
     image: Annotated[str | None, typer.Option(help="Training image, such as its address in ECR.")] = None,
-    namespace: Annotated[str | None, typer.Option(help="Namespace of the job.")] = None,
-    outdir: Annotated[Path, typer.Option(help="Folder of the manifests.")] = Path("dist"),
+    namespace: Annotated[str | None, typer.Option(help="Namespace of the job; its claim must be there.")] = None,
+    outdir: Annotated[Path, typer.Option(help="Folder of the manifests.", file_okay=False)] = Path("dist"),
 ) -> None:
     """Write the manifests of recipes, and of the MPI operator, into a folder."""
-    chosen = names or sorted(RECIPES)
+    chosen = list(dict.fromkeys(names or sorted(RECIPES)))
     if name is not None and len(chosen) != 1:
         raise InputError(f"'--name' is {name!r} but {len(chosen)} recipes are rendered; name one recipe")
-    overrides = {
+    overrides: dict[str, Any] = {
         "instance_type": instance_type,
         "workers": workers,
         "gpus_per_worker": gpus_per_worker,
         "image": image,
         "namespace": namespace,
     }
-    specs = [_derive(recipe(each, name), overrides) for each in chosen]
-    for path in (*render_platform(outdir), *render_jobs(specs, outdir)):
+    with _option_names(["name", *overrides]):
+        given = {field: value for field, value in overrides.items() if value is not None}
+        specs = [dataclasses.replace(recipe(each, name), **given) for each in chosen]
+        jobs = render_jobs(specs, outdir)
+    for path in (*render_platform(outdir), *jobs):
         print(path)
 
 
@@ -70,12 +74,13 @@ def main() -> None:
         sys.exit(2)
 
 
-def _derive(spec: HorovodJobSpec, overrides: dict[str, Any]) -> HorovodJobSpec:
-    """Applies the options that were given; a message about one names it as it is typed here."""
+@contextmanager
+def _option_names(fields: Iterable[str]) -> Iterator[None]:
+    """Names the fields in a message as they are typed here: `'--gpus-per-worker'`."""
     try:
-        return dataclasses.replace(spec, **{field: value for field, value in overrides.items() if value is not None})
+        yield
     except InputError as error:
         text = str(error)
-        for field in overrides:
+        for field in fields:
             text = text.replace(f"'{field}'", f"'--{field.replace('_', '-')}'")
         raise InputError(text) from error

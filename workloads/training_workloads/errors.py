@@ -3,10 +3,12 @@
 Every message names the argument as the user typed it, the value that was given, what is allowed and what to do.
 """
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
-__all__ = ["InputError", "check_at_least", "unknown_name"]
+__all__ = ["InputError", "check_at_least", "check_one_of", "check_text", "unknown_name"]
 
 
 class InputError(ValueError):
@@ -22,16 +24,44 @@ def unknown_name(argument: str, value: str, known: Iterable[str]) -> InputError:
         known: Every allowed name.
     """
     names = sorted(known)
-    close = get_close_matches(value, names, n=3)
+    close = get_close_matches(str(value).lower(), names, n=3)
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     return InputError(f"'{argument}' is {value!r}, which is not known; {hint}known: {', '.join(names)}")
 
 
-def check_at_least(argument: str, value: int, minimum: int) -> None:
-    """Refuses a number below its minimum.
+def check_at_least(argument: str, value: Any, minimum: int) -> None:
+    """Refuses what is not a whole number, or a number below its minimum.
 
     Raises:
-        InputError: `value` is below `minimum`.
+        InputError: `value` is not an integer, or below `minimum`.
     """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError(f"{argument!r} is {value!r}; give a whole number, {minimum} or more")
     if value < minimum:
         raise InputError(f"{argument!r} is {value}; give {minimum} or more")
+
+
+def check_one_of(argument: str, value: Any, allowed: Iterable[Any]) -> None:
+    """Refuses a value that is not in a list.
+
+    Raises:
+        InputError: `value` is not one of `allowed`.
+    """
+    if value not in (choices := list(allowed)):
+        raise InputError(f"{argument!r} is {value!r}; give one of {', '.join(map(str, choices))}")
+
+
+def check_text(argument: str, value: Any, pattern: str, rule: str) -> None:
+    """Refuses what is not a string of a certain form.
+
+    Args:
+        argument: What the user set, spelled as they typed it.
+        value: What they gave.
+        pattern: Regular expression for the whole string.
+        rule: The same in words, after "give".
+
+    Raises:
+        InputError: `value` is not a string, or does not match.
+    """
+    if not isinstance(value, str) or not re.fullmatch(pattern, value):
+        raise InputError(f"{argument!r} is {value!r}; give {rule}")

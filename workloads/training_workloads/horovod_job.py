@@ -6,7 +6,8 @@ from typing import Any
 from constructs import Construct
 
 from training_workloads.catalog import InstanceType, gpu_instance_type
-from training_workloads.errors import InputError, check_at_least
+from training_workloads.errors import InputError, check_at_least, check_text
+from training_workloads.image import HOME, SSH_PORT, SSHD_CONFIG, UID
 from training_workloads.launcher import launcher_environment, mpirun_command, rank_environment
 from training_workloads.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec, RunPolicy
 from training_workloads.scheduling import INSTANCE_TYPE_LABEL, gpu_toleration
@@ -15,15 +16,14 @@ from training_workloads.worker_resources import WorkerResources, worker_resource
 
 __all__ = ["HorovodJob", "HorovodJobSpec"]
 
-# The user of the training image (training/Dockerfile), and where its sshd is configured.
-_UID = 1000
-_HOME = "/home/mpiuser"
-_SSH_PORT = 2222
-
 # The launcher only runs mpirun and its ssh connections.
 _LAUNCHER_RESOURCES = {"requests": {"cpu": 1, "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
 
 _DAY_SECONDS = 24 * 60 * 60
+
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
+_DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,10 +56,14 @@ class HorovodJobSpec:
 
     def __post_init__(self) -> None:
         """Checks everything that can be known before the job runs."""
-        if not self.command:
-            raise InputError("'command' is empty; give the program that each rank runs")
+        _check_command(self.command)
+        check_text("image", self.image, r"\S+", "the image's address, such as <repository>:<tag>")
         check_at_least("workers", self.workers, 1)
         check_at_least("backoff_limit", self.backoff_limit, 0)
+        if self.namespace is not None:
+            check_text("namespace", self.namespace, _DNS_LABEL, "lower-case letters, digits and '-', at most 63")
+        _check_environment(self.environment)
+        _check_volumes(self.volumes)
         self.to_mpi_job()
 
     @property
@@ -88,17 +92,20 @@ class HorovodJobSpec:
             name=self.name,
             namespace=self.namespace,
             slots_per_worker=self.resources.gpus,
-            ssh_auth_mount_path=f"{_HOME}/.ssh",
+            ssh_auth_mount_path=f"{HOME}/.ssh",
             run_policy=RunPolicy(backoff_limit=self.backoff_limit, ttl_seconds_after_finished=7 * _DAY_SECONDS),
-            launcher=ReplicaSpec(template=_pod(self._launcher()), restart_policy="OnFailure"),
+            # Each start of the launcher is a pod of its own, whose log stays.
+            launcher=ReplicaSpec(template=_pod(self._launcher()), restart_policy="Never"),
             worker=ReplicaSpec(
                 template=_pod(
                     self._worker(),
                     nodeSelector={INSTANCE_TYPE_LABEL: self.instance.name},
                     tolerations=[gpu_toleration()],
-                    volumes=[_shm_volume(self.resources), *(volume.to_wire() for volume in self.volumes)],
+                    volumes=[_shm_volume(self.resources), *(volume.to_wire(name) for name, volume in self._volumes())],
                 ),
                 replicas=self.workers,
+                # The operator replaces a missing worker, not a failed one: its sshd is started again in place.
+                restart_policy="OnFailure",
             ),
         )
 
@@ -110,23 +117,25 @@ class HorovodJobSpec:
             "command": mpirun_command(self.world_size, ranks, self.command),
             "env": [{"name": name, "value": value} for name, value in launcher_environment(ranks).items()],
             "resources": _LAUNCHER_RESOURCES,
-            "securityContext": _unprivileged(),
+            "securityContext": _UNPRIVILEGED,
         }
 
     def _worker(self) -> dict[str, Any]:
-        # EFA registers memory for direct access by the device, which needs to be locked.
-        added = ["IPC_LOCK"] if self.resources.efa_interfaces else []
         return {
             "name": "worker",
             "image": self.image,
-            "command": ["/usr/sbin/sshd", "-De", "-f", f"{_HOME}/.sshd_config"],
-            "ports": [{"name": "ssh", "containerPort": _SSH_PORT}],
+            "command": ["/usr/sbin/sshd", "-De", "-f", SSHD_CONFIG],
+            "ports": [{"name": "ssh", "containerPort": SSH_PORT}],
             # The launcher is created when the workers are ready, and ready means that ssh answers.
-            "readinessProbe": {"tcpSocket": {"port": _SSH_PORT}, "periodSeconds": 2},
+            "readinessProbe": {"tcpSocket": {"port": SSH_PORT}, "periodSeconds": 2},
             "resources": self.resources.to_wire(),
-            "securityContext": _unprivileged(added),
-            "volumeMounts": [_SHM_MOUNT, *(volume.to_mount() for volume in self.volumes)],
+            "securityContext": _UNPRIVILEGED,
+            "volumeMounts": [_SHM_MOUNT, *(volume.to_mount(name) for name, volume in self._volumes())],
         }
+
+    def _volumes(self) -> list[tuple[str, SharedVolume]]:
+        """The shared volumes with their names in the pod; a claim's name may be no volume's name."""
+        return [(f"shared-{number}", volume) for number, volume in enumerate(self.volumes)]
 
 
 class HorovodJob(Construct):
@@ -151,19 +160,38 @@ class HorovodJob(Construct):
 
 
 _SHM_MOUNT = {"name": "shm", "mountPath": "/dev/shm"}
+_UNPRIVILEGED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
 def _shm_volume(resources: WorkerResources) -> dict[str, Any]:
     return {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{resources.shm_gib}Gi"}}
 
 
-def _unprivileged(added_capabilities: list[str] | None = None) -> dict[str, Any]:
-    capabilities = {"drop": ["ALL"]} | ({"add": added_capabilities} if added_capabilities else {})
-    return {"allowPrivilegeEscalation": False, "capabilities": capabilities}
+def _check_command(command: Any) -> None:
+    if isinstance(command, str):
+        raise InputError(f"'command' is the string {command!r}; give a tuple of words: {tuple(command.split())}")
+    if not command or not all(isinstance(word, str) and word for word in command):
+        raise InputError(f"'command' is {command!r}; give the program that each rank runs, as a tuple of words")
+
+
+def _check_environment(environment: Any) -> None:
+    if not isinstance(environment, dict):
+        raise InputError(f"'environment' is {environment!r}; give a dictionary of names and values")
+    for name, value in environment.items():
+        check_text("environment", name, _VARIABLE, "names of letters, digits and '_'")
+        check_text(f"environment[{name!r}]", value, r"(?s).*", "a string")
+
+
+def _check_volumes(volumes: Any) -> None:
+    if isinstance(volumes, SharedVolume) or not all(isinstance(volume, SharedVolume) for volume in volumes):
+        raise InputError(f"'volumes' is {volumes!r}; give a tuple of SharedVolume")
+    paths = [volume.mount_path for volume in volumes]
+    if len(set(paths)) < len(paths):
+        raise InputError(f"'volumes' has the mount paths {', '.join(paths)}; give each volume a path of its own")
 
 
 def _pod(container: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """A pod template with one container, for the image's non-root user."""
-    security = {"runAsNonRoot": True, "runAsUser": _UID, "runAsGroup": _UID, "fsGroup": _UID}
+    security = {"runAsNonRoot": True, "runAsUser": UID, "runAsGroup": UID, "fsGroup": UID}
     spec = {"containers": [container], "securityContext": security, "automountServiceAccountToken": False}
     return {"spec": spec | fields}

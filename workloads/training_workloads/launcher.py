@@ -37,7 +37,7 @@ def rank_environment(instance: InstanceType, resources: WorkerResources, workers
         # NCCL's bootstrap must not pick the loopback or a bridge; pods see the network as eth0.
         environment["NCCL_SOCKET_IFNAME"] = "^lo,docker,veth"
     if instance.efa_interfaces:
-        # Without it libfabric may settle for another provider and the job runs on TCP in silence.
+        # NCCL's EFA plugin shall find EFA or nothing. An image without the plugin uses TCP: the log says which it was.
         environment["FI_PROVIDER"] = "efa"
     return environment
 
@@ -56,7 +56,7 @@ def mpirun_command(world_size: int, exported: Iterable[str], program: Sequence[s
         program: What each rank runs.
     """
     # ssh sessions do not inherit the image's variables: programs and CUDA libraries are found through these two.
-    names = ["PATH", "LD_LIBRARY_PATH", *exported]
+    names = dict.fromkeys(["PATH", "LD_LIBRARY_PATH", *exported])
     return [
         "mpirun",
         "-np",

@@ -55,11 +55,11 @@ def load_mpi_job(path: Path) -> dict[str, Any]:
     if not path.is_file():
         rendered = ", ".join(map(str, sorted(path.parent.glob("*.k8s.yaml")))) or "none yet"
         raise InputError(
-            f"'manifest' is {str(path)!r}, which does not exist; 'make jobs' renders them, so far: {rendered}"
+            f"'manifest' is {str(path)!r}, which is not a file; 'make jobs' renders them, so far: {rendered}"
         )
     try:
         documents = [document for document in yaml.safe_load_all(path.read_text()) if isinstance(document, dict)]
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"'manifest' is {str(path)!r}, which is not YAML: {error}") from error
     jobs = [document for document in documents if document.get("kind") == KIND]
     if len(jobs) != 1:
@@ -81,7 +81,7 @@ def plan_local_run(job: dict[str, Any], volumes: Path, hostfile: Path, ranks: in
         InputError: The launcher does not run `mpirun -np N`, or `ranks` is below 1.
     """
     launcher = _container(job, "Launcher")
-    command = [*launcher.get("command", []), *launcher.get("args", [])]
+    command = _words(launcher, "command") + _words(launcher, "args")
     position = _position_of_world_size(command)
     folders = {path: volumes for path in _claim_mounts(job)}
     if ranks is None:
@@ -137,18 +137,25 @@ def _container(job: dict[str, Any], role: str) -> dict[str, Any]:
     return dict(container)
 
 
+def _words(container: dict[str, Any], field: str) -> list[str]:
+    words = container.get(field) or []
+    if not isinstance(words, list):
+        raise InputError(f"the launcher's '{field}' is {words!r}; write a list of words")
+    return [str(word) for word in words]
+
+
 def _position_of_world_size(command: list[str]) -> int:
     for position, (flag, value) in enumerate(pairwise(command)):
-        if flag in ("-np", "-n") and str(value).isdigit():
+        if flag in ("-np", "-n") and value.isdigit():
             return position + 1
-    given = " ".join(map(str, command)) or "empty"
+    given = " ".join(command) or "empty"
     raise InputError(f"the launcher's command is {given!r}; a local run needs 'mpirun -np <ranks> …'")
 
 
 def _claim_mounts(job: dict[str, Any]) -> list[str]:
-    pod = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
-    claims = {volume["name"] for volume in pod.get("volumes", []) if "persistentVolumeClaim" in volume}
     mounts = _container(job, "Worker").get("volumeMounts", [])
+    volumes = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"].get("volumes", [])
+    claims = {volume["name"] for volume in volumes if "persistentVolumeClaim" in volume}
     return [mount["mountPath"] for mount in mounts if mount["name"] in claims]
 
 

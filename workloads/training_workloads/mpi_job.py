@@ -5,21 +5,26 @@ checked here at construction; they are those of the operator's release that the 
 https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/types.go
 """
 
-import re
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import cdk8s
 from constructs import Construct
 
-from training_workloads.errors import InputError, check_at_least
+from training_workloads.errors import InputError, check_at_least, check_one_of, check_text
 
 __all__ = ["API_VERSION", "KIND", "MpiJob", "MpiJobSpec", "ReplicaSpec", "RunPolicy", "SchedulingPolicy"]
 
 API_VERSION = "kubeflow.org/v2beta1"
 KIND = "MPIJob"
 
-_DNS_1035_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+CleanPodPolicy = Literal["None", "Running", "All"]
+RestartPolicy = Literal["Never", "OnFailure"]
+LauncherCreationPolicy = Literal["AtStartup", "WaitForWorkersReady"]
+MpiImplementation = Literal["OpenMPI", "Intel", "MPICH"]
+Controller = Literal["kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue"]
+
+_DNS_1035_LABEL = r"[a-z]([-a-z0-9]*[a-z0-9])?"
 _DNS_1035_LENGTH = 63
 
 
@@ -67,13 +72,22 @@ class RunPolicy:
         scheduling_policy: For gang schedulers; default none.
     """
 
-    clean_pod_policy: Literal["None", "Running", "All"] = "Running"
+    clean_pod_policy: CleanPodPolicy = "Running"
     ttl_seconds_after_finished: int | None = None
     active_deadline_seconds: int | None = None
     backoff_limit: int | None = None
     suspend: bool | None = None
-    managed_by: Literal["kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue"] | None = None
+    managed_by: Controller | None = None
     scheduling_policy: SchedulingPolicy | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the policies' names and that no limit is negative."""
+        check_one_of("clean_pod_policy", self.clean_pod_policy, get_args(CleanPodPolicy))
+        if self.managed_by is not None:
+            check_one_of("managed_by", self.managed_by, get_args(Controller))
+        for argument in ("ttl_seconds_after_finished", "active_deadline_seconds", "backoff_limit"):
+            if getattr(self, argument) is not None:
+                check_at_least(argument, getattr(self, argument), 0)
 
     def to_wire(self) -> dict[str, Any]:
         """The policy as it stands in the manifest."""
@@ -101,7 +115,13 @@ class ReplicaSpec:
 
     template: dict[str, Any]
     replicas: int = 1
-    restart_policy: Literal["Never", "OnFailure"] = "Never"
+    restart_policy: RestartPolicy = "Never"
+
+    def __post_init__(self) -> None:
+        """Checks that there is a container, and the restart policy."""
+        if not self.template.get("spec", {}).get("containers"):
+            raise InputError("'template' has no 'spec.containers'; give at least one container")
+        check_one_of("restart_policy", self.restart_policy, get_args(RestartPolicy))
 
     def to_wire(self) -> dict[str, Any]:
         """The replica spec as it stands in the manifest."""
@@ -133,8 +153,8 @@ class MpiJobSpec:
     namespace: str | None = None
     run_policy: RunPolicy = field(default_factory=RunPolicy)
     ssh_auth_mount_path: str = "/root/.ssh"
-    launcher_creation_policy: Literal["AtStartup", "WaitForWorkersReady"] = "WaitForWorkersReady"
-    mpi_implementation: Literal["OpenMPI", "Intel", "MPICH"] = "OpenMPI"
+    launcher_creation_policy: LauncherCreationPolicy = "WaitForWorkersReady"
+    mpi_implementation: MpiImplementation = "OpenMPI"
     run_launcher_as_worker: bool = False
 
     def __post_init__(self) -> None:
@@ -143,7 +163,25 @@ class MpiJobSpec:
         check_at_least("slots_per_worker", self.slots_per_worker, 1)
         if self.launcher.replicas != 1:
             raise InputError(f"'launcher.replicas' is {self.launcher.replicas}; an MPIJob has exactly 1 launcher")
+        check_one_of("launcher_creation_policy", self.launcher_creation_policy, get_args(LauncherCreationPolicy))
+        check_one_of("mpi_implementation", self.mpi_implementation, get_args(MpiImplementation))
+        check_text("ssh_auth_mount_path", self.ssh_auth_mount_path, "/.+", "an absolute path")
         _check_name(self.name, self.worker.replicas)
+        self._check_gang()
+
+    def _check_gang(self) -> None:
+        """A gang that counts the launcher waits for it, while the launcher waits for the workers.
+
+        https://github.com/kubeflow/mpi-operator/issues/608
+        """
+        policy = self.run_policy.scheduling_policy
+        if policy and self.launcher_creation_policy == "WaitForWorkersReady":
+            workers = self.worker.replicas
+            if policy.min_available is None or policy.min_available > workers:
+                raise InputError(
+                    f"'scheduling_policy.min_available' is {policy.min_available}, so the gang waits for a launcher "
+                    f"that is created after the workers; set it to {workers}, the number of workers, or fewer"
+                )
 
     def to_wire(self) -> dict[str, Any]:
         """The `spec` as it stands in the manifest."""
@@ -185,15 +223,12 @@ def _without_none(**fields: Any) -> dict[str, Any]:
 
 def _check_name(name: str, workers: int) -> None:
     """The operator's rule on names, for the longest name that it makes from this one."""
+    rule = "lower-case letters, digits and '-', a letter first and no '-' at the end"
+    check_text("name", name, _DNS_1035_LABEL, rule)
     suffix = f"-worker-{workers - 1}"
     limit = _DNS_1035_LENGTH - len(suffix)
     if len(name) > limit:
         raise InputError(
             f"'name' is {name!r} with {len(name)} characters, but with {workers} workers the operator makes pods named "
             f"'<name>{suffix}' of at most {_DNS_1035_LENGTH}; use a name of {limit} characters or fewer"
-        )
-    if not _DNS_1035_LABEL.fullmatch(name):
-        raise InputError(
-            f"'name' is {name!r}; a job's name has lower-case letters, digits and '-', "
-            "starts with a letter and ends with a letter or digit"
         )

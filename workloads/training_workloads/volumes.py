@@ -1,15 +1,22 @@
-"""Shared file systems: the claim that a job mounts, and the static volume behind it."""
+"""Shared file systems as a job mounts them."""
 
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LUSTRE_CLAIM", "SHARED_DIRECTORIES", "SharedVolume"]
+from training_workloads.errors import check_text
+
+__all__ = ["LUSTRE_CLAIM", "RUNS_DIRECTORY", "SHARED_DIRECTORIES", "SharedVolume"]
 
 #: Name of the PersistentVolumeClaim of the cluster's Lustre file system.
 LUSTRE_CLAIM = "training-lustre"
 
 #: Folders at the root of the file system that belong to the jobs' user.
-SHARED_DIRECTORIES = ("data", "runs")
+RUNS_DIRECTORY = "runs"
+SHARED_DIRECTORIES = ("data", RUNS_DIRECTORY)
+
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names
+_DNS_SUBDOMAIN = r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?"
+_MOUNT_PATH = r"(?!/dev/shm(/|$))/[^:\s]+"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,16 +25,21 @@ class SharedVolume:
 
     Attributes:
         claim: Name of a PersistentVolumeClaim in the job's namespace. Default: that of the cluster's Lustre.
-        mount_path: Where the ranks see it.
+        mount_path: Where the ranks see it. Default: /fsx.
     """
 
     claim: str = LUSTRE_CLAIM
     mount_path: str = "/fsx"
 
-    def to_wire(self) -> dict[str, Any]:
-        """The pod's volume as it stands in the manifest."""
-        return {"name": self.claim, "persistentVolumeClaim": {"claimName": self.claim}}
+    def __post_init__(self) -> None:
+        """Checks what the API server would refuse."""
+        check_text("claim", self.claim, _DNS_SUBDOMAIN, "the name of a claim: lower-case letters, digits, '-' and '.'")
+        check_text("mount_path", self.mount_path, _MOUNT_PATH, "an absolute path other than /dev/shm, such as /fsx")
 
-    def to_mount(self) -> dict[str, str]:
-        """The container's mount of it."""
-        return {"name": self.claim, "mountPath": self.mount_path}
+    def to_wire(self, name: str) -> dict[str, Any]:
+        """The pod's volume as it stands in the manifest, under a name of its own."""
+        return {"name": name, "persistentVolumeClaim": {"claimName": self.claim}}
+
+    def to_mount(self, name: str) -> dict[str, str]:
+        """The container's mount of the volume with that name."""
+        return {"name": name, "mountPath": self.mount_path}

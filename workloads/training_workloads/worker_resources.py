@@ -23,7 +23,7 @@ _SHM_GIB_PER_GPU = 4
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkerResources:
-    """Requests of one worker pod; limits are the same, so that the pod is not evicted first.
+    """Requests of one worker pod; limits are the same, as devices and huge pages require.
 
     Attributes:
         gpus: GPUs, one rank each.

@@ -1,16 +1,22 @@
 """A static PersistentVolume and its claim for an FSx for Lustre file system that exists already."""
 
+import hashlib
+
 import cdk8s
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
 from training_workloads.catalog.versions import CHOWN_IMAGE
+from training_workloads.image import UID
 from training_workloads.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
 
 __all__ = ["LustreVolumeChart"]
 
 _DRIVER = "fsx.csi.aws.com"
-_UID = 1000
+
+# A claim of a static volume cannot be resized, while the file system behind it can: the claim asks for a constant that
+# every file system has. The driver reads neither number.
+_CLAIMED = "1Gi"
 
 
 class LustreVolumeChart(cdk8s.Chart):
@@ -40,58 +46,59 @@ class LustreVolumeChart(cdk8s.Chart):
             file_system_id: `fs-…`.
             dns_name: DNS name of the file system.
             mount_name: FSx's mount name; it is `fsx` for SCRATCH_1 file systems only.
-            capacity_gib: Storage capacity in GiB, as the claim shows it.
+            capacity_gib: Storage capacity in GiB, as the volume shows it.
             claim: Name of the claim, and of the volume.
             namespace: Namespace of the claim, and so of the jobs.
         """
         super().__init__(scope, id)
-        storage = {"storage": k8s.Quantity.from_string(f"{capacity_gib}Gi")}
-        k8s.KubePersistentVolume(
-            self,
-            "Volume",
-            metadata=k8s.ObjectMeta(name=claim),
-            spec=k8s.PersistentVolumeSpec(
-                capacity=storage,
-                access_modes=["ReadWriteMany"],
-                # File locks work across nodes.
-                mount_options=["flock"],
-                persistent_volume_reclaim_policy="Retain",
-                storage_class_name="",
-                csi=k8s.CsiPersistentVolumeSource(
-                    driver=_DRIVER,
-                    volume_handle=file_system_id,
-                    volume_attributes={"dnsname": dns_name, "mountname": mount_name},
-                ),
-            ),
+        source = k8s.CsiPersistentVolumeSource(
+            driver=_DRIVER,
+            volume_handle=file_system_id,
+            volume_attributes={"dnsname": dns_name, "mountname": mount_name},
         )
-        k8s.KubePersistentVolumeClaim(
-            self,
-            "Claim",
-            metadata=k8s.ObjectMeta(name=claim, namespace=namespace),
-            spec=k8s.PersistentVolumeClaimSpec(
-                access_modes=["ReadWriteMany"],
-                resources=k8s.ResourceRequirements(requests=storage),
-                # An empty class and the volume's name: without them a default class provisions something else.
-                storage_class_name="",
-                volume_name=claim,
-            ),
-        )
-        k8s.KubeJob(
-            self,
-            "Ownership",
-            metadata=k8s.ObjectMeta(name=f"{claim}-ownership", namespace=namespace),
-            spec=_ownership_job(claim),
-        )
+        volume = _volume(source, capacity_gib)
+        k8s.KubePersistentVolume(self, "Volume", metadata=k8s.ObjectMeta(name=claim), spec=volume)
+        metadata = k8s.ObjectMeta(name=claim, namespace=namespace)
+        k8s.KubePersistentVolumeClaim(self, "Claim", metadata=metadata, spec=_claim(claim))
+        # A Job cannot be changed, only replaced: a change of what it does gives it another name.
+        digest = hashlib.sha256(f"{CHOWN_IMAGE} {_script()}".encode()).hexdigest()[:8]
+        metadata = k8s.ObjectMeta(name=f"{claim}-ownership-{digest}", namespace=namespace)
+        k8s.KubeJob(self, "Ownership", metadata=metadata, spec=_ownership(claim))
 
 
-def _ownership_job(claim: str) -> k8s.JobSpec:
+def _volume(source: k8s.CsiPersistentVolumeSource, capacity_gib: int) -> k8s.PersistentVolumeSpec:
+    return k8s.PersistentVolumeSpec(
+        capacity={"storage": k8s.Quantity.from_string(f"{capacity_gib}Gi")},
+        access_modes=["ReadWriteMany"],
+        # File locks work across nodes.
+        mount_options=["flock"],
+        persistent_volume_reclaim_policy="Retain",
+        storage_class_name="",
+        csi=source,
+    )
+
+
+def _claim(volume: str) -> k8s.PersistentVolumeClaimSpec:
+    return k8s.PersistentVolumeClaimSpec(
+        access_modes=["ReadWriteMany"],
+        resources=k8s.ResourceRequirements(requests={"storage": k8s.Quantity.from_string(_CLAIMED)}),
+        # An empty class and the volume's name: without them a default class provisions something else.
+        storage_class_name="",
+        volume_name=volume,
+    )
+
+
+def _script() -> str:
+    folders = " ".join(f"/volume/{name}" for name in SHARED_DIRECTORIES)
+    return f"mkdir -p {folders} && chown {UID}:{UID} {folders}"
+
+
+def _ownership(claim: str) -> k8s.JobSpec:
     """Makes the folders of the jobs. A new Lustre belongs to root, and the CSI driver applies no fsGroup to it."""
-    folders = [f"/volume/{name}" for name in SHARED_DIRECTORIES]
-    script = f"mkdir -p {' '.join(folders)} && chown {_UID}:{_UID} {' '.join(folders)}"
     container = k8s.Container(
         name="chown",
         image=CHOWN_IMAGE,
-        command=["sh", "-c", script],
+        command=["sh", "-c", _script()],
         volume_mounts=[k8s.VolumeMount(name="volume", mount_path="/volume")],
         resources=k8s.ResourceRequirements(
             requests={"cpu": k8s.Quantity.from_string("100m"), "memory": k8s.Quantity.from_string("64Mi")}
@@ -102,6 +109,10 @@ def _ownership_job(claim: str) -> k8s.JobSpec:
             capabilities=k8s.Capabilities(drop=["ALL"], add=["CHOWN", "DAC_OVERRIDE", "FOWNER"]),
         ),
     )
-    volume = k8s.Volume(name="volume", persistent_volume_claim=k8s.PersistentVolumeClaimVolumeSource(claim_name=claim))
-    pod = k8s.PodSpec(containers=[container], volumes=[volume], restart_policy="OnFailure")
+    claimed = k8s.PersistentVolumeClaimVolumeSource(claim_name=claim)
+    pod = k8s.PodSpec(
+        containers=[container],
+        volumes=[k8s.Volume(name="volume", persistent_volume_claim=claimed)],
+        restart_policy="OnFailure",
+    )
     return k8s.JobSpec(template=k8s.PodTemplateSpec(spec=pod), backoff_limit=10)

@@ -22,7 +22,8 @@ def mpi_job_crd() -> dict[str, Any]:
         "subresources": {"status": {}},
         "schema": {"openAPIV3Schema": _mpi_job()},
         "additionalPrinterColumns": [
-            {"name": "State", "type": "string", "jsonPath": '.status.conditions[?(@.status=="True")].type'},
+            # The newest condition: older ones, such as Created, stay true.
+            {"name": "State", "type": "string", "jsonPath": ".status.conditions[-1:].type"},
             {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
         ],
     }

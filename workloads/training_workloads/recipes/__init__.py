@@ -27,4 +27,4 @@ def recipe(name: str, job_name: str | None = None) -> HorovodJobSpec:
     """
     if name not in RECIPES:
         raise unknown_name("recipe", name, RECIPES)
-    return RECIPES[name](job_name or name)
+    return RECIPES[name](name if job_name is None else job_name)

@@ -5,15 +5,16 @@ on the CPU. On GPUs: not measured.
 """
 
 from training_workloads.horovod_job import HorovodJobSpec
+from training_workloads.volumes import RUNS_DIRECTORY, SharedVolume
 
 __all__ = ["digits_p3", "digits_p4d"]
 
-# The name that `podman build` gives in the README; on a cluster give the address in ECR with `--image`.
-_IMAGE = "cdk-training-cluster/training:latest"
+# A name for local builds; for a cluster `--image` gives the address in its registry.
+_IMAGE = "localhost/training:latest"
 
 
 def _command(job: str) -> tuple[str, ...]:
-    return ("python", "-m", "training.digits", "--output-dir", f"/fsx/runs/{job}")
+    return ("python", "-m", "training.digits", "--output-dir", f"{SharedVolume().mount_path}/{RUNS_DIRECTORY}/{job}")
 
 
 def digits_p3(name: str = "digits-p3") -> HorovodJobSpec:
@@ -29,7 +30,10 @@ def digits_p3(name: str = "digits-p3") -> HorovodJobSpec:
 
 
 def digits_p4d(name: str = "digits-p4d") -> HorovodJobSpec:
-    """Sixteen ranks on two whole nodes: all GPUs and all EFA interfaces of each."""
+    """Sixteen ranks on two whole nodes: all GPUs and all EFA interfaces of each.
+
+    The image needs the EFA userspace (the Dockerfile's `EFA_INSTALLER_VERSION`), or NCCL falls back to TCP.
+    """
     return HorovodJobSpec(
         name=name,
         image=_IMAGE,

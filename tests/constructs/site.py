@@ -1,0 +1,31 @@
+"""Somebody else's stack, and ways to look at it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import aws_cdk as cdk
+from aws_cdk import assertions
+from aws_cdk import aws_ec2 as ec2
+
+
+@dataclass(frozen=True)
+class Site:
+    """Somebody else's stack with a VPC and a cluster of its own."""
+
+    stack: cdk.Stack
+    vpc: ec2.Vpc
+    cluster: Any
+
+    @property
+    def subnet(self) -> ec2.ISubnet:
+        """A private subnet."""
+        return self.vpc.private_subnets[0]
+
+    def template(self) -> assertions.Template:
+        """What the stack synthesizes to."""
+        return assertions.Template.from_stack(self.stack)
+
+
+def properties(template: assertions.Template, kind: str) -> list[dict[str, Any]]:
+    """Properties of every resource of a type."""
+    return [resource["Properties"] for resource in template.find_resources(kind).values()]

@@ -1,0 +1,11 @@
+"""What a job expects of its image: the user, and how its sshd is set up. `training/Dockerfile` makes such an image."""
+
+__all__ = ["HOME", "SSHD_CONFIG", "SSH_PORT", "UID"]
+
+#: The non-root user that every pod runs as; the shared folders belong to it.
+UID = 1000
+HOME = "/home/mpiuser"
+
+#: A port that a non-root sshd may listen on.
+SSH_PORT = 2222
+SSHD_CONFIG = f"{HOME}/.sshd_config"
