@@ -26,7 +26,21 @@ def templates(instance_type: str) -> dict[str, assertions.Template]:
 
 
 def stable(value: Any) -> Any:
-    """Leaves out what changes with every release of aws-cdk-lib: names of asset files."""
-    if isinstance(value, dict):
-        return {key: "<asset>" if key in ("S3Key", "CodeSha256") else stable(item) for key, item in value.items()}
-    return [stable(item) for item in value] if isinstance(value, list) else value
+    """Makes a template readable in a diff: manifests as trees, and no names of asset files, which each release changes."""
+    if isinstance(value, list):
+        return [stable(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    stabilized = {key: stable(item) for key, item in value.items()}
+    stabilized |= {key: "<asset>" for key in ("S3Key", "CodeSha256") if key in value}
+    if "Manifest" in value:
+        stabilized["Manifest"] = json.loads(_text(value["Manifest"]))
+    return stabilized
+
+
+def _text(manifest: Any) -> str:
+    """The manifest's text, with a name for each value that is known at deployment only."""
+    if isinstance(manifest, str):
+        return manifest
+    parts = manifest["Fn::Join"][1]
+    return "".join(part if isinstance(part, str) else "${" + json.dumps(part).replace('"', "'") + "}" for part in parts)

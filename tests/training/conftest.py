@@ -29,8 +29,11 @@ def mpirun_command(ranks: int) -> list[str]:
     # The environment's own mpirun goes first: Horovod is compiled against it.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     mpirun = shutil.which("mpirun", path=path)
-    assert mpirun, "mpirun is missing: run `make`, or install Open MPI"
-    return [mpirun, "-np", str(ranks), "--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none", sys.executable]
+    assert mpirun, "mpirun is missing: run `make setup`"
+    placement = ["--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"]
+    # As in the jobs: plain TCP and shared memory. Others, such as UCX, print errors where there is no /sys.
+    transport = ["--mca", "pml", "ob1", "--mca", "btl", "^openib"]
+    return [mpirun, "-np", str(ranks), *placement, *transport, sys.executable]
 
 
 def end(process: subprocess.Popen[str]) -> None:
