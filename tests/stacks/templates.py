@@ -26,7 +26,7 @@ def templates(instance_type: str) -> dict[str, assertions.Template]:
 
 
 def stable(value: Any) -> Any:
-    """Makes a template readable in a diff: manifests as trees, and no names of asset files, which each release changes."""
+    """Makes a template readable in a diff: manifests as trees, and no asset names, which change with each release."""
     if isinstance(value, list):
         return [stable(item) for item in value]
     if not isinstance(value, dict):
