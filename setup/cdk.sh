@@ -3,7 +3,8 @@
 source "$(dirname "$0")/common.sh"
 
 step "CDK side: uv and the locked Python packages into .venv"
-[ -x .venv/bin/python ] || python3.11 -m venv .venv
+# pip comes last into a new environment: without it, an earlier run was interrupted.
+[ -x .venv/bin/pip ] || python3.11 -m venv --clear .venv
 .venv/bin/python -m pip install --quiet --require-hashes --requirement requirements/uv.txt
 install_locked .venv requirements/cdk.txt
 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-build-isolation --no-deps --editable .
