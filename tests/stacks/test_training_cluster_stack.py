@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 import aws_cdk as cdk
+import aws_cdk.cloud_assembly_schema
 from aws_cdk import assertions
 from aws_cdk.assertions import Match
 
