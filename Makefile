@@ -39,7 +39,8 @@ jobs: $(CDK) ## Render every job into dist/
 	@echo && echo "==> rendering the jobs into dist/"
 	@training-workloads render
 
-run-local: $(TRAINING) jobs ## Run dist/$(JOB).k8s.yaml on this machine, two ranks on the CPU (JOB=digits-p3)
+run-local: $(TRAINING) ## Run dist/JOB.k8s.yaml on this machine, two ranks on the CPU (JOB=digits-p3)
+	@[ -f dist/$(JOB).k8s.yaml ] || $(MAKE) --no-print-directory jobs
 	@echo && echo "==> running dist/$(JOB).k8s.yaml on this machine"
 	@training-workloads run-local dist/$(JOB).k8s.yaml --ranks 2
 
@@ -72,8 +73,8 @@ lock: $(CDK) ## Compile the lock files again, with hashes and without addresses
 	@npm install --package-lock-only
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 
-clean: ## Remove everything that the other targets made
-	rm -rf .venv .venv-training .setup node_modules cdk.out dist runs
+clean: ## Remove everything that the other targets made, except runs/ with its checkpoints and results
+	rm -rf .venv .venv-training .setup node_modules cdk.out dist
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -37,12 +37,16 @@ class DamagedError(Exception):
 
 
 def save(folder: Path, checkpoint: Checkpoint, keep: int = 3) -> Path:
-    """Writes a checkpoint, reads it back, and only then removes all but the newest `keep`."""
+    """Writes a checkpoint, reads it back, and only then removes those before it but for the newest `keep` - 1.
+
+    Later ones stay: they are there only if they were damaged, and must not count as those to keep.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"epoch-{checkpoint.epoch:05d}.checkpoint"
     write_atomically(path, _encode(checkpoint))
     read(path)
-    for old in _paths(folder)[keep:]:
+    earlier = [other for other in _paths(folder) if _epoch(other) < checkpoint.epoch]
+    for old in earlier[keep - 1 :]:
         old.unlink()
     return path
 
@@ -68,7 +72,11 @@ def read(path: Path) -> Checkpoint:
 
 def _paths(folder: Path) -> list[Path]:
     """Lists the checkpoints, newest first."""
-    return sorted(folder.glob("epoch-*.checkpoint"), reverse=True)
+    return sorted(folder.glob("epoch-*.checkpoint"), key=_epoch, reverse=True)
+
+
+def _epoch(path: Path) -> int:
+    return int(path.stem.removeprefix("epoch-"))
 
 
 def _encode(checkpoint: Checkpoint) -> bytes:

@@ -19,6 +19,7 @@ from sklearn.model_selection import train_test_split
 
 from training import devices, files, options, results, sharding
 from training.distributed import barrier, on_first_rank, run, say
+from training.errors import check_finite
 from training.plan import Plan
 from training.resume import resume, save
 
@@ -39,7 +40,8 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         help="of one rank, times the ranks (%(default)s)",
     )
     add("--warmup-epochs", type=options.whole_number(0), default=3, help="epochs to reach that rate (%(default)s)")
-    add("--seed", type=options.whole_number(0), default=0, help="of the weights and the order of images (%(default)s)")
+    seed = options.whole_number(0, 2**32 - 1)
+    add("--seed", type=seed, default=0, help="of the weights and the order of images (%(default)s)")
     return parser.parse_args(arguments)
 
 
@@ -191,6 +193,7 @@ def train(job: Job, device: str, start: int, seconds_before: float) -> dict[str,
     train_step = make_train_step(job)
     for epoch in range(start + 1, job.plan.epochs + 1):
         loss = train_epoch(job, train_step, epoch - 1)
+        check_finite(loss, epoch)
         accuracy = evaluate(job.model, job.data)
         outcome = {
             "accuracy": accuracy,
@@ -236,10 +239,9 @@ def main() -> None:
         say(f"going on by epochs after epoch {start}: written by {written['world_size']} ranks, now {hvd.size()}")
     if start < given.epochs:
         outcome = train(job, device, start, outcome.get("training_seconds", 0.0))
-    report = given.output_dir / "results.json"
-    # Horovod: rank 0 alone writes. A finished run keeps its file, and gets it back if it was stopped before writing it.
-    if hvd.rank() == 0 and (start < given.epochs or not report.exists()):
-        files.write_json(report, outcome)
+    # Horovod: rank 0 alone writes. A finished run writes again what its checkpoint says, in case the file was damaged.
+    if hvd.rank() == 0:
+        files.write_json(given.output_dir / "results.json", outcome)
     # Horovod: nobody leaves before rank 0 has written, because the first to leave shuts Horovod down for all.
     barrier()
 

@@ -1,5 +1,20 @@
 """The mistakes that a user can make and mend."""
 
+import math
+
 
 class UserError(Exception):
     """A mistake in what the user gave: the message says what was given, what is allowed, and what to do."""
+
+
+def check_finite(loss: float, epoch: int) -> None:
+    """Stops a run that has diverged, before its weights become a checkpoint.
+
+    Raises:
+        UserError: The loss is not a number, or infinite. Every rank has the same loss, so all of them raise.
+    """
+    if not math.isfinite(loss):
+        raise UserError(
+            f"the loss of epoch {epoch} is {loss}; the checkpoint before it is kept: "
+            "lower '--learning-rate' or raise '--warmup-epochs', with another '--output-dir'"
+        )

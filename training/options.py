@@ -24,14 +24,16 @@ class Parser(argparse.ArgumentParser):
             super().print_help(file)
 
 
-def whole_number(minimum: int) -> Callable[[str], int]:
-    """Makes an option type that takes whole numbers from `minimum` up."""
+def whole_number(minimum: int, maximum: int = 10**9) -> Callable[[str], int]:
+    """Makes an option type that takes whole numbers from `minimum` to `maximum`."""
 
     def parse(text: str) -> int:
-        if not re.fullmatch(r"[+-]?\d+", text):
+        if not re.fullmatch(r"[+-]?[0-9]{1,20}", text):
             raise argparse.ArgumentTypeError(f"is {text!r}; give a whole number, {minimum} or more")
         if int(text) < minimum:
             raise argparse.ArgumentTypeError(f"is {text}; give {minimum} or more")
+        if int(text) > maximum:
+            raise argparse.ArgumentTypeError(f"is {text}; give {maximum} or less")
         return int(text)
 
     return parse

@@ -73,3 +73,18 @@ def test_old_ones_go_only_after_the_new_one_was_read_back(tmp_path: Path, monkey
     with pytest.raises(checkpoint.DamagedError):
         write(tmp_path, 2, keep=1)
     assert (tmp_path / "epoch-00001.checkpoint").exists()
+
+
+def test_a_new_checkpoint_outlives_damaged_ones_after_it(tmp_path: Path) -> None:
+    for epoch in (10, 11, 12):
+        write(tmp_path, epoch).write_bytes(b"damaged")
+    write(tmp_path, 1)
+    found = checkpoint.newest(tmp_path)
+    assert found is not None
+    assert found.epoch == 1
+
+
+def test_epochs_are_ordered_as_numbers(tmp_path: Path) -> None:
+    for epoch in (99_999, 100_000):
+        write(tmp_path, epoch, keep=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["epoch-100000.checkpoint"]

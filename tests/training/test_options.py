@@ -7,6 +7,7 @@ from training.errors import UserError
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
+        ("--seed", "4294967296", "'--seed' is 4294967296; give 4294967295 or less"),
         ("--batch-size", "0", "'--batch-size' is 0; give 1 or more"),
         ("--batch-size", "many", "'--batch-size' is 'many'; give a whole number, 1 or more"),
         ("--batch-size", "1.5", "'--batch-size' is '1.5'; give a whole number, 1 or more"),
