@@ -42,18 +42,19 @@ class LustreSpec:
 
     def __post_init__(self) -> None:
         """Checks what FSx would refuse."""
-        if Token.is_unresolved(self.capacity_gib):
-            return
-        check_at_least("capacity_gib", self.capacity_gib, 1)
-        if self.capacity_gib != _SMALLEST_GIB and (self.capacity_gib < _STEP_GIB or self.capacity_gib % _STEP_GIB):
-            larger = (
-                _SMALLEST_GIB if self.capacity_gib < _SMALLEST_GIB else -(-self.capacity_gib // _STEP_GIB) * _STEP_GIB
-            )
-            raise InputError(
-                f"'capacity_gib' is {self.capacity_gib}, which Lustre does not offer; "
-                f"give {_SMALLEST_GIB} or a multiple of {_STEP_GIB}, such as {larger}"
-            )
+        if not Token.is_unresolved(self.capacity_gib):
+            _check_capacity(self.capacity_gib)
         check_one_of("throughput_mbps_per_tib", self.throughput_mbps_per_tib, _THROUGHPUTS)
+
+
+def _check_capacity(gib: int) -> None:
+    check_at_least("capacity_gib", gib, 1)
+    if gib != _SMALLEST_GIB and gib % _STEP_GIB:
+        larger = _SMALLEST_GIB if gib < _SMALLEST_GIB else -(-gib // _STEP_GIB) * _STEP_GIB
+        raise InputError(
+            f"'capacity_gib' is {gib}, which Lustre does not offer; "
+            f"give {_SMALLEST_GIB} or a multiple of {_STEP_GIB}, such as {larger}"
+        )
 
 
 class LustreFileSystem(Construct):

@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 import pytest
+from aws_cdk import Token
 from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import Site, properties
@@ -120,6 +121,13 @@ def test_what_is_no_size(capacity: Any, message: str) -> None:
 def test_a_throughput_that_lustre_does_not_offer() -> None:
     with pytest.raises(InputError, match=r"^'throughput_mbps_per_tib' is 200; give one of 125, 250, 500, 1000$"):
         LustreSpec(throughput_mbps_per_tib=200)
+
+
+def test_a_size_known_at_deployment_leaves_the_throughput_checked() -> None:
+    size = Token.as_number({"Ref": "Size"})
+    assert LustreSpec(capacity_gib=size).capacity_gib == size
+    with pytest.raises(InputError, match="'throughput_mbps_per_tib' is 1"):
+        LustreSpec(capacity_gib=size, throughput_mbps_per_tib=1)
 
 
 def test_two_file_systems_live_in_one_stack(site: Site) -> None:

@@ -37,13 +37,11 @@ class LocalRun:
         command: The launcher's argv with local paths.
         environment: The launcher's variables, on top of this process's own.
         ranks: How many ranks `mpirun` starts.
-        folders: Local folder by mount path.
     """
 
     command: list[str]
     environment: dict[str, str]
     ranks: int
-    folders: dict[str, Path]
 
 
 def load_mpi_job(path: Path) -> dict[str, Any]:
@@ -83,12 +81,11 @@ def plan_local_run(job: dict[str, Any], volumes: Path, hostfile: Path, ranks: in
     launcher = _container(job, "Launcher")
     command = _words(launcher, "command") + _words(launcher, "args")
     position = _position_of_world_size(command)
-    folders = {path: volumes for path in _claim_mounts(job)}
     if ranks is None:
         ranks = int(command[position])
     check_at_least("--ranks", ranks, 1)
     command[position] = str(ranks)
-    paths = {HOSTFILE: hostfile, **folders}
+    paths = {HOSTFILE: hostfile, **dict.fromkeys(_claim_mounts(job), volumes)}
     variables = {entry["name"]: _localize(entry.get("value", ""), paths) for entry in launcher.get("env", [])}
     if _THREADS in variables:
         variables[_THREADS] = str(max(1, (os.cpu_count() or 1) // ranks))
@@ -96,7 +93,6 @@ def plan_local_run(job: dict[str, Any], volumes: Path, hostfile: Path, ranks: in
         command=[_localize(word, paths) for word in command],
         environment=variables,
         ranks=ranks,
-        folders=folders,
     )
 
 

@@ -5,18 +5,28 @@ client-side `kubectl apply` and refuses what the operator would only complain ab
 Fields: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/types.go
 """
 
-from typing import Any
+from typing import Any, get_args
+
+from training_workloads.mpi_job import (
+    API_VERSION,
+    KIND,
+    CleanPodPolicy,
+    Controller,
+    LauncherCreationPolicy,
+    MpiImplementation,
+    RestartPolicy,
+)
 
 __all__ = ["mpi_job_crd"]
 
-_GROUP = "kubeflow.org"
+_GROUP, _VERSION = API_VERSION.split("/")
 
 
 def mpi_job_crd() -> dict[str, Any]:
     """The definition, without `apiVersion` and `kind`."""
-    names = {"kind": "MPIJob", "listKind": "MPIJobList", "plural": "mpijobs", "singular": "mpijob"}
+    names = {"kind": KIND, "listKind": f"{KIND}List", "plural": "mpijobs", "singular": "mpijob"}
     version = {
-        "name": "v2beta1",
+        "name": _VERSION,
         "served": True,
         "storage": True,
         "subresources": {"status": {}},
@@ -70,8 +80,8 @@ def _spec() -> dict[str, Any]:
             "slotsPerWorker": _integer(0, default=1),
             "runLauncherAsWorker": {"type": "boolean", "default": False},
             "sshAuthMountPath": {"type": "string", "minLength": 1, "default": "/root/.ssh"},
-            "launcherCreationPolicy": _enum("AtStartup", "WaitForWorkersReady", default="AtStartup"),
-            "mpiImplementation": _enum("OpenMPI", "Intel", "MPICH", default="OpenMPI"),
+            "launcherCreationPolicy": _enum(*get_args(LauncherCreationPolicy), default="AtStartup"),
+            "mpiImplementation": _enum(*get_args(MpiImplementation), default="OpenMPI"),
             "runPolicy": _run_policy(),
             "mpiReplicaSpecs": _object({"Launcher": launcher, "Worker": worker}, required=["Launcher"]),
         },
@@ -83,7 +93,7 @@ def _replica_spec(**replicas: int) -> dict[str, Any]:
     return _object(
         {
             "replicas": {"type": "integer", "format": "int32", **replicas},
-            "restartPolicy": _enum("Never", "OnFailure"),
+            "restartPolicy": _enum(*get_args(RestartPolicy)),
             "template": _ANY_OBJECT,
         }
     )
@@ -103,12 +113,12 @@ def _run_policy() -> dict[str, Any]:
     )
     return _object(
         {
-            "cleanPodPolicy": _enum("None", "Running", "All"),
+            "cleanPodPolicy": _enum(*get_args(CleanPodPolicy)),
             "ttlSecondsAfterFinished": _integer(0),
             "activeDeadlineSeconds": _integer(0, bits=64),
             "backoffLimit": _integer(0),
             "suspend": {"type": "boolean", "default": False},
-            "managedBy": _enum("kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue"),
+            "managedBy": _enum(*get_args(Controller)),
             "schedulingPolicy": scheduling_policy,
         }
     )
