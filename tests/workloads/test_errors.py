@@ -1,6 +1,6 @@
 import pytest
 
-from training_workloads.errors import InputError, check_at_least, unknown_name
+from training_workloads.errors import InputError, check_at_least, enforce, unknown_name
 
 
 def test_an_unknown_name_is_answered_with_the_closest() -> None:
@@ -18,3 +18,18 @@ def test_a_number_below_its_minimum_is_refused() -> None:
     check_at_least("workers", 1, 1)
     with pytest.raises(InputError, match=r"^'workers' is 0; give 1 or more$"):
         check_at_least("workers", 0, 1)
+
+
+def test_every_broken_rule_is_reported_at_once() -> None:
+    def positive(number: int) -> None:
+        check_at_least("number", number, 1)
+
+    def even(number: int) -> None:
+        if number % 2:
+            raise InputError(f"'number' is {number}; give an even one")
+
+    enforce(2, [positive, even])
+    with pytest.raises(InputError) as caught:
+        enforce(-1, [positive, even])
+    assert str(caught.value) == "'number' is -1; give 1 or more\n'number' is -1; give an even one"
+    assert len(caught.value.args) == 2

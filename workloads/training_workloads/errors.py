@@ -4,15 +4,20 @@ Every message names the argument as the user typed it, the value that was given,
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["InputError", "check_at_least", "check_one_of", "check_text", "unknown_name"]
+__all__ = ["InputError", "check_at_least", "check_one_of", "check_text", "enforce", "unknown_name"]
+
+_Subject = TypeVar("_Subject")
 
 
 class InputError(ValueError):
-    """A value that the user gave and can mend; its text is shown without a traceback."""
+    """Values that the user gave and can mend; each argument is a sentence, shown on a line without a traceback."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
 
 def unknown_name(argument: str, value: str, known: Iterable[str]) -> InputError:
@@ -27,6 +32,26 @@ def unknown_name(argument: str, value: str, known: Iterable[str]) -> InputError:
     close = get_close_matches(str(value).lower(), names, n=3)
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     return InputError(f"'{argument}' is {value!r}, which is not known; {hint}known: {', '.join(names)}")
+
+
+def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], None]]) -> None:
+    """Applies every rule and reports all mistakes at once.
+
+    Args:
+        subject: What the user described.
+        rules: Small functions, one rule each, that raise InputError.
+
+    Raises:
+        InputError: One or more rules are broken; the error has one argument for each mistake.
+    """
+    mistakes: list[Any] = []
+    for rule in rules:
+        try:
+            rule(subject)
+        except InputError as error:
+            mistakes += error.args
+    if mistakes:
+        raise InputError(*mistakes)
 
 
 def check_at_least(argument: str, value: Any, minimum: int) -> None:
