@@ -12,6 +12,7 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 
 CDK := .setup/cdk.done
 TRAINING := .setup/training.done
+CHECKS := .setup/checks.done
 
 ##@ First run
 
@@ -20,6 +21,7 @@ quickstart: setup synth jobs run-local summary ## From a clone to synthesized st
 setup: setup-cdk setup-training ## Install everything into this folder, once
 setup-cdk: $(CDK) ## Install the CDK side: uv, Python packages, Node.js, the AWS CDK CLI
 setup-training: $(TRAINING) ## Install the training side: TensorFlow, Open MPI, Horovod
+setup-checks: $(CHECKS) ## Install the scanners: cfn-lint, checkov
 
 $(CDK): setup/preflight.sh setup/common.sh setup/cdk.sh requirements/uv.txt requirements/cdk.txt requirements/node.txt \
 		package-lock.json pyproject.toml
@@ -29,6 +31,10 @@ $(CDK): setup/preflight.sh setup/common.sh setup/cdk.sh requirements/uv.txt requ
 
 $(TRAINING): setup/common.sh setup/training.sh requirements/training.txt requirements/horovod.txt requirements/mpi.txt | $(CDK)
 	@setup/training.sh
+	@touch $@
+
+$(CHECKS): setup/common.sh setup/checks.sh requirements/checks.txt | $(CDK)
+	@setup/checks.sh
 	@touch $@
 
 synth: $(CDK) ## Synthesize TrainingDataStack and TrainingClusterStack into cdk.out/
@@ -55,18 +61,22 @@ test-cdk: $(CDK) ## Run the tests of stacks, constructs and workloads
 test-training: $(TRAINING) ## Run the tests of the training code, two-rank runs included
 	@.venv-training/bin/python -m pytest tests/training
 
-check: lint types test ## Everything that CI checks
+check: lint types scan test ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting
 	@ruff check
 	@ruff format --check
 types: $(CDK) ## Check types
 	@mypy
+scan: $(CDK) $(CHECKS) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
+	@echo && echo "==> scanning the templates of every configuration, and every manifest"
+	@training-workloads render --outdir .scan/jobs >/dev/null
+	@python -m checks
 
 snapshots: $(CDK) ## Accept the present output as the reviewed one; look at the diff before you commit
 	@python -m pytest --ignore=tests/training -n 2 --snapshot-update
 
 lock: $(CDK) ## Compile the lock files again, with hashes and without addresses
-	@for group in horovod mpi node training uv; do \
+	@for group in checks horovod mpi node training uv; do \
 		$(LOCK) --group $$group $$([ $$group = horovod ] && echo --no-deps || true) -o requirements/$$group.txt; \
 	done
 	@$(LOCK) pyproject.toml --group dev -o requirements/cdk.txt
@@ -74,10 +84,10 @@ lock: $(CDK) ## Compile the lock files again, with hashes and without addresses
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 
 clean: ## Remove everything that the other targets made, except runs/ with its checkpoints and results
-	rm -rf .venv .venv-training .setup node_modules cdk.out dist
+	rm -rf .venv .venv-checks .venv-training .setup .scan node_modules cdk.out dist
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: quickstart setup setup-cdk setup-training synth jobs run-local summary test test-cdk test-training check lint \
-	types snapshots lock clean help
+.PHONY: quickstart setup setup-cdk setup-training setup-checks synth jobs run-local summary test test-cdk test-training check lint \
+	types scan snapshots lock clean help

@@ -20,8 +20,10 @@ def main() -> None:
         config = load_config(Path(context.pop("config", CONFIG)), context)
     except InputError as error:
         sys.exit(f"error: {error}")
-    data = TrainingDataStack(app, "TrainingDataStack")
-    TrainingClusterStack(app, "TrainingClusterStack", config=config, bucket=data.bucket)
+    data = TrainingDataStack(
+        app, "TrainingDataStack", monthly_budget_usd=config.monthly_budget_usd, email=config.alarm_email
+    )
+    TrainingClusterStack(app, "TrainingClusterStack", config=config, bucket=data.bucket, encryption_key=data.key)
     app.synth()
 
 

@@ -4,6 +4,8 @@ import json
 import sys
 from pathlib import Path
 
+from training_workloads.storage_sizing import IMAGENET_BYTES_PER_IMAGE, size_lustre
+
 
 def main(job: str) -> None:
     """Prints the summary for the job that was run."""
@@ -13,6 +15,7 @@ def main(job: str) -> None:
     results = json.loads(results_file.read_text())
     stacks = sorted(path.name.split(".")[0] for path in Path("cdk.out").glob("*.template.json"))
     manifests = sorted(str(path) for path in Path("dist").glob("*.k8s.yaml"))
+    storage = size_lustre(images_per_second=results["images_per_second"], bytes_per_image=IMAGENET_BYTES_PER_IMAGE)
     print(
         f"""
 ==> done
@@ -20,6 +23,7 @@ def main(job: str) -> None:
   manifests  {", ".join(manifests) or "none"}
   training   {results["world_size"]} ranks, {results["training_seconds"]:.1f} s, \
 {results["images_per_second"]:.0f} images/s, test accuracy {results["accuracy"]:.4f}
+  storage    at this rate, files as large as ImageNet's would need {storage}
   results    {results_file.parent}/: results.json, checkpoints/, tensorboard/
 
   next

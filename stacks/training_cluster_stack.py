@@ -1,28 +1,41 @@
 """The stack that costs money by the hour and can be destroyed any evening."""
 
+from collections import Counter
 from typing import Any
 
 from aws_cdk import Annotations, CfnOutput, Stack
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from training_cluster import (
+    ClusterAutoscaler,
     ClusterConfig,
+    ClusterMonitoring,
     EfaDevicePlugin,
+    ElasticFileSystem,
+    ElasticVolume,
     GpuNodeGroup,
+    JobIdentity,
     LustreFileSystem,
+    LustreSpec,
     LustreVolume,
     MpiOperator,
     NvidiaDevicePlugin,
     TrainingCluster,
     TrainingNetwork,
+    hourly_cost,
 )
+from training_cluster.cluster_nodes import SYSTEM_NODES
+from training_workloads.catalog.lustre import lustre_throughput_mbps
+from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
+from training_workloads.storage_sizing import IMAGENET_BYTES_PER_IMAGE
 
 __all__ = ["TrainingClusterStack"]
 
 
 class TrainingClusterStack(Stack):
-    """Network, EKS, GPU node groups, Lustre, device plugins and the MPI operator, put together.
+    """Network, EKS, GPU node groups, file systems, plugins, autoscaler, operator and metrics, put together.
 
     Attributes:
         config: What the stack was made from.
@@ -32,7 +45,16 @@ class TrainingClusterStack(Stack):
         file_system: The Lustre file system.
     """
 
-    def __init__(self, scope: Construct, id: str, *, config: ClusterConfig, bucket: s3.IBucket, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        config: ClusterConfig,
+        bucket: s3.IBucket,
+        encryption_key: kms.IKey | None = None,
+        **kwargs: Any,
+    ) -> None:
         """Defines the stack.
 
         Args:
@@ -40,42 +62,48 @@ class TrainingClusterStack(Stack):
             id: Name of the stack.
             config: Everything that can be chosen.
             bucket: The bucket behind the file system.
+            encryption_key: Key of secrets, volumes, file systems and logs. Default: the services' own keys.
             **kwargs: Those of `aws_cdk.Stack`.
         """
         super().__init__(scope, id, **kwargs)
-        self.config = config
+        self.config, self._key = config, encryption_key
         self.network = TrainingNetwork(
-            self, "Network", cidr=config.vpc_cidr, availability_zones=config.availability_zones
+            self,
+            "Network",
+            cidr=config.vpc_cidr,
+            availability_zones=config.availability_zones,
+            training_zone=config.training_zone,
+            nat=config.nat,
+            encryption_key=encryption_key,
         )
-        control_plane = TrainingCluster(
+        self._control_plane = self._add_cluster()
+        self.cluster = self._control_plane.cluster
+        self.node_groups = self._add_node_groups()
+        self.file_system = self._add_lustre(bucket)
+        self._add_service_accounts(bucket)
+        if config.efs:
+            self._add_efs()
+        self._add_platform()
+        self._add_monitoring()
+        self._add_outputs()
+        self._warn()
+
+    def _add_cluster(self) -> TrainingCluster:
+        return TrainingCluster(
             self,
             "Cluster",
             vpc=self.network.vpc,
-            public_access_cidrs=config.public_access_cidrs,
-            admin_arns=config.admin_arns,
+            kubernetes_version=self.config.kubernetes_version,
+            public_access_cidrs=self.config.public_access_cidrs,
+            allow_any_address=self.config.allow_any_address,
+            admin_arns=self.config.admin_arns,
+            encryption_key=self._key,
+            efs=self.config.efs,
         )
-        self.cluster = control_plane.cluster
-        self.node_groups = self._add_node_groups(control_plane.network_addons)
-        self.file_system = LustreFileSystem(
-            self,
-            "Lustre",
-            vpc=self.network.vpc,
-            subnet=self.network.training_subnet,
-            clients=self.cluster.cluster_security_group,
-            bucket=bucket,
-            spec=config.lustre,
-        )
-        self._add_platform(control_plane.node_addons)
-        self._add_outputs()
-        if not config.admin_arns:
-            Annotations.of(self).add_warning_v2(
-                "cdk-training-cluster:no-admin",
-                "'admin_arns' is empty, so nobody can use kubectl; add the ARN of your IAM role or user",
-            )
 
-    def _add_node_groups(self, network_addons: Construct) -> dict[str, GpuNodeGroup]:
+    def _add_node_groups(self) -> dict[str, GpuNodeGroup]:
         scope = Construct(self, "NodeGroups")
-        scope.node.add_dependency(network_addons)
+        scope.node.add_dependency(self._control_plane.network_addons)
         return {
             name: GpuNodeGroup(
                 scope,
@@ -84,20 +112,99 @@ class TrainingClusterStack(Stack):
                 vpc=self.network.vpc,
                 subnet=self.network.training_subnet,
                 spec=spec,
+                encryption_key=self._key,
             )
             for name, spec in self.config.node_groups.items()
         }
 
-    def _add_platform(self, node_addons: Construct) -> None:
-        NvidiaDevicePlugin(self, "NvidiaDevicePlugin", cluster=self.cluster)
-        if any(group.efa_security_group for group in self.node_groups.values()):
-            EfaDevicePlugin(self, "EfaDevicePlugin", cluster=self.cluster)
-        MpiOperator(self, "MpiOperator", cluster=self.cluster)
-        volume = LustreVolume(self, "LustreVolume", cluster=self.cluster, file_system=self.file_system)
+    def _add_lustre(self, bucket: s3.IBucket) -> LustreFileSystem:
+        file_system = LustreFileSystem(
+            self,
+            "Lustre",
+            vpc=self.network.vpc,
+            subnet=self.network.training_subnet,
+            clients=self.cluster.cluster_security_group,
+            bucket=bucket,
+            spec=self.config.lustre,
+            encryption_key=self._key,
+        )
+        volume = LustreVolume(self, "LustreVolume", cluster=self.cluster, file_system=file_system)
         # On the way down too: the driver must be there until the last pod has let go of the volume.
-        volume.node.add_dependency(node_addons)
+        volume.node.add_dependency(self._control_plane.node_addons)
+        return file_system
+
+    def _add_efs(self) -> None:
+        file_system = ElasticFileSystem(
+            self,
+            "Efs",
+            vpc=self.network.vpc,
+            subnet=self.network.training_subnet,
+            clients=self.cluster.cluster_security_group,
+            encryption_key=self._key,
+        )
+        volume = ElasticVolume(self, "EfsVolume", cluster=self.cluster, file_system=file_system)
+        volume.node.add_dependency(self._control_plane.node_addons)
+
+    def _add_service_accounts(self, bucket: s3.IBucket) -> None:
+        scope = Construct(self, "ServiceAccounts")
+        scope.node.add_dependency(self._control_plane.network_addons)
+        for name, spec in self.config.service_accounts.items():
+            JobIdentity(
+                scope,
+                name,
+                cluster=self.cluster,
+                bucket=bucket,
+                prefix=spec.prefix,
+                service_account=name,
+                namespace=spec.namespace,
+                allow_delete=spec.allow_delete,
+                encryption_key=self._key,
+            )
+
+    def _add_platform(self) -> None:
+        scope = Construct(self, "Platform")
+        # Helm waits for pods, and pods wait for nodes and for the agent that gives them their role.
+        scope.node.add_dependency(self._control_plane.node_addons)
+        NvidiaDevicePlugin(scope, "NvidiaDevicePlugin", cluster=self.cluster)
+        if any(group.efa_security_group for group in self.node_groups.values()):
+            EfaDevicePlugin(scope, "EfaDevicePlugin", cluster=self.cluster)
+        ClusterAutoscaler(scope, "Autoscaler", cluster=self.cluster, kubernetes_version=self.config.kubernetes_version)
+        MpiOperator(scope, "MpiOperator", cluster=self.cluster)
+
+    def _add_monitoring(self) -> None:
+        monitoring = ClusterMonitoring(
+            self,
+            "Monitoring",
+            cluster=self.cluster,
+            file_system=self.file_system,
+            alarm_email=self.config.alarm_email,
+            encryption_key=self._key,
+        )
+        monitoring.node.add_dependency(self._control_plane.node_addons)
 
     def _add_outputs(self) -> None:
         kubeconfig = f"aws eks update-kubeconfig --region {self.region} --name {self.cluster.cluster_name}"
         CfnOutput(self, "KubeconfigCommand", value=kubeconfig)
         CfnOutput(self, "FileSystemId", value=self.file_system.file_system.ref)
+        CfnOutput(self, "LustreThroughput", value=_throughput_sentence(self.config.lustre))
+        nodes = Counter({SYSTEM_INSTANCE_TYPE: SYSTEM_NODES})
+        for spec in self.config.node_groups.values():
+            nodes[spec.instance_type] += spec.desired
+        estimate = hourly_cost(nodes=nodes, nat_gateways=int(self.config.nat))
+        CfnOutput(self, "EstimatedCostPerHour", value=str(estimate))
+
+    def _warn(self) -> None:
+        if not self.config.admin_arns:
+            Annotations.of(self).add_warning_v2(
+                "cdk-training-cluster:no-admin",
+                "'admin_arns' is empty, so nobody can use kubectl; add the ARN of your IAM role or user",
+            )
+
+
+def _throughput_sentence(lustre: LustreSpec) -> str:
+    mbps = lustre_throughput_mbps(lustre.capacity_gib, lustre.mbps_per_tib)
+    images = mbps * 1e6 / IMAGENET_BYTES_PER_IMAGE
+    return (
+        f"{lustre.capacity_gib} GiB at {lustre.mbps_per_tib} MB/s per TiB sustain {mbps:,.0f} MB/s: {images:,.0f} "
+        f"images/s of {IMAGENET_BYTES_PER_IMAGE / 1e3:.0f} kB (training-workloads size-lustre sizes another job)"
+    )

@@ -5,29 +5,44 @@ from typing import Any
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
-from training_cluster import ImageRepository, TrainingBucket
+from training_cluster import ImageRepository, TrainingBucket, TrainingBudget, TrainingKey
 
 __all__ = ["TrainingDataStack"]
 
 
 class TrainingDataStack(Stack):
-    """Bucket and image repository; both stay when the stack is destroyed.
+    """Key, bucket and image repository; all stay when the stack is destroyed.
 
     Attributes:
+        key: Encrypts the bucket, the images, and what the clusters keep.
         bucket: Datasets in, checkpoints and results out.
         repository: Training images.
     """
 
-    def __init__(self, scope: Construct, id: str, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        monthly_budget_usd: int | None = None,
+        email: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         """Defines the stack.
 
         Args:
             scope: The app.
             id: Name of the stack.
+            monthly_budget_usd: Dollars a month for the whole account. Default: no budget.
+            email: Who is told when the budget is used up; without it there is none.
             **kwargs: Those of `aws_cdk.Stack`.
         """
         super().__init__(scope, id, **kwargs)
-        self.bucket = TrainingBucket(self, "Bucket").bucket
-        self.repository = ImageRepository(self, "Images").repository
+        self.key = TrainingKey(self, "Key").key
+        self.bucket = TrainingBucket(self, "Bucket", encryption_key=self.key).bucket
+        self.repository = ImageRepository(self, "Images", encryption_key=self.key).repository
+        if monthly_budget_usd is not None and email is not None:
+            TrainingBudget(self, "Budget", monthly_usd=monthly_budget_usd, email=email)
         CfnOutput(self, "BucketName", value=self.bucket.bucket_name)
         CfnOutput(self, "ImageRepositoryUri", value=self.repository.repository_uri)
+        CfnOutput(self, "KeyArn", value=self.key.key_arn)

@@ -1,3 +1,4 @@
+import aws_cdk as cdk
 import pytest
 
 from training_cluster.access import check_admin_arns, check_public_access_cidrs
@@ -23,12 +24,34 @@ def test_what_eks_takes() -> None:
             "'a' has '10.1.0.0/16', which is private; give the public addresses from which people come, and "
             "leave those inside the VPC out: they reach the API anyway",
         ),
+        (
+            ["0.0.0.0/0"],
+            "'a' is ['0.0.0.0/0'], which is the whole internet; give the addresses from which people come, such as "
+            "203.0.113.7/32, or set allow_any_address to true",
+        ),
+        (
+            ["0.0.0.0/1", "128.0.0.0/1"],
+            "'a' is ['0.0.0.0/1', '128.0.0.0/1'], which is the whole internet; give the addresses from which people "
+            "come, such as 203.0.113.7/32, or set allow_any_address to true",
+        ),
+        (
+            [f"203.0.113.{host}/32" for host in range(41)],
+            "'a' has 41 ranges; give 40 or fewer, as larger ranges",
+        ),
     ],
 )
 def test_addresses_that_eks_refuses(cidrs: list[str], message: str) -> None:
     with pytest.raises(InputError) as caught:
         check_public_access_cidrs("a", cidrs)
     assert str(caught.value) == message
+
+
+def test_the_whole_internet_only_on_purpose() -> None:
+    check_public_access_cidrs("a", ["0.0.0.0/0"], allow_any_address=True)
+
+
+def test_an_address_that_is_known_at_deployment_only_is_taken() -> None:
+    check_public_access_cidrs("a", [cdk.Token.as_string({"Ref": "Office"}), "203.0.113.7/32"])
 
 
 @pytest.mark.parametrize(

@@ -1,31 +1,68 @@
+import json
+from typing import Any
+
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_kms as kms
 
 from tests.constructs.site import properties
-from training_cluster import TrainingCluster
+from training_cluster import TrainingCluster, TrainingNetwork
+from training_workloads import InputError
 
 ADMIN = "arn:aws:iam::111122223333:role/Admin"
+NETWORK_ADDONS = {"vpc-cni", "kube-proxy", "eks-pod-identity-agent"}
+NODE_ADDONS = {"coredns", "aws-fsx-csi-driver", "eks-node-monitoring-agent"}
+
+
+def synthesize(**arguments: Any) -> assertions.Template:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    TrainingCluster(stack, "Cluster", vpc=ec2.Vpc(stack, "Vpc", max_azs=2), **arguments)
+    return assertions.Template.from_stack(stack)
 
 
 @pytest.fixture(scope="module")
 def template() -> assertions.Template:
+    return synthesize(public_access_cidrs=["203.0.113.7/32"], admin_arns=[ADMIN])
+
+
+@pytest.fixture(scope="module")
+def encrypted() -> assertions.Template:
     stack = cdk.Stack(cdk.App(), "Stack")
-    TrainingCluster(
-        stack,
-        "Cluster",
-        vpc=ec2.Vpc(stack, "Vpc", max_azs=2),
-        public_access_cidrs=["203.0.113.7/32"],
-        admin_arns=[ADMIN],
-    )
+    vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
+    TrainingCluster(stack, "Cluster", vpc=vpc, encryption_key=kms.Key(stack, "Key"), efs=True)
     return assertions.Template.from_stack(stack)
+
+
+def addons(template: assertions.Template) -> dict[str, tuple[str, dict[str, Any]]]:
+    found = template.find_resources("AWS::EKS::Addon")
+    return {addon["Properties"]["AddonName"]: (id, addon) for id, addon in found.items()}
+
+
+def key_arn(template: assertions.Template) -> dict[str, Any]:
+    (key,) = template.find_resources("AWS::KMS::Key")
+    return {"Fn::GetAtt": [key, "Arn"]}
 
 
 def test_capacity_is_explicit(template: assertions.Template) -> None:
     (cluster,) = properties(template, "AWS::EKS::Cluster")
     assert cluster["ComputeConfig"] == {"Enabled": False}
     assert cluster["Version"] == "1.35"
+
+
+def test_the_whole_control_plane_is_logged(template: assertions.Template) -> None:
+    (cluster,) = properties(template, "AWS::EKS::Cluster")
+    kinds = {each["Type"] for each in cluster["Logging"]["ClusterLogging"]["EnabledTypes"]}
+    assert kinds == {"api", "audit", "authenticator", "controllerManager", "scheduler"}
+
+
+def test_another_release_comes_with_its_kubectl() -> None:
+    older = synthesize(kubernetes_version="1.34")
+    (cluster,) = properties(older, "AWS::EKS::Cluster")
+    assert cluster["Version"] == "1.34"
+    descriptions = [layer["Description"] for layer in properties(older, "AWS::Lambda::LayerVersion")]
+    assert any(description.startswith("/opt/kubectl/kubectl 1.34.") for description in descriptions)
 
 
 def test_only_the_named_addresses_reach_the_api(template: assertions.Template) -> None:
@@ -36,11 +73,57 @@ def test_only_the_named_addresses_reach_the_api(template: assertions.Template) -
     assert access["PublicAccessCidrs"] == ["203.0.113.7/32"]
 
 
-def test_by_default_the_api_is_private() -> None:
-    stack = cdk.Stack(cdk.App(), "Stack")
-    TrainingCluster(stack, "Cluster", vpc=ec2.Vpc(stack, "Vpc", max_azs=2))
-    (cluster,) = properties(assertions.Template.from_stack(stack), "AWS::EKS::Cluster")
+def test_by_default_the_api_is_private(encrypted: assertions.Template) -> None:
+    (cluster,) = properties(encrypted, "AWS::EKS::Cluster")
     assert cluster["ResourcesVpcConfig"]["EndpointPublicAccess"] is False
+
+
+def test_a_key_encrypts_secrets_volumes_and_logs(encrypted: assertions.Template) -> None:
+    (cluster,) = properties(encrypted, "AWS::EKS::Cluster")
+    assert cluster["EncryptionConfig"] == [{"Provider": {"KeyArn": key_arn(encrypted)}, "Resources": ["secrets"]}]
+    (launch_template,) = properties(encrypted, "AWS::EC2::LaunchTemplate")
+    (disk,) = launch_template["LaunchTemplateData"]["BlockDeviceMappings"]
+    assert (disk["Ebs"]["Encrypted"], disk["Ebs"]["KmsKeyId"]) == (True, key_arn(encrypted))
+    for group in properties(encrypted, "AWS::Logs::LogGroup"):
+        assert group["KmsKeyId"] == key_arn(encrypted)
+
+
+def test_system_nodes_keep_their_credentials_to_themselves(template: assertions.Template) -> None:
+    (launch_template,) = properties(template, "AWS::EC2::LaunchTemplate")
+    data = launch_template["LaunchTemplateData"]
+    assert data["MetadataOptions"] == {"HttpTokens": "required", "HttpPutResponseHopLimit": 1}
+    (disk,) = data["BlockDeviceMappings"]
+    assert disk == {
+        "DeviceName": "/dev/xvda",
+        "Ebs": {"VolumeType": "gp3", "VolumeSize": 50, "Encrypted": True},
+    }
+
+
+def test_broken_system_nodes_are_replaced(template: assertions.Template) -> None:
+    (nodes,) = properties(template, "AWS::EKS::Nodegroup")
+    assert nodes["NodeRepairConfig"] == {"Enabled": True}
+    assert nodes["ScalingConfig"] == {"MinSize": 2, "DesiredSize": 2, "MaxSize": 3}
+
+
+def test_no_node_reads_s3(template: assertions.Template) -> None:
+    roles = properties(template, "AWS::IAM::Role")
+    (node_role,) = [each for each in roles if "ec2.amazonaws.com" in json.dumps(each["AssumeRolePolicyDocument"])]
+    names = [arn["Fn::Join"][1][-1].rpartition("/")[2] for arn in node_role["ManagedPolicyArns"]]
+    assert names == ["AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"]
+    assert "Policies" not in node_role
+
+
+def test_the_cni_enforces_policies_and_saves_addresses(template: assertions.Template) -> None:
+    values = json.loads(addons(template)["vpc-cni"][1]["Properties"]["ConfigurationValues"])
+    assert values == {
+        "enableNetworkPolicy": "true",
+        "env": {
+            "AWS_VPC_ENI_MTU": "9001",
+            "MINIMUM_IP_TARGET": "16",
+            "WARM_IP_TARGET": "4",
+            "WARM_ENI_TARGET": "0",
+        },
+    }
 
 
 def test_administrators_have_access_entries(template: assertions.Template) -> None:
@@ -52,10 +135,47 @@ def test_administrators_have_access_entries(template: assertions.Template) -> No
 
 
 def test_nodes_come_after_the_network_and_services_after_the_nodes(template: assertions.Template) -> None:
-    addons = template.find_resources("AWS::EKS::Addon")
-    by_name = {addon["Properties"]["AddonName"]: (id, addon) for id, addon in addons.items()}
-    assert set(by_name) == {"vpc-cni", "kube-proxy", "coredns", "aws-fsx-csi-driver"}
+    by_name = addons(template)
+    assert set(by_name) == NETWORK_ADDONS | NODE_ADDONS
     ((node_group_id, node_group),) = template.find_resources("AWS::EKS::Nodegroup").items()
-    assert {by_name["vpc-cni"][0], by_name["kube-proxy"][0]} <= set(node_group["DependsOn"])
-    for name in ("coredns", "aws-fsx-csi-driver"):
+    assert {by_name[name][0] for name in NETWORK_ADDONS} <= set(node_group["DependsOn"])
+    for name in NODE_ADDONS:
         assert node_group_id in by_name[name][1]["DependsOn"]
+
+
+def test_the_driver_of_efs_has_a_role_of_its_own(encrypted: assertions.Template) -> None:
+    _, driver = addons(encrypted)["aws-efs-csi-driver"]
+    ((association_id, association),) = encrypted.find_resources("AWS::EKS::PodIdentityAssociation").items()
+    assert association["Properties"]["ServiceAccount"] == "efs-csi-controller-sa"
+    assert association_id in driver["DependsOn"]
+
+
+def test_it_lives_in_a_network_without_nat() -> None:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    network = TrainingNetwork(stack, "Network", nat=False)
+    TrainingCluster(stack, "Cluster", vpc=network.vpc)
+    template = assertions.Template.from_stack(stack)
+    (cluster,) = properties(template, "AWS::EKS::Cluster")
+    (nodes,) = properties(template, "AWS::EKS::Nodegroup")
+    assert cluster["ResourcesVpcConfig"]["SubnetIds"] == nodes["Subnets"]
+    assert len(nodes["Subnets"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kubernetes_version": "1.99"}, "'kubernetes_version' is '1.99'; give one of 1.34, 1.35"),
+        ({"public_access_cidrs": ["0.0.0.0/0"]}, "'public_access_cidrs' is ['0.0.0.0/0'], which is the whole internet"),
+        ({"admin_arns": ["Admin"]}, "'admin_arns' has 'Admin'; give ARNs of IAM roles or users"),
+    ],
+)
+def test_what_eks_would_refuse_or_you_regret(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        synthesize(**arguments)
+    assert str(caught.value).startswith(message)
+
+
+def test_the_whole_internet_only_on_purpose() -> None:
+    template = synthesize(public_access_cidrs=["0.0.0.0/0"], allow_any_address=True)
+    (cluster,) = properties(template, "AWS::EKS::Cluster")
+    assert cluster["ResourcesVpcConfig"]["PublicAccessCidrs"] == ["0.0.0.0/0"]

@@ -1,29 +1,89 @@
 import aws_cdk as cdk
+import pytest
 from aws_cdk import assertions
+from aws_cdk import aws_kms as kms
 
+from tests.constructs.site import properties
 from training_cluster import ImageRepository, TrainingBucket
 
 
-def test_the_bucket_is_private_encrypted_versioned_and_retained() -> None:
-    stack = cdk.Stack(cdk.App(), "Stack")
+@pytest.fixture
+def stack() -> cdk.Stack:
+    return cdk.Stack(cdk.App(), "Stack")
+
+
+def bucket_and_logs(stack: cdk.Stack) -> tuple[dict, dict]:
+    buckets = assertions.Template.from_stack(stack).find_resources("AWS::S3::Bucket").values()
+    (bucket,) = [each for each in buckets if "LoggingConfiguration" in each["Properties"]]
+    (logs,) = [each for each in buckets if "LoggingConfiguration" not in each["Properties"]]
+    return bucket, logs
+
+
+def encryption(bucket: dict) -> dict:
+    (rule,) = bucket["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    return rule
+
+
+def test_the_bucket_is_private_encrypted_versioned_and_retained(stack: cdk.Stack) -> None:
     TrainingBucket(stack, "Bucket")
-    template = assertions.Template.from_stack(stack)
-    (bucket,) = template.find_resources("AWS::S3::Bucket").values()
-    assert (bucket["DeletionPolicy"], bucket["UpdateReplacePolicy"]) == ("Retain", "Retain")
-    assert set(bucket["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
-    assert bucket["Properties"]["VersioningConfiguration"] == {"Status": "Enabled"}
-    (encryption,) = bucket["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    assert encryption["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
-    (policy,) = template.find_resources("AWS::S3::BucketPolicy").values()
-    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
-    assert statement["Effect"] == "Deny"
-    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    for bucket in bucket_and_logs(stack):
+        assert (bucket["DeletionPolicy"], bucket["UpdateReplacePolicy"]) == ("Retain", "Retain")
+        assert set(bucket["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
+        assert bucket["Properties"]["VersioningConfiguration"] == {"Status": "Enabled"}
+        assert encryption(bucket) == {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
 
 
-def test_images_are_scanned_kept_and_their_tags_final() -> None:
-    stack = cdk.Stack(cdk.App(), "Stack")
+def test_nobody_reads_it_without_tls(stack: cdk.Stack) -> None:
+    TrainingBucket(stack, "Bucket")
+    policies = properties(assertions.Template.from_stack(stack), "AWS::S3::BucketPolicy")
+    assert len(policies) == 2
+    for policy in policies:
+        (statement,) = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Deny"]
+        assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_a_key_encrypts_the_objects_but_not_the_access_logs(stack: cdk.Stack) -> None:
+    TrainingBucket(stack, "Bucket", encryption_key=kms.Key(stack, "Key"))
+    bucket, logs = bucket_and_logs(stack)
+    assert encryption(bucket)["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "aws:kms"
+    assert encryption(bucket)["BucketKeyEnabled"] is True
+    assert encryption(logs)["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
+
+
+def test_each_request_is_written_down(stack: cdk.Stack) -> None:
+    construct = TrainingBucket(stack, "Bucket")
+    bucket, _ = bucket_and_logs(stack)
+    assert bucket["Properties"]["LoggingConfiguration"]["DestinationBucketName"] == stack.resolve(
+        construct.access_logs.bucket_name
+    )
+
+
+def test_old_versions_and_unfinished_uploads_go(stack: cdk.Stack) -> None:
+    TrainingBucket(stack, "Bucket")
+    bucket, logs = bucket_and_logs(stack)
+    tidy = {
+        "NoncurrentVersionExpiration": {"NoncurrentDays": 30},
+        "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 7},
+        "ExpiredObjectDeleteMarker": True,
+        "Status": "Enabled",
+    }
+    assert bucket["Properties"]["LifecycleConfiguration"]["Rules"] == [tidy]
+    assert logs["Properties"]["LifecycleConfiguration"]["Rules"] == [
+        tidy,
+        {"ExpirationInDays": 90, "Status": "Enabled"},
+    ]
+
+
+def test_images_are_scanned_kept_and_their_tags_final(stack: cdk.Stack) -> None:
     ImageRepository(stack, "Images")
     (repository,) = assertions.Template.from_stack(stack).find_resources("AWS::ECR::Repository").values()
     assert repository["DeletionPolicy"] == "Retain"
     assert repository["Properties"]["ImageTagMutability"] == "IMMUTABLE"
     assert repository["Properties"]["ImageScanningConfiguration"] == {"ScanOnPush": True}
+
+
+def test_a_key_encrypts_the_images(stack: cdk.Stack) -> None:
+    key = kms.Key(stack, "Key")
+    ImageRepository(stack, "Images", encryption_key=key)
+    (repository,) = properties(assertions.Template.from_stack(stack), "AWS::ECR::Repository")
+    assert repository["EncryptionConfiguration"] == {"EncryptionType": "KMS", "KmsKey": stack.resolve(key.key_arn)}

@@ -1,8 +1,12 @@
 import json
 from typing import Any
 
+import pytest
+from constructs import Construct
+
 from tests.constructs.site import Site, properties
 from training_cluster import EfaDevicePlugin, NvidiaDevicePlugin
+from training_workloads import InputError
 
 
 def chart(site: Site) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -24,3 +28,14 @@ def test_the_efa_plugin_is_kept_to_nodes_with_efa(site: Site) -> None:
     assert (made["Chart"], made["Version"]) == ("aws-efa-k8s-device-plugin", "v0.5.30")
     assert values["nodeSelector"] == {"vpc.amazonaws.com/efa.present": "true"}
     assert values["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+
+
+def test_a_device_has_one_plugin_in_a_cluster(site: Site) -> None:
+    NvidiaDevicePlugin(site.stack, "Plugin", cluster=site.cluster)
+    EfaDevicePlugin(site.stack, "EfaPlugin", cluster=site.cluster)
+    with pytest.raises(InputError) as caught:
+        NvidiaDevicePlugin(Construct(site.stack, "Other"), "Plugin", cluster=site.cluster)
+    assert str(caught.value) == (
+        "'Site/Other/Plugin' is a second plugin for nvidia.com/gpu in one cluster; "
+        "keep that of 'Site/Plugin' and remove this one"
+    )

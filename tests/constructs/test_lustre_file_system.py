@@ -1,16 +1,18 @@
-import json
 from typing import Any
 
 import pytest
-from aws_cdk import Token
+from aws_cdk import CfnParameter
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import Site, properties
-from training_cluster import LustreFileSystem, LustreSpec, LustreVolume
-from training_workloads import InputError
+from training_cluster import LustreFileSystem
+from training_cluster.lustre_spec import DataRepositorySpec, LustreSpec
+
+LINKED = "AWS::FSx::DataRepositoryAssociation"
 
 
-def file_system(site: Site, spec: LustreSpec | None = None) -> LustreFileSystem:
+def file_system(site: Site, spec: LustreSpec | None = None, key: kms.IKey | None = None) -> LustreFileSystem:
     return LustreFileSystem(
         site.stack,
         "Lustre",
@@ -19,115 +21,145 @@ def file_system(site: Site, spec: LustreSpec | None = None) -> LustreFileSystem:
         clients=site.cluster.cluster_security_group,
         bucket=s3.Bucket(site.stack, "Bucket"),
         spec=spec,
+        encryption_key=key,
     )
 
 
-def test_a_persistent_file_system_on_ssd(site: Site) -> None:
-    file_system(site, LustreSpec(capacity_gib=4800, throughput_mbps_per_tib=500))
-    (made,) = properties(site.template(), "AWS::FSx::FileSystem")
-    assert made["FileSystemTypeVersion"] == "2.15"
-    assert (made["StorageType"], made["StorageCapacity"]) == ("SSD", 4800)
-    assert made["LustreConfiguration"] == {
-        "DeploymentType": "PERSISTENT_2",
-        "PerUnitStorageThroughput": 500,
-        "DataCompressionType": "LZ4",
-    }
-    assert len(made["SubnetIds"]) == 1
+def rules(site: Site, direction: str, protocol: str) -> dict[tuple[str, str], set[Any]]:
+    """Ports by the pair of groups that a rule connects: this one and the other."""
+    other = "SourceSecurityGroupId" if direction == "Ingress" else "DestinationSecurityGroupId"
+    found: dict[tuple[str, str], set[Any]] = {}
+    for rule in properties(site.template(), f"AWS::EC2::SecurityGroup{direction}"):
+        if rule["IpProtocol"] == protocol and "Lustre" in rule["Description"]:
+            here, there = (rule[end]["Fn::GetAtt"][0][:6] for end in ("GroupId", other))
+            found.setdefault((here, there), set()).add((rule.get("FromPort"), rule.get("ToPort")))
+    return found
 
 
 def test_the_smallest_by_default(site: Site) -> None:
-    file_system(site)
-    (made,) = properties(site.template(), "AWS::FSx::FileSystem")
-    assert made["StorageCapacity"] == 1200
-    assert made["LustreConfiguration"]["PerUnitStorageThroughput"] == 125
+    made = file_system(site)
+    assert made.spec == LustreSpec()
+    (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
+    assert resource["FileSystemTypeVersion"] == "2.15"
+    assert (resource["StorageType"], resource["StorageCapacity"]) == ("SSD", 1200)
+    assert resource["LustreConfiguration"] == {
+        "DeploymentType": "PERSISTENT_2",
+        "PerUnitStorageThroughput": 125,
+        "DataCompressionType": "LZ4",
+    }
+    assert len(resource["SubnetIds"]) == 1
+    assert "KmsKeyId" not in resource
+
+
+@pytest.mark.parametrize("throughput", [125, 250, 500, 1000])
+def test_every_class_of_persistent_storage(site: Site, throughput: int) -> None:
+    file_system(site, LustreSpec(capacity_gib=4800, throughput_mbps_per_tib=throughput))
+    (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
+    assert resource["StorageCapacity"] == 4800
+    assert resource["LustreConfiguration"]["PerUnitStorageThroughput"] == throughput
+
+
+def test_persistent_storage_takes_a_key(site: Site) -> None:
+    file_system(site, key=kms.Key(site.stack, "Key"))
+    (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
+    assert resource["KmsKeyId"]["Fn::GetAtt"][1] == "Arn"
+
+
+def test_scratch_storage_has_neither_throughput_nor_key(site: Site) -> None:
+    file_system(site, LustreSpec(deployment_type="SCRATCH_2", capacity_gib=2400), kms.Key(site.stack, "Key"))
+    template = site.template()
+    (resource,) = properties(template, "AWS::FSx::FileSystem")
+    assert resource["LustreConfiguration"] == {"DeploymentType": "SCRATCH_2", "DataCompressionType": "LZ4"}
+    assert resource["StorageCapacity"] == 2400
+    assert "KmsKeyId" not in resource
+    template.resource_count_is(LINKED, 1)
 
 
 def test_the_bucket_is_its_root_and_deletions_stay_on_lustre(site: Site) -> None:
-    file_system(site)
-    (link,) = properties(site.template(), "AWS::FSx::DataRepositoryAssociation")
-    assert link["FileSystemPath"] == "/"
-    assert link["BatchImportMetaDataOnCreate"] is True
-    assert link["S3"] == {
-        "AutoImportPolicy": {"Events": ["NEW", "CHANGED"]},
-        "AutoExportPolicy": {"Events": ["NEW", "CHANGED"]},
+    made = file_system(site)
+    assert list(made.data_repositories) == ["/"]
+    template = site.template()
+    ((id, link),) = template.find_resources(LINKED).items()
+    # The id of releases that knew one link only: another would replace it, and FSx refuses two of the same path.
+    assert id == "LustreDataRepository95D81F00"
+    assert link["Properties"] | {"FileSystemId": None} == {
+        "FileSystemId": None,
+        "FileSystemPath": "/",
+        "DataRepositoryPath": {"Fn::Join": ["", ["s3://", {"Ref": "Bucket83908E77"}]]},
+        "BatchImportMetaDataOnCreate": True,
+        "S3": {
+            "AutoImportPolicy": {"Events": ["NEW", "CHANGED"]},
+            "AutoExportPolicy": {"Events": ["NEW", "CHANGED"]},
+        },
     }
+
+
+def test_several_folders_mirror_several_prefixes(site: Site) -> None:
+    links = (
+        DataRepositorySpec(path="/data/imagenet", prefix="datasets/imagenet/"),
+        DataRepositorySpec(
+            path="/scratch", prefix="scratch", export_deletions=True, i_know_that_rm_deletes_objects=True
+        ),
+    )
+    made = file_system(site, LustreSpec(data_repositories=links))
+    assert list(made.data_repositories) == ["/data/imagenet", "/scratch"]
+    found = {link["FileSystemPath"]: link for link in properties(site.template(), LINKED)}
+    prefixes = {path: link["DataRepositoryPath"]["Fn::Join"][1][-1] for path, link in found.items()}
+    assert prefixes == {"/data/imagenet": "/datasets/imagenet/", "/scratch": "/scratch"}
+    exported = {path: link["S3"]["AutoExportPolicy"]["Events"] for path, link in found.items()}
+    assert exported == {"/data/imagenet": ["NEW", "CHANGED"], "/scratch": ["NEW", "CHANGED", "DELETED"]}
+    assert {tuple(link["S3"]["AutoImportPolicy"]["Events"]) for link in found.values()} == {("NEW", "CHANGED")}
+
+
+def test_a_file_system_without_links(site: Site) -> None:
+    assert file_system(site, LustreSpec(data_repositories=())).data_repositories == {}
+    site.template().resource_count_is(LINKED, 0)
 
 
 def test_both_port_ranges_are_open_in_both_directions(site: Site) -> None:
     file_system(site)
-    rules = properties(site.template(), "AWS::EC2::SecurityGroupIngress")
-    lustre = [rule for rule in rules if rule.get("FromPort") in (988, 1018)]
-    directions: dict[tuple[str, str], set[tuple[int, int]]] = {}
-    for rule in lustre:
-        names = tuple(rule[end]["Fn::GetAtt"][0][:6] for end in ("SourceSecurityGroupId", "GroupId"))
-        directions.setdefault(names, set()).add((rule["FromPort"], rule["ToPort"]))
     ports = {(988, 988), (1018, 1023)}
-    assert directions == {("Lustre", "Lustre"): ports, ("Cluste", "Lustre"): ports, ("Lustre", "Cluste"): ports}
+    pairs = (("Lustre", "Lustre"), ("Lustre", "Cluste"), ("Cluste", "Lustre"))
+    assert rules(site, "Ingress", "tcp") == dict.fromkeys(pairs, ports)
+    assert rules(site, "Ingress", "-1") == {}
+    assert rules(site, "Egress", "-1") == {}
 
 
-def test_the_servers_reach_each_other_before_the_file_system_is_made(site: Site) -> None:
-    file_system(site)
-    template = site.template()
-    rules = template.find_resources("AWS::EC2::SecurityGroupIngress")
-    between_servers = {
-        id
-        for id, rule in rules.items()
-        if rule["Properties"]["GroupId"] == rule["Properties"].get("SourceSecurityGroupId")
-        and rule["Properties"].get("FromPort") in (988, 1018)
+def test_efa_opens_everything_between_servers_and_clients(site: Site) -> None:
+    file_system(site, LustreSpec(efa=True, capacity_gib=4800, throughput_mbps_per_tib=1000))
+    (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
+    assert resource["LustreConfiguration"] == {
+        "DeploymentType": "PERSISTENT_2",
+        "PerUnitStorageThroughput": 1000,
+        "DataCompressionType": "LZ4",
+        "EfaEnabled": True,
+        "MetadataConfiguration": {"Mode": "AUTOMATIC"},
     }
-    (made,) = template.find_resources("AWS::FSx::FileSystem").values()
-    assert len(between_servers) == 2
-    assert between_servers <= set(made["DependsOn"])
-
-
-def test_the_volume_is_made_when_the_bucket_is_linked(site: Site) -> None:
-    LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=file_system(site))
-    template = site.template()
-    (manifest,) = template.find_resources("Custom::AWSCDK-EKS-KubernetesResource").values()
-    (link_id,) = template.find_resources("AWS::FSx::DataRepositoryAssociation")
-    assert link_id in manifest["DependsOn"]
-    parts = manifest["Properties"]["Manifest"]["Fn::Join"][1]
-    attributes = [part["Fn::GetAtt"][1] for part in parts if isinstance(part, dict) and "Fn::GetAtt" in part]
-    assert attributes == ["DNSName", "LustreMountName"]
-    text = "".join(part if isinstance(part, str) else "fs" for part in parts)
-    assert [document["kind"] for document in json.loads(text)] == ["PersistentVolume", "PersistentVolumeClaim", "Job"]
-
-
-@pytest.mark.parametrize("capacity", [1200, 2400, 4800, 24000])
-def test_sizes_that_lustre_offers(capacity: int) -> None:
-    assert LustreSpec(capacity_gib=capacity).capacity_gib == capacity
-
-
-@pytest.mark.parametrize(("capacity", "suggestion"), [(1000, 1200), (1201, 2400), (3600, 4800)])
-def test_a_size_that_lustre_does_not_offer(capacity: int, suggestion: int) -> None:
-    with pytest.raises(InputError) as caught:
-        LustreSpec(capacity_gib=capacity)
-    assert str(caught.value) == (
-        f"'capacity_gib' is {capacity}, which Lustre does not offer; "
-        f"give 1200 or a multiple of 2400, such as {suggestion}"
-    )
+    pairs = (("Lustre", "Lustre"), ("Lustre", "Cluste"), ("Cluste", "Lustre"))
+    for direction in ("Ingress", "Egress"):
+        assert rules(site, direction, "-1") == {pair: {(None, None)} for pair in pairs}
 
 
 @pytest.mark.parametrize(
-    ("capacity", "message"),
-    [(0, "'capacity_gib' is 0; give 1 or more"), ("1200", "'capacity_gib' is '1200'; give a whole number, 1 or more")],
+    ("spec", "needed"),
+    [(LustreSpec(), 2), (LustreSpec(efa=True, capacity_gib=4800, throughput_mbps_per_tib=1000), 8)],
 )
-def test_what_is_no_size(capacity: Any, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        LustreSpec(capacity_gib=capacity)
-    assert str(caught.value) == message
+def test_the_servers_reach_each_other_before_the_file_system_is_made(site: Site, spec: LustreSpec, needed: int) -> None:
+    file_system(site, spec)
+    template = site.template()
+    resources = template.to_json()["Resources"]
+    (made,) = template.find_resources("AWS::FSx::FileSystem").values()
+    first = [resources[id]["Type"] for id in made["DependsOn"]]
+    assert len(first) == needed
+    assert set(first) <= {"AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress"}
 
 
-def test_a_throughput_that_lustre_does_not_offer() -> None:
-    with pytest.raises(InputError, match=r"^'throughput_mbps_per_tib' is 200; give one of 125, 250, 500, 1000$"):
-        LustreSpec(throughput_mbps_per_tib=200)
-
-
-def test_a_size_known_at_deployment_leaves_the_throughput_checked() -> None:
-    size = Token.as_number({"Ref": "Size"})
-    assert LustreSpec(capacity_gib=size).capacity_gib == size
-    with pytest.raises(InputError, match="'throughput_mbps_per_tib' is 1"):
-        LustreSpec(capacity_gib=size, throughput_mbps_per_tib=1)
+def test_a_size_known_at_deployment(site: Site) -> None:
+    size = CfnParameter(site.stack, "Size", type="Number").value_as_number
+    made = file_system(site, LustreSpec(capacity_gib=size))
+    (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
+    assert resource["StorageCapacity"] == {"Ref": "Size"}
+    assert site.stack.resolve(made.capacity_gib) == {"Ref": "Size"}
 
 
 def test_two_file_systems_live_in_one_stack(site: Site) -> None:

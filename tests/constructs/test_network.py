@@ -1,6 +1,7 @@
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
+from aws_cdk import aws_kms as kms
 
 from tests.constructs.site import properties
 from training_cluster import TrainingNetwork
@@ -14,19 +15,74 @@ def stack() -> cdk.Stack:
 
 
 def test_two_zones_one_nat_gateway_and_s3_inside_aws(stack: cdk.Stack) -> None:
-    TrainingNetwork(stack, "Network")
+    network = TrainingNetwork(stack, "Network")
     template = assertions.Template.from_stack(stack)
     template.resource_count_is("AWS::EC2::Subnet", 4)
     template.resource_count_is("AWS::EC2::NatGateway", 1)
     (endpoint,) = properties(template, "AWS::EC2::VPCEndpoint")
     assert endpoint["VpcEndpointType"] == "Gateway"
     assert endpoint["ServiceName"]["Fn::Join"][1][-1] == ".s3"
+    assert network.endpoints is None
+
+
+def test_every_connection_is_in_a_log_for_three_months(stack: cdk.Stack) -> None:
+    TrainingNetwork(stack, "Network")
+    template = assertions.Template.from_stack(stack)
+    (flow_log,) = properties(template, "AWS::EC2::FlowLog")
+    assert (flow_log["ResourceType"], flow_log["TrafficType"]) == ("VPC", "ALL")
+    (group,) = properties(template, "AWS::Logs::LogGroup")
+    assert group == {"RetentionInDays": 90}
+
+
+def test_a_key_encrypts_the_log(stack: cdk.Stack) -> None:
+    key = kms.Key(stack, "Key")
+    TrainingNetwork(stack, "Network", encryption_key=key)
+    (group,) = properties(assertions.Template.from_stack(stack), "AWS::Logs::LogGroup")
+    assert group["KmsKeyId"] == stack.resolve(key.key_arn)
+
+
+def test_the_default_security_group_lets_nothing_through(stack: cdk.Stack) -> None:
+    TrainingNetwork(stack, "Network")
+    assertions.Template.from_stack(stack).resource_count_is("Custom::VpcRestrictDefaultSG", 1)
+
+
+def test_two_networks_live_in_one_stack(stack: cdk.Stack) -> None:
+    for name in ("First", "Second"):
+        TrainingNetwork(stack, name)
+    assertions.Template.from_stack(stack).resource_count_is("AWS::EC2::VPC", 2)
 
 
 def test_the_training_subnet_is_private_and_in_the_first_zone(stack: cdk.Stack) -> None:
     network = TrainingNetwork(stack, "Network", availability_zones=["us-east-1c", "us-east-1a"])
     assert network.training_subnet.availability_zone == "us-east-1c"
     assert network.training_subnet.node.path == "Stack/Network/Resource/PrivateSubnet1"
+
+
+@pytest.mark.parametrize("nat", [True, False])
+def test_the_training_subnet_follows_the_training_zone(nat: bool, stack: cdk.Stack) -> None:
+    zones = ["us-east-1c", "us-east-1a"]
+    network = TrainingNetwork(stack, "Network", availability_zones=zones, training_zone="us-east-1a", nat=nat)
+    assert network.training_subnet.availability_zone == "us-east-1a"
+    assert network.training_subnet.node.path == "Stack/Network/Resource/PrivateSubnet2"
+
+
+@pytest.mark.parametrize(
+    ("zones", "message"),
+    [
+        (
+            ["us-east-1a", "us-east-1b"],
+            "'training_zone' is 'us-east-1d'; give one of availability_zones: us-east-1a, us-east-1b",
+        ),
+        (
+            [],
+            "'training_zone' is 'us-east-1d'; name the zones of the VPC in availability_zones too, it among them",
+        ),
+    ],
+)
+def test_a_training_zone_without_a_subnet(zones: list[str], message: str, stack: cdk.Stack) -> None:
+    with pytest.raises(InputError) as caught:
+        TrainingNetwork(stack, "Network", availability_zones=zones, training_zone="us-east-1d")
+    assert str(caught.value) == message
 
 
 def test_private_subnets_take_what_the_public_ones_leave(stack: cdk.Stack) -> None:

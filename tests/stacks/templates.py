@@ -1,4 +1,4 @@
-"""Both stacks, synthesized once for each GPU type."""
+"""Both stacks, synthesized once for each scenario."""
 
 import json
 from functools import cache
@@ -12,16 +12,20 @@ from stacks import TrainingClusterStack, TrainingDataStack
 from training_cluster import load_config
 
 ROOT = Path(__file__).parents[2]
-TYPES = ("p3.16xlarge", "p4d.24xlarge")
+SCENARIOS = {path.stem: path for path in sorted((Path(__file__).parent / "scenarios").glob("*.yaml"))}
 
 
 @cache
-def templates(instance_type: str) -> dict[str, assertions.Template]:
-    """Templates by stack, from the project's own configuration files."""
+def templates(scenario: str) -> dict[str, assertions.Template]:
+    """Templates by stack, from a scenario's configuration file and the project's own context."""
     app = cdk.App(context=json.loads((ROOT / "cdk.json").read_text())["context"])
-    config = load_config(ROOT / "cluster.yaml", {"node_groups.gpu.instance_type": instance_type})
-    data = TrainingDataStack(app, "TrainingDataStack")
-    cluster = TrainingClusterStack(app, "TrainingClusterStack", config=config, bucket=data.bucket)
+    config = load_config(SCENARIOS[scenario])
+    data = TrainingDataStack(
+        app, "TrainingDataStack", monthly_budget_usd=config.monthly_budget_usd, email=config.alarm_email
+    )
+    cluster = TrainingClusterStack(
+        app, "TrainingClusterStack", config=config, bucket=data.bucket, encryption_key=data.key
+    )
     return {stack.stack_name: assertions.Template.from_stack(stack) for stack in (data, cluster)}
 
 

@@ -2,7 +2,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 
-from tests.stacks.templates import TYPES, stable, templates
+from tests.stacks.templates import SCENARIOS, stable, templates
 
 
 @pytest.fixture
@@ -11,10 +11,10 @@ def json_snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     return snapshot.use_extension(JSONSnapshotExtension)
 
 
-@pytest.mark.parametrize("instance_type", TYPES)
-def test_the_cluster_stack_is_as_reviewed(instance_type: str, json_snapshot: SnapshotAssertion) -> None:
-    assert stable(templates(instance_type)["TrainingClusterStack"].to_json()) == json_snapshot
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_cluster_stack_is_as_reviewed(scenario: str, json_snapshot: SnapshotAssertion) -> None:
+    assert stable(templates(scenario)["TrainingClusterStack"].to_json()) == json_snapshot
 
 
 def test_the_data_stack_is_as_reviewed(json_snapshot: SnapshotAssertion) -> None:
-    assert stable(templates(TYPES[0])["TrainingDataStack"].to_json()) == json_snapshot
+    assert stable(templates("mixed-scaled-to-zero")["TrainingDataStack"].to_json()) == json_snapshot

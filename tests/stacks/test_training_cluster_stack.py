@@ -22,34 +22,124 @@ def helm_charts(template: assertions.Template) -> set[str]:
     return {chart["Properties"]["Chart"] for chart in resources(template, "Custom::AWSCDK-EKS-HelmChart").values()}
 
 
+def gpu_groups(template: assertions.Template) -> list[dict[str, Any]]:
+    groups = resources(template, "AWS::EKS::Nodegroup").values()
+    return [group for group in groups if "Taints" in group["Properties"]]
+
+
 def test_gpu_nodes_and_lustre_share_one_subnet(cluster_template: assertions.Template) -> None:
     (file_system,) = resources(cluster_template, "AWS::FSx::FileSystem").values()
-    groups = resources(cluster_template, "AWS::EKS::Nodegroup").values()
-    (gpu_group,) = [group for group in groups if "Taints" in group["Properties"]]
-    assert gpu_group["Properties"]["Subnets"] == file_system["Properties"]["SubnetIds"]
+    for group in gpu_groups(cluster_template):
+        assert group["Properties"]["Subnets"] == file_system["Properties"]["SubnetIds"]
 
 
 def test_gpu_nodes_wait_for_the_network_addons(cluster_template: assertions.Template) -> None:
-    groups = resources(cluster_template, "AWS::EKS::Nodegroup").values()
-    (gpu_group,) = [group for group in groups if "Taints" in group["Properties"]]
     addons = resources(cluster_template, "AWS::EKS::Addon")
-    waited_for = {addons[id]["Properties"]["AddonName"] for id in gpu_group["DependsOn"] if id in addons}
-    assert waited_for == {"vpc-cni", "kube-proxy"}
+    for group in gpu_groups(cluster_template):
+        waited_for = {addons[id]["Properties"]["AddonName"] for id in group["DependsOn"] if id in addons}
+        assert waited_for == {"vpc-cni", "kube-proxy", "eks-pod-identity-agent"}
 
 
 def test_the_efa_plugin_is_there_only_where_there_is_efa() -> None:
-    assert helm_charts(templates("p3.16xlarge")["TrainingClusterStack"]) == {"nvidia-device-plugin"}
-    assert helm_charts(templates("p4d.24xlarge")["TrainingClusterStack"]) == {
-        "nvidia-device-plugin",
+    everywhere = {"nvidia-device-plugin", "cluster-autoscaler"}
+    assert helm_charts(templates("p3-without-efa")["TrainingClusterStack"]) == everywhere
+    assert helm_charts(templates("p4d-reservation")["TrainingClusterStack"]) == {
+        *everywhere,
         "aws-efa-k8s-device-plugin",
     }
 
 
+def interfaces(scenario: str) -> list[list[tuple[int, int, str]]]:
+    """Network card, device and kind of every interface, by GPU node group."""
+    launch_templates = resources(templates(scenario)["TrainingClusterStack"], "AWS::EC2::LaunchTemplate").values()
+    data = [template["Properties"]["LaunchTemplateData"] for template in launch_templates]
+    return [
+        [(i["NetworkCardIndex"], i["DeviceIndex"], i["InterfaceType"]) for i in each["NetworkInterfaces"]]
+        for each in data
+        if "NetworkInterfaces" in each
+    ]
+
+
+def test_p3_without_efa() -> None:
+    assert interfaces("p3-without-efa") == [[(0, 0, "interface")]]
+    template = templates("p3-without-efa")["TrainingClusterStack"]
+    template.resource_count_is("AWS::EC2::PlacementGroup", 1)
+
+
+def test_p4d_with_four_efa_in_a_reservation() -> None:
+    assert interfaces("p4d-reservation") == [
+        [(0, 0, "interface"), (0, 1, "efa-only"), (1, 0, "efa-only"), (2, 0, "efa-only"), (3, 0, "efa-only")]
+    ]
+    template = templates("p4d-reservation")["TrainingClusterStack"]
+    template.resource_count_is("AWS::EC2::PlacementGroup", 0)
+    template.has_resource_properties(
+        "AWS::EC2::LaunchTemplate",
+        {
+            "LaunchTemplateData": {
+                "CapacityReservationSpecification": {
+                    "CapacityReservationTarget": {"CapacityReservationId": "cr-0123456789abcdef0"}
+                }
+            }
+        },
+    )
+
+
+def test_p5_capacity_block_with_32_efa_only() -> None:
+    (group,) = interfaces("p5-capacity-block")
+    assert group[:2] == [(0, 0, "interface"), (0, 1, "efa-only")]
+    assert group[2:] == [(card, 0, "efa-only") for card in range(1, 32)]
+    template = templates("p5-capacity-block")["TrainingClusterStack"]
+    (nodes,) = gpu_groups(template)
+    assert nodes["Properties"]["CapacityType"] == "CAPACITY_BLOCK"
+    assert nodes["Properties"]["ScalingConfig"] == {"MinSize": 0, "DesiredSize": 0, "MaxSize": 16}
+
+
+def test_p6_b300_has_a_plain_primary_card_and_16_efa() -> None:
+    assert interfaces("p6-b300") == [[(0, 0, "interface"), *((card, 0, "efa-only") for card in range(1, 17))]]
+
+
+def test_a_mixed_cluster_scaled_to_zero() -> None:
+    template = templates("mixed-scaled-to-zero")["TrainingClusterStack"]
+    sizes = [group["Properties"]["ScalingConfig"] for group in gpu_groups(template)]
+    assert [(size["MinSize"], size["DesiredSize"], size["MaxSize"]) for size in sizes] == [
+        (0, 0, 4),
+        (0, 0, 8),
+        (0, 0, 4),
+    ]
+    assert [group["Properties"]["CapacityType"] for group in gpu_groups(template)] == ["SPOT", "ON_DEMAND", "ON_DEMAND"]
+    devices = [group["Properties"]["Tags"] for group in gpu_groups(template)]
+    prefix = "k8s.io/cluster-autoscaler/node-template/resources/"
+    assert [tags[f"{prefix}nvidia.com/gpu"] for tags in devices] == ["1", "8", "8"]
+    assert [tags.get(f"{prefix}vpc.amazonaws.com/efa") for tags in devices] == [None, "4", "16"]
+
+
+def test_the_second_file_system_and_the_service_account_are_there_when_asked_for() -> None:
+    mixed, plain = (templates(name)["TrainingClusterStack"] for name in ("mixed-scaled-to-zero", "p3-without-efa"))
+    mixed.resource_count_is("AWS::EFS::FileSystem", 1)
+    plain.resource_count_is("AWS::EFS::FileSystem", 0)
+    accounts = [
+        association["Properties"]["ServiceAccount"]
+        for association in resources(mixed, "AWS::EKS::PodIdentityAssociation").values()
+    ]
+    assert "stage-data" in accounts
+
+
+def test_without_nat_there_are_interface_endpoints_instead() -> None:
+    without, with_nat = (templates(name)["TrainingClusterStack"] for name in ("p6-b300", "p3-without-efa"))
+    without.resource_count_is("AWS::EC2::NatGateway", 0)
+    with_nat.resource_count_is("AWS::EC2::NatGateway", 1)
+    kinds = [
+        endpoint["Properties"]["VpcEndpointType"] for endpoint in resources(without, "AWS::EC2::VPCEndpoint").values()
+    ]
+    assert kinds.count("Gateway") == 1
+    assert kinds.count("Interface") > 5
+
+
 def test_lustre_is_linked_to_the_bucket_of_the_data_stack(cluster_template: assertions.Template) -> None:
-    (link,) = resources(cluster_template, "AWS::FSx::DataRepositoryAssociation").values()
-    prefix, bucket = link["Properties"]["DataRepositoryPath"]["Fn::Join"][1]
-    assert prefix == "s3://"
-    assert bucket["Fn::ImportValue"].startswith("TrainingDataStack:ExportsOutputRefBucket")
+    for link in resources(cluster_template, "AWS::FSx::DataRepositoryAssociation").values():
+        prefix, bucket, *_ = link["Properties"]["DataRepositoryPath"]["Fn::Join"][1]
+        assert prefix == "s3://"
+        assert bucket["Fn::ImportValue"].startswith("TrainingDataStack:ExportsOutputRefBucket")
 
 
 def test_everything_of_the_kubernetes_side_is_applied(cluster_template: assertions.Template) -> None:
@@ -78,8 +168,24 @@ def test_pods_let_go_of_lustre_before_its_driver_goes(cluster_template: assertio
     addons = resources(cluster_template, "AWS::EKS::Addon").items()
     (driver,) = [id for id, addon in addons if addon["Properties"]["AddonName"] == "aws-fsx-csi-driver"]
     manifests = resources(cluster_template, "Custom::AWSCDK-EKS-KubernetesResource").values()
-    (volume,) = [manifest for manifest in manifests if "PersistentVolume" in json.dumps(manifest["Properties"])]
-    assert driver in volume["DependsOn"]
+    volumes = [manifest for manifest in manifests if "fsx.csi.aws.com" in json.dumps(manifest["Properties"])]
+    assert len(volumes) == 1
+    assert driver in volumes[0]["DependsOn"]
+
+
+def test_the_price_by_the_hour_is_said_with_its_date() -> None:
+    outputs = templates("p3-without-efa")["TrainingClusterStack"].to_json()["Outputs"]
+    said = outputs["EstimatedCostPerHour"]["Value"]
+    assert said.startswith("49.49 USD On-Demand: 2 x m5.xlarge at 0.192, 2 x p3.16xlarge at 24.48, ")
+    assert "(us-east-1, 2026-02-09 to " in said
+
+
+def test_what_lustre_sustains_is_said() -> None:
+    outputs = templates("p3-without-efa")["TrainingClusterStack"].to_json()["Outputs"]
+    assert outputs["LustreThroughput"]["Value"] == (
+        "1200 GiB at 125 MB/s per TiB sustain 146 MB/s: 1,332 images/s of 110 kB "
+        "(training-workloads size-lustre sizes another job)"
+    )
 
 
 NO_ADMIN = Match.string_like_regexp("'admin_arns' is empty")

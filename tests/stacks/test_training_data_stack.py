@@ -1,12 +1,25 @@
 from aws_cdk import assertions
 
 
-def test_bucket_and_images_outlive_the_stack(data_template: assertions.Template) -> None:
-    for kind in ("AWS::S3::Bucket", "AWS::ECR::Repository"):
-        (resource,) = data_template.find_resources(kind).values()
-        assert resource["DeletionPolicy"] == "Retain", kind
+def test_key_bucket_and_images_outlive_the_stack(data_template: assertions.Template) -> None:
+    for kind, number in (("AWS::KMS::Key", 1), ("AWS::S3::Bucket", 2), ("AWS::ECR::Repository", 1)):
+        resources = data_template.find_resources(kind).values()
+        assert len(resources) == number, kind
+        for resource in resources:
+            assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Retain", "Retain"), kind
+
+
+def test_the_key_encrypts_objects_and_images(data_template: assertions.Template) -> None:
+    (key,) = data_template.find_resources("AWS::KMS::Key")
+    arn = {"Fn::GetAtt": [key, "Arn"]}
+    (repository,) = data_template.find_resources("AWS::ECR::Repository").values()
+    assert repository["Properties"]["EncryptionConfiguration"] == {"EncryptionType": "KMS", "KmsKey": arn}
+    buckets = [bucket["Properties"] for bucket in data_template.find_resources("AWS::S3::Bucket").values()]
+    (bucket,) = [bucket for bucket in buckets if "LoggingConfiguration" in bucket]
+    (rule,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert rule["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": arn}
 
 
 def test_the_outputs_name_them(data_template: assertions.Template) -> None:
     outputs = data_template.to_json()["Outputs"]
-    assert {"BucketName", "ImageRepositoryUri"} <= set(outputs)
+    assert {"BucketName", "ImageRepositoryUri", "KeyArn"} <= set(outputs)

@@ -19,12 +19,12 @@ def job_spec() -> HorovodJobSpec:
 
 @pytest.fixture
 def synthesize() -> Callable[[HorovodJobSpec], dict[str, Any]]:
-    """Makes the manifest of a job."""
+    """Makes the MPIJob of a job, without its network policy."""
 
     def manifest(spec: HorovodJobSpec) -> dict[str, Any]:
         chart = cdk8s.Testing.chart()
         HorovodJob(chart, "Job", spec=spec)
-        (document,) = cdk8s.Testing.synth(chart)
-        return dict(document)
+        job, _ = cdk8s.Testing.synth(chart)
+        return dict(job)
 
     return manifest

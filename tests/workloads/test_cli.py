@@ -24,11 +24,24 @@ def test_render_derives_a_job_from_a_recipe(tmp_path: Path) -> None:
     options = ["--name=mine", "--workers=4", "--gpus-per-worker=2", "--image=repo/image:3", "--namespace=team"]
     result = program("render", "digits-p3", *options, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    job = yaml.safe_load((tmp_path / "dist/mine.k8s.yaml").read_text())
-    assert job["metadata"] == {"name": "mine", "namespace": "team"}
+    job, policy = yaml.safe_load_all((tmp_path / "dist/mine.k8s.yaml").read_text())
+    assert job["metadata"] == policy["metadata"] == {"name": "mine", "namespace": "team"}
     container = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
     assert container["image"] == "repo/image:3"
     assert container["command"][2] == "8"
+
+
+def test_a_file_system_is_sized_for_a_job(tmp_path: Path) -> None:
+    result = program("size-lustre", "--images-per-second=20000", "--bytes-per-image=110000", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (
+        0,
+        "Lustre: 20,000 images/s x 110 kB = 2,200 MB/s: 2400 GiB at 1000 MB/s per TiB, which sustains 2,344 MB/s\n",
+    )
+    result = program("size-lustre", "--images-per-second=0", "--bytes-per-image=110000", cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (
+        2,
+        "error: '--images-per-second' is 0.0; give a number above 0, such as 2500\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,7 +50,7 @@ def test_render_derives_a_job_from_a_recipe(tmp_path: Path) -> None:
         (
             ["digits-p3", "--instance-type=p4d.24xlage"],
             "'--instance-type' is 'p4d.24xlage', which is not known; "
-            "did you mean p4d.24xlarge or p3.16xlarge? known: p3.16xlarge, p4d.24xlarge",
+            "did you mean p4d.24xlarge or p4de.24xlarge or p3dn.24xlarge?",
         ),
         (
             ["digits-p3", "--gpus-per-worker=16"],

@@ -14,6 +14,14 @@ def test_a_name_like_no_other_is_answered_with_all_that_are_known() -> None:
     assert str(unknown_name("recipe", "zzz", ["b", "a"])) == "'recipe' is 'zzz', which is not known; known: a, b"
 
 
+def test_a_long_list_is_left_out_where_a_name_is_close() -> None:
+    names = [f"p{number}.xlarge" for number in range(11)]
+    message = str(unknown_name("instance_type", "p10.xlage", names))
+    assert "did you mean p10.xlarge or " in message
+    assert "known:" not in message
+    assert "known: p0.xlarge, " in str(unknown_name("instance_type", "gpu", names))
+
+
 def test_a_number_below_its_minimum_is_refused() -> None:
     check_at_least("workers", 1, 1)
     with pytest.raises(InputError, match=r"^'workers' is 0; give 1 or more$"):
@@ -30,6 +38,6 @@ def test_every_broken_rule_is_reported_at_once() -> None:
 
     enforce(2, [positive, even])
     with pytest.raises(InputError) as caught:
-        enforce(-1, [positive, even])
+        enforce(-1, [positive, even, even])
     assert str(caught.value) == "'number' is -1; give 1 or more\n'number' is -1; give an even one"
     assert len(caught.value.args) == 2

@@ -4,26 +4,29 @@ import cdk8s
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from tests.schemas import check_mpi_job
+from tests.schemas import check_manifest
 from training_workloads import HorovodJob, InputError
 from training_workloads.recipes import RECIPES, recipe
 
 
-def manifest(name: str) -> dict[str, Any]:
+def manifests(name: str) -> list[dict[str, Any]]:
     chart = cdk8s.Testing.chart()
     HorovodJob(chart, "Job", spec=recipe(name))
-    (document,) = cdk8s.Testing.synth(chart)
-    return dict(document)
+    return list(cdk8s.Testing.synth(chart))
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_is_a_valid_job(name: str) -> None:
-    check_mpi_job(manifest(name))
+    kinds = []
+    for document in manifests(name):
+        check_manifest(document)
+        kinds.append(document["kind"])
+    assert kinds == ["MPIJob", "NetworkPolicy"]
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_is_as_reviewed(name: str, snapshot: SnapshotAssertion) -> None:
-    assert manifest(name) == snapshot
+    assert manifests(name) == snapshot
 
 
 def test_a_job_with_another_name_writes_into_another_folder() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from training_workloads import InputError, gpu_instance_type
+from training_workloads import INSTANCE_TYPES, InputError, InstanceType, gpu_instance_type
 from training_workloads.worker_resources import WorkerResources, worker_resources
 
 
@@ -25,13 +25,14 @@ def test_a_whole_p4d_node_gets_every_efa_interface_and_its_huge_pages() -> None:
     assert resources.to_wire()["requests"] == resources.to_wire()["limits"]
 
 
-@pytest.mark.parametrize(("name", "step"), [("p3.16xlarge", 1), ("p4d.24xlarge", 2)])
-def test_the_workers_that_share_a_node_fit_on_it(name: str, step: int) -> None:
-    node = gpu_instance_type(name)
-    for gpus in range(step, node.gpus + 1, step):
+@pytest.mark.parametrize("node", [node for node in INSTANCE_TYPES.values() if node.gpus], ids=lambda node: node.name)
+def test_the_workers_that_share_a_node_fit_on_it(node: InstanceType) -> None:
+    for gpus in range(1, node.gpus + 1):
+        if node.efa_interfaces * gpus % node.gpus:
+            continue
         share = worker_resources(node, gpus)
         workers = node.gpus // gpus
-        assert workers * share.cpus < node.vcpus
+        assert workers <= workers * share.cpus < node.vcpus
         assert workers * share.efa_interfaces <= node.efa_interfaces
         assert workers * (share.memory_gib + share.hugepages_mib / 1024) < node.memory_gib
         assert share.shm_gib < share.memory_gib

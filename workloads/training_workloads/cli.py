@@ -1,4 +1,4 @@
-"""The command line: `training-workloads render` and `training-workloads run-local`."""
+"""The command line: `training-workloads render`, `run-local` and `size-lustre`."""
 
 import dataclasses
 import sys
@@ -13,6 +13,7 @@ from training_workloads.errors import InputError
 from training_workloads.local_runner import run_locally
 from training_workloads.recipes import RECIPES, recipe
 from training_workloads.rendering import render_jobs, render_platform
+from training_workloads.storage_sizing import size_lustre as sizing_of
 
 __all__ = ["app", "main"]
 
@@ -63,6 +64,21 @@ def run_local(
 ) -> None:
     """Run a job's manifest on this machine, on the CPU, and return its exit code."""
     raise typer.Exit(run_locally(manifest, volumes=volumes, environment=environment, ranks=ranks))
+
+
+@app.command()
+def size_lustre(
+    images_per_second: Annotated[float, typer.Option(help="What all ranks read together.")],
+    bytes_per_image: Annotated[int, typer.Option(help="Average size of a stored image; ImageNet: 110000.")],
+    dataset_gib: Annotated[float, typer.Option(help="What must fit into the file system.")] = 0,
+    efa: Annotated[bool, typer.Option("--efa", help="For a file system that clients reach with EFA.")] = False,
+) -> None:
+    """Say which Lustre file system keeps up with a job."""
+    with _option_names(["images_per_second", "bytes_per_image", "dataset_gib"]):
+        sizing = sizing_of(
+            images_per_second=images_per_second, bytes_per_image=bytes_per_image, dataset_gib=dataset_gib, efa=efa
+        )
+    print(sizing)
 
 
 def main() -> None:

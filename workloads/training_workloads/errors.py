@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
-__all__ = ["InputError", "check_at_least", "check_one_of", "check_text", "enforce", "unknown_name"]
+__all__ = ["InputError", "check_at_least", "check_one_of", "check_text", "enforce", "refuse", "unknown_name"]
+
+_FEW_NAMES = 10
 
 _Subject = TypeVar("_Subject")
 
@@ -21,7 +23,7 @@ class InputError(ValueError):
 
 
 def unknown_name(argument: str, value: str, known: Iterable[str]) -> InputError:
-    """Answers an unknown name with the closest known ones.
+    """Answers an unknown name with the closest known ones, or with all if none is close.
 
     Args:
         argument: What the user set, spelled as they typed it.
@@ -30,8 +32,11 @@ def unknown_name(argument: str, value: str, known: Iterable[str]) -> InputError:
     """
     names = sorted(known)
     close = get_close_matches(str(value).lower(), names, n=3)
-    hint = f"did you mean {' or '.join(close)}? " if close else ""
-    return InputError(f"'{argument}' is {value!r}, which is not known; {hint}known: {', '.join(names)}")
+    hint = f"did you mean {' or '.join(close)}?" if close else ""
+    # A long list hides the answer.
+    if not close or len(names) <= _FEW_NAMES:
+        hint = f"{hint} known: {', '.join(names)}".strip()
+    return InputError(f"'{argument}' is {value!r}, which is not known; {hint}")
 
 
 def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], None]]) -> None:
@@ -44,14 +49,25 @@ def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], None]]) -> N
     Raises:
         InputError: One or more rules are broken; the error has one argument for each mistake.
     """
-    mistakes: list[Any] = []
+    mistakes: dict[Any, None] = {}
     for rule in rules:
         try:
             rule(subject)
         except InputError as error:
-            mistakes += error.args
+            # Several rules may stumble over the same value: an unknown name, say, is told once.
+            mistakes |= dict.fromkeys(error.args)
     if mistakes:
         raise InputError(*mistakes)
+
+
+def refuse(mistakes: Iterable[str]) -> None:
+    """Raises what a rule found, where that may be several things.
+
+    Raises:
+        InputError: There is a mistake.
+    """
+    if found := tuple(mistakes):
+        raise InputError(*found)
 
 
 def check_at_least(argument: str, value: Any, minimum: int) -> None:

@@ -10,7 +10,8 @@ from training_workloads.errors import InputError, check_at_least, check_text
 from training_workloads.image import HOME, SSH_PORT, SSHD_CONFIG, UID
 from training_workloads.launcher import launcher_environment, mpirun_command, rank_environment
 from training_workloads.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec, RunPolicy
-from training_workloads.scheduling import INSTANCE_TYPE_LABEL, gpu_toleration
+from training_workloads.platform.network_policy import JobNetworkPolicy
+from training_workloads.scheduling import INSTANCE_TYPE_LABEL, SAFE_TO_EVICT, gpu_toleration
 from training_workloads.volumes import SharedVolume
 from training_workloads.worker_resources import WorkerResources, worker_resources
 
@@ -144,6 +145,7 @@ class HorovodJob(Construct):
     Attributes:
         spec: What it was made from.
         mpi_job: The MPIJob.
+        network_policy: What keeps other pods from the job's.
     """
 
     def __init__(self, scope: Construct, id: str, *, spec: HorovodJobSpec) -> None:
@@ -157,6 +159,7 @@ class HorovodJob(Construct):
         super().__init__(scope, id)
         self.spec = spec
         self.mpi_job = MpiJob(self, "Resource", spec=spec.to_mpi_job())
+        self.network_policy = JobNetworkPolicy(self, "NetworkPolicy", job_name=spec.name, namespace=spec.namespace)
 
 
 _SHM_MOUNT = {"name": "shm", "mountPath": "/dev/shm"}
@@ -194,4 +197,5 @@ def _pod(container: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """A pod template with one container, for the image's non-root user."""
     security = {"runAsNonRoot": True, "runAsUser": UID, "runAsGroup": UID, "fsGroup": UID}
     spec = {"containers": [container], "securityContext": security, "automountServiceAccountToken": False}
-    return {"spec": spec | fields}
+    # A training pod cannot move to another node: the autoscaler waits for its end, or the job would begin again.
+    return {"metadata": {"annotations": {SAFE_TO_EVICT: "false"}}, "spec": spec | fields}

@@ -3,12 +3,15 @@
 from training_workloads.catalog import InstanceType
 
 __all__ = [
+    "ACCELERATOR_LABEL",
     "EFA_PRESENT_LABEL",
     "EFA_RESOURCE",
     "GPU_PRESENT_LABEL",
     "GPU_RESOURCE",
     "GPU_TAINT_KEY",
+    "HUGEPAGES_RESOURCE",
     "INSTANCE_TYPE_LABEL",
+    "SAFE_TO_EVICT",
     "gpu_toleration",
     "node_labels",
 ]
@@ -16,6 +19,7 @@ __all__ = [
 #: Extended resources, as the NVIDIA and the EFA device plugin advertise them.
 GPU_RESOURCE = "nvidia.com/gpu"
 EFA_RESOURCE = "vpc.amazonaws.com/efa"
+HUGEPAGES_RESOURCE = "hugepages-2Mi"
 
 #: Keeps pods that do not ask for GPUs off the GPU nodes; NVIDIA's chart tolerates this key by default.
 GPU_TAINT_KEY = "nvidia.com/gpu"
@@ -26,16 +30,29 @@ GPU_PRESENT_LABEL = "nvidia.com/gpu.present"
 #: The EFA plugin crash-loops on a node without EFA devices, so it is kept to the nodes with this label.
 EFA_PRESENT_LABEL = "vpc.amazonaws.com/efa.present"
 
+#: By this label the Cluster Autoscaler knows a GPU node whose device plugin is not up yet, and waits for it instead of
+#: starting another (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md).
+ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"
+
+#: The Cluster Autoscaler keeps a node whose pod has this annotation with "false" (FAQ of the same repository).
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
 #: Set by the kubelet on every node (https://kubernetes.io/docs/reference/labels-annotations-taints/).
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
 
-def node_labels(instance_type: InstanceType) -> dict[str, str]:
-    """Labels of a node group of this type."""
+def node_labels(instance_type: InstanceType, *, efa: bool) -> dict[str, str]:
+    """Labels of a node group.
+
+    Args:
+        instance_type: The nodes' type.
+        efa: Whether the nodes have EFA interfaces.
+    """
     labels = {}
-    if instance_type.gpus:
+    if instance_type.gpu:
         labels[GPU_PRESENT_LABEL] = "true"
-    if instance_type.efa_interfaces:
+        labels[ACCELERATOR_LABEL] = f"nvidia-{instance_type.gpu.model.lower()}"
+    if efa:
         labels[EFA_PRESENT_LABEL] = "true"
     return labels
 

@@ -5,10 +5,13 @@ from typing import Any
 
 from training_workloads.errors import check_text
 
-__all__ = ["LUSTRE_CLAIM", "RUNS_DIRECTORY", "SHARED_DIRECTORIES", "SharedVolume"]
+__all__ = ["EFS_CLAIM", "LUSTRE_CLAIM", "RUNS_DIRECTORY", "SHARED_DIRECTORIES", "SharedVolume"]
 
 #: Name of the PersistentVolumeClaim of the cluster's Lustre file system.
 LUSTRE_CLAIM = "training-lustre"
+
+#: Name of the PersistentVolumeClaim of the cluster's Elastic File System.
+EFS_CLAIM = "training-efs"
 
 #: Folders at the root of the file system that belong to the jobs' user.
 RUNS_DIRECTORY = "runs"

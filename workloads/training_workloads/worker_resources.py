@@ -4,18 +4,21 @@ from dataclasses import dataclass
 
 from training_workloads.catalog import InstanceType
 from training_workloads.errors import InputError, check_at_least
-from training_workloads.scheduling import EFA_RESOURCE, GPU_RESOURCE
+from training_workloads.scheduling import EFA_RESOURCE, GPU_RESOURCE, HUGEPAGES_RESOURCE
 
-__all__ = ["WorkerResources", "worker_resources"]
+__all__ = ["WorkerResources", "efa_hugepages", "node_devices", "vcpus_left_to_daemons", "worker_resources"]
 
-# Left to the kubelet, the operating system and the daemons of a node: EKS reserves under 1 vCPU and about 3 GiB on
-# these types, and each daemon (CNI, CSI, device plugins, CloudWatch agent) asks for a fraction of a vCPU.
+# Left to the kubelet, the operating system and the daemons of a node: EKS reserves under 1 vCPU and about 3 GiB on the
+# large types, and each daemon (CNI, CSI, device plugins, CloudWatch agent) asks for a fraction of a vCPU.
 _DAEMON_VCPUS = 4
+_DAEMON_VCPUS_OF_A_SMALL_NODE = 2
+_SMALL_NODE_VCPUS = 16
 _DAEMON_MEMORY_FRACTION = 0.1
 
 # libfabric's EFA provider takes its bounce buffers from 2 MiB huge pages; 5,120 MiB is what AWS's own EFA manifests
 # ask for on a whole node, from p4d to p6 (https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html).
 _EFA_HUGEPAGES_MIB = 5120
+_HUGEPAGE_MIB = 2
 
 # NCCL and Open MPI exchange data between the ranks of a node through /dev/shm; Docker's default of 64 MiB is too small.
 _SHM_GIB_PER_GPU = 4
@@ -55,8 +58,32 @@ class WorkerResources:
         }
         if self.efa_interfaces:
             amounts[EFA_RESOURCE] = self.efa_interfaces
-            amounts["hugepages-2Mi"] = f"{self.hugepages_mib}Mi"
+            amounts[HUGEPAGES_RESOURCE] = f"{self.hugepages_mib}Mi"
         return {"requests": dict(amounts), "limits": dict(amounts)}
+
+
+def efa_hugepages() -> int:
+    """2 MiB pages that a node with EFA sets aside for its workers."""
+    return _EFA_HUGEPAGES_MIB // _HUGEPAGE_MIB
+
+
+def node_devices(instance: InstanceType, *, efa: bool) -> dict[str, str]:
+    """What a node offers to its pods beside CPU and memory, as Kubernetes writes amounts.
+
+    Args:
+        instance: The node's type.
+        efa: Whether the node has its EFA interfaces.
+    """
+    devices = {GPU_RESOURCE: str(instance.gpus)}
+    if efa:
+        devices[EFA_RESOURCE] = str(instance.efa_interfaces)
+        devices[HUGEPAGES_RESOURCE] = f"{_EFA_HUGEPAGES_MIB}Mi"
+    return devices
+
+
+def vcpus_left_to_daemons(instance: InstanceType) -> int:
+    """VCPUs of a node that no worker asks for."""
+    return _DAEMON_VCPUS_OF_A_SMALL_NODE if instance.vcpus <= _SMALL_NODE_VCPUS else _DAEMON_VCPUS
 
 
 def worker_resources(instance: InstanceType, gpus_per_worker: int) -> WorkerResources:
@@ -77,7 +104,7 @@ def worker_resources(instance: InstanceType, gpus_per_worker: int) -> WorkerReso
     return WorkerResources(
         gpus=gpus_per_worker,
         efa_interfaces=efa_interfaces,
-        cpus=int((instance.vcpus - _DAEMON_VCPUS) * share),
+        cpus=int((instance.vcpus - vcpus_left_to_daemons(instance)) * share),
         memory_gib=memory_gib,
         hugepages_mib=hugepages_mib,
         shm_gib=_SHM_GIB_PER_GPU * gpus_per_worker,

@@ -4,19 +4,28 @@ from dataclasses import dataclass
 from datetime import date
 
 __all__ = [
+    "AMI_DRIVERS",
     "CHOWN_IMAGE",
+    "CLUSTER_AUTOSCALER",
+    "CLUSTER_AUTOSCALER_IMAGE_TAGS",
     "EFA_DEVICE_PLUGIN",
     "KUBERNETES_VERSION",
+    "KUBERNETES_VERSIONS",
     "LUSTRE_VERSION",
     "MPI_OPERATOR_IMAGE",
     "NVIDIA_DEVICE_PLUGIN",
     "SYSTEM_INSTANCE_TYPE",
+    "AmiDrivers",
     "HelmRelease",
 ]
 
 #: EKS release of 28 Jan 2026, standard support until 27 Mar 2027
 #: (https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html, read 2026-11-21).
 KUBERNETES_VERSION = "1.35"
+
+#: Every release that a cluster can have, oldest first: those in EKS's standard support (same page) with which this
+#: project was checked.
+KUBERNETES_VERSIONS = ("1.34", "1.35")
 
 #: FSx's newest; unsaid, FSx takes an older one that PERSISTENT_2 with a data repository does not offer
 #: (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateFileSystem.html).
@@ -61,4 +70,43 @@ EFA_DEVICE_PLUGIN = HelmRelease(
     repository="https://aws.github.io/eks-charts",
     version="v0.5.30",
     checked=date(2026, 11, 21),
+)
+
+CLUSTER_AUTOSCALER = HelmRelease(
+    chart="cluster-autoscaler",
+    repository="https://kubernetes.github.io/autoscaler",
+    version="9.59.0",
+    checked=date(2026, 11, 21),
+)
+
+#: The autoscaler simulates the scheduler, so its minor version is the cluster's
+#: (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/README.md#releases, read 2026-11-21).
+CLUSTER_AUTOSCALER_IMAGE_TAGS = {"1.34": "v1.34.3", "1.35": "v1.35.0"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AmiDrivers:
+    """Which NVIDIA driver branches the AL2023 NVIDIA AMI of EKS carries; it loads the one that fits the GPU.
+
+    Attributes:
+        since: Date of the first such release, as in the release's name (20260917).
+        branches: Driver branches, such as 580.
+        source: Where that was read.
+    """
+
+    since: int
+    branches: tuple[int, ...]
+    source: str
+
+
+#: Oldest first. An AMI release older than the first row is not judged.
+AMI_DRIVERS = (
+    AmiDrivers(
+        since=20251110, branches=(580,), source="https://github.com/awslabs/amazon-eks-ami/pull/2509, read 2026-11-21"
+    ),
+    AmiDrivers(
+        since=20260917,
+        branches=(580, 595),
+        source="https://github.com/awslabs/amazon-eks-ami/releases/tag/v20260917, read 2026-11-21",
+    ),
 )

@@ -8,15 +8,12 @@ from constructs import Construct
 
 from training_workloads.catalog.versions import CHOWN_IMAGE
 from training_workloads.image import UID
+from training_workloads.platform.static_volume import static_claim, static_volume
 from training_workloads.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
 
 __all__ = ["LustreVolumeChart"]
 
 _DRIVER = "fsx.csi.aws.com"
-
-# A claim of a static volume cannot be resized, while the file system behind it can: the claim asks for a constant that
-# every file system has. The driver reads neither number.
-_CLAIMED = "1Gi"
 
 
 class LustreVolumeChart(cdk8s.Chart):
@@ -34,7 +31,7 @@ class LustreVolumeChart(cdk8s.Chart):
         file_system_id: str,
         dns_name: str,
         mount_name: str,
-        capacity_gib: int,
+        capacity_gib: int | str,
         claim: str = LUSTRE_CLAIM,
         namespace: str = "default",
     ) -> None:
@@ -46,8 +43,9 @@ class LustreVolumeChart(cdk8s.Chart):
             file_system_id: `fs-…`.
             dns_name: DNS name of the file system.
             mount_name: FSx's mount name; it is `fsx` for SCRATCH_1 file systems only.
-            capacity_gib: Storage capacity in GiB, as the volume shows it.
-            claim: Name of the claim, and of the volume.
+            capacity_gib: Storage capacity in GiB, as the volume shows it; text where only the deployment knows it.
+            claim: Name of the claim, and of the volume. Volumes belong to no namespace, so each claim of a cluster
+                needs a name of its own.
             namespace: Namespace of the claim, and so of the jobs.
         """
         super().__init__(scope, id)
@@ -56,36 +54,15 @@ class LustreVolumeChart(cdk8s.Chart):
             volume_handle=file_system_id,
             volume_attributes={"dnsname": dns_name, "mountname": mount_name},
         )
-        volume = _volume(source, capacity_gib)
+        # File locks work across nodes.
+        volume = static_volume(source, capacity=f"{capacity_gib}Gi", mount_options=["flock"])
         k8s.KubePersistentVolume(self, "Volume", metadata=k8s.ObjectMeta(name=claim), spec=volume)
         metadata = k8s.ObjectMeta(name=claim, namespace=namespace)
-        k8s.KubePersistentVolumeClaim(self, "Claim", metadata=metadata, spec=_claim(claim))
+        k8s.KubePersistentVolumeClaim(self, "Claim", metadata=metadata, spec=static_claim(claim))
         # A Job cannot be changed, only replaced: a change of what it does gives it another name.
         digest = hashlib.sha256(f"{CHOWN_IMAGE} {_script()}".encode()).hexdigest()[:8]
         metadata = k8s.ObjectMeta(name=f"{claim}-ownership-{digest}", namespace=namespace)
         k8s.KubeJob(self, "Ownership", metadata=metadata, spec=_ownership(claim))
-
-
-def _volume(source: k8s.CsiPersistentVolumeSource, capacity_gib: int) -> k8s.PersistentVolumeSpec:
-    return k8s.PersistentVolumeSpec(
-        capacity={"storage": k8s.Quantity.from_string(f"{capacity_gib}Gi")},
-        access_modes=["ReadWriteMany"],
-        # File locks work across nodes.
-        mount_options=["flock"],
-        persistent_volume_reclaim_policy="Retain",
-        storage_class_name="",
-        csi=source,
-    )
-
-
-def _claim(volume: str) -> k8s.PersistentVolumeClaimSpec:
-    return k8s.PersistentVolumeClaimSpec(
-        access_modes=["ReadWriteMany"],
-        resources=k8s.ResourceRequirements(requests={"storage": k8s.Quantity.from_string(_CLAIMED)}),
-        # An empty class and the volume's name: without them a default class provisions something else.
-        storage_class_name="",
-        volume_name=volume,
-    )
 
 
 def _script() -> str:

@@ -1,4 +1,4 @@
-"""The configuration file of a cluster: read, overridden from the command line, and checked as a whole."""
+"""Reads a configuration file, applies the values of the command line, and reports every mistake at once."""
 
 import dataclasses
 import re
@@ -7,56 +7,17 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import yaml
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from training_cluster.access import check_admin_arns, check_public_access_cidrs
-from training_cluster.gpu_node_group import GpuNodeGroupSpec
-from training_cluster.lustre_file_system import LustreSpec
-from training_cluster.network import check_availability_zones, check_vpc_cidr
+from training_cluster.config.cluster_config import ClusterConfig
 from training_workloads import InputError
 from training_workloads.errors import unknown_name
 
-__all__ = ["ClusterConfig", "load_config"]
-
-_NODE_GROUP_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+__all__ = ["load_config"]
 
 # Keys that AWS CDK itself keeps in the context: feature flags, settings, look-ups of an account, notes of its CLI.
 _CDK_KEY = re.compile(r"@.*|aws(-cdk)?:.*|[\w-]+:account=.*|cli-telemetry|acknowledged-issue-numbers")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class ClusterConfig:
-    """Everything that one `TrainingClusterStack` can be told.
-
-    Attributes:
-        node_groups: GPU node groups by name.
-        vpc_cidr: Address range of the VPC, /16 to /20.
-        availability_zones: Names of two or more zones, the one with the GPU capacity first. Default: the first two
-            of the region.
-        public_access_cidrs: Who reaches the Kubernetes API from outside the VPC. Default: nobody.
-        admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
-        lustre: Size and speed of the file system.
-    """
-
-    __pydantic_config__ = ConfigDict(extra="forbid")
-
-    node_groups: dict[str, GpuNodeGroupSpec]
-    vpc_cidr: str = "10.0.0.0/16"
-    availability_zones: tuple[str, ...] = ()
-    public_access_cidrs: tuple[str, ...] = ()
-    admin_arns: tuple[str, ...] = ()
-    lustre: LustreSpec = dataclasses.field(default_factory=LustreSpec)
-
-    def __post_init__(self) -> None:
-        """Checks what no single section can know."""
-        check_vpc_cidr("vpc_cidr", self.vpc_cidr)
-        check_availability_zones("availability_zones", self.availability_zones)
-        check_public_access_cidrs("public_access_cidrs", self.public_access_cidrs)
-        check_admin_arns("admin_arns", self.admin_arns)
-        for name in self.node_groups:
-            if not _NODE_GROUP_NAME.fullmatch(name):
-                raise InputError(f"'node_groups' has the name {name!r}; use letters, digits and '-', a letter first")
 
 
 def load_config(path: Path, context: Mapping[str, Any] | None = None) -> ClusterConfig:
@@ -75,11 +36,52 @@ def load_config(path: Path, context: Mapping[str, Any] | None = None) -> Cluster
     for key, value in (context or {}).items():
         if not _CDK_KEY.fullmatch(key):
             _override(settings, key, value)
-    try:
-        return TypeAdapter(ClusterConfig).validate_python(settings)
-    except ValidationError as error:
-        mistakes = [_describe(details) for details in error.errors(include_url=False)]
-        raise InputError("\n".join([f"{path} cannot be used:", *(f"  {mistake}" for mistake in mistakes)])) from error
+    config, mistakes = _validate(settings)
+    if config is None or mistakes:
+        raise InputError("\n".join([f"{path} cannot be used:", *(f"  {mistake}" for mistake in mistakes)]))
+    return config
+
+
+def _validate(settings: dict[str, Any]) -> tuple[ClusterConfig | None, list[str]]:
+    """Validates again without each mistake that was found, since a rule needs values of the right type to judge."""
+    mistakes: list[str] = []
+    removed: list[str] = []
+    while True:
+        try:
+            return TypeAdapter(ClusterConfig).validate_python(settings), mistakes
+        except ValidationError as error:
+            found = error.errors(include_url=False)
+        for details in found:
+            mistakes += [mistake for mistake in _describe(details) if not _is_about(mistake, removed)]
+        removed += [_dotted(details["loc"]) for details in found]
+        if not all([_remove(settings, details["loc"]) for details in found]):
+            return None, mistakes
+
+
+def _is_about(mistake: str, removed: list[str]) -> bool:
+    """Whether a rule judges a value that is no longer what the user wrote."""
+    key = mistake.split("'")[1]
+    return any(f"{location}.".startswith(f"{key}.") for location in removed)
+
+
+def _dotted(location: tuple[int | str, ...]) -> str:
+    return ".".join(map(str, location))
+
+
+def _remove(settings: dict[str, Any], location: tuple[int | str, ...]) -> bool:
+    """Takes a value out of the settings, and what cannot be without it; False where that is everything."""
+    while location and location[-1] in _required_at(location[:-1]):
+        location = location[:-1]
+    if not location:
+        return False
+    # A list is judged as a whole: without one of its values it would be another list.
+    section, key = settings, str(location[0])
+    for part in location[1:]:
+        if not isinstance(section.get(key), dict):
+            break
+        section, key = section[key], str(part)
+    section.pop(key, None)
+    return True
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -134,30 +136,46 @@ def _check_known(location: tuple[str, ...]) -> None:
 
 def _fields_at(location: tuple[str | int, ...]) -> list[str]:
     """Names of the fields that a place in the file may have; empty where names are free."""
+    return [field.name for field in _dataclass_fields(location)]
+
+
+def _required_at(location: tuple[str | int, ...]) -> list[str]:
+    """Names of the fields that a place in the file must have."""
+    missing = dataclasses.MISSING
+    fields = _dataclass_fields(location)
+    return [field.name for field in fields if field.default is missing and field.default_factory is missing]
+
+
+def _dataclass_fields(location: tuple[str | int, ...]) -> tuple[dataclasses.Field[Any], ...]:
     kind: Any = ClusterConfig
     for part in location:
         if dataclasses.is_dataclass(kind):
             kind = get_type_hints(kind).get(str(part), Any)
         else:
-            kind = (*get_args(kind), Any)[1]
-    return [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+            # The type of the values of a mapping, or of the items of a list.
+            inner = [argument for argument in get_args(kind) if argument is not Ellipsis]
+            kind = inner[-1] if inner else Any
+    return dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
 
 
-def _describe(details: ErrorDetails) -> str:
-    """Turns one of pydantic's findings into a sentence in this project's words."""
-    key = ".".join(map(str, details["loc"]))
+def _describe(details: ErrorDetails) -> list[str]:
+    """Turns one of pydantic's findings into sentences in this project's words."""
+    key = _dotted(details["loc"])
+    given = details["input"]
     match details["type"]:
         case "unexpected_keyword_argument":
             parent = tuple(map(str, details["loc"][:-1]))
-            return str(unknown_name("key", key, [".".join((*parent, name)) for name in _fields_at(parent)]))
+            return [str(unknown_name("key", key, [".".join((*parent, name)) for name in _fields_at(parent)]))]
         case "missing":
-            return f"'{key}' is missing; add it"
+            return [f"'{key}' is missing; add it"]
         case "dataclass_type":
-            fields = ", ".join(_fields_at(details["loc"]))
-            return f"'{key}' is {details['input']!r}; write its keys below it: {fields}"
+            return [f"'{key}' is {given!r}; write its keys below it: {', '.join(_fields_at(details['loc']))}"]
+        case "string_type" if isinstance(given, int | float):
+            return [f"'{key}' is {given!r}, a number; write it in quotes: \"{given}\""]
         case "value_error":
             # Our own checks name their field, and here the path to it.
-            return str(details["ctx"]["error"]).replace("'", f"'{key}." if key else "'", 1)
+            prefix = f"'{key}." if key else "'"
+            return [mistake.replace("'", prefix, 1) for mistake in details["ctx"]["error"].args]
         case _:
             message = details["msg"].replace("tuple", "list")
-            return f"'{key}' is {details['input']!r}; {message[0].lower()}{message[1:]}"
+            return [f"'{key}' is {given!r}; {message[0].lower()}{message[1:]}"]

@@ -24,17 +24,24 @@ def refusal(path: Path, context: dict[str, str] | None = None) -> str:
 def test_a_minimal_file(config_file: Path) -> None:
     assert load_config(config_file) == ClusterConfig(
         node_groups={"gpu": GpuNodeGroupSpec(instance_type="p3.16xlarge")},
+        lustre=LustreSpec(),
+        efs=False,
+        kubernetes_version="1.35",
         vpc_cidr="10.0.0.0/16",
         availability_zones=(),
+        nat=True,
         public_access_cidrs=(),
+        allow_any_address=False,
         admin_arns=(),
-        lustre=LustreSpec(capacity_gib=1200, throughput_mbps_per_tib=125),
+        service_accounts={},
+        alarm_email=None,
+        monthly_budget_usd=None,
     )
 
 
 def test_the_file_that_comes_with_the_project(root: Path) -> None:
     config = load_config(root / "cluster.yaml")
-    assert config.node_groups["gpu"] == GpuNodeGroupSpec(instance_type="p3.16xlarge", desired_size=2, max_size=2)
+    assert config.node_groups["gpu"] == GpuNodeGroupSpec(instance_type="p3.16xlarge", max_size=2)
 
 
 def test_values_of_the_command_line_win(config_file: Path) -> None:
@@ -65,19 +72,18 @@ def test_what_cdk_keeps_in_the_context_is_left_alone(config_file: Path) -> None:
         (
             MINIMAL + "lustre:\n  capcity_gib: 1200\n",
             "cluster.yaml cannot be used:\n  'key' is 'lustre.capcity_gib', which is not known; "
-            "did you mean lustre.capacity_gib? known: lustre.capacity_gib, lustre.throughput_mbps_per_tib",
+            "did you mean lustre.capacity_gib? known: lustre.availability_zone, lustre.capacity_gib, "
+            "lustre.data_repositories, lustre.deployment_type, lustre.efa, lustre.throughput_mbps_per_tib",
         ),
         (
             MINIMAL.replace("instance_type", "instance"),
             "cluster.yaml cannot be used:\n  'node_groups.gpu.instance_type' is missing; add it\n"
-            "  'key' is 'node_groups.gpu.instance', which is not known; did you mean node_groups.gpu.instance_type or "
-            "node_groups.gpu.min_size or node_groups.gpu.max_size? known: node_groups.gpu.desired_size, "
-            "node_groups.gpu.instance_type, node_groups.gpu.max_size, node_groups.gpu.min_size",
+            "  'key' is 'node_groups.gpu.instance', which is not known; did you mean node_groups.gpu.instance_type",
         ),
         (
             MINIMAL.replace("p3.16xlarge", "p3.16xlrge") + "lustre:\n  capacity_gib: 1000\n",
             "cluster.yaml cannot be used:\n  'node_groups.gpu.instance_type' is 'p3.16xlrge', which is not known; "
-            "did you mean p3.16xlarge or p4d.24xlarge? known: p3.16xlarge, p4d.24xlarge\n"
+            "did you mean p3.16xlarge or p3.8xlarge or p3.2xlarge?\n"
             "  'lustre.capacity_gib' is 1000, which Lustre does not offer; "
             "give 1200 or a multiple of 2400, such as 1200",
         ),
@@ -88,7 +94,7 @@ def test_what_cdk_keeps_in_the_context_is_left_alone(config_file: Path) -> None:
         ),
         (
             MINIMAL + "lustre: 1200\n",
-            "'lustre' is 1200; write its keys below it: capacity_gib, throughput_mbps_per_tib",
+            "'lustre' is 1200; write its keys below it: deployment_type, capacity_gib, throughput_mbps_per_tib, efa, ",
         ),
         (MINIMAL + "vpc_cidr: 10.0.0.0/28\n", "'vpc_cidr' is '10.0.0.0/28'; give a range from /16 to /20"),
         (MINIMAL + "availability_zones: [us-east-1a]\n", "'availability_zones' is ('us-east-1a',); give two or more"),
@@ -111,6 +117,43 @@ def test_what_cdk_keeps_in_the_context_is_left_alone(config_file: Path) -> None:
 def test_a_mistake_in_the_file(text: str, message: str, config_file: Path) -> None:
     config_file.write_text(text)
     assert message in refusal(config_file)
+
+
+def test_a_version_without_quotes(config_file: Path) -> None:
+    config_file.write_text(MINIMAL + "kubernetes_version: 1.35\n")
+    assert "'kubernetes_version' is 1.35, a number; write it in quotes: \"1.35\"" in refusal(config_file)
+
+
+def test_every_mistake_is_told_at_once_and_only_once(config_file: Path) -> None:
+    config_file.write_text(
+        """
+node_groups:
+  gpu: {instance_type: p4d.24xlrge, min_size: many, capacity_type: BLOCK}
+  "8 c": {instance_type: p3.16xlarge, efa: true}
+  d: 5
+lustre: {capacity_gib: 1000, data_repositories: [{path: data}, {prefix: 5}]}
+availability_zones: [us-east-1a]
+vpc_cidr: 10.0.0.0/28
+monthly_budget_usd: 0
+foo: 1
+"""
+    )
+    keys = [line.split("'")[1] for line in refusal(config_file).splitlines()[1:]]
+    assert keys == [
+        "node_groups.gpu.min_size",
+        "node_groups.8 c.efa",
+        "node_groups.d",
+        "lustre.data_repositories.0.path",
+        "lustre.data_repositories.1.prefix",
+        "key",
+        "node_groups.gpu.instance_type",
+        "node_groups.gpu.capacity_type",
+        "lustre.capacity_gib",
+        "vpc_cidr",
+        "availability_zones",
+        "monthly_budget_usd",
+        "alarm_email",
+    ]
 
 
 @pytest.mark.parametrize(

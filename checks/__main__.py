@@ -1,0 +1,53 @@
+"""Runs every scanner over every configuration; `make scan`."""
+
+import json
+import shutil
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import yaml
+
+from checks.findings import Finding, read_acceptances, remaining
+from checks.manifests import embedded_manifests, write_manifests
+from checks.nag import synthesize
+from checks.scanners import cfn_lint, checkov
+
+ROOT = Path(__file__).parents[1]
+PROGRAMS = ROOT / ".venv-checks/bin"
+OUT = ROOT / ".scan"
+
+
+def main() -> None:
+    """Prints what was found and how much was scanned; the exit code is 1 if something was."""
+    for folder in ("templates", "manifests"):
+        shutil.rmtree(OUT / folder, ignore_errors=True)
+    (OUT / ".gitignore").write_text("*\n")
+    configurations = [ROOT / "cluster.yaml", *sorted((ROOT / "tests/stacks/scenarios").glob("*.yaml"))]
+    # Two at a time: each synthesis is a Python and a Node.js process.
+    with ThreadPoolExecutor(2) as pool:
+        syntheses = pool.map(lambda config: synthesize(config, OUT / "templates" / config.stem), configurations)
+        findings = [finding for found in syntheses for finding in found]
+    templates = sorted((OUT / "templates").glob("*/*.template.json"))
+    findings += cfn_lint(PROGRAMS, templates)
+    findings += checkov(PROGRAMS, OUT / "templates", "cloudformation")
+    findings += _manifest_findings(templates)
+    for finding, times in Counter(findings).items():
+        print(finding if times == 1 else f"{finding} ({times} times)")
+    print(f"scanned {len(templates)} templates of {len(configurations)} configurations: {len(findings)} findings")
+    sys.exit(1 if findings else 0)
+
+
+def _manifest_findings(templates: list[Path]) -> list[Finding]:
+    for template in templates:
+        documents = list(embedded_manifests(json.loads(template.read_text())))
+        if documents:
+            write_manifests(documents, OUT / "manifests" / f"{template.parent.name}.yaml")
+    for path in sorted((OUT / "jobs").glob("*.k8s.yaml")):
+        write_manifests(filter(None, yaml.safe_load_all(path.read_text())), OUT / "manifests" / path.name)
+    found = checkov(PROGRAMS, OUT / "manifests", "kubernetes")
+    return remaining(found, read_acceptances(ROOT / "checks/accepted.yaml"))
+
+
+main()

@@ -1,0 +1,69 @@
+"""The AWS services that nodes without a way to the internet reach inside the VPC."""
+
+from aws_cdk import Annotations
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+__all__ = ["ServiceEndpoints"]
+
+_SERVICE = ec2.InterfaceVpcEndpointAwsService
+
+# https://docs.aws.amazon.com/eks/latest/userguide/private-clusters.html (read 2026-11-21), and what CDK's custom
+# resources call. S3 has a gateway endpoint: it holds the layers of ECR's images, and CloudFormation's answers.
+_SERVICES = {
+    "Ec2": _SERVICE.EC2,  # The AMI names its node, and the CNI gives addresses.
+    "EcrApi": _SERVICE.ECR,
+    "EcrDocker": _SERVICE.ECR_DOCKER,
+    "Eks": _SERVICE.EKS,  # kubectl's Lambda function asks for the cluster's address.
+    "EksAuth": _SERVICE.EKS_AUTH,  # Pod Identity.
+    "Autoscaling": _SERVICE.AUTOSCALING,  # The cluster autoscaler.
+    "Sts": _SERVICE.STS,  # The tokens with which nodes and kubectl log in.
+    "Logs": _SERVICE.CLOUDWATCH_LOGS,
+    "Monitoring": _SERVICE.CLOUDWATCH_MONITORING,
+    "Lambda": _SERVICE("lambda"),  # One of CDK's custom resources calls the function that runs kubectl.
+    "ElasticFileSystem": _SERVICE.ELASTIC_FILESYSTEM,  # The EFS driver looks up mount targets and access points.
+}
+
+_WARNING = (
+    "without NAT nothing in this VPC reaches the internet: Helm charts must come from S3 and images from ECR of the "
+    "same region; copy those of nvcr.io, docker.io, registry.k8s.io and public.ecr.aws there, or keep nat on"
+)
+
+
+class ServiceEndpoints(Construct):
+    """Interface endpoints with private DNS names, open to the VPC on port 443 only.
+
+    Attributes:
+        security_group: The group of the endpoints.
+        endpoints: The endpoints by the name of the service.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, vpc: ec2.Vpc, cidr: str) -> None:
+        """Defines the endpoints.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            vpc: A VPC with isolated subnets; each gets a network interface of every endpoint.
+            cidr: Its address range.
+        """
+        super().__init__(scope, id)
+        self.security_group = ec2.SecurityGroup(
+            self, "SecurityGroup", vpc=vpc, description="AWS services for the VPC", allow_all_outbound=False
+        )
+        https = ec2.Port.tcp(443)
+        self.security_group.add_ingress_rule(ec2.Peer.ipv4(cidr), https, "HTTPS from the VPC")
+        self.endpoints = {
+            name: ec2.InterfaceVpcEndpoint(
+                self,
+                name,
+                vpc=vpc,
+                service=service,
+                subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED),
+                security_groups=[self.security_group],
+                # CDK's own rule would come on top of ours.
+                open=False,
+            )
+            for name, service in _SERVICES.items()
+        }
+        Annotations.of(self).add_warning_v2("cdk-training-cluster:no-nat", _WARNING)

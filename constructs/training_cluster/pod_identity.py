@@ -1,0 +1,60 @@
+"""An IAM role that the pods of one service account borrow through EKS Pod Identity."""
+
+from aws_cdk import Aws
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+__all__ = ["PodRole"]
+
+
+class PodRole(Construct):
+    """A role without permissions yet, and its association with one service account of one cluster.
+
+    The cluster needs the add-on `eks-pod-identity-agent`, which `TrainingCluster` has. Pods that were started before
+    the association was made go on without the role.
+
+    Attributes:
+        role: The role; give it what the pods need.
+        association: Its association with the service account.
+    """
+
+    def __init__(
+        self, scope: Construct, id: str, *, cluster: eks.ICluster, namespace: str, service_account: str
+    ) -> None:
+        """Defines the role.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            cluster: The cluster that the pods run in.
+            namespace: Namespace of the pods.
+            service_account: Their service account, which need not exist yet.
+        """
+        super().__init__(scope, id)
+        self.role = iam.Role(self, "Resource", assumed_by=_pod_identity(cluster, namespace, service_account))
+        self.association = eks.CfnPodIdentityAssociation(
+            self,
+            "Association",
+            cluster_name=cluster.cluster_name,
+            namespace=namespace,
+            service_account=service_account,
+            role_arn=self.role.role_arn,
+        )
+
+
+def _pod_identity(cluster: eks.ICluster, namespace: str, service_account: str) -> iam.IPrincipal:
+    """EKS Pod Identity on behalf of one service account; without the conditions any association could lend the role.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/pod-id-role.html
+    """
+    conditions = {
+        "StringEquals": {
+            "aws:SourceAccount": Aws.ACCOUNT_ID,
+            "aws:RequestTag/eks-cluster-name": cluster.cluster_name,
+            "aws:RequestTag/kubernetes-namespace": namespace,
+            "aws:RequestTag/kubernetes-service-account": service_account,
+        }
+    }
+    # The conditions are about session tags, so the service must be allowed to set them.
+    return iam.ServicePrincipal("pods.eks.amazonaws.com", conditions=conditions).with_session_tags()

@@ -1,0 +1,10 @@
+import aws_cdk as cdk
+from training_cluster import EfaDevicePlugin, NvidiaDevicePlugin, TrainingCluster, TrainingNetwork
+
+app = cdk.App()
+stack = cdk.Stack(app, "Devices")
+network = TrainingNetwork(stack, "Network")
+training = TrainingCluster(stack, "Cluster", vpc=network.vpc, admin_arns=["arn:aws:iam::111122223333:role/Admin"])
+NvidiaDevicePlugin(stack, "NvidiaDevicePlugin", cluster=training.cluster)
+EfaDevicePlugin(stack, "EfaDevicePlugin", cluster=training.cluster)
+app.synth()

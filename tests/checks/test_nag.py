@@ -1,0 +1,28 @@
+"""The scan of templates can fail."""
+
+from pathlib import Path
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_s3 as s3
+
+from checks.nag import checked_app, nag_findings
+from training_cluster import TrainingBucket, TrainingKey
+
+
+def test_a_bucket_without_tls_and_logs_is_found(tmp_path: Path) -> None:
+    app = checked_app(tmp_path / "bad", {})
+    s3.Bucket(cdk.Stack(app, "Stack"), "Bucket")
+    with pytest.raises(RuntimeError, match="ValidationFailed"):
+        app.synth()
+    found = {(finding.rule, finding.resource) for finding in nag_findings(tmp_path / "bad")}
+    assert ("AwsSolutions-S1", "Stack/Bucket/Resource") in found
+    assert ("AwsSolutions-S10", "Stack/Bucket/Resource") in found
+
+
+def test_our_bucket_passes(tmp_path: Path) -> None:
+    app = checked_app(tmp_path / "good", {})
+    stack = cdk.Stack(app, "Stack")
+    TrainingBucket(stack, "Bucket", encryption_key=TrainingKey(stack, "Key").key)
+    app.synth()
+    assert nag_findings(tmp_path / "good") == []

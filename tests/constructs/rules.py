@@ -1,0 +1,14 @@
+"""Ways to see that every rule of a spec is applied, and tested."""
+
+import inspect
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+Rule = Callable[[Any], None]
+
+
+def rules_of(module: ModuleType) -> set[Rule]:
+    """Every public function that a module of rules defines."""
+    functions = inspect.getmembers(module, inspect.isfunction)
+    return {function for name, function in functions if function.__module__ == module.__name__ and name[0] != "_"}

@@ -1,0 +1,47 @@
+import json
+
+import pytest
+from aws_cdk import assertions
+
+from tests.constructs.site import Site, properties
+from training_cluster import ClusterAutoscaler
+from training_workloads.catalog.versions import CLUSTER_AUTOSCALER_IMAGE_TAGS, KUBERNETES_VERSIONS
+
+
+@pytest.fixture
+def made(site: Site) -> assertions.Template:
+    ClusterAutoscaler(site.stack, "Autoscaler", cluster=site.cluster)
+    return site.template()
+
+
+def test_the_release(made: assertions.Template) -> None:
+    (chart,) = properties(made, "Custom::AWSCDK-EKS-HelmChart")
+    assert (chart["Chart"], chart["Release"]) == ("cluster-autoscaler", "cluster-autoscaler")
+    assert chart["Repository"] == "https://kubernetes.github.io/autoscaler"
+    text = "".join(part if isinstance(part, str) else "<token>" for part in chart["Values"]["Fn::Join"][1])
+    values = json.loads(text)
+    assert values["autoDiscovery"] == {"clusterName": "<token>"}
+    assert values["image"] == {"tag": "v1.35.0"}
+    assert values["rbac"] == {"serviceAccount": {"name": "cluster-autoscaler"}}
+
+
+def test_it_changes_groups_of_its_own_cluster_only(made: assertions.Template) -> None:
+    policies = [policy["PolicyDocument"]["Statement"] for policy in properties(made, "AWS::IAM::Policy")]
+    (statements,) = [policy for policy in policies if "SetDesiredCapacity" in json.dumps(policy)]
+    (change,) = [statement for statement in statements if "autoscaling:SetDesiredCapacity" in statement["Action"]]
+    ((cluster_id, _),) = made.find_resources("AWS::EKS::Cluster").items()
+    assert change["Condition"] == {"StringEquals": {"aws:ResourceTag/eks:cluster-name": {"Ref": cluster_id}}}
+    reading = [action for statement in statements if statement is not change for action in [statement["Action"]]]
+    assert "Set" not in json.dumps(reading)
+    assert "Terminate" not in json.dumps(reading)
+
+
+def test_its_service_account_gets_the_role(made: assertions.Template) -> None:
+    (association,) = properties(made, "AWS::EKS::PodIdentityAssociation")
+    assert (association["Namespace"], association["ServiceAccount"]) == ("kube-system", "cluster-autoscaler")
+
+
+def test_every_kubernetes_version_has_an_image() -> None:
+    assert set(CLUSTER_AUTOSCALER_IMAGE_TAGS) == set(KUBERNETES_VERSIONS)
+    for version, tag in CLUSTER_AUTOSCALER_IMAGE_TAGS.items():
+        assert tag.startswith(f"v{version}.")

@@ -1,0 +1,25 @@
+from tests.constructs.site import Site, properties
+from training_cluster import PodRole
+
+
+def test_only_pods_of_this_cluster_borrow_the_role(site: Site) -> None:
+    PodRole(site.stack, "Role", cluster=site.cluster, namespace="jobs", service_account="trainer")
+    made = site.template()
+    ((cluster_id, _),) = made.find_resources("AWS::EKS::Cluster").items()
+    roles = [role["AssumeRolePolicyDocument"]["Statement"] for role in properties(made, "AWS::IAM::Role")]
+    ((statement,),) = [role for role in roles if role[0]["Principal"] == {"Service": "pods.eks.amazonaws.com"}]
+    assert statement["Action"] == ["sts:AssumeRole", "sts:TagSession"]
+    assert statement["Condition"] == {
+        "StringEquals": {
+            "aws:SourceAccount": {"Ref": "AWS::AccountId"},
+            "aws:RequestTag/eks-cluster-name": {"Ref": cluster_id},
+            "aws:RequestTag/kubernetes-namespace": "jobs",
+            "aws:RequestTag/kubernetes-service-account": "trainer",
+        }
+    }
+
+
+def test_the_service_account_is_bound_to_it(site: Site) -> None:
+    PodRole(site.stack, "Role", cluster=site.cluster, namespace="jobs", service_account="trainer")
+    (association,) = properties(site.template(), "AWS::EKS::PodIdentityAssociation")
+    assert (association["Namespace"], association["ServiceAccount"]) == ("jobs", "trainer")

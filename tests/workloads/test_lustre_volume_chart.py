@@ -1,0 +1,26 @@
+import cdk8s
+
+from tests.schemas import check_manifest
+from training_workloads import LustreVolumeChart
+
+
+def test_another_claim_in_another_namespace() -> None:
+    chart = LustreVolumeChart(
+        cdk8s.App(),
+        "Lustre",
+        file_system_id="fs-1",
+        dns_name="fs-1.fsx.aws",
+        mount_name="abc",
+        capacity_gib=2400,
+        claim="datasets",
+        namespace="research",
+    )
+    volume, claim, ownership = documents = cdk8s.Testing.synth(chart)
+    for document in documents:
+        check_manifest(document)
+    assert volume["metadata"] == {"name": "datasets"}
+    assert claim["metadata"] == {"name": "datasets", "namespace": "research"}
+    assert claim["spec"]["volumeName"] == "datasets"
+    assert ownership["metadata"]["namespace"] == "research"
+    (mounted,) = ownership["spec"]["template"]["spec"]["volumes"]
+    assert mounted["persistentVolumeClaim"] == {"claimName": "datasets"}

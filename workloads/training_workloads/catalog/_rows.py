@@ -1,0 +1,69 @@
+"""What the rows of all families share, so that a family's module holds its numbers only."""
+
+from datetime import date
+
+from training_workloads.catalog.gpus import Gpu
+from training_workloads.catalog.instance_type import BusBandwidth, InstanceType, Price
+from training_workloads.catalog.layouts import ena_and_efa_only
+
+__all__ = ["CHECKED", "row", "us_east_1"]
+
+CHECKED = date(2026, 11, 21)
+_KARPENTER = "https://github.com/aws/karpenter-provider-aws/blob/"
+#: Made by a program from DescribeInstanceTypes.
+_TYPES = f"{_KARPENTER}0c5e7d8112409aff07b0f17a0f51c87bdba52ed1/website/content/en/docs/reference/instance-types.md"
+#: Made by a program from AWS's price list, on the date that its head carries.
+_PRICES = f"{_KARPENTER}265ee0ba5b8e337dec6b82dde965b03021ccb418/pkg/providers/pricing/zz_generated.pricing_aws.go"
+_NO_RESULT = "neither AWS nor NVIDIA publishes a result of it with the size of the message"
+_NO_PRICE = "AWS's price list for us-east-1 had no On-Demand price on 2026-02-09; it is sold in Capacity Blocks"
+_NO_EFA = range(0)
+
+
+def us_east_1(usd_per_hour: float) -> Price:
+    """A price of the list that the catalog was filled from."""
+    return Price(usd_per_hour=usd_per_hour, region="us-east-1", source=_PRICES, checked=date(2026, 2, 9))
+
+
+def row(
+    name: str,
+    *,
+    gpu: Gpu | None,
+    gpus: int,
+    vcpus: int,
+    sockets: int,
+    memory_gib: int,
+    network_gbps: float,
+    network_bursts: bool = False,
+    efa_cards: range = _NO_EFA,
+    local_nvme_gb: int = 0,
+    capacity_block: bool = False,
+    all_reduce_bandwidth: BusBandwidth | None = None,
+    price: Price | None = None,
+    source: str = _TYPES,
+) -> InstanceType:
+    """Makes a row, with the network interfaces for `efa_cards` and a reason for each number that is missing.
+
+    All these types have two hardware threads per core, and all can be launched in a cluster placement group
+    (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/placement-strategies.html).
+    """
+    reasons = {"all_reduce_bandwidth": (all_reduce_bandwidth, _NO_RESULT), "price": (price, _NO_PRICE)}
+    return InstanceType(
+        name=name,
+        gpu=gpu,
+        gpus=gpus,
+        vcpus=vcpus,
+        cores=vcpus // 2,
+        sockets=sockets,
+        memory_gib=memory_gib,
+        network_gbps=network_gbps,
+        network_bursts=network_bursts,
+        network_interfaces=ena_and_efa_only(efa_cards),
+        local_nvme_gb=local_nvme_gb,
+        placement_group=True,
+        capacity_block=capacity_block,
+        all_reduce_bandwidth=all_reduce_bandwidth,
+        price=price,
+        source=source,
+        checked=CHECKED,
+        unknown={field: reason for field, (value, reason) in reasons.items() if value is None},
+    )

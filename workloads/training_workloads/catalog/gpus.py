@@ -1,0 +1,116 @@
+"""GPU models: memory, clocks and the drivers that run them, each stated once with its source.
+
+`nvidia-smi -q -d SUPPORTED_CLOCKS` on a node shows the clocks of a model,
+`aws ec2 describe-instance-types --query 'InstanceTypes[].GpuInfo'` its memory.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+__all__ = [
+    "A10G",
+    "A100_40",
+    "A100_80",
+    "B200",
+    "B300",
+    "H100",
+    "H200",
+    "L4",
+    "L40S",
+    "T4",
+    "V100_16",
+    "V100_32",
+    "Clocks",
+    "Gpu",
+]
+
+_CHECKED = date(2026, 11, 21)
+#: The clocks that AWS advises for each family of instances.
+_CLOCKS = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/optimize_gpu.html"
+#: The last driver branch of each architecture; "ongoing" where no end is announced.
+_ARCHITECTURES = "https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html"
+#: What the EKS AMI has for its boot: the clocks that it sets, and the devices that each driver branch supports.
+_EKS_AMI = "https://github.com/awslabs/amazon-eks-ami/tree/main/templates/al2023/runtime/gpu"
+_FIRST_BRANCH = "NVIDIA states the first branch for an architecture, not for a model; every branch on EKS is newer"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Clocks:
+    """The pair that `nvidia-smi -ac MEMORY,GRAPHICS` takes.
+
+    Attributes:
+        memory_mhz: Memory clock in MHz.
+        graphics_mhz: Graphics (SM) clock in MHz.
+    """
+
+    memory_mhz: int
+    graphics_mhz: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gpu:
+    """One GPU model as EC2 offers it.
+
+    Attributes:
+        model: NVIDIA's name of it.
+        memory_gib: Device memory in whole GiB, as EC2's API reports it, rounded down.
+        application_clocks: The highest application clocks; a job on GPUs at these clocks runs at a steady speed.
+        oldest_driver_branch: First NVIDIA driver branch that runs it, such as 570.
+        newest_driver_branch: Last NVIDIA driver branch that runs it; None while NVIDIA has announced no end.
+        sources: Where the clocks and the driver branches were read.
+        checked: When they were read.
+        unknown: For each field that nobody publishes, and that is None for it, the reason.
+    """
+
+    model: str
+    memory_gib: int
+    application_clocks: Clocks | None
+    oldest_driver_branch: int | None
+    newest_driver_branch: int | None = None
+    sources: tuple[str, ...] = (_CLOCKS, _ARCHITECTURES)
+    checked: date = _CHECKED
+    unknown: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+
+def _before_blackwell(model: str, memory_gib: int, clocks: Clocks, newest_driver_branch: int | None = None) -> Gpu:
+    return Gpu(
+        model=model,
+        memory_gib=memory_gib,
+        application_clocks=clocks,
+        oldest_driver_branch=None,
+        newest_driver_branch=newest_driver_branch,
+        unknown={"oldest_driver_branch": _FIRST_BRANCH},
+    )
+
+
+#: NVIDIA's branch 580 is the last that runs Volta.
+V100_16 = _before_blackwell("V100", 16, Clocks(memory_mhz=877, graphics_mhz=1530), newest_driver_branch=580)
+V100_32 = _before_blackwell("V100", 32, Clocks(memory_mhz=877, graphics_mhz=1530), newest_driver_branch=580)
+T4 = _before_blackwell("T4", 16, Clocks(memory_mhz=5001, graphics_mhz=1590))
+#: The EC2 guide says 6250,1710; the EKS AMI, which these nodes run, sets 6251,1695 (set-nvidia-clocks.sh).
+A10G = replace(
+    _before_blackwell("A10G", 22, Clocks(memory_mhz=6251, graphics_mhz=1695)), sources=(_EKS_AMI, _ARCHITECTURES)
+)
+A100_40 = _before_blackwell("A100", 40, Clocks(memory_mhz=1215, graphics_mhz=1410))
+#: The memory of the 80 GiB model is faster than that of the 40 GiB one.
+A100_80 = _before_blackwell("A100", 80, Clocks(memory_mhz=1593, graphics_mhz=1410))
+L4 = _before_blackwell("L4", 22, Clocks(memory_mhz=6251, graphics_mhz=2040))
+L40S = _before_blackwell("L40S", 44, Clocks(memory_mhz=9001, graphics_mhz=2520))
+H100 = _before_blackwell("H100", 80, Clocks(memory_mhz=2619, graphics_mhz=1980))
+H200 = _before_blackwell("H200", 141, Clocks(memory_mhz=3201, graphics_mhz=1980))
+B200 = Gpu(
+    model="B200",
+    memory_gib=179,
+    application_clocks=Clocks(memory_mhz=3996, graphics_mhz=1965),
+    oldest_driver_branch=570,
+    sources=(_CLOCKS, _EKS_AMI),
+)
+#: On the list of branch 580 but not on that of 575.
+B300 = Gpu(
+    model="B300",
+    memory_gib=268,
+    application_clocks=Clocks(memory_mhz=3996, graphics_mhz=2032),
+    oldest_driver_branch=580,
+    sources=(_CLOCKS, _EKS_AMI),
+)

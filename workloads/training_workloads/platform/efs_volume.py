@@ -1,0 +1,48 @@
+"""A static PersistentVolume and its claim for an access point of an Elastic File System that exists already."""
+
+import cdk8s
+from cdk8s_plus_27 import k8s
+from constructs import Construct
+
+from training_workloads.platform.static_volume import static_claim, static_volume
+from training_workloads.volumes import EFS_CLAIM
+
+__all__ = ["EfsVolumeChart"]
+
+_DRIVER = "efs.csi.aws.com"
+
+
+class EfsVolumeChart(cdk8s.Chart):
+    """The volume and the claim that jobs mount; what they write belongs to the access point's user."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        file_system_id: str,
+        access_point_id: str,
+        claim: str = EFS_CLAIM,
+        namespace: str = "default",
+    ) -> None:
+        """Defines the chart.
+
+        Args:
+            scope: A cdk8s app, or any construct for embedding.
+            id: Id in the scope.
+            file_system_id: `fs-…`.
+            access_point_id: `fsap-…`.
+            claim: Name of the claim, and of the volume. Volumes belong to no namespace, so each claim of a cluster
+                needs a name of its own.
+            namespace: Namespace of the claim, and so of the jobs.
+        """
+        super().__init__(scope, id)
+        # https://github.com/kubernetes-sigs/aws-efs-csi-driver/tree/master/examples/kubernetes/access_points
+        source = k8s.CsiPersistentVolumeSource(
+            driver=_DRIVER,
+            volume_handle=f"{file_system_id}::{access_point_id}",
+            volume_attributes={"encryptInTransit": "true"},
+        )
+        k8s.KubePersistentVolume(self, "Volume", metadata=k8s.ObjectMeta(name=claim), spec=static_volume(source))
+        metadata = k8s.ObjectMeta(name=claim, namespace=namespace)
+        k8s.KubePersistentVolumeClaim(self, "Claim", metadata=metadata, spec=static_claim(claim))

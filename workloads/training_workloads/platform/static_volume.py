@@ -1,0 +1,51 @@
+"""The parts that every static volume of a shared file system has: what binds one claim to one volume, for good."""
+
+from cdk8s_plus_27 import k8s
+
+__all__ = ["static_claim", "static_volume"]
+
+# A claim of a static volume cannot be resized, while the file system behind it can: the claim asks for a constant that
+# every file system has. No driver reads the number.
+_CLAIMED = "1Gi"
+
+# Many pods on many nodes read and write.
+_ACCESS_MODES = ["ReadWriteMany"]
+
+
+def static_volume(
+    source: k8s.CsiPersistentVolumeSource,
+    *,
+    capacity: str = _CLAIMED,
+    mount_options: list[str] | None = None,
+) -> k8s.PersistentVolumeSpec:
+    """A volume that is kept when its claim is deleted, because deleting a claim must not delete data.
+
+    Args:
+        source: What the CSI driver mounts.
+        capacity: What `kubectl get pv` shows, as a Kubernetes quantity. Default: 1 GiB, for file systems that grow by
+            themselves.
+        mount_options: Default: the driver's.
+    """
+    return k8s.PersistentVolumeSpec(
+        capacity={"storage": k8s.Quantity.from_string(capacity)},
+        access_modes=_ACCESS_MODES,
+        mount_options=mount_options,
+        persistent_volume_reclaim_policy="Retain",
+        storage_class_name="",
+        csi=source,
+    )
+
+
+def static_claim(volume: str) -> k8s.PersistentVolumeClaimSpec:
+    """A claim that binds to one volume and to no other.
+
+    Args:
+        volume: Name of the volume.
+    """
+    return k8s.PersistentVolumeClaimSpec(
+        access_modes=_ACCESS_MODES,
+        resources=k8s.ResourceRequirements(requests={"storage": k8s.Quantity.from_string(_CLAIMED)}),
+        # An empty class and the volume's name: without them a default class provisions something else.
+        storage_class_name="",
+        volume_name=volume,
+    )
