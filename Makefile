@@ -72,6 +72,12 @@ scan: $(CDK) $(CHECKS) ## Scan templates and manifests: cdk-nag, cfn-lint, check
 	@training-workloads render --outdir .scan/jobs >/dev/null
 	@python -m checks
 
+bench-synth: $(CDK) ## Measure cdk synth next to that of an app with one VPC; the bar is 2 x
+	@python benchmarks/synth_time.py
+
+wheel: $(CDK) ## Build the library as a wheel into dist/
+	@python -m hatchling build -t wheel -d dist
+
 snapshots: $(CDK) ## Accept the present output as the reviewed one; look at the diff before you commit
 	@python -m pytest --ignore=tests/training -n 2 --snapshot-update
 
@@ -89,5 +95,5 @@ clean: ## Remove everything that the other targets made, except runs/ with its c
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: quickstart setup setup-cdk setup-training setup-checks synth jobs run-local summary test test-cdk test-training check lint \
-	types scan snapshots lock clean help
+.PHONY: quickstart setup setup-cdk setup-training setup-checks synth jobs run-local summary test test-cdk test-training \
+	check lint types scan bench-synth wheel snapshots lock clean help

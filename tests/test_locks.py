@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ["cdk", "horovod", "mpi", "node", "training", "uv"]
+LOCKS = ["cdk", "checks", "horovod", "mpi", "node", "training", "uv"]
 
 
 @pytest.mark.parametrize("name", LOCKS)

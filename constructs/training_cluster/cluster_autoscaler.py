@@ -8,6 +8,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from training_cluster.findings import accept_wildcard
 from training_cluster.pod_identity import PodRole
 from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, CLUSTER_AUTOSCALER_IMAGE_TAGS, KUBERNETES_VERSION
 
@@ -68,6 +69,8 @@ class ClusterAutoscaler(Construct):
         identity = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
         self.role = identity.role
         _grant(self.role, cluster)
+        reason = "reads no data, and changes only groups with the tag of this cluster"
+        accept_wildcard(self, reason, "*", _node_groups(cluster))
         self.chart = eks.HelmChart(
             self,
             "Resource",

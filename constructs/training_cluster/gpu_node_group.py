@@ -7,6 +7,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from training_cluster.cluster_autoscaler import scale_from_zero_tags
+from training_cluster.cluster_nodes import accept_node_policies
 from training_cluster.efa_security_group import EfaSecurityGroup
 from training_cluster.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.node_user_data import node_user_data
@@ -70,6 +71,7 @@ class GpuNodeGroup(Construct):
         groups = [cluster.cluster_security_group, *filter(None, [self.efa_security_group])]
         self.launch_template = self._launch_template([group.security_group_id for group in groups], encryption_key)
         self.node_group = self._node_group(cluster, subnet)
+        accept_node_policies(self.node_group)
 
     def _node_group(self, cluster: eks.ICluster, subnet: ec2.ISubnet) -> eks.Nodegroup:
         spec, efa = self.spec, bool(self.spec.efa_interfaces)

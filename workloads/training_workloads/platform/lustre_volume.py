@@ -65,6 +65,9 @@ class LustreVolumeChart(cdk8s.Chart):
         k8s.KubeJob(self, "Ownership", metadata=metadata, spec=_ownership(claim))
 
 
+_MEMORY = k8s.Quantity.from_string("64Mi")
+
+
 def _script() -> str:
     folders = " ".join(f"/volume/{name}" for name in SHARED_DIRECTORIES)
     return f"mkdir -p {folders} && chown {UID}:{UID} {folders}"
@@ -78,11 +81,12 @@ def _ownership(claim: str) -> k8s.JobSpec:
         command=["sh", "-c", _script()],
         volume_mounts=[k8s.VolumeMount(name="volume", mount_path="/volume")],
         resources=k8s.ResourceRequirements(
-            requests={"cpu": k8s.Quantity.from_string("100m"), "memory": k8s.Quantity.from_string("64Mi")}
+            requests={"cpu": k8s.Quantity.from_string("100m"), "memory": _MEMORY}, limits={"memory": _MEMORY}
         ),
         security_context=k8s.SecurityContext(
             run_as_user=0,
             allow_privilege_escalation=False,
+            read_only_root_filesystem=True,
             capabilities=k8s.Capabilities(drop=["ALL"], add=["CHOWN", "DAC_OVERRIDE", "FOWNER"]),
         ),
     )
@@ -91,5 +95,7 @@ def _ownership(claim: str) -> k8s.JobSpec:
         containers=[container],
         volumes=[k8s.Volume(name="volume", persistent_volume_claim=claimed)],
         restart_policy="OnFailure",
+        automount_service_account_token=False,
+        security_context=k8s.PodSecurityContext(seccomp_profile=k8s.SeccompProfile(type="RuntimeDefault")),
     )
     return k8s.JobSpec(template=k8s.PodTemplateSpec(spec=pod), backoff_limit=10)
