@@ -6,8 +6,8 @@ from pydantic import ConfigDict
 
 from training_cluster.config.rules import RULES
 from training_cluster.config.service_account_spec import ServiceAccountSpec
-from training_cluster.gpu_node_group_spec import GpuNodeGroupSpec
-from training_cluster.lustre_spec import LustreSpec
+from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
+from training_cluster.storage.lustre_spec import LustreSpec
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.errors import enforce
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pydantic import ConfigDict
 
-from training_cluster.job_identity import check_prefix
+from training_cluster.security.job_identity import check_prefix
 from training_workloads.errors import check_text, enforce
 
 __all__ = ["ServiceAccountSpec"]

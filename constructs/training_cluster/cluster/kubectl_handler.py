@@ -1,0 +1,64 @@
+"""What CDK adds to a cluster to run kubectl and Helm: two Lambda functions, their roles and their log groups."""
+
+from aws_cdk import Aws, CfnCondition, Fn
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from training_cluster.security.findings import (
+    accept,
+    accept_policy,
+    accept_policy_arn,
+    accept_wildcard,
+    children_of_type,
+)
+
+__all__ = ["secure_kubectl"]
+
+_CDKS_OWN = "CDK's own function, which runs when the stack changes: CloudFormation sees its failure and repeats it"
+_PUBLIC_REGISTRY = "AmazonElasticContainerRegistryPublicReadOnly"
+_ROLES = ("AWSLambdaBasicExecutionRole", "AWSLambdaVPCAccessExecutionRole")
+
+
+def secure_kubectl(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> None:
+    """Encrypts the logs of kubectl's functions, and accepts what the scanners say of code that is CDK's.
+
+    Args:
+        cluster: A cluster with a kubectl provider.
+        encryption_key: Key of the log groups. Default: a key of CloudWatch Logs.
+    """
+    provider = cluster.node.find_child("KubectlProvider")
+    assert isinstance(provider, Construct)
+    for group in children_of_type(provider, "AWS::Logs::LogGroup"):
+        assert isinstance(group, logs.CfnLogGroup)
+        if encryption_key:
+            group.kms_key_id = encryption_key.key_arn
+        else:
+            accept(group, "encrypted with CloudWatch's own key, as no key was given", "CKV_AWS_158")
+    _accept_functions(provider)
+    _accept_roles(provider)
+
+
+def _accept_functions(provider: Construct) -> None:
+    for function in children_of_type(provider, "AWS::Lambda::Function"):
+        accept(function, _CDKS_OWN, "CKV_AWS_115", "CKV_AWS_116")
+        accept(function, "holds a setting and the name of the other function: no secret", "CKV_AWS_173")
+        accept(function, "CDK chooses the runtime that its code is written for", "AwsSolutions-L1")
+        accept(function, "CDK writes down a dependency that a reference implies", "W3005")
+
+
+def _accept_roles(provider: Construct) -> None:
+    accept_policy(
+        provider, "logs and network interfaces of a function in a VPC", *(f"service-role/{role}" for role in _ROLES)
+    )
+    accept_policy(provider, "CDK's function pulls Helm charts from ECR", "AmazonEC2ContainerRegistryReadOnly")
+    handler = provider.node.find_child("Handler")
+    assert isinstance(handler, lambda_.Function)
+    accept_wildcard(provider, "every version of one function", f"{handler.function_arn}:*")
+    condition = handler.node.find_child("HasEcrPublic")
+    assert isinstance(condition, CfnCondition)
+    policy = f"arn:{Aws.PARTITION}:iam::aws:policy/{_PUBLIC_REGISTRY}"
+    in_one_partition = Fn.condition_if(condition.logical_id, policy, Aws.NO_VALUE).to_string()
+    accept_policy_arn(provider, "CDK's function pulls Helm charts from the public registry", in_one_partition)

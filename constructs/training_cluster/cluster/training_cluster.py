@@ -1,0 +1,132 @@
+"""The EKS cluster: control plane, system nodes and add-ons, without any GPU node yet."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from training_cluster.cluster.access import check_admin_arns, check_public_access_cidrs
+from training_cluster.cluster.addons import add_network_addons, add_node_addons
+from training_cluster.cluster.kubectl_handler import secure_kubectl
+from training_cluster.cluster.kubectl_layer import check_kubernetes_version, kubectl_layer
+from training_cluster.cluster.system_nodes import SystemNodes
+from training_cluster.security.findings import accept, accept_policy
+from training_workloads.catalog.versions import KUBERNETES_VERSION
+
+__all__ = ["TrainingCluster"]
+
+_ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
+_LOGS = eks.ClusterLoggingTypes
+
+
+class TrainingCluster(Construct):
+    """An EKS cluster with explicit capacity (no Auto Mode), its system node group and the add-ons that jobs need.
+
+    Attributes:
+        cluster: The EKS cluster.
+        system_nodes: Node group of the operator, the launchers and the cluster's own services.
+        network_addons: What a node needs to become ready; make every further node group depend on it.
+        node_addons: What runs on nodes, the drivers of file systems among it; make every volume depend on it.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        vpc: ec2.IVpc,
+        kubernetes_version: str = KUBERNETES_VERSION,
+        public_access_cidrs: Sequence[str] = (),
+        allow_any_address: bool = False,
+        admin_arns: Sequence[str] = (),
+        encryption_key: kms.IKey | None = None,
+        efs: bool = False,
+    ) -> None:
+        """Defines the cluster.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            vpc: Where the cluster lives; nodes go into its private subnets, or its isolated ones if it has no other.
+            kubernetes_version: Release of Kubernetes, one of the catalog's. Default: the newest of them.
+            public_access_cidrs: Who reaches the Kubernetes API from outside the VPC. Default: nobody.
+            allow_any_address: Whether `public_access_cidrs` may be the whole internet. Default: no.
+            admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
+            encryption_key: Key of Kubernetes' secrets, the nodes' volumes and the logs; `TrainingKey` lets in all that
+                use it. Default: keys of the services.
+            efs: Whether volumes on EFS are used; adds its driver. Default: no.
+
+        Raises:
+            InputError: A release, an address range or an ARN is not one that EKS takes.
+        """
+        super().__init__(scope, id)
+        check_kubernetes_version("kubernetes_version", kubernetes_version)
+        check_public_access_cidrs("public_access_cidrs", public_access_cidrs, allow_any_address=allow_any_address)
+        check_admin_arns("admin_arns", admin_arns)
+        subnets = _node_subnets(vpc)
+        endpoint_access = _endpoint_access(public_access_cidrs)
+        self.cluster = self._control_plane(vpc, subnets, kubernetes_version, endpoint_access, encryption_key)
+        self.network_addons = add_network_addons(self, "NetworkAddons", cluster=self.cluster)
+        nodes = SystemNodes(self, "SystemNodes", cluster=self.cluster, subnets=subnets, encryption_key=encryption_key)
+        nodes.node.add_dependency(self.network_addons)
+        self.system_nodes = nodes.node_group
+        self.node_addons = add_node_addons(self, "NodeAddons", cluster=self.cluster, efs=efs)
+        self.node_addons.node.add_dependency(nodes)
+        self._grant_administration(admin_arns)
+
+    def _control_plane(
+        self,
+        vpc: ec2.IVpc,
+        subnets: ec2.SubnetSelection,
+        version: str,
+        endpoint_access: eks.EndpointAccess,
+        encryption_key: kms.IKey | None,
+    ) -> eks.ICluster:
+        layer = kubectl_layer(self, "KubectlLayer", kubernetes_version=version)
+        cluster = eks.Cluster(
+            self,
+            "Resource",
+            version=eks.KubernetesVersion.of(version),
+            vpc=vpc,
+            vpc_subnets=[subnets],
+            endpoint_access=endpoint_access,
+            default_capacity_type=eks.DefaultCapacityType.NODEGROUP,
+            default_capacity=0,
+            # EKS's own add-ons take their place, in versions that EKS keeps up to date.
+            bootstrap_self_managed_addons=False,
+            bootstrap_cluster_creator_admin_permissions=False,
+            secrets_encryption_key=encryption_key,
+            cluster_logging=[_LOGS.API, _LOGS.AUDIT, _LOGS.AUTHENTICATOR, _LOGS.CONTROLLER_MANAGER, _LOGS.SCHEDULER],
+            kubectl_provider_options=eks.KubectlProviderOptions(kubectl_layer=layer),
+        )
+        _accept_findings(cluster, encryption_key)
+        # jsii's Python types lack a member of the interface that the class has, so a type checker must be told.
+        return cast(eks.ICluster, cluster)
+
+    def _grant_administration(self, arns: Sequence[str]) -> None:
+        policy = eks.AccessPolicy.from_access_policy_name(_ADMIN_POLICY, access_scope_type=eks.AccessScopeType.CLUSTER)
+        entries = Construct(self, "Administrators")
+        for arn in arns:
+            eks.AccessEntry(entries, arn, cluster=self.cluster, principal=arn, access_policies=[policy])
+
+
+def _node_subnets(vpc: ec2.IVpc) -> ec2.SubnetSelection:
+    kinds = ec2.SubnetType
+    return ec2.SubnetSelection(subnet_type=kinds.PRIVATE_WITH_EGRESS if vpc.private_subnets else kinds.PRIVATE_ISOLATED)
+
+
+def _endpoint_access(public_access_cidrs: Sequence[str]) -> eks.EndpointAccess:
+    if not public_access_cidrs:
+        return eks.EndpointAccess.PRIVATE
+    return eks.EndpointAccess.PUBLIC_AND_PRIVATE.only_from(*public_access_cidrs)
+
+
+def _accept_findings(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> None:
+    accept_policy(cluster.role, "EKS names this policy for its control plane and keeps it", "AmazonEKSClusterPolicy")
+    accept(cluster, "CDK writes down a dependency that a reference implies", "W3005")
+    if encryption_key is None:
+        accept(cluster, "EKS encrypts secrets with a key of its own, as no key was given", "CKV_AWS_58")
+    secure_kubectl(cluster, encryption_key)

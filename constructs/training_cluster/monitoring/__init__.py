@@ -1,0 +1,1 @@
+"""Metrics, alarms, dashboard, cost estimate and budget."""

@@ -1,0 +1,182 @@
+"""Alarms of a training cluster: what costs money for nothing, and what will stop a job."""
+
+import re
+
+from aws_cdk import Aws, Duration, RemovalPolicy, Token
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
+
+from training_cluster.monitoring.metrics import cluster_metric, lustre_free_percent
+from training_cluster.storage.lustre_file_system import LustreFileSystem
+from training_workloads import InputError
+
+__all__ = ["ClusterAlarms", "check_email"]
+
+_IDLE_PERCENT = 5
+_IDLE_PERIODS = 6  # of 5 minutes
+_FREE_PERCENT = 10
+_FREE_PERIODS = 5  # of 1 minute
+_NOT_READY_PERIODS = 2  # of 5 minutes
+
+# One address, without a name before it; whether somebody reads it is known when the confirmation is answered.
+_EMAIL = re.compile(r"[^@\s<>,;]+@[^@\s<>,;]+\.[^@\s<>,;.]+")
+
+
+class ClusterAlarms(Construct):
+    """Four alarms and, where there is an address, the topic that mails them.
+
+    Attributes:
+        gpus_idle: The highest GPU utilisation was below 5 % for 30 minutes while there were GPU nodes.
+        lustre_nearly_full: Less than 10 % of the file system was free for 5 minutes.
+        node_not_ready: A node that still reports was not ready for 10 minutes.
+        gpu_errors: The NVIDIA driver logged an Xid on some node.
+        topic: Where the alarms are published; None without an address.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        cluster_name: str,
+        file_system: LustreFileSystem,
+        gpu_errors: cloudwatch.IMetric,
+        email: str | None = None,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        """Defines the alarms.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            cluster_name: EKS's name of a cluster with Container Insights.
+            file_system: The file system that can run full.
+            gpu_errors: How many Xid lines there were.
+            email: Who is told; AWS asks this address once for consent. Default: nobody, alarms only show.
+            encryption_key: Encrypts the topic. Default: a key made here, where there is an address.
+
+        Raises:
+            InputError: `email` is not one email address.
+        """
+        super().__init__(scope, id)
+        self.gpus_idle = _gpus_idle(self, cluster_name)
+        self.lustre_nearly_full = _lustre_nearly_full(self, file_system)
+        self.node_not_ready = _node_not_ready(self, cluster_name)
+        self.gpu_errors = _gpu_errors(self, gpu_errors)
+        self.topic = None if email is None else _topic(self, email, encryption_key)
+        if self.topic:
+            for alarm in self.all:
+                alarm.add_alarm_action(actions.SnsAction(self.topic))
+
+    @property
+    def all(self) -> list[cloudwatch.Alarm]:
+        """Every alarm."""
+        return [self.gpus_idle, self.lustre_nearly_full, self.node_not_ready, self.gpu_errors]
+
+
+def check_email(argument: str, address: str) -> None:
+    """Refuses what is not one email address.
+
+    Raises:
+        InputError: `address` is not of the form name@host.domain.
+    """
+    if not Token.is_unresolved(address) and not _EMAIL.fullmatch(str(address)):
+        raise InputError(f"{argument!r} is {address!r}; give one email address, such as team@example.com")
+
+
+def _gpus_idle(scope: Construct, cluster_name: str) -> cloudwatch.Alarm:
+    """Without GPU nodes neither metric has data, and an expression without data does not alarm."""
+    idle = cloudwatch.MathExpression(
+        expression=f"IF(gpus > 0 AND busiest < {_IDLE_PERCENT}, 1, 0)",
+        using_metrics={
+            "gpus": cluster_metric(cluster_name, "node_gpu_limit", "Maximum"),
+            "busiest": cluster_metric(cluster_name, "node_gpu_utilization", "Maximum"),
+        },
+        label="GPUs idle",
+        period=Duration.minutes(5),
+    )
+    return cloudwatch.Alarm(
+        scope,
+        "GpusIdle",
+        metric=idle,
+        threshold=1,
+        evaluation_periods=_IDLE_PERIODS,
+        comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+        treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        alarm_description="GPU nodes run and are paid for, but no GPU works; scale the node groups to 0 or start a job",
+    )
+
+
+def _lustre_nearly_full(scope: Construct, file_system: LustreFileSystem) -> cloudwatch.Alarm:
+    return cloudwatch.Alarm(
+        scope,
+        "LustreNearlyFull",
+        metric=lustre_free_percent(file_system),
+        threshold=_FREE_PERCENT,
+        evaluation_periods=_FREE_PERIODS,
+        comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+        # A gap in the data does not make room.
+        treat_missing_data=cloudwatch.TreatMissingData.IGNORE,
+        alarm_description="Checkpoints will fail when Lustre is full; release exported files or enlarge it",
+    )
+
+
+def _node_not_ready(scope: Construct, cluster_name: str) -> cloudwatch.Alarm:
+    """`cluster_failed_node_count` would be the obvious choice, but the agent does not count nodes that are not ready.
+
+    https://github.com/open-telemetry/opentelemetry-collector-contrib/blob/main/internal/aws/k8s/k8sclient/node.go
+    """
+    return cloudwatch.Alarm(
+        scope,
+        "NodeNotReady",
+        metric=cluster_metric(cluster_name, "node_status_condition_ready", "Minimum"),
+        threshold=1,
+        evaluation_periods=_NOT_READY_PERIODS,
+        comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+        treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        alarm_description="A node is not ready; with node repair on, EKS replaces it after 30 minutes",
+    )
+
+
+def _gpu_errors(scope: Construct, xids: cloudwatch.IMetric) -> cloudwatch.Alarm:
+    return cloudwatch.Alarm(
+        scope,
+        "GpuErrors",
+        metric=xids,
+        threshold=1,
+        evaluation_periods=1,
+        comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+        treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        alarm_description=(
+            "The NVIDIA driver logged an Xid: a GPU failed, or a program misused it; its number is in the host's log, "
+            "its meaning at https://docs.nvidia.com/deploy/xid-errors/"
+        ),
+    )
+
+
+def _topic(scope: Construct, email: str, key: kms.IKey | None) -> sns.Topic:
+    check_email("alarm_email", email)
+    cloudwatch_service = iam.ServicePrincipal("cloudwatch.amazonaws.com")
+    # AWS's own key for SNS cannot be used by CloudWatch:
+    # https://repost.aws/knowledge-center/cloudwatch-receive-sns-for-alarm-trigger
+    # A key made here encrypts messages on their way only, so nothing is lost with it.
+    key = key or kms.Key(scope, "Key", enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
+    key.grant(cloudwatch_service, "kms:Decrypt", "kms:GenerateDataKey*")
+    topic = sns.Topic(scope, "Topic", master_key=key, enforce_ssl=True)
+    # A policy of one's own replaces SNS's default, which let the account's alarms publish.
+    topic.add_to_resource_policy(
+        iam.PolicyStatement(
+            sid="AlarmsOfThisAccount",
+            principals=[cloudwatch_service],
+            actions=["sns:Publish"],
+            resources=[topic.topic_arn],
+            conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}},
+        )
+    )
+    topic.add_subscription(subscriptions.EmailSubscription(email))
+    return topic

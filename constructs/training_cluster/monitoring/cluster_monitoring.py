@@ -1,0 +1,164 @@
+"""Metrics, logs, a dashboard and alarms of a training cluster, all in CloudWatch."""
+
+from typing import TypedDict
+
+from aws_cdk import Aws, Duration, RemovalPolicy
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from training_cluster.monitoring.alarms import ClusterAlarms
+from training_cluster.monitoring.dashboard import ClusterDashboard
+from training_cluster.security.findings import accept, accept_policy
+from training_cluster.security.pod_identity import PodRole
+from training_cluster.storage.lustre_file_system import LustreFileSystem
+
+__all__ = ["ClusterMonitoring"]
+
+_ADDON = "amazon-cloudwatch-observability"
+_NAMESPACE = "amazon-cloudwatch"
+_SERVICE_ACCOUNT = "cloudwatch-agent"
+_POLICY = "CloudWatchAgentServerPolicy"
+_RETENTION = logs.RetentionDays.ONE_MONTH
+
+# What the agent and Fluent Bit write to; unless somebody else makes them, they make them, and logs are kept for ever.
+# https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Container-Insights-setup-logs-FluentBit.html
+_LOG_GROUPS = ("application", "dataplane", "host", "performance")
+
+# What jobs print outlives the cluster; the others tell of nodes that are gone with it.
+_JOBS_OUTPUT = "application"
+
+# A configuration of one's own replaces the add-on's, so what it leaves out is off: Application Signals, with which
+# newer releases of the add-on instrument every service unasked.
+# https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/install-CloudWatch-Observability-EKS-addon.html
+# https://github.com/aws-observability/helm-charts/pull/240
+_AGENT = {
+    "logs": {
+        "metrics_collected": {"kubernetes": {"enhanced_container_insights": True, "accelerated_compute_metrics": True}}
+    }
+}
+
+
+class _Watched(TypedDict):
+    """What alarms and dashboard have in common."""
+
+    cluster_name: str
+    file_system: LustreFileSystem
+    gpu_errors: cloudwatch.IMetric
+
+
+class ClusterMonitoring(Construct):
+    """Container Insights with GPU and EFA metrics, a dashboard and alarms.
+
+    The add-on becomes healthy only on a node: where the stack makes those too, add a dependency on them, such as
+    `monitoring.node.add_dependency(training_cluster.system_nodes)`.
+
+    Attributes:
+        addon: The EKS add-on with the CloudWatch agent, Fluent Bit and NVIDIA's DCGM exporter.
+        pod_role: The role of agent and Fluent Bit, with AWS's policy for them.
+        log_groups: Log groups by their last name: application, dataplane, host, performance. Lines are kept for a
+            month; the first, with what the jobs printed, outlives the cluster.
+        dashboard: The dashboard.
+        alarms: The alarms and their topic.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        cluster: eks.ICluster,
+        file_system: LustreFileSystem,
+        alarm_email: str | None = None,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        """Defines add-on, dashboard and alarms.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            cluster: The cluster, with the add-on eks-pod-identity-agent.
+            file_system: The file system of its jobs.
+            alarm_email: Who is told of alarms. Default: nobody, alarms only show on the dashboard.
+            encryption_key: Encrypts logs and alarm mails' topic. Default: logs with a key of CloudWatch, the topic,
+                where there is one, with a key made here.
+
+        Raises:
+            InputError: `alarm_email` is not one email address.
+        """
+        super().__init__(scope, id)
+        name = cluster.cluster_name
+        self.log_groups = self._add_log_groups(name, encryption_key)
+        self.pod_role = self._add_pod_role(cluster)
+        self.addon = self._add_addon(cluster)
+        gpu_errors = self._count_gpu_errors(name)
+        watched: _Watched = {"cluster_name": name, "file_system": file_system, "gpu_errors": gpu_errors}
+        self.alarms = ClusterAlarms(self, "Alarms", **watched, email=alarm_email, encryption_key=encryption_key)
+        self.dashboard = ClusterDashboard(self, "Dashboard", **watched, alarms=self.alarms.all).dashboard
+
+    def _add_pod_role(self, cluster: eks.ICluster) -> PodRole:
+        """Defines the role of Fluent Bit, too: both programs have one service account."""
+        role = PodRole(self, "PodRole", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
+        role.role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(_POLICY))
+        accept_policy(role, "kept by AWS for this agent, whose new releases may call more", _POLICY)
+        return role
+
+    def _add_log_groups(self, cluster_name: str, key: kms.IKey | None) -> dict[str, logs.LogGroup]:
+        scope = Construct(self, "Logs")
+        if key:
+            key.grant_encrypt_decrypt(_log_service())
+        groups = {
+            name: logs.LogGroup(
+                scope,
+                name,
+                log_group_name=f"/aws/containerinsights/{cluster_name}/{name}",
+                retention=_RETENTION,
+                encryption_key=key,
+                removal_policy=RemovalPolicy.RETAIN if name == _JOBS_OUTPUT else RemovalPolicy.DESTROY,
+            )
+            for name in _LOG_GROUPS
+        }
+        for group in groups.values() if key is None else ():
+            accept(group, "encrypted with CloudWatch's own key, as no key was given", "CKV_AWS_158")
+        return groups
+
+    def _add_addon(self, cluster: eks.ICluster) -> eks.Addon:
+        addon = eks.Addon(
+            self,
+            "Resource",
+            cluster=cluster,
+            addon_name=_ADDON,
+            configuration_values={"agent": {"config": _AGENT}},
+            # Else its pods would run on without anybody who owns them, and make log groups anew.
+            preserve_on_delete=False,
+        )
+        # Pods get their role when they start, and log groups must be there before their first writer.
+        addon.node.add_dependency(self.pod_role, *self.log_groups.values())
+        return addon
+
+    def _count_gpu_errors(self, cluster_name: str) -> cloudwatch.Metric:
+        """Counts the driver's lines in the kernel log: neither Container Insights nor EKS has a metric of Xids."""
+        counter = logs.MetricFilter(
+            self,
+            "GpuErrors",
+            log_group=self.log_groups["host"],
+            filter_pattern=logs.FilterPattern.all_terms("NVRM: Xid"),
+            # A name of its own, or two clusters of an account would share one counter.
+            metric_namespace=f"TrainingCluster/{cluster_name}",
+            metric_name="GpuXidErrors",
+            metric_value="1",
+        )
+        return counter.metric(statistic="Sum", period=Duration.minutes(5), label="Xid lines")
+
+
+def _log_service() -> iam.IPrincipal:
+    """CloudWatch Logs, for the log groups of Container Insights in this account and region.
+
+    https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/encrypt-log-data-kms.html
+    """
+    groups = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:/aws/containerinsights/*"
+    conditions = {"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}}
+    return iam.ServicePrincipal(f"logs.{Aws.REGION}.amazonaws.com", conditions=conditions)

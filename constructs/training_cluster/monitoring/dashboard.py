@@ -1,0 +1,114 @@
+"""One page of graphs: is the hardware used, does the data arrive, is anything broken."""
+
+from collections.abc import Sequence
+
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from training_cluster.monitoring.metrics import (
+    cluster_metric,
+    lustre_free_percent,
+    lustre_throughput,
+    per_namespace,
+    per_node,
+    per_node_total,
+    sum_of_nodes,
+)
+from training_cluster.storage.lustre_file_system import LustreFileSystem
+
+__all__ = ["ClusterDashboard"]
+
+_WIDTH = 24  # columns of a CloudWatch dashboard
+_HALF = _WIDTH // 2
+_PERCENT = cloudwatch.YAxisProps(min=0, max=100, show_units=False, label="%")
+
+
+class ClusterDashboard(Construct):
+    """GPUs, EFA, Lustre, nodes and pods of one cluster.
+
+    Attributes:
+        dashboard: The dashboard, with a name that CloudFormation makes.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        cluster_name: str,
+        file_system: LustreFileSystem,
+        gpu_errors: cloudwatch.IMetric,
+        alarms: Sequence[cloudwatch.IAlarm] = (),
+    ) -> None:
+        """Defines the dashboard.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            cluster_name: EKS's name of a cluster with Container Insights.
+            file_system: The file system of the jobs.
+            gpu_errors: How many Xid lines there were.
+            alarms: Whose state stands at the top. Default: none.
+        """
+        super().__init__(scope, id)
+        self.dashboard = cloudwatch.Dashboard(self, "Resource")
+        if alarms:
+            status = cloudwatch.AlarmStatusWidget(alarms=list(alarms), title="Alarms", width=_WIDTH, height=2)
+            self.dashboard.add_widgets(status)
+        self.dashboard.add_widgets(*_gpus(cluster_name))
+        self.dashboard.add_widgets(*_efa(cluster_name))
+        self.dashboard.add_widgets(*_lustre(file_system))
+        self.dashboard.add_widgets(*_nodes_and_jobs(cluster_name))
+        self.dashboard.add_widgets(*_faults(cluster_name, gpu_errors))
+
+
+def _graph(title: str, *lines: cloudwatch.IMetric, axis: cloudwatch.YAxisProps | None = None) -> cloudwatch.GraphWidget:
+    axis = axis or cloudwatch.YAxisProps(min=0, show_units=False)
+    return cloudwatch.GraphWidget(title=title, left=list(lines), left_y_axis=axis, width=_HALF)
+
+
+def _gpus(cluster_name: str) -> list[cloudwatch.IWidget]:
+    return [
+        _graph("GPU utilisation per node (%)", per_node(cluster_name, "node_gpu_utilization"), axis=_PERCENT),
+        _graph("GPU memory used per node (%)", per_node(cluster_name, "node_gpu_memory_utilization"), axis=_PERCENT),
+    ]
+
+
+def _efa(cluster_name: str) -> list[cloudwatch.IWidget]:
+    received = per_node_total(cluster_name, "node_efa_rx_bytes", "received")
+    sent = per_node_total(cluster_name, "node_efa_tx_bytes", "sent")
+    return [
+        _graph("EFA traffic per node (bytes/s)", received, sent),
+        _graph("EFA packets dropped per node", per_node_total(cluster_name, "node_efa_rx_dropped", "dropped")),
+    ]
+
+
+def _lustre(file_system: LustreFileSystem) -> list[cloudwatch.IWidget]:
+    return [
+        _graph("Lustre throughput of all clients (bytes/s)", *lustre_throughput(file_system)),
+        _graph("Lustre free space (%)", lustre_free_percent(file_system), axis=_PERCENT),
+    ]
+
+
+def _nodes_and_jobs(cluster_name: str) -> list[cloudwatch.IWidget]:
+    nodes = cluster_metric(cluster_name, "cluster_node_count", "Maximum").with_(label="nodes, system nodes included")
+    return [
+        _graph(
+            "Nodes, GPUs, and GPUs held by jobs",
+            nodes,
+            sum_of_nodes(cluster_name, "node_gpu_limit", "GPUs"),
+            sum_of_nodes(cluster_name, "node_gpu_usage_total", "GPUs held by pods"),
+        ),
+        # Container Insights does not know MPIJobs; a running one is a launcher and its workers.
+        _graph(
+            "Running jobs, as running pods per namespace",
+            per_namespace(cluster_name, "namespace_number_of_running_pods"),
+        ),
+    ]
+
+
+def _faults(cluster_name: str, gpu_errors: cloudwatch.IMetric) -> list[cloudwatch.IWidget]:
+    return [
+        _graph("Node ready (1) or not (0)", per_node(cluster_name, "node_status_condition_ready")),
+        _graph("Xid lines of the NVIDIA driver", gpu_errors),
+    ]

@@ -1,0 +1,1 @@
+"""The VPC: its subnets, its endpoints, its address plan."""

@@ -1,0 +1,195 @@
+"""What a GPU node group may be: one function a rule, applied together by `GpuNodeGroupSpec`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import Token
+
+from training_workloads import InputError, gpu_instance_type
+from training_workloads.catalog.versions import AMI_DRIVERS
+from training_workloads.errors import check_at_least, check_one_of, check_text
+
+if TYPE_CHECKING:
+    from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
+
+__all__ = ["RULES"]
+
+# Those of https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html
+_CAPACITY_TYPES = ("ON_DEMAND", "SPOT", "CAPACITY_BLOCK")
+
+# The largest Capacity Block: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-purchase.html
+_LARGEST_CAPACITY_BLOCK = 64
+
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html: 17 hexadecimal digits, 8 in old ids.
+_RESERVATION = r"cr-([0-9a-f]{8}|[0-9a-f]{17})"
+
+# https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html
+_AMI_RELEASE = r"\d\.\d+\.\d+-\d{8}"
+
+
+def instance_type_has_gpus(spec: GpuNodeGroupSpec) -> None:
+    """The type is in the catalog and has GPUs."""
+    gpu_instance_type(spec.instance_type)
+
+
+def min_size_is_a_number(spec: GpuNodeGroupSpec) -> None:
+    """None, or more."""
+    check_at_least("min_size", spec.min_size, 0)
+
+
+def desired_size_is_a_number(spec: GpuNodeGroupSpec) -> None:
+    """None, or more."""
+    if spec.desired_size is not None:
+        check_at_least("desired_size", spec.desired_size, 0)
+
+
+def max_size_is_a_number(spec: GpuNodeGroupSpec) -> None:
+    """EKS wants room for one node."""
+    if spec.max_size is not None:
+        check_at_least("max_size", spec.max_size, 1)
+
+
+def desired_size_is_in_range(spec: GpuNodeGroupSpec) -> None:
+    """EKS refuses a desired size outside the limits."""
+    if _has_sizes(spec) and not spec.min_size <= spec.desired <= spec.maximum:
+        raise InputError(
+            f"'desired_size' is {spec.desired}; it must lie between min_size ({spec.min_size}) "
+            f"and max_size ({spec.maximum})"
+        )
+
+
+def capacity_type_is_known(spec: GpuNodeGroupSpec) -> None:
+    """One of those that EKS has."""
+    check_one_of("capacity_type", spec.capacity_type, _CAPACITY_TYPES)
+
+
+def reservation_is_an_id(spec: GpuNodeGroupSpec) -> None:
+    """An id of EC2, not a name or an ARN."""
+    reservation = spec.capacity_reservation_id
+    if reservation is not None and not Token.is_unresolved(reservation):
+        check_text(
+            "capacity_reservation_id",
+            reservation,
+            _RESERVATION,
+            "the id of a Capacity Reservation, such as cr-0123456789abcdef0 (aws ec2 describe-capacity-reservations)",
+        )
+
+
+def spot_has_no_reservation(spec: GpuNodeGroupSpec) -> None:
+    """Spot instances never run in a reservation."""
+    if spec.capacity_type == "SPOT" and spec.capacity_reservation_id is not None:
+        raise InputError(
+            f"'capacity_reservation_id' is {spec.capacity_reservation_id!r}, but Spot instances cannot use a "
+            "reservation; set capacity_type to ON_DEMAND, or to CAPACITY_BLOCK if it is one"
+        )
+
+
+def capacity_block_names_its_reservation(spec: GpuNodeGroupSpec) -> None:
+    """EKS refuses a node group of this capacity type without the block's id."""
+    if spec.capacity_type == "CAPACITY_BLOCK" and spec.capacity_reservation_id is None:
+        raise InputError(
+            "'capacity_reservation_id' is missing, and capacity_type CAPACITY_BLOCK needs it; give the id of the block "
+            "that you bought (aws ec2 describe-capacity-reservations)"
+        )
+
+
+def capacity_block_sells_the_type(spec: GpuNodeGroupSpec) -> None:
+    """Only some types are sold as Capacity Blocks."""
+    if spec.capacity_type == "CAPACITY_BLOCK" and not spec.instance.capacity_block:
+        raise InputError(
+            f"'capacity_type' is CAPACITY_BLOCK, which EC2 does not sell for {spec.instance_type}; "
+            "set it to ON_DEMAND or SPOT, or choose a type such as those of the p5 family"
+        )
+
+
+def capacity_block_is_large_enough(spec: GpuNodeGroupSpec) -> None:
+    """No block has more than 64 instances."""
+    too_large = _has_sizes(spec) and spec.maximum > _LARGEST_CAPACITY_BLOCK
+    if spec.capacity_type == "CAPACITY_BLOCK" and too_large:
+        raise InputError(
+            f"'max_size' is {spec.maximum}, but a Capacity Block has at most {_LARGEST_CAPACITY_BLOCK} instances; "
+            "lower it to the size of yours, or use a node group for each block"
+        )
+
+
+def placement_group_goes_without_a_reservation(spec: GpuNodeGroupSpec) -> None:
+    """A new placement group can lie apart from the reserved hosts, so that some of them are never used."""
+    if spec.placement_group and spec.capacity_reservation_id is not None:
+        raise InputError(
+            f"'placement_group' is true, but the reservation {spec.capacity_reservation_id} decides the placement and "
+            "a new group may not reach all of its instances; leave placement_group out"
+        )
+
+
+def placement_group_takes_the_type(spec: GpuNodeGroupSpec) -> None:
+    """Some types cannot be in a cluster placement group."""
+    if spec.placement_group and not spec.instance.placement_group:
+        raise InputError(
+            f"'placement_group' is true, but {spec.instance_type} cannot be launched in a cluster placement group; "
+            "leave placement_group out"
+        )
+
+
+def efa_is_on_the_type(spec: GpuNodeGroupSpec) -> None:
+    """A launch template with an EFA on another type launches nothing."""
+    if spec.efa and not spec.instance.efa_interfaces:
+        raise InputError(
+            f"'efa' is true, but {spec.instance_type} has no EFA; leave efa out, or choose a type that has it, "
+            "such as the largest of its family"
+        )
+
+
+def ami_release_is_a_release(spec: GpuNodeGroupSpec) -> None:
+    """EKS's own form: Kubernetes version, then date."""
+    if spec.ami_release is not None:
+        check_text("ami_release", spec.ami_release, _AMI_RELEASE, "an AMI release of EKS, such as 1.35.0-20260917")
+
+
+def ami_has_a_driver_for_the_gpu(spec: GpuNodeGroupSpec) -> None:
+    """NVIDIA's newer driver branches drop old GPUs (Volta after 580), older ones do not know new GPUs."""
+    gpu, branches = spec.instance.gpu, _driver_branches(spec.ami_release)
+    if gpu is None or not branches:
+        return
+    oldest, newest = gpu.oldest_driver_branch or 0, gpu.newest_driver_branch or max(branches)
+    if not any(oldest <= branch <= newest for branch in branches):
+        needed = f"{newest} or older" if min(branches) > newest else f"{oldest} or newer"
+        raise InputError(
+            f"'ami_release' is {spec.ami_release or 'the newest'}, whose NVIDIA drivers "
+            f"({', '.join(map(str, branches))}) do not run the {gpu.model} of {spec.instance_type}, which needs branch "
+            f"{needed}; pin an AMI release that has it, or choose another instance type"
+        )
+
+
+def _has_sizes(spec: GpuNodeGroupSpec) -> bool:
+    """Whether the sizes can be compared at all."""
+    return all(isinstance(size, int | None) for size in (spec.min_size, spec.desired_size, spec.max_size))
+
+
+def _driver_branches(ami_release: str | None) -> tuple[int, ...]:
+    """Branches in an AMI release; none where that is not known."""
+    if ami_release is None:
+        return AMI_DRIVERS[-1].branches
+    released = ami_release.rpartition("-")[2]
+    known = [row.branches for row in AMI_DRIVERS if released.isdigit() and row.since <= int(released)]
+    return known[-1] if known else ()
+
+
+RULES = (
+    instance_type_has_gpus,
+    min_size_is_a_number,
+    desired_size_is_a_number,
+    max_size_is_a_number,
+    desired_size_is_in_range,
+    capacity_type_is_known,
+    reservation_is_an_id,
+    spot_has_no_reservation,
+    capacity_block_names_its_reservation,
+    capacity_block_sells_the_type,
+    capacity_block_is_large_enough,
+    placement_group_goes_without_a_reservation,
+    placement_group_takes_the_type,
+    efa_is_on_the_type,
+    ami_release_is_a_release,
+    ami_has_a_driver_for_the_gpu,
+)

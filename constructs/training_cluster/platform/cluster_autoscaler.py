@@ -1,0 +1,122 @@
+"""The Cluster Autoscaler: GPU nodes when a job waits for them, none when no job does."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aws_cdk import Stack
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from training_cluster.security.findings import accept_wildcard
+from training_cluster.security.pod_identity import PodRole
+from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, CLUSTER_AUTOSCALER_IMAGE_TAGS, KUBERNETES_VERSION
+
+__all__ = ["ClusterAutoscaler", "scale_from_zero_tags"]
+
+_NAMESPACE = "kube-system"
+_SERVICE_ACCOUNT = "cluster-autoscaler"
+_NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template/resources/"
+
+# Reading, which IAM cannot narrow to a resource, and the two actions that change something.
+# https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md#iam-policy
+_READ = (
+    "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeAutoScalingInstances",
+    "autoscaling:DescribeLaunchConfigurations",
+    "autoscaling:DescribeScalingActivities",
+    "autoscaling:DescribeTags",
+    "ec2:DescribeImages",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeLaunchTemplateVersions",
+    "ec2:GetInstanceTypesFromInstanceRequirements",
+)
+_CHANGE = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
+
+
+def scale_from_zero_tags(devices: Mapping[str, str]) -> dict[str, str]:
+    """Tags of a node group by which the autoscaler knows what its nodes offer while there are none.
+
+    It reads CPU, memory and GPUs from EC2 and labels and taints from EKS, but learns of EFA devices and huge pages
+    only here; it takes the tags from the EKS node group, so they need not be on the Auto Scaling group.
+
+    Args:
+        devices: Amounts by the name of the extended resource.
+    """
+    return {f"{_NODE_TEMPLATE}{name}": amount for name, amount in devices.items()}
+
+
+class ClusterAutoscaler(Construct):
+    """Starts nodes of a group when pods wait for them, and stops them when they have been idle for ten minutes.
+
+    Attributes:
+        chart: The Helm release.
+        role: What the autoscaler may do.
+    """
+
+    def __init__(
+        self, scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str = KUBERNETES_VERSION
+    ) -> None:
+        """Defines the autoscaler.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            cluster: The cluster with the node groups; it needs the Pod Identity agent.
+            kubernetes_version: Release of the cluster.
+        """
+        super().__init__(scope, id)
+        identity = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
+        self.role = identity.role
+        _grant(self.role, cluster)
+        reason = "reads no data, and changes only groups with the tag of this cluster"
+        accept_wildcard(self, reason, "*", _node_groups(cluster))
+        self.chart = eks.HelmChart(
+            self,
+            "Resource",
+            cluster=cluster,
+            chart=CLUSTER_AUTOSCALER.chart,
+            repository=CLUSTER_AUTOSCALER.repository,
+            version=CLUSTER_AUTOSCALER.version,
+            release=CLUSTER_AUTOSCALER.chart,
+            namespace=_NAMESPACE,
+            values=_values(Stack.of(self).region, cluster, CLUSTER_AUTOSCALER_IMAGE_TAGS[kubernetes_version]),
+        )
+        self.chart.node.add_dependency(identity)
+
+
+def _grant(role: iam.IRole, cluster: eks.ICluster) -> None:
+    role.add_to_principal_policy(iam.PolicyStatement(actions=list(_READ), resources=["*"]))
+    role.add_to_principal_policy(
+        iam.PolicyStatement(actions=["eks:DescribeNodegroup"], resources=[_node_groups(cluster)])
+    )
+    # EKS puts this tag on the Auto Scaling groups of its node groups.
+    of_this_cluster = {"StringEquals": {"aws:ResourceTag/eks:cluster-name": cluster.cluster_name}}
+    role.add_to_principal_policy(
+        iam.PolicyStatement(actions=list(_CHANGE), resources=["*"], conditions=of_this_cluster)
+    )
+
+
+def _node_groups(cluster: eks.ICluster) -> str:
+    stack = Stack.of(cluster)
+    return stack.format_arn(service="eks", resource="nodegroup", resource_name=f"{cluster.cluster_name}/*")
+
+
+def _values(region: str, cluster: eks.ICluster, image_tag: str) -> dict[str, Any]:
+    return {
+        "awsRegion": region,
+        # EKS tags the Auto Scaling groups of its node groups for this discovery.
+        "autoDiscovery": {"clusterName": cluster.cluster_name},
+        "image": {"tag": image_tag},
+        "rbac": {"serviceAccount": {"name": _SERVICE_ACCOUNT}},
+        "extraArgs": {
+            # Among the groups that fit, the one that leaves the fewest GPUs idle.
+            "expander": "least-waste",
+            # A large GPU instance takes longer than the default of 15 minutes to boot and load its driver.
+            "max-node-provision-time": "30m",
+            # A node is stopped when its devices stand idle, whatever its daemons ask for.
+            "ignore-daemonsets-utilization": "true",
+            # Nothing of the cluster's own runs on a GPU node but daemons, so none of it may keep one alive.
+            "skip-nodes-with-system-pods": "false",
+        },
+    }

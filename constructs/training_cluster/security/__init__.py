@@ -1,0 +1,1 @@
+"""Keys, roles of pods, and the findings of scanners that are accepted."""

@@ -1,0 +1,1 @@
+"""Bucket, image repository, Lustre and EFS, and their volumes."""

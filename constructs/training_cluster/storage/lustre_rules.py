@@ -1,0 +1,192 @@
+"""What FSx for Lustre refuses, and what would lose data: one rule, one function.
+
+A rule that needs a value which another rule refuses says nothing, so that every mistake is told once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import Token
+
+from training_workloads import InputError
+from training_workloads.catalog.lustre import (
+    LUSTRE_EFA_STEPS_GIB,
+    LUSTRE_MAX_DATA_REPOSITORIES,
+    LUSTRE_SMALLEST_GIB,
+    LUSTRE_STEP_GIB,
+    LUSTRE_THROUGHPUTS,
+    lustre_capacity_gib,
+)
+from training_workloads.errors import check_at_least, check_one_of, check_text
+
+if TYPE_CHECKING:
+    from training_cluster.storage.lustre_spec import DataRepositorySpec, LustreSpec
+
+__all__ = ["DATA_REPOSITORY_RULES", "RULES"]
+
+
+def deployment_type_is_known(spec: LustreSpec) -> None:
+    """Older types cannot have a data repository association, or are slower for the same price."""
+    check_one_of("deployment_type", spec.deployment_type, LUSTRE_THROUGHPUTS)
+
+
+def throughput_is_a_class_of_persistent_storage(spec: LustreSpec) -> None:
+    """SSD storage has four classes.
+
+    https://docs.aws.amazon.com/fsx/latest/LustreGuide/managing-throughput-capacity.html
+    """
+    wanted = spec.throughput_mbps_per_tib
+    if spec.deployment_type == "PERSISTENT_2" and wanted is not None and not Token.is_unresolved(wanted):
+        check_one_of("throughput_mbps_per_tib", wanted, LUSTRE_THROUGHPUTS["PERSISTENT_2"])
+
+
+def scratch_storage_has_one_throughput(spec: LustreSpec) -> None:
+    """FSx takes PerUnitStorageThroughput with persistent storage only.
+
+    https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateFileSystemLustreConfiguration.html
+    """
+    if spec.deployment_type == "SCRATCH_2" and spec.throughput_mbps_per_tib is not None:
+        raise InputError(
+            f"'throughput_mbps_per_tib' is {spec.throughput_mbps_per_tib}, but SCRATCH_2 always has "
+            f"{LUSTRE_THROUGHPUTS['SCRATCH_2'][0]}; leave it out, or use the deployment type PERSISTENT_2"
+        )
+
+
+def capacity_is_a_number(spec: LustreSpec) -> None:
+    """A size that only the deployment knows is FSx's to check."""
+    if not Token.is_unresolved(spec.capacity_gib):
+        check_at_least("capacity_gib", spec.capacity_gib, 1)
+
+
+def capacity_is_offered(spec: LustreSpec) -> None:
+    """Sizes without EFA (StorageCapacity).
+
+    https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateFileSystem.html
+    """
+    offered = _offered_gib(spec, efa_throughput=None)
+    if not spec.efa and offered != spec.capacity_gib:
+        raise InputError(
+            f"'capacity_gib' is {spec.capacity_gib}, which Lustre does not offer; "
+            f"give {LUSTRE_SMALLEST_GIB} or a multiple of {LUSTRE_STEP_GIB}, such as {offered}"
+        )
+
+
+def capacity_is_offered_with_efa(spec: LustreSpec) -> None:
+    """EFA-enabled file systems come in steps that depend on the class.
+
+    https://docs.aws.amazon.com/fsx/latest/LustreGuide/increase-storage-capacity.html
+    """
+    if not spec.efa or spec.deployment_type != "PERSISTENT_2" or spec.mbps_per_tib not in LUSTRE_EFA_STEPS_GIB:
+        return
+    offered = _offered_gib(spec, efa_throughput=spec.mbps_per_tib)
+    if offered != spec.capacity_gib:
+        step = LUSTRE_EFA_STEPS_GIB[spec.mbps_per_tib]
+        smallest = min((gib, mbps) for mbps, gib in LUSTRE_EFA_STEPS_GIB.items())
+        raise InputError(
+            f"'capacity_gib' is {spec.capacity_gib}, but with EFA at {spec.mbps_per_tib} MB/s per TiB Lustre offers "
+            f"multiples of {step}; give {offered}, or start at {smallest[0]} with a throughput of {smallest[1]}"
+        )
+
+
+def _offered_gib(spec: LustreSpec, *, efa_throughput: int | None) -> int:
+    """The capacity itself where FSx offers it or where `capacity_is_a_number` has a say, else the next larger one."""
+    capacity = spec.capacity_gib
+    if Token.is_unresolved(capacity) or not isinstance(capacity, int) or capacity < 1:
+        return capacity
+    return lustre_capacity_gib(capacity, efa_throughput=efa_throughput)
+
+
+def efa_needs_persistent_storage(spec: LustreSpec) -> None:
+    """Only PERSISTENT_2 can be EFA-enabled.
+
+    https://pub.dev/documentation/pulumi_aws/latest/fsx/LustreFileSystem/efaEnabled.html
+    """
+    if spec.efa and spec.deployment_type == "SCRATCH_2":
+        raise InputError("'efa' is true, but SCRATCH_2 has no EFA; leave it out, or use PERSISTENT_2")
+
+
+def data_repositories_are_few(spec: LustreSpec) -> None:
+    """A file system has at most 8 links.
+
+    https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
+    """
+    if (count := len(spec.data_repositories)) > LUSTRE_MAX_DATA_REPOSITORIES:
+        raise InputError(
+            f"'data_repositories' has {count} links, but a file system takes {LUSTRE_MAX_DATA_REPOSITORIES}; "
+            "link a common parent folder instead of several of its children"
+        )
+
+
+def paths_do_not_overlap(spec: LustreSpec) -> None:
+    """Two links cannot have overlapping paths (FileSystemPath).
+
+    https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
+    """
+    paths = sorted(f"{repository.path.rstrip('/')}/" for repository in spec.data_repositories)
+    for number, path in enumerate(paths):
+        if any(other.startswith(path) for other in paths[number + 1 :]):
+            names = ", ".join(repository.path for repository in spec.data_repositories)
+            raise InputError(
+                f"'data_repositories' has the paths {names}, of which one contains another; "
+                "give folders side by side, such as /data and /runs"
+            )
+
+
+def prefixes_differ(spec: LustreSpec) -> None:
+    """Each link has a bucket or prefix of its own.
+
+    https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
+    """
+    prefixes = [repository.prefix.rstrip("/") for repository in spec.data_repositories]
+    for prefix in dict.fromkeys(prefixes):
+        if prefixes.count(prefix) > 1:
+            raise InputError(
+                f"'data_repositories' has the prefix {prefix!r} more than once; "
+                "give each link a prefix of its own, such as data and runs"
+            )
+
+
+def path_is_absolute(repository: DataRepositorySpec) -> None:
+    """The leading slash is required (FileSystemPath).
+
+    https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
+    """
+    check_text("path", repository.path, r"/[^\0\x85\u2028\u2029\r\n]{0,4095}", "a folder from the root, such as /data")
+
+
+def prefix_is_relative(repository: DataRepositorySpec) -> None:
+    """An object's key does not start with `/`: such a link would stay empty."""
+    if not Token.is_unresolved(repository.prefix):
+        form = r"(?!/)[^\0\x85\u2028\u2029\r\n]{0,1024}"
+        check_text("prefix", repository.prefix, form, "the start of the objects' keys without a leading '/', or ''")
+
+
+def deleting_objects_takes_two_keys(repository: DataRepositorySpec) -> None:
+    """With DELETED among the exported events `rm -r` on Lustre empties the bucket."""
+    if repository.export_deletions and not repository.i_know_that_rm_deletes_objects:
+        raise InputError(
+            "'export_deletions' is true, so that 'rm' on Lustre deletes the objects in S3; "
+            "set 'i_know_that_rm_deletes_objects' to true as well, or leave both out to keep the objects"
+        )
+    if repository.i_know_that_rm_deletes_objects and not repository.export_deletions:
+        raise InputError(
+            "'i_know_that_rm_deletes_objects' is true, but 'export_deletions' is not, so that nothing is deleted; "
+            "set both to true, or leave both out"
+        )
+
+
+DATA_REPOSITORY_RULES = (path_is_absolute, prefix_is_relative, deleting_objects_takes_two_keys)
+
+RULES = (
+    deployment_type_is_known,
+    throughput_is_a_class_of_persistent_storage,
+    scratch_storage_has_one_throughput,
+    capacity_is_a_number,
+    capacity_is_offered,
+    capacity_is_offered_with_efa,
+    efa_needs_persistent_storage,
+    data_repositories_are_few,
+    paths_do_not_overlap,
+    prefixes_differ,
+)

@@ -1,0 +1,111 @@
+import dataclasses
+from collections.abc import Mapping
+from datetime import date
+
+import pytest
+
+from training_cluster.monitoring import cost
+from training_cluster.monitoring.cost import CostItem, hourly_cost
+from training_workloads import InputError
+from training_workloads.catalog import INSTANCE_TYPES, Price
+from training_workloads.catalog.prices import EKS_CONTROL_PLANE, NAT_GATEWAY
+
+NOT_INCLUDED = (
+    "Spot, Savings Plan and Capacity Block prices, FSx for Lustre, EFS, EBS volumes, data transfer, S3, CloudWatch, tax"
+)
+
+
+def price(usd_per_hour: float, *, region: str = "us-east-1", checked: date = date(2026, 3, 13)) -> Price:
+    return Price(usd_per_hour=usd_per_hour, region=region, source="https://aws.amazon.com", checked=checked)
+
+
+@pytest.fixture(autouse=True)
+def _catalog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalog of three types with prices of this test, which stay when AWS changes its own."""
+    row = INSTANCE_TYPES["m5.xlarge"]
+    prices: Mapping[str, Price | None] = {
+        "gpu.large": price(24.48, checked=date(2026, 1, 15)),
+        "small.large": price(0.192),
+        "new.large": None,
+    }
+    rows = {name: dataclasses.replace(row, name=name, price=amount) for name, amount in prices.items()}
+    monkeypatch.setattr(cost, "INSTANCE_TYPES", rows)
+    monkeypatch.setattr(cost, "EKS_CONTROL_PLANE", price(0.10))
+    monkeypatch.setattr(cost, "NAT_GATEWAY", price(0.045))
+
+
+def test_a_cluster_whose_every_part_has_a_price() -> None:
+    estimate = hourly_cost(nodes={"gpu.large": 2, "small.large": 2}, nat_gateways=1)
+    assert estimate.usd_per_hour == 49.489
+    assert str(estimate) == (
+        "49.49 USD On-Demand: 2 x gpu.large at 24.48, 2 x small.large at 0.192, 1 x EKS control plane at 0.10, "
+        f"1 x NAT gateway at 0.045 (us-east-1, 2026-01-15 to 2026-03-13); not included: {NOT_INCLUDED}"
+    )
+
+
+def test_a_type_without_a_price_leaves_no_sum() -> None:
+    estimate = hourly_cost(nodes={"gpu.large": 1, "new.large": 4})
+    assert estimate.usd_per_hour is None
+    assert estimate.unpriced == ("new.large",)
+    assert str(estimate) == (
+        "none, without a price of new.large: 1 x gpu.large at 24.48, 4 x new.large at a price that is not in the "
+        f"catalog, 1 x EKS control plane at 0.10 (us-east-1, 2026-01-15 to 2026-03-13); not included: {NOT_INCLUDED}"
+    )
+
+
+def test_a_group_scaled_to_zero_shows_its_price() -> None:
+    estimate = hourly_cost(nodes={"gpu.large": 0})
+    assert estimate.usd_per_hour == 0.1
+    assert str(estimate).startswith("0.10 USD On-Demand: 0 x gpu.large at 24.48, 1 x EKS control plane at 0.10 (")
+
+
+def test_no_nodes_cost_a_control_plane() -> None:
+    assert str(hourly_cost(nodes={})).startswith(
+        "0.10 USD On-Demand: 1 x EKS control plane at 0.10 (us-east-1, 2026-03-13); "
+    )
+
+
+def test_prices_of_two_regions_are_named() -> None:
+    items = tuple(
+        CostItem(count=1, name=region, price=price(1.0, region=region)) for region in ("us-west-2", "us-east-1")
+    )
+    assert "(us-east-1, us-west-2, 2026-03-13)" in str(cost.CostEstimate(items=items))
+
+
+def test_nothing_with_a_price() -> None:
+    estimate = cost.CostEstimate(items=(CostItem(count=1, name="x", price=None),))
+    assert str(estimate).startswith("none, without a price of x: 1 x x at a price that is not in the catalog; not")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "nat_gateways", "message"),
+    [
+        (
+            {"gpu.larg": 1},
+            0,
+            "'nodes' is 'gpu.larg', which is not known; did you mean gpu.large? "
+            "known: gpu.large, new.large, small.large",
+        ),
+        ({"gpu.large": -1}, 0, "'nodes.gpu.large' is -1; give 0 or more"),
+        ({"gpu.large": 1.5}, 0, "'nodes.gpu.large' is 1.5; give a whole number, 0 or more"),
+        ({}, -1, "'nat_gateways' is -1; give 0 or more"),
+    ],
+)
+def test_what_cannot_be_counted(nodes: dict[str, int], nat_gateways: int, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        hourly_cost(nodes=nodes, nat_gateways=nat_gateways)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("service", [EKS_CONTROL_PLANE, NAT_GATEWAY])
+def test_service_prices_have_a_source_and_a_day(service: Price) -> None:
+    assert service.usd_per_hour > 0
+    assert service.source.startswith("https://")
+    assert date(2026, 1, 1) <= service.checked <= date.today()
+
+
+def test_the_catalog_s_own_prices_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    estimate = hourly_cost(nodes={"p4d.24xlarge": 1, "m5.xlarge": 2}, nat_gateways=1)
+    assert estimate.usd_per_hour is not None
+    assert 10 < estimate.usd_per_hour < 50

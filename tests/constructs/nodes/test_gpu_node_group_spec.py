@@ -1,0 +1,184 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.constructs.rules import Rule, rules_of
+from training_cluster import GpuNodeGroupSpec
+from training_cluster.nodes import gpu_node_group_rules, gpu_node_group_spec
+from training_cluster.nodes import gpu_node_group_rules as rules
+from training_workloads import InputError, gpu_instance_type
+from training_workloads.catalog.versions import AmiDrivers
+
+RESERVATION = "cr-0123456789abcdef0"
+P3 = {"instance_type": "p3.16xlarge"}
+P4D = {"instance_type": "p4d.24xlarge"}
+BLOCK = {"capacity_type": "CAPACITY_BLOCK", "capacity_reservation_id": RESERVATION}
+
+BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
+    (
+        rules.instance_type_has_gpus,
+        {"instance_type": "m5.xlarge"},
+        "'instance_type' is 'm5.xlarge', which has no GPU; choose one of ",
+    ),
+    (
+        rules.instance_type_has_gpus,
+        {"instance_type": "p4.24xlarge"},
+        "'instance_type' is 'p4.24xlarge', which is not known; did you mean p4d.24xlarge",
+    ),
+    (rules.min_size_is_a_number, P3 | {"min_size": -1}, "'min_size' is -1; give 0 or more"),
+    (rules.min_size_is_a_number, P3 | {"min_size": "1"}, "'min_size' is '1'; give a whole number, 0 or more"),
+    (
+        rules.desired_size_is_a_number,
+        P3 | {"desired_size": "many"},
+        "'desired_size' is 'many'; give a whole number, 0 or more",
+    ),
+    (rules.max_size_is_a_number, P3 | {"max_size": 0}, "'max_size' is 0; give 1 or more"),
+    (
+        rules.desired_size_is_in_range,
+        P3 | {"desired_size": 3, "max_size": 2},
+        "'desired_size' is 3; it must lie between min_size (0) and max_size (2)",
+    ),
+    (
+        rules.capacity_type_is_known,
+        P3 | {"capacity_type": "spot"},
+        "'capacity_type' is 'spot'; give one of ON_DEMAND, SPOT, CAPACITY_BLOCK",
+    ),
+    (
+        rules.reservation_is_an_id,
+        P4D | {"capacity_reservation_id": "my-reservation"},
+        "'capacity_reservation_id' is 'my-reservation'; give the id of a Capacity Reservation, such as "
+        "cr-0123456789abcdef0 (aws ec2 describe-capacity-reservations)",
+    ),
+    (
+        rules.spot_has_no_reservation,
+        P4D | {"capacity_type": "SPOT", "capacity_reservation_id": RESERVATION},
+        "'capacity_reservation_id' is 'cr-0123456789abcdef0', but Spot instances cannot use a reservation; set "
+        "capacity_type to ON_DEMAND, or to CAPACITY_BLOCK if it is one",
+    ),
+    (
+        rules.capacity_block_names_its_reservation,
+        P4D | {"capacity_type": "CAPACITY_BLOCK"},
+        "'capacity_reservation_id' is missing, and capacity_type CAPACITY_BLOCK needs it; give the id of the block "
+        "that you bought (aws ec2 describe-capacity-reservations)",
+    ),
+    (
+        rules.capacity_block_sells_the_type,
+        P3 | BLOCK,
+        "'capacity_type' is CAPACITY_BLOCK, which EC2 does not sell for p3.16xlarge; set it to ON_DEMAND or SPOT, or "
+        "choose a type such as those of the p5 family",
+    ),
+    (
+        rules.capacity_block_is_large_enough,
+        P4D | BLOCK | {"max_size": 65},
+        "'max_size' is 65, but a Capacity Block has at most 64 instances; lower it to the size of yours, or use a node "
+        "group for each block",
+    ),
+    (
+        rules.placement_group_goes_without_a_reservation,
+        P4D | {"placement_group": True, "capacity_reservation_id": RESERVATION},
+        "'placement_group' is true, but the reservation cr-0123456789abcdef0 decides the placement and a new group may "
+        "not reach all of its instances; leave placement_group out",
+    ),
+    (
+        rules.efa_is_on_the_type,
+        P3 | {"efa": True},
+        "'efa' is true, but p3.16xlarge has no EFA; leave efa out, or choose a type that has it, such as the largest "
+        "of its family",
+    ),
+    (
+        rules.ami_release_is_a_release,
+        P3 | {"ami_release": "latest"},
+        "'ami_release' is 'latest'; give an AMI release of EKS, such as 1.35.0-20260917",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "spec", "message"), BROKEN)
+def test_a_broken_rule(rule: Rule, spec: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError) as caught:
+        GpuNodeGroupSpec(**spec)
+    assert message in str(caught.value)
+    # The message is that rule's own, not another's that happens to be alike.
+    monkeypatch.setattr(gpu_node_group_spec, "RULES", (rule,))
+    with pytest.raises(InputError) as caught:
+        GpuNodeGroupSpec(**spec)
+    assert str(caught.value).startswith(message)
+
+
+def test_no_type_of_the_catalog_is_refused_a_placement_group_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every type with GPUs can be in one, so the rule is shown on a type that cannot."""
+    apart = replace(gpu_instance_type("p3.16xlarge"), placement_group=False)
+    monkeypatch.setattr(gpu_node_group_spec, "gpu_instance_type", lambda _: apart)
+    with pytest.raises(InputError) as caught:
+        GpuNodeGroupSpec(instance_type="p3.16xlarge", placement_group=True)
+    assert str(caught.value) == (
+        "'placement_group' is true, but p3.16xlarge cannot be launched in a cluster placement group; "
+        "leave placement_group out"
+    )
+
+
+@pytest.mark.parametrize(
+    ("branches", "instance_type", "needed"),
+    [((590, 595), "p3.16xlarge", "branch 580 or older"), ((570,), "p6-b300.48xlarge", "branch 580 or newer")],
+)
+def test_a_gpu_that_no_driver_of_the_ami_runs(
+    branches: tuple[int, ...], instance_type: str, needed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drivers = (AmiDrivers(since=20270101, branches=branches, source="a release yet to come"),)
+    monkeypatch.setattr(gpu_node_group_rules, "AMI_DRIVERS", drivers)
+    for release, told in ((None, "the newest"), ("1.36.0-20270102", "1.36.0-20270102")):
+        with pytest.raises(InputError) as caught:
+            GpuNodeGroupSpec(instance_type=instance_type, ami_release=release)
+        assert str(caught.value).startswith(f"'ami_release' is {told}, whose NVIDIA drivers (")
+        assert needed in str(caught.value)
+    GpuNodeGroupSpec(instance_type=instance_type, ami_release="1.35.0-20261231")
+
+
+def test_the_newest_ami_still_runs_volta() -> None:
+    GpuNodeGroupSpec(instance_type="p3.16xlarge")
+    GpuNodeGroupSpec(instance_type="p3.16xlarge", ami_release="1.34.1-20251111")
+
+
+def test_every_rule_is_applied_and_tested() -> None:
+    applied = set(rules.RULES)
+    assert rules_of(rules) == applied
+    assert applied - {rule for rule, _, _ in BROKEN} == {
+        rules.placement_group_takes_the_type,
+        rules.ami_has_a_driver_for_the_gpu,
+    }
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        GpuNodeGroupSpec(instance_type="p5.49xlarge", min_size=-1, capacity_type="BLOCK", ami_release="new")
+    starts = [mistake.split(" is ")[0] for mistake in caught.value.args]
+    assert starts == ["'instance_type'", "'min_size'", "'capacity_type'", "'ami_release'"]
+
+
+def test_sizes_by_default() -> None:
+    spec = GpuNodeGroupSpec(instance_type="p3.16xlarge")
+    assert (spec.min_size, spec.desired, spec.maximum) == (0, 0, 1)
+    spec = GpuNodeGroupSpec(instance_type="p3.16xlarge", min_size=2)
+    assert (spec.desired, spec.maximum) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (P4D, True),
+        (P4D | {"capacity_type": "SPOT"}, True),
+        (P4D | {"placement_group": False}, False),
+        (P4D | {"capacity_reservation_id": RESERVATION}, False),
+        (P4D | BLOCK, False),
+    ],
+)
+def test_the_placement_group_is_left_out_with_a_reservation(spec: dict[str, Any], expected: bool) -> None:
+    assert GpuNodeGroupSpec(**spec).in_placement_group is expected
+
+
+def test_efa_can_be_left_out() -> None:
+    spec = GpuNodeGroupSpec(instance_type="p4d.24xlarge", efa=False)
+    assert (spec.efa_interfaces, len(spec.network_interfaces)) == (0, 1)
+    spec = GpuNodeGroupSpec(instance_type="p4d.24xlarge")
+    assert (spec.efa_interfaces, len(spec.network_interfaces)) == (4, 5)

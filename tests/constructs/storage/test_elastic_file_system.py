@@ -1,0 +1,131 @@
+import json
+from typing import Any
+
+from aws_cdk import aws_kms as kms
+
+from tests.constructs.site import Site, properties
+from tests.schemas import check_manifest
+from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume, ExistingElasticFileSystem
+
+
+def file_system(site: Site, **options: Any) -> ElasticFileSystem:
+    return ElasticFileSystem(
+        site.stack,
+        "Efs",
+        vpc=site.vpc,
+        subnet=site.subnet,
+        clients=site.cluster.cluster_security_group,
+        **options,
+    )
+
+
+def test_it_is_encrypted_elastic_and_kept(site: Site) -> None:
+    file_system(site)
+    (made,) = site.template().find_resources("AWS::EFS::FileSystem").values()
+    assert made["DeletionPolicy"] == made["UpdateReplacePolicy"] == "Retain"
+    assert made["Properties"]["Encrypted"] is True
+    assert made["Properties"]["ThroughputMode"] == "elastic"
+    assert made["Properties"]["LifecyclePolicies"] == [
+        {"TransitionToIA": "AFTER_30_DAYS"},
+        {"TransitionToPrimaryStorageClass": "AFTER_1_ACCESS"},
+    ]
+    assert "KmsKeyId" not in made["Properties"]
+
+
+def test_it_takes_a_key(site: Site) -> None:
+    file_system(site, encryption_key=kms.Key(site.stack, "Key"))
+    (made,) = properties(site.template(), "AWS::EFS::FileSystem")
+    assert made["KmsKeyId"]["Fn::GetAtt"][1] == "Arn"
+
+
+def test_nodes_mount_it_with_tls_and_not_as_root(site: Site) -> None:
+    file_system(site)
+    (made,) = properties(site.template(), "AWS::EFS::FileSystem")
+    assert made["FileSystemPolicy"]["Statement"] == [
+        {
+            "Effect": "Allow",
+            "Principal": {"AWS": "*"},
+            "Action": ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"],
+            "Condition": {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},
+        },
+        {
+            "Effect": "Deny",
+            "Principal": {"AWS": "*"},
+            "Action": "*",
+            "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+        },
+    ]
+
+
+def test_the_jobs_folder_belongs_to_the_jobs_user(site: Site) -> None:
+    file_system(site)
+    (point,) = properties(site.template(), "AWS::EFS::AccessPoint")
+    assert point["PosixUser"] == {"Uid": "1000", "Gid": "1000"}
+    assert point["RootDirectory"] == {
+        "Path": "/training",
+        "CreationInfo": {"OwnerUid": "1000", "OwnerGid": "1000", "Permissions": "750"},
+    }
+
+
+def test_one_mount_target_that_only_the_nodes_reach(site: Site) -> None:
+    file_system(site)
+    template = site.template()
+    (target,) = properties(template, "AWS::EFS::MountTarget")
+    assert target["SubnetId"] == site.stack.resolve(site.subnet.subnet_id)
+    (open_port,) = [
+        rule
+        for rule in properties(template, "AWS::EC2::SecurityGroupIngress")
+        if rule.get("Description") == "NFS from its clients"
+    ]
+    assert (open_port["IpProtocol"], open_port["FromPort"], open_port["ToPort"]) == ("tcp", 2049, 2049)
+    assert open_port["SourceSecurityGroupId"] == site.stack.resolve(
+        site.cluster.cluster_security_group.security_group_id
+    )
+    (group,) = [
+        group
+        for group in properties(template, "AWS::EC2::SecurityGroup")
+        if group["GroupDescription"] == "Elastic File System"
+    ]
+    assert [rule["Description"] for rule in group["SecurityGroupEgress"]] == ["Disallow all traffic"]
+
+
+def test_the_volume_of_a_new_file_system(site: Site) -> None:
+    ElasticVolume(site.stack, "Volume", cluster=site.cluster, file_system=file_system(site))
+    template = site.template()
+    (manifest,) = template.find_resources("Custom::AWSCDK-EKS-KubernetesResource").values()
+    (target_id,) = template.find_resources("AWS::EFS::MountTarget")
+    assert target_id in manifest["DependsOn"]
+    (system_id,) = template.find_resources("AWS::EFS::FileSystem")
+    (point_id,) = template.find_resources("AWS::EFS::AccessPoint")
+    parts = manifest["Properties"]["Manifest"]["Fn::Join"][1]
+    ids = {system_id: "fs-1", point_id: "fsap-2"}
+    documents = json.loads("".join(part if isinstance(part, str) else ids[part["Ref"]] for part in parts))
+    assert documents[0]["spec"]["csi"]["volumeHandle"] == "fs-1::fsap-2"
+    assert [document["metadata"]["name"] for document in documents] == ["training-efs", "training-efs"]
+
+
+def test_the_volume_of_an_existing_file_system(site: Site) -> None:
+    existing = ExistingElasticFileSystem(file_system_id="fs-1", access_point_id="fsap-2")
+    ElasticVolume(
+        site.stack, "Volume", cluster=site.cluster, file_system=existing, claim="notebooks", namespace="research"
+    )
+    template = site.template()
+    (manifest,) = properties(template, "Custom::AWSCDK-EKS-KubernetesResource")
+    volume, claim = documents = json.loads(manifest["Manifest"])
+    for document in documents:
+        check_manifest(document)
+    assert volume["spec"]["csi"]["volumeHandle"] == "fs-1::fsap-2"
+    assert (claim["metadata"]["name"], claim["metadata"]["namespace"]) == ("notebooks", "research")
+    template.resource_count_is("AWS::EFS::FileSystem", 0)
+
+
+def test_two_file_systems_live_in_one_stack(site: Site) -> None:
+    for name in ("First", "Second"):
+        ElasticFileSystem(
+            site.stack,
+            name,
+            vpc=site.vpc,
+            subnet=site.subnet,
+            clients=site.cluster.cluster_security_group,
+        )
+    site.template().resource_count_is("AWS::EFS::FileSystem", 2)
