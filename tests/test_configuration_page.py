@@ -1,0 +1,29 @@
+"""The page on the configuration names every key, and no other."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from training_cluster import ClusterConfig, DataRepositorySpec, GpuNodeGroupSpec, LustreSpec, ServiceAccountSpec
+
+SECTIONS = {
+    "The cluster": ClusterConfig,
+    "`node_groups.<name>`": GpuNodeGroupSpec,
+    "`lustre`": LustreSpec,
+    "`lustre.data_repositories[]`": DataRepositorySpec,
+    "`service_accounts.<name>`": ServiceAccountSpec,
+}
+
+
+def sections(page: Path) -> dict[str, str]:
+    parts = re.split(r"^#{2,3} (.+)$", page.read_text(), flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_the_table_of_a_section_has_its_keys(title: str, root: Path) -> None:
+    rows = re.findall(r"^\| (`.+?) \|", sections(root / "docs/configuration.md")[title], flags=re.M)
+    keys = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+    assert keys == {field.name for field in dataclasses.fields(SECTIONS[title])}

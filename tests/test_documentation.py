@@ -1,0 +1,22 @@
+"""The pages point at what is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_test_of_the_table_of_features_exists() -> None:
+    rows = re.findall(r"\[`(test_\w+)`\]\(\.\./([^)]+)\)", (ROOT / "docs/features.md").read_text())
+    assert len(rows) > 40
+    missing = [(name, path) for name, path in rows if f"def {name}(" not in (ROOT / path).read_text()]
+    assert missing == []
