@@ -26,7 +26,7 @@ from training_cluster import (
     TrainingNetwork,
     hourly_cost,
 )
-from training_cluster.cluster.system_nodes import SYSTEM_NODES
+from training_cluster.nodes.system_nodes import SYSTEM_NODES
 from training_workloads.catalog.lustre import lustre_throughput_mbps
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 from training_workloads.storage_sizing import IMAGENET_BYTES_PER_IMAGE

@@ -1,1 +1,1 @@
-"""The EKS cluster: control plane, system nodes, add-ons, and who may use its API."""
+"""The EKS cluster: control plane, add-ons, and who may use its API."""

@@ -12,7 +12,7 @@ from training_cluster.cluster.access import check_admin_arns, check_public_acces
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.kubectl_handler import secure_kubectl
 from training_cluster.cluster.kubectl_layer import check_kubernetes_version, kubectl_layer
-from training_cluster.cluster.system_nodes import SystemNodes
+from training_cluster.nodes.system_nodes import SystemNodes
 from training_cluster.security.findings import accept, accept_policy
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from training_cluster.cluster.access import check_admin_arns, check_public_access_cidrs
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_cluster.cluster.kubectl_layer import check_kubernetes_version
-from training_cluster.cluster.system_nodes import MOST_SYSTEM_NODES
 from training_cluster.monitoring.alarms import check_email
 from training_cluster.network.addresses import private_subnet_prefix, usable_addresses
 from training_cluster.network.training_network import check_availability_zones, check_vpc_cidr
+from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_workloads import InputError
 from training_workloads.errors import check_at_least, refuse
 

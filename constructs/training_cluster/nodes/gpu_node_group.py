@@ -6,9 +6,9 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.cluster.system_nodes import accept_node_policies
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
+from training_cluster.nodes.node_parts import accept_node_policies, metadata_options, root_volume
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
 from training_workloads.scheduling import GPU_TAINT_KEY, node_labels
@@ -17,9 +17,6 @@ from training_workloads.worker_resources import node_devices
 __all__ = ["GpuNodeGroup"]
 
 _ROOT_VOLUME_GIB = 200
-
-# The node itself and no pod: pods get their permissions from Pod Identity, never the node's.
-_METADATA_HOP_LIMIT = 1
 
 
 class GpuNodeGroup(Construct):
@@ -99,13 +96,6 @@ class GpuNodeGroup(Construct):
     def _launch_template(self, security_group_ids: list[str], key: kms.IKey | None) -> ec2.CfnLaunchTemplate:
         """Defines the template on the L1, the only place where network cards and EFA can be said."""
         template, spec = ec2.CfnLaunchTemplate, self.spec
-        root_volume = template.EbsProperty(
-            volume_type="gp3",
-            volume_size=_ROOT_VOLUME_GIB,
-            encrypted=True,
-            kms_key_id=key.key_arn if key else None,
-            delete_on_termination=True,
-        )
         return template(
             self,
             "LaunchTemplate",
@@ -116,10 +106,8 @@ class GpuNodeGroup(Construct):
                 placement=self._placement(),
                 capacity_reservation_specification=self._reservation(),
                 instance_market_options=self._market(),
-                metadata_options=template.MetadataOptionsProperty(
-                    http_tokens="required", http_put_response_hop_limit=_METADATA_HOP_LIMIT
-                ),
-                block_device_mappings=[template.BlockDeviceMappingProperty(device_name="/dev/xvda", ebs=root_volume)],
+                metadata_options=metadata_options(),
+                block_device_mappings=[root_volume(_ROOT_VOLUME_GIB, key)],
                 user_data=Fn.base64(node_user_data(spec.instance, efa=bool(spec.efa_interfaces))),
             ),
         )

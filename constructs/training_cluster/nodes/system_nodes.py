@@ -5,23 +5,16 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.security.findings import accept_policy
+from training_cluster.nodes.node_parts import accept_node_policies, metadata_options, root_volume
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
-__all__ = ["MOST_SYSTEM_NODES", "NODE_POLICIES", "SYSTEM_NODES", "SystemNodes", "accept_node_policies"]
-
-#: What EKS attaches to the role of a node: to join the cluster, to give addresses to pods, to pull images.
-NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly")
+__all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "SystemNodes"]
 
 #: How many run, one in each of two zones, and how many there are while they are replaced.
 SYSTEM_NODES = 2
 MOST_SYSTEM_NODES = SYSTEM_NODES + 1
 
 _ROOT_VOLUME_GIB = 50
-
-# One hop ends on the node: a pod cannot take the node's role. The drivers ask Kubernetes instead, and agents that need
-# the service run on the host's network. https://docs.aws.amazon.com/eks/latest/best-practices/identity-and-access-management.html
-_METADATA_HOP_LIMIT = 1
 
 
 class SystemNodes(Construct):
@@ -71,26 +64,7 @@ class SystemNodes(Construct):
         accept_node_policies(self.node_group)
 
     def _launch_template(self, encryption_key: kms.IKey | None) -> ec2.CfnLaunchTemplate:
-        template = ec2.CfnLaunchTemplate
-        root_volume = template.EbsProperty(
-            volume_type="gp3",
-            volume_size=_ROOT_VOLUME_GIB,
-            encrypted=True,
-            kms_key_id=encryption_key.key_arn if encryption_key else None,
+        data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty(
+            metadata_options=metadata_options(), block_device_mappings=[root_volume(_ROOT_VOLUME_GIB, encryption_key)]
         )
-        return template(
-            self,
-            "LaunchTemplate",
-            launch_template_data=template.LaunchTemplateDataProperty(
-                metadata_options=template.MetadataOptionsProperty(
-                    http_tokens="required", http_put_response_hop_limit=_METADATA_HOP_LIMIT
-                ),
-                block_device_mappings=[template.BlockDeviceMappingProperty(device_name="/dev/xvda", ebs=root_volume)],
-            ),
-        )
-
-
-def accept_node_policies(node_group: eks.Nodegroup) -> None:
-    """Accepts the managed policies of a node's role, system or GPU."""
-    reason = "EKS names these three for a node's role and keeps them; none reads S3 or decrypts anything"
-    accept_policy(node_group, reason, *NODE_POLICIES)
+        return ec2.CfnLaunchTemplate(self, "LaunchTemplate", launch_template_data=data)

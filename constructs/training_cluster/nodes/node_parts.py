@@ -1,0 +1,48 @@
+"""What every node of the cluster has, system or GPU: root volume, metadata service, and the policies of its role."""
+
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_kms as kms
+
+from training_cluster.security.findings import accept_policy
+
+__all__ = ["NODE_POLICIES", "accept_node_policies", "metadata_options", "root_volume"]
+
+#: What EKS attaches to the role of a node: to join the cluster, to give addresses to pods, to pull images.
+NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly")
+
+# One hop ends on the node: a pod cannot take the node's role. The drivers ask Kubernetes instead, and agents that need
+# the service run on the host's network. https://docs.aws.amazon.com/eks/latest/best-practices/identity-and-access-management.html
+_METADATA_HOP_LIMIT = 1
+
+_LaunchTemplate = ec2.CfnLaunchTemplate
+
+
+def root_volume(size_gib: int, key: kms.IKey | None) -> _LaunchTemplate.BlockDeviceMappingProperty:
+    """An encrypted gp3 volume, on the device that Amazon Linux boots from.
+
+    Args:
+        size_gib: Size in GiB.
+        key: Its key. Default: the account's own key for EBS.
+    """
+    volume = _LaunchTemplate.EbsProperty(
+        volume_type="gp3",
+        volume_size=size_gib,
+        encrypted=True,
+        kms_key_id=key.key_arn if key else None,
+        delete_on_termination=True,
+    )
+    return _LaunchTemplate.BlockDeviceMappingProperty(device_name="/dev/xvda", ebs=volume)
+
+
+def metadata_options() -> _LaunchTemplate.MetadataOptionsProperty:
+    """IMDSv2, for the node itself and no pod."""
+    return _LaunchTemplate.MetadataOptionsProperty(
+        http_tokens="required", http_put_response_hop_limit=_METADATA_HOP_LIMIT
+    )
+
+
+def accept_node_policies(node_group: eks.Nodegroup) -> None:
+    """Accepts the managed policies of a node's role."""
+    reason = "EKS names these three for a node's role and keeps them; none reads S3 or decrypts anything"
+    accept_policy(node_group, reason, *NODE_POLICIES)
