@@ -21,6 +21,7 @@ from training_cluster import (
     LustreSpec,
     LustreVolume,
     MpiOperator,
+    Namespaces,
     NvidiaDevicePlugin,
     TrainingCluster,
     TrainingNetwork,
@@ -77,6 +78,9 @@ class TrainingClusterStack(Stack):
             encryption_key=encryption_key,
         )
         self._control_plane = self._add_cluster()
+        if self.network.endpoints:
+            # On the way down too: kubectl reaches AWS through them until its last manifest is gone.
+            self._control_plane.node.add_dependency(self.network.endpoints)
         self.cluster = self._control_plane.cluster
         self.node_groups = self._add_node_groups()
         self.file_system = self._add_lustre(bucket)
@@ -113,6 +117,7 @@ class TrainingClusterStack(Stack):
                 subnet=self.network.training_subnet,
                 spec=spec,
                 encryption_key=self._key,
+                kubernetes_version=self.config.kubernetes_version,
             )
             for name, spec in self.config.node_groups.items()
         }
@@ -138,7 +143,8 @@ class TrainingClusterStack(Stack):
             self,
             "Efs",
             vpc=self.network.vpc,
-            subnet=self.network.training_subnet,
+            # Notebooks run on the system nodes too, which are in every zone.
+            subnets=self.network.private_subnets,
             clients=self.cluster.cluster_security_group,
             encryption_key=self._key,
         )
@@ -148,6 +154,13 @@ class TrainingClusterStack(Stack):
     def _add_service_accounts(self, bucket: s3.IBucket) -> None:
         scope = Construct(self, "ServiceAccounts")
         scope.node.add_dependency(self._control_plane.network_addons)
+        namespaces = Namespaces(
+            self,
+            "Namespaces",
+            cluster=self.cluster,
+            names={spec.namespace for spec in self.config.service_accounts.values()},
+        )
+        scope.node.add_dependency(namespaces)
         for name, spec in self.config.service_accounts.items():
             JobIdentity(
                 scope,
@@ -163,7 +176,7 @@ class TrainingClusterStack(Stack):
 
     def _add_platform(self) -> None:
         scope = Construct(self, "Platform")
-        # Helm waits for pods, and pods wait for nodes and for the agent that gives them their role.
+        # Their pods need nodes, and the agent that gives them their role.
         scope.node.add_dependency(self._control_plane.node_addons)
         NvidiaDevicePlugin(scope, "NvidiaDevicePlugin", cluster=self.cluster)
         if any(group.efa_security_group for group in self.node_groups.values()):

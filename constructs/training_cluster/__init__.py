@@ -13,6 +13,7 @@ from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.platform.cluster_autoscaler import ClusterAutoscaler
 from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
 from training_cluster.platform.mpi_operator import MpiOperator
+from training_cluster.platform.namespaces import Namespaces
 from training_cluster.security.encryption_key import TrainingKey
 from training_cluster.security.job_identity import JobIdentity
 from training_cluster.security.pod_identity import PodRole
@@ -43,6 +44,7 @@ __all__ = [
     "LustreSpec",
     "LustreVolume",
     "MpiOperator",
+    "Namespaces",
     "NvidiaDevicePlugin",
     "PodRole",
     "ServiceAccountSpec",

@@ -132,6 +132,9 @@ def test_without_nat_there_are_interface_endpoints_instead() -> None:
         endpoint["Properties"]["VpcEndpointType"] for endpoint in resources(without, "AWS::EC2::VPCEndpoint").values()
     ]
     assert kinds.count("Gateway") == 1
+    endpoints = {id for id in resources(without, "AWS::EC2::VPCEndpoint") if "Endpoints" in id}
+    (cluster,) = resources(without, "AWS::EKS::Cluster").values()
+    assert endpoints <= set(cluster["DependsOn"])
     assert kinds.count("Interface") > 5
 
 

@@ -14,7 +14,7 @@ def test_the_command_line() -> None:
 
 def test_ranks_on_p3_use_tcp() -> None:
     p3 = gpu_instance_type("p3.16xlarge")
-    assert rank_environment(p3, worker_resources(p3, 8), workers=2) == {
+    assert rank_environment(worker_resources(p3, 8), workers=2) == {
         "TF_NUM_INTRAOP_THREADS": "7",
         "TF_NUM_INTEROP_THREADS": "2",
         "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "600",
@@ -26,14 +26,14 @@ def test_ranks_on_p3_use_tcp() -> None:
 
 def test_ranks_on_p4d_ask_libfabric_for_efa() -> None:
     p4d = gpu_instance_type("p4d.24xlarge")
-    environment = rank_environment(p4d, worker_resources(p4d, 8), workers=2)
+    environment = rank_environment(worker_resources(p4d, 8), workers=2)
     assert environment["FI_PROVIDER"] == "efa"
     assert environment["TF_NUM_INTRAOP_THREADS"] == "11"
 
 
 def test_one_worker_needs_no_network_for_nccl() -> None:
     p3 = gpu_instance_type("p3.16xlarge")
-    assert "NCCL_SOCKET_IFNAME" not in rank_environment(p3, worker_resources(p3, 8), workers=1)
+    assert "NCCL_SOCKET_IFNAME" not in rank_environment(worker_resources(p3, 8), workers=1)
 
 
 def test_open_mpi_5_is_told_what_the_operator_tells_open_mpi_4() -> None:

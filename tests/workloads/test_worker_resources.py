@@ -38,6 +38,15 @@ def test_the_workers_that_share_a_node_fit_on_it(node: InstanceType) -> None:
         assert share.shm_gib < share.memory_gib
 
 
+def test_a_worker_without_efa_takes_any_number_of_gpus() -> None:
+    resources = worker_resources(gpu_instance_type("p4d.24xlarge"), 3, efa=False)
+    assert (resources.gpus, resources.efa_interfaces, resources.hugepages_mib) == (3, 0, 0)
+
+
+def test_a_small_node_keeps_three_gib_for_its_daemons() -> None:
+    assert worker_resources(gpu_instance_type("g4dn.xlarge"), 1).memory_gib == 13
+
+
 def test_more_gpus_than_the_type_has() -> None:
     with pytest.raises(InputError) as caught:
         worker_resources(gpu_instance_type("p3.16xlarge"), 16)

@@ -32,6 +32,7 @@ def render(
     instance_type: Annotated[str | None, typer.Option(help="EC2 type of the workers' nodes.")] = None,
     workers: Annotated[int | None, typer.Option(help="Worker pods.")] = None,
     gpus_per_worker: Annotated[int | None, typer.Option(help="GPUs, and so ranks, of each worker.")] = None,
+    efa: Annotated[bool | None, typer.Option(help="Whether workers take the type's EFA devices.")] = None,
     image: Annotated[str | None, typer.Option(help="Training image, such as its address in ECR.")] = None,
     namespace: Annotated[str | None, typer.Option(help="Namespace of the job; its claim must be there.")] = None,
     outdir: Annotated[Path, typer.Option(help="Folder of the manifests.", file_okay=False)] = Path("dist"),
@@ -44,6 +45,7 @@ def render(
         "instance_type": instance_type,
         "workers": workers,
         "gpus_per_worker": gpus_per_worker,
+        "efa": efa,
         "image": image,
         "namespace": namespace,
     }

@@ -38,6 +38,7 @@ class HorovodJobSpec:
         instance_type: EC2 type of the workers' nodes.
         workers: Worker pods.
         gpus_per_worker: GPUs, and so ranks, of each worker. Default: all of the instance type, one worker per node.
+        efa: Whether workers take the EFA devices of their type, if it has them. False for a node group without EFA.
         environment: Further variables of the ranks; they win over the derived ones. Default: none.
         volumes: Shared file systems. Default: the claim that the cluster's Lustre file system has, at /fsx.
         namespace: Default: that of kubectl.
@@ -50,6 +51,7 @@ class HorovodJobSpec:
     instance_type: str
     workers: int
     gpus_per_worker: int | None = None
+    efa: bool = True
     environment: dict[str, str] = field(default_factory=dict)
     volumes: tuple[SharedVolume, ...] = (SharedVolume(),)
     namespace: str | None = None
@@ -76,7 +78,7 @@ class HorovodJobSpec:
     def resources(self) -> WorkerResources:
         """What each worker asks of its node."""
         gpus = self.instance.gpus if self.gpus_per_worker is None else self.gpus_per_worker
-        return worker_resources(self.instance, gpus)
+        return worker_resources(self.instance, gpus, efa=self.efa)
 
     @property
     def world_size(self) -> int:
@@ -111,7 +113,7 @@ class HorovodJobSpec:
         )
 
     def _launcher(self) -> dict[str, Any]:
-        ranks = {**rank_environment(self.instance, self.resources, self.workers), **self.environment}
+        ranks = {**rank_environment(self.resources, self.workers), **self.environment}
         return {
             "name": "launcher",
             "image": self.image,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from training_workloads.catalog import InstanceType
 from training_workloads.worker_resources import WorkerResources
 
 __all__ = ["HOSTFILE", "launcher_environment", "mpirun_command", "rank_environment"]
@@ -22,7 +21,7 @@ _OPEN_MPI_5 = {
 _STALL_SHUTDOWN_SECONDS = 600
 
 
-def rank_environment(instance: InstanceType, resources: WorkerResources, workers: int) -> dict[str, str]:
+def rank_environment(resources: WorkerResources, workers: int) -> dict[str, str]:
     """Variables that every rank gets."""
     environment = {
         # Each rank sizes its pools by its share; without this every rank takes the whole node's vCPUs.
@@ -36,7 +35,7 @@ def rank_environment(instance: InstanceType, resources: WorkerResources, workers
     if workers > 1:
         # NCCL's bootstrap must not pick the loopback or a bridge; pods see the network as eth0.
         environment["NCCL_SOCKET_IFNAME"] = "^lo,docker,veth"
-    if instance.efa_interfaces:
+    if resources.efa_interfaces:
         # NCCL's EFA plugin shall find EFA or nothing. An image without the plugin uses TCP: the log says which it was.
         environment["FI_PROVIDER"] = "efa"
     return environment

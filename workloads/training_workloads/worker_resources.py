@@ -14,6 +14,7 @@ _DAEMON_VCPUS = 4
 _DAEMON_VCPUS_OF_A_SMALL_NODE = 2
 _SMALL_NODE_VCPUS = 16
 _DAEMON_MEMORY_FRACTION = 0.1
+_DAEMON_MEMORY_GIB = 3
 
 # libfabric's EFA provider takes its bounce buffers from 2 MiB huge pages; 5,120 MiB is what AWS's own EFA manifests
 # ask for on a whole node, from p4d to p6 (https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html).
@@ -86,21 +87,24 @@ def vcpus_left_to_daemons(instance: InstanceType) -> int:
     return _DAEMON_VCPUS_OF_A_SMALL_NODE if instance.vcpus <= _SMALL_NODE_VCPUS else _DAEMON_VCPUS
 
 
-def worker_resources(instance: InstanceType, gpus_per_worker: int) -> WorkerResources:
+def worker_resources(instance: InstanceType, gpus_per_worker: int, *, efa: bool = True) -> WorkerResources:
     """Divides a node among the workers that share it, in proportion to their GPUs.
 
     Args:
         instance: The node's type.
         gpus_per_worker: GPUs of one worker.
+        efa: Whether the worker takes its share of the node's EFA devices.
 
     Raises:
         InputError: The type has fewer GPUs, or EFA interfaces that cannot be divided like that.
     """
-    _check_gpus(instance, gpus_per_worker)
+    devices = instance.efa_interfaces if efa else 0
+    _check_gpus(instance, gpus_per_worker, devices)
     share = gpus_per_worker / instance.gpus
-    efa_interfaces = instance.efa_interfaces * gpus_per_worker // instance.gpus
+    efa_interfaces = devices * gpus_per_worker // instance.gpus
     hugepages_mib = int(_EFA_HUGEPAGES_MIB * share) if efa_interfaces else 0
-    memory_gib = int(instance.memory_gib * (1 - _DAEMON_MEMORY_FRACTION) * share - hugepages_mib / 1024)
+    left_out_gib = max(instance.memory_gib * _DAEMON_MEMORY_FRACTION, _DAEMON_MEMORY_GIB)
+    memory_gib = int((instance.memory_gib - left_out_gib) * share - hugepages_mib / 1024)
     return WorkerResources(
         gpus=gpus_per_worker,
         efa_interfaces=efa_interfaces,
@@ -111,15 +115,15 @@ def worker_resources(instance: InstanceType, gpus_per_worker: int) -> WorkerReso
     )
 
 
-def _check_gpus(instance: InstanceType, gpus_per_worker: int) -> None:
+def _check_gpus(instance: InstanceType, gpus_per_worker: int, efa_devices: int) -> None:
     check_at_least("gpus_per_worker", gpus_per_worker, 1)
     if gpus_per_worker > instance.gpus:
         raise InputError(
             f"'gpus_per_worker' is {gpus_per_worker} but {instance.name} has {instance.gpus} GPUs; "
             f"lower it to {instance.gpus} or fewer, or use more workers"
         )
-    if instance.efa_interfaces * gpus_per_worker % instance.gpus:
-        step = instance.gpus // instance.efa_interfaces
+    if efa_devices * gpus_per_worker % instance.gpus:
+        step = instance.gpus // efa_devices
         raise InputError(
             f"'gpus_per_worker' is {gpus_per_worker}, but on {instance.name} an EFA interface serves {step} GPUs; "
             f"use a multiple of {step}"

@@ -9,6 +9,7 @@ from constructs import Construct
 from training_cluster.nodes.node_user_data import JUMBO_FRAME_BYTES
 from training_cluster.security.findings import accept_policy
 from training_cluster.security.pod_identity import PodRole
+from training_workloads.scheduling import gpu_toleration
 
 __all__ = ["ADDRESSES_PER_NODE", "add_network_addons", "add_node_addons"]
 
@@ -69,7 +70,9 @@ def add_node_addons(scope: Construct, id: str, *, cluster: eks.ICluster, efs: bo
     _addon(addons, "aws-fsx-csi-driver", cluster)
     # Finds broken GPUs and interfaces; node auto repair acts on what it finds.
     # https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
-    _addon(addons, "eks-node-monitoring-agent", cluster)
+    # It asks NVIDIA's DCGM, whose pods stay off tainted nodes by default: GPUs would count as broken without them, and
+    # auto repair would replace node after node (https://github.com/aws/containers-roadmap/issues/2567).
+    _addon(addons, "eks-node-monitoring-agent", cluster, {"dcgmAgent": {"tolerations": [gpu_toleration()]}})
     if efs:
         _add_efs_driver(addons, cluster)
     return addons

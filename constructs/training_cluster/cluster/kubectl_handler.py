@@ -1,6 +1,6 @@
 """What CDK adds to a cluster to run kubectl and Helm: two Lambda functions, their roles and their log groups."""
 
-from aws_cdk import Aws, CfnCondition, Fn
+from aws_cdk import Aws, CfnCondition, Fn, RemovalPolicy
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
@@ -19,6 +19,7 @@ __all__ = ["secure_kubectl"]
 
 _CDKS_OWN = "CDK's own function, which runs when the stack changes: CloudFormation sees its failure and repeats it"
 _PUBLIC_REGISTRY = "AmazonElasticContainerRegistryPublicReadOnly"
+_LOGS_KEPT_DAYS = 30
 _ROLES = ("AWSLambdaBasicExecutionRole", "AWSLambdaVPCAccessExecutionRole")
 
 
@@ -33,6 +34,9 @@ def secure_kubectl(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> Non
     assert isinstance(provider, Construct)
     for group in children_of_type(provider, "AWS::Logs::LogGroup"):
         assert isinstance(group, logs.CfnLogGroup)
+        # Else each cluster that is destroyed leaves two groups behind, for years.
+        group.retention_in_days = _LOGS_KEPT_DAYS
+        group.apply_removal_policy(RemovalPolicy.DESTROY)
         if encryption_key:
             group.kms_key_id = encryption_key.key_arn
         else:

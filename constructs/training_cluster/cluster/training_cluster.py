@@ -70,7 +70,14 @@ class TrainingCluster(Construct):
         endpoint_access = _endpoint_access(public_access_cidrs)
         self.cluster = self._control_plane(vpc, subnets, kubernetes_version, endpoint_access, encryption_key)
         self.network_addons = add_network_addons(self, "NetworkAddons", cluster=self.cluster)
-        nodes = SystemNodes(self, "SystemNodes", cluster=self.cluster, subnets=subnets, encryption_key=encryption_key)
+        nodes = SystemNodes(
+            self,
+            "SystemNodes",
+            cluster=self.cluster,
+            subnets=subnets,
+            kubernetes_version=kubernetes_version,
+            encryption_key=encryption_key,
+        )
         nodes.node.add_dependency(self.network_addons)
         self.system_nodes = nodes.node_group
         self.node_addons = add_node_addons(self, "NodeAddons", cluster=self.cluster, efs=efs)

@@ -39,6 +39,7 @@ class TrainingNetwork(Construct):
 
     Attributes:
         vpc: The VPC.
+        private_subnets: Where nodes are, one in each zone.
         training_subnet: The private subnet of the training zone: GPU nodes and Lustre share it, because EFA does not
             cross zones and Lustre traffic between zones is slow and paid for.
         flow_logs: The log group of every accepted and refused connection.
@@ -79,6 +80,7 @@ class TrainingNetwork(Construct):
         self.endpoints = None if nat else ServiceEndpoints(self, "Endpoints", vpc=self.vpc, cidr=cidr)
         self.flow_logs = self._log_connections(encryption_key)
         subnets = self.vpc.private_subnets or self.vpc.isolated_subnets
+        self.private_subnets = subnets
         self.training_subnet = subnets[availability_zones.index(training_zone) if training_zone else 0]
 
     def _vpc(self, cidr: str, zones: list[str], nat: bool) -> ec2.Vpc:

@@ -8,7 +8,7 @@ from constructs import Construct
 
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
-from training_cluster.nodes.node_parts import accept_node_policies, metadata_options, root_volume
+from training_cluster.nodes.node_parts import accept_node_policies, metadata_options, root_volume, update_in_place
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
 from training_workloads.scheduling import GPU_TAINT_KEY, node_labels
@@ -43,6 +43,7 @@ class GpuNodeGroup(Construct):
         subnet: ec2.ISubnet,
         spec: GpuNodeGroupSpec,
         encryption_key: kms.IKey | None = None,
+        kubernetes_version: str | None = None,
     ) -> None:
         """Defines the node group.
 
@@ -54,6 +55,8 @@ class GpuNodeGroup(Construct):
             subnet: A private subnet, in the zone of the file system that the jobs read.
             spec: Which nodes, and how many.
             encryption_key: Key of the root volumes. Default: the account's own key for EBS.
+            kubernetes_version: Release of the nodes, which follows when the cluster's changes. Default: the cluster's
+                when the group is made.
         """
         super().__init__(scope, id)
         self.spec = spec
@@ -68,6 +71,7 @@ class GpuNodeGroup(Construct):
         groups = [cluster.cluster_security_group, *filter(None, [self.efa_security_group])]
         self.launch_template = self._launch_template([group.security_group_id for group in groups], encryption_key)
         self.node_group = self._node_group(cluster, subnet)
+        update_in_place(self.node_group, kubernetes_version)
         accept_node_policies(self.node_group)
 
     def _node_group(self, cluster: eks.ICluster, subnet: ec2.ISubnet) -> eks.Nodegroup:

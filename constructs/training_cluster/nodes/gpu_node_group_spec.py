@@ -25,7 +25,7 @@ class GpuNodeGroupSpec:
         capacity_reservation_id: The On-Demand Capacity Reservation or Capacity Block (`cr-…`) that the nodes run in.
             Default: none.
         placement_group: Whether the nodes get a cluster placement group of their own. Default: yes where the type
-            can, unless a reservation decides the placement.
+            can, unless a reservation decides the placement, or Spot capacity is scarce enough without.
         efa: Whether the nodes get all EFA interfaces of their type. Default: yes where the type has them.
         ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917. Default: the newest at
             deployment.
@@ -68,7 +68,8 @@ class GpuNodeGroupSpec:
     def in_placement_group(self) -> bool:
         """Whether the group makes a placement group."""
         if self.placement_group is None:
-            return self.instance.placement_group and self.capacity_reservation_id is None
+            scarce = self.capacity_type == "SPOT" or self.capacity_reservation_id is not None
+            return self.instance.placement_group and not scarce
         return self.placement_group
 
     @property

@@ -6,7 +6,7 @@ from aws_cdk import aws_kms as kms
 
 from training_cluster.security.findings import accept_policy
 
-__all__ = ["NODE_POLICIES", "accept_node_policies", "metadata_options", "root_volume"]
+__all__ = ["NODE_POLICIES", "accept_node_policies", "metadata_options", "root_volume", "update_in_place"]
 
 #: What EKS attaches to the role of a node: to join the cluster, to give addresses to pods, to pull images.
 NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly")
@@ -40,6 +40,18 @@ def metadata_options() -> _LaunchTemplate.MetadataOptionsProperty:
     return _LaunchTemplate.MetadataOptionsProperty(
         http_tokens="required", http_put_response_hop_limit=_METADATA_HOP_LIMIT
     )
+
+
+def update_in_place(node_group: eks.Nodegroup, kubernetes_version: str | None) -> None:
+    """Lets an update take a node away before its successor starts, and ties the nodes' release to the cluster's.
+
+    EKS's default starts the successors first: in a reservation that is all in use there are none, and elsewhere they
+    are paid for (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html).
+    """
+    resource = node_group.node.default_child
+    assert isinstance(resource, eks.CfnNodegroup)
+    resource.add_property_override("UpdateConfig", {"MaxUnavailable": 1, "UpdateStrategy": "MINIMAL"})
+    resource.version = kubernetes_version
 
 
 def accept_node_policies(node_group: eks.Nodegroup) -> None:

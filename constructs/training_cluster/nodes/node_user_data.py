@@ -18,6 +18,9 @@ __all__ = ["JUMBO_FRAME_BYTES", "node_user_data"]
 #: The largest frame inside a VPC: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/network_mtu.html
 JUMBO_FRAME_BYTES = 9001
 
+# More than any node has, in bytes: the runtime's specification has no word for "unlimited".
+_UNLIMITED = 2**42
+
 _NODE_CONFIG_TYPE = "application/node.eks.aws"
 _SCRIPT_TYPE = 'text/x-shellscript; charset="us-ascii"'
 
@@ -38,15 +41,15 @@ def node_user_data(instance: InstanceType, *, efa: bool) -> str:
     """
     data = ec2.MultipartUserData()
     for content_type, body in (
-        (_NODE_CONFIG_TYPE, yaml.safe_dump(node_config(instance), sort_keys=False)),
+        (_NODE_CONFIG_TYPE, yaml.safe_dump(node_config(instance, efa=efa), sort_keys=False)),
         (_SCRIPT_TYPE, node_script(instance, efa=efa)),
     ):
         data.add_part(ec2.MultipartBody.from_raw_body(content_type=content_type, body=body))
     return data.render()
 
 
-def node_config(instance: InstanceType) -> dict[str, Any]:
-    """The NodeConfig: what nodeadm makes of disks and kubelet."""
+def node_config(instance: InstanceType, *, efa: bool) -> dict[str, Any]:
+    """The NodeConfig: what nodeadm makes of disks, kubelet and containers."""
     kubelet = {
         # Ranks keep their cores, instead of being moved among all of the node's.
         "cpuManagerPolicy": "static",
@@ -61,7 +64,17 @@ def node_config(instance: InstanceType) -> dict[str, Any]:
     if instance.local_nvme_gb:
         # One array for images, logs and emptyDir volumes, at /mnt/k8s-disks/0.
         spec["instance"] = {"localStorage": {"strategy": "RAID0"}}
+    if efa:
+        # EFA pins the memory that it sends from, gigabytes of it, and a container that is not root's cannot raise the
+        # limit (https://awslabs.github.io/amazon-eks-ami/nodeadm/doc/examples/#modifying-container-rlimits). The list
+        # replaces the AMI's own, so the limit of open files stands here too.
+        limits = [_rlimit("RLIMIT_NOFILE", 65536, 1048576), _rlimit("RLIMIT_MEMLOCK", _UNLIMITED, _UNLIMITED)]
+        spec["containerd"] = {"baseRuntimeSpec": {"process": {"rlimits": limits}}}
     return {"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "spec": spec}
+
+
+def _rlimit(kind: str, soft: int, hard: int) -> dict[str, str | int]:
+    return {"type": kind, "soft": soft, "hard": hard}
 
 
 def node_script(instance: InstanceType, *, efa: bool) -> str:

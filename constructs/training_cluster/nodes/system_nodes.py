@@ -5,7 +5,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.nodes.node_parts import accept_node_policies, metadata_options, root_volume
+from training_cluster.nodes.node_parts import accept_node_policies, metadata_options, root_volume, update_in_place
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
 __all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "SystemNodes"]
@@ -32,6 +32,7 @@ class SystemNodes(Construct):
         *,
         cluster: eks.ICluster,
         subnets: ec2.SubnetSelection,
+        kubernetes_version: str,
         encryption_key: kms.IKey | None = None,
     ) -> None:
         """Defines the nodes.
@@ -41,6 +42,7 @@ class SystemNodes(Construct):
             id: Id in the scope.
             cluster: The cluster that the nodes join.
             subnets: Private subnets.
+            kubernetes_version: Release of the nodes, the cluster's.
             encryption_key: Key of the root volumes; it must let EC2 Auto Scaling in, as `TrainingKey` does. Default:
                 the account's key for EBS.
         """
@@ -61,6 +63,7 @@ class SystemNodes(Construct):
                 id=self.launch_template.ref, version=self.launch_template.attr_latest_version_number
             ),
         )
+        update_in_place(self.node_group, kubernetes_version)
         accept_node_policies(self.node_group)
 
     def _launch_template(self, encryption_key: kms.IKey | None) -> ec2.CfnLaunchTemplate:

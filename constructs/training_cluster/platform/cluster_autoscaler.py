@@ -80,6 +80,8 @@ class ClusterAutoscaler(Construct):
             version=CLUSTER_AUTOSCALER.version,
             release=CLUSTER_AUTOSCALER.chart,
             namespace=_NAMESPACE,
+            # An autoscaler that does not run is noticed at the deployment, not when a job waits for ever.
+            wait=True,
             values=_values(Stack.of(self).region, cluster, CLUSTER_AUTOSCALER_IMAGE_TAGS[kubernetes_version]),
         )
         self.chart.node.add_dependency(identity)
@@ -112,6 +114,9 @@ def _values(region: str, cluster: eks.ICluster, image_tag: str) -> dict[str, Any
         "extraArgs": {
             # Among the groups that fit, the one that leaves the fewest GPUs idle.
             "expander": "least-waste",
+            # A new node has its GPUs before its EFA devices; an autoscaler that looks in between starts another node
+            # (https://github.com/kubernetes/autoscaler/issues/7780).
+            "scan-interval": "60s",
             # A large GPU instance takes longer than the default of 15 minutes to boot and load its driver.
             "max-node-provision-time": "30m",
             # A node is stopped when its devices stand idle, whatever its daemons ask for.

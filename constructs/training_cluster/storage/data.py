@@ -73,6 +73,10 @@ class TrainingBucket(Construct):
             server_access_logs_bucket=self.access_logs,
             server_access_logs_prefix="training/",
         )
+        for bucket in (self.bucket, self.access_logs):
+            # A bucket that stays without its policy would take plain-text requests.
+            if bucket.policy:
+                bucket.policy.apply_removal_policy(RemovalPolicy.RETAIN)
 
 
 class ImageRepository(Construct):

@@ -1,5 +1,6 @@
 """An Elastic File System for code, notebooks and small files, and its volume in the cluster."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cdk8s
@@ -43,7 +44,7 @@ class ElasticFileSystem(Construct):
         id: str,
         *,
         vpc: ec2.IVpc,
-        subnet: ec2.ISubnet,
+        subnets: Sequence[ec2.ISubnet],
         clients: ec2.ISecurityGroup,
         encryption_key: kms.IKey | None = None,
     ) -> None:
@@ -52,8 +53,8 @@ class ElasticFileSystem(Construct):
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            vpc: The VPC of the subnet.
-            subnet: Where its mount target is; the zone of the nodes that mount it.
+            vpc: The VPC of the subnets.
+            subnets: Where its mount targets are, one in each zone whose nodes mount it.
             clients: Security group of the nodes that mount it.
             encryption_key: Key of the stored files. Default: the account's key for EFS.
         """
@@ -67,13 +68,15 @@ class ElasticFileSystem(Construct):
             self,
             "Resource",
             vpc=vpc,
-            # One zone: the nodes that mount it share one, and traffic between zones is paid for. In other zones its
-            # name does not resolve: https://docs.aws.amazon.com/efs/latest/ug/mounting-fs-mount-cmd-dns-name.html
-            vpc_subnets=ec2.SubnetSelection(subnets=[subnet]),
+            # In a zone without a mount target its name does not resolve:
+            # https://docs.aws.amazon.com/efs/latest/ug/mounting-fs-mount-cmd-dns-name.html
+            vpc_subnets=ec2.SubnetSelection(subnets=list(subnets)),
             security_group=self.security_group,
             encrypted=True,
             kms_key=encryption_key,
             file_system_policy=_policy(),
+            # The policy is whole as it stands: without this, CDK adds a statement that lets clients be root.
+            allow_anonymous_access=True,
             # Paid by what is read and written; bursting would slow a small file system down to almost nothing.
             throughput_mode=efs.ThroughputMode.ELASTIC,
             lifecycle_policy=efs.LifecyclePolicy.AFTER_30_DAYS,

@@ -95,7 +95,14 @@ def test_system_nodes_keep_their_credentials_to_themselves(template: assertions.
     (disk,) = data["BlockDeviceMappings"]
     assert disk == {
         "DeviceName": "/dev/xvda",
-        "Ebs": {"VolumeType": "gp3", "VolumeSize": 50, "Encrypted": True},
+        "Ebs": {"VolumeType": "gp3", "VolumeSize": 50, "Encrypted": True, "DeleteOnTermination": True},
+    }
+
+
+def test_gpus_are_watched_on_tainted_nodes_too(template: assertions.Template) -> None:
+    (agent,) = [a for a in properties(template, "AWS::EKS::Addon") if a["AddonName"] == "eks-node-monitoring-agent"]
+    assert json.loads(agent["ConfigurationValues"]) == {
+        "dcgmAgent": {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]}
     }
 
 

@@ -157,6 +157,19 @@ def test_the_autoscaler_knows_the_devices_of_a_group_without_nodes(site: Site) -
     }
 
 
+def test_an_update_takes_a_node_away_before_it_starts_another(site: Site) -> None:
+    (group,) = properties(template(site, instance_type="p3.16xlarge"), "AWS::EKS::Nodegroup")
+    assert group["UpdateConfig"] == {"MaxUnavailable": 1, "UpdateStrategy": "MINIMAL"}
+
+
+def test_the_nodes_follow_the_release_of_the_cluster(site: Site) -> None:
+    spec = GpuNodeGroupSpec(instance_type="p3.16xlarge")
+    where = {"cluster": site.cluster, "vpc": site.vpc, "subnet": site.subnet}
+    GpuNodeGroup(site.stack, "Gpu", spec=spec, kubernetes_version="1.35", **where)
+    (group,) = properties(site.template(), "AWS::EKS::Nodegroup")
+    assert group["Version"] == "1.35"
+
+
 def test_an_ami_release_can_be_pinned(site: Site) -> None:
     made = template(site, instance_type="p3.16xlarge", ami_release="1.35.0-20260917")
     (group,) = properties(made, "AWS::EKS::Nodegroup")

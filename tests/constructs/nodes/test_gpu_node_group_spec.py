@@ -167,13 +167,14 @@ def test_sizes_by_default() -> None:
     ("spec", "expected"),
     [
         (P4D, True),
-        (P4D | {"capacity_type": "SPOT"}, True),
+        (P4D | {"capacity_type": "SPOT"}, False),
+        (P4D | {"capacity_type": "SPOT", "placement_group": True}, True),
         (P4D | {"placement_group": False}, False),
         (P4D | {"capacity_reservation_id": RESERVATION}, False),
         (P4D | BLOCK, False),
     ],
 )
-def test_the_placement_group_is_left_out_with_a_reservation(spec: dict[str, Any], expected: bool) -> None:
+def test_the_placement_group_is_left_out_with_a_reservation_and_on_spot(spec: dict[str, Any], expected: bool) -> None:
     assert GpuNodeGroupSpec(**spec).in_placement_group is expected
 
 

@@ -14,12 +14,12 @@ def test_both_parts_are_where_cloud_init_and_nodeadm_look_for_them() -> None:
     assert message.get_content_type() == "multipart/mixed"
     config, script = message.get_payload()
     assert (config.get_content_type(), script.get_content_type()) == ("application/node.eks.aws", "text/x-shellscript")
-    assert yaml.safe_load(config.get_payload()) == node_config(gpu_instance_type("p4d.24xlarge"))
+    assert yaml.safe_load(config.get_payload()) == node_config(gpu_instance_type("p4d.24xlarge"), efa=True)
     assert script.get_payload().startswith("#!/bin/bash\n")
 
 
 def test_a_large_node_with_local_disks() -> None:
-    assert node_config(gpu_instance_type("p4d.24xlarge")) == {
+    assert node_config(gpu_instance_type("p4d.24xlarge"), efa=False) == {
         "apiVersion": "node.eks.aws/v1alpha1",
         "kind": "NodeConfig",
         "spec": {
@@ -36,9 +36,17 @@ def test_a_large_node_with_local_disks() -> None:
 
 
 def test_a_small_node_keeps_half_a_core_and_one_without_disks_has_no_array() -> None:
-    spec = node_config(gpu_instance_type("p3.2xlarge"))["spec"]
+    spec = node_config(gpu_instance_type("p3.2xlarge"), efa=False)["spec"]
     assert spec["kubelet"]["config"]["systemReserved"] == {"cpu": "500m"}
     assert "instance" not in spec
+
+
+def test_containers_may_pin_memory_for_efa_and_open_as_many_files_as_before() -> None:
+    spec = node_config(gpu_instance_type("p4d.24xlarge"), efa=True)["spec"]
+    assert spec["containerd"]["baseRuntimeSpec"]["process"]["rlimits"] == [
+        {"type": "RLIMIT_NOFILE", "soft": 65536, "hard": 1048576},
+        {"type": "RLIMIT_MEMLOCK", "soft": 4398046511104, "hard": 4398046511104},
+    ]
 
 
 def test_huge_pages_hold_what_the_workers_ask_for_and_are_there_with_efa_only() -> None:

@@ -1,6 +1,9 @@
 import json
 from typing import Any
 
+import aws_cdk as cdk
+from aws_cdk import assertions
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 
 from tests.constructs.site import Site, properties
@@ -13,7 +16,7 @@ def file_system(site: Site, **options: Any) -> ElasticFileSystem:
         site.stack,
         "Efs",
         vpc=site.vpc,
-        subnet=site.subnet,
+        subnets=[site.subnet],
         clients=site.cluster.cluster_security_group,
         **options,
     )
@@ -57,6 +60,16 @@ def test_nodes_mount_it_with_tls_and_not_as_root(site: Site) -> None:
     ]
 
 
+def test_with_cdks_recommended_flags_nobody_becomes_root_either() -> None:
+    """CDK's flag adds statements of its own to a policy, ClientRootAccess among them."""
+    stack = cdk.Stack(cdk.App(context={"@aws-cdk/aws-efs:denyAnonymousAccess": True}), "Site")
+    vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
+    clients = ec2.SecurityGroup(stack, "Nodes", vpc=vpc)
+    ElasticFileSystem(stack, "Efs", vpc=vpc, subnets=vpc.private_subnets, clients=clients)
+    (made,) = properties(assertions.Template.from_stack(stack), "AWS::EFS::FileSystem")
+    assert "ClientRootAccess" not in json.dumps(made["FileSystemPolicy"])
+
+
 def test_the_jobs_folder_belongs_to_the_jobs_user(site: Site) -> None:
     file_system(site)
     (point,) = properties(site.template(), "AWS::EFS::AccessPoint")
@@ -67,7 +80,7 @@ def test_the_jobs_folder_belongs_to_the_jobs_user(site: Site) -> None:
     }
 
 
-def test_one_mount_target_that_only_the_nodes_reach(site: Site) -> None:
+def test_a_mount_target_that_only_the_nodes_reach(site: Site) -> None:
     file_system(site)
     template = site.template()
     (target,) = properties(template, "AWS::EFS::MountTarget")
@@ -125,7 +138,7 @@ def test_two_file_systems_live_in_one_stack(site: Site) -> None:
             site.stack,
             name,
             vpc=site.vpc,
-            subnet=site.subnet,
+            subnets=[site.subnet],
             clients=site.cluster.cluster_security_group,
         )
     site.template().resource_count_is("AWS::EFS::FileSystem", 2)
