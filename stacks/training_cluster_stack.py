@@ -1,6 +1,7 @@
 """The stack that costs money by the hour and can be destroyed any evening."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from aws_cdk import Annotations, CfnOutput, Stack
@@ -12,6 +13,7 @@ from training_cluster import (
     ClusterAutoscaler,
     ClusterConfig,
     ClusterMonitoring,
+    CostEstimate,
     EfaDevicePlugin,
     ElasticFileSystem,
     ElasticVolume,
@@ -178,11 +180,18 @@ class TrainingClusterStack(Stack):
         scope = Construct(self, "Platform")
         # Their pods need nodes, and the agent that gives them their role.
         scope.node.add_dependency(self._control_plane.node_addons)
-        NvidiaDevicePlugin(scope, "NvidiaDevicePlugin", cluster=self.cluster)
+        mirror = self.config.mirror
+        NvidiaDevicePlugin(scope, "NvidiaDevicePlugin", cluster=self.cluster, mirror=mirror)
         if any(group.efa_security_group for group in self.node_groups.values()):
-            EfaDevicePlugin(scope, "EfaDevicePlugin", cluster=self.cluster)
-        ClusterAutoscaler(scope, "Autoscaler", cluster=self.cluster, kubernetes_version=self.config.kubernetes_version)
-        MpiOperator(scope, "MpiOperator", cluster=self.cluster)
+            EfaDevicePlugin(scope, "EfaDevicePlugin", cluster=self.cluster, mirror=mirror)
+        ClusterAutoscaler(
+            scope,
+            "Autoscaler",
+            cluster=self.cluster,
+            kubernetes_version=self.config.kubernetes_version,
+            mirror=mirror,
+        )
+        MpiOperator(scope, "MpiOperator", cluster=self.cluster, mirror=mirror)
 
     def _add_monitoring(self) -> None:
         monitoring = ClusterMonitoring(
@@ -200,11 +209,20 @@ class TrainingClusterStack(Stack):
         CfnOutput(self, "KubeconfigCommand", value=kubeconfig)
         CfnOutput(self, "FileSystemId", value=self.file_system.file_system.ref)
         CfnOutput(self, "LustreThroughput", value=_throughput_sentence(self.config.lustre))
+        CfnOutput(self, "EstimatedCostPerHour", value=self._cost_sentence())
+
+    def _cost_sentence(self) -> str:
+        """Both ends of what the autoscaler may do, at On-Demand prices."""
+        specs = self.config.node_groups.values()
+        deployed = self._cost([(spec.instance_type, spec.desired) for spec in specs])
+        largest = self._cost([(spec.instance_type, spec.maximum) for spec in specs])
+        return f"{deployed.total} as deployed; with every node group at its max_size, On-Demand, {largest}"
+
+    def _cost(self, sizes: Iterable[tuple[str, int]]) -> CostEstimate:
         nodes = Counter({SYSTEM_INSTANCE_TYPE: SYSTEM_NODES})
-        for spec in self.config.node_groups.values():
-            nodes[spec.instance_type] += spec.desired
-        estimate = hourly_cost(nodes=nodes, nat_gateways=int(self.config.nat))
-        CfnOutput(self, "EstimatedCostPerHour", value=str(estimate))
+        for instance_type, size in sizes:
+            nodes[instance_type] += size
+        return hourly_cost(nodes=nodes, nat_gateways=int(self.config.nat))
 
     def _warn(self) -> None:
         if not self.config.admin_arns:

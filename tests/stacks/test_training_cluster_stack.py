@@ -179,7 +179,13 @@ def test_pods_let_go_of_lustre_before_its_driver_goes(cluster_template: assertio
 def test_the_price_by_the_hour_is_said_with_its_date() -> None:
     outputs = templates("p3-without-efa")["TrainingClusterStack"].to_json()["Outputs"]
     said = outputs["EstimatedCostPerHour"]["Value"]
-    assert said.startswith("49.49 USD On-Demand: 2 x m5.xlarge at 0.192, 2 x p3.16xlarge at 24.48, ")
+    assert said.startswith(
+        "49.49 USD as deployed; with every node group at its max_size, On-Demand, 49.49 USD: "
+        "2 x m5.xlarge at 0.192, 2 x p3.16xlarge at 24.48, "
+    )
+    outputs = templates("p5-capacity-block")["TrainingClusterStack"].to_json()["Outputs"]
+    said = outputs["EstimatedCostPerHour"]["Value"]
+    assert said.startswith("0.53 USD as deployed; with every node group at its max_size, On-Demand, 881.17 USD: ")
     assert "(us-east-1, 2026-02-09 to " in said
 
 

@@ -1,4 +1,4 @@
-"""The command line: `training-workloads render`, `run-local` and `size-lustre`."""
+"""The command line: `training-workloads render`, `run-local`, `size-lustre` and `mirror-commands`."""
 
 import dataclasses
 import sys
@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.errors import InputError
 from training_workloads.local_runner import run_locally
+from training_workloads.mirror import mirror_commands
 from training_workloads.recipes import RECIPES, recipe
 from training_workloads.rendering import render_jobs, render_platform
 from training_workloads.storage_sizing import size_lustre as sizing_of
@@ -81,6 +83,16 @@ def size_lustre(
             images_per_second=images_per_second, bytes_per_image=bytes_per_image, dataset_gib=dataset_gib, efa=efa
         )
     print(sizing)
+
+
+@app.command(name="mirror-commands")
+def print_mirror_commands(
+    registry: Annotated[str, typer.Argument(help="ECR registry, such as <account>.dkr.ecr.<region>.amazonaws.com.")],
+    kubernetes_version: Annotated[str, typer.Option(help="Release of the cluster.")] = KUBERNETES_VERSION,
+) -> None:
+    """Print what copies charts and images into a registry, for a cluster without NAT."""
+    for command in mirror_commands(registry, kubernetes_version):
+        print(command)
 
 
 def main() -> None:

@@ -27,7 +27,8 @@ class ClusterConfig:
         availability_zones: Names of two or more zones, the one with the GPU capacity first. Default: the first two
             of the region.
         nat: Whether nodes reach the internet through a NAT gateway. Without, they reach AWS through interface
-            endpoints and nothing else.
+            endpoints and nothing else, and `mirror` is needed.
+        mirror: ECR registry with copies of the charts and images that come from elsewhere. Default: their makers' own.
         public_access_cidrs: Who reaches the Kubernetes API from outside the VPC. Default: nobody.
         allow_any_address: Whether `public_access_cidrs` may hold 0.0.0.0/0.
         admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
@@ -47,6 +48,7 @@ class ClusterConfig:
     vpc_cidr: str = "10.0.0.0/16"
     availability_zones: tuple[str, ...] = ()
     nat: bool = True
+    mirror: str | None = None
     public_access_cidrs: tuple[str, ...] = ()
     allow_any_address: bool = False
     admin_arns: tuple[str, ...] = ()

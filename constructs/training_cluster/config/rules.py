@@ -17,6 +17,7 @@ from training_cluster.network.training_network import check_availability_zones, 
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_workloads import InputError
 from training_workloads.errors import check_at_least, refuse
+from training_workloads.mirror import check_mirror
 
 if TYPE_CHECKING:
     from training_cluster.config.cluster_config import ClusterConfig
@@ -85,6 +86,21 @@ def public_access_is_limited(config: ClusterConfig) -> None:
 def administrators_are_roles_or_users(config: ClusterConfig) -> None:
     """Access entries take no sessions and no duplicates."""
     check_admin_arns("admin_arns", config.admin_arns)
+
+
+def mirror_is_a_registry(config: ClusterConfig) -> None:
+    """Kubectl's function logs in to ECR and to no other registry."""
+    if config.mirror is not None:
+        check_mirror("mirror", config.mirror)
+
+
+def without_nat_there_is_a_mirror(config: ClusterConfig) -> None:
+    """Without a way to the internet neither charts nor images come from their makers."""
+    if not config.nat and config.mirror is None:
+        raise InputError(
+            "'mirror' is missing, and nat: false needs it; 'training-workloads mirror-commands <ECR registry>' prints "
+            "how to copy charts and images there"
+        )
 
 
 def service_accounts_are_names(config: ClusterConfig) -> None:
@@ -191,6 +207,8 @@ RULES = (
     availability_zones_are_two_or_none,
     public_access_is_limited,
     administrators_are_roles_or_users,
+    mirror_is_a_registry,
+    without_nat_there_is_a_mirror,
     service_accounts_are_names,
     named_zones_are_zones_of_the_network,
     nodes_and_file_system_share_a_zone,

@@ -11,7 +11,7 @@ __all__ = ["CostEstimate", "CostItem", "hourly_cost"]
 
 # Paid by use, by contract, or without a dated price in the catalog.
 _NOT_INCLUDED = (
-    "Spot, Savings Plan and Capacity Block prices",
+    "discounts of Spot, Savings Plans and Capacity Blocks",
     "FSx for Lustre",
     "EFS",
     "EBS volumes",
@@ -62,11 +62,16 @@ class CostEstimate:
         prices = [item.count * item.price.usd_per_hour for item in self.items if item.price]
         return round(sum(prices), 4) if len(prices) == len(self.items) else None
 
+    @property
+    def total(self) -> str:
+        """The sum in words."""
+        if self.usd_per_hour is None:
+            return f"unknown, without a price of {', '.join(self.unpriced)}"
+        return f"{self.usd_per_hour:.2f} USD"
+
     def __str__(self) -> str:
         items = ", ".join(map(str, self.items))
-        total = self.usd_per_hour
-        head = f"none, without a price of {', '.join(self.unpriced)}" if total is None else f"{total:.2f} USD On-Demand"
-        return f"{head}: {items}{self._origin()}; not included: {', '.join(_NOT_INCLUDED)}"
+        return f"{self.total}: {items}{self._origin()}; not included: {', '.join(_NOT_INCLUDED)}"
 
     def _origin(self) -> str:
         prices = [item.price for item in self.items if item.price]

@@ -8,9 +8,12 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from training_cluster.platform.helm_release import helm_release
+from training_cluster.platform.owner import claim
 from training_cluster.security.findings import accept_wildcard
 from training_cluster.security.pod_identity import PodRole
 from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, CLUSTER_AUTOSCALER_IMAGE_TAGS, KUBERNETES_VERSION
+from training_workloads.errors import check_one_of
 
 __all__ = ["ClusterAutoscaler", "scale_from_zero_tags"]
 
@@ -55,7 +58,13 @@ class ClusterAutoscaler(Construct):
     """
 
     def __init__(
-        self, scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str = KUBERNETES_VERSION
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        cluster: eks.ICluster,
+        kubernetes_version: str = KUBERNETES_VERSION,
+        mirror: str | None = None,
     ) -> None:
         """Defines the autoscaler.
 
@@ -64,25 +73,23 @@ class ClusterAutoscaler(Construct):
             id: Id in the scope.
             cluster: The cluster with the node groups; it needs the Pod Identity agent.
             kubernetes_version: Release of the cluster.
+            mirror: ECR registry with copies of chart and image. Default: the Kubernetes project's own.
+
+        Raises:
+            InputError: The release is not in the catalog, or the cluster has an autoscaler from another construct.
         """
         super().__init__(scope, id)
+        check_one_of("kubernetes_version", kubernetes_version, CLUSTER_AUTOSCALER_IMAGE_TAGS)
+        claim(self, cluster, "autoscaler")
         identity = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
         self.role = identity.role
         _grant(self.role, cluster)
         reason = "reads no data, and changes only groups with the tag of this cluster"
         accept_wildcard(self, reason, "*", _node_groups(cluster))
-        self.chart = eks.HelmChart(
-            self,
-            "Resource",
-            cluster=cluster,
-            chart=CLUSTER_AUTOSCALER.chart,
-            repository=CLUSTER_AUTOSCALER.repository,
-            version=CLUSTER_AUTOSCALER.version,
-            release=CLUSTER_AUTOSCALER.chart,
-            namespace=_NAMESPACE,
-            # An autoscaler that does not run is noticed at the deployment, not when a job waits for ever.
-            wait=True,
-            values=_values(Stack.of(self).region, cluster, CLUSTER_AUTOSCALER_IMAGE_TAGS[kubernetes_version]),
+        values = _values(Stack.of(self).region, cluster, CLUSTER_AUTOSCALER_IMAGE_TAGS[kubernetes_version])
+        # An autoscaler that does not run is noticed at the deployment, not when a job waits for ever.
+        self.chart = helm_release(
+            self, "Resource", cluster=cluster, release=CLUSTER_AUTOSCALER, values=values, mirror=mirror, wait=True
         )
         self.chart.node.add_dependency(identity)
 

@@ -4,6 +4,7 @@ import cdk8s
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
+from training_cluster.platform.owner import claim
 from training_workloads import MpiJobDefinitionChart, MpiOperatorChart
 
 __all__ = ["MpiOperator"]
@@ -17,18 +18,23 @@ class MpiOperator(Construct):
         operator: Permissions and Deployment of the controller.
     """
 
-    def __init__(self, scope: Construct, id: str, *, cluster: eks.ICluster) -> None:
+    def __init__(self, scope: Construct, id: str, *, cluster: eks.ICluster, mirror: str | None = None) -> None:
         """Installs the operator.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
             cluster: The cluster that runs the jobs.
+            mirror: ECR registry with a copy of the image. Default: the operator's own.
+
+        Raises:
+            InputError: The cluster has an operator from another construct.
         """
         super().__init__(scope, id)
+        claim(self, cluster, "MPI operator")
         charts = cdk8s.App()
         definition = MpiJobDefinitionChart(charts, "Definition")
-        operator = MpiOperatorChart(charts, "Operator")
+        operator = MpiOperatorChart(charts, "Operator", mirror=mirror)
         self.definition = eks.KubernetesManifest(self, "Definition", cluster=cluster, manifest=definition.to_json())
         self.operator = eks.KubernetesManifest(self, "Operator", cluster=cluster, manifest=operator.to_json())
         self.operator.node.add_dependency(self.definition)

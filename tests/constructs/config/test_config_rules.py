@@ -54,6 +54,18 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "'admin_arns' has 'me'; give ARNs of IAM roles or users",
     ),
     (
+        rules.mirror_is_a_registry,
+        {"mirror": "docker.io/mine"},
+        "'mirror' is 'docker.io/mine'; give the address of an ECR registry with or without a prefix, such as "
+        "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror",
+    ),
+    (
+        rules.without_nat_there_is_a_mirror,
+        {"nat": False},
+        "'mirror' is missing, and nat: false needs it; 'training-workloads mirror-commands <ECR registry>' prints how "
+        "to copy charts and images there",
+    ),
+    (
         rules.service_accounts_are_names,
         {"service_accounts": {"My_Account": ServiceAccountSpec(prefix="runs")}},
         "'service_accounts' has the name 'My_Account'; use lower-case letters, digits and '-', at most 63",

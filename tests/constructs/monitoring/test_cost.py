@@ -11,7 +11,8 @@ from training_workloads.catalog import INSTANCE_TYPES, Price
 from training_workloads.catalog.prices import EKS_CONTROL_PLANE, NAT_GATEWAY
 
 NOT_INCLUDED = (
-    "Spot, Savings Plan and Capacity Block prices, FSx for Lustre, EFS, EBS volumes, data transfer, S3, CloudWatch, tax"
+    "discounts of Spot, Savings Plans and Capacity Blocks, FSx for Lustre, EFS, EBS volumes, data transfer, S3, "
+    "CloudWatch, tax"
 )
 
 
@@ -38,7 +39,7 @@ def test_a_cluster_whose_every_part_has_a_price() -> None:
     estimate = hourly_cost(nodes={"gpu.large": 2, "small.large": 2}, nat_gateways=1)
     assert estimate.usd_per_hour == 49.489
     assert str(estimate) == (
-        "49.49 USD On-Demand: 2 x gpu.large at 24.48, 2 x small.large at 0.192, 1 x EKS control plane at 0.10, "
+        "49.49 USD: 2 x gpu.large at 24.48, 2 x small.large at 0.192, 1 x EKS control plane at 0.10, "
         f"1 x NAT gateway at 0.045 (us-east-1, 2026-01-15 to 2026-03-13); not included: {NOT_INCLUDED}"
     )
 
@@ -48,7 +49,7 @@ def test_a_type_without_a_price_leaves_no_sum() -> None:
     assert estimate.usd_per_hour is None
     assert estimate.unpriced == ("new.large",)
     assert str(estimate) == (
-        "none, without a price of new.large: 1 x gpu.large at 24.48, 4 x new.large at a price that is not in the "
+        "unknown, without a price of new.large: 1 x gpu.large at 24.48, 4 x new.large at a price that is not in the "
         f"catalog, 1 x EKS control plane at 0.10 (us-east-1, 2026-01-15 to 2026-03-13); not included: {NOT_INCLUDED}"
     )
 
@@ -56,13 +57,11 @@ def test_a_type_without_a_price_leaves_no_sum() -> None:
 def test_a_group_scaled_to_zero_shows_its_price() -> None:
     estimate = hourly_cost(nodes={"gpu.large": 0})
     assert estimate.usd_per_hour == 0.1
-    assert str(estimate).startswith("0.10 USD On-Demand: 0 x gpu.large at 24.48, 1 x EKS control plane at 0.10 (")
+    assert str(estimate).startswith("0.10 USD: 0 x gpu.large at 24.48, 1 x EKS control plane at 0.10 (")
 
 
 def test_no_nodes_cost_a_control_plane() -> None:
-    assert str(hourly_cost(nodes={})).startswith(
-        "0.10 USD On-Demand: 1 x EKS control plane at 0.10 (us-east-1, 2026-03-13); "
-    )
+    assert str(hourly_cost(nodes={})).startswith("0.10 USD: 1 x EKS control plane at 0.10 (us-east-1, 2026-03-13); ")
 
 
 def test_prices_of_two_regions_are_named() -> None:
@@ -74,7 +73,7 @@ def test_prices_of_two_regions_are_named() -> None:
 
 def test_nothing_with_a_price() -> None:
     estimate = cost.CostEstimate(items=(CostItem(count=1, name="x", price=None),))
-    assert str(estimate).startswith("none, without a price of x: 1 x x at a price that is not in the catalog; not")
+    assert str(estimate).startswith("unknown, without a price of x: 1 x x at a price that is not in the catalog; not")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from aws_cdk import assertions
 
 from tests.constructs.site import Site, properties
 from training_cluster import ClusterAutoscaler
+from training_workloads import InputError
 from training_workloads.catalog.versions import CLUSTER_AUTOSCALER_IMAGE_TAGS, KUBERNETES_VERSIONS
 
 
@@ -23,6 +24,24 @@ def test_the_release(made: assertions.Template) -> None:
     assert values["autoDiscovery"] == {"clusterName": "<token>"}
     assert values["image"] == {"tag": "v1.35.0"}
     assert values["rbac"] == {"serviceAccount": {"name": "cluster-autoscaler"}}
+
+
+def test_a_mirror_keeps_the_tag_of_the_cluster_s_release(site: Site) -> None:
+    mirror = "111122223333.dkr.ecr.us-west-2.amazonaws.com"
+    ClusterAutoscaler(site.stack, "Autoscaler", cluster=site.cluster, kubernetes_version="1.34", mirror=mirror)
+    (chart,) = properties(site.template(), "Custom::AWSCDK-EKS-HelmChart")
+    assert chart["Repository"] == f"oci://{mirror}/cluster-autoscaler"
+    assert f'"image":{{"tag":"v1.34.3","repository":"{mirror}/cluster-autoscaler"}}' in json.dumps(
+        chart["Values"]
+    ).replace("\\", "")
+
+
+def test_a_second_one_and_an_unknown_release_are_refused(site: Site) -> None:
+    ClusterAutoscaler(site.stack, "Autoscaler", cluster=site.cluster)
+    with pytest.raises(InputError, match=r"^'Site/Other' is a second autoscaler in one cluster; keep that of"):
+        ClusterAutoscaler(site.stack, "Other", cluster=site.cluster)
+    with pytest.raises(InputError, match=r"^'kubernetes_version' is '1.20'; give one of 1.34, 1.35$"):
+        ClusterAutoscaler(site.stack, "Third", cluster=site.cluster, kubernetes_version="1.20")
 
 
 def test_it_changes_groups_of_its_own_cluster_only(made: assertions.Template) -> None:

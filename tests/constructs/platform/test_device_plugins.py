@@ -30,6 +30,14 @@ def test_the_efa_plugin_is_kept_to_nodes_with_efa(site: Site) -> None:
     assert values["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
 
 
+def test_chart_and_image_come_from_a_mirror(site: Site) -> None:
+    mirror = "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"
+    NvidiaDevicePlugin(site.stack, "Plugin", cluster=site.cluster, mirror=mirror)
+    made, values = chart(site)
+    assert made["Repository"] == f"oci://{mirror}/nvidia-device-plugin"
+    assert values["image"] == {"repository": f"{mirror}/k8s-device-plugin"}
+
+
 def test_a_device_has_one_plugin_in_a_cluster(site: Site) -> None:
     NvidiaDevicePlugin(site.stack, "Plugin", cluster=site.cluster)
     EfaDevicePlugin(site.stack, "EfaPlugin", cluster=site.cluster)

@@ -49,12 +49,16 @@ class HelmRelease:
         chart: Name of the chart in its repository.
         repository: Address of the repository.
         version: Version of the chart (not of the program in it).
+        image: Where the program's image is kept, without its tag.
+        image_tag: Tag of the image; None where it depends on the cluster.
         checked: When the version was read.
     """
 
     chart: str
     repository: str
     version: str
+    image: str
+    image_tag: str | None
     checked: date
 
 
@@ -62,6 +66,8 @@ NVIDIA_DEVICE_PLUGIN = HelmRelease(
     chart="nvidia-device-plugin",
     repository="https://nvidia.github.io/k8s-device-plugin",
     version="0.18.0",
+    image="nvcr.io/nvidia/k8s-device-plugin",
+    image_tag="v0.18.0",
     checked=date(2026, 11, 21),
 )
 
@@ -69,6 +75,9 @@ EFA_DEVICE_PLUGIN = HelmRelease(
     chart="aws-efa-k8s-device-plugin",
     repository="https://aws.github.io/eks-charts",
     version="v0.5.30",
+    # The chart's own default, for every region (https://github.com/aws/eks-charts, values.yaml of the chart).
+    image="602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin",
+    image_tag="v0.5.20",
     checked=date(2026, 11, 21),
 )
 
@@ -76,6 +85,8 @@ CLUSTER_AUTOSCALER = HelmRelease(
     chart="cluster-autoscaler",
     repository="https://kubernetes.github.io/autoscaler",
     version="9.59.0",
+    image="registry.k8s.io/autoscaling/cluster-autoscaler",
+    image_tag=None,
     checked=date(2026, 11, 21),
 )
 

@@ -7,6 +7,7 @@ from cdk8s_plus_27 import k8s
 from constructs import Construct
 
 from training_workloads.catalog.versions import MPI_OPERATOR_IMAGE
+from training_workloads.mirror import mirrored
 from training_workloads.platform.mpi_job_crd import mpi_job_crd
 
 __all__ = ["MPI_OPERATOR_NAMESPACE", "MpiJobDefinitionChart", "MpiOperatorChart"]
@@ -45,12 +46,13 @@ class MpiJobDefinitionChart(cdk8s.Chart):
 class MpiOperatorChart(cdk8s.Chart):
     """Namespace, service account, permissions and Deployment of the operator."""
 
-    def __init__(self, scope: Construct, id: str) -> None:
+    def __init__(self, scope: Construct, id: str, *, mirror: str | None = None) -> None:
         """Defines the chart.
 
         Args:
             scope: A cdk8s app, or any construct for embedding.
             id: Id in the scope.
+            mirror: Registry with a copy of the image. Default: the operator's own.
         """
         super().__init__(scope, id)
         k8s.KubeNamespace(self, "Namespace", metadata=k8s.ObjectMeta(name=MPI_OPERATOR_NAMESPACE))
@@ -71,7 +73,7 @@ class MpiOperatorChart(cdk8s.Chart):
                 metadata=k8s.ObjectMeta(name=f"kubeflow-mpijobs-{role}", labels=labels),
                 rules=[_rule("kubeflow.org", ["mpijobs", "mpijobs/status"], verbs)],
             )
-        k8s.KubeDeployment(self, "Deployment", metadata=_meta(MPI_OPERATOR_NAMESPACE), spec=_deployment())
+        k8s.KubeDeployment(self, "Deployment", metadata=_meta(MPI_OPERATOR_NAMESPACE), spec=_deployment(mirror))
 
 
 _READ = ["get", "list", "watch"]
@@ -112,7 +114,7 @@ def _operator_rules() -> list[k8s.PolicyRule]:
     ]
 
 
-def _deployment() -> k8s.DeploymentSpec:
+def _deployment(mirror: str | None) -> k8s.DeploymentSpec:
     return k8s.DeploymentSpec(
         replicas=1,
         selector=k8s.LabelSelector(match_labels=_LABELS),
@@ -125,19 +127,19 @@ def _deployment() -> k8s.DeploymentSpec:
                     run_as_user=_UID,
                     seccomp_profile=k8s.SeccompProfile(type="RuntimeDefault"),
                 ),
-                containers=[_container()],
+                containers=[_container(mirrored(MPI_OPERATOR_IMAGE, mirror))],
             ),
         ),
     )
 
 
-def _container() -> k8s.Container:
+def _container(image: str) -> k8s.Container:
     health: dict[str, Any] = {
         "http_get": k8s.HttpGetAction(path="/healthz", port=k8s.IntOrString.from_number(_HEALTH_PORT))
     }
     return k8s.Container(
         name=_NAME,
-        image=MPI_OPERATOR_IMAGE,
+        image=image,
         # The lock must lie in the namespace that the service account and its permissions are in.
         args=["-alsologtostderr", f"--lock-namespace={MPI_OPERATOR_NAMESPACE}"],
         ports=[k8s.ContainerPort(name="health", container_port=_HEALTH_PORT)],

@@ -1,0 +1,51 @@
+"""Charts of the catalog, installed from their makers' repositories or from a mirror."""
+
+from typing import Any
+
+from aws_cdk import aws_eks_v2 as eks
+from constructs import Construct
+
+from training_workloads.catalog.versions import HelmRelease
+from training_workloads.mirror import mirrored
+
+__all__ = ["helm_release"]
+
+_NAMESPACE = "kube-system"
+
+
+def helm_release(
+    scope: Construct,
+    id: str,
+    *,
+    cluster: eks.ICluster,
+    release: HelmRelease,
+    values: dict[str, Any],
+    mirror: str | None,
+    wait: bool = False,
+) -> eks.HelmChart:
+    """Installs a chart into kube-system.
+
+    Args:
+        scope: A stack, or a construct in one.
+        id: Id in the scope.
+        cluster: The cluster.
+        release: The chart and its version.
+        values: Values of the chart.
+        mirror: Registry with copies of chart and image. Default: the makers' own.
+        wait: Whether the deployment waits until the pods are ready.
+    """
+    # All of the catalog's charts name their image by this value.
+    image = {**values.get("image", {}), **({"repository": mirrored(release.image, mirror)} if mirror else {})}
+    return eks.HelmChart(
+        scope,
+        id,
+        cluster=cluster,
+        chart=release.chart,
+        repository=f"oci://{mirror}/{release.chart}" if mirror else release.repository,
+        version=release.version,
+        # A fixed release name: CDK's own would carry a hash and a node would see two plugins after an id change.
+        release=release.chart,
+        namespace=_NAMESPACE,
+        wait=wait or None,
+        values={**values, **({"image": image} if image else {})},
+    )
