@@ -44,7 +44,7 @@ def test_synth_makes_both_stacks_without_credentials_or_network(root: Path, tmp_
     [
         ("node_groups.gpu.instance_type=p4.24xlarge", "'node_groups.gpu.instance_type' is 'p4.24xlarge', which is not"),
         ("lustre.capacity_gib=1000", "'lustre.capacity_gib' is 1000, which Lustre does not offer; give 1200 or a"),
-        ("instance=p3.16xlarge", "'key' is 'instance', which is not known; known: admin_arns, alarm_email"),
+        ("instance=p3.16xlarge", "'instance' is not a key; known: admin_arns, alarm_email"),
     ],
 )
 def test_a_mistake_is_a_message_without_a_traceback(setting: str, message: str, root: Path, tmp_path: Path) -> None:

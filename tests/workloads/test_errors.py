@@ -1,6 +1,6 @@
 import pytest
 
-from training_workloads.errors import InputError, check_at_least, enforce, unknown_name
+from training_workloads.errors import InputError, check_at_least, enforce, known_names, unknown_name
 
 
 def test_an_unknown_name_is_answered_with_the_closest() -> None:
@@ -20,6 +20,23 @@ def test_a_long_list_is_left_out_where_a_name_is_close() -> None:
     assert "did you mean p10.xlarge or " in message
     assert "known:" not in message
     assert "known: p0.xlarge, " in str(unknown_name("instance_type", "gpu", names))
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        ("p5", "p5.4xlarge or p5.48xlarge"),
+        ("p5e", "p5e.48xlarge"),
+        ("P5E.48XLARGE", "p5e.48xlarge"),
+        (" p5e.48xlarge", "p5e.48xlarge"),
+        ("p", "none"),
+        ("", "none"),
+    ],
+)
+def test_the_same_name_in_other_letters_or_its_beginning_comes_first(value: str, meant: str) -> None:
+    names = ["p5.4xlarge", "p5.48xlarge", "p5e.48xlarge"]
+    told = f"did you mean {meant}? " if meant != "none" else ""
+    assert known_names(value, names) == f"{told}known: p5.48xlarge, p5.4xlarge, p5e.48xlarge"
 
 
 def test_a_number_below_its_minimum_is_refused() -> None:

@@ -143,6 +143,43 @@ def test_an_unknown_type_is_answered_with_the_closest_types_that_have_gpus() -> 
     assert "m5.xlarge" not in str(caught.value)
 
 
+FAMILIES = "g4dn, g5, g6, g6e, p3, p3dn, p4d, p4de, p5, p5e, p5en, p6-b200, p6-b300"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("trn1.32xlarge", "has AWS Trainium chips instead of GPUs, and is not supported"),
+        ("trn2.48xlarge", "has AWS Trainium chips instead of GPUs, and is not supported"),
+        ("inf2.48xlarge", "has AWS Inferentia chips instead of GPUs, and is not supported"),
+        ("p6e-gb200.36xlarge", "has Arm processors, and is not supported"),
+        ("g5g.xlarge", "has Arm processors, and is not supported"),
+        ("g4ad.4xlarge", "has AMD GPUs, and is not supported"),
+        ("dl1.24xlarge", "has Gaudi or Qualcomm accelerators instead of NVIDIA GPUs, and is not supported"),
+        ("c5.xlarge", "is no known type with GPUs"),
+    ],
+)
+def test_a_type_that_is_not_supported_gets_the_families_that_are(name: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        gpu_instance_type(name)
+    assert str(caught.value) == f"'instance_type' is {name!r}, which {message}; choose a type of {FAMILIES}"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("p5", "p5.4xlarge or p5.48xlarge"),
+        ("p4d", "p4d.24xlarge"),
+        ("P4D.24XLARGE", "p4d.24xlarge"),
+        (" p4d.24xlarge", "p4d.24xlarge"),
+    ],
+)
+def test_a_family_or_other_letters_suggest_exactly_what_is_meant(name: str, meant: str) -> None:
+    with pytest.raises(InputError) as caught:
+        gpu_instance_type(name)
+    assert str(caught.value) == f"'instance_type' is {name!r}, which is not known; did you mean {meant}?"
+
+
 def test_a_type_without_gpus_is_refused() -> None:
     with pytest.raises(InputError, match=r"^'instance_type' is 'm5.xlarge', which has no GPU; choose one of p3"):
         gpu_instance_type("m5.xlarge")

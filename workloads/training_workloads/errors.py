@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
-__all__ = ["InputError", "check_at_least", "check_one_of", "check_text", "enforce", "refuse", "unknown_name"]
+__all__ = [
+    "InputError",
+    "check_at_least",
+    "check_one_of",
+    "check_text",
+    "enforce",
+    "known_names",
+    "refuse",
+    "unknown_name",
+]
 
 _FEW_NAMES = 10
 
@@ -30,13 +39,33 @@ def unknown_name(argument: str, value: str, known: Iterable[str]) -> InputError:
         value: What they gave.
         known: Every allowed name.
     """
-    names = sorted(known)
-    close = get_close_matches(str(value).lower(), names, n=3)
+    return InputError(f"'{argument}' is {value!r}, which is not known; {known_names(value, known)}")
+
+
+def known_names(value: str, known: Iterable[str]) -> str:
+    """Says what an unknown name may have been meant to be, for the end of a sentence.
+
+    Args:
+        value: What the user gave.
+        known: Every allowed name; at least one, in the order in which those that fit are to be told.
+    """
+    names = list(known)
+    close = _meant(str(value).strip().lower(), names)
     hint = f"did you mean {' or '.join(close)}?" if close else ""
     # A long list hides the answer.
     if not close or len(names) <= _FEW_NAMES:
-        hint = f"{hint} known: {', '.join(names)}".strip()
-    return InputError(f"'{argument}' is {value!r}, which is not known; {hint}")
+        hint = f"{hint} known: {', '.join(sorted(names))}".strip()
+    return hint
+
+
+def _meant(value: str, names: list[str]) -> list[str]:
+    """The name itself in other letters, else those that it is the beginning of, else those that look like it."""
+    same = [name for name in names if name.lower() == value]
+    # Of p5 the sizes of that family (p5.48xlarge), not of another (p5en.48xlarge).
+    family = [name for name in names if name.startswith(f"{value}.")]
+    longer = [name for name in names if len(value) > 1 and name.startswith(value)]
+    started = family or longer
+    return same or (started if len(started) <= _FEW_NAMES else []) or get_close_matches(value, sorted(names), n=3)
 
 
 def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], None]]) -> None:

@@ -29,6 +29,18 @@ _WITHOUT_GPU = (
 INSTANCE_TYPES: dict[str, InstanceType] = {one.name: one for one in (*P_FAMILY, *G_FAMILY, *_WITHOUT_GPU)}
 
 
+#: Why types that run neural networks too are not in the catalog, by the start of their names
+#: (https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html, read 2026-11-21).
+_NOT_SUPPORTED = {
+    "dl": "Gaudi or Qualcomm accelerators instead of NVIDIA GPUs, and is not supported",
+    "g4ad": "AMD GPUs, and is not supported",
+    "g5g": "Arm processors, and is not supported",
+    "inf": "AWS Inferentia chips instead of GPUs, and is not supported",
+    "p6e": "Arm processors, and is not supported",
+    "trn": "AWS Trainium chips instead of GPUs, and is not supported",
+}
+
+
 def gpu_instance_type(name: str) -> InstanceType:
     """Looks a type with GPUs up by EC2's name.
 
@@ -39,8 +51,16 @@ def gpu_instance_type(name: str) -> InstanceType:
         InputError: The catalog has no such type, or the type has no GPU; the message gives the closest names.
     """
     with_gpus = [one.name for one in INSTANCE_TYPES.values() if one.gpus]
-    if name in INSTANCE_TYPES and name not in with_gpus:
+    if name in with_gpus:
+        return INSTANCE_TYPES[name]
+    if name in INSTANCE_TYPES:
         raise InputError(f"'instance_type' is {name!r}, which has no GPU; choose one of {', '.join(with_gpus)}")
-    if name not in INSTANCE_TYPES:
-        raise unknown_name("instance_type", name, with_gpus)
-    return INSTANCE_TYPES[name]
+    typed = str(name).strip().lower()
+    families = ", ".join(sorted({one.partition(".")[0] for one in with_gpus}))
+    for start, reason in _NOT_SUPPORTED.items():
+        if typed.startswith(start):
+            raise InputError(f"'instance_type' is {name!r}, which has {reason}; choose a type of {families}")
+    # Names of EC2 look like each other: of what is no p or g type, nothing in the catalog is meant.
+    if not typed.startswith(("g", "p")):
+        raise InputError(f"'instance_type' is {name!r}, which is no known type with GPUs; choose a type of {families}")
+    raise unknown_name("instance_type", name, with_gpus)
