@@ -135,7 +135,9 @@ class TrainingClusterStack(Stack):
             spec=self.config.lustre,
             encryption_key=self._key,
         )
-        volume = LustreVolume(self, "LustreVolume", cluster=self.cluster, file_system=file_system)
+        volume = LustreVolume(
+            self, "LustreVolume", cluster=self.cluster, file_system=file_system, mirror=self.config.mirror
+        )
         # On the way down too: the driver must be there until the last pod has let go of the volume.
         volume.node.add_dependency(self._control_plane.node_addons)
         return file_system

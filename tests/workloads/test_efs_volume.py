@@ -1,6 +1,8 @@
 import cdk8s
+import pytest
 
 from tests.schemas import check_manifest
+from training_workloads import InputError
 from training_workloads.platform.efs_volume import EfsVolumeChart
 
 
@@ -37,3 +39,9 @@ def test_another_claim_in_another_namespace() -> None:
     volume, claim = cdk8s.Testing.synth(chart)
     assert volume["metadata"]["name"] == claim["spec"]["volumeName"] == "notebooks"
     assert claim["metadata"] == {"name": "notebooks", "namespace": "research"}
+
+
+def test_a_name_that_kubernetes_refuses() -> None:
+    with pytest.raises(InputError) as caught:
+        EfsVolumeChart(cdk8s.App(), "Efs", file_system_id="fs-1", access_point_id="fsap-2", namespace="A B")
+    assert str(caught.value) == "'namespace' is 'A B'; give lower-case letters, digits and '-', at most 63"

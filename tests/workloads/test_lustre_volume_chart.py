@@ -1,7 +1,10 @@
+from typing import Any
+
 import cdk8s
+import pytest
 
 from tests.schemas import check_manifest
-from training_workloads import LustreVolumeChart
+from training_workloads import InputError, LustreVolumeChart
 
 
 def test_another_claim_in_another_namespace() -> None:
@@ -24,3 +27,13 @@ def test_another_claim_in_another_namespace() -> None:
     assert ownership["metadata"]["namespace"] == "research"
     (mounted,) = ownership["spec"]["template"]["spec"]["volumes"]
     assert mounted["persistentVolumeClaim"] == {"claimName": "datasets"}
+
+
+def test_names_that_kubernetes_refuses() -> None:
+    values: dict[str, Any] = {"file_system_id": "fs-1", "dns_name": "fs-1.fsx.aws", "mount_name": "abc"}
+    with pytest.raises(InputError) as caught:
+        LustreVolumeChart(cdk8s.App(), "Lustre", **values, capacity_gib=2400, claim="My Claim", namespace="A B")
+    assert caught.value.args == (
+        "'claim' is 'My Claim'; give the name of a claim: lower-case letters, digits, '-' and '.'",
+        "'namespace' is 'A B'; give lower-case letters, digits and '-', at most 63",
+    )

@@ -1,16 +1,27 @@
 """A cluster that somebody else made, so that the other constructs can be added to it."""
 
+import re
 from typing import Any, cast
 
+from aws_cdk import Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from training_cluster.cluster.kubectl_layer import kubectl_layer
+from training_cluster.checks import check_id, check_vpc, shown
+from training_cluster.cluster.kubectl_layer import check_kubernetes_version, kubectl_layer
+from training_workloads import InputError
 from training_workloads.catalog.versions import KUBERNETES_VERSION
+from training_workloads.errors import enforce
 
 __all__ = ["ExistingCluster"]
+
+# https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html
+_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+_ARN = re.compile(r"arn:[\w-]+:eks:[\w-]+:\d{12}:cluster/(.+)")
+
+_SHOWS_GROUP = "aws eks describe-cluster --name <name> --query cluster.resourcesVpcConfig.clusterSecurityGroupId"
 
 _ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
 
@@ -47,9 +58,16 @@ class ExistingCluster(Construct):
             kubernetes_version: Its release, such as 1.35, which decides the kubectl.
 
         Raises:
-            InputError: There is no kubectl for the release.
+            InputError: Name, id or release is none of EKS, or the VPC has no subnets for kubectl.
         """
         super().__init__(scope, id)
+        checks = (
+            lambda _: _check_name(cluster_name),
+            lambda _: check_id("cluster_security_group_id", cluster_security_group_id, "sg", _SHOWS_GROUP),
+            lambda _: _check_subnets(vpc),
+            lambda _: check_kubernetes_version("kubernetes_version", kubernetes_version),
+        )
+        enforce(None, checks)
         attributes: dict[str, Any] = {
             "cluster_name": cluster_name,
             "cluster_security_group_id": cluster_security_group_id,
@@ -59,7 +77,7 @@ class ExistingCluster(Construct):
         bare = eks.Cluster.from_cluster_attributes(self, "WithoutKubectl", **attributes)
         layer = kubectl_layer(self, "KubectlLayer", kubernetes_version=kubernetes_version)
         provider = eks.KubectlProvider(
-            self, "Kubectl", cluster=bare, kubectl_layer=layer, private_subnets=vpc.private_subnets
+            self, "Kubectl", cluster=bare, kubectl_layer=layer, private_subnets=_subnets(vpc)
         )
         self.cluster = eks.Cluster.from_cluster_attributes(self, "Resource", kubectl_provider=provider, **attributes)
         policy = eks.AccessPolicy.from_access_policy_name(_ADMIN_POLICY, access_scope_type=eks.AccessScopeType.CLUSTER)
@@ -67,3 +85,22 @@ class ExistingCluster(Construct):
         access = eks.AccessEntry(self, "Access", cluster=bare, principal=role.role_arn, access_policies=[policy])
         # Every manifest and chart goes through this function; it must not be called before it is let in.
         provider.node.find_child("Provider").node.add_dependency(access)
+
+
+def _subnets(vpc: ec2.IVpc) -> list[ec2.ISubnet]:
+    """Where kubectl runs: isolated subnets reach the API too, and with endpoints the rest of AWS."""
+    return vpc.private_subnets or vpc.isolated_subnets
+
+
+def _check_subnets(vpc: ec2.IVpc) -> None:
+    check_vpc("vpc", vpc)
+    if not _subnets(vpc):
+        raise InputError("'vpc' has no private subnets; give private_subnet_ids, those from which its API is reached")
+
+
+def _check_name(name: str) -> None:
+    if Token.is_unresolved(name) or (isinstance(name, str) and _NAME.fullmatch(name)):
+        return
+    arn = _ARN.fullmatch(name) if isinstance(name, str) else None
+    told = f"its name, {arn[1]}" if arn else "the cluster's name, as 'aws eks describe-cluster --name <name>' takes it"
+    raise InputError(f"'cluster_name' is {shown(name)}; give {told}")

@@ -3,22 +3,26 @@
 from collections.abc import Sequence
 from typing import cast
 
+from aws_cdk import Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from training_cluster.checks import check_flag, check_vpc
 from training_cluster.cluster.access import check_admin_arns, check_public_access_cidrs
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.kubectl_handler import secure_kubectl
 from training_cluster.cluster.kubectl_layer import check_kubernetes_version, kubectl_layer
 from training_cluster.nodes.system_nodes import SystemNodes
 from training_cluster.security.findings import accept, accept_policy
+from training_workloads import InputError
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 
 __all__ = ["TrainingCluster"]
 
 _ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
+_ZONES = 2
 _LOGS = eks.ClusterLoggingTypes
 
 
@@ -39,9 +43,9 @@ class TrainingCluster(Construct):
         *,
         vpc: ec2.IVpc,
         kubernetes_version: str = KUBERNETES_VERSION,
-        public_access_cidrs: Sequence[str] = (),
+        public_access_cidrs: Sequence[str] | None = None,
         allow_any_address: bool = False,
-        admin_arns: Sequence[str] = (),
+        admin_arns: Sequence[str] | None = None,
         encryption_key: kms.IKey | None = None,
         efs: bool = False,
     ) -> None:
@@ -60,14 +64,20 @@ class TrainingCluster(Construct):
             efs: Whether volumes on EFS are used; adds its driver. Default: no.
 
         Raises:
-            InputError: A release, an address range or an ARN is not one that EKS takes.
+            InputError: A release, an address range or an ARN is not one that EKS takes, the VPC has no private subnets
+                in two zones, or a flag is not a bool.
         """
         super().__init__(scope, id)
+        cidrs = () if public_access_cidrs is None else public_access_cidrs
+        admins = () if admin_arns is None else admin_arns
         check_kubernetes_version("kubernetes_version", kubernetes_version)
-        check_public_access_cidrs("public_access_cidrs", public_access_cidrs, allow_any_address=allow_any_address)
-        check_admin_arns("admin_arns", admin_arns)
+        check_flag("allow_any_address", allow_any_address)
+        check_flag("efs", efs)
+        check_public_access_cidrs("public_access_cidrs", cidrs, allow_any_address=allow_any_address)
+        check_admin_arns("admin_arns", admins)
+        _check_zones(vpc)
         subnets = _node_subnets(vpc)
-        endpoint_access = _endpoint_access(public_access_cidrs)
+        endpoint_access = _endpoint_access(cidrs)
         self.cluster = self._control_plane(vpc, subnets, kubernetes_version, endpoint_access, encryption_key)
         self.network_addons = add_network_addons(self, "NetworkAddons", cluster=self.cluster)
         nodes = SystemNodes(
@@ -82,7 +92,7 @@ class TrainingCluster(Construct):
         self.system_nodes = nodes.node_group
         self.node_addons = add_node_addons(self, "NodeAddons", cluster=self.cluster, efs=efs)
         self.node_addons.node.add_dependency(nodes)
-        self._grant_administration(admin_arns)
+        self._grant_administration(admins)
 
     def _control_plane(
         self,
@@ -118,6 +128,19 @@ class TrainingCluster(Construct):
         entries = Construct(self, "Administrators")
         for arn in arns:
             eks.AccessEntry(entries, arn, cluster=self.cluster, principal=arn, access_policies=[policy])
+
+
+def _check_zones(vpc: ec2.IVpc) -> None:
+    """EKS refuses subnets of one zone only: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html."""
+    check_vpc("vpc", vpc)
+    subnets = vpc.private_subnets or vpc.isolated_subnets
+    if not subnets:
+        raise InputError("'vpc' has no private subnets, and nodes are nowhere else; give a VPC with two, in two zones")
+    # One id can stand for a list that only the deployment knows.
+    if len({subnet.availability_zone for subnet in subnets}) < _ZONES and not Token.is_unresolved(
+        [subnet.subnet_id for subnet in subnets]
+    ):
+        raise InputError("'vpc' has private subnets in one zone only, but EKS needs two; give a VPC with both")
 
 
 def _node_subnets(vpc: ec2.IVpc) -> ec2.SubnetSelection:

@@ -11,8 +11,7 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from training_cluster.monitoring.metrics import cluster_metric, lustre_free_percent
-from training_cluster.storage.lustre_file_system import LustreFileSystem
+from training_cluster.monitoring.metrics import Lustre, cluster_metric, lustre_free_percent
 from training_workloads import InputError
 
 __all__ = ["ClusterAlarms", "check_email"]
@@ -28,11 +27,11 @@ _EMAIL = re.compile(r"[^@\s<>,;]+@[^@\s<>,;]+\.[^@\s<>,;.]+")
 
 
 class ClusterAlarms(Construct):
-    """Four alarms and, where there is an address, the topic that mails them.
+    """Four alarms, three without a file system, and, where there is an address, the topic that mails them.
 
     Attributes:
         gpus_idle: The highest GPU utilisation was below 5 % for 30 minutes while there were GPU nodes.
-        lustre_nearly_full: Less than 10 % of the file system was free for 5 minutes.
+        lustre_nearly_full: Less than 10 % of the file system was free for 5 minutes; None without a file system.
         node_not_ready: A node that still reports was not ready for 10 minutes.
         gpu_errors: The NVIDIA driver logged an Xid on some node.
         topic: Where the alarms are published; None without an address.
@@ -44,7 +43,7 @@ class ClusterAlarms(Construct):
         id: str,
         *,
         cluster_name: str,
-        file_system: LustreFileSystem,
+        file_system: Lustre | None,
         gpu_errors: cloudwatch.IMetric,
         email: str | None = None,
         encryption_key: kms.IKey | None = None,
@@ -55,7 +54,7 @@ class ClusterAlarms(Construct):
             scope: A stack, or a construct in one.
             id: Id in the scope.
             cluster_name: EKS's name of a cluster with Container Insights.
-            file_system: The file system that can run full.
+            file_system: The file system that can run full; None for none.
             gpu_errors: How many Xid lines there were.
             email: Who is told; AWS asks this address once for consent. Default: nobody, alarms only show.
             encryption_key: Encrypts the topic. Default: a key made here, where there is an address.
@@ -65,7 +64,7 @@ class ClusterAlarms(Construct):
         """
         super().__init__(scope, id)
         self.gpus_idle = _gpus_idle(self, cluster_name)
-        self.lustre_nearly_full = _lustre_nearly_full(self, file_system)
+        self.lustre_nearly_full = _lustre_nearly_full(self, file_system) if file_system else None
         self.node_not_ready = _node_not_ready(self, cluster_name)
         self.gpu_errors = _gpu_errors(self, gpu_errors)
         self.topic = None if email is None else _topic(self, email, encryption_key)
@@ -76,7 +75,8 @@ class ClusterAlarms(Construct):
     @property
     def all(self) -> list[cloudwatch.Alarm]:
         """Every alarm."""
-        return [self.gpus_idle, self.lustre_nearly_full, self.node_not_ready, self.gpu_errors]
+        lustre = [self.lustre_nearly_full] if self.lustre_nearly_full else []
+        return [self.gpus_idle, *lustre, self.node_not_ready, self.gpu_errors]
 
 
 def check_email(argument: str, address: str) -> None:
@@ -112,7 +112,7 @@ def _gpus_idle(scope: Construct, cluster_name: str) -> cloudwatch.Alarm:
     )
 
 
-def _lustre_nearly_full(scope: Construct, file_system: LustreFileSystem) -> cloudwatch.Alarm:
+def _lustre_nearly_full(scope: Construct, file_system: Lustre) -> cloudwatch.Alarm:
     return cloudwatch.Alarm(
         scope,
         "LustreNearlyFull",

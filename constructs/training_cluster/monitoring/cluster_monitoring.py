@@ -10,11 +10,14 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from training_cluster.checks import check_cluster, check_is
 from training_cluster.monitoring.alarms import ClusterAlarms
 from training_cluster.monitoring.dashboard import ClusterDashboard
+from training_cluster.monitoring.metrics import Lustre
 from training_cluster.security.findings import accept, accept_policy
 from training_cluster.security.pod_identity import PodRole
 from training_cluster.storage.lustre_file_system import LustreFileSystem
+from training_cluster.storage.lustre_volume import ExistingLustreFileSystem
 
 __all__ = ["ClusterMonitoring"]
 
@@ -46,7 +49,7 @@ class _Watched(TypedDict):
     """What alarms and dashboard have in common."""
 
     cluster_name: str
-    file_system: LustreFileSystem
+    file_system: Lustre | None
     gpu_errors: cloudwatch.IMetric
 
 
@@ -71,7 +74,7 @@ class ClusterMonitoring(Construct):
         id: str,
         *,
         cluster: eks.ICluster,
-        file_system: LustreFileSystem,
+        file_system: Lustre | None = None,
         alarm_email: str | None = None,
         encryption_key: kms.IKey | None = None,
     ) -> None:
@@ -81,15 +84,19 @@ class ClusterMonitoring(Construct):
             scope: A stack, or a construct in one.
             id: Id in the scope.
             cluster: The cluster, with the add-on eks-pod-identity-agent.
-            file_system: The file system of its jobs.
+            file_system: The Lustre of its jobs, made here or elsewhere. Default: none, and so no graphs and no
+                alarm of it.
             alarm_email: Who is told of alarms. Default: nobody, alarms only show on the dashboard.
             encryption_key: Encrypts logs and alarm mails' topic. Default: logs with a key of CloudWatch, the topic,
                 where there is one, with a key made here.
 
         Raises:
-            InputError: `alarm_email` is not one email address.
+            InputError: `alarm_email` is not one email address, or an argument is of another type.
         """
         super().__init__(scope, id)
+        check_cluster("cluster", cluster, kubectl=False)
+        if file_system is not None:
+            check_is("file_system", file_system, LustreFileSystem, ExistingLustreFileSystem)
         name = cluster.cluster_name
         self.log_groups = self._add_log_groups(name, encryption_key)
         self.pod_role = self._add_pod_role(cluster)

@@ -6,6 +6,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from training_cluster.monitoring.metrics import (
+    Lustre,
     cluster_metric,
     lustre_free_percent,
     lustre_throughput,
@@ -14,7 +15,6 @@ from training_cluster.monitoring.metrics import (
     per_node_total,
     sum_of_nodes,
 )
-from training_cluster.storage.lustre_file_system import LustreFileSystem
 
 __all__ = ["ClusterDashboard"]
 
@@ -36,7 +36,7 @@ class ClusterDashboard(Construct):
         id: str,
         *,
         cluster_name: str,
-        file_system: LustreFileSystem,
+        file_system: Lustre | None,
         gpu_errors: cloudwatch.IMetric,
         alarms: Sequence[cloudwatch.IAlarm] = (),
     ) -> None:
@@ -46,7 +46,7 @@ class ClusterDashboard(Construct):
             scope: A stack, or a construct in one.
             id: Id in the scope.
             cluster_name: EKS's name of a cluster with Container Insights.
-            file_system: The file system of the jobs.
+            file_system: The file system of the jobs; None for no graphs of one.
             gpu_errors: How many Xid lines there were.
             alarms: Whose state stands at the top. Default: none.
         """
@@ -57,7 +57,8 @@ class ClusterDashboard(Construct):
             self.dashboard.add_widgets(status)
         self.dashboard.add_widgets(*_gpus(cluster_name))
         self.dashboard.add_widgets(*_efa(cluster_name))
-        self.dashboard.add_widgets(*_lustre(file_system))
+        if file_system:
+            self.dashboard.add_widgets(*_lustre(file_system))
         self.dashboard.add_widgets(*_nodes_and_jobs(cluster_name))
         self.dashboard.add_widgets(*_faults(cluster_name, gpu_errors))
 
@@ -83,7 +84,7 @@ def _efa(cluster_name: str) -> list[cloudwatch.IWidget]:
     ]
 
 
-def _lustre(file_system: LustreFileSystem) -> list[cloudwatch.IWidget]:
+def _lustre(file_system: Lustre) -> list[cloudwatch.IWidget]:
     return [
         _graph("Lustre throughput of all clients (bytes/s)", *lustre_throughput(file_system)),
         _graph("Lustre free space (%)", lustre_free_percent(file_system), axis=_PERCENT),

@@ -6,12 +6,14 @@ https://github.com/aws/amazon-cloudwatch-agent/blob/main/translator/translate/ot
 `AWS/FSx`, from FSx: https://docs.aws.amazon.com/fsx/latest/LustreGuide/fs-metrics.html.
 """
 
-from aws_cdk import Duration, Tokenization
+from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from training_cluster.storage.lustre_file_system import LustreFileSystem
+from training_cluster.storage.lustre_volume import ExistingLustreFileSystem, capacity_text
 
 __all__ = [
+    "Lustre",
     "cluster_metric",
     "lustre_free_percent",
     "lustre_throughput",
@@ -20,6 +22,9 @@ __all__ = [
     "per_node_total",
     "sum_of_nodes",
 ]
+
+#: What can be watched: its id and its capacity are known, the one here and the other from its owner.
+Lustre = LustreFileSystem | ExistingLustreFileSystem
 
 _CONTAINER_INSIGHTS = "ContainerInsights"
 _PERIOD = Duration.minutes(5)
@@ -92,7 +97,7 @@ def per_namespace(cluster_name: str, name: str) -> cloudwatch.MathExpression:
     return _expression(search, "${PROP('Dim.Namespace')}")
 
 
-def lustre_throughput(file_system: LustreFileSystem) -> list[cloudwatch.IMetric]:
+def lustre_throughput(file_system: Lustre) -> list[cloudwatch.IMetric]:
     """Bytes per second that clients read and write."""
     return [
         cloudwatch.MathExpression(
@@ -105,21 +110,20 @@ def lustre_throughput(file_system: LustreFileSystem) -> list[cloudwatch.IMetric]
     ]
 
 
-def lustre_free_percent(file_system: LustreFileSystem) -> cloudwatch.MathExpression:
+def lustre_free_percent(file_system: Lustre) -> cloudwatch.MathExpression:
     """Free storage in percent of the capacity that was asked for.
 
     The capacity stands in the expression, not in a threshold, because it can be a value known at deployment only.
     """
-    capacity = Tokenization.stringify_number(file_system.spec.capacity_gib)
     return cloudwatch.MathExpression(
-        expression=f"100 * free / ({capacity} * {_GIB})",
+        expression=f"100 * free / ({capacity_text(file_system)} * {_GIB})",
         using_metrics={"free": _fsx(file_system, "FreeDataStorageCapacity")},
         label="free",
         period=_MINUTE,
     )
 
 
-def _fsx(file_system: LustreFileSystem, name: str) -> cloudwatch.Metric:
+def _fsx(file_system: Lustre, name: str) -> cloudwatch.Metric:
     """Sum is over the storage targets (OST) of the file system."""
     return cloudwatch.Metric(
         namespace="AWS/FSx",

@@ -25,8 +25,8 @@ _SERVICES = {
 }
 
 _WARNING = (
-    "without NAT nothing in this VPC reaches the internet: Helm charts must come from S3 and images from ECR of the "
-    "same region; copy those of nvcr.io, docker.io, registry.k8s.io and public.ecr.aws there, or keep nat on"
+    "without NAT nothing in this VPC reaches the internet: charts and images come from a mirror in ECR of the same "
+    "region ('training-workloads mirror-commands' prints how to fill it), or keep nat on"
 )
 
 

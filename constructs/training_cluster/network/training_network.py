@@ -1,6 +1,7 @@
 """The network of a training cluster: private nodes, S3 traffic that stays inside AWS, every connection in a log."""
 
 import ipaddress
+import re
 from collections.abc import Sequence
 
 from aws_cdk import RemovalPolicy, Stack, Token
@@ -9,6 +10,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from training_cluster.checks import check_flag, check_list, shown
 from training_cluster.network.addresses import PUBLIC_SUBNET_PREFIX
 from training_cluster.network.endpoints import ServiceEndpoints
 from training_cluster.security.findings import accept, children_of_type
@@ -29,7 +31,12 @@ _LARGEST_VPC = 16
 _SMALLEST_VPC = 20
 
 # us-east-1a, and us-west-2-lax-1a for a local zone. https://docs.aws.amazon.com/global-infrastructure/latest/regions/
-_ZONE = r"[a-z]{2}(-[a-z]+)+-\d+(-[a-z]+-\d+)?[a-z]"
+_ZONE = r"(?P<region>[a-z]{2}(-[a-z]+)+-\d+)(-[a-z]+-\d+)?[a-z]"
+
+# No owner has a larger range.
+_SHORTEST = 8
+
+_EXAMPLE = "10.0.0.0/16"
 
 _FLOW_LOGS_KEPT = logs.RetentionDays.THREE_MONTHS
 
@@ -52,7 +59,7 @@ class TrainingNetwork(Construct):
         id: str,
         *,
         cidr: str = "10.0.0.0/16",
-        availability_zones: Sequence[str] = (),
+        availability_zones: Sequence[str] | None = None,
         training_zone: str | None = None,
         nat: bool = True,
         encryption_key: kms.IKey | None = None,
@@ -70,18 +77,22 @@ class TrainingNetwork(Construct):
                 key of CloudWatch Logs.
 
         Raises:
-            InputError: The range cannot be a VPC's, a single zone is given, or the training zone is not among them.
+            InputError: The range cannot be a VPC's, a single zone is given, zones are of several regions or not of the
+                stack's, the training zone is not among them, or `nat` is not a bool.
         """
         super().__init__(scope, id)
+        zones = () if availability_zones is None else availability_zones
         check_vpc_cidr("cidr", cidr)
-        check_availability_zones("availability_zones", availability_zones)
-        check_training_zone("training_zone", training_zone, availability_zones)
-        self.vpc = self._vpc(cidr, list(availability_zones), nat)
+        check_availability_zones("availability_zones", zones)
+        _check_region("availability_zones", zones, Stack.of(self).region)
+        check_training_zone("training_zone", training_zone, zones)
+        check_flag("nat", nat)
+        self.vpc = self._vpc(cidr, list(zones), nat)
         self.endpoints = None if nat else ServiceEndpoints(self, "Endpoints", vpc=self.vpc, cidr=cidr)
         self.flow_logs = self._log_connections(encryption_key)
         subnets = self.vpc.private_subnets or self.vpc.isolated_subnets
         self.private_subnets = subnets
-        self.training_subnet = subnets[availability_zones.index(training_zone) if training_zone else 0]
+        self.training_subnet = subnets[zones.index(training_zone) if training_zone else 0]
 
     def _vpc(self, cidr: str, zones: list[str], nat: bool) -> ec2.Vpc:
         kinds = ec2.SubnetType
@@ -141,11 +152,14 @@ def check_vpc_cidr(argument: str, cidr: str) -> None:
     """
     if Token.is_unresolved(cidr):
         return
-    network = parse_cidr(argument, cidr, example="10.0.0.0/16")
+    network = _read_cidr(argument, cidr, _EXAMPLE)
     if not _LARGEST_VPC <= network.prefixlen <= _SMALLEST_VPC:
-        raise InputError(f"{argument!r} is {cidr!r}; give a range from /{_LARGEST_VPC} to /{_SMALLEST_VPC}")
+        # An address alone, or with bits behind the prefix: how a range is written may not be known.
+        example = "" if str(network) == cidr else f", such as {_EXAMPLE}"
+        raise InputError(f"{argument!r} is {cidr!r}; give a range from /{_LARGEST_VPC} to /{_SMALLEST_VPC}{example}")
+    parse_cidr(argument, cidr, example=_EXAMPLE)
     if network.is_loopback or network.is_multicast or network.is_link_local:
-        raise InputError(f"{argument!r} is {cidr!r}, which no VPC can have; give a private range such as 10.0.0.0/16")
+        raise InputError(f"{argument!r} is {cidr!r}, which no VPC can have; give a private range such as {_EXAMPLE}")
 
 
 def parse_cidr(argument: str, cidr: str, *, example: str) -> ipaddress.IPv4Network:
@@ -154,21 +168,31 @@ def parse_cidr(argument: str, cidr: str, *, example: str) -> ipaddress.IPv4Netwo
     Raises:
         InputError: `cidr` is not written as `<address>/<prefix length>`, or has bits set behind the prefix.
     """
-    try:
-        network = ipaddress.IPv4Network(cidr, strict=False)
-    except ValueError as error:
-        raise InputError(f"{argument!r} is {cidr!r}, which is not an IPv4 range; write one like {example}") from error
+    network = _read_cidr(argument, cidr, example)
     if str(network) != cidr:
-        raise InputError(f"{argument!r} is {cidr!r}; did you mean {network}?")
+        # Where the prefix is the slip of the pen, what it makes of the address is no proposal.
+        told = f"did you mean {network}?" if network.prefixlen >= _SHORTEST else f"write a range like {example}"
+        raise InputError(f"{argument!r} is {cidr!r}; {told}")
     return network
+
+
+def _read_cidr(argument: str, cidr: str, example: str) -> ipaddress.IPv4Network:
+    try:
+        # Python would take a number for an address.
+        return ipaddress.IPv4Network(cidr if isinstance(cidr, str) else "", strict=False)
+    except ValueError as error:
+        told = shown(cidr)
+        raise InputError(f"{argument!r} is {told}, which is not an IPv4 range; write one like {example}") from error
 
 
 def check_availability_zones(argument: str, zones: Sequence[str]) -> None:
     """Refuses what are not the names of two or more zones; no zone at all means those of the region.
 
     Raises:
-        InputError: There is one zone, a zone twice, or something that is no zone's name.
+        InputError: There is one zone, a zone twice, zones of several regions, or something that is no zone's name.
     """
+    if not isinstance(zones, str):
+        check_list(argument, zones)
     if isinstance(zones, str) or len(zones) == 1:
         raise InputError(f"{argument!r} is {zones!r}; give two or more, as EKS needs them, the training zone first")
     for zone in zones:
@@ -176,6 +200,23 @@ def check_availability_zones(argument: str, zones: Sequence[str]) -> None:
             check_text(argument, zone, _ZONE, "names of zones, such as us-east-1a")
     if len(set(zones)) < len(zones):
         raise InputError(f"{argument!r} is {list(zones)}; give each zone once")
+    if len(regions := _regions(zones)) > 1:
+        raise InputError(f"{argument!r} is {list(zones)}, of {' and '.join(regions)}; give zones of one region")
+
+
+def _regions(zones: Sequence[str]) -> list[str]:
+    """Regions of the zones that are known, without repetitions; a local zone belongs to a region as the others do."""
+    found = [re.fullmatch(_ZONE, zone) for zone in zones if not Token.is_unresolved(zone)]
+    return list(dict.fromkeys(zone["region"] for zone in found if zone))
+
+
+def _check_region(argument: str, zones: Sequence[str], region: str) -> None:
+    for other in _regions(zones):
+        if not Token.is_unresolved(region) and other != region:
+            raise InputError(
+                f"{argument!r} is {list(zones)}, of {other}, but the stack's region is {region}; give zones of "
+                f"{region}, or make the stack with env=cdk.Environment(region={other!r})"
+            )
 
 
 def check_training_zone(argument: str, zone: str | None, zones: Sequence[str]) -> None:

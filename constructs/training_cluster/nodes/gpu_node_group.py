@@ -1,16 +1,18 @@
 """A managed node group of GPU instances in one zone, placed close to each other."""
 
-from aws_cdk import Fn
+from aws_cdk import Fn, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from training_cluster.checks import check_cluster, check_is, check_vpc, shown
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.nodes.node_parts import accept_node_policies, metadata_options, root_volume, update_in_place
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
+from training_workloads import InputError
 from training_workloads.scheduling import GPU_TAINT_KEY, node_labels
 from training_workloads.worker_resources import node_devices
 
@@ -57,8 +59,17 @@ class GpuNodeGroup(Construct):
             encryption_key: Key of the root volumes. Default: the account's own key for EBS.
             kubernetes_version: Release of the nodes, which follows when the cluster's changes. Default: the cluster's
                 when the group is made.
+
+        Raises:
+            InputError: The cluster was imported without its security group, the subnet is public or in another zone
+                than the spec says, or an argument is of another type.
         """
         super().__init__(scope, id)
+        check_cluster("cluster", cluster, kubectl=False, security_group=True)
+        check_vpc("vpc", vpc)
+        check_is("spec", spec, GpuNodeGroupSpec)
+        _check_private(vpc, subnet)
+        _check_zone(spec, subnet)
         self.spec = spec
         cluster_placement = ec2.PlacementGroupStrategy.CLUSTER
         self.placement_group = (
@@ -151,3 +162,30 @@ class GpuNodeGroup(Construct):
         if self.spec.capacity_type != "CAPACITY_BLOCK":
             return None
         return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type="capacity-block")
+
+
+def _check_private(vpc: ec2.IVpc, subnet: ec2.ISubnet) -> None:
+    """EC2 gives no public address to an instance with several interfaces, so it could not reach its cluster."""
+    if not hasattr(subnet, "subnet_id"):
+        raise InputError(f"'subnet' is {shown(subnet)}; give a subnet, such as vpc.private_subnets[0]")
+    public = {each.subnet_id for each in vpc.public_subnets}
+    if isinstance(subnet, ec2.PublicSubnet) or subnet.subnet_id in public:
+        raise InputError("'subnet' is a public subnet; give a private one, such as vpc.private_subnets[0]")
+
+
+def _check_zone(spec: GpuNodeGroupSpec, subnet: ec2.ISubnet) -> None:
+    wanted, actual = spec.availability_zone, _known_zone(subnet)
+    if wanted is not None and actual is not None and not Token.is_unresolved(wanted) and wanted != actual:
+        raise InputError(
+            f"'availability_zone' is {wanted!r}, but the subnet is in {actual}; give a subnet of {wanted}, or leave "
+            "availability_zone out"
+        )
+
+
+def _known_zone(subnet: ec2.ISubnet) -> str | None:
+    try:
+        zone = subnet.availability_zone
+    except RuntimeError:
+        # A subnet that was imported by its id alone raises; there is no other way to ask.
+        return None
+    return None if Token.is_unresolved(zone) else zone

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from aws_cdk import Token
 
-from training_workloads import InputError, gpu_instance_type
-from training_workloads.catalog.versions import AMI_DRIVERS
+from training_cluster.checks import check_flag, check_string
+from training_cluster.nodes.gpu_node_group_ami import AMI_RELEASE, driver_branches, has_date
+from training_workloads import INSTANCE_TYPES, InputError, gpu_instance_type
 from training_workloads.errors import check_at_least, check_one_of, check_text
 
 if TYPE_CHECKING:
     from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "instance_type_is_a_name"]
 
 # Those of https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html
 _CAPACITY_TYPES = ("ON_DEMAND", "SPOT", "CAPACITY_BLOCK")
@@ -24,13 +25,16 @@ _LARGEST_CAPACITY_BLOCK = 64
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html: 17 hexadecimal digits, 8 in old ids.
 _RESERVATION = r"cr-([0-9a-f]{8}|[0-9a-f]{17})"
 
-# https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html
-_AMI_RELEASE = r"\d\.\d+\.\d+-\d{8}"
+
+def instance_type_is_a_name(spec: GpuNodeGroupSpec) -> None:
+    """Neither a list nor an `ec2.InstanceType`."""
+    check_string("instance_type", spec.instance_type, next(iter(INSTANCE_TYPES)))
 
 
 def instance_type_has_gpus(spec: GpuNodeGroupSpec) -> None:
     """The type is in the catalog and has GPUs."""
-    gpu_instance_type(spec.instance_type)
+    if isinstance(spec.instance_type, str):
+        gpu_instance_type(spec.instance_type)
 
 
 def min_size_is_a_number(spec: GpuNodeGroupSpec) -> None:
@@ -50,9 +54,23 @@ def max_size_is_a_number(spec: GpuNodeGroupSpec) -> None:
         check_at_least("max_size", spec.max_size, 1)
 
 
+def min_size_is_at_most_max_size(spec: GpuNodeGroupSpec) -> None:
+    """EKS refuses limits without anything between them."""
+    if _has_sizes(spec) and spec.max_size is not None and spec.min_size > spec.max_size:
+        raise InputError(
+            f"'min_size' is {spec.min_size}, but max_size is {spec.max_size}; lower the one or raise the other"
+        )
+
+
 def desired_size_is_in_range(spec: GpuNodeGroupSpec) -> None:
     """EKS refuses a desired size outside the limits."""
-    if _has_sizes(spec) and not spec.min_size <= spec.desired <= spec.maximum:
+    if not _has_sizes(spec) or spec.min_size > (spec.max_size or spec.min_size):
+        return
+    if spec.max_size is None and spec.desired < spec.min_size:
+        raise InputError(
+            f"'desired_size' is {spec.desired}, but min_size is {spec.min_size}; give {spec.min_size} or more"
+        )
+    if not spec.min_size <= spec.desired <= spec.maximum:
         raise InputError(
             f"'desired_size' is {spec.desired}; it must lie between min_size ({spec.min_size}) "
             f"and max_size ({spec.maximum})"
@@ -60,7 +78,8 @@ def desired_size_is_in_range(spec: GpuNodeGroupSpec) -> None:
 
 
 def capacity_type_is_known(spec: GpuNodeGroupSpec) -> None:
-    """One of those that EKS has."""
+    """One of those that EKS has, by its name and not as `eks.CapacityType`, which has other members."""
+    check_string("capacity_type", spec.capacity_type, "SPOT")
     check_one_of("capacity_type", spec.capacity_type, _CAPACITY_TYPES)
 
 
@@ -113,9 +132,15 @@ def capacity_block_is_large_enough(spec: GpuNodeGroupSpec) -> None:
         )
 
 
+def placement_group_is_a_flag(spec: GpuNodeGroupSpec) -> None:
+    """To Python 'no' is true."""
+    if spec.placement_group is not None:
+        check_flag("placement_group", spec.placement_group)
+
+
 def placement_group_goes_without_a_reservation(spec: GpuNodeGroupSpec) -> None:
     """A new placement group can lie apart from the reserved hosts, so that some of them are never used."""
-    if spec.placement_group and spec.capacity_reservation_id is not None:
+    if spec.placement_group is True and spec.capacity_reservation_id is not None:
         raise InputError(
             f"'placement_group' is true, but the reservation {spec.capacity_reservation_id} decides the placement and "
             "a new group may not reach all of its instances; leave placement_group out"
@@ -124,16 +149,22 @@ def placement_group_goes_without_a_reservation(spec: GpuNodeGroupSpec) -> None:
 
 def placement_group_takes_the_type(spec: GpuNodeGroupSpec) -> None:
     """Some types cannot be in a cluster placement group."""
-    if spec.placement_group and not spec.instance.placement_group:
+    if spec.placement_group is True and not spec.instance.placement_group:
         raise InputError(
             f"'placement_group' is true, but {spec.instance_type} cannot be launched in a cluster placement group; "
             "leave placement_group out"
         )
 
 
+def efa_is_a_flag(spec: GpuNodeGroupSpec) -> None:
+    """To Python 'false' is true."""
+    if spec.efa is not None:
+        check_flag("efa", spec.efa)
+
+
 def efa_is_on_the_type(spec: GpuNodeGroupSpec) -> None:
     """A launch template with an EFA on another type launches nothing."""
-    if spec.efa and not spec.instance.efa_interfaces:
+    if spec.efa is True and not spec.instance.efa_interfaces:
         raise InputError(
             f"'efa' is true, but {spec.instance_type} has no EFA; leave efa out, or choose a type that has it, "
             "such as the largest of its family"
@@ -143,12 +174,21 @@ def efa_is_on_the_type(spec: GpuNodeGroupSpec) -> None:
 def ami_release_is_a_release(spec: GpuNodeGroupSpec) -> None:
     """EKS's own form: Kubernetes version, then date."""
     if spec.ami_release is not None:
-        check_text("ami_release", spec.ami_release, _AMI_RELEASE, "an AMI release of EKS, such as 1.35.0-20260917")
+        check_text("ami_release", spec.ami_release, AMI_RELEASE, "an AMI release of EKS, such as 1.35.0-20260917")
+
+
+def ami_release_has_a_date(spec: GpuNodeGroupSpec) -> None:
+    """A release is named after the day on which it was made."""
+    if not has_date(spec.ami_release):
+        raise InputError(
+            f"'ami_release' is {spec.ami_release!r}, which ends with no date (year, month, day); give one of "
+            "https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html"
+        )
 
 
 def ami_has_a_driver_for_the_gpu(spec: GpuNodeGroupSpec) -> None:
     """NVIDIA's newer driver branches drop old GPUs (Volta after 580), older ones do not know new GPUs."""
-    gpu, branches = spec.instance.gpu, _driver_branches(spec.ami_release)
+    gpu, branches = spec.instance.gpu, driver_branches(spec.ami_release)
     if gpu is None or not branches:
         return
     oldest, newest = gpu.oldest_driver_branch or 0, gpu.newest_driver_branch or max(branches)
@@ -162,24 +202,22 @@ def ami_has_a_driver_for_the_gpu(spec: GpuNodeGroupSpec) -> None:
 
 
 def _has_sizes(spec: GpuNodeGroupSpec) -> bool:
-    """Whether the sizes can be compared at all."""
-    return all(isinstance(size, int | None) for size in (spec.min_size, spec.desired_size, spec.max_size))
-
-
-def _driver_branches(ami_release: str | None) -> tuple[int, ...]:
-    """Branches in an AMI release; none where that is not known."""
-    if ami_release is None:
-        return AMI_DRIVERS[-1].branches
-    released = ami_release.rpartition("-")[2]
-    known = [row.branches for row in AMI_DRIVERS if released.isdigit() and row.since <= int(released)]
-    return known[-1] if known else ()
+    """Whether the sizes can be compared at all: other rules judge each by itself."""
+    try:
+        for rule in (min_size_is_a_number, desired_size_is_a_number, max_size_is_a_number):
+            rule(spec)
+    except InputError:
+        return False
+    return True
 
 
 RULES = (
+    instance_type_is_a_name,
     instance_type_has_gpus,
     min_size_is_a_number,
     desired_size_is_a_number,
     max_size_is_a_number,
+    min_size_is_at_most_max_size,
     desired_size_is_in_range,
     capacity_type_is_known,
     reservation_is_an_id,
@@ -187,9 +225,12 @@ RULES = (
     capacity_block_names_its_reservation,
     capacity_block_sells_the_type,
     capacity_block_is_large_enough,
+    placement_group_is_a_flag,
     placement_group_goes_without_a_reservation,
     placement_group_takes_the_type,
+    efa_is_a_flag,
     efa_is_on_the_type,
     ami_release_is_a_release,
+    ami_release_has_a_date,
     ami_has_a_driver_for_the_gpu,
 )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pydantic import ConfigDict
 
-from training_cluster.nodes.gpu_node_group_rules import RULES
+from training_cluster.nodes.gpu_node_group_rules import RULES, instance_type_is_a_name
 from training_workloads import InstanceType, gpu_instance_type
 from training_workloads.catalog import NetworkInterface
 from training_workloads.errors import enforce
@@ -52,6 +52,7 @@ class GpuNodeGroupSpec:
     @property
     def instance(self) -> InstanceType:
         """The catalog's record of the instance type."""
+        instance_type_is_a_name(self)
         return gpu_instance_type(self.instance_type)
 
     @property

@@ -8,8 +8,9 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from training_cluster.checks import check_cluster
+from training_cluster.owner import own
 from training_cluster.platform.helm_release import helm_release
-from training_cluster.platform.owner import claim
 from training_cluster.security.findings import accept_wildcard
 from training_cluster.security.pod_identity import PodRole
 from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, CLUSTER_AUTOSCALER_IMAGE_TAGS, KUBERNETES_VERSION
@@ -80,7 +81,8 @@ class ClusterAutoscaler(Construct):
         """
         super().__init__(scope, id)
         check_one_of("kubernetes_version", kubernetes_version, CLUSTER_AUTOSCALER_IMAGE_TAGS)
-        claim(self, cluster, "autoscaler")
+        check_cluster("cluster", cluster)
+        own(self, cluster, "autoscaler")
         identity = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
         self.role = identity.role
         _grant(self.role, cluster)

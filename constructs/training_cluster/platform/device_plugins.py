@@ -3,8 +3,9 @@
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
+from training_cluster.checks import check_cluster
+from training_cluster.owner import own
 from training_cluster.platform.helm_release import helm_release
-from training_cluster.platform.owner import claim
 from training_workloads.catalog.versions import EFA_DEVICE_PLUGIN, NVIDIA_DEVICE_PLUGIN
 from training_workloads.scheduling import EFA_PRESENT_LABEL, EFA_RESOURCE, GPU_RESOURCE, gpu_toleration
 
@@ -32,7 +33,8 @@ class NvidiaDevicePlugin(Construct):
         """
         super().__init__(scope, id)
         # Two plugins for one device hand the same device to two pods.
-        claim(self, cluster, f"plugin for {GPU_RESOURCE}")
+        check_cluster("cluster", cluster)
+        own(self, cluster, f"plugin for {GPU_RESOURCE}")
         values = {"tolerations": [gpu_toleration()]}
         self.chart = helm_release(
             self, "Resource", cluster=cluster, release=NVIDIA_DEVICE_PLUGIN, values=values, mirror=mirror
@@ -59,7 +61,8 @@ class EfaDevicePlugin(Construct):
             InputError: The cluster has this plugin from another construct.
         """
         super().__init__(scope, id)
-        claim(self, cluster, f"plugin for {EFA_RESOURCE}")
+        check_cluster("cluster", cluster)
+        own(self, cluster, f"plugin for {EFA_RESOURCE}")
         values = {"nodeSelector": {EFA_PRESENT_LABEL: "true"}, "tolerations": [gpu_toleration()]}
         self.chart = helm_release(
             self, "Resource", cluster=cluster, release=EFA_DEVICE_PLUGIN, values=values, mirror=mirror

@@ -4,7 +4,8 @@ import cdk8s
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.platform.owner import claim
+from training_cluster.checks import check_cluster
+from training_cluster.owner import own
 from training_workloads import MpiJobDefinitionChart, MpiOperatorChart
 
 __all__ = ["MpiOperator"]
@@ -31,7 +32,8 @@ class MpiOperator(Construct):
             InputError: The cluster has an operator from another construct.
         """
         super().__init__(scope, id)
-        claim(self, cluster, "MPI operator")
+        check_cluster("cluster", cluster)
+        own(self, cluster, "MPI operator")
         charts = cdk8s.App()
         definition = MpiJobDefinitionChart(charts, "Definition")
         operator = MpiOperatorChart(charts, "Operator", mirror=mirror)

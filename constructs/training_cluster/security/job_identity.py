@@ -7,6 +7,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from training_cluster.checks import check_cluster, check_flag, check_folder
+from training_cluster.owner import own
 from training_cluster.security.findings import accept_wildcard
 from training_cluster.security.pod_identity import PodRole
 from training_workloads import InputError
@@ -59,12 +61,16 @@ class JobIdentity(Construct):
             encryption_key: Key of the bucket. Default: the bucket's own, if it tells it.
 
         Raises:
-            InputError: `prefix` is empty or has a wildcard, or a name is not one of Kubernetes.
+            InputError: `prefix` is empty, is no folder or has a wildcard, a name is not one of Kubernetes, the cluster
+                has no kubectl, or `allow_delete` is not a bool.
         """
         super().__init__(scope, id)
+        check_cluster("cluster", cluster)
         check_prefix("prefix", prefix)
+        check_flag("allow_delete", allow_delete)
         _check_name("service_account", service_account)
         _check_name("namespace", namespace)
+        own(self, cluster, f"role of service account {namespace}/{service_account}")
         identity = PodRole(self, "Role", cluster=cluster, namespace=namespace, service_account=service_account)
         self.role = identity.role
         self._grant_objects(bucket, prefix.strip("/"), allow_delete)
@@ -98,7 +104,8 @@ def check_prefix(argument: str, prefix: str) -> None:
     """Refuses a prefix that names more than one folder, or the whole bucket by accident.
 
     Raises:
-        InputError: `prefix` is empty, or has a wildcard or a variable of IAM.
+        InputError: `prefix` is empty, has the bucket in it or a part that is no folder, or has a wildcard or a variable
+            of IAM.
     """
     if Token.is_unresolved(prefix):
         return
@@ -106,6 +113,7 @@ def check_prefix(argument: str, prefix: str) -> None:
         raise InputError(
             f"{argument!r} is {prefix!r}; give a folder of the bucket, such as runs/resnet50, or / for all"
         )
+    check_folder(argument, prefix)
     if wildcards := [character for character in "*?$" if character in prefix]:
         raise InputError(
             f"{argument!r} is {prefix!r}, in which IAM reads {' and '.join(wildcards)} as a wildcard or a variable; "

@@ -12,7 +12,10 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from training_cluster.checks import check_cluster, check_id, check_is, check_vpc
+from training_cluster.owner import own
 from training_cluster.security.findings import accept
+from training_workloads.errors import enforce
 from training_workloads.image import UID
 from training_workloads.platform.efs_volume import EfsVolumeChart
 from training_workloads.volumes import EFS_CLAIM
@@ -57,8 +60,12 @@ class ElasticFileSystem(Construct):
             subnets: Where its mount targets are, one in each zone whose nodes mount it.
             clients: Security group of the nodes that mount it.
             encryption_key: Key of the stored files. Default: the account's key for EFS.
+
+        Raises:
+            InputError: `vpc` is of another type.
         """
         super().__init__(scope, id)
+        check_vpc("vpc", vpc)
         # A mount target opens no connections.
         self.security_group = ec2.SecurityGroup(
             self, "SecurityGroup", vpc=vpc, description="Elastic File System", allow_all_outbound=False
@@ -133,6 +140,18 @@ class ExistingElasticFileSystem:
     file_system_id: str
     access_point_id: str
 
+    def __post_init__(self) -> None:
+        """Checks what no pod could mount."""
+        enforce(self, (_check_file_system_id, _check_access_point_id))
+
+
+def _check_file_system_id(existing: ExistingElasticFileSystem) -> None:
+    check_id("file_system_id", existing.file_system_id, "fs", "aws efs describe-file-systems")
+
+
+def _check_access_point_id(existing: ExistingElasticFileSystem) -> None:
+    check_id("access_point_id", existing.access_point_id, "fsap", "aws efs describe-access-points")
+
 
 class ElasticVolume(Construct):
     """The file system as a static volume and a claim in the cluster.
@@ -160,8 +179,15 @@ class ElasticVolume(Construct):
             file_system: The file system.
             claim: Name of the claim, and of the volume. Default: `training-efs`.
             namespace: Namespace of the claim, and so of the jobs; it must exist. Default: `default`.
+
+        Raises:
+            InputError: The cluster has no kubectl, the file system is of another kind, or a name is not one of
+                Kubernetes.
         """
         super().__init__(scope, id)
+        check_cluster("cluster", cluster)
+        check_is("file_system", file_system, ElasticFileSystem, ExistingElasticFileSystem)
+        own(self, cluster, f"volume {claim}")
         chart = EfsVolumeChart(
             cdk8s.App(),
             "Volume",

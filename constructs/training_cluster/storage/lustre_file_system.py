@@ -7,6 +7,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from training_cluster.checks import check_is, check_vpc
 from training_cluster.storage.lustre_spec import DataRepositorySpec, LustreSpec
 from training_workloads.catalog.versions import LUSTRE_VERSION
 
@@ -58,9 +59,14 @@ class LustreFileSystem(Construct):
             bucket: The bucket behind it.
             spec: Kind, size, speed and links. Default: PERSISTENT_2, 1200 GiB at 125 MB/s per TiB, root to root.
             encryption_key: Key of the stored files. Default, and always with SCRATCH_2: FSx's own key.
+
+        Raises:
+            InputError: `spec` or `vpc` is of another type.
         """
         super().__init__(scope, id)
-        self.spec = spec or LustreSpec()
+        check_vpc("vpc", vpc)
+        self.spec = LustreSpec() if spec is None else spec
+        check_is("spec", self.spec, LustreSpec)
         self.security_group = ec2.SecurityGroup(self, "SecurityGroup", vpc=vpc, description="FSx for Lustre")
         self.file_system = self._create(subnet, encryption_key)
         self._open_ports(clients)

@@ -1,14 +1,15 @@
-"""What FSx for Lustre refuses, and what would lose data: one rule, one function.
+"""What FSx for Lustre refuses: one rule, one function. What a single link may be stands in `data_repository_rules`.
 
 A rule that needs a value which another rule refuses says nothing, so that every mistake is told once.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aws_cdk import Token
 
+from training_cluster.checks import check_flag, shown
 from training_workloads import InputError
 from training_workloads.catalog.lustre import (
     LUSTRE_EFA_STEPS_GIB,
@@ -18,12 +19,12 @@ from training_workloads.catalog.lustre import (
     LUSTRE_THROUGHPUTS,
     lustre_capacity_gib,
 )
-from training_workloads.errors import check_at_least, check_one_of, check_text
+from training_workloads.errors import check_at_least, check_one_of, refuse
 
 if TYPE_CHECKING:
     from training_cluster.storage.lustre_spec import DataRepositorySpec, LustreSpec
 
-__all__ = ["DATA_REPOSITORY_RULES", "RULES"]
+__all__ = ["RULES"]
 
 
 def deployment_type_is_known(spec: LustreSpec) -> None:
@@ -65,7 +66,7 @@ def capacity_is_offered(spec: LustreSpec) -> None:
     https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateFileSystem.html
     """
     offered = _offered_gib(spec, efa_throughput=None)
-    if not spec.efa and offered != spec.capacity_gib:
+    if spec.efa is False and offered != spec.capacity_gib:
         raise InputError(
             f"'capacity_gib' is {spec.capacity_gib}, which Lustre does not offer; "
             f"give {LUSTRE_SMALLEST_GIB} or a multiple of {LUSTRE_STEP_GIB}, such as {offered}"
@@ -77,7 +78,8 @@ def capacity_is_offered_with_efa(spec: LustreSpec) -> None:
 
     https://docs.aws.amazon.com/fsx/latest/LustreGuide/increase-storage-capacity.html
     """
-    if not spec.efa or spec.deployment_type != "PERSISTENT_2" or spec.mbps_per_tib not in LUSTRE_EFA_STEPS_GIB:
+    known = spec.deployment_type == "PERSISTENT_2" and spec.mbps_per_tib in list(LUSTRE_EFA_STEPS_GIB)
+    if spec.efa is not True or not known:
         return
     offered = _offered_gib(spec, efa_throughput=spec.mbps_per_tib)
     if offered != spec.capacity_gib:
@@ -92,9 +94,14 @@ def capacity_is_offered_with_efa(spec: LustreSpec) -> None:
 def _offered_gib(spec: LustreSpec, *, efa_throughput: int | None) -> int:
     """The capacity itself where FSx offers it or where `capacity_is_a_number` has a say, else the next larger one."""
     capacity = spec.capacity_gib
-    if Token.is_unresolved(capacity) or not isinstance(capacity, int) or capacity < 1:
+    if Token.is_unresolved(capacity) or not isinstance(capacity, int) or isinstance(capacity, bool) or capacity < 1:
         return capacity
     return lustre_capacity_gib(capacity, efa_throughput=efa_throughput)
+
+
+def efa_is_a_flag(spec: LustreSpec) -> None:
+    """To Python 'no' is true."""
+    check_flag("efa", spec.efa)
 
 
 def efa_needs_persistent_storage(spec: LustreSpec) -> None:
@@ -102,8 +109,32 @@ def efa_needs_persistent_storage(spec: LustreSpec) -> None:
 
     https://pub.dev/documentation/pulumi_aws/latest/fsx/LustreFileSystem/efaEnabled.html
     """
-    if spec.efa and spec.deployment_type == "SCRATCH_2":
+    if spec.efa is True and spec.deployment_type == "SCRATCH_2":
         raise InputError("'efa' is true, but SCRATCH_2 has no EFA; leave it out, or use PERSISTENT_2")
+
+
+def data_repositories_are_specs(spec: LustreSpec) -> None:
+    """Neither None nor mappings: those are for the configuration file."""
+    given: Any = spec.data_repositories
+    if not isinstance(given, list | tuple):
+        raise InputError(
+            f"'data_repositories' is {shown(given)}; give a tuple of DataRepositorySpec(...), empty for no links"
+        )
+    refuse(
+        f"'data_repositories' has {shown(each)}; give DataRepositorySpec(path=..., prefix=...)"
+        for each in given
+        if not _is_link(each)
+    )
+
+
+def _is_link(value: Any) -> bool:
+    return hasattr(value, "path") and hasattr(value, "prefix")
+
+
+def _links(spec: LustreSpec) -> list[DataRepositorySpec]:
+    """The links, or those of them that are such."""
+    given: Any = spec.data_repositories
+    return [each for each in given if _is_link(each)] if isinstance(given, list | tuple) else []
 
 
 def data_repositories_are_few(spec: LustreSpec) -> None:
@@ -111,7 +142,7 @@ def data_repositories_are_few(spec: LustreSpec) -> None:
 
     https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
     """
-    if (count := len(spec.data_repositories)) > LUSTRE_MAX_DATA_REPOSITORIES:
+    if (count := len(_links(spec))) > LUSTRE_MAX_DATA_REPOSITORIES:
         raise InputError(
             f"'data_repositories' has {count} links, but a file system takes {LUSTRE_MAX_DATA_REPOSITORIES}; "
             "link a common parent folder instead of several of its children"
@@ -123,10 +154,10 @@ def paths_do_not_overlap(spec: LustreSpec) -> None:
 
     https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
     """
-    paths = sorted(f"{repository.path.rstrip('/')}/" for repository in spec.data_repositories)
+    paths = sorted(f"{repository.path.rstrip('/')}/" for repository in _links(spec))
     for number, path in enumerate(paths):
         if any(other.startswith(path) for other in paths[number + 1 :]):
-            names = ", ".join(repository.path for repository in spec.data_repositories)
+            names = ", ".join(repository.path for repository in _links(spec))
             raise InputError(
                 f"'data_repositories' has the paths {names}, of which one contains another; "
                 "give folders side by side, such as /data and /runs"
@@ -138,7 +169,7 @@ def prefixes_differ(spec: LustreSpec) -> None:
 
     https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
     """
-    prefixes = [repository.prefix.rstrip("/") for repository in spec.data_repositories]
+    prefixes = [repository.prefix.rstrip("/") for repository in _links(spec)]
     for prefix in dict.fromkeys(prefixes):
         if prefixes.count(prefix) > 1:
             raise InputError(
@@ -147,37 +178,6 @@ def prefixes_differ(spec: LustreSpec) -> None:
             )
 
 
-def path_is_absolute(repository: DataRepositorySpec) -> None:
-    """The leading slash is required (FileSystemPath).
-
-    https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
-    """
-    check_text("path", repository.path, r"/[^\0\x85\u2028\u2029\r\n]{0,4095}", "a folder from the root, such as /data")
-
-
-def prefix_is_relative(repository: DataRepositorySpec) -> None:
-    """An object's key does not start with `/`: such a link would stay empty."""
-    if not Token.is_unresolved(repository.prefix):
-        form = r"(?!/)[^\0\x85\u2028\u2029\r\n]{0,1024}"
-        check_text("prefix", repository.prefix, form, "the start of the objects' keys without a leading '/', or ''")
-
-
-def deleting_objects_takes_two_keys(repository: DataRepositorySpec) -> None:
-    """With DELETED among the exported events `rm -r` on Lustre empties the bucket."""
-    if repository.export_deletions and not repository.i_know_that_rm_deletes_objects:
-        raise InputError(
-            "'export_deletions' is true, so that 'rm' on Lustre deletes the objects in S3; "
-            "set 'i_know_that_rm_deletes_objects' to true as well, or leave both out to keep the objects"
-        )
-    if repository.i_know_that_rm_deletes_objects and not repository.export_deletions:
-        raise InputError(
-            "'i_know_that_rm_deletes_objects' is true, but 'export_deletions' is not, so that nothing is deleted; "
-            "set both to true, or leave both out"
-        )
-
-
-DATA_REPOSITORY_RULES = (path_is_absolute, prefix_is_relative, deleting_objects_takes_two_keys)
-
 RULES = (
     deployment_type_is_known,
     throughput_is_a_class_of_persistent_storage,
@@ -185,7 +185,9 @@ RULES = (
     capacity_is_a_number,
     capacity_is_offered,
     capacity_is_offered_with_efa,
+    efa_is_a_flag,
     efa_needs_persistent_storage,
+    data_repositories_are_specs,
     data_repositories_are_few,
     paths_do_not_overlap,
     prefixes_differ,

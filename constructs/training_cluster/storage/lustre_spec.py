@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pydantic import ConfigDict
 
-from training_cluster.storage.lustre_rules import DATA_REPOSITORY_RULES, RULES
+from training_cluster.storage import data_repository_rules, lustre_rules
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB, LUSTRE_THROUGHPUTS
 from training_workloads.errors import enforce
 
@@ -35,7 +35,7 @@ class DataRepositorySpec:
 
     def __post_init__(self) -> None:
         """Checks what one link can know."""
-        enforce(self, DATA_REPOSITORY_RULES)
+        enforce(self, data_repository_rules.RULES)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,7 +65,7 @@ class LustreSpec:
 
     def __post_init__(self) -> None:
         """Checks what FSx would refuse."""
-        enforce(self, RULES)
+        enforce(self, lustre_rules.RULES)
 
     @property
     def mbps_per_tib(self) -> int:

@@ -3,15 +3,25 @@
 from dataclasses import dataclass
 
 import cdk8s
+from aws_cdk import Token, Tokenization
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
+from training_cluster.checks import check_cluster, check_id, check_is
+from training_cluster.owner import own
 from training_cluster.security.findings import accept
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 from training_workloads import LustreVolumeChart
+from training_workloads.errors import check_at_least, check_text, enforce
 from training_workloads.volumes import LUSTRE_CLAIM
 
-__all__ = ["ExistingLustreFileSystem", "LustreVolume"]
+__all__ = ["ExistingLustreFileSystem", "LustreVolume", "capacity_text"]
+
+_SHOWS = "aws fsx describe-file-systems"
+
+# https://docs.aws.amazon.com/fsx/latest/APIReference/API_LustreFileSystemConfiguration.html
+_MOUNT_NAME = r"[A-Za-z0-9_-]{1,8}"
+_DNS_NAME = r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +41,35 @@ class ExistingLustreFileSystem:
     dns_name: str
     mount_name: str
     capacity_gib: int
+
+    def __post_init__(self) -> None:
+        """Checks what no pod could mount."""
+        enforce(self, (_check_id, _check_dns_name, _check_mount_name, _check_capacity))
+
+
+def _check_id(existing: ExistingLustreFileSystem) -> None:
+    check_id("file_system_id", existing.file_system_id, "fs", _SHOWS)
+
+
+def _check_dns_name(existing: ExistingLustreFileSystem) -> None:
+    if not Token.is_unresolved(existing.dns_name):
+        check_text("dns_name", existing.dns_name, _DNS_NAME, f"the name alone, as DNSName of {_SHOWS}")
+
+
+def _check_mount_name(existing: ExistingLustreFileSystem) -> None:
+    if not Token.is_unresolved(existing.mount_name):
+        check_text("mount_name", existing.mount_name, _MOUNT_NAME, f"MountName of {_SHOWS}, at most 8 characters")
+
+
+def _check_capacity(existing: ExistingLustreFileSystem) -> None:
+    if not Token.is_unresolved(existing.capacity_gib):
+        check_at_least("capacity_gib", existing.capacity_gib, 1)
+
+
+def capacity_text(file_system: LustreFileSystem | ExistingLustreFileSystem) -> str:
+    """Storage in GiB, or text that stands for it where only the deployment knows it."""
+    gib = file_system.capacity_gib
+    return gib if isinstance(gib, str) else Tokenization.stringify_number(gib)
 
 
 class LustreVolume(Construct):
@@ -52,6 +91,7 @@ class LustreVolume(Construct):
         file_system: LustreFileSystem | ExistingLustreFileSystem,
         claim: str = LUSTRE_CLAIM,
         namespace: str = "default",
+        mirror: str | None = None,
     ) -> None:
         """Defines the volume.
 
@@ -62,17 +102,26 @@ class LustreVolume(Construct):
             file_system: The file system.
             claim: Name of the claim, and of the volume. Default: the one that jobs mount.
             namespace: Namespace of the claim, and so of the jobs; it must exist. Default: `default`.
+            mirror: ECR registry with a copy of the ownership Job's image. Default: the public one.
+
+        Raises:
+            InputError: The cluster has no kubectl, or such a volume from another construct; the file system is of
+                another kind, or a name is not one of Kubernetes.
         """
         super().__init__(scope, id)
+        check_cluster("cluster", cluster)
+        check_is("file_system", file_system, LustreFileSystem, ExistingLustreFileSystem)
+        own(self, cluster, f"volume {claim}")
         chart = LustreVolumeChart(
             cdk8s.App(),
             "Volume",
             file_system_id=file_system.file_system_id,
             dns_name=file_system.dns_name,
             mount_name=file_system.mount_name,
-            capacity_gib=file_system.capacity_gib,
+            capacity_gib=capacity_text(file_system),
             claim=claim,
             namespace=namespace,
+            mirror=mirror,
         )
         self.manifest = eks.KubernetesManifest(self, "Resource", cluster=cluster, manifest=chart.to_json())
         accept(self.manifest, "CDK writes down a dependency that a reference implies", "W3005")

@@ -186,3 +186,60 @@ def test_the_whole_internet_only_on_purpose() -> None:
     template = synthesize(public_access_cidrs=["0.0.0.0/0"], allow_any_address=True)
     (cluster,) = properties(template, "AWS::EKS::Cluster")
     assert cluster["ResourcesVpcConfig"]["PublicAccessCidrs"] == ["0.0.0.0/0"]
+
+
+@pytest.mark.parametrize("flag", ["efs", "allow_any_address"])
+def test_a_flag_is_no_string(flag: str) -> None:
+    with pytest.raises(InputError) as caught:
+        synthesize(**{flag: "yes"})
+    assert str(caught.value) == f"'{flag}' is 'yes'; give True or False"
+
+
+def test_none_is_nobody() -> None:
+    template = synthesize(public_access_cidrs=None, admin_arns=None)
+    (cluster,) = properties(template, "AWS::EKS::Cluster")
+    assert cluster["ResourcesVpcConfig"]["EndpointPublicAccess"] is False
+
+
+def subnets(*kinds: ec2.SubnetType) -> list[ec2.SubnetConfiguration]:
+    return [ec2.SubnetConfiguration(name=f"Subnet{number}", subnet_type=kind) for number, kind in enumerate(kinds)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"subnet_configuration": subnets(ec2.SubnetType.PUBLIC), "nat_gateways": 0},
+            "'vpc' has no private subnets, and nodes are nowhere else; give a VPC with two, in two zones",
+        ),
+        ({"max_azs": 1}, "'vpc' has private subnets in one zone only, but EKS needs two; give a VPC with both"),
+        (
+            {"max_azs": 1, "subnet_configuration": subnets(*[ec2.SubnetType.PRIVATE_ISOLATED] * 2)},
+            "'vpc' has private subnets in one zone only, but EKS needs two; give a VPC with both",
+        ),
+    ],
+)
+def test_a_vpc_that_eks_refuses(options: dict[str, Any], message: str) -> None:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    with pytest.raises(InputError) as caught:
+        TrainingCluster(stack, "Cluster", vpc=ec2.Vpc(stack, "Vpc", **options))
+    assert str(caught.value) == message
+
+
+def test_a_network_is_no_vpc() -> None:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    with pytest.raises(InputError) as caught:
+        TrainingCluster(stack, "Cluster", vpc=TrainingNetwork(stack, "Network"))  # type: ignore[arg-type]
+    assert str(caught.value) == "'vpc' is a TrainingNetwork; give .vpc of it"
+
+
+def test_subnets_that_the_deployment_knows() -> None:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    vpc = ec2.Vpc.from_vpc_attributes(
+        stack,
+        "Vpc",
+        vpc_id="vpc-0123456789abcdef0",
+        availability_zones=cdk.Fn.split(",", cdk.Fn.import_value("Zones")),
+        private_subnet_ids=cdk.Fn.split(",", cdk.Fn.import_value("Subnets")),
+    )
+    TrainingCluster(stack, "Cluster", vpc=vpc)

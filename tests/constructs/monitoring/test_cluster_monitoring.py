@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 import pytest
+from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Annotations, Match, Template
@@ -9,6 +10,7 @@ from aws_cdk.assertions import Annotations, Match, Template
 from tests.constructs.site import Site, properties
 from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring
 from training_cluster.storage.lustre_file_system import LustreFileSystem
+from training_cluster.storage.lustre_volume import ExistingLustreFileSystem
 from training_workloads import InputError
 
 
@@ -131,3 +133,50 @@ def test_an_address_that_is_none(site: Site) -> None:
 def test_it_synthesizes_without_a_warning(site: Site) -> None:
     monitoring(site, alarm_email="team@example.com")
     Annotations.from_stack(site.stack).has_no_warning("*", Match.any_value())
+
+
+def test_without_a_file_system_nothing_of_one_is_shown(site: Site) -> None:
+    made = ClusterMonitoring(site.stack, "Monitoring", cluster=site.cluster)
+    assert made.alarms.lustre_nearly_full is None
+    template = site.template()
+    template.resource_count_is("AWS::CloudWatch::Alarm", 3)
+    assert "Lustre" not in json.dumps(only(template, "AWS::CloudWatch::Dashboard"))
+
+
+def test_a_file_system_that_was_made_elsewhere(site: Site) -> None:
+    existing = ExistingLustreFileSystem(
+        file_system_id="fs-0123456789abcdef0",
+        dns_name="fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com",
+        mount_name="abcdefgh",
+        capacity_gib=2400,
+    )
+    ClusterMonitoring(site.stack, "Monitoring", cluster=site.cluster, file_system=existing)
+    template = site.template()
+    (alarm,) = (
+        each["Properties"]["Metrics"]
+        for id, each in template.find_resources("AWS::CloudWatch::Alarm").items()
+        if "LustreNearlyFull" in id
+    )
+    assert alarm[0]["Expression"] == "100 * free / (2400 * 1073741824)"
+    assert alarm[1]["MetricStat"]["Metric"]["Dimensions"] == [{"Name": "FileSystemId", "Value": "fs-0123456789abcdef0"}]
+    assert "fs-0123456789abcdef0" in json.dumps(only(template, "AWS::CloudWatch::Dashboard"))
+
+
+def test_a_file_system_by_its_id(site: Site) -> None:
+    with pytest.raises(InputError) as caught:
+        ClusterMonitoring(site.stack, "Monitoring", cluster=site.cluster, file_system="fs-1")  # type: ignore[arg-type]
+    assert str(caught.value) == ("'file_system' is 'fs-1'; give LustreFileSystem(...) or ExistingLustreFileSystem(...)")
+
+
+def test_an_imported_cluster_needs_no_kubectl(site: Site) -> None:
+    bare = eks.Cluster.from_cluster_attributes(site.stack, "Bare", cluster_name="research")
+    ClusterMonitoring(site.stack, "Monitoring", cluster=bare)
+
+
+def test_a_name_is_no_cluster(site: Site) -> None:
+    with pytest.raises(InputError) as caught:
+        ClusterMonitoring(site.stack, "Monitoring", cluster="research")  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "'cluster' is 'research'; give a cluster of aws_eks_v2, such as .cluster of a TrainingCluster or of an "
+        "ExistingCluster"
+    )

@@ -65,5 +65,6 @@ def test_only_the_vpc_reaches_them(template: assertions.Template) -> None:
 
 def test_a_warning_says_what_is_out_of_reach(stack: cdk.Stack) -> None:
     assertions.Annotations.from_stack(stack).has_warning(
-        "/Stack/Network/Endpoints", assertions.Match.string_like_regexp("without NAT .* nvcr.io, docker.io")
+        "/Stack/Network/Endpoints",
+        assertions.Match.string_like_regexp("without NAT .* a mirror in ECR .* mirror-commands"),
     )

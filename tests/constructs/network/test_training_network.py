@@ -1,3 +1,5 @@
+from typing import Any
+
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
@@ -96,13 +98,17 @@ def test_private_subnets_take_what_the_public_ones_leave(stack: cdk.Stack) -> No
     [
         ("10.0.0.0/8", "'cidr' is '10.0.0.0/8'; give a range from /16 to /20"),
         ("10.0.0.0/24", "'cidr' is '10.0.0.0/24'; give a range from /16 to /20"),
+        ("10.0.0.0", "'cidr' is '10.0.0.0'; give a range from /16 to /20, such as 10.0.0.0/16"),
+        ("10.0.0.0/0", "'cidr' is '10.0.0.0/0'; give a range from /16 to /20, such as 10.0.0.0/16"),
+        (10, "'cidr' is 10, which is not an IPv4 range; write one like 10.0.0.0/16"),
+        (None, "'cidr' is None, which is not an IPv4 range; write one like 10.0.0.0/16"),
         ("10.0.0.5/16", "'cidr' is '10.0.0.5/16'; did you mean 10.0.0.0/16?"),
         ("10.0.0.0/255.255.0.0", "'cidr' is '10.0.0.0/255.255.0.0'; did you mean 10.0.0.0/16?"),
         ("127.0.0.0/16", "'cidr' is '127.0.0.0/16', which no VPC can have; give a private range such as 10.0.0.0/16"),
         ("ten", "'cidr' is 'ten', which is not an IPv4 range; write one like 10.0.0.0/16"),
     ],
 )
-def test_a_range_that_is_no_vpcs(cidr: str, message: str, stack: cdk.Stack) -> None:
+def test_a_range_that_is_no_vpcs(cidr: Any, message: str, stack: cdk.Stack) -> None:
     with pytest.raises(InputError) as caught:
         TrainingNetwork(stack, "Network", cidr=cidr)
     assert str(caught.value) == message
@@ -115,9 +121,15 @@ def test_a_range_that_is_no_vpcs(cidr: str, message: str, stack: cdk.Stack) -> N
         ("us-east-1a", "is 'us-east-1a'; give two or more, as EKS needs them, the training zone first"),
         (["use1-az1", "use1-az2"], "is 'use1-az1'; give names of zones, such as us-east-1a"),
         (["us-east-1a", "us-east-1a"], "is ['us-east-1a', 'us-east-1a']; give each zone once"),
+        (
+            ["us-east-1a", "eu-west-1a"],
+            "is ['us-east-1a', 'eu-west-1a'], of us-east-1 and eu-west-1; give zones of one region",
+        ),
+        (2, "is 2; give a list"),
+        ([1, 2], "is 1; give names of zones, such as us-east-1a"),
     ],
 )
-def test_zones_that_are_none(zones: list[str], message: str, stack: cdk.Stack) -> None:
+def test_zones_that_are_none(zones: Any, message: str, stack: cdk.Stack) -> None:
     with pytest.raises(InputError) as caught:
         TrainingNetwork(stack, "Network", availability_zones=zones)
     assert str(caught.value) == f"'availability_zones' {message}"
@@ -125,6 +137,32 @@ def test_zones_that_are_none(zones: list[str], message: str, stack: cdk.Stack) -
 
 def test_a_local_zone_has_a_longer_name(stack: cdk.Stack) -> None:
     TrainingNetwork(stack, "Network", availability_zones=["us-west-2-lax-1a", "us-west-2a"])
+
+
+def test_zones_of_another_region_than_the_stacks() -> None:
+    stack = cdk.Stack(cdk.App(), "Stack", env=cdk.Environment(region="eu-west-1"))
+    with pytest.raises(InputError) as caught:
+        TrainingNetwork(stack, "Network", availability_zones=["us-east-1a", "us-east-1b"])
+    assert str(caught.value) == (
+        "'availability_zones' is ['us-east-1a', 'us-east-1b'], of us-east-1, but the stack's region is eu-west-1; give "
+        "zones of eu-west-1, or make the stack with env=cdk.Environment(region='us-east-1')"
+    )
+    TrainingNetwork(stack, "Local", availability_zones=["eu-west-1a", "eu-west-1b"])
+
+
+def test_no_zones_are_those_of_the_region(stack: cdk.Stack) -> None:
+    TrainingNetwork(stack, "Network", availability_zones=None)
+
+
+def test_zones_that_the_deployment_knows(stack: cdk.Stack) -> None:
+    zones = [cdk.Token.as_string({"Ref": "Zone"}), "us-east-1b"]
+    assert len(TrainingNetwork(stack, "Network", availability_zones=zones).private_subnets) == 2
+
+
+def test_a_flag_is_no_string(stack: cdk.Stack) -> None:
+    with pytest.raises(InputError) as caught:
+        TrainingNetwork(stack, "Network", nat="no")  # type: ignore[arg-type]
+    assert str(caught.value) == "'nat' is 'no'; give True or False"
 
 
 def test_a_range_that_is_known_at_deployment_only_is_taken(stack: cdk.Stack) -> None:

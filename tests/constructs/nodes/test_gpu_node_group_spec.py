@@ -2,10 +2,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
 
 from tests.constructs.rules import Rule, rules_of
 from training_cluster import GpuNodeGroupSpec
-from training_cluster.nodes import gpu_node_group_rules, gpu_node_group_spec
+from training_cluster.nodes import gpu_node_group_ami, gpu_node_group_spec
 from training_cluster.nodes import gpu_node_group_rules as rules
 from training_workloads import InputError, gpu_instance_type
 from training_workloads.catalog.versions import AmiDrivers
@@ -14,6 +16,8 @@ RESERVATION = "cr-0123456789abcdef0"
 P3 = {"instance_type": "p3.16xlarge"}
 P4D = {"instance_type": "p4d.24xlarge"}
 BLOCK = {"capacity_type": "CAPACITY_BLOCK", "capacity_reservation_id": RESERVATION}
+
+SIZES = {"min_size": 3, "max_size": 2}
 
 BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     (
@@ -38,6 +42,48 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         rules.desired_size_is_in_range,
         P3 | {"desired_size": 3, "max_size": 2},
         "'desired_size' is 3; it must lie between min_size (0) and max_size (2)",
+    ),
+    (
+        rules.min_size_is_at_most_max_size,
+        P3 | SIZES,
+        "'min_size' is 3, but max_size is 2; lower the one or raise the other",
+    ),
+    (
+        rules.desired_size_is_in_range,
+        P3 | {"min_size": 3, "desired_size": 1},
+        "'desired_size' is 1, but min_size is 3; give 3 or more",
+    ),
+    (
+        rules.capacity_type_is_known,
+        P3 | {"capacity_type": eks.CapacityType.SPOT},
+        "'capacity_type' is CapacityType.SPOT; give the name as a string, such as 'SPOT'",
+    ),
+    (
+        rules.instance_type_is_a_name,
+        {"instance_type": ["p4d.24xlarge"]},
+        "'instance_type' is ['p4d.24xlarge']; give the name as a string, such as 'p3.2xlarge'",
+    ),
+    (
+        rules.instance_type_is_a_name,
+        {"instance_type": ec2.InstanceType("p4d.24xlarge")},
+        "'instance_type' is an InstanceType; give the name as a string, such as 'p3.2xlarge'",
+    ),
+    (rules.efa_is_a_flag, P4D | {"efa": "false"}, "'efa' is 'false'; give True or False"),
+    (
+        rules.placement_group_is_a_flag,
+        P4D | {"placement_group": "no"},
+        "'placement_group' is 'no'; give True or False",
+    ),
+    (
+        rules.ami_release_has_a_date,
+        P3 | {"ami_release": "1.35.0-20991399"},
+        "'ami_release' is '1.35.0-20991399', which ends with no date (year, month, day); give one of "
+        "https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html",
+    ),
+    (
+        rules.ami_release_is_a_release,
+        P3 | {"ami_release": 1.35},
+        "'ami_release' is 1.35; give an AMI release of EKS, such as 1.35.0-20260917",
     ),
     (
         rules.capacity_type_is_known,
@@ -126,7 +172,7 @@ def test_a_gpu_that_no_driver_of_the_ami_runs(
     branches: tuple[int, ...], instance_type: str, needed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drivers = (AmiDrivers(since=20270101, branches=branches, source="a release yet to come"),)
-    monkeypatch.setattr(gpu_node_group_rules, "AMI_DRIVERS", drivers)
+    monkeypatch.setattr(gpu_node_group_ami, "AMI_DRIVERS", drivers)
     for release, told in ((None, "the newest"), ("1.36.0-20270102", "1.36.0-20270102")):
         with pytest.raises(InputError) as caught:
             GpuNodeGroupSpec(instance_type=instance_type, ami_release=release)
@@ -154,6 +200,25 @@ def test_every_mistake_is_told_at_once() -> None:
         GpuNodeGroupSpec(instance_type="p5.49xlarge", min_size=-1, capacity_type="BLOCK", ami_release="new")
     starts = [mistake.split(" is ")[0] for mistake in caught.value.args]
     assert starts == ["'instance_type'", "'min_size'", "'capacity_type'", "'ami_release'"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (SIZES, "'min_size' is 3, but max_size is 2; lower the one or raise the other"),
+        ({"max_size": -1}, "'max_size' is -1; give 1 or more"),
+        ({"min_size": None}, "'min_size' is None; give a whole number, 0 or more"),
+        ({"efa": "yes"}, "'efa' is 'yes'; give True or False"),
+        (
+            {"instance_type": None, "capacity_type": "CAPACITY_BLOCK", "capacity_reservation_id": RESERVATION},
+            "'instance_type' is None; give the name as a string, such as 'p3.2xlarge'",
+        ),
+    ],
+)
+def test_a_mistake_is_told_once(spec: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        GpuNodeGroupSpec(**P3 | spec)
+    assert caught.value.args == (message,)
 
 
 def test_sizes_by_default() -> None:

@@ -9,6 +9,7 @@ from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import Site, properties
 from tests.schemas import check_manifest
+from training_cluster import ExistingCluster
 from training_cluster.security.job_identity import JobIdentity, check_prefix
 from training_workloads import InputError
 
@@ -93,6 +94,20 @@ def test_a_bucket_of_another_stack(site: Site) -> None:
             "runs/*",
             "'prefix' is 'runs/*', in which IAM reads * as a wildcard or a variable; give the name of a folder",
         ),
+        ("s3://b/runs", "'prefix' is 's3://b/runs'; give the folder without s3://b/: runs"),
+        ("s3://b", "'prefix' is 's3://b'; give the folder without s3://b, such as runs"),
+        (
+            "arn:aws:s3:::b/runs/*",
+            "'prefix' is 'arn:aws:s3:::b/runs/*'; give the folder without arn:aws:s3:::b/: runs/*",
+        ),
+        (
+            "arn:aws:iam::111122223333:role/Admin",
+            "'prefix' is 'arn:aws:iam::111122223333:role/Admin', which is an ARN; give a folder of the bucket, such as "
+            "runs",
+        ),
+        ("a//b", "'prefix' is 'a//b', with a folder without a name between // in it; give a/b"),
+        ("//", "'prefix' is '//', with a folder without a name between // in it; give runs"),
+        ("../x", "'prefix' is '../x', but S3 has no '.' and '..'; give the folder's whole name, such as runs"),
         (
             "${aws:username}",
             "'prefix' is '${aws:username}', in which IAM reads $ as a wildcard or a variable; give the name of a "
@@ -111,3 +126,28 @@ def test_a_name_that_kubernetes_refuses(argument: str, site: Site) -> None:
     with pytest.raises(InputError) as caught:
         identity(site, **{argument: "My_Job"})
     assert str(caught.value) == f"'{argument}' is 'My_Job'; give lower-case letters, digits and '-', at most 63"
+
+
+@pytest.mark.parametrize("prefix", ["/", "/runs", "runs/", "runs/.hidden", cdk.Token.as_string({"Ref": "Folder"})])
+def test_a_folder_is_taken_as_people_write_it(prefix: str) -> None:
+    check_prefix("prefix", prefix)
+
+
+def test_a_flag_is_no_string(site: Site) -> None:
+    with pytest.raises(InputError) as caught:
+        identity(site, allow_delete="no")
+    assert str(caught.value) == "'allow_delete' is 'no'; give True or False"
+
+
+def test_a_construct_around_the_cluster_is_no_cluster(site: Site) -> None:
+    existing = ExistingCluster(
+        site.stack,
+        "Existing",
+        cluster_name="research",
+        cluster_security_group_id="sg-0123456789abcdef0",
+        vpc=site.vpc,
+    )
+    bucket = s3.Bucket.from_bucket_name(site.stack, "Bucket", "data")
+    with pytest.raises(InputError) as caught:
+        JobIdentity(site.stack, "Identity", cluster=existing, bucket=bucket, prefix="/", service_account="a")  # type: ignore[arg-type]
+    assert str(caught.value) == "'cluster' is an ExistingCluster; give .cluster of it"

@@ -2,13 +2,17 @@ import json
 from typing import Any
 
 import aws_cdk as cdk
+import pytest
 from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import Site, properties
 from tests.schemas import check_manifest
+from training_cluster import LustreFileSystem
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume, ExistingElasticFileSystem
+from training_workloads import InputError
 
 
 def file_system(site: Site, **options: Any) -> ElasticFileSystem:
@@ -111,14 +115,16 @@ def test_the_volume_of_a_new_file_system(site: Site) -> None:
     (system_id,) = template.find_resources("AWS::EFS::FileSystem")
     (point_id,) = template.find_resources("AWS::EFS::AccessPoint")
     parts = manifest["Properties"]["Manifest"]["Fn::Join"][1]
-    ids = {system_id: "fs-1", point_id: "fsap-2"}
+    ids = {system_id: "fs-0123456789abcdef0", point_id: "fsap-0123456789abcdef0"}
     documents = json.loads("".join(part if isinstance(part, str) else ids[part["Ref"]] for part in parts))
-    assert documents[0]["spec"]["csi"]["volumeHandle"] == "fs-1::fsap-2"
+    assert documents[0]["spec"]["csi"]["volumeHandle"] == "fs-0123456789abcdef0::fsap-0123456789abcdef0"
     assert [document["metadata"]["name"] for document in documents] == ["training-efs", "training-efs"]
 
 
 def test_the_volume_of_an_existing_file_system(site: Site) -> None:
-    existing = ExistingElasticFileSystem(file_system_id="fs-1", access_point_id="fsap-2")
+    existing = ExistingElasticFileSystem(
+        file_system_id="fs-0123456789abcdef0", access_point_id="fsap-0123456789abcdef0"
+    )
     ElasticVolume(
         site.stack, "Volume", cluster=site.cluster, file_system=existing, claim="notebooks", namespace="research"
     )
@@ -127,7 +133,7 @@ def test_the_volume_of_an_existing_file_system(site: Site) -> None:
     volume, claim = documents = json.loads(manifest["Manifest"])
     for document in documents:
         check_manifest(document)
-    assert volume["spec"]["csi"]["volumeHandle"] == "fs-1::fsap-2"
+    assert volume["spec"]["csi"]["volumeHandle"] == "fs-0123456789abcdef0::fsap-0123456789abcdef0"
     assert (claim["metadata"]["name"], claim["metadata"]["namespace"]) == ("notebooks", "research")
     template.resource_count_is("AWS::EFS::FileSystem", 0)
 
@@ -142,3 +148,45 @@ def test_two_file_systems_live_in_one_stack(site: Site) -> None:
             clients=site.cluster.cluster_security_group,
         )
     site.template().resource_count_is("AWS::EFS::FileSystem", 2)
+
+
+def test_ids_that_are_none() -> None:
+    with pytest.raises(InputError) as caught:
+        ExistingElasticFileSystem(file_system_id="my-efs", access_point_id="fs-0123456789abcdef0")
+    assert caught.value.args == (
+        "'file_system_id' is 'my-efs'; give an id such as fs-0123456789abcdef0 (aws efs describe-file-systems)",
+        "'access_point_id' is 'fs-0123456789abcdef0'; give an id such as fsap-0123456789abcdef0 "
+        "(aws efs describe-access-points)",
+    )
+
+
+def test_a_file_system_of_another_kind(site: Site) -> None:
+    with pytest.raises(InputError) as caught:
+        ElasticVolume(site.stack, "Volume", cluster=site.cluster, file_system="fs-0123456789abcdef0")  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "'file_system' is 'fs-0123456789abcdef0'; give ElasticFileSystem(...) or ExistingElasticFileSystem(...)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (
+            {"claim": "My Claim"},
+            "'claim' is 'My Claim'; give the name of a claim: lower-case letters, digits, '-' and '.'",
+        ),
+        ({"namespace": "A B"}, "'namespace' is 'A B'; give lower-case letters, digits and '-', at most 63"),
+    ],
+)
+def test_names_that_kubernetes_refuses(names: dict[str, str], message: str, site: Site) -> None:
+    with pytest.raises(InputError) as caught:
+        ElasticVolume(site.stack, "Volume", cluster=site.cluster, file_system=file_system(site), **names)
+    assert str(caught.value) == message
+
+
+def test_a_construct_around_the_vpc_is_no_vpc(site: Site) -> None:
+    where: dict[str, Any] = {"vpc": site, "clients": site.cluster.cluster_security_group}
+    with pytest.raises(InputError, match=r"^'vpc' is a Site; give \.vpc of it$"):
+        ElasticFileSystem(site.stack, "Efs", subnets=[site.subnet], **where)
+    with pytest.raises(InputError, match=r"^'vpc' is a Site; give \.vpc of it$"):
+        LustreFileSystem(site.stack, "Lustre", subnet=site.subnet, bucket=s3.Bucket(site.stack, "Bucket"), **where)

@@ -8,6 +8,7 @@ from aws_cdk import aws_s3 as s3
 from tests.constructs.site import Site, properties
 from training_cluster import LustreFileSystem
 from training_cluster.storage.lustre_spec import DataRepositorySpec, LustreSpec
+from training_workloads import InputError
 
 LINKED = "AWS::FSx::DataRepositoryAssociation"
 
@@ -172,3 +173,10 @@ def test_two_file_systems_live_in_one_stack(site: Site) -> None:
     for name in ("First", "Second"):
         LustreFileSystem(site.stack, name, **arguments)
     site.template().resource_count_is("AWS::FSx::FileSystem", 2)
+
+
+@pytest.mark.parametrize(("spec", "told"), [({"efa": True}, "{'efa': True}"), ({}, "{}"), ("1200", "'1200'")])
+def test_a_spec_of_another_type(spec: Any, told: str, site: Site) -> None:
+    with pytest.raises(InputError) as caught:
+        file_system(site, spec)
+    assert str(caught.value) == f"'spec' is {told}; give LustreSpec(...)"

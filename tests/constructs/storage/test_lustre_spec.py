@@ -5,6 +5,7 @@ import pytest
 from aws_cdk import Token
 
 from tests.constructs.rules import Rule, rules_of
+from training_cluster.storage import data_repository_rules as link_rules
 from training_cluster.storage import lustre_rules as rules
 from training_cluster.storage.lustre_spec import DataRepositorySpec, LustreSpec
 from training_workloads import InputError
@@ -75,23 +76,68 @@ BROKEN: list[tuple[Rule, Callable[[], Any], str]] = [
         "give each link a prefix of its own, such as data and runs",
     ),
     (
-        rules.path_is_absolute,
+        link_rules.path_is_absolute,
         lambda: DataRepositorySpec(path="data"),
         "'path' is 'data'; give a folder from the root, such as /data",
     ),
     (
-        rules.prefix_is_relative,
+        link_rules.prefix_is_relative,
         lambda: DataRepositorySpec(prefix="/data"),
         "'prefix' is '/data'; give the start of the objects' keys without a leading '/', or ''",
     ),
+    *(
+        (
+            link_rules.path_is_plain,
+            lambda path=path: DataRepositorySpec(path=path),
+            f"'path' is {path!r}; give the folder's path without '//', '.' and '..', such as /data",
+        )
+        for path in ("//data", "/a/../b", "/./a")
+    ),
+    *(
+        (link_rules.prefix_is_a_folder, lambda prefix=prefix: DataRepositorySpec(prefix=prefix), message)
+        for prefix, message in (
+            ("s3://b/runs", "'prefix' is 's3://b/runs'; give the folder without s3://b/: runs"),
+            ("runs//a", "'prefix' is 'runs//a', with a folder without a name between // in it; give runs/a"),
+        )
+    ),
     (
-        rules.deleting_objects_takes_two_keys,
+        rules.efa_is_a_flag,
+        lambda: LustreSpec(efa="no"),  # type: ignore[arg-type]
+        "'efa' is 'no'; give True or False",
+    ),
+    (
+        rules.data_repositories_are_specs,
+        lambda: LustreSpec(data_repositories=None),  # type: ignore[arg-type]
+        "'data_repositories' is None; give a tuple of DataRepositorySpec(...), empty for no links",
+    ),
+    (
+        rules.data_repositories_are_specs,
+        lambda: LustreSpec(data_repositories=DATA),  # type: ignore[arg-type]
+        "'data_repositories' is a DataRepositorySpec; give a tuple of DataRepositorySpec(...), empty for no links",
+    ),
+    (
+        rules.data_repositories_are_specs,
+        lambda: LustreSpec(data_repositories=[{"path": "/data"}]),  # type: ignore[arg-type]
+        "'data_repositories' has {'path': '/data'}; give DataRepositorySpec(path=..., prefix=...)",
+    ),
+    (
+        link_rules.export_deletions_is_a_flag,
+        lambda: DataRepositorySpec(export_deletions="no"),  # type: ignore[arg-type]
+        "'export_deletions' is 'no'; give True or False",
+    ),
+    (
+        link_rules.i_know_that_rm_deletes_objects_is_a_flag,
+        lambda: DataRepositorySpec(i_know_that_rm_deletes_objects="no"),  # type: ignore[arg-type]
+        "'i_know_that_rm_deletes_objects' is 'no'; give True or False",
+    ),
+    (
+        link_rules.deleting_objects_takes_two_keys,
         lambda: DataRepositorySpec(export_deletions=True),
         "'export_deletions' is true, so that 'rm' on Lustre deletes the objects in S3; "
         "set 'i_know_that_rm_deletes_objects' to true as well, or leave both out to keep the objects",
     ),
     (
-        rules.deleting_objects_takes_two_keys,
+        link_rules.deleting_objects_takes_two_keys,
         lambda: DataRepositorySpec(i_know_that_rm_deletes_objects=True),
         "'i_know_that_rm_deletes_objects' is true, but 'export_deletions' is not, so that nothing is deleted; "
         "set both to true, or leave both out",
@@ -107,8 +153,9 @@ def test_a_broken_rule_is_told(make: Callable[[], Any], message: str) -> None:
 
 
 def test_every_rule_is_applied_and_tested() -> None:
-    assert {*rules.RULES, *rules.DATA_REPOSITORY_RULES} == rules_of(rules)
-    assert {rule for rule, _, _ in BROKEN} == rules_of(rules)
+    assert set(rules.RULES) == rules_of(rules)
+    assert set(link_rules.RULES) == rules_of(link_rules)
+    assert {rule for rule, _, _ in BROKEN} == rules_of(rules) | rules_of(link_rules)
 
 
 def test_mistakes_are_told_together() -> None:
@@ -169,3 +216,9 @@ def test_a_throughput_known_at_deployment_is_taken(efa: bool) -> None:
 def test_a_prefix_known_at_deployment_is_taken() -> None:
     prefix = Token.as_string({"Ref": "Prefix"})
     assert DataRepositorySpec(prefix=prefix).prefix == prefix
+
+
+def test_a_throughput_that_is_no_number() -> None:
+    with pytest.raises(InputError) as caught:
+        LustreSpec(throughput_mbps_per_tib=[125], efa=True)  # type: ignore[arg-type]
+    assert str(caught.value) == "'throughput_mbps_per_tib' is [125]; give one of 125, 250, 500, 1000"

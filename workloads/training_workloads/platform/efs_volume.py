@@ -4,7 +4,7 @@ import cdk8s
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
-from training_workloads.platform.static_volume import static_claim, static_volume
+from training_workloads.platform.static_volume import check_claim, static_claim, static_volume
 from training_workloads.volumes import EFS_CLAIM
 
 __all__ = ["EfsVolumeChart"]
@@ -35,8 +35,12 @@ class EfsVolumeChart(cdk8s.Chart):
             claim: Name of the claim, and of the volume. Volumes belong to no namespace, so each claim of a cluster
                 needs a name of its own.
             namespace: Namespace of the claim, and so of the jobs.
+
+        Raises:
+            InputError: A name is not one of Kubernetes.
         """
         super().__init__(scope, id)
+        check_claim(claim, namespace)
         # https://github.com/kubernetes-sigs/aws-efs-csi-driver/tree/master/examples/kubernetes/access_points
         source = k8s.CsiPersistentVolumeSource(
             driver=_DRIVER,

@@ -8,7 +8,8 @@ from constructs import Construct
 
 from training_workloads.catalog.versions import CHOWN_IMAGE
 from training_workloads.image import UID
-from training_workloads.platform.static_volume import static_claim, static_volume
+from training_workloads.mirror import mirrored
+from training_workloads.platform.static_volume import check_claim, static_claim, static_volume
 from training_workloads.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
 
 __all__ = ["LustreVolumeChart"]
@@ -34,6 +35,7 @@ class LustreVolumeChart(cdk8s.Chart):
         capacity_gib: int | str,
         claim: str = LUSTRE_CLAIM,
         namespace: str = "default",
+        mirror: str | None = None,
     ) -> None:
         """Defines the chart.
 
@@ -47,8 +49,13 @@ class LustreVolumeChart(cdk8s.Chart):
             claim: Name of the claim, and of the volume. Volumes belong to no namespace, so each claim of a cluster
                 needs a name of its own.
             namespace: Namespace of the claim, and so of the jobs.
+            mirror: Registry with a copy of the ownership Job's image. Default: the public one.
+
+        Raises:
+            InputError: A name is not one of Kubernetes.
         """
         super().__init__(scope, id)
+        check_claim(claim, namespace)
         source = k8s.CsiPersistentVolumeSource(
             driver=_DRIVER,
             volume_handle=file_system_id,
@@ -60,9 +67,10 @@ class LustreVolumeChart(cdk8s.Chart):
         metadata = k8s.ObjectMeta(name=claim, namespace=namespace)
         k8s.KubePersistentVolumeClaim(self, "Claim", metadata=metadata, spec=static_claim(claim))
         # A Job cannot be changed, only replaced: a change of what it does gives it another name.
-        digest = hashlib.sha256(f"{CHOWN_IMAGE} {_script()}".encode()).hexdigest()[:8]
+        image = mirrored(CHOWN_IMAGE, mirror)
+        digest = hashlib.sha256(f"{image} {_script()}".encode()).hexdigest()[:8]
         metadata = k8s.ObjectMeta(name=f"{claim}-ownership-{digest}", namespace=namespace)
-        k8s.KubeJob(self, "Ownership", metadata=metadata, spec=_ownership(claim))
+        k8s.KubeJob(self, "Ownership", metadata=metadata, spec=_ownership(claim, image))
 
 
 _MEMORY = k8s.Quantity.from_string("64Mi")
@@ -73,11 +81,11 @@ def _script() -> str:
     return f"mkdir -p {folders} && chown {UID}:{UID} {folders}"
 
 
-def _ownership(claim: str) -> k8s.JobSpec:
+def _ownership(claim: str, image: str) -> k8s.JobSpec:
     """Makes the folders of the jobs. A new Lustre belongs to root, and the CSI driver applies no fsGroup to it."""
     container = k8s.Container(
         name="chown",
-        image=CHOWN_IMAGE,
+        image=image,
         command=["sh", "-c", _script()],
         volume_mounts=[k8s.VolumeMount(name="volume", mount_path="/volume")],
         resources=k8s.ResourceRequirements(

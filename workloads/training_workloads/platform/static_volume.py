@@ -2,11 +2,20 @@
 
 from cdk8s_plus_27 import k8s
 
-__all__ = ["static_claim", "static_volume"]
+from training_workloads.errors import check_text, enforce
+from training_workloads.volumes import SharedVolume
+
+__all__ = ["check_claim", "static_claim", "static_volume"]
 
 # A claim of a static volume cannot be resized, while the file system behind it can: the claim asks for a constant that
 # every file system has. No driver reads the number.
 _CLAIMED = "1Gi"
+
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
+_NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+
+# How AWS CDK writes a text that only the deployment knows.
+_TOKEN = "${Token["
 
 # Many pods on many nodes read and write.
 _ACCESS_MODES = ["ReadWriteMany"]
@@ -49,3 +58,27 @@ def static_claim(volume: str) -> k8s.PersistentVolumeClaimSpec:
         storage_class_name="",
         volume_name=volume,
     )
+
+
+def check_claim(claim: str, namespace: str) -> None:
+    """Refuses names that the API server would refuse; both mistakes are told at once.
+
+    Args:
+        claim: Name of the claim, and of the volume.
+        namespace: Its namespace.
+
+    Raises:
+        InputError: A name is not one of Kubernetes.
+    """
+    enforce((claim, namespace), (_check_claim, _check_namespace))
+
+
+def _check_claim(names: tuple[str, str]) -> None:
+    if _TOKEN not in str(names[0]):
+        # What a job mounts under this name has the same rule.
+        SharedVolume(claim=names[0])
+
+
+def _check_namespace(names: tuple[str, str]) -> None:
+    if _TOKEN not in str(names[1]):
+        check_text("namespace", names[1], _NAMESPACE, "lower-case letters, digits and '-', at most 63")

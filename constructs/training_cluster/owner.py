@@ -6,7 +6,7 @@ from constructs import Construct
 
 from training_workloads import InputError
 
-__all__ = ["claim"]
+__all__ = ["own"]
 
 
 class _Owner(Construct):
@@ -17,7 +17,7 @@ class _Owner(Construct):
         self.path = path
 
 
-def claim(construct: Construct, cluster: eks.ICluster, what: str) -> None:
+def own(construct: Construct, cluster: eks.ICluster, what: str) -> None:
     """Makes a construct the owner of something in a cluster.
 
     Args:
