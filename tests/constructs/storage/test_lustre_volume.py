@@ -6,7 +6,7 @@ from aws_cdk import CfnParameter, Token
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_s3 as s3
 
-from tests.constructs.site import Site
+from tests.constructs.site import Site, properties
 from tests.schemas import check_manifest
 from training_cluster import ExistingElasticFileSystem, LustreFileSystem
 from training_cluster.storage.lustre_spec import LustreSpec

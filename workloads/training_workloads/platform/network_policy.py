@@ -18,9 +18,9 @@ class JobNetworkPolicy(Construct):
     S3, file systems) stays open; so do the kubelet's probes, which come from the pod's own node. EFA traffic bypasses
     the kernel and with it every policy: there the security group is the border.
 
-    The cluster must enforce policies; elsewhere this one is without effect and does no harm. `TrainingCluster` turns the
-    enforcement of the VPC CNI on, which AWS documents for pods of Deployments and the like; for the pods of an MPIJob it
-    was not tried (https://docs.aws.amazon.com/eks/latest/userguide/network-policies-troubleshooting.html).
+    The cluster must enforce policies; elsewhere this one is without effect and does no harm. `TrainingCluster` turns
+    the enforcement of the VPC CNI on, which AWS documents for pods of Deployments and the like; for the pods of an
+    MPIJob it was not tried (https://docs.aws.amazon.com/eks/latest/userguide/network-policies-troubleshooting.html).
 
     Attributes:
         policy: The NetworkPolicy.
