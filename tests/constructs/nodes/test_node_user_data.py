@@ -65,39 +65,39 @@ def test_the_clocks_are_those_of_the_catalog(name: str, clocks: str) -> None:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Path:
-    """A machine of whose programs only those that the script calls are stand-ins."""
+    """A machine of whose programs only those that the script calls are stand-ins, with one network interface."""
     programs = {
         "logger": 'echo "$4" >>"$LOG"',
         "nvidia-smi": 'exit "${SMI:-0}"',
-        "ip": "echo default via 10.0.0.1 dev lo proto dhcp",
+        "ip": "echo default via 10.0.0.1 dev eth7 proto dhcp",
     }
     for name, body in programs.items():
         (tmp_path / name).write_text(f"#!/bin/bash\n{body}\n")
         (tmp_path / name).chmod(0o755)
+    (tmp_path / "eth7").mkdir()
+    (tmp_path / "eth7/mtu").write_text("9001\n")
     return tmp_path
 
 
-def log_of(node: Path, script: str, **environment: str) -> str:
+def log_of(node: Path, **environment: str) -> str:
     log = node / "log"
     log.touch()
+    script = node_script(gpu_instance_type("p3.16xlarge"), efa=False).replace("/sys/class/net", str(node))
     path = f"{node}:/usr/sbin:/usr/bin:/sbin:/bin"
     subprocess.run(["bash", "-c", script], env={"PATH": path, "LOG": str(log), **environment}, check=True)
     return log.read_text()
 
 
 def test_the_script_runs_and_says_nothing_where_all_is_well(node: Path) -> None:
-    assert log_of(node, node_script(gpu_instance_type("p3.16xlarge"), efa=False)) == ""
+    assert log_of(node) == ""
 
 
 def test_a_setting_that_fails_is_logged_and_does_not_stop_the_node(node: Path) -> None:
-    log = log_of(node, node_script(gpu_instance_type("p3.16xlarge"), efa=False), SMI="3")
+    log = log_of(node, SMI="3")
     assert "error: this failed: nvidia-smi --persistence-mode=1" in log
     assert "error: this failed: nvidia-smi --applications-clocks=877,1530" in log
 
 
 def test_small_frames_are_logged(node: Path) -> None:
-    (node / "ip").write_text("#!/bin/bash\necho default via 10.0.0.1 dev small0 proto dhcp\n")
-    script = node_script(gpu_instance_type("p3.16xlarge"), efa=False).replace("/sys/class/net", str(node))
-    (node / "small0").mkdir()
-    (node / "small0/mtu").write_text("1500\n")
-    assert "error: small0 has an MTU of 1500, not 9001" in log_of(node, script)
+    (node / "eth7/mtu").write_text("1500\n")
+    assert log_of(node) == "error: eth7 has an MTU of 1500, not 9001\n"
