@@ -36,9 +36,10 @@ def synthesize(config: Path, outdir: Path) -> list[Finding]:
     command = [sys.executable, "-m", "checks.nag", str(config), str(outdir)]
     result = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
     # Findings end the synthesis, after the report is written.
-    if not (outdir / _REPORT).is_file():
+    findings = nag_findings(outdir) if (outdir / _REPORT).is_file() else []
+    if result.returncode and not findings:
         raise RuntimeError(f"{config} could not be synthesized:\n{result.stdout}{result.stderr}")
-    return nag_findings(outdir)
+    return findings
 
 
 def nag_findings(outdir: Path) -> list[Finding]:

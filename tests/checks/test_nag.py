@@ -6,7 +6,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_s3 as s3
 
-from checks.nag import checked_app, nag_findings
+from checks.nag import checked_app, nag_findings, synthesize
 from training_cluster import TrainingBucket, TrainingKey
 
 
@@ -26,3 +26,10 @@ def test_our_bucket_passes(tmp_path: Path) -> None:
     TrainingBucket(stack, "Bucket", encryption_key=TrainingKey(stack, "Key").key)
     app.synth()
     assert nag_findings(tmp_path / "good") == []
+
+
+def test_a_configuration_that_cannot_be_synthesized_is_no_clean_scan(tmp_path: Path) -> None:
+    config = tmp_path / "cluster.yaml"
+    config.write_text("node_groups: {gpu: {instance_type: p5.49xlarge}}\n")
+    with pytest.raises(RuntimeError, match=r"could not be synthesized:(.|\n)*'p5.49xlarge', which is not known"):
+        synthesize(config, tmp_path / "out")
