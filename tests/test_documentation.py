@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import training_cluster
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
 
@@ -20,3 +22,11 @@ def test_every_test_of_the_table_of_features_exists() -> None:
     assert len(rows) > 40
     missing = [(name, path) for name, path in rows if f"def {name}(" not in (ROOT / path).read_text()]
     assert missing == []
+
+
+def test_every_public_name_has_its_page() -> None:
+    index = (ROOT / "docs/constructs/README.md").read_text()
+    # Values that a construct is made from, or gives back, stand on the construct's page.
+    with_a_construct = re.compile(r"\w+(Spec|Estimate)|Existing\w+FileSystem")
+    names = [name for name in training_cluster.__all__ if not with_a_construct.fullmatch(name)]
+    assert [name for name in names if f"`{name}`" not in index] == []
