@@ -88,3 +88,17 @@ def test_plugins_autoscaler_operator_and_volume_are_installed(template: dict[str
     manifests = json.dumps(of_type(template, "Custom::AWSCDK-EKS-KubernetesResource"))
     for kind in ("CustomResourceDefinition", "Deployment", "PersistentVolumeClaim"):
         assert kind in manifests
+
+
+def test_a_mistake_is_a_message_without_a_traceback(wheel_folder: Path, app_folder: Path) -> None:
+    done = subprocess.run(
+        ["cdk", "synth", "--quiet", "--context", "instance_type=p5", "--output", "refused"],
+        cwd=app_folder,
+        env=environment(wheel_folder, app_folder),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "error: 'instance_type' is 'p5', which is not known; did you mean p5.4xlarge or p5.48xlarge?" in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
