@@ -31,6 +31,18 @@ def test_render_derives_a_job_from_a_recipe(tmp_path: Path) -> None:
     assert container["command"][2] == "8"
 
 
+def test_every_mistake_is_a_line_of_its_own(tmp_path: Path) -> None:
+    result = program("render", "digits-p3", "--workers=0", "--gpus-per-worker=99", "--image=", cwd=tmp_path)
+    assert (result.returncode, result.stderr.splitlines()) == (
+        2,
+        [
+            "error: '--image' is ''; give the image's address, such as <repository>:<tag>",
+            "error: '--workers' is 0; give 1 or more",
+            "error: '--gpus-per-worker' is 99 but p3.16xlarge has 8 GPUs; lower it to 8 or fewer, or use more workers",
+        ],
+    )
+
+
 def test_a_file_system_is_sized_for_a_job(tmp_path: Path) -> None:
     result = program("size-lustre", "--images-per-second=20000", "--bytes-per-image=110000", cwd=tmp_path)
     assert (result.returncode, result.stdout) == (

@@ -100,7 +100,8 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        for mistake in error.args:
+            print(f"error: {mistake}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -110,7 +111,8 @@ def _option_names(fields: Iterable[str]) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        text = str(error)
+        mistakes = [str(mistake) for mistake in error.args]
         for field in fields:
-            text = text.replace(f"'{field}'", f"'--{field.replace('_', '-')}'")
-        raise InputError(text) from error
+            option = f"'--{field.replace('_', '-')}'"
+            mistakes = [mistake.replace(f"'{field}'", option) for mistake in mistakes]
+        raise InputError(*mistakes) from error

@@ -68,7 +68,7 @@ def _meant(value: str, names: list[str]) -> list[str]:
     return same or (started if len(started) <= _FEW_NAMES else []) or get_close_matches(value, sorted(names), n=3)
 
 
-def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], None]]) -> None:
+def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], object]]) -> None:
     """Applies every rule and reports all mistakes at once.
 
     Args:

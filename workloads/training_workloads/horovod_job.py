@@ -1,12 +1,13 @@
 """A Horovod job: from the workers' instance type to a complete MPIJob."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from constructs import Construct
 
 from training_workloads.catalog import InstanceType, gpu_instance_type
-from training_workloads.errors import InputError, check_at_least, check_text
+from training_workloads.errors import InputError, check_at_least, check_text, enforce
 from training_workloads.image import HOME, SSH_PORT, SSHD_CONFIG, UID
 from training_workloads.launcher import launcher_environment, mpirun_command, rank_environment
 from training_workloads.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec, RunPolicy
@@ -59,14 +60,8 @@ class HorovodJobSpec:
 
     def __post_init__(self) -> None:
         """Checks everything that can be known before the job runs."""
-        _check_command(self.command)
-        check_text("image", self.image, r"\S+", "the image's address, such as <repository>:<tag>")
-        check_at_least("workers", self.workers, 1)
-        check_at_least("backoff_limit", self.backoff_limit, 0)
-        if self.namespace is not None:
-            check_text("namespace", self.namespace, _DNS_LABEL, "lower-case letters, digits and '-', at most 63")
-        _check_environment(self.environment)
-        _check_volumes(self.volumes)
+        enforce(self, _RULES)
+        # What is left are the rules of the MPIJob itself, such as the length of the pods' names.
         self.to_mpi_job()
 
     @property
@@ -193,6 +188,24 @@ def _check_volumes(volumes: Any) -> None:
     paths = [volume.mount_path for volume in volumes]
     if len(set(paths)) < len(paths):
         raise InputError(f"'volumes' has the mount paths {', '.join(paths)}; give each volume a path of its own")
+
+
+def _check_namespace(namespace: Any) -> None:
+    if namespace is not None:
+        check_text("namespace", namespace, _DNS_LABEL, "lower-case letters, digits and '-', at most 63")
+
+
+_RULES: tuple[Callable[[HorovodJobSpec], object], ...] = (
+    lambda spec: _check_command(spec.command),
+    lambda spec: check_text("image", spec.image, r"\S+", "the image's address, such as <repository>:<tag>"),
+    lambda spec: spec.instance,
+    lambda spec: check_at_least("workers", spec.workers, 1),
+    lambda spec: spec.resources,
+    lambda spec: check_at_least("backoff_limit", spec.backoff_limit, 0),
+    lambda spec: _check_namespace(spec.namespace),
+    lambda spec: _check_environment(spec.environment),
+    lambda spec: _check_volumes(spec.volumes),
+)
 
 
 def _pod(container: dict[str, Any], **fields: Any) -> dict[str, Any]:
