@@ -11,6 +11,7 @@ from training_workloads import InputError
 from training_workloads.errors import check_text
 
 __all__ = [
+    "ID_DIGITS",
     "check_cluster",
     "check_flag",
     "check_folder",
@@ -28,7 +29,7 @@ _PLAIN = (str, int, float, bool, dict, list, tuple, type(None))
 _BUCKET = re.compile(r"(s3://[^/]*/?|arn:[^:]*:s3:::[^/]*/?)(.*)", re.DOTALL)
 
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html: 8 or 17 hexadecimal digits.
-_DIGITS = r"([0-9a-f]{8}|[0-9a-f]{17})"
+ID_DIGITS = r"([0-9a-f]{8}|[0-9a-f]{17})"
 
 
 def shown(value: Any) -> str:
@@ -101,7 +102,7 @@ def check_id(argument: str, value: Any, kind: str, command: str) -> None:
         InputError: `value` does not look like `<kind>-0123456789abcdef0`.
     """
     if not Token.is_unresolved(value):
-        check_text(argument, value, kind + "-" + _DIGITS, f"an id such as {kind}-0123456789abcdef0 ({command})")
+        check_text(argument, value, f"{kind}-{ID_DIGITS}", f"an id such as {kind}-0123456789abcdef0 ({command})")
 
 
 def check_cluster(argument: str, cluster: Any, *, kubectl: bool = True, security_group: bool = False) -> None:

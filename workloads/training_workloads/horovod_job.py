@@ -11,6 +11,7 @@ from training_workloads.errors import InputError, check_at_least, check_text, en
 from training_workloads.image import HOME, SSH_PORT, SSHD_CONFIG, UID
 from training_workloads.launcher import launcher_environment, mpirun_command, rank_environment
 from training_workloads.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec, RunPolicy
+from training_workloads.names import check_dns_label
 from training_workloads.platform.network_policy import JobNetworkPolicy
 from training_workloads.scheduling import INSTANCE_TYPE_LABEL, SAFE_TO_EVICT, gpu_toleration
 from training_workloads.volumes import SharedVolume
@@ -23,8 +24,6 @@ _LAUNCHER_RESOURCES = {"requests": {"cpu": 1, "memory": "2Gi"}, "limits": {"memo
 
 _DAY_SECONDS = 24 * 60 * 60
 
-# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
-_DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
@@ -192,7 +191,7 @@ def _check_volumes(volumes: Any) -> None:
 
 def _check_namespace(namespace: Any) -> None:
     if namespace is not None:
-        check_text("namespace", namespace, _DNS_LABEL, "lower-case letters, digits and '-', at most 63")
+        check_dns_label("namespace", namespace)
 
 
 _RULES: tuple[Callable[[HorovodJobSpec], object], ...] = (

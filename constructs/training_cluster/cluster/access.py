@@ -5,20 +5,19 @@ import re
 from collections.abc import Iterator, Sequence
 
 from aws_cdk import Token
+from aws_cdk import aws_eks_v2 as eks
 
 from training_cluster.checks import check_list, shown
+from training_cluster.network.addresses import SHORTEST_OWNED_PREFIX
 from training_cluster.network.training_network import parse_cidr
 from training_workloads import InputError
 from training_workloads.errors import refuse
 
-__all__ = ["check_admin_arns", "check_public_access_cidrs"]
+__all__ = ["administration", "check_admin_arns", "check_public_access_cidrs"]
 
 # RFC 1918: no address on the internet, so EKS refuses them here.
 _PRIVATE = [ipaddress.IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
 _EVERYBODY = ipaddress.IPv4Network("0.0.0.0/0")
-
-# The largest range that a single owner has.
-_SHORTEST = 8
 
 # https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html (read 2026-11-21)
 _MOST_RANGES = 40
@@ -28,6 +27,15 @@ _MOST_RANGES = 40
 _PRINCIPAL = re.compile(r"arn:[\w-]+:iam::\d{12}:(role|user)/([!-~]+/)?[\w+=,.@-]{1,64}")
 _SESSION = re.compile(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/\S+")
 _SERVICE_LINKED = ":role/aws-service-role/"
+
+
+def administration() -> eks.IAccessPolicy:
+    """The policy that lets a principal do everything in the cluster.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/access-policy-permissions.html
+    """
+    name = "AmazonEKSClusterAdminPolicy"
+    return eks.AccessPolicy.from_access_policy_name(name, access_scope_type=eks.AccessScopeType.CLUSTER)
 
 
 def check_public_access_cidrs(argument: str, cidrs: Sequence[str], *, allow_any_address: bool = False) -> None:
@@ -74,12 +82,13 @@ def _too_many(argument: str, cidrs: Sequence[str]) -> Iterator[str]:
 
 def _too_wide(argument: str, networks: Sequence[ipaddress.IPv4Network]) -> Iterator[str]:
     advice = "give the addresses from which people come, such as 203.0.113.7/32, or set allow_any_address to true"
-    wide = [str(network) for network in networks if network.prefixlen < _SHORTEST]
+    wide = [str(network) for network in networks if network.prefixlen < SHORTEST_OWNED_PREFIX]
     # Together: 0.0.0.0/1 and 128.0.0.0/1 are everybody too.
     if _EVERYBODY in ipaddress.collapse_addresses(networks):
         yield f"{argument!r} is {list(map(str, networks))}, which is the whole internet; {advice}"
     elif wide:
-        yield f"{argument!r} has {', '.join(wide)}, a large part of the internet (shorter than /{_SHORTEST}); {advice}"
+        shortest = f"/{SHORTEST_OWNED_PREFIX}"
+        yield f"{argument!r} has {', '.join(wide)}, a large part of the internet (shorter than {shortest}); {advice}"
 
 
 def check_admin_arns(argument: str, arns: Sequence[str]) -> None:

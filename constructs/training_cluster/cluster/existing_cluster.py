@@ -10,7 +10,9 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from training_cluster.checks import check_id, check_vpc, shown
+from training_cluster.cluster.access import administration
 from training_cluster.cluster.kubectl_layer import check_kubernetes_version, kubectl_layer
+from training_cluster.network.training_network import private_subnets
 from training_workloads import InputError
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.errors import enforce
@@ -22,8 +24,6 @@ _NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 _ARN = re.compile(r"arn:[\w-]+:eks:[\w-]+:\d{12}:cluster/(.+)")
 
 _SHOWS_GROUP = "aws eks describe-cluster --name <name> --query cluster.resourcesVpcConfig.clusterSecurityGroupId"
-
-_ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
 
 
 class ExistingCluster(Construct):
@@ -77,24 +77,19 @@ class ExistingCluster(Construct):
         bare = eks.Cluster.from_cluster_attributes(self, "WithoutKubectl", **attributes)
         layer = kubectl_layer(self, "KubectlLayer", kubernetes_version=kubernetes_version)
         provider = eks.KubectlProvider(
-            self, "Kubectl", cluster=bare, kubectl_layer=layer, private_subnets=_subnets(vpc)
+            self, "Kubectl", cluster=bare, kubectl_layer=layer, private_subnets=private_subnets(vpc)
         )
         self.cluster = eks.Cluster.from_cluster_attributes(self, "Resource", kubectl_provider=provider, **attributes)
-        policy = eks.AccessPolicy.from_access_policy_name(_ADMIN_POLICY, access_scope_type=eks.AccessScopeType.CLUSTER)
         role = cast(iam.IRole, provider.role)
-        access = eks.AccessEntry(self, "Access", cluster=bare, principal=role.role_arn, access_policies=[policy])
+        policies = [administration()]
+        access = eks.AccessEntry(self, "Access", cluster=bare, principal=role.role_arn, access_policies=policies)
         # Every manifest and chart goes through this function; it must not be called before it is let in.
         provider.node.find_child("Provider").node.add_dependency(access)
 
 
-def _subnets(vpc: ec2.IVpc) -> list[ec2.ISubnet]:
-    """Where kubectl runs: isolated subnets reach the API too, and with endpoints the rest of AWS."""
-    return vpc.private_subnets or vpc.isolated_subnets
-
-
 def _check_subnets(vpc: ec2.IVpc) -> None:
     check_vpc("vpc", vpc)
-    if not _subnets(vpc):
+    if not private_subnets(vpc):
         raise InputError("'vpc' has no private subnets; give private_subnet_ids, those from which its API is reached")
 
 

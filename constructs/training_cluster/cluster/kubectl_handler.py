@@ -9,15 +9,17 @@ from constructs import Construct
 
 from training_cluster.security.findings import (
     accept,
+    accept_cdks_function,
+    accept_implied_dependency,
     accept_policy,
     accept_policy_arn,
+    accept_services_log_key,
     accept_wildcard,
     children_of_type,
 )
 
 __all__ = ["secure_kubectl"]
 
-_CDKS_OWN = "CDK's own function, which runs when the stack changes: CloudFormation sees its failure and repeats it"
 _PUBLIC_REGISTRY = "AmazonElasticContainerRegistryPublicReadOnly"
 _LOGS_KEPT_DAYS = 30
 _ROLES = ("AWSLambdaBasicExecutionRole", "AWSLambdaVPCAccessExecutionRole")
@@ -40,17 +42,17 @@ def secure_kubectl(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> Non
         if encryption_key:
             group.kms_key_id = encryption_key.key_arn
         else:
-            accept(group, "encrypted with CloudWatch's own key, as no key was given", "CKV_AWS_158")
+            accept_services_log_key(group)
     _accept_functions(provider)
     _accept_roles(provider)
 
 
 def _accept_functions(provider: Construct) -> None:
     for function in children_of_type(provider, "AWS::Lambda::Function"):
-        accept(function, _CDKS_OWN, "CKV_AWS_115", "CKV_AWS_116")
+        accept_cdks_function(function, "CKV_AWS_115", "CKV_AWS_116")
         accept(function, "holds a setting and the name of the other function: no secret", "CKV_AWS_173")
         accept(function, "CDK chooses the runtime that its code is written for", "AwsSolutions-L1")
-        accept(function, "CDK writes down a dependency that a reference implies", "W3005")
+        accept_implied_dependency(function)
 
 
 def _accept_roles(provider: Construct) -> None:

@@ -10,18 +10,18 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from training_cluster.checks import check_flag, check_vpc
-from training_cluster.cluster.access import check_admin_arns, check_public_access_cidrs
+from training_cluster.cluster.access import administration, check_admin_arns, check_public_access_cidrs
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.kubectl_handler import secure_kubectl
 from training_cluster.cluster.kubectl_layer import check_kubernetes_version, kubectl_layer
+from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
-from training_cluster.security.findings import accept, accept_policy
+from training_cluster.security.findings import accept, accept_implied_dependency, accept_policy
 from training_workloads import InputError
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 
 __all__ = ["TrainingCluster"]
 
-_ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
 _ZONES = 2
 _LOGS = eks.ClusterLoggingTypes
 
@@ -76,7 +76,7 @@ class TrainingCluster(Construct):
         check_public_access_cidrs("public_access_cidrs", cidrs, allow_any_address=allow_any_address)
         check_admin_arns("admin_arns", admins)
         _check_zones(vpc)
-        subnets = _node_subnets(vpc)
+        subnets = ec2.SubnetSelection(subnets=private_subnets(vpc))
         endpoint_access = _endpoint_access(cidrs)
         self.cluster = self._control_plane(vpc, subnets, kubernetes_version, endpoint_access, encryption_key)
         self.network_addons = add_network_addons(self, "NetworkAddons", cluster=self.cluster)
@@ -124,7 +124,7 @@ class TrainingCluster(Construct):
         return cast(eks.ICluster, cluster)
 
     def _grant_administration(self, arns: Sequence[str]) -> None:
-        policy = eks.AccessPolicy.from_access_policy_name(_ADMIN_POLICY, access_scope_type=eks.AccessScopeType.CLUSTER)
+        policy = administration()
         entries = Construct(self, "Administrators")
         for arn in arns:
             eks.AccessEntry(entries, arn, cluster=self.cluster, principal=arn, access_policies=[policy])
@@ -133,7 +133,7 @@ class TrainingCluster(Construct):
 def _check_zones(vpc: ec2.IVpc) -> None:
     """EKS refuses subnets of one zone only: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html."""
     check_vpc("vpc", vpc)
-    subnets = vpc.private_subnets or vpc.isolated_subnets
+    subnets = private_subnets(vpc)
     if not subnets:
         raise InputError("'vpc' has no private subnets, and nodes are nowhere else; give a VPC with two, in two zones")
     # One id can stand for a list that only the deployment knows.
@@ -141,11 +141,6 @@ def _check_zones(vpc: ec2.IVpc) -> None:
         [subnet.subnet_id for subnet in subnets]
     ):
         raise InputError("'vpc' has private subnets in one zone only, but EKS needs two; give a VPC with both")
-
-
-def _node_subnets(vpc: ec2.IVpc) -> ec2.SubnetSelection:
-    kinds = ec2.SubnetType
-    return ec2.SubnetSelection(subnet_type=kinds.PRIVATE_WITH_EGRESS if vpc.private_subnets else kinds.PRIVATE_ISOLATED)
 
 
 def _endpoint_access(public_access_cidrs: Sequence[str]) -> eks.EndpointAccess:
@@ -156,7 +151,7 @@ def _endpoint_access(public_access_cidrs: Sequence[str]) -> eks.EndpointAccess:
 
 def _accept_findings(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> None:
     accept_policy(cluster.role, "EKS names this policy for its control plane and keeps it", "AmazonEKSClusterPolicy")
-    accept(cluster, "CDK writes down a dependency that a reference implies", "W3005")
+    accept_implied_dependency(cluster)
     if encryption_key is None:
         accept(cluster, "EKS encrypts secrets with a key of its own, as no key was given", "CKV_AWS_58")
     secure_kubectl(cluster, encryption_key)

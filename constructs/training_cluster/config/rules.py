@@ -18,6 +18,7 @@ from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_workloads import InputError
 from training_workloads.errors import check_at_least, refuse
 from training_workloads.mirror import check_mirror
+from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
 
 if TYPE_CHECKING:
     from training_cluster.config.cluster_config import ClusterConfig
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["RULES"]
 
 _NODE_GROUP_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
-_SERVICE_ACCOUNT = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 # CDK takes the first two of the region.
 _DEFAULT_ZONES = 2
@@ -106,9 +106,9 @@ def without_nat_there_is_a_mirror(config: ClusterConfig) -> None:
 def service_accounts_are_names(config: ClusterConfig) -> None:
     """https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names."""
     refuse(
-        f"'service_accounts' has the name {name!r}; use lower-case letters, digits and '-', at most 63"
+        f"'service_accounts' has the name {name!r}; use {DNS_LABEL_RULE}"
         for name in config.service_accounts
-        if not _SERVICE_ACCOUNT.fullmatch(name)
+        if not re.fullmatch(DNS_LABEL, name)
     )
 
 
@@ -150,8 +150,7 @@ def training_subnet_holds_the_nodes(config: ClusterConfig) -> None:
     prefix = private_subnet_prefix(config.vpc_cidr, len(config.availability_zones) or _DEFAULT_ZONES)
     free = usable_addresses(prefix) - _EKS_ADDRESSES - MOST_SYSTEM_NODES * ADDRESSES_PER_NODE
     wanted = {
-        name: spec.maximum * (ADDRESSES_PER_NODE - 1 + sum(i.kind != "efa-only" for i in spec.network_interfaces))
-        for name, spec in config.node_groups.items()
+        name: spec.maximum * (ADDRESSES_PER_NODE - 1 + spec.ip_interfaces) for name, spec in config.node_groups.items()
     }
     if sum(wanted.values()) > free:
         groups = ", ".join(f"{name} at max_size {config.node_groups[name].maximum}: {wanted[name]}" for name in wanted)

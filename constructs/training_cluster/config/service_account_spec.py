@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from pydantic import ConfigDict
 
 from training_cluster.security.job_identity import check_prefix
-from training_workloads.errors import check_text, enforce
+from training_workloads.errors import enforce
+from training_workloads.names import check_dns_label
 
 __all__ = ["ServiceAccountSpec"]
-
-# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
-_DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,4 +39,4 @@ def prefix_is_a_folder(spec: ServiceAccountSpec) -> None:
 
 def namespace_is_a_label(spec: ServiceAccountSpec) -> None:
     """A name that Kubernetes takes."""
-    check_text("namespace", spec.namespace, _DNS_LABEL, "lower-case letters, digits and '-', at most 63")
+    check_dns_label("namespace", spec.namespace)

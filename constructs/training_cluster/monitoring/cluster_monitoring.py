@@ -14,7 +14,7 @@ from training_cluster.checks import check_cluster, check_is
 from training_cluster.monitoring.alarms import ClusterAlarms
 from training_cluster.monitoring.dashboard import ClusterDashboard
 from training_cluster.monitoring.metrics import Lustre
-from training_cluster.security.findings import accept, accept_policy
+from training_cluster.security.findings import accept_policy, accept_services_log_key
 from training_cluster.security.pod_identity import PodRole
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 from training_cluster.storage.lustre_volume import ExistingLustreFileSystem
@@ -129,7 +129,7 @@ class ClusterMonitoring(Construct):
             for name in _LOG_GROUPS
         }
         for group in groups.values() if key is None else ():
-            accept(group, "encrypted with CloudWatch's own key, as no key was given", "CKV_AWS_158")
+            accept_services_log_key(group)
         return groups
 
     def _add_addon(self, cluster: eks.ICluster) -> eks.Addon:

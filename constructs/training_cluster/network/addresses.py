@@ -1,11 +1,14 @@
-"""The address plan of a training VPC: what CDK makes of a range, as plain arithmetic."""
+"""The address plan of a training VPC, and what CDK makes of a range, as plain arithmetic."""
 
 import ipaddress
 
-__all__ = ["PUBLIC_SUBNET_PREFIX", "private_subnet_prefix", "usable_addresses"]
+__all__ = ["PUBLIC_SUBNET_PREFIX", "SHORTEST_OWNED_PREFIX", "private_subnet_prefix", "usable_addresses"]
 
 #: Public subnets hold NAT gateways and nothing else: 64 addresses each.
 PUBLIC_SUBNET_PREFIX = 26
+
+#: IANA allocates blocks of /8 (https://www.iana.org/assignments/ipv4-address-space/): a larger range has many owners.
+SHORTEST_OWNED_PREFIX = 8
 
 _ADDRESS_BITS = 32
 

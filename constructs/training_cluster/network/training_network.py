@@ -11,9 +11,15 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from training_cluster.checks import check_flag, check_list, shown
-from training_cluster.network.addresses import PUBLIC_SUBNET_PREFIX
+from training_cluster.network.addresses import PUBLIC_SUBNET_PREFIX, SHORTEST_OWNED_PREFIX
 from training_cluster.network.endpoints import ServiceEndpoints
-from training_cluster.security.findings import accept, children_of_type
+from training_cluster.security.findings import (
+    accept,
+    accept_cdks_function,
+    accept_implied_dependency,
+    accept_services_log_key,
+    children_of_type,
+)
 from training_workloads import InputError
 from training_workloads.errors import check_text
 
@@ -23,6 +29,7 @@ __all__ = [
     "check_training_zone",
     "check_vpc_cidr",
     "parse_cidr",
+    "private_subnets",
 ]
 
 # EC2 takes a /16 at most. Below a /20 the private subnets of two zones have under 1,000 addresses, and EKS gives each
@@ -32,9 +39,6 @@ _SMALLEST_VPC = 20
 
 # us-east-1a, and us-west-2-lax-1a for a local zone. https://docs.aws.amazon.com/global-infrastructure/latest/regions/
 _ZONE = r"(?P<region>[a-z]{2}(-[a-z]+)+-\d+)(-[a-z]+-\d+)?[a-z]"
-
-# No owner has a larger range.
-_SHORTEST = 8
 
 _EXAMPLE = "10.0.0.0/16"
 
@@ -90,7 +94,7 @@ class TrainingNetwork(Construct):
         self.vpc = self._vpc(cidr, list(zones), nat)
         self.endpoints = None if nat else ServiceEndpoints(self, "Endpoints", vpc=self.vpc, cidr=cidr)
         self.flow_logs = self._log_connections(encryption_key)
-        subnets = self.vpc.private_subnets or self.vpc.isolated_subnets
+        subnets = private_subnets(self.vpc)
         self.private_subnets = subnets
         self.training_subnet = subnets[zones.index(training_zone) if training_zone else 0]
 
@@ -130,18 +134,26 @@ class TrainingNetwork(Construct):
             removal_policy=RemovalPolicy.DESTROY,
         )
         if encryption_key is None:
-            accept(group, "encrypted with CloudWatch's own key, as no key was given", "CKV_AWS_158")
+            accept_services_log_key(group)
         self.vpc.add_flow_log("FlowLog", destination=ec2.FlowLogDestination.to_cloud_watch_logs(group))
         return group
+
+
+def private_subnets(vpc: ec2.IVpc) -> list[ec2.ISubnet]:
+    """Where nodes and kubectl run; isolated subnets reach EKS too, and with endpoints the rest of AWS.
+
+    Args:
+        vpc: A VPC, perhaps one with neither kind.
+    """
+    return vpc.private_subnets or vpc.isolated_subnets
 
 
 def _accept_default_group(vpc: ec2.Vpc) -> None:
     """The function with which CDK empties the default security group, which no resource of CloudFormation does."""
     provider = Stack.of(vpc).node.find_child("Custom::VpcRestrictDefaultSGCustomResourceProvider")
     for function in children_of_type(provider, "AWS::Lambda::Function"):
-        reason = "CDK's own function, which runs when the stack changes: CloudFormation sees its failure and repeats it"
-        accept(function, reason, "CKV_AWS_115", "CKV_AWS_116", "CKV_AWS_117")
-        accept(function, "CDK writes down a dependency that a reference implies", "W3005")
+        accept_cdks_function(function, "CKV_AWS_115", "CKV_AWS_116", "CKV_AWS_117")
+        accept_implied_dependency(function)
 
 
 def check_vpc_cidr(argument: str, cidr: str) -> None:
@@ -171,7 +183,8 @@ def parse_cidr(argument: str, cidr: str, *, example: str) -> ipaddress.IPv4Netwo
     network = _read_cidr(argument, cidr, example)
     if str(network) != cidr:
         # Where the prefix is the slip of the pen, what it makes of the address is no proposal.
-        told = f"did you mean {network}?" if network.prefixlen >= _SHORTEST else f"write a range like {example}"
+        slip = network.prefixlen < SHORTEST_OWNED_PREFIX
+        told = f"write a range like {example}" if slip else f"did you mean {network}?"
         raise InputError(f"{argument!r} is {cidr!r}; {told}")
     return network
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aws_cdk import Token
 
-from training_cluster.checks import check_flag, check_string
+from training_cluster.checks import ID_DIGITS, check_flag, check_string
 from training_cluster.nodes.gpu_node_group_ami import AMI_RELEASE, driver_branches, has_date
 from training_workloads import INSTANCE_TYPES, InputError, gpu_instance_type
 from training_workloads.errors import check_at_least, check_one_of, check_text
@@ -22,9 +22,6 @@ _CAPACITY_TYPES = ("ON_DEMAND", "SPOT", "CAPACITY_BLOCK")
 # The largest Capacity Block: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-purchase.html
 _LARGEST_CAPACITY_BLOCK = 64
 
-# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html: 17 hexadecimal digits, 8 in old ids.
-_RESERVATION = r"cr-([0-9a-f]{8}|[0-9a-f]{17})"
-
 
 def instance_type_is_a_name(spec: GpuNodeGroupSpec) -> None:
     """Neither a list nor an `ec2.InstanceType`."""
@@ -38,12 +35,12 @@ def instance_type_has_gpus(spec: GpuNodeGroupSpec) -> None:
 
 
 def min_size_is_a_number(spec: GpuNodeGroupSpec) -> None:
-    """None, or more."""
+    """Zero or more."""
     check_at_least("min_size", spec.min_size, 0)
 
 
 def desired_size_is_a_number(spec: GpuNodeGroupSpec) -> None:
-    """None, or more."""
+    """Zero or more."""
     if spec.desired_size is not None:
         check_at_least("desired_size", spec.desired_size, 0)
 
@@ -90,7 +87,7 @@ def reservation_is_an_id(spec: GpuNodeGroupSpec) -> None:
         check_text(
             "capacity_reservation_id",
             reservation,
-            _RESERVATION,
+            f"cr-{ID_DIGITS}",
             "the id of a Capacity Reservation, such as cr-0123456789abcdef0 (aws ec2 describe-capacity-reservations)",
         )
 

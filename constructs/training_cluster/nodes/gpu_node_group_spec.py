@@ -82,3 +82,8 @@ class GpuNodeGroupSpec:
     def efa_interfaces(self) -> int:
         """EFA devices of each node."""
         return 0 if self.efa is False else self.instance.efa_interfaces
+
+    @property
+    def ip_interfaces(self) -> int:
+        """Interfaces of each node that take an address of its subnet."""
+        return 1 if self.efa is False else self.instance.ip_interfaces

@@ -32,8 +32,8 @@ class NvidiaDevicePlugin(Construct):
             InputError: The cluster has this plugin from another construct.
         """
         super().__init__(scope, id)
-        # Two plugins for one device hand the same device to two pods.
         check_cluster("cluster", cluster)
+        # Two plugins for one device hand the same device to two pods.
         own(self, cluster, f"plugin for {GPU_RESOURCE}")
         values = {"tolerations": [gpu_toleration()]}
         self.chart = helm_release(

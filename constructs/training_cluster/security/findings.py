@@ -8,7 +8,16 @@ import jsii
 from aws_cdk import Acknowledgment, CfnElement, CfnResource, Stack, Validations
 from constructs import Construct, IConstruct, IValidation
 
-__all__ = ["accept", "accept_policy", "accept_policy_arn", "accept_wildcard", "children_of_type"]
+__all__ = [
+    "accept",
+    "accept_cdks_function",
+    "accept_implied_dependency",
+    "accept_policy",
+    "accept_policy_arn",
+    "accept_services_log_key",
+    "accept_wildcard",
+    "children_of_type",
+]
 
 _MANAGED_POLICIES = "arn:<AWS::Partition>:iam::aws:policy/"
 
@@ -31,6 +40,27 @@ def accept(construct: IConstruct, reason: str, *rules: str) -> None:
         else:
             # https://github.com/aws-cloudformation/cfn-lint#metadata
             _extend_metadata(construct, "cfn-lint", {"config": {"ignore_checks": [rule]}, "reasons": [reason]})
+
+
+def accept_implied_dependency(construct: IConstruct) -> None:
+    """Accepts that the template names a dependency twice (W3005)."""
+    accept(construct, "CDK writes down a dependency that a reference implies", "W3005")
+
+
+def accept_services_log_key(group: IConstruct) -> None:
+    """Accepts a log group whose key the user left to CloudWatch (CKV_AWS_158)."""
+    accept(group, "encrypted with CloudWatch's own key, as no key was given", "CKV_AWS_158")
+
+
+def accept_cdks_function(function: IConstruct, *rules: str) -> None:
+    """Accepts how CDK runs a function of its own.
+
+    Args:
+        function: The function.
+        *rules: Those of checkov that it breaks.
+    """
+    reason = "CDK's own function, which runs when the stack changes: CloudFormation sees its failure and repeats it"
+    accept(function, reason, *rules)
 
 
 def accept_policy(construct: IConstruct, reason: str, *policies: str) -> None:

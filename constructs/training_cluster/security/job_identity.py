@@ -12,16 +12,13 @@ from training_cluster.owner import own
 from training_cluster.security.findings import accept_wildcard
 from training_cluster.security.pod_identity import PodRole
 from training_workloads import InputError
-from training_workloads.errors import check_text
+from training_workloads.names import check_dns_label
 
 __all__ = ["JobIdentity", "check_prefix"]
 
 _READ = ("s3:GetObject",)
 _WRITE = ("s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
 _DELETE = ("s3:DeleteObject",)
-
-# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names
-_DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
 class JobIdentity(Construct):
@@ -68,8 +65,8 @@ class JobIdentity(Construct):
         check_cluster("cluster", cluster)
         check_prefix("prefix", prefix)
         check_flag("allow_delete", allow_delete)
-        _check_name("service_account", service_account)
-        _check_name("namespace", namespace)
+        check_dns_label("service_account", service_account)
+        check_dns_label("namespace", namespace)
         own(self, cluster, f"role of service account {namespace}/{service_account}")
         identity = PodRole(self, "Role", cluster=cluster, namespace=namespace, service_account=service_account)
         self.role = identity.role
@@ -119,10 +116,6 @@ def check_prefix(argument: str, prefix: str) -> None:
             f"{argument!r} is {prefix!r}, in which IAM reads {' and '.join(wildcards)} as a wildcard or a variable; "
             "give the name of a folder"
         )
-
-
-def _check_name(argument: str, name: str) -> None:
-    check_text(argument, name, _DNS_LABEL, "lower-case letters, digits and '-', at most 63")
 
 
 def _manifest(name: str, namespace: str) -> dict[str, object]:

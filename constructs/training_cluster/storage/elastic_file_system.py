@@ -14,7 +14,7 @@ from constructs import Construct
 
 from training_cluster.checks import check_cluster, check_id, check_is, check_vpc
 from training_cluster.owner import own
-from training_cluster.security.findings import accept
+from training_cluster.storage.volume_manifest import volume_manifest
 from training_workloads.errors import enforce
 from training_workloads.image import UID
 from training_workloads.platform.efs_volume import EfsVolumeChart
@@ -196,8 +196,4 @@ class ElasticVolume(Construct):
             claim=claim,
             namespace=namespace,
         )
-        self.manifest = eks.KubernetesManifest(self, "Resource", cluster=cluster, manifest=chart.to_json())
-        accept(self.manifest, "CDK writes down a dependency that a reference implies", "W3005")
-        if isinstance(file_system, ElasticFileSystem):
-            # Pods may mount it when its mount target is there, which must stay until the last pod has let go.
-            self.manifest.node.add_dependency(file_system)
+        self.manifest = volume_manifest(self, cluster=cluster, chart=chart, file_system=file_system)

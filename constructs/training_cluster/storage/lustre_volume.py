@@ -9,8 +9,8 @@ from constructs import Construct
 
 from training_cluster.checks import check_cluster, check_id, check_is
 from training_cluster.owner import own
-from training_cluster.security.findings import accept
 from training_cluster.storage.lustre_file_system import LustreFileSystem
+from training_cluster.storage.volume_manifest import volume_manifest
 from training_workloads import LustreVolumeChart
 from training_workloads.errors import check_at_least, check_text, enforce
 from training_workloads.volumes import LUSTRE_CLAIM
@@ -123,9 +123,4 @@ class LustreVolume(Construct):
             namespace=namespace,
             mirror=mirror,
         )
-        self.manifest = eks.KubernetesManifest(self, "Resource", cluster=cluster, manifest=chart.to_json())
-        accept(self.manifest, "CDK writes down a dependency that a reference implies", "W3005")
-        if isinstance(file_system, LustreFileSystem):
-            # Pods may mount it when its ports are open and the metadata of the bucket's objects is there, and both
-            # must stay until the last pod has let go.
-            self.manifest.node.add_dependency(file_system)
+        self.manifest = volume_manifest(self, cluster=cluster, chart=chart, file_system=file_system)

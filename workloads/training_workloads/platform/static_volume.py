@@ -2,7 +2,8 @@
 
 from cdk8s_plus_27 import k8s
 
-from training_workloads.errors import check_text, enforce
+from training_workloads.errors import enforce
+from training_workloads.names import check_dns_label
 from training_workloads.volumes import SharedVolume
 
 __all__ = ["check_claim", "static_claim", "static_volume"]
@@ -10,9 +11,6 @@ __all__ = ["check_claim", "static_claim", "static_volume"]
 # A claim of a static volume cannot be resized, while the file system behind it can: the claim asks for a constant that
 # every file system has. No driver reads the number.
 _CLAIMED = "1Gi"
-
-# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
-_NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 # How AWS CDK writes a text that only the deployment knows.
 _TOKEN = "${Token["
@@ -81,4 +79,4 @@ def _check_claim(names: tuple[str, str]) -> None:
 
 def _check_namespace(names: tuple[str, str]) -> None:
     if _TOKEN not in str(names[1]):
-        check_text("namespace", names[1], _NAMESPACE, "lower-case letters, digits and '-', at most 63")
+        check_dns_label("namespace", names[1])
