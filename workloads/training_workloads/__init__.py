@@ -2,17 +2,17 @@
 
 from training_workloads.catalog import INSTANCE_TYPES, InstanceType, gpu_instance_type
 from training_workloads.errors import InputError
-from training_workloads.horovod_job import HorovodJob, HorovodJobSpec
-from training_workloads.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
+from training_workloads.jobs.horovod_job import HorovodJob, HorovodJobSpec
+from training_workloads.jobs.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
+from training_workloads.jobs.network_policy import JobNetworkPolicy
+from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.platform import (
     EfsVolumeChart,
-    JobNetworkPolicy,
     LustreVolumeChart,
     MpiJobDefinitionChart,
     MpiOperatorChart,
 )
 from training_workloads.storage_sizing import LustreSizing, size_lustre
-from training_workloads.volumes import SharedVolume
 
 __all__ = [
     "INSTANCE_TYPES",

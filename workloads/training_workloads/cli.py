@@ -11,7 +11,7 @@ import typer
 
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.errors import InputError
-from training_workloads.local_runner import run_locally
+from training_workloads.local.runner import run_locally
 from training_workloads.mirror import mirror_commands
 from training_workloads.recipes import RECIPES, recipe
 from training_workloads.rendering import render_jobs, render_platform

@@ -6,7 +6,7 @@ from pathlib import Path
 import cdk8s
 
 from training_workloads.errors import InputError
-from training_workloads.horovod_job import HorovodJob, HorovodJobSpec
+from training_workloads.jobs.horovod_job import HorovodJob, HorovodJobSpec
 from training_workloads.platform import MpiJobDefinitionChart, MpiOperatorChart
 
 __all__ = ["render_jobs", "render_platform"]

@@ -9,7 +9,7 @@ from constructs import Construct
 from training_cluster.nodes.node_user_data import JUMBO_FRAME_BYTES
 from training_cluster.security.findings import accept_policy
 from training_cluster.security.pod_identity import PodRole
-from training_workloads.scheduling import gpu_toleration
+from training_workloads.node_labels import gpu_toleration
 
 __all__ = ["ADDRESSES_PER_NODE", "add_network_addons", "add_node_addons"]
 

@@ -4,8 +4,8 @@ import cdk8s
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
+from training_workloads.jobs.volumes import EFS_CLAIM
 from training_workloads.platform.static_volume import check_claim, static_claim, static_volume
-from training_workloads.volumes import EFS_CLAIM
 
 __all__ = ["EfsVolumeChart"]
 

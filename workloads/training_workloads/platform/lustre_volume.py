@@ -7,10 +7,10 @@ from cdk8s_plus_27 import k8s
 from constructs import Construct
 
 from training_workloads.catalog.versions import CHOWN_IMAGE
-from training_workloads.image import UID
+from training_workloads.jobs.image import UID
+from training_workloads.jobs.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
 from training_workloads.mirror import mirrored
 from training_workloads.platform.static_volume import check_claim, static_claim, static_volume
-from training_workloads.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
 
 __all__ = ["LustreVolumeChart"]
 

@@ -7,7 +7,7 @@ Fields: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v
 
 from typing import Any, get_args
 
-from training_workloads.mpi_job import (
+from training_workloads.jobs.mpi_job import (
     API_VERSION,
     KIND,
     CleanPodPolicy,

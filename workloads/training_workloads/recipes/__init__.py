@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from training_workloads.errors import unknown_name
-from training_workloads.horovod_job import HorovodJobSpec
+from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.recipes.digits import digits_p3, digits_p4d
 
 __all__ = ["RECIPES", "recipe"]

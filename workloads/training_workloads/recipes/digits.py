@@ -4,8 +4,8 @@ The data ships inside scikit-learn, so nothing is downloaded. Run locally: `make
 on the CPU. On GPUs: not measured.
 """
 
-from training_workloads.horovod_job import HorovodJobSpec
-from training_workloads.volumes import RUNS_DIRECTORY, SharedVolume
+from training_workloads.jobs.horovod_job import HorovodJobSpec
+from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume
 
 __all__ = ["digits_p3", "digits_p4d"]
 

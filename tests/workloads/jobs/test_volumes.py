@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from training_workloads import InputError, SharedVolume
-from training_workloads.volumes import EFS_CLAIM
+from training_workloads.jobs.volumes import EFS_CLAIM
 
 
 def test_the_lustre_file_system_by_default() -> None:

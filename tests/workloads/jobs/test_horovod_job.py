@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from training_workloads import HorovodJobSpec, InputError, SharedVolume, image
+from training_workloads import HorovodJobSpec, InputError, SharedVolume
+from training_workloads.jobs import image
 
 Synthesize = Callable[[HorovodJobSpec], dict[str, Any]]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from training_workloads.catalog import InstanceType
 from training_workloads.errors import InputError, check_at_least
-from training_workloads.scheduling import EFA_RESOURCE, GPU_RESOURCE, HUGEPAGES_RESOURCE
+from training_workloads.node_labels import EFA_RESOURCE, GPU_RESOURCE, HUGEPAGES_RESOURCE
 
 __all__ = ["WorkerResources", "efa_hugepages", "node_devices", "vcpus_left_to_daemons", "worker_resources"]
 

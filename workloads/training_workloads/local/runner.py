@@ -17,8 +17,8 @@ from typing import Any
 import yaml
 
 from training_workloads.errors import InputError, check_at_least
-from training_workloads.launcher import HOSTFILE
-from training_workloads.mpi_job import KIND
+from training_workloads.jobs.launcher import HOSTFILE
+from training_workloads.jobs.mpi_job import KIND
 
 __all__ = ["LocalRun", "load_mpi_job", "run_locally"]
 

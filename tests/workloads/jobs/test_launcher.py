@@ -1,6 +1,6 @@
 from training_workloads import gpu_instance_type
-from training_workloads.launcher import launcher_environment, mpirun_command, rank_environment
-from training_workloads.worker_resources import worker_resources
+from training_workloads.jobs.launcher import launcher_environment, mpirun_command, rank_environment
+from training_workloads.jobs.worker_resources import worker_resources
 
 
 def test_the_command_line() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from training_workloads import INSTANCE_TYPES, InputError, InstanceType, gpu_instance_type
-from training_workloads.worker_resources import WorkerResources, worker_resources
+from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
 
 
 def test_a_whole_p3_node() -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from training_workloads import InputError
-from training_workloads.local_runner import load_mpi_job, plan_local_run, run_locally
+from training_workloads.local.runner import load_mpi_job, plan_local_run, run_locally
 from training_workloads.recipes import recipe
 from training_workloads.rendering import render_jobs
 

@@ -8,14 +8,14 @@ from constructs import Construct
 
 from training_workloads.catalog import InstanceType, gpu_instance_type
 from training_workloads.errors import InputError, check_at_least, check_text, enforce
-from training_workloads.image import HOME, SSH_PORT, SSHD_CONFIG, UID
-from training_workloads.launcher import launcher_environment, mpirun_command, rank_environment
-from training_workloads.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec, RunPolicy
+from training_workloads.jobs.image import HOME, SSH_PORT, SSHD_CONFIG, UID
+from training_workloads.jobs.launcher import launcher_environment, mpirun_command, rank_environment
+from training_workloads.jobs.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec, RunPolicy
+from training_workloads.jobs.network_policy import JobNetworkPolicy
+from training_workloads.jobs.volumes import SharedVolume
+from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
 from training_workloads.names import check_dns_label
-from training_workloads.platform.network_policy import JobNetworkPolicy
-from training_workloads.scheduling import INSTANCE_TYPE_LABEL, SAFE_TO_EVICT, gpu_toleration
-from training_workloads.volumes import SharedVolume
-from training_workloads.worker_resources import WorkerResources, worker_resources
+from training_workloads.node_labels import INSTANCE_TYPE_LABEL, SAFE_TO_EVICT, gpu_toleration
 
 __all__ = ["HorovodJob", "HorovodJobSpec"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from training_workloads.worker_resources import WorkerResources
+from training_workloads.jobs.worker_resources import WorkerResources
 
 __all__ = ["HOSTFILE", "launcher_environment", "mpirun_command", "rank_environment"]
 

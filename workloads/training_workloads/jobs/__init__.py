@@ -1,0 +1,1 @@
+"""Everything that runs on the cluster, as typed cdk8s constructs."""
