@@ -1,0 +1,8 @@
+"""The command line, one module for each group of commands."""
+
+# Each module adds its commands to the program when it is imported.
+from training_workloads.cli import local, planning, render
+from training_workloads.cli.program import app
+from training_workloads.cli.program import run as main
+
+__all__ = ["app", "local", "main", "planning", "render"]
