@@ -2,9 +2,15 @@
 
 from training_workloads.catalog import INSTANCE_TYPES, InstanceType, gpu_instance_type
 from training_workloads.errors import InputError
+from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJob, ElasticHorovodJobSpec
 from training_workloads.jobs.horovod_job import HorovodJob, HorovodJobSpec
-from training_workloads.jobs.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
+from training_workloads.jobs.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec
+from training_workloads.jobs.nccl_test_job import NcclTestJob, NcclTestJobSpec
 from training_workloads.jobs.network_policy import JobNetworkPolicy
+from training_workloads.jobs.run_policy import RunPolicy, SchedulingPolicy
+from training_workloads.jobs.scheduling import Scheduling
+from training_workloads.jobs.stage_data_job import StageDataJob, StageDataJobSpec
+from training_workloads.jobs.tensorboard import TensorBoard, TensorBoardSpec
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.platform import (
     EfsVolumeChart,
@@ -17,6 +23,8 @@ from training_workloads.storage_sizing import LustreSizing, size_lustre
 __all__ = [
     "INSTANCE_TYPES",
     "EfsVolumeChart",
+    "ElasticHorovodJob",
+    "ElasticHorovodJobSpec",
     "HorovodJob",
     "HorovodJobSpec",
     "InputError",
@@ -28,10 +36,17 @@ __all__ = [
     "MpiJobDefinitionChart",
     "MpiJobSpec",
     "MpiOperatorChart",
+    "NcclTestJob",
+    "NcclTestJobSpec",
     "ReplicaSpec",
     "RunPolicy",
+    "Scheduling",
     "SchedulingPolicy",
     "SharedVolume",
+    "StageDataJob",
+    "StageDataJobSpec",
+    "TensorBoard",
+    "TensorBoardSpec",
     "gpu_instance_type",
     "size_lustre",
 ]

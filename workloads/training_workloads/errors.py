@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 _FEW_NAMES = 10
+_INT32 = 2**31 - 1
 
 _Subject = TypeVar("_Subject")
 
@@ -99,16 +100,24 @@ def refuse(mistakes: Iterable[str]) -> None:
         raise InputError(*found)
 
 
-def check_at_least(argument: str, value: Any, minimum: int) -> None:
-    """Refuses what is not a whole number, or a number below its minimum.
+def check_at_least(argument: str, value: Any, minimum: int, maximum: int = _INT32) -> None:
+    """Refuses what is not a whole number, or a number outside its range.
+
+    Args:
+        argument: What the user set, spelled as they typed it.
+        value: What they gave.
+        minimum: The smallest number allowed.
+        maximum: The largest number allowed. Default: that of Kubernetes' 32-bit fields.
 
     Raises:
-        InputError: `value` is not an integer, or below `minimum`.
+        InputError: `value` is not an integer, below `minimum` or above `maximum`.
     """
     if not isinstance(value, int) or isinstance(value, bool):
         raise InputError(f"{argument!r} is {value!r}; give a whole number, {minimum} or more")
     if value < minimum:
         raise InputError(f"{argument!r} is {value}; give {minimum} or more")
+    if value > maximum:
+        raise InputError(f"{argument!r} is {value}; give {maximum} or less")
 
 
 def check_one_of(argument: str, value: Any, allowed: Iterable[Any]) -> None:

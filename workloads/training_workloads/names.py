@@ -1,14 +1,30 @@
-"""The form of a name that Kubernetes takes for namespaces and service accounts."""
+"""The forms of names that Kubernetes takes."""
 
 from typing import Any
 
 from training_workloads.errors import check_text
 
-__all__ = ["DNS_LABEL", "DNS_LABEL_RULE", "check_dns_label"]
+__all__ = [
+    "DNS_LABEL",
+    "DNS_LABEL_RULE",
+    "check_dns_1035_label",
+    "check_dns_label",
+    "check_dns_subdomain",
+    "check_label_key",
+]
 
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 DNS_LABEL_RULE = "lower-case letters, digits and '-', at most 63"
+
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#rfc-1035-label-names
+_DNS_1035_LABEL = r"(?!.{64})[a-z]([-a-z0-9]*[a-z0-9])?"
+
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names
+_DNS_SUBDOMAIN = r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
+_LABEL_KEY = rf"({_DNS_SUBDOMAIN}/)?[A-Za-z0-9]([-\w.]{{0,61}}[A-Za-z0-9])?"
 
 
 def check_dns_label(argument: str, value: Any) -> None:
@@ -22,3 +38,43 @@ def check_dns_label(argument: str, value: Any) -> None:
         InputError: `value` is not a string, has other characters, or more than 63 of them.
     """
     check_text(argument, value, DNS_LABEL, DNS_LABEL_RULE)
+
+
+def check_dns_1035_label(argument: str, value: Any) -> None:
+    """Refuses what is not a DNS label that begins with a letter, the form of a Service's name.
+
+    Args:
+        argument: What the user set, spelled as they typed it.
+        value: What they gave.
+
+    Raises:
+        InputError: `value` is not a string, has other characters, or more than 63 of them.
+    """
+    rule = "lower-case letters, digits and '-', a letter first and no '-' at the end, at most 63"
+    check_text(argument, value, _DNS_1035_LABEL, rule)
+
+
+def check_dns_subdomain(argument: str, value: Any) -> None:
+    """Refuses what is not a DNS subdomain, the form of most objects' names.
+
+    Args:
+        argument: What the user set, spelled as they typed it.
+        value: What they gave.
+
+    Raises:
+        InputError: `value` is not a string, has other characters, or more than 253 of them.
+    """
+    check_text(argument, value, _DNS_SUBDOMAIN, "a name of lower-case letters, digits, '-' and '.', at most 253")
+
+
+def check_label_key(argument: str, value: Any) -> None:
+    """Refuses what is not the key of a label, such as `topology.kubernetes.io/zone`.
+
+    Args:
+        argument: What the user set, spelled as they typed it.
+        value: What they gave.
+
+    Raises:
+        InputError: `value` is not a string, or not of that form.
+    """
+    check_text(argument, value, _LABEL_KEY, "the key of a node label, such as topology.kubernetes.io/zone")

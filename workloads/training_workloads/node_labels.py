@@ -1,9 +1,12 @@
 """How a GPU node says what it is: the labels and the taint that node groups, device plugins and jobs agree on."""
 
+from typing import Literal
+
 from training_workloads.catalog import InstanceType
 
 __all__ = [
     "ACCELERATOR_LABEL",
+    "CAPACITY_TYPE_LABEL",
     "EFA_PRESENT_LABEL",
     "EFA_RESOURCE",
     "GPU_PRESENT_LABEL",
@@ -12,6 +15,7 @@ __all__ = [
     "HUGEPAGES_RESOURCE",
     "INSTANCE_TYPE_LABEL",
     "SAFE_TO_EVICT",
+    "CapacityType",
     "gpu_toleration",
     "node_labels",
 ]
@@ -36,6 +40,11 @@ ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"
 
 #: The Cluster Autoscaler keeps a node whose pod has this annotation with "false" (FAQ of the same repository).
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
+#: How EKS says what its managed nodes were bought as
+#: (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html#managed-node-group-capacity-types).
+CAPACITY_TYPE_LABEL = "eks.amazonaws.com/capacityType"
+CapacityType = Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"]
 
 #: Set by the kubelet on every node (https://kubernetes.io/docs/reference/labels-annotations-taints/).
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"

@@ -59,6 +59,31 @@ def test_a_users_variable_wins_over_a_derived_one(job_spec: HorovodJobSpec, synt
     assert [entry["value"] for entry in env if entry["name"] == "NCCL_DEBUG"] == ["WARN"]
 
 
+@pytest.mark.parametrize(
+    ("change", "placement"),
+    [
+        ({"instance_type": "p3.16xlarge"}, ["ppr:4:socket", "socket"]),
+        ({"instance_type": "p5.48xlarge"}, ["ppr:4:socket", "socket"]),
+        # One socket, or a part of a node, leaves nothing to choose.
+        ({"instance_type": "p3.8xlarge"}, ["slot", "none"]),
+        ({"instance_type": "p4d.24xlarge", "gpus_per_worker": 4}, ["slot", "none"]),
+        ({"instance_type": "p4d.24xlarge", "bind_to": "none"}, ["slot", "none"]),
+    ],
+)
+def test_ranks_of_a_whole_node_keep_to_the_socket_of_their_gpu(
+    change: dict[str, Any], placement: list[str], job_spec: HorovodJobSpec, synthesize: Synthesize
+) -> None:
+    words = pod(synthesize(dataclasses.replace(job_spec, **change)), "Launcher")["containers"][0]["command"]
+    assert [words[words.index(flag) + 1] for flag in ("--map-by", "--bind-to")] == placement
+
+
+def test_pods_run_under_the_service_account(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    manifest = synthesize(dataclasses.replace(job_spec, service_account="runs"))
+    assert [pod(manifest, role)["serviceAccountName"] for role in ("Launcher", "Worker")] == ["runs", "runs"]
+    # Pod Identity brings its credentials another way; the jobs do not talk to Kubernetes.
+    assert pod(manifest, "Worker")["automountServiceAccountToken"] is False
+
+
 def test_volumes_shm_and_lustre(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     worker = pod(
         synthesize(dataclasses.replace(job_spec, volumes=(SharedVolume(claim="c", mount_path="/d"),))), "Worker"
@@ -93,6 +118,7 @@ def test_a_lost_worker_restarts_the_launcher_and_a_finished_job_frees_its_gpus(
     assert manifest["spec"]["runPolicy"] == {
         "cleanPodPolicy": "Running",
         "backoffLimit": 10,
+        "activeDeadlineSeconds": 604800,
         "ttlSecondsAfterFinished": 604800,
     }
     assert replica(manifest, "Launcher")["restartPolicy"] == "Never"
@@ -127,7 +153,17 @@ def test_the_launcher_waits_for_workers_whose_sshd_answers(job_spec: HorovodJobS
         ({"environment": [("A", "1")]}, "'environment' is [('A', '1')]; give a dictionary of names and values"),
         ({"volumes": SharedVolume()}, "give a tuple of SharedVolume"),
         ({"volumes": (SharedVolume(), SharedVolume(claim="b"))}, "has the mount paths /fsx, /fsx; give each volume"),
+        ({"volumes": 5}, "'volumes' is 5; give a tuple of SharedVolume"),
         ({"backoff_limit": -1}, "'backoff_limit' is -1; give 0 or more"),
+        ({"backoff_limit": 2**31}, "'backoff_limit' is 2147483648; give 2147483647 or less"),
+        ({"deadline_seconds": 0}, "'deadline_seconds' is 0; give 1 or more"),
+        ({"efa": "no"}, "'efa' is 'no'; give one of True, False"),
+        ({"service_account": "A"}, "'service_account' is 'A'; give a name of lower-case letters, digits, '-' and '.'"),
+        ({"bind_to": "core"}, "'bind_to' is 'core'; give one of socket, none"),
+        (
+            {"bind_to": "socket", "gpus_per_worker": 4},
+            "'bind_to' is 'socket', but a worker with 4 of the 8 GPUs of p3.16xlarge has no equal number of ranks for",
+        ),
         ({"command": ()}, "'command' is (); give the program that each rank runs, as a tuple of words"),
         (
             {"gpus_per_worker": 9},
@@ -147,7 +183,7 @@ def test_what_cannot_run_is_refused_at_construction(
 @pytest.mark.parametrize(
     ("volume", "message"),
     [
-        ({"claim": "My_Claim"}, "'claim' is 'My_Claim'; give the name of a claim: lower-case letters"),
+        ({"claim": "My_Claim"}, "'claim' is 'My_Claim'; give a name of lower-case letters, digits, '-' and '.'"),
         ({"mount_path": "fsx"}, "'mount_path' is 'fsx'; give an absolute path other than /dev/shm, such as /fsx"),
         ({"mount_path": "/dev/shm"}, "'mount_path' is '/dev/shm'; give an absolute path other than /dev/shm"),
     ],

@@ -1,45 +1,74 @@
-from training_workloads import gpu_instance_type
-from training_workloads.jobs.launcher import launcher_environment, mpirun_command, rank_environment
-from training_workloads.jobs.worker_resources import worker_resources
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from training_workloads.jobs.launcher import horovodrun_command, launcher_environment, mpirun_command
+
+PROGRAM = ["python", "train.py"]
 
 
 def test_the_command_line() -> None:
-    assert mpirun_command(16, ["A"], ["python", "train.py"]) == [
+    assert mpirun_command(16, ["A"], PROGRAM) == [
         *("mpirun", "-np", "16", "--hostfile", "/etc/mpi/hostfile", "--map-by", "slot", "--bind-to", "none"),
-        *("--mca", "pml", "ob1", "--mca", "btl", "^openib"),
+        *("--tag-output", "--mca", "pml", "ob1", "--mca", "btl", "^openib"),
         *("-x", "PATH", "-x", "LD_LIBRARY_PATH", "-x", "A"),
         *("python", "train.py"),
     ]
 
 
-def test_ranks_on_p3_use_tcp() -> None:
-    p3 = gpu_instance_type("p3.16xlarge")
-    assert rank_environment(worker_resources(p3, 8), workers=2) == {
-        "TF_NUM_INTRAOP_THREADS": "7",
-        "TF_NUM_INTEROP_THREADS": "2",
-        "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "600",
-        "NCCL_DEBUG": "INFO",
-        "NCCL_DEBUG_SUBSYS": "INIT,NET",
-        "NCCL_SOCKET_IFNAME": "^lo,docker,veth",
-    }
+def test_ranks_that_are_bound_to_sockets() -> None:
+    command = mpirun_command(16, [], PROGRAM, ranks_per_socket=4)
+    assert command[5:9] == ["--map-by", "ppr:4:socket", "--bind-to", "socket"]
 
 
-def test_ranks_on_p4d_ask_libfabric_for_efa() -> None:
-    p4d = gpu_instance_type("p4d.24xlarge")
-    environment = rank_environment(worker_resources(p4d, 8), workers=2)
-    assert environment["FI_PROVIDER"] == "efa"
-    assert environment["TF_NUM_INTRAOP_THREADS"] == "11"
-
-
-def test_one_worker_needs_no_network_for_nccl() -> None:
-    p3 = gpu_instance_type("p3.16xlarge")
-    assert "NCCL_SOCKET_IFNAME" not in rank_environment(worker_resources(p3, 8), workers=1)
+@pytest.mark.parametrize(
+    ("program", "display", "bound"),
+    [
+        # Open MPI 5, which the set-up installs where the machine has none.
+        (".venv-training/bin/mpirun", ["--display", "map-devel"], r"Binding: package\[(\d)\]"),
+        # Open MPI 4.1, which the image has.
+        ("/usr/bin/mpirun", ["--display-map"], r"Bound: socket (\d)"),
+    ],
+)
+def test_each_half_of_the_ranks_gets_a_socket_of_its_own(
+    program: str, display: list[str], bound: str, root: Path, tmp_path: Path
+) -> None:
+    """The real mpirun plans the job for a machine with two sockets of 24 cores, which it takes this one for."""
+    if not (root / program).exists():
+        pytest.skip(f"{program} is not installed")
+    (tmp_path / "hostfile").write_text("localhost slots=8\n")
+    words = mpirun_command(8, [], ["true"], ranks_per_socket=4)
+    words[0], words[words.index("--hostfile") + 1] = str(root / program), str(tmp_path / "hostfile")
+    machine = {"HWLOC_SYNTHETIC": "package:2 [numa] core:24 pu:2", "HWLOC_THISSYSTEM": "1"}
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    run = subprocess.run(
+        [words[0], "--do-not-launch", *display, *words[1:]],
+        env={**os.environ, **machine, **as_root},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert re.findall(bound, run.stdout) == ["0"] * 4 + ["1"] * 4, run.stdout + run.stderr
 
 
 def test_open_mpi_5_is_told_what_the_operator_tells_open_mpi_4() -> None:
-    environment = launcher_environment({"A": "1"})
-    assert environment == {
+    assert launcher_environment(8, {"A": "1"}) == {
+        "PRTE_MCA_prte_default_hostfile": "/etc/mpi/hostfile",
+        "PRTE_MCA_prte_set_default_slots": "8",
         "PRTE_MCA_prte_keep_fqdn_hostnames": "true",
         "PRTE_MCA_plm_ssh_args": "-o ConnectionAttempts=10",
         "A": "1",
     }
+
+
+def test_an_elastic_job_starts_with_the_fewest_workers_and_takes_what_is_there() -> None:
+    assert horovodrun_command(8, 2, 4, PROGRAM) == [
+        *("horovodrun", "-np", "16", "--min-np", "16", "--max-np", "32"),
+        *("--host-discovery-script", "/etc/mpi/discover_hosts.sh", "--slots-per-host", "8"),
+        *("--network-interface", "eth0", "--elastic-timeout", "1800", "--blacklist-cooldown-range", "10", "100"),
+        *("python", "train.py"),
+    ]

@@ -49,6 +49,7 @@ def test_defaults_are_those_that_free_the_gpus() -> None:
 def test_all_options() -> None:
     job = spec(
         namespace="team",
+        labels={"team": "vision"},
         ssh_auth_mount_path="/home/mpiuser/.ssh",
         launcher_creation_policy="AtStartup",
         mpi_implementation="MPICH",
@@ -70,7 +71,7 @@ def test_all_options() -> None:
         ),
     )
     made = manifest(job)
-    assert made["metadata"] == {"name": "job", "namespace": "team"}
+    assert made["metadata"] == {"name": "job", "namespace": "team", "labels": {"team": "vision"}}
     assert made["spec"]["launcherCreationPolicy"] == "AtStartup"
     assert made["spec"]["mpiImplementation"] == "MPICH"
     assert made["spec"]["runLauncherAsWorker"] is True
@@ -89,6 +90,22 @@ def test_all_options() -> None:
             "scheduleTimeoutSeconds": 5,
         },
     }
+
+
+def test_ranks_in_the_launcher_alone() -> None:
+    job = spec(worker=None, run_launcher_as_worker=True)
+    assert list(manifest(job)["spec"]["mpiReplicaSpecs"]) == ["Launcher"]
+    assert (job.workers, job.world_size) == (0, 8)
+
+
+def test_no_pod_for_a_rank() -> None:
+    with pytest.raises(InputError, match=r"^'worker' is None, so no pod holds a rank; give the workers, or set"):
+        spec(worker=None)
+
+
+def test_ranks_of_workers_and_launcher() -> None:
+    assert spec().world_size == 16
+    assert spec(run_launcher_as_worker=True).world_size == 24
 
 
 def test_zero_workers() -> None:
@@ -119,7 +136,7 @@ def test_a_name_that_is_no_dns_1035_label(name: str) -> None:
     with pytest.raises(InputError) as caught:
         spec(name=name)
     assert str(caught.value) == (
-        f"'name' is {name!r}; give lower-case letters, digits and '-', a letter first and no '-' at the end"
+        f"'name' is {name!r}; give lower-case letters, digits and '-', a letter first and no '-' at the end, at most 63"
     )
 
 
@@ -132,6 +149,22 @@ def test_a_name_that_is_no_dns_1035_label(name: str) -> None:
         ),
         (lambda: RunPolicy(backoff_limit=-1), "'backoff_limit' is -1; give 0 or more"),
         (lambda: RunPolicy(ttl_seconds_after_finished=1.5), "'ttl_seconds_after_finished' is 1.5; give a whole number"),
+        (lambda: RunPolicy(suspend="no"), "'suspend' is 'no'; give one of True, False"),
+        (lambda: RunPolicy(backoff_limit=2**31), "'backoff_limit' is 2147483648; give 2147483647 or less"),
+        (lambda: SchedulingPolicy(min_available=-1), "'min_available' is -1; give 0 or more"),
+        (lambda: SchedulingPolicy(schedule_timeout_seconds=1.5), "'schedule_timeout_seconds' is 1.5; give a whole"),
+        (lambda: SchedulingPolicy(queue="A B"), "'queue' is 'A B'; give a name of lower-case letters"),
+        (lambda: SchedulingPolicy(priority_class=""), "'priority_class' is ''; give a name of lower-case letters"),
+        (
+            lambda: SchedulingPolicy(min_resources={"cpu": 4}),
+            "min_resources['cpu']\" is 4; give an amount as Kubernetes",
+        ),
+        (
+            lambda: SchedulingPolicy(min_resources=["cpu"]),
+            "'min_resources' is ['cpu']; give amounts by the resource's name, such as",
+        ),
+        (lambda: spec(namespace="Team"), "'namespace' is 'Team'; give lower-case letters, digits and '-', at most 63"),
+        (lambda: spec(run_launcher_as_worker=1.5), "'run_launcher_as_worker' is 1.5; give one of True, False"),
         (lambda: RunPolicy(managed_by="me"), "'managed_by' is 'me'; give one of kubeflow.org/mpi-operator, kueue"),
         (
             lambda: ReplicaSpec(template=TEMPLATE, restart_policy="Always"),

@@ -26,7 +26,7 @@ def test_the_elastic_file_system() -> None:
     [
         (
             {"claim": "Training"},
-            "'claim' is 'Training'; give the name of a claim: lower-case letters, digits, '-' and '.'",
+            "'claim' is 'Training'; give a name of lower-case letters, digits, '-' and '.', at most 253",
         ),
         ({"mount_path": "fsx"}, "'mount_path' is 'fsx'; give an absolute path other than /dev/shm, such as /fsx"),
         (

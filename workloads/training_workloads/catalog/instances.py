@@ -7,7 +7,7 @@ from training_workloads.catalog._rows import row, us_east_1
 from training_workloads.catalog.g_family import G_FAMILY
 from training_workloads.catalog.instance_type import InstanceType
 from training_workloads.catalog.p_family import P_FAMILY
-from training_workloads.errors import InputError, unknown_name
+from training_workloads.errors import InputError, check_text, unknown_name
 
 __all__ = ["INSTANCE_TYPES", "gpu_instance_type"]
 
@@ -50,12 +50,13 @@ def gpu_instance_type(name: str) -> InstanceType:
     Raises:
         InputError: The catalog has no such type, or the type has no GPU; the message gives the closest names.
     """
+    check_text("instance_type", name, "(?s).*", "EC2's name of a type, such as p4d.24xlarge")
     with_gpus = [one.name for one in INSTANCE_TYPES.values() if one.gpus]
     if name in with_gpus:
         return INSTANCE_TYPES[name]
     if name in INSTANCE_TYPES:
         raise InputError(f"'instance_type' is {name!r}, which has no GPU; choose one of {', '.join(with_gpus)}")
-    typed = str(name).strip().lower()
+    typed = name.strip().lower()
     families = ", ".join(sorted({one.partition(".")[0] for one in with_gpus}))
     for start, reason in _NOT_SUPPORTED.items():
         if typed.startswith(start):

@@ -2,27 +2,31 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 from constructs import Construct
 
 from training_workloads.catalog import InstanceType, gpu_instance_type
-from training_workloads.errors import InputError, check_at_least, check_text, enforce
-from training_workloads.jobs.image import HOME, SSH_PORT, SSHD_CONFIG, UID
-from training_workloads.jobs.launcher import launcher_environment, mpirun_command, rank_environment
-from training_workloads.jobs.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec, RunPolicy
-from training_workloads.jobs.network_policy import JobNetworkPolicy
+from training_workloads.errors import InputError, check_at_least, check_one_of, check_text, enforce
+from training_workloads.jobs.gpu_pods import DAY_SECONDS, GpuPods
+from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
+from training_workloads.jobs.launcher import mpirun_command
+from training_workloads.jobs.mpi_job import MpiJobSpec
+from training_workloads.jobs.rank_environment import hierarchical_all_reduce, rank_environment
+from training_workloads.jobs.scheduling import Scheduling
+from training_workloads.jobs.spec_rules import (
+    check_image,
+    check_namespace,
+    check_scheduling,
+    check_service_account,
+    check_volumes,
+)
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
-from training_workloads.names import check_dns_label
-from training_workloads.node_labels import INSTANCE_TYPE_LABEL, SAFE_TO_EVICT, gpu_toleration
 
-__all__ = ["HorovodJob", "HorovodJobSpec"]
+__all__ = ["BASE_RULES", "HorovodJob", "HorovodJobSpec"]
 
-# The launcher only runs mpirun and its ssh connections.
-_LAUNCHER_RESOURCES = {"requests": {"cpu": 1, "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
-
-_DAY_SECONDS = 24 * 60 * 60
+_Binding = Literal["socket", "none"]
 
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 
@@ -39,10 +43,16 @@ class HorovodJobSpec:
         workers: Worker pods.
         gpus_per_worker: GPUs, and so ranks, of each worker. Default: all of the instance type, one worker per node.
         efa: Whether workers take the EFA devices of their type, if it has them. False for a node group without EFA.
+        bind_to: `socket`: each rank keeps to one CPU socket; `none`: it may use all of its worker's cores. Default:
+            `socket` for workers that have a whole node with several sockets.
         environment: Further variables of the ranks; they win over the derived ones. Default: none.
         volumes: Shared file systems. Default: the claim that the cluster's Lustre file system has, at /fsx.
         namespace: Default: that of kubectl.
+        service_account: Under which the pods run, such as that of a `JobIdentity`. Default: the namespace's own.
+        scheduling: Where and when the pods start. Default: as soon as nodes have room for them.
         backoff_limit: How often the launcher is started again; each start goes on from the newest checkpoint.
+        deadline_seconds: Seconds after which the job is ended, so that one that hangs does not hold its GPUs for ever.
+            Default: seven days.
     """
 
     name: str
@@ -52,14 +62,18 @@ class HorovodJobSpec:
     workers: int
     gpus_per_worker: int | None = None
     efa: bool = True
+    bind_to: _Binding | None = None
     environment: dict[str, str] = field(default_factory=dict)
     volumes: tuple[SharedVolume, ...] = (SharedVolume(),)
     namespace: str | None = None
+    service_account: str | None = None
+    scheduling: Scheduling = field(default_factory=Scheduling)
     backoff_limit: int = 10
+    deadline_seconds: int = 7 * DAY_SECONDS
 
     def __post_init__(self) -> None:
         """Checks everything that can be known before the job runs."""
-        enforce(self, _RULES)
+        enforce(self, BASE_RULES)
         # What is left are the rules of the MPIJob itself, such as the length of the pods' names.
         self.to_mpi_job()
 
@@ -79,63 +93,44 @@ class HorovodJobSpec:
         """Ranks of the whole job."""
         return self.workers * self.resources.gpus
 
+    @property
+    def pods(self) -> GpuPods:
+        """Launcher and workers."""
+        return GpuPods(
+            job=self.name,
+            image=self.image,
+            instance=self.instance,
+            resources=self.resources,
+            workers=self.workers,
+            volumes=self.volumes,
+            scheduling=self.scheduling,
+            service_account=self.service_account,
+        )
+
+    def ranks_per_socket(self) -> int | None:
+        """Ranks that are bound to each socket of a worker; None where none is bound."""
+        if self.bind_to == "none" or (self.bind_to is None and not _can_bind(self)):
+            return None
+        return self.resources.gpus // (self.instance.sockets or 1)
+
     def to_mpi_job(self) -> MpiJobSpec:
         """The MPIJob that runs this job.
 
         Raises:
             InputError: A value is not allowed, or does not go with the instance type.
         """
-        return MpiJobSpec(
-            name=self.name,
+        derived = rank_environment(self.resources, self.workers) | hierarchical_all_reduce(self.resources, self.workers)
+        ranks = {**derived, **self.environment}
+        return self.pods.mpi_job(
             namespace=self.namespace,
-            slots_per_worker=self.resources.gpus,
-            ssh_auth_mount_path=f"{HOME}/.ssh",
-            run_policy=RunPolicy(backoff_limit=self.backoff_limit, ttl_seconds_after_finished=7 * _DAY_SECONDS),
-            # Each start of the launcher is a pod of its own, whose log stays.
-            launcher=ReplicaSpec(template=_pod(self._launcher()), restart_policy="Never"),
-            worker=ReplicaSpec(
-                template=_pod(
-                    self._worker(),
-                    nodeSelector={INSTANCE_TYPE_LABEL: self.instance.name},
-                    tolerations=[gpu_toleration()],
-                    volumes=[_shm_volume(self.resources), *(volume.to_wire(name) for name, volume in self._volumes())],
-                ),
-                replicas=self.workers,
-                # The operator replaces a missing worker, not a failed one: its sshd is started again in place.
-                restart_policy="OnFailure",
-            ),
+            command=mpirun_command(self.world_size, ranks, self.command, ranks_per_socket=self.ranks_per_socket()),
+            environment=ranks,
+            backoff_limit=self.backoff_limit,
+            deadline_seconds=self.deadline_seconds,
         )
 
-    def _launcher(self) -> dict[str, Any]:
-        ranks = {**rank_environment(self.resources, self.workers), **self.environment}
-        return {
-            "name": "launcher",
-            "image": self.image,
-            "command": mpirun_command(self.world_size, ranks, self.command),
-            "env": [{"name": name, "value": value} for name, value in launcher_environment(ranks).items()],
-            "resources": _LAUNCHER_RESOURCES,
-            "securityContext": _UNPRIVILEGED,
-        }
 
-    def _worker(self) -> dict[str, Any]:
-        return {
-            "name": "worker",
-            "image": self.image,
-            "command": ["/usr/sbin/sshd", "-De", "-f", SSHD_CONFIG],
-            "ports": [{"name": "ssh", "containerPort": SSH_PORT}],
-            # The launcher is created when the workers are ready, and ready means that ssh answers.
-            "readinessProbe": {"tcpSocket": {"port": SSH_PORT}, "periodSeconds": 2},
-            "resources": self.resources.to_wire(),
-            "securityContext": _UNPRIVILEGED,
-            "volumeMounts": [_SHM_MOUNT, *(volume.to_mount(name) for name, volume in self._volumes())],
-        }
-
-    def _volumes(self) -> list[tuple[str, SharedVolume]]:
-        """The shared volumes with their names in the pod; a claim's name may be no volume's name."""
-        return [(f"shared-{number}", volume) for number, volume in enumerate(self.volumes)]
-
-
-class HorovodJob(Construct):
+class HorovodJob(IsolatedMpiJob):
     """A Horovod job in a chart.
 
     Attributes:
@@ -152,28 +147,30 @@ class HorovodJob(Construct):
             id: Id in the scope; the name in the cluster is `spec.name`.
             spec: The job.
         """
-        super().__init__(scope, id)
+        super().__init__(scope, id, spec=spec)
         self.spec = spec
-        self.mpi_job = MpiJob(self, "Resource", spec=spec.to_mpi_job())
-        self.network_policy = JobNetworkPolicy(self, "NetworkPolicy", job_name=spec.name, namespace=spec.namespace)
 
 
-_SHM_MOUNT = {"name": "shm", "mountPath": "/dev/shm"}
-_UNPRIVILEGED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+def _can_bind(spec: HorovodJobSpec) -> bool:
+    """Whether a worker has all sockets of its node, and each socket the same number of its ranks."""
+    sockets = spec.instance.sockets or 1
+    return sockets > 1 and spec.resources.gpus == spec.instance.gpus and spec.instance.gpus % sockets == 0
 
 
-def _shm_volume(resources: WorkerResources) -> dict[str, Any]:
-    return {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{resources.shm_gib}Gi"}}
-
-
-def _check_command(command: Any) -> None:
+def _check_command(spec: HorovodJobSpec) -> None:
+    command: Any = spec.command
     if isinstance(command, str):
         raise InputError(f"'command' is the string {command!r}; give a tuple of words: {tuple(command.split())}")
-    if not command or not all(isinstance(word, str) and word for word in command):
+    if (
+        not isinstance(command, list | tuple)
+        or not command
+        or not all(isinstance(word, str) and word for word in command)
+    ):
         raise InputError(f"'command' is {command!r}; give the program that each rank runs, as a tuple of words")
 
 
-def _check_environment(environment: Any) -> None:
+def _check_environment(spec: HorovodJobSpec) -> None:
+    environment: Any = spec.environment
     if not isinstance(environment, dict):
         raise InputError(f"'environment' is {environment!r}; give a dictionary of names and values")
     for name, value in environment.items():
@@ -181,35 +178,30 @@ def _check_environment(environment: Any) -> None:
         check_text(f"environment[{name!r}]", value, r"(?s).*", "a string")
 
 
-def _check_volumes(volumes: Any) -> None:
-    if isinstance(volumes, SharedVolume) or not all(isinstance(volume, SharedVolume) for volume in volumes):
-        raise InputError(f"'volumes' is {volumes!r}; give a tuple of SharedVolume")
-    paths = [volume.mount_path for volume in volumes]
-    if len(set(paths)) < len(paths):
-        raise InputError(f"'volumes' has the mount paths {', '.join(paths)}; give each volume a path of its own")
+def _check_binding(spec: HorovodJobSpec) -> None:
+    if spec.bind_to is not None:
+        check_one_of("bind_to", spec.bind_to, get_args(_Binding))
+    if spec.bind_to == "socket" and not _can_bind(spec):
+        raise InputError(
+            f"'bind_to' is 'socket', but a worker with {spec.resources.gpus} of the {spec.instance.gpus} GPUs of "
+            f"{spec.instance.name} has no equal number of ranks for each of several sockets; leave it out"
+        )
 
 
-def _check_namespace(namespace: Any) -> None:
-    if namespace is not None:
-        check_dns_label("namespace", namespace)
-
-
-_RULES: tuple[Callable[[HorovodJobSpec], object], ...] = (
-    lambda spec: _check_command(spec.command),
-    lambda spec: check_text("image", spec.image, r"\S+", "the image's address, such as <repository>:<tag>"),
+#: Every rule that is not the MPIJob's own.
+BASE_RULES: tuple[Callable[[HorovodJobSpec], object], ...] = (
+    _check_command,
+    check_image,
     lambda spec: spec.instance,
     lambda spec: check_at_least("workers", spec.workers, 1),
+    lambda spec: check_one_of("efa", spec.efa, (True, False)),
     lambda spec: spec.resources,
+    _check_binding,
     lambda spec: check_at_least("backoff_limit", spec.backoff_limit, 0),
-    lambda spec: _check_namespace(spec.namespace),
-    lambda spec: _check_environment(spec.environment),
-    lambda spec: _check_volumes(spec.volumes),
+    lambda spec: check_at_least("deadline_seconds", spec.deadline_seconds, 1, 2**63 - 1),
+    check_namespace,
+    check_service_account,
+    _check_environment,
+    lambda spec: check_volumes(spec.volumes),
+    check_scheduling,
 )
-
-
-def _pod(container: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """A pod template with one container, for the image's non-root user."""
-    security = {"runAsNonRoot": True, "runAsUser": UID, "runAsGroup": UID, "fsGroup": UID}
-    spec = {"containers": [container], "securityContext": security, "automountServiceAccountToken": False}
-    # A training pod cannot move to another node: the autoscaler waits for its end, or the job would begin again.
-    return {"metadata": {"annotations": {SAFE_TO_EVICT: "false"}}, "spec": spec | fields}

@@ -1,58 +1,53 @@
-"""The launcher's command line and variables: one `mpirun` for the whole job, each flag with its reason."""
+"""The launcher's command line: one `mpirun` or `horovodrun` for the whole job, each flag with its reason."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from training_workloads.jobs.worker_resources import WorkerResources
-
-__all__ = ["HOSTFILE", "launcher_environment", "mpirun_command", "rank_environment"]
+__all__ = ["DISCOVERY_SCRIPT", "HOSTFILE", "horovodrun_command", "launcher_environment", "mpirun_command"]
 
 #: Where the MPI operator mounts the hostfile in the launcher.
 HOSTFILE = "/etc/mpi/hostfile"
 
-# The operator sets these for Open MPI 4 (OMPI_MCA_orte_…), which Open MPI 5 ignores; these are its names for them.
-_OPEN_MPI_5 = {
-    # Workers are known by their fully qualified names only.
-    "PRTE_MCA_prte_keep_fqdn_hostnames": "true",
-    # A worker's name may take some seconds to be known in the cluster's DNS.
-    "PRTE_MCA_plm_ssh_args": "-o ConnectionAttempts=10",
-}
+#: Where it mounts the script that prints the workers that run at the moment, one name a line, without their slots.
+DISCOVERY_SCRIPT = "/etc/mpi/discover_hosts.sh"
 
-# A rank that waits this long for the others ends the job, so that it starts again from its checkpoint.
-_STALL_SHUTDOWN_SECONDS = 600
+# Nodes with GPUs may have to be started first, and drivers and images come with them.
+_WAIT_FOR_WORKERS_SECONDS = 1800
+
+# A worker that failed is tried again after about 10 seconds, then 20 and so on up to 100; by default never.
+_COOLDOWN_SECONDS = ("10", "100")
 
 
-def rank_environment(resources: WorkerResources, workers: int) -> dict[str, str]:
-    """Variables that every rank gets."""
-    environment = {
-        # Each rank sizes its pools by its share; without this every rank takes the whole node's vCPUs.
-        "TF_NUM_INTRAOP_THREADS": str(resources.cpus_per_rank),
-        "TF_NUM_INTEROP_THREADS": "2",
-        "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": str(_STALL_SHUTDOWN_SECONDS),
-        # The log is the only proof of which network NCCL chose.
-        "NCCL_DEBUG": "INFO",
-        "NCCL_DEBUG_SUBSYS": "INIT,NET",
+def launcher_environment(slots: int, ranks: Mapping[str, str]) -> dict[str, str]:
+    """Variables of the launcher's container: those that it hands to the ranks, and its own.
+
+    The operator sets hostfile, slots and names for Open MPI 4 (`OMPI_MCA_orte_…`), which Open MPI 5 ignores: it would
+    start all ranks in the launcher without a word. These are the names that Open MPI 5 has for them.
+
+    Args:
+        slots: Ranks of a worker whose line in the hostfile does not say it.
+        ranks: Variables of the ranks.
+    """
+    open_mpi_5 = {
+        "PRTE_MCA_prte_default_hostfile": HOSTFILE,
+        "PRTE_MCA_prte_set_default_slots": str(slots),
+        # Workers are known by their fully qualified names only.
+        "PRTE_MCA_prte_keep_fqdn_hostnames": "true",
+        # A worker's name may take some seconds to be known in the cluster's DNS.
+        "PRTE_MCA_plm_ssh_args": "-o ConnectionAttempts=10",
     }
-    if workers > 1:
-        # NCCL's bootstrap must not pick the loopback or a bridge; pods see the network as eth0.
-        environment["NCCL_SOCKET_IFNAME"] = "^lo,docker,veth"
-    if resources.efa_interfaces:
-        # NCCL's EFA plugin shall find EFA or nothing. An image without the plugin uses TCP: the log says which it was.
-        environment["FI_PROVIDER"] = "efa"
-    return environment
+    return {**open_mpi_5, **ranks}
 
 
-def launcher_environment(ranks: dict[str, str]) -> dict[str, str]:
-    """Variables of the launcher's container: those that it hands to the ranks, and its own."""
-    return {**_OPEN_MPI_5, **ranks}
-
-
-def mpirun_command(world_size: int, exported: Iterable[str], program: Sequence[str]) -> list[str]:
+def mpirun_command(
+    world_size: int, exported: Iterable[str], program: Sequence[str], *, ranks_per_socket: int | None = None
+) -> list[str]:
     """The launcher's argv.
 
     Args:
         world_size: Ranks of the whole job.
         exported: Names of the variables that the ranks get from the launcher.
         program: What each rank runs.
+        ranks_per_socket: How many ranks are bound to each CPU socket of a worker. Default: none is bound.
     """
     # ssh sessions do not inherit the image's variables: programs and CUDA libraries are found through these two.
     names = dict.fromkeys(["PATH", "LD_LIBRARY_PATH", *exported])
@@ -60,16 +55,12 @@ def mpirun_command(world_size: int, exported: Iterable[str], program: Sequence[s
         "mpirun",
         "-np",
         str(world_size),
-        # Said explicitly because Open MPI 5 does not read the variable by which the operator says it, and would
-        # start every rank on the launcher.
+        # Said here too, so that no job runs in the launcher alone because its MPI does not know a variable.
         "--hostfile",
         HOSTFILE,
-        # Fill one worker before the next: the ranks of a node have consecutive numbers.
-        "--map-by",
-        "slot",
-        # For two ranks Open MPI binds each to one core by default, which starves the input pipeline.
-        "--bind-to",
-        "none",
+        *_placement(ranks_per_socket),
+        # Each line of the log says which rank wrote it.
+        "--tag-output",
         # MPI carries only Horovod's control messages: plain TCP and shared memory, no libfabric or UCX, no verbs.
         "--mca",
         "pml",
@@ -78,5 +69,52 @@ def mpirun_command(world_size: int, exported: Iterable[str], program: Sequence[s
         "btl",
         "^openib",
         *(word for name in names for word in ("-x", name)),
+        *program,
+    ]
+
+
+def _placement(ranks_per_socket: int | None) -> tuple[str, ...]:
+    """Which worker and which of its cores a rank gets; ranks of a worker have consecutive numbers in either case.
+
+    Without a flag Open MPI binds each of two ranks to one core, which starves the input pipeline.
+    """
+    if ranks_per_socket is None:
+        return ("--map-by", "slot", "--bind-to", "none")
+    # The first half of the ranks, which is the first half of the GPUs, on the first socket, the others on the second.
+    # Not `--map-by slot --bind-to socket`: Open MPI 5 would bind them all to the first. A socket and not cores of its
+    # own for each rank, because what the node keeps for its daemons leaves the sockets with different numbers of cores.
+    return ("--map-by", f"ppr:{ranks_per_socket}:socket", "--bind-to", "socket")
+
+
+def horovodrun_command(slots: int, min_workers: int, max_workers: int, program: Sequence[str]) -> list[str]:
+    """The argv of an elastic job's launcher; `horovodrun` hands the launcher's variables to the ranks by itself.
+
+    Args:
+        slots: Ranks of each worker.
+        min_workers: Workers with which the job starts, and below which it waits for others.
+        max_workers: Workers that it uses at most.
+        program: What each rank runs.
+    """
+    return [
+        "horovodrun",
+        # Not the number of ranks but the number to wait for: what else is there by then takes part too.
+        "-np",
+        str(min_workers * slots),
+        "--min-np",
+        str(min_workers * slots),
+        "--max-np",
+        str(max_workers * slots),
+        "--host-discovery-script",
+        DISCOVERY_SCRIPT,
+        # The script names workers without their slots.
+        "--slots-per-host",
+        str(slots),
+        # Otherwise Horovod waits for two workers to find an interface that both have; in a pod it is this one.
+        "--network-interface",
+        "eth0",
+        "--elastic-timeout",
+        str(_WAIT_FOR_WORKERS_SECONDS),
+        "--blacklist-cooldown-range",
+        *_COOLDOWN_SECONDS,
         *program,
     ]

@@ -1,0 +1,86 @@
+from typing import Any
+
+import cdk8s
+import pytest
+
+from training_workloads import ElasticHorovodJob, ElasticHorovodJobSpec, InputError, Scheduling
+
+
+def spec(**changes: Any) -> ElasticHorovodJobSpec:
+    defaults: dict[str, Any] = {
+        "name": "job",
+        "image": "image:1",
+        "command": ("python", "-m", "train"),
+        "instance_type": "p4d.24xlarge",
+        "workers": 2,
+    }
+    return ElasticHorovodJobSpec(**{**defaults, **changes})
+
+
+def manifest(job: ElasticHorovodJobSpec) -> dict[str, Any]:
+    chart = cdk8s.Testing.chart()
+    ElasticHorovodJob(chart, "Job", spec=job)
+    document, policy = cdk8s.Testing.synth(chart)
+    assert policy["kind"] == "NetworkPolicy"
+    return dict(document)
+
+
+def test_the_launcher_starts_with_the_fewest_workers_and_discovers_others() -> None:
+    made = manifest(spec(min_workers=1, workers=2, max_workers=4))
+    launcher = made["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    words = launcher["command"]
+    assert words[:9] == [
+        *("horovodrun", "-np", "8", "--min-np", "8", "--max-np", "32"),
+        *("--host-discovery-script", "/etc/mpi/discover_hosts.sh"),
+    ]
+    assert words[-3:] == ["python", "-m", "train"]
+    assert made["spec"]["launcherCreationPolicy"] == "AtStartup"
+    assert made["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] == 2
+    assert made["spec"]["slotsPerWorker"] == 8
+
+
+def test_ranks_get_what_they_need_for_a_second_worker_even_if_there_is_one() -> None:
+    launcher = manifest(spec(workers=1))["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    names = {entry["name"] for entry in launcher["env"]}
+    assert {"FI_PROVIDER", "NCCL_SOCKET_IFNAME"} <= names
+    # Workers may come and go, and with them the number of ranks on a node.
+    assert "HOROVOD_HIERARCHICAL_ALLREDUCE" not in names
+
+
+def test_workers_on_spot_and_a_gang_of_the_fewest() -> None:
+    made = manifest(spec(scheduling=Scheduling(capacity_type="SPOT", gang=True)))
+    replicas = made["spec"]["mpiReplicaSpecs"]
+    assert replicas["Worker"]["template"]["spec"]["nodeSelector"]["eks.amazonaws.com/capacityType"] == "SPOT"
+    assert "nodeAffinity" in replicas["Launcher"]["template"]["spec"]["affinity"]
+    assert made["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 1}
+
+
+def test_the_largest_number_of_workers_is_the_first_one_unless_said() -> None:
+    assert spec(workers=3).largest == 3
+    assert spec(workers=3, max_workers=5).largest == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"min_workers": 3},
+            "'min_workers' is 3, 'workers' is 2 and 'max_workers' is 2; give numbers that rise in this",
+        ),
+        (
+            {"max_workers": 1},
+            "'min_workers' is 1, 'workers' is 2 and 'max_workers' is 1; give numbers that rise in this",
+        ),
+        ({"min_workers": 0}, "'min_workers' is 0; give 1 or more"),
+        ({"max_workers": "4"}, "'max_workers' is '4'; give a whole number, 1 or more"),
+        ({"workers": 0}, "'workers' is 0; give 1 or more"),
+        ({"bind_to": "socket"}, "'bind_to' is 'socket', but horovodrun does not bind elastic ranks; leave it out"),
+        ({"image": ""}, "'image' is ''; give the image's address"),
+        # Two workers would do, but not the hundredth.
+        ({"name": "a" * 54, "max_workers": 100}, "use a name of 53 characters or fewer"),
+    ],
+)
+def test_what_cannot_run_is_refused_at_construction(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        spec(**change)
+    assert message in str(caught.value)

@@ -1,0 +1,208 @@
+"""What holds for every kind of job: its manifest is as reviewed, and no arguments make an invalid one."""
+
+from collections.abc import Callable
+from typing import Any
+
+import cdk8s
+import pytest
+from constructs import Construct
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
+
+from tests.schemas import check_manifest
+from training_workloads import (
+    INSTANCE_TYPES,
+    ElasticHorovodJob,
+    ElasticHorovodJobSpec,
+    HorovodJob,
+    HorovodJobSpec,
+    InputError,
+    NcclTestJob,
+    NcclTestJobSpec,
+    Scheduling,
+    SharedVolume,
+    StageDataJob,
+    StageDataJobSpec,
+    TensorBoard,
+    TensorBoardSpec,
+)
+
+KINDS: dict[str, tuple[Callable[..., Any], Callable[..., Construct]]] = {
+    "horovod": (HorovodJobSpec, HorovodJob),
+    "elastic": (ElasticHorovodJobSpec, ElasticHorovodJob),
+    "nccl": (NcclTestJobSpec, NcclTestJob),
+    "stage": (StageDataJobSpec, StageDataJob),
+    "tensorboard": (TensorBoardSpec, TensorBoard),
+}
+
+PLAIN: dict[str, dict[str, Any]] = {
+    "horovod": {"name": "job", "image": "image:1", "command": ("python", "-m", "train"), "workers": 2},
+    "elastic": {
+        "name": "job",
+        "image": "image:1",
+        "command": ("python", "-m", "train"),
+        "workers": 2,
+        "max_workers": 4,
+    },
+    "nccl": {"name": "job", "image": "image:1"},
+    "stage": {
+        "name": "job",
+        "image": "image:1",
+        "source": "s3://bucket/data/",
+        "folder": "data",
+        "service_account": "stage",
+    },
+    "tensorboard": {"image": "image:1"},
+}
+
+
+def manifests(kind: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    spec, construct = KINDS[kind]
+    chart = cdk8s.Testing.chart()
+    construct(chart, "Job", spec=spec(**arguments))
+    return list(cdk8s.Testing.synth(chart))
+
+
+@pytest.mark.parametrize("instance_type", ["p3.16xlarge", "p4d.24xlarge", "p5.48xlarge"])
+@pytest.mark.parametrize("kind", ["horovod", "elastic", "nccl"])
+def test_a_job_on_gpus_is_as_reviewed(kind: str, instance_type: str, snapshot: SnapshotAssertion) -> None:
+    made = manifests(kind, {**PLAIN[kind], "instance_type": instance_type})
+    for document in made:
+        check_manifest(document)
+    assert made == snapshot
+
+
+@pytest.mark.parametrize("kind", ["stage", "tensorboard"])
+def test_a_job_without_gpus_is_as_reviewed(kind: str, snapshot: SnapshotAssertion) -> None:
+    made = manifests(kind, PLAIN[kind])
+    for document in made:
+        check_manifest(document)
+    assert made == snapshot
+
+
+def test_a_job_with_everything_is_as_reviewed(snapshot: SnapshotAssertion) -> None:
+    scheduling = Scheduling(
+        gang=True,
+        queue="research",
+        priority_class="high",
+        spread_over="kubernetes.io/hostname",
+        colocate_in="topology.kubernetes.io/zone",
+        capacity_type="ON_DEMAND",
+    )
+    everything = {
+        "instance_type": "p4d.24xlarge",
+        "gpus_per_worker": 4,
+        "bind_to": "none",
+        "environment": {"SEED": "7"},
+        "volumes": (SharedVolume(), SharedVolume(claim="training-efs", mount_path="/efs")),
+        "namespace": "research",
+        "service_account": "runs",
+        "scheduling": scheduling,
+        "backoff_limit": 3,
+        "deadline_seconds": 3600,
+    }
+    made = manifests("horovod", {**PLAIN["horovod"], **everything})
+    for document in made:
+        check_manifest(document)
+    assert made == snapshot
+
+
+# What people type: right, nearly right, and of another type altogether.
+_JUNK = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=70), st.just([]), st.just({}))
+_NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,61}", fullmatch=True) | st.sampled_from(["job", "Job", "a.b", ""])
+_TEXTS = st.text(st.characters(codec="utf-8"), max_size=30)
+_COUNTS = st.integers(min_value=-1, max_value=2**33) | st.integers(min_value=1, max_value=40)
+_MAYBE_NAMES = st.none() | _NAMES
+_TYPES = st.sampled_from(sorted(INSTANCE_TYPES)) | st.sampled_from(["p4d", "trn1.32xlarge", ""])
+_KEYS = st.none() | st.sampled_from(["kubernetes.io/hostname", "topology.kubernetes.io/zone", "a/b/c", "zone "])
+
+
+def _maker(make: Callable[..., Any]) -> Callable[..., Any]:
+    """A strategy's function that gives None where the arguments are refused, so that the job sees junk as well."""
+
+    def made(**arguments: Any) -> Any:
+        try:
+            return make(**arguments)
+        except InputError:
+            return None
+
+    return made
+
+
+_SCHEDULING = st.builds(
+    _maker(Scheduling),
+    gang=st.booleans(),
+    queue=_MAYBE_NAMES,
+    priority_class=_MAYBE_NAMES,
+    spread_over=_KEYS,
+    colocate_in=_KEYS,
+    capacity_type=st.sampled_from([None, "SPOT", "ON_DEMAND", "CAPACITY_BLOCK", "spot"]),
+)
+_VOLUME = st.builds(
+    _maker(SharedVolume), claim=_NAMES, mount_path=st.sampled_from(["/fsx", "/a/b", "/dev/shm", "fsx", "/"]) | _TEXTS
+)
+
+_COMMON: dict[str, st.SearchStrategy[Any]] = {
+    "name": _NAMES,
+    "image": st.sampled_from(["image:1", "", "a b"]) | _TEXTS,
+    "namespace": _MAYBE_NAMES,
+}
+_ON_GPUS = {**_COMMON, "instance_type": _TYPES, "scheduling": _SCHEDULING}
+_TRAINING = {
+    **_ON_GPUS,
+    "command": st.lists(_TEXTS, max_size=4).map(tuple),
+    "workers": _COUNTS,
+    "gpus_per_worker": st.none() | st.integers(min_value=0, max_value=9),
+    "efa": st.booleans(),
+    "environment": st.dictionaries(_TEXTS | st.sampled_from(["A", "NCCL_DEBUG"]), _TEXTS, max_size=2),
+    "volumes": st.lists(_VOLUME, max_size=2).map(tuple),
+    "service_account": _MAYBE_NAMES,
+    "backoff_limit": _COUNTS,
+    "deadline_seconds": _COUNTS,
+}
+ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "horovod": {**_TRAINING, "bind_to": st.sampled_from([None, "none", "socket", "core"])},
+    "elastic": {**_TRAINING, "min_workers": _COUNTS, "max_workers": st.none() | _COUNTS},
+    "nccl": {
+        **_ON_GPUS,
+        "nodes": _COUNTS,
+        "collective": st.sampled_from(["all_reduce", "all_gather", "reduce_scatter", "broadcast"]),
+        "efa_interfaces": st.none() | st.integers(min_value=-1, max_value=40),
+        "minimum_bus_bandwidth": st.none() | st.floats(),
+        "message_gib": st.none() | st.integers(min_value=0, max_value=64),
+    },
+    "stage": {
+        **_COMMON,
+        "source": st.sampled_from(["s3://bucket/data/", "bucket"]) | _TEXTS,
+        "folder": st.sampled_from(["data", "data/../x", "/data"]) | _TEXTS,
+        "service_account": _NAMES,
+        "file_system": st.sampled_from(["lustre", "efs", "s3"]),
+        "volume": st.none() | _VOLUME,
+        "pods": _COUNTS,
+        "backoff_limit": _COUNTS,
+    },
+    "tensorboard": {**_COMMON, "folder": st.sampled_from(["runs", ".."]) | _TEXTS, "volume": _VOLUME},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(data=st.data())
+def test_arguments_make_a_valid_manifest_or_are_refused(kind: str, data: st.DataObject) -> None:
+    """Starts from a plain job and changes some of its arguments, one of them perhaps to something absurd."""
+    arguments = {"instance_type": "p4d.24xlarge", **PLAIN[kind]} if "instance_type" in ARGUMENTS[kind] else PLAIN[kind]
+    changed = data.draw(st.lists(st.sampled_from(sorted(ARGUMENTS[kind])), max_size=4, unique=True), "changed")
+    arguments = {**arguments, **{name: data.draw(ARGUMENTS[kind][name], name) for name in changed}}
+    if data.draw(st.booleans(), "absurd"):
+        arguments[data.draw(st.sampled_from(sorted(ARGUMENTS[kind])), "where")] = data.draw(_JUNK, "what")
+    try:
+        spec = KINDS[kind][0](**arguments)
+    except InputError:
+        event("refused")
+        return
+    event("accepted")
+    chart = cdk8s.Testing.chart()
+    KINDS[kind][1](chart, "Job", spec=spec)
+    for document in cdk8s.Testing.synth(chart):
+        check_manifest(document)

@@ -1,0 +1,68 @@
+import pytest
+
+from training_workloads import gpu_instance_type
+from training_workloads.jobs.rank_environment import hierarchical_all_reduce, nccl_environment, rank_environment
+from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
+
+
+def whole(name: str) -> WorkerResources:
+    instance = gpu_instance_type(name)
+    return worker_resources(instance, instance.gpus)
+
+
+def test_ranks_on_p3_use_tcp() -> None:
+    assert rank_environment(whole("p3.16xlarge"), workers=2) == {
+        "TF_NUM_INTRAOP_THREADS": "1",
+        "TF_NUM_INTEROP_THREADS": "5",
+        "TRAINING_DATA_THREADS": "5",
+        "TF_GPU_THREAD_MODE": "gpu_private",
+        "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "600",
+        "NCCL_DEBUG": "INFO",
+        "NCCL_DEBUG_SUBSYS": "INIT,NET",
+        "NCCL_SOCKET_IFNAME": "^lo,docker,veth",
+        "HOROVOD_FUSION_THRESHOLD": "16777216",
+    }
+
+
+def test_ranks_on_p4d_ask_libfabric_for_efa() -> None:
+    environment = rank_environment(whole("p4d.24xlarge"), workers=2)
+    assert environment["FI_PROVIDER"] == "efa"
+    assert environment["HOROVOD_FUSION_THRESHOLD"] == "67108864"
+
+
+@pytest.mark.parametrize(("name", "threads"), [("p3.16xlarge", "5"), ("p4d.24xlarge", "9"), ("p5.48xlarge", "21")])
+def test_threads_follow_from_the_vcpus_of_each_rank(name: str, threads: str) -> None:
+    assert rank_environment(whole(name), workers=1)["TRAINING_DATA_THREADS"] == threads
+
+
+def test_a_rank_with_few_cores_has_one_thread_for_its_data() -> None:
+    assert rank_environment(whole("g4dn.xlarge"), workers=1)["TRAINING_DATA_THREADS"] == "1"
+
+
+def test_one_worker_needs_no_network() -> None:
+    environment = rank_environment(whole("p4d.24xlarge"), workers=1)
+    assert not {"NCCL_SOCKET_IFNAME", "FI_PROVIDER", "HOROVOD_FUSION_THRESHOLD"} & set(environment)
+
+
+def test_nccl_tells_its_network_and_nothing_of_training() -> None:
+    assert nccl_environment(whole("p5.48xlarge"), workers=2) == {
+        "NCCL_DEBUG": "INFO",
+        "NCCL_DEBUG_SUBSYS": "INIT,NET",
+        "NCCL_SOCKET_IFNAME": "^lo,docker,veth",
+        "FI_PROVIDER": "efa",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus", "workers", "hierarchical"),
+    [
+        ("p3.16xlarge", 8, 2, True),
+        ("p3.16xlarge", 8, 1, False),
+        ("p3.16xlarge", 1, 2, False),
+        ("p4d.24xlarge", 8, 2, False),
+    ],
+)
+def test_only_several_gpus_over_tcp_reduce_in_two_steps(name: str, gpus: int, workers: int, hierarchical: bool) -> None:
+    resources = worker_resources(gpu_instance_type(name), gpus)
+    expected = {"HOROVOD_HIERARCHICAL_ALLREDUCE": "1"} if hierarchical else {}
+    assert hierarchical_all_reduce(resources, workers) == expected

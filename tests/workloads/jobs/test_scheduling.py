@@ -1,0 +1,123 @@
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from training_workloads import HorovodJobSpec, InputError, Scheduling
+
+Synthesize = Callable[[HorovodJobSpec], dict[str, Any]]
+
+WORKERS = {"training.kubeflow.org/job-name": "job", "training.kubeflow.org/job-role": "worker"}
+
+
+def made(synthesize: Synthesize, job_spec: HorovodJobSpec, **scheduling: Any) -> dict[str, Any]:
+    return synthesize(dataclasses.replace(job_spec, scheduling=Scheduling(**scheduling)))
+
+
+def pods(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    return [manifest["spec"]["mpiReplicaSpecs"][role]["template"]["spec"] for role in ("Launcher", "Worker")]
+
+
+def test_by_default_nothing_is_said_but_that_the_launcher_keeps_off_spot(
+    job_spec: HorovodJobSpec, synthesize: Synthesize
+) -> None:
+    manifest = made(synthesize, job_spec)
+    launcher, worker = pods(manifest)
+    (term,) = launcher["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
+    assert term == {
+        "matchExpressions": [{"key": "eks.amazonaws.com/capacityType", "operator": "NotIn", "values": ["SPOT"]}]
+    }
+    assert "affinity" not in worker
+    assert "labels" not in manifest["metadata"]
+    assert not {"suspend", "schedulingPolicy"} & set(manifest["spec"]["runPolicy"])
+
+
+def test_a_gang_is_the_workers_without_the_launcher(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    manifest = made(synthesize, job_spec, gang=True, priority_class="high")
+    assert manifest["spec"]["launcherCreationPolicy"] == "WaitForWorkersReady"
+    assert manifest["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 2, "priorityClass": "high"}
+
+
+def test_a_queued_job_is_suspended_until_kueue_admits_it(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    manifest = made(synthesize, job_spec, queue="research")
+    assert manifest["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "research"}
+    assert manifest["spec"]["runPolicy"]["suspend"] is True
+
+
+def test_every_pod_has_the_priority(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    assert [pod["priorityClassName"] for pod in pods(made(synthesize, job_spec, priority_class="high"))] == ["high"] * 2
+
+
+def test_workers_are_spread(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    _, worker = pods(made(synthesize, job_spec, spread_over="kubernetes.io/hostname"))
+    assert worker["topologySpreadConstraints"] == [
+        {
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": WORKERS},
+        }
+    ]
+
+
+def test_workers_are_close_to_each_other(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    key = "topology.k8s.aws/network-node-layer-3"
+    launcher, worker = pods(made(synthesize, job_spec, colocate_in=key))
+    assert worker["affinity"]["podAffinity"] == {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": key, "labelSelector": {"matchLabels": WORKERS}}
+        ]
+    }
+    assert "podAffinity" not in launcher["affinity"]
+
+
+def test_workers_on_spot(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    launcher, worker = pods(made(synthesize, job_spec, capacity_type="SPOT"))
+    assert worker["nodeSelector"] == {
+        "node.kubernetes.io/instance-type": "p3.16xlarge",
+        "eks.amazonaws.com/capacityType": "SPOT",
+    }
+    assert "nodeSelector" not in launcher
+
+
+def test_two_jobs_side_by_side_know_their_own_pods_only(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    scheduling = Scheduling(spread_over="kubernetes.io/hostname")
+    selectors = []
+    for name in ("first", "second"):
+        manifest = synthesize(dataclasses.replace(job_spec, name=name, gpus_per_worker=4, scheduling=scheduling))
+        _, worker = pods(manifest)
+        selectors.append(worker["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"])
+        assert "hostNetwork" not in worker
+        assert worker["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 4
+    assert [selector["training.kubeflow.org/job-name"] for selector in selectors] == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "message"),
+    [
+        ({"gang": "yes"}, "'gang' is 'yes'; give one of True, False"),
+        ({"queue": "Research"}, "'queue' is 'Research'; give lower-case letters, digits and '-', at most 63"),
+        ({"priority_class": "a b"}, "'priority_class' is 'a b'; give a name of lower-case letters, digits"),
+        ({"spread_over": "host name"}, "'spread_over' is 'host name'; give the key of a node label, such as topology"),
+        ({"colocate_in": ""}, "'colocate_in' is ''; give the key of a node label"),
+        (
+            {"spread_over": "zone", "colocate_in": "zone"},
+            "'spread_over' and 'colocate_in' are both 'zone'; workers cannot be apart and together",
+        ),
+        ({"capacity_type": "spot"}, "'capacity_type' is 'spot'; give one of ON_DEMAND, SPOT, CAPACITY_BLOCK"),
+    ],
+)
+def test_what_kubernetes_would_refuse_or_never_schedule(scheduling: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Scheduling(**scheduling)
+    assert message in str(caught.value)
+
+
+def test_anything_but_a_scheduling(job_spec: HorovodJobSpec) -> None:
+    with pytest.raises(
+        InputError, match=r"^'scheduling' is 'gpu'; give a Scheduling, such as Scheduling\(queue='gpu'\)$"
+    ):
+        dataclasses.replace(job_spec, scheduling="gpu")

@@ -1,0 +1,118 @@
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import cdk8s
+import pytest
+
+from tests.schemas import check_manifest
+from training_workloads import InputError, SharedVolume, StageDataJob, StageDataJobSpec
+
+
+def spec(**changes: Any) -> StageDataJobSpec:
+    defaults: dict[str, Any] = {
+        "name": "stage",
+        "image": "image:1",
+        "source": "s3://bucket/data/imagenet/",
+        "folder": "data/imagenet",
+        "service_account": "stage",
+    }
+    return StageDataJobSpec(**{**defaults, **changes})
+
+
+def manifest(job: StageDataJobSpec) -> dict[str, Any]:
+    chart = cdk8s.Testing.chart()
+    StageDataJob(chart, "Job", spec=job)
+    (document,) = cdk8s.Testing.synth(chart)
+    check_manifest(document)
+    return dict(document)
+
+
+def pod(job: StageDataJobSpec) -> dict[str, Any]:
+    return dict(manifest(job)["spec"]["template"]["spec"])
+
+
+def test_files_of_lustre_are_read_so_that_they_are_fetched() -> None:
+    (container,) = pod(spec())["containers"]
+    assert container["command"] == [
+        *("python", "-m", "training.stage_data", "preload", "--source", "s3://bucket/data/imagenet/"),
+        *("--target", "/fsx/data/imagenet", "--shards", "1", "--threads", "32"),
+    ]
+    assert container["volumeMounts"] == [{"name": "shared", "mountPath": "/fsx"}]
+
+
+def test_files_are_copied_to_efs() -> None:
+    made = pod(spec(file_system="efs"))
+    assert made["containers"][0]["command"][3] == "copy"
+    assert "/efs/data/imagenet" in made["containers"][0]["command"]
+    assert made["volumes"] == [{"name": "shared", "persistentVolumeClaim": {"claimName": "training-efs"}}]
+    # The access point of EFS makes every file the jobs' user's.
+    assert "initContainers" not in made
+
+
+def test_several_pods_share_the_files() -> None:
+    made = manifest(spec(pods=4))["spec"]
+    assert (made["completionMode"], made["completions"], made["parallelism"]) == ("Indexed", 4, 4)
+    words = made["template"]["spec"]["containers"][0]["command"]
+    assert words[words.index("--shards") + 1] == "4"
+
+
+def test_everything_but_the_change_of_owner_runs_as_the_jobs_user() -> None:
+    made = pod(spec())
+    assert made["securityContext"]["runAsUser"] == 1000
+    (owner,) = made["initContainers"]
+    assert owner["securityContext"]["runAsUser"] == 0
+    assert owner["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]}
+
+
+@pytest.mark.parametrize(("index", "deep"), [("0", True), ("1", False)])
+def test_one_pod_changes_the_owner_of_all_files(index: str, deep: bool, tmp_path: Path) -> None:
+    """The script itself, with a `chown` that notes what it is asked for."""
+    (owner,) = pod(spec())["initContainers"]
+    folder = tmp_path / "data"
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "chown").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n')
+    (programs / "chown").chmod(0o755)
+    words = [*owner["command"][:-1], str(folder)]
+    subprocess.run(words, env={"PATH": f"{programs}:/usr/bin:/bin", "JOB_COMPLETION_INDEX": index}, check=True)
+    assert folder.is_dir()
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == [f"1000:1000 {folder}"] + ([f"-R 1000:1000 {folder}"] if deep else [])
+
+
+def test_it_ends_and_leaves_no_pods_for_ever() -> None:
+    made = manifest(spec())["spec"]
+    assert (made["activeDeadlineSeconds"], made["ttlSecondsAfterFinished"], made["backoffLimit"]) == (86400, 604800, 10)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"source": "bucket/data"},
+            "'source' is 'bucket/data'; give a folder in S3, such as s3://<bucket>/data/imagenet/",
+        ),
+        ({"source": "s3://bucket"}, "'source' is 's3://bucket'; give a folder in S3"),
+        ({"folder": "/fsx/data"}, "'folder' is '/fsx/data'; give a folder of the file system without a slash first"),
+        ({"folder": "data/../../etc"}, "'folder' is 'data/../../etc'; give a folder of the file system"),
+        ({"file_system": "s3"}, "'file_system' is 's3'; give one of lustre, efs"),
+        ({"pods": 0}, "'pods' is 0; give 1 or more"),
+        ({"pods": 200_000}, "'pods' is 200000; give 100000 or less"),
+        ({"service_account": ""}, "'service_account' is ''; give a name of lower-case letters"),
+        ({"volume": "/fsx"}, "'volumes' is ('/fsx',); give a tuple of SharedVolume"),
+        ({"name": "a_b"}, "'name' is 'a_b'; give lower-case letters, digits and '-', at most 63"),
+        ({"image": ""}, "'image' is ''; give the image's address"),
+        ({"namespace": "A"}, "'namespace' is 'A'; give lower-case letters"),
+        ({"backoff_limit": -1}, "'backoff_limit' is -1; give 0 or more"),
+    ],
+)
+def test_what_cannot_run_is_refused_at_construction(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        spec(**change)
+    assert message in str(caught.value)
+
+
+def test_another_file_system() -> None:
+    job = spec(volume=SharedVolume(claim="mine", mount_path="/data"))
+    assert job.target == "/data/data/imagenet"

@@ -1,0 +1,160 @@
+"""The pods of a job on GPU nodes: a launcher that holds no GPU, and workers whose sshd starts one rank per GPU."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from training_workloads.catalog import InstanceType
+from training_workloads.jobs.image import HOME, SSH_PORT, SSHD_CONFIG, UID
+from training_workloads.jobs.launcher import launcher_environment
+from training_workloads.jobs.mpi_job import MpiJobSpec, ReplicaSpec
+from training_workloads.jobs.run_policy import RunPolicy
+from training_workloads.jobs.scheduling import Scheduling, not_on_spot
+from training_workloads.jobs.volumes import SharedVolume
+from training_workloads.jobs.worker_resources import WorkerResources
+from training_workloads.node_labels import INSTANCE_TYPE_LABEL, SAFE_TO_EVICT, gpu_toleration
+
+__all__ = ["DAY_SECONDS", "UNPRIVILEGED", "GpuPods", "pod_template"]
+
+DAY_SECONDS = 24 * 60 * 60
+
+# A finished job's launcher, and with it its log, stays for a week.
+_TTL_SECONDS = 7 * DAY_SECONDS
+
+# The launcher only runs mpirun and its ssh connections.
+_LAUNCHER_RESOURCES = {"requests": {"cpu": 1, "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
+
+#: What no container of a job may do.
+UNPRIVILEGED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+_SHM_MOUNT = {"name": "shm", "mountPath": "/dev/shm"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GpuPods:
+    """What launcher and workers of one job are made of.
+
+    Attributes:
+        job: Name of the job.
+        image: Image of both.
+        instance: Type of the workers' nodes.
+        resources: What each worker asks of its node.
+        workers: Worker pods.
+        volumes: Shared file systems of the workers.
+        scheduling: Where and when the pods start.
+        service_account: Under which the pods run; None for the namespace's default.
+    """
+
+    job: str
+    image: str
+    instance: InstanceType
+    resources: WorkerResources
+    workers: int
+    volumes: tuple[SharedVolume, ...]
+    scheduling: Scheduling
+    service_account: str | None = None
+
+    def mpi_job(
+        self,
+        *,
+        namespace: str | None,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        backoff_limit: int,
+        deadline_seconds: int,
+        min_workers: int | None = None,
+    ) -> MpiJobSpec:
+        """The MPIJob of these pods.
+
+        Args:
+            namespace: Its namespace; None for that of `kubectl`.
+            command: What the launcher runs.
+            environment: Variables of the launcher that are meant for the ranks.
+            backoff_limit: How often the launcher is started again.
+            deadline_seconds: Seconds after which the job is ended.
+            min_workers: With how many workers the job can start. Default: all.
+
+        Raises:
+            InputError: The operator would refuse the job.
+        """
+        return MpiJobSpec(
+            name=self.job,
+            namespace=namespace,
+            labels=self.scheduling.labels(),
+            slots_per_worker=self.resources.gpus,
+            ssh_auth_mount_path=f"{HOME}/.ssh",
+            # A launcher that can start with fewer waits for them by itself; the operator would wait for all.
+            launcher_creation_policy="WaitForWorkersReady" if min_workers is None else "AtStartup",
+            run_policy=RunPolicy(
+                backoff_limit=backoff_limit,
+                active_deadline_seconds=deadline_seconds,
+                ttl_seconds_after_finished=_TTL_SECONDS,
+                suspend=self.scheduling.suspend(),
+                scheduling_policy=self.scheduling.gang_policy(self.workers if min_workers is None else min_workers),
+            ),
+            # Each start of the launcher is a pod of its own, whose log stays.
+            launcher=ReplicaSpec(template=self._launcher(command, environment), restart_policy="Never"),
+            # The operator replaces a missing worker, not a failed one: its sshd is started again in place.
+            worker=ReplicaSpec(template=self._worker(), replicas=self.workers, restart_policy="OnFailure"),
+        )
+
+    def _launcher(self, command: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+        variables = launcher_environment(self.resources.gpus, environment)
+        container = {
+            "name": "launcher",
+            "image": self.image,
+            "command": list(command),
+            "env": [{"name": name, "value": value} for name, value in variables.items()],
+            "resources": _LAUNCHER_RESOURCES,
+            "securityContext": UNPRIVILEGED,
+        }
+        fields = self.scheduling.pod_fields() | {"affinity": not_on_spot()}
+        return pod_template(container, service_account=self.service_account, **fields)
+
+    def _worker(self) -> dict[str, Any]:
+        # A claim's name may be no volume's name, so each gets a name in the pod.
+        volumes = [(f"shared-{number}", volume) for number, volume in enumerate(self.volumes)]
+        container = {
+            "name": "worker",
+            "image": self.image,
+            "command": ["/usr/sbin/sshd", "-De", "-f", SSHD_CONFIG],
+            "ports": [{"name": "ssh", "containerPort": SSH_PORT}],
+            # The launcher is created when the workers are ready, and ready means that ssh answers.
+            "readinessProbe": {"tcpSocket": {"port": SSH_PORT}, "periodSeconds": 2},
+            "resources": self.resources.to_wire(),
+            "securityContext": UNPRIVILEGED,
+            "volumeMounts": [_SHM_MOUNT, *(volume.to_mount(name) for name, volume in volumes)],
+        }
+        return pod_template(
+            container,
+            service_account=self.service_account,
+            nodeSelector={INSTANCE_TYPE_LABEL: self.instance.name} | self.scheduling.node_selector(),
+            tolerations=[gpu_toleration()],
+            volumes=[_shm_volume(self.resources), *(volume.to_wire(name) for name, volume in volumes)],
+            **self.scheduling.worker_fields(self.job),
+        )
+
+
+def pod_template(container: dict[str, Any], *, service_account: str | None, **fields: Any) -> dict[str, Any]:
+    """A pod template with one container, for the image's non-root user.
+
+    Args:
+        container: In the Kubernetes wire format.
+        service_account: Under which the pod runs; None for the namespace's default.
+        fields: Further fields of the pod's spec.
+    """
+    security = {"runAsNonRoot": True, "runAsUser": UID, "runAsGroup": UID, "fsGroup": UID}
+    # Jobs do not talk to Kubernetes; what Pod Identity gives to a service account comes another way.
+    spec: dict[str, Any] = {
+        "automountServiceAccountToken": False,
+        "containers": [container],
+        "securityContext": security,
+    }
+    if service_account:
+        spec["serviceAccountName"] = service_account
+    # A training pod cannot move to another node: the autoscaler waits for its end, or the job would begin again.
+    return {"metadata": {"annotations": {SAFE_TO_EVICT: "false"}}, "spec": spec | fields}
+
+
+def _shm_volume(resources: WorkerResources) -> dict[str, Any]:
+    return {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{resources.shm_gib}Gi"}}

@@ -1,0 +1,85 @@
+"""The variables that every rank gets, derived from its worker: threads, Horovod, NCCL, libfabric."""
+
+from training_workloads.jobs.worker_resources import WorkerResources
+
+__all__ = ["DATA_THREADS", "INTRAOP_THREADS", "hierarchical_all_reduce", "nccl_environment", "rank_environment"]
+
+#: TensorFlow's pool for the inside of one operation.
+INTRAOP_THREADS = "TF_NUM_INTRAOP_THREADS"
+
+#: Threads of a rank's tf.data pipeline, for `options.threading.private_threadpool_size`; TensorFlow has no variable of
+#: its own for it, so the programs in `training/` read this one.
+DATA_THREADS = "TRAINING_DATA_THREADS"
+
+# A rank that waits this long for the others ends the job, so that it starts again from its checkpoint.
+_STALL_SHUTDOWN_SECONDS = 600
+
+# One for Horovod's own thread and one for Python's. NVIDIA's ResNet-50 leaves two as well
+# (https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classification/ConvNets).
+_CPUS_BESIDE_DATA = 2
+
+
+def rank_environment(resources: WorkerResources, workers: int) -> dict[str, str]:
+    """Variables that every rank gets.
+
+    Args:
+        resources: Of one worker.
+        workers: Of the job, at most.
+    """
+    return {
+        **_threads(resources),
+        "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": str(_STALL_SHUTDOWN_SECONDS),
+        **nccl_environment(resources, workers),
+        **(_fusion(resources) if workers > 1 else {}),
+    }
+
+
+def nccl_environment(resources: WorkerResources, workers: int) -> dict[str, str]:
+    """Variables by which NCCL finds its network, and says which it found.
+
+    Args:
+        resources: Of one worker.
+        workers: Of the job, at most.
+    """
+    # The log is the only proof of which network NCCL chose.
+    variables = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
+    if workers > 1:
+        # NCCL's bootstrap must not pick the loopback or a bridge; pods see the network as eth0.
+        variables["NCCL_SOCKET_IFNAME"] = "^lo,docker,veth"
+        if resources.efa_interfaces:
+            # NCCL's EFA plugin shall find EFA or nothing. An image without the plugin uses TCP: the log says which.
+            variables["FI_PROVIDER"] = "efa"
+    return variables
+
+
+def _threads(resources: WorkerResources) -> dict[str, str]:
+    """Each rank sizes its pools by its share; without these every rank takes the whole node's vCPUs."""
+    data_threads = str(max(1, resources.cpus_per_rank - _CPUS_BESIDE_DATA))
+    return {
+        # The GPU computes; what is left for the CPU are many small operations, side by side rather than divided.
+        INTRAOP_THREADS: "1",
+        "TF_NUM_INTEROP_THREADS": data_threads,
+        DATA_THREADS: data_threads,
+        # A thread of each GPU's own launches its kernels, so that a busy input pipeline does not hold them up.
+        "TF_GPU_THREAD_MODE": "gpu_private",
+    }
+
+
+def _fusion(resources: WorkerResources) -> dict[str, str]:
+    """How many bytes of gradients Horovod sends at once; its own default is 128 MiB.
+
+    With EFA what AWS trains Mask R-CNN with on P3dn and P4d, over TCP what it trained ResNet-50 with on P3:
+    https://github.com/aws-samples/amazon-eks-machine-learning-with-terraform-and-kubeflow,
+    https://github.com/aws-samples/aws-eks-deep-learning-benchmark
+    """
+    mib = 64 if resources.efa_interfaces else 16
+    return {"HOROVOD_FUSION_THRESHOLD": str(mib * 1024 * 1024)}
+
+
+def hierarchical_all_reduce(resources: WorkerResources, workers: int) -> dict[str, str]:
+    """Over TCP one rank of each worker sends for all of its GPUs, which add up over NVLink first.
+
+    Only where every worker has as many ranks as the others, for good. With EFA NCCL finds the hierarchy by itself.
+    """
+    several = workers > 1 and resources.gpus > 1 and not resources.efa_interfaces
+    return {"HOROVOD_HIERARCHICAL_ALLREDUCE": "1"} if several else {}

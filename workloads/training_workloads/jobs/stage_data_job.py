@@ -1,0 +1,168 @@
+"""Brings a dataset from S3 onto the shared file system, before GPUs wait for it."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import cdk8s
+from constructs import Construct
+
+from training_workloads.catalog.versions import CHOWN_IMAGE
+from training_workloads.errors import check_at_least, check_one_of, check_text, enforce
+from training_workloads.jobs.gpu_pods import DAY_SECONDS, UNPRIVILEGED, pod_template
+from training_workloads.jobs.image import UID
+from training_workloads.jobs.spec_rules import check_image, check_namespace, check_service_account, check_volumes
+from training_workloads.jobs.volumes import EFS_CLAIM, SharedVolume, check_folder
+from training_workloads.names import check_dns_label
+
+__all__ = ["FileSystem", "StageDataJob", "StageDataJobSpec"]
+
+FileSystem = Literal["lustre", "efs"]
+
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+_S3_FOLDER = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/\S+"
+
+# Reading and checksums take a core or two; S3 and Lustre answer slowly, so many files are under way at once.
+_RESOURCES = {"requests": {"cpu": 2, "memory": "4Gi"}, "limits": {"memory": "4Gi"}}
+_THREADS_PER_POD = 32
+
+_SHARED = "shared"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageDataJobSpec:
+    """A dataset on its way from S3 to the file system of the jobs, every file counted and its checksum verified.
+
+    Lustre shows the files of a linked bucket at once, but fetches each from S3 when it is read first: the job reads
+    them all. To EFS it copies them. A job that was interrupted goes on where it was; files that are whole stay.
+
+    Attributes:
+        name: Name of the job.
+        image: The training image.
+        source: Folder in S3, such as `s3://<bucket>/data/imagenet/`.
+        folder: Folder of the file system that holds the files, such as `data/imagenet`. On Lustre it must be the one
+            to which the link of the file system maps `source`.
+        service_account: Under which the pods run; it must be allowed to read the bucket, as a `JobIdentity` is.
+        file_system: `lustre` or `efs`.
+        volume: The file system. Default: the claim that the cluster's Lustre or EFS has, at /fsx or /efs.
+        pods: Pods that share the files.
+        namespace: Default: that of kubectl.
+        backoff_limit: How often a pod that failed is started again.
+    """
+
+    name: str
+    image: str
+    source: str
+    folder: str
+    service_account: str
+    file_system: FileSystem = "lustre"
+    volume: SharedVolume | None = None
+    pods: int = 1
+    namespace: str | None = None
+    backoff_limit: int = 10
+
+    def __post_init__(self) -> None:
+        """Checks everything that can be known before the job runs."""
+        enforce(self, _RULES)
+
+    @property
+    def mounted(self) -> SharedVolume:
+        """The file system as the pods see it."""
+        default = SharedVolume() if self.file_system == "lustre" else SharedVolume(claim=EFS_CLAIM, mount_path="/efs")
+        return self.volume or default
+
+    @property
+    def target(self) -> str:
+        """The folder as the pods see it."""
+        return self.mounted.path(self.folder)
+
+    def to_wire(self) -> dict[str, Any]:
+        """The Kubernetes Job's `spec` as it stands in the manifest."""
+        template = pod_template(
+            self._container(),
+            service_account=self.service_account,
+            restartPolicy="Never",
+            volumes=[self.mounted.to_wire(_SHARED)],
+            **({"initContainers": [self._owner()]} if self.file_system == "lustre" else {}),
+        )
+        return {
+            # Each pod knows its number, and takes the files whose turn it is.
+            "completionMode": "Indexed",
+            "completions": self.pods,
+            "parallelism": self.pods,
+            "backoffLimit": self.backoff_limit,
+            "activeDeadlineSeconds": DAY_SECONDS,
+            "ttlSecondsAfterFinished": 7 * DAY_SECONDS,
+            "template": template,
+        }
+
+    def _container(self) -> dict[str, Any]:
+        way = "preload" if self.file_system == "lustre" else "copy"
+        options = {"source": self.source, "target": self.target, "shards": self.pods, "threads": _THREADS_PER_POD}
+        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        return {
+            "name": "stage",
+            "image": self.image,
+            "command": ["python", "-m", "training.stage_data", way, *words],
+            "resources": _RESOURCES,
+            "securityContext": UNPRIVILEGED,
+            "volumeMounts": [self.mounted.to_mount(_SHARED)],
+        }
+
+    def _owner(self) -> dict[str, Any]:
+        """Gives the files to the jobs' user: what Lustre takes from S3 belongs to root."""
+        # Each pod needs the folder itself; one of them sees to what is below it.
+        script = (
+            f'mkdir -p "$0" && chown {UID}:{UID} "$0" && '
+            f'if [ "$JOB_COMPLETION_INDEX" = 0 ]; then chown -R {UID}:{UID} "$0"; fi'
+        )
+        rights = {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]}
+        return {
+            "name": "own",
+            "image": CHOWN_IMAGE,
+            "command": ["sh", "-c", script, self.target],
+            "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}},
+            "securityContext": {
+                "runAsUser": 0,
+                "runAsNonRoot": False,
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": rights,
+            },
+            "volumeMounts": [self.mounted.to_mount(_SHARED)],
+        }
+
+
+class StageDataJob(cdk8s.ApiObject):
+    """The Kubernetes Job that stages a dataset, in a chart.
+
+    Attributes:
+        spec: What it was made from.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, spec: StageDataJobSpec) -> None:
+        """Defines the job.
+
+        Args:
+            scope: A chart, or a construct in one.
+            id: Id in the scope; the name in the cluster is `spec.name`.
+            spec: The job.
+        """
+        metadata = cdk8s.ApiObjectMetadata(name=spec.name, namespace=spec.namespace)
+        super().__init__(scope, id, api_version="batch/v1", kind="Job", metadata=metadata)
+        self.spec = spec
+        self.add_json_patch(cdk8s.JsonPatch.add("/spec", spec.to_wire()))
+
+
+_RULES = (
+    lambda spec: check_dns_label("name", spec.name),
+    check_image,
+    lambda spec: check_text("source", spec.source, _S3_FOLDER, "a folder in S3, such as s3://<bucket>/data/imagenet/"),
+    lambda spec: check_folder("folder", spec.folder),
+    check_service_account,
+    lambda spec: check_one_of("file_system", spec.file_system, get_args(FileSystem)),
+    lambda spec: check_volumes((spec.volume,) if spec.volume is not None else ()),
+    # Kubernetes' limit for a Job that counts its pods (https://kubernetes.io/docs/concepts/workloads/controllers/job/).
+    lambda spec: check_at_least("pods", spec.pods, 1, 100_000),
+    check_namespace,
+    lambda spec: check_at_least("backoff_limit", spec.backoff_limit, 0),
+)

@@ -1,0 +1,124 @@
+"""TensorBoard over the shared file system, for whoever may forward a port to the cluster."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import cdk8s
+from constructs import Construct
+
+from training_workloads.errors import enforce
+from training_workloads.jobs.gpu_pods import UNPRIVILEGED, pod_template
+from training_workloads.jobs.spec_rules import check_image, check_namespace, check_volumes
+from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume, check_folder
+from training_workloads.names import check_dns_1035_label
+
+__all__ = ["TENSORBOARD_PORT", "TensorBoard", "TensorBoardSpec"]
+
+#: TensorBoard's own default.
+TENSORBOARD_PORT = 6006
+
+_NAME_LABEL = "app.kubernetes.io/name"
+_SHARED = "shared"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TensorBoardSpec:
+    """A TensorBoard that shows every run below a folder: `kubectl port-forward service/<name> 6006`.
+
+    TensorBoard asks nobody for a password, so nothing but a forwarded port reaches it: no load balancer, and a policy
+    that turns other pods away.
+
+    Attributes:
+        image: The training image, which has TensorBoard in it.
+        name: Name of the Deployment, the Service and the policy.
+        folder: Folder of the file system with the runs. Default: that in which all jobs of this project write.
+        volume: The shared file system. Default: the claim that the cluster's Lustre file system has.
+        namespace: Default: that of kubectl.
+    """
+
+    image: str
+    name: str = "tensorboard"
+    folder: str = RUNS_DIRECTORY
+    volume: SharedVolume = field(default_factory=SharedVolume)
+    namespace: str | None = None
+
+    def __post_init__(self) -> None:
+        """Checks everything that can be known before it runs."""
+        enforce(self, _RULES)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """By which Service and policy know the pod."""
+        return {_NAME_LABEL: self.name}
+
+    def deployment(self) -> dict[str, Any]:
+        """The Deployment's `spec` as it stands in the manifest."""
+        template = pod_template(self._container(), service_account=None, volumes=[self.volume.to_wire(_SHARED)])
+        # Unlike a job it may move to another node at any time.
+        template["metadata"] = {"labels": self.labels}
+        return {"replicas": 1, "selector": {"matchLabels": self.labels}, "template": template}
+
+    def service(self) -> dict[str, Any]:
+        """The Service's `spec`."""
+        ports = [{"name": "http", "port": TENSORBOARD_PORT, "targetPort": "http"}]
+        return {"type": "ClusterIP", "selector": self.labels, "ports": ports}
+
+    def network_policy(self) -> dict[str, Any]:
+        """The NetworkPolicy's `spec`: a forwarded port comes from the pod's own node, which no policy keeps out."""
+        return {"podSelector": {"matchLabels": self.labels}, "policyTypes": ["Ingress"], "ingress": []}
+
+    def _container(self) -> dict[str, Any]:
+        return {
+            "name": "tensorboard",
+            "image": self.image,
+            "command": [
+                "tensorboard",
+                "--logdir",
+                self.volume.path(self.folder),
+                "--host",
+                "0.0.0.0",
+                "--port",
+                str(TENSORBOARD_PORT),
+            ],
+            "ports": [{"name": "http", "containerPort": TENSORBOARD_PORT}],
+            "readinessProbe": {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 5},
+            "resources": {"requests": {"cpu": "250m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
+            "securityContext": UNPRIVILEGED,
+            "volumeMounts": [{**self.volume.to_mount(_SHARED), "readOnly": True}],
+        }
+
+
+class TensorBoard(Construct):
+    """Deployment, Service and NetworkPolicy of a TensorBoard, in a chart.
+
+    Attributes:
+        spec: What it was made from.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, spec: TensorBoardSpec) -> None:
+        """Defines the three objects.
+
+        Args:
+            scope: A chart, or a construct in one.
+            id: Id in the scope; the name in the cluster is `spec.name`.
+            spec: What it shows.
+        """
+        super().__init__(scope, id)
+        self.spec = spec
+        for kind, api_version, wire in (
+            ("Deployment", "apps/v1", spec.deployment()),
+            ("Service", "v1", spec.service()),
+            ("NetworkPolicy", "networking.k8s.io/v1", spec.network_policy()),
+        ):
+            metadata = cdk8s.ApiObjectMetadata(name=spec.name, namespace=spec.namespace, labels=spec.labels)
+            made = cdk8s.ApiObject(self, kind, api_version=api_version, kind=kind, metadata=metadata)
+            made.add_json_patch(cdk8s.JsonPatch.add("/spec", wire))
+
+
+_RULES = (
+    lambda spec: check_dns_1035_label("name", spec.name),
+    check_image,
+    lambda spec: check_folder("folder", spec.folder),
+    lambda spec: check_volumes((spec.volume,)),
+    check_namespace,
+)
