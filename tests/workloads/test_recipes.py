@@ -5,38 +5,67 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from tests.schemas import check_manifest
-from training_workloads import HorovodJob, InputError
-from training_workloads.recipes import RECIPES, recipe
+from training_workloads import InputError
+from training_workloads.jobs.kinds import define_job
+from training_workloads.recipes import NEEDS, RECIPES, recipe
+
+NEEDED = {"source": "s3://bucket/data/imagenet/", "service_account": "stage"}
 
 
-def manifests(name: str) -> list[dict[str, Any]]:
+def needed(name: str) -> dict[str, str]:
+    return {field: NEEDED[field] for field in NEEDS.get(name, {})}
+
+
+def manifests(name: str, **changes: Any) -> list[dict[str, Any]]:
     chart = cdk8s.Testing.chart()
-    HorovodJob(chart, "Job", spec=recipe(name))
+    define_job(chart, "Job", spec=recipe(name, **needed(name), **changes))
     return list(cdk8s.Testing.synth(chart))
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe_is_a_valid_job(name: str) -> None:
-    kinds = []
-    for document in manifests(name):
+def test_every_recipe_is_valid_and_as_reviewed(name: str, snapshot: SnapshotAssertion) -> None:
+    made = manifests(name)
+    for document in made:
         check_manifest(document)
-        kinds.append(document["kind"])
-    assert kinds == ["MPIJob", "NetworkPolicy"]
+    assert made == snapshot
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe_is_as_reviewed(name: str, snapshot: SnapshotAssertion) -> None:
-    assert manifests(name) == snapshot
+def test_a_recipe_is_named_as_it_is_called(name: str) -> None:
+    assert recipe(name, **needed(name)).name == name
 
 
 def test_a_job_with_another_name_writes_into_another_folder() -> None:
     assert recipe("digits-p3", "mine").command[-1] == "/fsx/runs/mine"
 
 
+def test_some_fields_are_others_than_the_recipes() -> None:
+    job = recipe("digits-p4d", workers=4, image="repo/image:2")
+    assert (job.workers, job.image, job.instance_type) == (4, "repo/image:2", "p4d.24xlarge")
+
+
 def test_an_unknown_recipe() -> None:
     with pytest.raises(InputError) as caught:
-        recipe("digits-p5")
+        recipe("digits-p6")
     assert str(caught.value) == (
-        "'recipe' is 'digits-p5', which is not known; "
-        "did you mean digits-p3 or digits-p4d? known: digits-p3, digits-p4d"
+        "'recipe' is 'digits-p6', which is not known; did you mean digits-p5 or digits-p3 or digits-p4d? known: "
+        "digits-p3, digits-p4d, digits-p5, digits-spot, nccl-p3, nccl-p4d, nccl-p5, stage-data, tensorboard"
+    )
+
+
+def test_what_only_the_user_can_know() -> None:
+    with pytest.raises(InputError) as caught:
+        recipe("stage-data")
+    assert caught.value.args == (
+        "'source' is needed for stage-data; give the dataset's folder in S3, such as s3://<bucket>/data/imagenet/",
+        "'service_account' is needed for stage-data; give the name of one whose pods may read that folder",
+    )
+
+
+def test_a_field_of_another_kind_of_job() -> None:
+    with pytest.raises(InputError) as caught:
+        recipe("tensorboard", workers=2, source="s3://bucket/data/")
+    assert caught.value.args == (
+        "'workers' does not go with tensorboard; leave it out",
+        "'source' does not go with tensorboard; leave it out",
     )

@@ -14,7 +14,6 @@ def spec(**changes: Any) -> StageDataJobSpec:
         "name": "stage",
         "image": "image:1",
         "source": "s3://bucket/data/imagenet/",
-        "folder": "data/imagenet",
         "service_account": "stage",
     }
     return StageDataJobSpec(**{**defaults, **changes})
@@ -94,6 +93,7 @@ def test_it_ends_and_leaves_no_pods_for_ever() -> None:
             "'source' is 'bucket/data'; give a folder in S3, such as s3://<bucket>/data/imagenet/",
         ),
         ({"source": "s3://bucket"}, "'source' is 's3://bucket'; give a folder in S3"),
+        ({"source": "s3://bucket/a/../b"}, "'source' is 's3://bucket/a/../b'; give a folder in S3"),
         ({"folder": "/fsx/data"}, "'folder' is '/fsx/data'; give a folder of the file system without a slash first"),
         ({"folder": "data/../../etc"}, "'folder' is 'data/../../etc'; give a folder of the file system"),
         ({"file_system": "s3"}, "'file_system' is 's3'; give one of lustre, efs"),
@@ -111,6 +111,11 @@ def test_what_cannot_run_is_refused_at_construction(change: dict[str, Any], mess
     with pytest.raises(InputError) as caught:
         spec(**change)
     assert message in str(caught.value)
+
+
+def test_another_folder_than_that_of_the_same_name() -> None:
+    assert spec().target == "/fsx/data/imagenet"
+    assert spec(folder="data/other/").target == "/fsx/data/other"
 
 
 def test_another_file_system() -> None:

@@ -8,10 +8,15 @@ import typer
 
 from training_workloads.errors import InputError
 
-__all__ = ["USER_MISTAKE", "app", "option_names", "run"]
+__all__ = ["HERE", "ON_A_CLUSTER", "PLANNING", "USER_MISTAKE", "app", "option_names", "run"]
 
 #: Exit code for what the user can mend in what they typed.
 USER_MISTAKE = 2
+
+#: Under which heading of `--help` a command stands.
+HERE = "Jobs, on this machine"
+ON_A_CLUSTER = "Jobs, on the cluster of your kubeconfig"
+PLANNING = "Clusters"
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import cdk8s
 from constructs import Construct
 
-from training_workloads.errors import InputError, check_at_least, check_one_of, check_text
+from training_workloads.errors import InputError, check_at_least, check_one_of, check_text, refuse
 from training_workloads.jobs.run_policy import RunPolicy
 from training_workloads.names import check_dns_1035_label, check_dns_label
 
@@ -158,6 +158,7 @@ class MpiJob(cdk8s.ApiObject):
 
     Attributes:
         spec: What it was made from.
+        warnings: What the lint advises against, as text; docs/lint.md explains each.
     """
 
     def __init__(self, scope: Construct, id: str, *, spec: MpiJobSpec) -> None:
@@ -167,11 +168,25 @@ class MpiJob(cdk8s.ApiObject):
             scope: A chart, or a construct in one.
             id: Id in the scope; the name in the cluster is `spec.name`.
             spec: The job.
+
+        Raises:
+            InputError: The lint finds an error: the job would not work.
         """
         metadata = cdk8s.ApiObjectMetadata(name=spec.name, namespace=spec.namespace, labels=spec.labels or None)
         super().__init__(scope, id, api_version=API_VERSION, kind=KIND, metadata=metadata)
         self.spec = spec
+        self.warnings = _lint(spec)
         self.add_json_patch(cdk8s.JsonPatch.add("/spec", spec.to_wire()))
+
+
+def _lint(spec: MpiJobSpec) -> list[str]:
+    # Imported here because the schemas take half a second, which an app without jobs need not wait for.
+    from training_workloads.lint import lint_manifest
+
+    metadata = {"name": spec.name}
+    findings = lint_manifest({"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec.to_wire()})
+    refuse(str(finding) for finding in findings if finding.level == "error")
+    return [str(finding) for finding in findings]
 
 
 def _check_name(name: str, workers: int) -> None:

@@ -3,11 +3,9 @@
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
-__all__ = ["JOB_NAME_LABEL", "JobNetworkPolicy"]
+from training_workloads.jobs.labels import JOB_NAME_LABEL
 
-#: The operator puts it on launcher and workers:
-#: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/constants.go
-JOB_NAME_LABEL = "training.kubeflow.org/job-name"
+__all__ = ["JobNetworkPolicy"]
 
 
 class JobNetworkPolicy(Construct):

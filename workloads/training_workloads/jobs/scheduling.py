@@ -4,18 +4,15 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from training_workloads.errors import InputError, check_one_of, enforce
-from training_workloads.jobs.network_policy import JOB_NAME_LABEL
+from training_workloads.jobs.labels import JOB_NAME_LABEL, JOB_ROLE_LABEL, WORKER
 from training_workloads.jobs.run_policy import SchedulingPolicy
 from training_workloads.names import check_dns_label, check_dns_subdomain, check_label_key
 from training_workloads.node_labels import CAPACITY_TYPE_LABEL, CapacityType
 
-__all__ = ["JOB_ROLE_LABEL", "QUEUE_LABEL", "Scheduling", "not_on_spot"]
+__all__ = ["QUEUE_LABEL", "Scheduling", "not_on_spot"]
 
 #: Kueue takes a job with this label into that LocalQueue (https://kueue.sigs.k8s.io/docs/tasks/run/kubeflow/mpijobs/).
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-
-#: The operator puts it on its pods; its values are `launcher` and `worker`.
-JOB_ROLE_LABEL = "training.kubeflow.org/job-role"
 
 _SPOT: CapacityType = "SPOT"
 
@@ -77,7 +74,7 @@ class Scheduling:
 
     def worker_fields(self, job: str) -> dict[str, Any]:
         """Fields of the workers' pods, which are known by the job's name."""
-        selector = {"matchLabels": {JOB_NAME_LABEL: job, JOB_ROLE_LABEL: "worker"}}
+        selector = {"matchLabels": {JOB_NAME_LABEL: job, JOB_ROLE_LABEL: WORKER}}
         fields: dict[str, Any] = self.pod_fields()
         if self.spread_over:
             evenly = {"maxSkew": 1, "topologyKey": self.spread_over, "whenUnsatisfiable": "DoNotSchedule"}

@@ -19,7 +19,7 @@ __all__ = ["FileSystem", "StageDataJob", "StageDataJobSpec"]
 FileSystem = Literal["lustre", "efs"]
 
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
-_S3_FOLDER = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/\S+"
+_S3_FOLDER = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/(?!\.{1,2}(/|$))[^/\s]+)+/?"
 
 # Reading and checksums take a core or two; S3 and Lustre answer slowly, so many files are under way at once.
 _RESOURCES = {"requests": {"cpu": 2, "memory": "4Gi"}, "limits": {"memory": "4Gi"}}
@@ -39,9 +39,9 @@ class StageDataJobSpec:
         name: Name of the job.
         image: The training image.
         source: Folder in S3, such as `s3://<bucket>/data/imagenet/`.
-        folder: Folder of the file system that holds the files, such as `data/imagenet`. On Lustre it must be the one
-            to which the link of the file system maps `source`.
         service_account: Under which the pods run; it must be allowed to read the bucket, as a `JobIdentity` is.
+        folder: Folder of the file system that holds the files. On Lustre it must be the one to which the link of the
+            file system maps `source`. Default: that of the same name, such as `data/imagenet`.
         file_system: `lustre` or `efs`.
         volume: The file system. Default: the claim that the cluster's Lustre or EFS has, at /fsx or /efs.
         pods: Pods that share the files.
@@ -52,8 +52,8 @@ class StageDataJobSpec:
     name: str
     image: str
     source: str
-    folder: str
     service_account: str
+    folder: str | None = None
     file_system: FileSystem = "lustre"
     volume: SharedVolume | None = None
     pods: int = 1
@@ -73,7 +73,8 @@ class StageDataJobSpec:
     @property
     def target(self) -> str:
         """The folder as the pods see it."""
-        return self.mounted.path(self.folder)
+        _, _, same = self.source.removeprefix("s3://").partition("/")
+        return self.mounted.path(same if self.folder is None else self.folder)
 
     def to_wire(self) -> dict[str, Any]:
         """The Kubernetes Job's `spec` as it stands in the manifest."""
@@ -157,7 +158,7 @@ _RULES = (
     lambda spec: check_dns_label("name", spec.name),
     check_image,
     lambda spec: check_text("source", spec.source, _S3_FOLDER, "a folder in S3, such as s3://<bucket>/data/imagenet/"),
-    lambda spec: check_folder("folder", spec.folder),
+    lambda spec: None if spec.folder is None else check_folder("folder", spec.folder),
     check_service_account,
     lambda spec: check_one_of("file_system", spec.file_system, get_args(FileSystem)),
     lambda spec: check_volumes((spec.volume,) if spec.volume is not None else ()),

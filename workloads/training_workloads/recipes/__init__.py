@@ -1,30 +1,60 @@
 """Complete jobs, named by model and hardware; derive your own with `dataclasses.replace`."""
 
+import dataclasses
 from collections.abc import Callable
+from typing import Any
 
-from training_workloads.errors import unknown_name
-from training_workloads.jobs.horovod_job import HorovodJobSpec
-from training_workloads.recipes.digits import digits_p3, digits_p4d
+from training_workloads.errors import refuse, unknown_name
+from training_workloads.jobs.kinds import JobSpec
+from training_workloads.recipes.data import stage_data, tensorboard
+from training_workloads.recipes.digits import digits_p3, digits_p4d, digits_p5, digits_spot
+from training_workloads.recipes.nccl import nccl_p3, nccl_p4d, nccl_p5
 
-__all__ = ["RECIPES", "recipe"]
+__all__ = ["NEEDS", "RECIPES", "recipe"]
 
 #: Every recipe by the name that its job has by default.
-RECIPES: dict[str, Callable[[str], HorovodJobSpec]] = {
+RECIPES: dict[str, Callable[..., JobSpec]] = {
     "digits-p3": digits_p3,
     "digits-p4d": digits_p4d,
+    "digits-p5": digits_p5,
+    "digits-spot": digits_spot,
+    "nccl-p3": nccl_p3,
+    "nccl-p4d": nccl_p4d,
+    "nccl-p5": nccl_p5,
+    "stage-data": stage_data,
+    "tensorboard": tensorboard,
+}
+
+#: What only the user can know, by the recipe that needs it and the field.
+NEEDS = {
+    "stage-data": {
+        "source": "the dataset's folder in S3, such as s3://<bucket>/data/imagenet/",
+        "service_account": "the name of one whose pods may read that folder",
+    }
 }
 
 
-def recipe(name: str, job_name: str | None = None) -> HorovodJobSpec:
+def recipe(name: str, job_name: str | None = None, **changes: Any) -> JobSpec:
     """Makes the job of a recipe.
 
     Args:
         name: Name of the recipe.
         job_name: Name of the job, and so of its output folder. Default: the recipe's name.
+        changes: Fields of the job that are to be others than the recipe's.
 
     Raises:
-        InputError: There is no such recipe; the message gives the closest names.
+        InputError: There is no such recipe, it needs something that is not given, or a field that its kind of job does
+            not have is given; the message gives the closest names.
     """
     if name not in RECIPES:
         raise unknown_name("recipe", name, RECIPES)
-    return RECIPES[name](name if job_name is None else job_name)
+    needs = NEEDS.get(name, {})
+    refuse(f"'{field}' is needed for {name}; give {what}" for field, what in needs.items() if field not in changes)
+    spec = RECIPES[name](name if job_name is None else job_name, **{field: changes[field] for field in needs})
+    _check_fields(name, spec, changes)
+    return dataclasses.replace(spec, **changes)
+
+
+def _check_fields(name: str, spec: JobSpec, changes: dict[str, Any]) -> None:
+    known = {field.name for field in dataclasses.fields(spec)}
+    refuse(f"'{field}' does not go with {name}; leave it out" for field in changes if field not in known)

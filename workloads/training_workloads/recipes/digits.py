@@ -4,24 +4,24 @@ The data ships inside scikit-learn, so nothing is downloaded. Run locally: `make
 on the CPU. On GPUs: not measured.
 """
 
+from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJobSpec
 from training_workloads.jobs.horovod_job import HorovodJobSpec
+from training_workloads.jobs.image import LOCAL_IMAGE
+from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume
 
-__all__ = ["digits_p3", "digits_p4d"]
-
-# A name for local builds; for a cluster `--image` gives the address in its registry.
-_IMAGE = "localhost/training:latest"
+__all__ = ["digits_p3", "digits_p4d", "digits_p5", "digits_spot"]
 
 
 def _command(job: str) -> tuple[str, ...]:
-    return ("python", "-m", "training.digits", "--output-dir", f"{SharedVolume().mount_path}/{RUNS_DIRECTORY}/{job}")
+    return ("python", "-m", "training.digits", "--output-dir", SharedVolume().path(f"{RUNS_DIRECTORY}/{job}"))
 
 
 def digits_p3(name: str = "digits-p3") -> HorovodJobSpec:
     """Two ranks, one V100 each: NCCL over TCP, or over NVLink where both workers are on one node."""
     return HorovodJobSpec(
         name=name,
-        image=_IMAGE,
+        image=LOCAL_IMAGE,
         command=_command(name),
         instance_type="p3.16xlarge",
         workers=2,
@@ -34,10 +34,23 @@ def digits_p4d(name: str = "digits-p4d") -> HorovodJobSpec:
 
     The image needs the EFA userspace (the Dockerfile's `EFA_INSTALLER_VERSION`), or NCCL falls back to TCP.
     """
-    return HorovodJobSpec(
+    return HorovodJobSpec(name=name, image=LOCAL_IMAGE, command=_command(name), instance_type="p4d.24xlarge", workers=2)
+
+
+def digits_p5(name: str = "digits-p5") -> HorovodJobSpec:
+    """Sixteen ranks on two whole nodes, with the 32 EFA interfaces of each; the image as for P4d."""
+    return HorovodJobSpec(name=name, image=LOCAL_IMAGE, command=_command(name), instance_type="p5.48xlarge", workers=2)
+
+
+def digits_spot(name: str = "digits-spot") -> ElasticHorovodJobSpec:
+    """One to four workers with one V100 each on Spot nodes; the loss of a worker costs the epoch that it was in."""
+    return ElasticHorovodJobSpec(
         name=name,
-        image=_IMAGE,
+        image=LOCAL_IMAGE,
         command=_command(name),
-        instance_type="p4d.24xlarge",
+        instance_type="p3.16xlarge",
         workers=2,
+        gpus_per_worker=1,
+        max_workers=4,
+        scheduling=Scheduling(capacity_type="SPOT"),
     )

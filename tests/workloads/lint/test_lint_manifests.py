@@ -1,0 +1,124 @@
+"""The lint on manifests in the published shape of other projects, and on our own jobs."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from training_workloads import INSTANCE_TYPES, HorovodJobSpec
+from training_workloads.jobs.mpi_job import API_VERSION, KIND, MpiJobSpec
+from training_workloads.lint import lint_manifest, lint_text
+from training_workloads.recipes import NEEDS, RECIPES, recipe
+
+MANIFESTS = Path(__file__).parent / "manifests"
+
+EXPECTED = {
+    "fsx-static.yaml": {
+        "error": ["claim-without-volume-name", "persistent-2-with-s3", "volume-recycled"],
+        "warning": ["lustre-version-unset"],
+    },
+    # All that the job sends goes over TCP, although its nodes have EFA.
+    "mask-rcnn-p4d.yaml": {
+        "error": [],
+        "warning": [
+            "efa-left-unused",
+            "launcher-may-be-too-early",
+            "missing-hostfile",
+            "shared-memory-of-the-node",
+            "template-restart-policy",
+        ],
+    },
+    # Version 1 of the API: other fields, kubectl exec instead of sshd, and a launcher with a GPU.
+    "mnist-elastic-v1.yaml": {
+        "error": [
+            "api-version",
+            "elastic-without-slots",
+            "launcher-holds-gpus",
+            "mpi-job-fields",
+            "worker-without-sshd",
+        ],
+        "warning": ["missing-gpu-toleration", "small-shared-memory", "workers-outlive-job"],
+    },
+    # Its launcher waits for the workers in a script, and gives mpirun the hostfile.
+    "nccl-test-p5en.yaml": {
+        "error": [],
+        "warning": ["efa-memory", "missing-gpu-toleration", "shared-memory-of-the-node", "template-restart-policy"],
+    },
+    # Without numbers there is nothing to compare: only that they are missing.
+    "nccl-test-template.yaml": {
+        "error": ["job-name", "mpi-job-fields", "quantity"],
+        "warning": [
+            "launcher-may-be-too-early",
+            "missing-hostfile",
+            "shared-memory-of-the-node",
+            "template-restart-policy",
+        ],
+    },
+    "nccl-tests-p5.yaml": {
+        "error": [],
+        "warning": [
+            "launcher-may-be-too-early",
+            "missing-gpu-toleration",
+            "missing-hostfile",
+            "shared-memory-of-the-node",
+            "template-restart-policy",
+        ],
+    },
+    # Runs on CPUs; the image's entry point waits for the workers, and Intel MPI finds the hostfile.
+    "pi-intel.yaml": {"error": [], "warning": []},
+    "resnet50-p3-ksonnet.yaml": {
+        "error": ["api-version", "missing-launcher", "missing-workers", "mpi-job-fields"],
+        "warning": [],
+    },
+    "tensorflow-benchmarks.yaml": {
+        "error": [],
+        "warning": [
+            "launcher-may-be-too-early",
+            "missing-gpu-toleration",
+            "missing-hostfile",
+            "small-shared-memory",
+        ],
+    },
+}
+
+
+def test_every_manifest_is_expected_to_be_something() -> None:
+    assert {path.name for path in MANIFESTS.iterdir()} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_what_is_wrong_with_the_manifests_of_others(name: str) -> None:
+    found = [finding for finding, _ in lint_text((MANIFESTS / name).read_text())]
+    levels = ("error", "warning")
+    by_level = {level: sorted({one.rule for one in found if one.level == level}) for level in levels}
+    assert by_level == EXPECTED[name]
+
+
+def manifest(spec: MpiJobSpec) -> dict[str, Any]:
+    """The job as it stands in its file."""
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": spec.name}, "spec": spec.to_wire()}
+
+
+@pytest.mark.parametrize("name", [name for name in RECIPES if name not in NEEDS])
+def test_nothing_is_wrong_with_our_recipes(name: str) -> None:
+    spec: Any = recipe(name)
+    jobs = [spec.to_mpi_job()] if hasattr(spec, "to_mpi_job") else []
+    assert [str(finding) for job in jobs for finding in lint_manifest(manifest(job))] == []
+
+
+@pytest.mark.parametrize("efa", [True, False])
+@pytest.mark.parametrize("gpus_per_worker", [1, None])
+@pytest.mark.parametrize("instance_type", [one.name for one in INSTANCE_TYPES.values() if one.gpus])
+def test_nothing_is_wrong_with_a_horovod_job_on_any_type(
+    job_spec: HorovodJobSpec, instance_type: str, gpus_per_worker: int | None, efa: bool
+) -> None:
+    instance = INSTANCE_TYPES[instance_type]
+    # A worker with few of a node's GPUs may not get an EFA device of its own.
+    if instance.efa_interfaces * (gpus_per_worker or instance.gpus) % instance.gpus:
+        gpus_per_worker = instance.gpus
+    spec = dataclasses.replace(job_spec, instance_type=instance_type, gpus_per_worker=gpus_per_worker, efa=efa)
+    found = [finding.rule for finding in lint_manifest(manifest(spec.to_mpi_job()))]
+    # Whoever goes without EFA is told what that costs.
+    has_share = instance.efa_interfaces * (gpus_per_worker or instance.gpus) >= instance.gpus
+    assert found == (["efa-left-unused"] if has_share and not efa else [])

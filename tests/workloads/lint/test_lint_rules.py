@@ -1,0 +1,70 @@
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.workloads.lint.cases import devices, environment, job, launch, pods, schema
+from tests.workloads.lint.jobs import changed, path_of
+from training_workloads.lint import rules
+from training_workloads.lint.checks import lint_manifest
+from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, STORAGE_RULES
+from training_workloads.lint.rules.rule import Problem, Rule
+
+CASES = (job, launch, environment, devices, pods, schema)
+FIRES = [(rule, *case) for module in CASES for rule, cases in module.FIRES.items() for case in cases]
+SILENT = [(rule, case) for module in CASES for rule, cases in module.SILENT.items() for case in cases]
+LEVELS = {rule.id: rule.level for rule in (*JOB_RULES, *FIELD_RULES)}
+
+
+def functions(module: ModuleType) -> set[str]:
+    return {name for name in module.__all__ if callable(getattr(module, name)) and name != "Storage"}
+
+
+def test_nothing_is_wrong_with_the_right_job() -> None:
+    assert lint_manifest(changed({})) == []
+
+
+@pytest.mark.parametrize("case", FIRES, ids=lambda case: case[0])
+def test_a_rule_says_what_is_wrong_and_where(case: tuple[Any, ...]) -> None:
+    rule, changes, *expected = case
+    found = [finding for finding in lint_manifest(changed(changes)) if finding.rule == rule]
+    places, texts = [path_of(place) for place in expected[::2]], expected[1::2]
+    assert [finding.path for finding in found] == places
+    assert [f"{finding.problem}; {finding.fix}" for finding in found] == texts
+    assert {finding.level for finding in found} == {LEVELS[rule]}
+
+
+@pytest.mark.parametrize(("rule", "changes"), SILENT)
+def test_a_rule_is_silent_where_nothing_is_wrong(rule: str, changes: dict[str, Any]) -> None:
+    assert [str(finding) for finding in lint_manifest(changed(changes)) if finding.rule == rule] == []
+
+
+def test_each_rule_on_jobs_has_a_case_that_it_finds_and_one_that_it_lets_pass() -> None:
+    ids = [rule.id for rule in (*JOB_RULES, *FIELD_RULES)]
+    assert len(ids) == len(set(ids))
+    assert {rule for rule, *_ in FIRES} == set(ids)
+    assert {rule for rule, _ in SILENT} == set(ids)
+
+
+def test_each_rule_that_is_written_is_wired() -> None:
+    modules = (rules.devices, rules.environment, rules.job, rules.launch, rules.pods, rules.schema, rules.storage)
+    written = {f"{module.__name__}.{name}" for module in modules for name in functions(module)}
+    every = (*JOB_RULES, *FIELD_RULES, *STORAGE_RULES)
+    assert written == {f"{rule.check.__module__}.{rule.check.__name__}" for rule in every}
+
+
+def test_the_schema_is_silent_where_a_rule_has_spoken() -> None:
+    found = lint_manifest(changed({"WORKER restartPolicy": "Always"}))
+    assert [finding.rule for finding in found] == ["restart-policy"]
+
+
+def test_a_document_of_another_kind_has_no_findings() -> None:
+    assert lint_manifest({"kind": "Deployment", "spec": {"replicas": "x"}}) == []
+
+
+def test_a_rule_makes_findings_with_its_name_and_level() -> None:
+    def too_loud(subject: int) -> Any:
+        yield Problem(("volume", subject, "a/b"), f"is {subject}", "turn it down")
+
+    (finding,) = Rule("warning", too_loud).apply(11)
+    assert str(finding) == "warning: volume[11]['a/b']: is 11; turn it down [too-loud]"

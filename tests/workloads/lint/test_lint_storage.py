@@ -1,0 +1,142 @@
+from typing import Any
+
+import pytest
+import yaml
+
+from training_workloads.lint import lint_documents
+from training_workloads.lint.rules import STORAGE_RULES
+
+VOLUME = """
+kind: PersistentVolume
+metadata: {name: fsx}
+spec:
+  storageClassName: ""
+  persistentVolumeReclaimPolicy: Retain
+  csi:
+    driver: fsx.csi.aws.com
+    volumeHandle: fs-1
+    volumeAttributes: {dnsname: fs-1.fsx.us-east-1.amazonaws.com, mountname: abc}
+"""
+CLAIM = """
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {storageClassName: "", volumeName: fsx}
+"""
+CLASS = """
+kind: StorageClass
+provisioner: fsx.csi.aws.com
+parameters: {deploymentType: SCRATCH_2, fileSystemTypeVersion: "2.15", s3ImportPath: "s3://bucket"}
+"""
+OF_A_CLASS = VOLUME.replace('storageClassName: ""', "storageClassName: fsx-sc")
+RESERVED = VOLUME.replace("spec:", "spec:\n  claimRef: {name: data}")
+
+
+def found(*texts: str) -> list[tuple[str, str]]:
+    linted = lint_documents([yaml.safe_load(text) for text in texts])
+    return [
+        (finding.rule, f"{finding.level}: {finding.where}: {finding.problem}; {finding.fix}") for finding in linted[0]
+    ]
+
+
+FIRES: list[tuple[str, list[str], str]] = [
+    (
+        "volume-recycled",
+        [VOLUME.replace("Retain", "Recycle")],
+        "error: spec.persistentVolumeReclaimPolicy: is Recycle, which no CSI driver can do; the volume is Failed once "
+        "its claim is gone; write Retain, so that the data stays",
+    ),
+    (
+        "lustre-volume-attributes",
+        [VOLUME.replace(", mountname: abc", "")],
+        "error: spec.csi.volumeAttributes.mountname: is missing, and the driver takes 'fsx', which only SCRATCH_1 file "
+        "systems have; give the file system's (aws fsx describe-file-systems)",
+    ),
+    (
+        "lustre-volume-attributes",
+        [VOLUME.replace("dnsname: fs-1.fsx.us-east-1.amazonaws.com, ", "")],
+        "error: spec.csi.volumeAttributes.dnsname: is missing; give the file system's (aws fsx describe-file-systems)",
+    ),
+    (
+        "claim-without-volume-name",
+        [CLAIM.replace(", volumeName: fsx", ""), VOLUME],
+        "error: spec.volumeName: is missing, and the claim binds to any volume that fits, or to none; "
+        "write volumeName: fsx",
+    ),
+    (
+        "claim-without-volume-name",
+        [CLAIM.replace(", volumeName: fsx", "")],
+        "error: spec.volumeName: is missing, and the claim binds to any volume that fits, or to none; "
+        "write volumeName: <name of the volume>",
+    ),
+    (
+        "claim-without-volume-name",
+        [CLAIM.replace('"", volumeName: fsx', "fsx-sc"), OF_A_CLASS],
+        "error: spec.volumeName: is missing, and the claim may get another volume, or a new one; write volumeName: fsx",
+    ),
+    (
+        "claim-without-class",
+        [CLAIM.replace('storageClassName: "", ', "")],
+        "warning: spec.storageClassName: is missing: the cluster's default class is filled in, which a static volume "
+        'has not; write ""',
+    ),
+    (
+        "claim-without-class",
+        [CLAIM.replace('storageClassName: "", volumeName: fsx', "")],
+        "warning: spec.storageClassName: is missing: the cluster's default class provides the volume, on EKS a disk "
+        'for one node; name the class, or write "" and volumeName for a static volume',
+    ),
+    (
+        "persistent-2-with-s3",
+        [CLASS.replace("SCRATCH_2", "PERSISTENT_2")],
+        "error: parameters.s3ImportPath: goes with SCRATCH and PERSISTENT_1 only; FSx refuses to make the file system; "
+        "make it outside of Kubernetes with a data repository association, and a static volume for it",
+    ),
+    (
+        "lustre-version-unset",
+        [CLASS.replace(' fileSystemTypeVersion: "2.15",', "")],
+        'warning: parameters.fileSystemTypeVersion: is missing, and FSx\'s default is Lustre 2.10; write "2.15"',
+    ),
+]
+
+SILENT: list[tuple[str, list[str]]] = [
+    ("volume-recycled", [VOLUME.replace("Retain", "Delete")]),
+    ("volume-recycled", ["{kind: PersistentVolume, spec: {persistentVolumeReclaimPolicy: Recycle, nfs: {server: a}}}"]),
+    (
+        "lustre-volume-attributes",
+        ["{kind: PersistentVolume, spec: {csi: {driver: efs.csi.aws.com, volumeHandle: fs-1}}}"],
+    ),
+    ("claim-without-volume-name", [CLAIM.replace("volumeName: fsx", "selector: {matchLabels: {a: b}}"), VOLUME]),
+    ("claim-without-volume-name", [CLAIM.replace(", volumeName: fsx", ""), RESERVED]),
+    ("claim-without-volume-name", [CLAIM.replace('"", volumeName: fsx', "ebs"), OF_A_CLASS]),
+    ("claim-without-class", [CLAIM.replace('"", volumeName: fsx', "ebs")]),
+    ("persistent-2-with-s3", [CLASS]),
+    ("persistent-2-with-s3", [CLASS.replace("SCRATCH_2", "PERSISTENT_2").replace(', s3ImportPath: "s3://bucket"', "")]),
+    ("lustre-version-unset", ["{kind: StorageClass, provisioner: ebs.csi.aws.com}"]),
+]
+
+
+@pytest.mark.parametrize("text", [VOLUME, CLAIM, CLASS])
+def test_nothing_is_wrong_with_right_storage(text: str) -> None:
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(("rule", "texts", "message"), FIRES)
+def test_a_rule_on_storage_says_what_is_wrong(rule: str, texts: list[str], message: str) -> None:
+    assert (rule, message) in found(*texts)
+
+
+@pytest.mark.parametrize(("rule", "texts"), SILENT)
+def test_a_rule_on_storage_is_silent_where_nothing_is_wrong(rule: str, texts: list[str]) -> None:
+    assert rule not in dict(found(*texts))
+
+
+def test_each_rule_on_storage_has_a_case_that_it_finds_and_one_that_it_lets_pass() -> None:
+    ids = {rule.id for rule in STORAGE_RULES}
+    assert {rule for rule, *_ in FIRES} == {rule for rule, *_ in SILENT} == ids
+
+
+def test_storage_of_any_shape_is_no_traceback() -> None:
+    junk: list[Any] = [
+        {"kind": kind, "spec": spec} for kind in ("PersistentVolume", "StorageClass") for spec in (1, [], "x")
+    ]
+    assert all(isinstance(one, list) for one in lint_documents([*junk, None, 7, "x"]))

@@ -1,0 +1,91 @@
+"""`lint`: what is wrong in manifests, before a cluster sees them."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from training_workloads.cli.program import HERE, app
+from training_workloads.errors import InputError
+from training_workloads.lint.checks import KNOWN_KINDS
+from training_workloads.lint.documents import Document, lint_read, read_documents
+from training_workloads.lint.finding import Finding
+
+__all__ = ["ERRORS_FOUND", "lint"]
+
+#: Exit code for manifests with an error in them.
+ERRORS_FOUND = 1
+
+_STANDARD_INPUT = "-"
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@app.command(rich_help_panel=HERE)
+def lint(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Manifests or folders of them; - reads stdin.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
+) -> None:
+    """Check the manifests of MPIJobs and volumes, your own or others', against the traps of the platform."""
+    read = [(name, _read(name)) for name in _expand(files)]
+    if not any(_is_known(document) for _, documents in read for document in documents):
+        raise InputError(f"nothing to lint in {', '.join(files)}; there are rules for {', '.join(KNOWN_KINDS)}")
+    found = [(name, line, finding) for name, documents in read for finding, line in lint_read(documents)]
+    if as_json:
+        print(json.dumps([_as_object(*one) for one in found], indent=2))
+    else:
+        for name, line, finding in found:
+            print(f"{name}:{line}: {finding}")
+        print(_summary([finding for _, _, finding in found], len(read)))
+    if any(finding.level == "error" for _, _, finding in found):
+        raise typer.Exit(ERRORS_FOUND)
+
+
+def _expand(names: list[str]) -> list[str]:
+    """The files, with those of each folder in its place."""
+    files: list[str] = []
+    for name in names:
+        if name != _STANDARD_INPUT and Path(name).is_dir():
+            inside = sorted(path for path in Path(name).iterdir() if path.suffix in _SUFFIXES and path.is_file())
+            if not inside:
+                raise InputError(f"{name!r} is a folder without {', '.join(_SUFFIXES)} files; give one with manifests")
+            files += map(str, inside)
+        else:
+            files.append(name)
+    return list(dict.fromkeys(files))
+
+
+def _read(name: str) -> list[Document]:
+    try:
+        text = sys.stdin.read() if name == _STANDARD_INPUT else Path(name).read_text(encoding="utf-8")
+        return read_documents(text)
+    except OSError as error:
+        raise InputError(f"{name!r} cannot be read ({error.strerror}); give a manifest, a folder or -") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name!r} is not text; give a manifest") from error
+    except InputError as error:
+        raise InputError(f"{name!r} {error}") from error
+
+
+def _is_known(document: Document) -> bool:
+    return isinstance(document.content, dict) and document.content.get("kind") in KNOWN_KINDS
+
+
+def _as_object(name: str, line: int, finding: Finding) -> dict[str, str | int]:
+    return {
+        "file": name,
+        "line": line,
+        "level": finding.level,
+        "rule": finding.rule,
+        "path": finding.where,
+        "problem": finding.problem,
+        "fix": finding.fix,
+    }
+
+
+def _summary(findings: list[Finding], files: int) -> str:
+    errors = sum(finding.level == "error" for finding in findings)
+    counted = ((errors, "error"), (len(findings) - errors, "warning"))
+    counts = ", ".join(f"{count} {word}{'s' if count != 1 else ''}" for count, word in counted)
+    return f"{counts} in {files} file{'s' if files != 1 else ''}"

@@ -1,0 +1,36 @@
+"""Every kind of job: what describes it, and the construct that makes its manifest."""
+
+from typing import Any
+
+from constructs import Construct
+
+from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJob, ElasticHorovodJobSpec
+from training_workloads.jobs.horovod_job import HorovodJob, HorovodJobSpec
+from training_workloads.jobs.nccl_test_job import NcclTestJob, NcclTestJobSpec
+from training_workloads.jobs.stage_data_job import StageDataJob, StageDataJobSpec
+from training_workloads.jobs.tensorboard import TensorBoard, TensorBoardSpec
+
+__all__ = ["JobSpec", "define_job"]
+
+#: What describes a job.
+JobSpec = HorovodJobSpec | ElasticHorovodJobSpec | NcclTestJobSpec | StageDataJobSpec | TensorBoardSpec
+
+_CONSTRUCTS: dict[type, Any] = {
+    HorovodJobSpec: HorovodJob,
+    ElasticHorovodJobSpec: ElasticHorovodJob,
+    NcclTestJobSpec: NcclTestJob,
+    StageDataJobSpec: StageDataJob,
+    TensorBoardSpec: TensorBoard,
+}
+
+
+def define_job(scope: Construct, id: str, *, spec: JobSpec) -> Construct:
+    """Defines a job of any kind.
+
+    Args:
+        scope: A chart, or a construct in one.
+        id: Id in the scope; the name in the cluster is `spec.name`.
+        spec: The job.
+    """
+    construct: Construct = _CONSTRUCTS[type(spec)](scope, id, spec=spec)
+    return construct

@@ -1,0 +1,213 @@
+"""An MPIJob as its rules see it: what is missing or of a wrong shape reads as empty, and never raises."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from training_workloads.lint.command import Launch, launches
+from training_workloads.lint.finding import Path
+from training_workloads.lint.quantity import amount_of
+
+__all__ = ["Container", "Job", "Replica", "mapping", "sequence", "whole"]
+
+
+def mapping(value: Any) -> Mapping[Any, Any]:
+    """The value, or nothing where it is no mapping."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def sequence(value: Any) -> list[Any]:
+    """The value, or nothing where it is no list."""
+    return value if isinstance(value, list) else []
+
+
+def whole(value: Any) -> int | None:
+    """The value where it is a whole number."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Container:
+    """A container of a pod.
+
+    Attributes:
+        path: Where it stands in the document.
+        content: What stands there.
+    """
+
+    path: Path
+    content: Mapping[Any, Any]
+
+    @property
+    def argv(self) -> list[str]:
+        """Command and arguments; empty where the image's own are used."""
+        words = [*sequence(self.content.get("command")), *sequence(self.content.get("args"))]
+        return [word for word in words if isinstance(word, str)]
+
+    def argv_path(self, word: str = "") -> Path:
+        """Where the command or, if the word stands there, the arguments are. Default: where anything is."""
+        lists = ("command", "args")
+        found = (name for name in lists if any(word in str(one) for one in sequence(self.content.get(name))))
+        return (*self.path, next(found, lists[0]))
+
+    @property
+    def environment(self) -> dict[str, tuple[Any, Path]]:
+        """Variables by name: the value, None where it comes from elsewhere, and the place."""
+        entries = enumerate(map(mapping, sequence(self.content.get("env"))))
+        return {
+            entry["name"]: (entry.get("value"), (*self.path, "env", number))
+            for number, entry in entries
+            if isinstance(entry.get("name"), str)
+        }
+
+    def amounts(self, kind: str) -> Mapping[Any, Any]:
+        """What stands under `resources.requests` or `resources.limits`."""
+        return mapping(mapping(self.content.get("resources")).get(kind))
+
+    def amount(self, resource: str) -> Decimal | None:
+        """What it asks for: a request, or the limit where Kubernetes takes that for the request."""
+        requested = self.amounts("requests").get(resource)
+        return amount_of(self.amounts("limits").get(resource) if requested is None else requested)
+
+    def place(self, resource: str) -> Path:
+        """Where the amount of a resource stands."""
+        kind = "requests" if self.amounts("requests").get(resource) is not None else "limits"
+        return (*self.path, "resources", kind, resource)
+
+    def mounts(self, path: str) -> str | None:
+        """Name of the volume at a path."""
+        mounts = map(mapping, sequence(self.content.get("volumeMounts")))
+        names = (mount.get("name") for mount in mounts if str(mount.get("mountPath")).rstrip("/") == path)
+        return next((name for name in names if isinstance(name, str)), None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Replica:
+    """The pods of one role.
+
+    Attributes:
+        role: `Launcher` or `Worker`.
+        content: What stands under `spec.mpiReplicaSpecs.<role>`.
+    """
+
+    role: str
+    content: Mapping[Any, Any]
+
+    @property
+    def path(self) -> Path:
+        """Where it stands in the document."""
+        return ("spec", "mpiReplicaSpecs", self.role)
+
+    @property
+    def replicas(self) -> int | None:
+        """How many pods; None where that is not said, or is no whole number."""
+        return whole(self.content.get("replicas"))
+
+    @property
+    def pod_path(self) -> Path:
+        """Where the pod's spec stands."""
+        return (*self.path, "template", "spec")
+
+    @property
+    def pod(self) -> Mapping[Any, Any]:
+        """The pod's spec."""
+        return mapping(mapping(self.content.get("template")).get("spec"))
+
+    @property
+    def containers(self) -> list[Container]:
+        """The pod's containers, without its init containers."""
+        listed = enumerate(sequence(self.pod.get("containers")))
+        return [Container(path=(*self.pod_path, "containers", n), content=mapping(one)) for n, one in listed]
+
+    @property
+    def first(self) -> Container:
+        """The container that gets the operator's mounts and variables; an empty one where there is none."""
+        return next(iter(self.containers), Container(path=(*self.pod_path, "containers"), content={}))
+
+    def total(self, resource: str) -> Decimal:
+        """What all containers of one pod ask for."""
+        return sum((one.amount(resource) or Decimal(0) for one in self.containers), Decimal(0))
+
+    def holder(self, resource: str) -> Container | None:
+        """The first container that asks for a resource."""
+        return next((one for one in self.containers if one.amount(resource)), None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """An MPIJob.
+
+    Attributes:
+        document: The whole of it.
+    """
+
+    document: Mapping[Any, Any]
+
+    @property
+    def spec(self) -> Mapping[Any, Any]:
+        """Its `spec`."""
+        return mapping(self.document.get("spec"))
+
+    @property
+    def run_policy(self) -> Mapping[Any, Any]:
+        """Its `spec.runPolicy`."""
+        return mapping(self.spec.get("runPolicy"))
+
+    def role(self, role: str) -> Replica | None:
+        """The pods of a role; None where there is none."""
+        content = mapping(self.spec.get("mpiReplicaSpecs")).get(role)
+        return Replica(role=role, content=content) if isinstance(content, Mapping) else None
+
+    @property
+    def launcher(self) -> Replica:
+        """The launcher; an empty one where there is none."""
+        return self.role("Launcher") or Replica(role="Launcher", content={})
+
+    @property
+    def worker(self) -> Replica:
+        """The workers; empty ones where there are none."""
+        return self.role("Worker") or Replica(role="Worker", content={})
+
+    @property
+    def replicas(self) -> list[Replica]:
+        """The roles that there are."""
+        return [found for role in ("Launcher", "Worker") if (found := self.role(role))]
+
+    @property
+    def containers(self) -> Iterator[Container]:
+        """The containers of all pods."""
+        return (container for replica in self.replicas for container in replica.containers)
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """What the launcher starts the ranks with."""
+        return launches(self.launcher.first.argv)
+
+    @property
+    def launcher_holds_ranks(self) -> bool:
+        """Whether the launcher's pod is a worker too."""
+        return self.spec.get("runLauncherAsWorker") is True
+
+    @property
+    def is_open_mpi(self) -> bool:
+        """Whether the operator writes the hostfile and the variables of Open MPI."""
+        return self.spec.get("mpiImplementation") in (None, "OpenMPI")
+
+    @property
+    def waits_for_workers(self) -> bool:
+        """Whether the launcher is created when the workers are ready."""
+        return self.spec.get("launcherCreationPolicy") == "WaitForWorkersReady"
+
+    @property
+    def slots(self) -> int | None:
+        """Ranks that a worker holds; the operator's default is 1."""
+        return whole(1 if self.spec.get("slotsPerWorker") is None else self.spec.get("slotsPerWorker"))
+
+    @property
+    def total_slots(self) -> int | None:
+        """Ranks that all pods hold together; None where a number is missing."""
+        workers = self.worker.replicas
+        if not workers or not self.slots or workers < 0 or self.slots < 0:
+            return None
+        return (workers + self.launcher_holds_ranks) * self.slots

@@ -1,0 +1,109 @@
+"""Rules on variables: which reach the ranks, and which name a network that pods do not have."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from training_workloads.lint.command import commands, program_of
+from training_workloads.lint.finding import Path
+from training_workloads.lint.manifest import Job
+from training_workloads.lint.rules.rule import Problem
+from training_workloads.node_labels import EFA_RESOURCE
+
+__all__ = ["efa_not_requested", "fork_safe_variable", "host_network_interface", "variables_do_not_reach_ranks"]
+
+# Read by the container runtime or by sshd, not by the ranks.
+_NOT_FOR_RANKS = ("NVIDIA_", "SSH", "OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_")
+
+# Variables of the launcher that only the ranks' libraries read.
+_FOR_RANKS = ("NCCL_", "FI_", "HOROVOD_", "TF_", "XLA_", "CUDA_", "TORCH_")
+
+# `=` stands for the whole name (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html).
+_POD_INTERFACE = "eth0"
+
+
+def _settings(job: Job, name: str) -> Iterator[tuple[Path, Any]]:
+    """Each place that gives a variable to a container or, with `-x`, to the ranks."""
+    for container in job.containers:
+        if name in container.environment:
+            value, path = container.environment[name]
+            yield path, value
+    for launch in job.launches:
+        if value := launch.exported.get(name):
+            yield job.launcher.first.argv_path(name), value
+
+
+def efa_not_requested(job: Job) -> Iterator[Problem]:
+    """Libfabric may use nothing but EFA, and the workers have no such device (ai-on-sagemaker-hyperpod#134)."""
+    if job.replicas and not job.worker.total(EFA_RESOURCE):
+        for path, value in _settings(job, "FI_PROVIDER"):
+            if value == "efa" and not _unknown_amount(job):
+                fix = f"add {EFA_RESOURCE} to the worker's requests and limits, or leave FI_PROVIDER out"
+                yield Problem(path, f"sets FI_PROVIDER=efa, but the worker does not ask for {EFA_RESOURCE}", fix)
+
+
+def _unknown_amount(job: Job) -> bool:
+    """Whether EFA devices are asked for with a placeholder instead of a number."""
+    amounts = (container.amounts(kind) for container in job.worker.containers for kind in ("requests", "limits"))
+    return any(isinstance(amount.get(EFA_RESOURCE), str) for amount in amounts)
+
+
+def variables_do_not_reach_ranks(job: Job) -> Iterator[Problem]:
+    """Variables of a container that the ranks do not get: an ssh session inherits none, and mpirun exports those of -x.
+
+    horovodrun, Intel MPI and MPICH hand the launcher's variables on; Open MPI does so with its own only.
+    """
+    if not job.launches or any(launch.expands or launch.has("mca_base_env_list") for launch in job.launches):
+        return
+    launcher, worker = job.launcher.first.environment, job.worker.first.environment
+    hands_all_on = any(launch.is_horovod for launch in job.launches) or not job.is_open_mpi
+    exported = {name for launch in job.launches for name in launch.exported} | (
+        set(launcher) if hands_all_on else set()
+    )
+    if _is_only_sshd(job):
+        lost = [name for name in worker if name not in exported and not name.startswith(_NOT_FOR_RANKS)]
+        fix = "set them on the launcher" if hands_all_on else f"set them on the launcher and {_export(lost)}"
+        yield from _lost(lost, (*job.worker.first.path, "env"), "the worker's", fix)
+    lost = [name for name in launcher if name not in exported and name.startswith(_FOR_RANKS)]
+    yield from _lost(lost, (*job.launcher.first.path, "env"), "the launcher's", _export(lost))
+
+
+def _is_only_sshd(job: Job) -> bool:
+    """Whether nothing on the worker can hand its variables to ssh sessions; an entry script could."""
+    started = commands(job.worker.first.argv)
+    return started == [] or (started is not None and [program_of(command) for command in started] == ["sshd"])
+
+
+def _export(names: list[str]) -> str:
+    return f"add {' '.join(f'-x {name}' for name in names)} to mpirun"
+
+
+def _lost(names: list[str], path: Path, whose: str, fix: str) -> Iterator[Problem]:
+    if names:
+        yield Problem(path, f"{whose} {', '.join(names)} do not reach the ranks, which ssh starts", fix)
+
+
+def host_network_interface(job: Job) -> Iterator[Problem]:
+    """NCCL is told an interface of the host; in a pod without the host's network there is only eth0."""
+    if job.worker.pod.get("hostNetwork") is True:
+        return
+    for path, value in _settings(job, "NCCL_SOCKET_IFNAME"):
+        if isinstance(value, str) and _is_of_the_host(value):
+            problem = f"sets NCCL_SOCKET_IFNAME={value}, but a pod's interface is {_POD_INTERFACE}"
+            yield Problem(path, problem, "write NCCL_SOCKET_IFNAME=^lo,docker,veth, or leave it out")
+
+
+def _is_of_the_host(value: str) -> bool:
+    exact, names = value.startswith("="), value.lstrip("=").split(",")
+    if any(_POD_INTERFACE == name if exact else _POD_INTERFACE.startswith(name) for name in names):
+        return False
+    return all(name.startswith(("en", "eth")) for name in names)
+
+
+def fork_safe_variable(job: Job) -> Iterator[Problem]:
+    """A variable of rdma-core that breaks EFA on newer kernels.
+
+    https://github.com/aws-samples/awsome-distributed-training/blob/main/1.architectures/efa-cheatsheet.md
+    """
+    for path, value in _settings(job, "RDMAV_FORK_SAFE"):
+        problem = f"sets RDMAV_FORK_SAFE={value}, which can break EFA on newer kernels"
+        yield Problem(path, problem, "leave it out: those kernels fork safely without it")

@@ -1,0 +1,168 @@
+"""Rules on the MPIJob itself: what the operator refuses after the job was accepted, and when the job starts and ends.
+
+https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/validation/validation.go
+"""
+
+import re
+from collections.abc import Iterator
+
+from training_workloads.errors import known_names
+from training_workloads.jobs.mpi_job import API_VERSION
+from training_workloads.lint.command import commands
+from training_workloads.lint.manifest import Job, mapping, whole
+from training_workloads.lint.rules.rule import Problem
+from training_workloads.node_labels import GPU_RESOURCE
+
+__all__ = [
+    "api_version",
+    "gang_deadlock",
+    "job_name",
+    "launcher_creation_policy",
+    "launcher_may_be_too_early",
+    "launcher_replicas",
+    "missing_containers",
+    "missing_launcher",
+    "missing_readiness_probe",
+    "missing_workers",
+    "restart_policy",
+    "worker_replicas",
+    "workers_outlive_job",
+]
+
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#rfc-1035-label-names
+_DNS_1035_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_DNS_1035_LENGTH = 63
+
+_CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
+_RESTART_POLICIES = ("Never", "OnFailure")
+_ROLES = ("spec", "mpiReplicaSpecs")
+
+
+def api_version(job: Job) -> Iterator[Problem]:
+    """Another version of the API, whose fields are others and which the operator v2 does not serve."""
+    if (version := job.document.get("apiVersion")) != API_VERSION:
+        said = "is missing" if version is None else f"is {version!r}, which the operator does not read"
+        yield Problem(("apiVersion",), said, f"write {API_VERSION} and that version's fields")
+
+
+def missing_launcher(job: Job) -> Iterator[Problem]:
+    """No launcher: the operator emits a ValidationError and does nothing."""
+    if not job.role("Launcher"):
+        yield Problem(
+            (*_ROLES, "Launcher"), "is missing, and nothing starts the ranks", "add a Launcher that runs mpirun"
+        )
+
+
+def missing_workers(job: Job) -> Iterator[Problem]:
+    """No workers, and a launcher that holds no ranks either."""
+    if not job.role("Worker") and not job.launcher_holds_ranks:
+        yield Problem(
+            (*_ROLES, "Worker"), "is missing, and the hostfile is empty", "add a Worker with 1 replica or more"
+        )
+
+
+def worker_replicas(job: Job) -> Iterator[Problem]:
+    """Workers without a number of replicas: the operator's default is 0, which it then refuses."""
+    if not (worker := job.role("Worker")):
+        return
+    if worker.content.get("replicas") is None:
+        yield Problem((*worker.path, "replicas"), "is missing, and the operator takes that for 0", "give 1 or more")
+    elif worker.replicas is not None and worker.replicas < 1:
+        yield Problem((*worker.path, "replicas"), f"is {worker.replicas}, which the operator refuses", "give 1 or more")
+
+
+def launcher_replicas(job: Job) -> Iterator[Problem]:
+    """More than one launcher, or none."""
+    if job.launcher.replicas not in (None, 1):
+        problem = f"is {job.launcher.replicas}, but an MPIJob has one launcher"
+        yield Problem((*job.launcher.path, "replicas"), problem, "give 1, or leave it out")
+
+
+def missing_containers(job: Job) -> Iterator[Problem]:
+    """A pod without containers."""
+    for replica in job.replicas:
+        if not replica.containers:
+            path = (*replica.pod_path, "containers")
+            yield Problem(path, f"the {replica.role}'s pod has none, which the operator refuses", "add a container")
+
+
+def job_name(job: Job) -> Iterator[Problem]:
+    """A name from which the operator cannot make names of pods: `<name>-worker-<n-1>` is a DNS-1035 label."""
+    name = mapping(job.document.get("metadata")).get("name")
+    if not isinstance(name, str):
+        # `generateName` gives a name that is not known here.
+        return
+    path, rule = ("metadata", "name"), "use lower-case letters, digits and '-', a letter first"
+    if not _DNS_1035_LABEL.fullmatch(name):
+        yield Problem(path, f"is {name!r}, from which the operator cannot name its pods", rule)
+        return
+    suffix = f"-worker-{max(job.worker.replicas or 1, 1) - 1}"
+    if len(name) + len(suffix) > _DNS_1035_LENGTH:
+        problem = f"has {len(name)} characters, and with '{suffix}' after it a pod's name has more than 63"
+        yield Problem(path, problem, f"use {_DNS_1035_LENGTH - len(suffix)} characters or fewer")
+
+
+def restart_policy(job: Job) -> Iterator[Problem]:
+    """`Always` and `ExitCode`, which the field's type has and the operator refuses."""
+    for replica in job.replicas:
+        policy = replica.content.get("restartPolicy")
+        if isinstance(policy, str) and policy not in _RESTART_POLICIES:
+            path = (*replica.path, "restartPolicy")
+            yield Problem(path, f"is {policy!r}, which the operator refuses", "write Never or OnFailure")
+
+
+def launcher_creation_policy(job: Job) -> Iterator[Problem]:
+    """A misspelled policy: the operator accepts every text, and waits for the workers with all but one."""
+    policy = job.spec.get("launcherCreationPolicy")
+    if isinstance(policy, str) and policy not in _CREATION_POLICIES:
+        problem = f"is {policy!r}, which has the effect of WaitForWorkersReady"
+        yield Problem(("spec", "launcherCreationPolicy"), problem, known_names(policy, _CREATION_POLICIES))
+
+
+def gang_deadlock(job: Job) -> Iterator[Problem]:
+    """A gang that counts a launcher which is created only when the gang runs (mpi-operator#608)."""
+    policy, workers = job.run_policy.get("schedulingPolicy"), job.worker.replicas
+    if not isinstance(policy, dict) or not job.waits_for_workers or workers is None:
+        return
+    least = whole(policy.get("minAvailable"))
+    if policy.get("minAvailable") is None or (least is not None and least > workers):
+        said = "is missing, and the operator takes workers + 1" if least is None else f"is {least}"
+        problem = f"{said}: the gang waits for the launcher, and the launcher for the gang's {workers} workers"
+        path = ("spec", "runPolicy", "schedulingPolicy", "minAvailable")
+        yield Problem(path, problem, f"write minAvailable: {workers}")
+
+
+def workers_outlive_job(job: Job) -> Iterator[Problem]:
+    """Workers that stay when the job has ended, and keep their GPUs (mpi-operator#134)."""
+    policy = job.run_policy.get("cleanPodPolicy")
+    if policy in (None, "None") and job.role("Worker"):
+        said = "is missing, and the operator takes None" if policy is None else "is None"
+        kept = "GPUs" if job.worker.total(GPU_RESOURCE) else "nodes"
+        problem = f"{said}: the workers run on after the job's end and keep their {kept}"
+        yield Problem(("spec", "runPolicy", "cleanPodPolicy"), problem, "write cleanPodPolicy: Running")
+
+
+def missing_readiness_probe(job: Job) -> Iterator[Problem]:
+    """A launcher that waits for ready workers, which without a probe are ready before sshd answers."""
+    worker = job.worker.first
+    if job.waits_for_workers and worker.content and not isinstance(worker.content.get("readinessProbe"), dict):
+        problem = "is missing, so that the workers count as ready before their sshd answers"
+        fix = "add readinessProbe: {tcpSocket: {port: <sshd's port>}}"
+        yield Problem((*worker.path, "readinessProbe"), problem, fix)
+
+
+def launcher_may_be_too_early(job: Job) -> Iterator[Problem]:
+    """A launcher that is created with the workers, and runs mpirun at once (mpi-operator#443, #481)."""
+    if job.spec.get("launcherCreationPolicy") in (None, "AtStartup") and _starts_at_once(job):
+        problem = "the launcher starts with the workers, and fails where their names or sshd are not there yet"
+        fix = "write launcherCreationPolicy: WaitForWorkersReady, and give the workers a readinessProbe"
+        yield Problem(("spec", "launcherCreationPolicy"), problem, fix)
+
+
+def _starts_at_once(job: Job) -> bool:
+    """Whether the launcher's one command is mpirun: a script, an entry point or an init container may wait first."""
+    launcher = job.launcher.first
+    is_one_command = bool(launcher.content.get("command")) and len(commands(launcher.argv) or []) == 1
+    # Elastic Horovod waits until the discovery script has found enough workers.
+    waits = job.launcher.pod.get("initContainers") or any(one.has("host-discovery-script") for one in job.launches)
+    return is_one_command and bool(job.launches) and not waits

@@ -1,0 +1,24 @@
+"""The network between two nodes, measured with nccl-tests before a training run relies on it.
+
+Runs on GPUs only. Published figures stand in the catalog; here: not measured.
+"""
+
+from training_workloads.jobs.image import LOCAL_IMAGE
+from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
+
+__all__ = ["nccl_p3", "nccl_p4d", "nccl_p5"]
+
+
+def nccl_p3(name: str = "nccl-p3") -> NcclTestJobSpec:
+    """All-reduce over TCP; nothing is published to compare it with."""
+    return NcclTestJobSpec(name=name, image=LOCAL_IMAGE, instance_type="p3.16xlarge")
+
+
+def nccl_p4d(name: str = "nccl-p4d") -> NcclTestJobSpec:
+    """All-reduce over the four EFA interfaces of each node; nothing with its message's size is published for p4d."""
+    return NcclTestJobSpec(name=name, image=LOCAL_IMAGE, instance_type="p4d.24xlarge")
+
+
+def nccl_p5(name: str = "nccl-p5") -> NcclTestJobSpec:
+    """All-reduce over the 32 EFA interfaces of each node, compared with the catalog's figure."""
+    return NcclTestJobSpec(name=name, image=LOCAL_IMAGE, instance_type="p5.48xlarge")

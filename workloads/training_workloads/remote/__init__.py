@@ -1,0 +1,1 @@
+"""The jobs on a cluster: what the commands that talk to Kubernetes are made of."""
