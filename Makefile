@@ -41,14 +41,15 @@ synth: $(CDK) ## Synthesize TrainingDataStack and TrainingClusterStack into cdk.
 	@echo && echo "==> cdk synth: both stacks into cdk.out/"
 	@cdk synth --quiet
 
-jobs: $(CDK) ## Render every job into dist/
-	@echo && echo "==> rendering the jobs into dist/"
+jobs: $(CDK) ## Render every job into dist/jobs/, and what they need in a cluster into dist/
+	@echo && echo "==> rendering the jobs into dist/jobs/, and what they need in a cluster into dist/"
 	@training-workloads render
+	@training-workloads platform
 
-run-local: $(TRAINING) ## Run dist/JOB.k8s.yaml on this machine, two ranks on the CPU (JOB=digits-p3)
-	@[ -f dist/$(JOB).k8s.yaml ] || $(MAKE) --no-print-directory jobs
-	@echo && echo "==> running dist/$(JOB).k8s.yaml on this machine"
-	@training-workloads run-local dist/$(JOB).k8s.yaml --ranks 2
+run-local: $(TRAINING) ## Run dist/jobs/JOB.k8s.yaml on this machine, two ranks on the CPU (JOB=digits-p3)
+	@[ -f dist/jobs/$(JOB).k8s.yaml ] || $(MAKE) --no-print-directory jobs
+	@echo && echo "==> running dist/jobs/$(JOB).k8s.yaml on this machine"
+	@training-workloads run-local dist/jobs/$(JOB).k8s.yaml --ranks 2
 
 summary: $(CDK) ## Say what was made, where, and what to do next
 	@python setup/summary.py $(JOB)
@@ -69,7 +70,6 @@ types: $(CDK) ## Check types
 	@mypy
 scan: $(CDK) $(CHECKS) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 	@echo && echo "==> scanning the templates of every configuration, and every manifest"
-	@training-workloads render --outdir .scan/jobs >/dev/null
 	@python -m checks
 
 bench-synth: $(CDK) ## Measure cdk synth next to that of an app with one VPC; the bar is 2 x

@@ -12,6 +12,7 @@ import yaml
 from checks.findings import Finding, read_acceptances, remaining
 from checks.manifests import embedded_manifests, write_manifests
 from checks.nag import synthesize
+from checks.rendered import render_everything
 from checks.scanners import cfn_lint, checkov
 
 ROOT = Path(__file__).parents[1]
@@ -21,8 +22,9 @@ OUT = ROOT / ".scan"
 
 def main() -> None:
     """Prints what was found and how much was scanned; the exit code is 1 if something was."""
-    for folder in ("templates", "manifests"):
+    for folder in ("templates", "manifests", "rendered"):
         shutil.rmtree(OUT / folder, ignore_errors=True)
+    OUT.mkdir(exist_ok=True)
     (OUT / ".gitignore").write_text("*\n")
     configurations = [ROOT / "cluster.yaml", *sorted((ROOT / "tests/stacks/scenarios").glob("*.yaml"))]
     # Two at a time: each synthesis is a Python and a Node.js process.
@@ -44,7 +46,7 @@ def _manifest_findings(templates: list[Path]) -> list[Finding]:
         documents = list(embedded_manifests(json.loads(template.read_text())))
         if documents:
             write_manifests(documents, OUT / "manifests" / f"{template.parent.name}.yaml")
-    for path in sorted((OUT / "jobs").glob("*.k8s.yaml")):
+    for path in render_everything(OUT / "rendered"):
         write_manifests(filter(None, yaml.safe_load_all(path.read_text())), OUT / "manifests" / path.name)
     found = checkov(PROGRAMS, OUT / "manifests", "kubernetes")
     return remaining(found, read_acceptances(ROOT / "checks/accepted.yaml"))

@@ -193,7 +193,8 @@ class TrainingClusterStack(Stack):
             kubernetes_version=self.config.kubernetes_version,
             mirror=mirror,
         )
-        MpiOperator(scope, "MpiOperator", cluster=self.cluster, mirror=mirror)
+        gang_scheduler = self.config.gang_scheduler
+        MpiOperator(scope, "MpiOperator", cluster=self.cluster, gang_scheduler=gang_scheduler, mirror=mirror)
 
     def _add_monitoring(self) -> None:
         monitoring = ClusterMonitoring(

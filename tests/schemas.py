@@ -5,16 +5,25 @@ from typing import Any
 import jsonschema
 import kubernetes_validate
 
-from training_workloads.catalog.versions import KUBERNETES_VERSION
+from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.platform.mpi_job_crd import mpi_job_crd
+
+# The oldest and the newest that a cluster can have.
+VERSIONS = (KUBERNETES_VERSIONS[0], KUBERNETES_VERSIONS[-1])
 
 
 def check_manifest(document: dict[str, Any]) -> None:
-    """Raises unless the document is valid for the cluster's Kubernetes version, unknown fields included."""
+    """Raises unless the document is valid for every Kubernetes version of a cluster, unknown fields included."""
     if document["kind"] == "MPIJob":
         check_mpi_job(document)
     else:
-        kubernetes_validate.validate(document, KUBERNETES_VERSION, strict=True)
+        check_object(document)
+
+
+def check_object(document: dict[str, Any]) -> None:
+    """Raises unless Kubernetes itself knows the object and each of its fields."""
+    for version in VERSIONS:
+        kubernetes_validate.validate(document, version, strict=True)
 
 
 def check_mpi_job(job: dict[str, Any]) -> None:
@@ -26,7 +35,7 @@ def check_mpi_job(job: dict[str, Any]) -> None:
     jsonschema.validate(job, schema)
     for role in job["spec"]["mpiReplicaSpecs"].values():
         template = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "x"}, "template": role["template"]}
-        kubernetes_validate.validate(template, KUBERNETES_VERSION, strict=True)
+        check_object(template)
 
 
 def _refuse_unknown_fields(schema: Any) -> Any:

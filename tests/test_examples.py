@@ -9,7 +9,11 @@ from functools import partial
 from pathlib import Path
 
 import aws_cdk as cdk
+import cdk8s
 import pytest
+import yaml
+
+from tests.schemas import check_manifest
 
 
 def test_own_app_synthesizes_a_cluster_with_efa(root: Path, tmp_path: Path) -> None:
@@ -44,6 +48,28 @@ def test_the_example_of_a_construct_synthesizes_and_its_page_shows_it(
 def test_every_construct_page_has_an_example(root: Path) -> None:
     pages = {page.stem.replace("-", "_") for page in (root / "docs/constructs").glob("*.md")}
     assert pages - {"README"} == {example.stem for example in EXAMPLES}
+
+
+JOBS = sorted((Path(__file__).parents[1] / "examples/jobs").glob("*.py"))
+
+
+@pytest.mark.parametrize("example", JOBS, ids=lambda path: path.stem)
+def test_the_example_of_a_job_renders_and_its_page_shows_it(
+    example: Path, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cdk8s, "App", partial(cdk8s.App, outdir=str(tmp_path)))
+    runpy.run_path(str(example))
+    rendered = sorted(tmp_path.glob("*.k8s.yaml"))
+    assert rendered
+    for document in (each for path in rendered for each in yaml.safe_load_all(path.read_text())):
+        check_manifest(document)
+    page = root / f"docs/jobs/{example.stem.replace('_', '-')}.md"
+    assert f"```python\n{example.read_text()}```" in page.read_text()
+
+
+def test_every_page_of_a_job_has_an_example(root: Path) -> None:
+    pages = {page.stem.replace("-", "_") for page in (root / "docs/jobs").glob("*.md")}
+    assert pages - {"README"} == {example.stem for example in JOBS}
 
 
 def test_the_readme_shows_the_example(root: Path) -> None:

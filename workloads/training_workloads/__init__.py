@@ -13,15 +13,18 @@ from training_workloads.jobs.stage_data_job import StageDataJob, StageDataJobSpe
 from training_workloads.jobs.tensorboard import TensorBoard, TensorBoardSpec
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.platform import (
+    EfaDevicePluginChart,
     EfsVolumeChart,
     LustreVolumeChart,
     MpiJobDefinitionChart,
     MpiOperatorChart,
+    NvidiaDevicePluginChart,
 )
 from training_workloads.storage_sizing import LustreSizing, size_lustre
 
 __all__ = [
     "INSTANCE_TYPES",
+    "EfaDevicePluginChart",
     "EfsVolumeChart",
     "ElasticHorovodJob",
     "ElasticHorovodJobSpec",
@@ -38,6 +41,7 @@ __all__ = [
     "MpiOperatorChart",
     "NcclTestJob",
     "NcclTestJobSpec",
+    "NvidiaDevicePluginChart",
     "ReplicaSpec",
     "RunPolicy",
     "Scheduling",

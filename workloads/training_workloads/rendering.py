@@ -1,4 +1,4 @@
-"""From job specs to manifest files: a folder of `<job>.k8s.yaml`."""
+"""From specs to manifest files: a folder of jobs, and a folder that is the platform and nothing else."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,38 +6,86 @@ from pathlib import Path
 import cdk8s
 
 from training_workloads.errors import InputError
-from training_workloads.jobs.horovod_job import HorovodJob, HorovodJobSpec
-from training_workloads.platform import MpiJobDefinitionChart, MpiOperatorChart
+from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
+from training_workloads.jobs.kinds import JobSpec, define_job
+from training_workloads.platform.parts import PLATFORM_FILES, PlatformSpec, add_platform
 
 __all__ = ["render_jobs", "render_platform"]
 
-_DEFINITION = "mpi-job-definition"
-_OPERATOR = "mpi-operator"
+# What `kubectl apply -f <folder>` reads; it does not look into folders of the folder.
+_APPLIED = (".json", ".yaml", ".yml")
 
 
-def render_jobs(specs: Iterable[HorovodJobSpec], folder: Path) -> list[Path]:
-    """Writes one manifest a job and returns their paths.
+def render_jobs(specs: Iterable[JobSpec], folder: Path) -> tuple[list[Path], list[str]]:
+    """Writes one manifest a job, `<job>.k8s.yaml`.
+
+    Args:
+        specs: The jobs.
+        folder: Where the files go.
+
+    Returns:
+        The paths, and what the lint advises against, each with the job's name first.
 
     Raises:
-        InputError: A job has the name of another, or of one of the operator's files.
+        InputError: A job has the name of another, or the folder is that of the platform.
     """
-    taken = {_DEFINITION, _OPERATOR}
-    specs = list(specs)
+    specs, taken = list(specs), set()
     for spec in specs:
         if spec.name in taken:
             raise InputError(f"'name' is {spec.name!r}, which another manifest has already; choose another name")
         taken.add(spec.name)
-    app = cdk8s.App(outdir=str(folder))
-    for spec in specs:
-        HorovodJob(cdk8s.Chart(app, spec.name), "Job", spec=spec)
+    _check_no_platform(folder)
+    app = cdk8s.App(outdir=str(folder.absolute()))
+    jobs = {spec.name: define_job(cdk8s.Chart(app, spec.name), "Job", spec=spec) for spec in specs}
     app.synth()
-    return [folder / f"{spec.name}.k8s.yaml" for spec in specs]
+    warnings = [
+        f"{name}: {warning}"
+        for name, job in jobs.items()
+        if isinstance(job, IsolatedMpiJob)
+        for warning in job.mpi_job.warnings
+    ]
+    return [folder / f"{name}.k8s.yaml" for name in jobs], warnings
 
 
-def render_platform(folder: Path) -> list[Path]:
-    """Writes the MPI operator's manifests, for a cluster that the CDK stack did not make, and returns their paths."""
-    app = cdk8s.App(outdir=str(folder))
-    MpiJobDefinitionChart(app, _DEFINITION)
-    MpiOperatorChart(app, _OPERATOR)
+def render_platform(spec: PlatformSpec, folder: Path) -> tuple[list[Path], list[Path]]:
+    """Makes a folder whose manifests are a platform and nothing else, so that it can be applied as a whole.
+
+    Args:
+        spec: What the cluster gets.
+        folder: Where the files go. Files of parts that the spec does not have are removed.
+
+    Returns:
+        The paths that were written, and those that were removed.
+
+    Raises:
+        InputError: The folder has manifests of something else, or the namespace is not one of Kubernetes.
+    """
+    _check_nothing_else(folder)
+    app = cdk8s.App(outdir=str(folder.absolute()))
+    add_platform(app, spec)
+    written = [folder / f"{chart.node.id}.k8s.yaml" for chart in app.charts]
+    removed = [path for name in PLATFORM_FILES if (path := folder / name).is_file() and path not in written]
     app.synth()
-    return [folder / f"{name}.k8s.yaml" for name in (_DEFINITION, _OPERATOR)]
+    for path in removed:
+        path.unlink()
+    return sorted(written), sorted(removed)
+
+
+def _check_nothing_else(folder: Path) -> None:
+    """Old jobs, say, would be started by whoever installs the platform."""
+    applied = sorted(path.name for path in folder.glob("*") if path.suffix in _APPLIED)
+    if others := [name for name in applied if name not in PLATFORM_FILES]:
+        raise InputError(
+            f"'outdir' is {str(folder)!r}, where 'kubectl apply -f {folder}' would apply {', '.join(others)} too; "
+            "remove or move what is not the platform ('training-workloads render' writes jobs into dist/jobs), or give "
+            "another folder"
+        )
+
+
+def _check_no_platform(folder: Path) -> None:
+    platform = sorted(name for name in PLATFORM_FILES if (folder / name).is_file())
+    if platform:
+        raise InputError(
+            f"'outdir' is {str(folder)!r}, the folder of the platform ({', '.join(platform)}), which is applied as a "
+            "whole; give a folder for jobs, such as dist/jobs"
+        )

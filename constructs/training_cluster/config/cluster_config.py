@@ -28,6 +28,8 @@ class ClusterConfig:
             of the region.
         nat: Whether nodes reach the internet through a NAT gateway. Without, they reach AWS through interface
             endpoints and nothing else, and `mirror` is needed.
+        gang_scheduler: Scheduler that starts all workers of a job together or none: `volcano`, or the name of one with
+            the coscheduling plugin. It must be installed in the cluster. Default: none.
         mirror: ECR registry with copies of the charts and images that come from elsewhere. Default: their makers' own.
         public_access_cidrs: Who reaches the Kubernetes API from outside the VPC. Default: nobody.
         allow_any_address: Whether `public_access_cidrs` may hold 0.0.0.0/0.
@@ -48,6 +50,7 @@ class ClusterConfig:
     vpc_cidr: str = "10.0.0.0/16"
     availability_zones: tuple[str, ...] = ()
     nat: bool = True
+    gang_scheduler: str | None = None
     mirror: str | None = None
     public_access_cidrs: tuple[str, ...] = ()
     allow_any_address: bool = False

@@ -18,7 +18,7 @@ from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_workloads import InputError
 from training_workloads.errors import check_at_least, refuse
 from training_workloads.mirror import check_mirror
-from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
+from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE, check_dns_label
 
 if TYPE_CHECKING:
     from training_cluster.config.cluster_config import ClusterConfig
@@ -86,6 +86,12 @@ def public_access_is_limited(config: ClusterConfig) -> None:
 def administrators_are_roles_or_users(config: ClusterConfig) -> None:
     """Access entries take no sessions and no duplicates."""
     check_admin_arns("admin_arns", config.admin_arns)
+
+
+def gang_scheduler_is_a_name(config: ClusterConfig) -> None:
+    """A scheduler's name goes into the pods as it is."""
+    if config.gang_scheduler is not None:
+        check_dns_label("gang_scheduler", config.gang_scheduler)
 
 
 def mirror_is_a_registry(config: ClusterConfig) -> None:
@@ -206,6 +212,7 @@ RULES = (
     availability_zones_are_two_or_none,
     public_access_is_limited,
     administrators_are_roles_or_users,
+    gang_scheduler_is_a_name,
     mirror_is_a_registry,
     without_nat_there_is_a_mirror,
     service_accounts_are_names,

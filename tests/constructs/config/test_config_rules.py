@@ -54,6 +54,11 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "'admin_arns' has 'me'; give ARNs of IAM roles or users",
     ),
     (
+        rules.gang_scheduler_is_a_name,
+        {"gang_scheduler": "My Scheduler"},
+        "'gang_scheduler' is 'My Scheduler'; give lower-case letters, digits and '-', at most 63",
+    ),
+    (
         rules.mirror_is_a_registry,
         {"mirror": "docker.io/mine"},
         "'mirror' is 'docker.io/mine'; give the address of an ECR registry with or without a prefix, such as "

@@ -23,3 +23,9 @@ def _without_cdk_label(document: dict) -> dict:
     labels = document["metadata"].get("labels", {})
     document["metadata"]["labels"] = {key: value for key, value in labels.items() if not key.startswith("aws.cdk.eks")}
     return document
+
+
+def test_a_gang_scheduler(site: Site) -> None:
+    MpiOperator(site.stack, "MpiOperator", cluster=site.cluster, gang_scheduler="volcano")
+    manifests = site.template().find_resources("Custom::AWSCDK-EKS-KubernetesResource")
+    assert any("--gang-scheduling=volcano" in resource["Properties"]["Manifest"] for resource in manifests.values())

@@ -1,9 +1,13 @@
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
+
+from training_workloads.cli import main
+from training_workloads.recipes import NEEDS, RECIPES
 
 
 def program(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -11,20 +15,145 @@ def program(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
-def test_render_writes_every_recipe_and_the_operator(tmp_path: Path) -> None:
+@pytest.fixture
+def typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int | str | None, str, str]]:
+    """Runs the program in this process, which is faster: exit code, output, errors."""
+
+    def run(*arguments: str) -> tuple[int | str | None, str, str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["training-workloads", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return (ended.value.code, *capsys.readouterr())
+
+    return run
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name.removesuffix(".k8s.yaml") for path in folder.iterdir() if path.is_file()}
+
+
+def test_render_writes_every_recipe_that_needs_no_option_into_a_folder_of_jobs(tmp_path: Path) -> None:
     result = program("render", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert result.stderr == ""
-    names = {"digits-p3", "digits-p4d", "mpi-job-definition", "mpi-operator"}
-    assert {path.name for path in (tmp_path / "dist").iterdir()} == {f"{name}.k8s.yaml" for name in names}
-    assert set(result.stdout.split()) == {f"dist/{name}.k8s.yaml" for name in names}
+    assert result.stderr == "left out stage-data, which needs --source and --service-account\n"
+    assert names_in(tmp_path / "dist/jobs") == set(RECIPES) - set(NEEDS)
+    assert set(result.stdout.split()) == {f"dist/jobs/{name}.k8s.yaml" for name in set(RECIPES) - set(NEEDS)}
+    assert names_in(tmp_path / "dist") == set()
+
+
+def test_render_stages_what_is_given(tmp_path: Path, typed: Callable[..., tuple[int, str, str]]) -> None:
+    made = typed("render", "stage-data", "--source=s3://bucket/data/x/", "--service-account=stage")
+    assert made == (0, "dist/jobs/stage-data.k8s.yaml\n", "")
+    assert "s3://bucket/data/x/" in (tmp_path / "dist/jobs/stage-data.k8s.yaml").read_text()
+
+
+def test_platform_and_jobs_lie_apart(tmp_path: Path, typed: Callable[..., tuple[int, str, str]]) -> None:
+    code, output, errors = typed("platform")
+    assert (code, errors) == (0, "")
+    parts = ["efa-device-plugin", "mpi-job-definition", "mpi-operator", "nvidia-device-plugin"]
+    assert output.split() == [f"dist/{part}.k8s.yaml" for part in parts]
+    assert typed("render", "digits-p3") == (0, "dist/jobs/digits-p3.k8s.yaml\n", "")
+    code, _, errors = typed("platform", "mpi-operator", "efa-device-plugin")
+    assert (code, errors) == (
+        0,
+        "removed dist/nvidia-device-plugin.k8s.yaml, which is not among the parts\n",
+    )
+    assert names_in(tmp_path / "dist") == {"efa-device-plugin", "mpi-job-definition", "mpi-operator"}
+
+
+LUSTRE = [
+    "--lustre-file-system-id=fs-0123456789abcdef0",
+    "--lustre-dns-name=fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+    "--lustre-mount-name=abcd1234",
+    "--lustre-capacity-gib=1200",
+]
+EFS = ["--efs-file-system-id=fs-01234567", "--efs-access-point-id=fsap-0123456789abcdef0"]
+
+
+def test_platform_with_volumes(tmp_path: Path, typed: Callable[..., tuple[int, str, str]]) -> None:
+    code, _, errors = typed("platform", "mpi-operator", *LUSTRE, *EFS, "--namespace=team")
+    assert (code, errors) == (0, "")
+    names = {"efs-volume", "lustre-volume", "mpi-job-definition", "mpi-operator"}
+    assert names_in(tmp_path / "dist") == names
+    text = (tmp_path / "dist/lustre-volume.k8s.yaml").read_text()
+    assert "volumeHandle: fs-0123456789abcdef0" in text
+    assert "storage: 1200Gi" in text
+    assert "namespace: team" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            LUSTRE[:3],
+            "'--lustre-capacity-gib' is missing; a volume needs --lustre-file-system-id, --lustre-dns-name, "
+            "--lustre-mount-name, --lustre-capacity-gib, and 'aws fsx describe-file-systems' shows the values",
+        ),
+        (
+            LUSTRE[:2],
+            "'--lustre-mount-name' and '--lustre-capacity-gib' are missing; a volume needs --lustre-file-system-id, "
+            "--lustre-dns-name, --lustre-mount-name, --lustre-capacity-gib, and 'aws fsx describe-file-systems' shows "
+            "the values",
+        ),
+        (
+            EFS[:1],
+            "'--efs-access-point-id' is missing; a volume needs --efs-file-system-id, --efs-access-point-id, and "
+            "'aws efs describe-access-points' shows the values",
+        ),
+        (
+            [*LUSTRE[:3], "--lustre-capacity-gib=0"],
+            "'--lustre-capacity-gib' is 0; give 1 or more",
+        ),
+        (
+            [EFS[0], "--efs-access-point-id=fs-01234567"],
+            "'--efs-access-point-id' is 'fs-01234567'; give 'fsap-' and 8 or more digits and letters from a to f, at "
+            "most 40",
+        ),
+        (
+            ["operator"],
+            "'part' is 'operator', which is not known; did you mean mpi-operator? known: efa-device-plugin, "
+            "mpi-operator, nvidia-device-plugin",
+        ),
+        (
+            [*LUSTRE, "--namespace=A"],
+            "'--namespace' is 'A'; give lower-case letters, digits and '-', at most 63",
+        ),
+        (
+            ["--gang-scheduler=A"],
+            "'--gang-scheduler' is 'A'; give lower-case letters, digits and '-', at most 63",
+        ),
+        (
+            ["--mirror=docker.io"],
+            "'--mirror' is 'docker.io'; give the address of an ECR registry with or without a prefix, such as "
+            "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror",
+        ),
+    ],
+)
+def test_a_mistake_about_the_platform_is_one_line(
+    arguments: list[str], message: str, tmp_path: Path, typed: Callable[..., tuple[int, str, str]]
+) -> None:
+    assert typed("platform", *arguments) == (2, "", f"error: {message}\n")
+    assert not (tmp_path / "dist").exists()
+
+
+def test_old_jobs_beside_the_platform_are_told(tmp_path: Path, typed: Callable[..., tuple[int, str, str]]) -> None:
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist/digits-p3.k8s.yaml").write_text("kind: MPIJob\n")
+    code, output, errors = typed("platform")
+    assert (code, output) == (2, "")
+    assert errors.startswith(
+        "error: '--outdir' is 'dist', where 'kubectl apply -f dist' would apply digits-p3.k8s.yaml too; remove or move "
+    )
 
 
 def test_render_derives_a_job_from_a_recipe(tmp_path: Path) -> None:
     options = ["--name=mine", "--workers=4", "--gpus-per-worker=2", "--image=repo/image:3", "--namespace=team"]
     result = program("render", "digits-p3", *options, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    job, policy = yaml.safe_load_all((tmp_path / "dist/mine.k8s.yaml").read_text())
+    job, policy = yaml.safe_load_all((tmp_path / "dist/jobs/mine.k8s.yaml").read_text())
     assert job["metadata"] == policy["metadata"] == {"name": "mine", "namespace": "team"}
     container = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
     assert container["image"] == "repo/image:3"
@@ -74,19 +203,17 @@ def test_a_file_system_is_sized_for_a_job(tmp_path: Path) -> None:
             f"'--name' is '{'n' * 60}' with 60 characters, but with 2 workers the operator makes pods named "
             "'<name>-worker-1' of at most 63; use a name of 54 characters or fewer",
         ),
-        (
-            ["digits-p3", "--name=mpi-operator"],
-            "'--name' is 'mpi-operator', which another manifest has already; choose another name",
-        ),
         (["digits-p3", "--image="], "'--image' is ''; give the image's address, such as <repository>:<tag>"),
-        (["--name=x"], "'--name' is 'x' but 2 recipes are rendered; name one recipe"),
+        (
+            ["--name=x"],
+            f"'--name' is 'x' but {len(RECIPES) - len(NEEDS)} recipes are rendered; name one recipe",
+        ),
         (
             ["digit-p3"],
             "'recipe' is 'digit-p3', which is not known; "
-            "did you mean digits-p3 or digits-p4d? known: digits-p3, digits-p4d",
+            f"did you mean digits-p3 or digits-p5 or digits-p4d? known: {', '.join(sorted(RECIPES))}",
         ),
     ],
 )
-def test_a_mistake_is_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
-    result = program("render", *arguments, cwd=tmp_path)
-    assert (result.returncode, result.stdout, result.stderr) == (2, "", f"error: {message}\n")
+def test_a_mistake_is_one_line(arguments: list[str], message: str, typed: Callable[..., tuple[int, str, str]]) -> None:
+    assert typed("render", *arguments) == (2, "", f"error: {message}\n")

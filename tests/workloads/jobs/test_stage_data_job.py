@@ -35,7 +35,7 @@ def test_files_of_lustre_are_read_so_that_they_are_fetched() -> None:
     (container,) = pod(spec())["containers"]
     assert container["command"] == [
         *("python", "-m", "training.stage_data", "preload", "--source", "s3://bucket/data/imagenet/"),
-        *("--target", "/fsx/data/imagenet", "--shards", "1", "--threads", "32"),
+        *("--target", "/fsx/data/imagenet", "--shards", "1", "--workers", "32"),
     ]
     assert container["volumeMounts"] == [{"name": "shared", "mountPath": "/fsx"}]
 

@@ -10,7 +10,9 @@ import pytest
 import yaml
 
 from training_workloads import InputError
-from training_workloads.local.runner import load_mpi_job, plan_local_run, run_locally
+from training_workloads.jobs.launcher import horovodrun_command
+from training_workloads.local.manifest import load_mpi_job
+from training_workloads.local.runner import plan_local_run, run_locally
 from training_workloads.recipes import recipe
 from training_workloads.rendering import render_jobs
 
@@ -24,10 +26,15 @@ print("threads:", os.environ["TF_NUM_INTRAOP_THREADS"], flush=True)
 {body}
 """
 
+ONE_JOB = "only the launcher of an MPIJob can run here, so give a file with exactly one MPIJob"
+
+# The sizes of a rank's pools of threads, which a job for GPU nodes derives from their CPUs.
+THREADS = ("TF_NUM_INTRAOP_THREADS", "TRAINING_DATA_THREADS")
+
 
 @pytest.fixture
 def manifest(tmp_path: Path) -> Path:
-    (path,) = render_jobs([recipe("digits-p3")], tmp_path / "dist")
+    (path,), _ = render_jobs([recipe("digits-p3")], tmp_path / "dist")
     return path
 
 
@@ -46,24 +53,57 @@ def environment_with_mpirun(folder: Path, body: str) -> Path:
 
 def test_only_hosts_volumes_and_threads_change(job: dict[str, Any]) -> None:
     launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
-    run = plan_local_run(job, Path("/here"), Path("/tmp/hosts"))
+    launcher["command"][5:9] = ["--map-by", "ppr:4:socket", "--bind-to", "socket"]
+    # More threads than this machine has for a rank.
+    launcher["env"] = [{**entry, **({"value": "960"} if entry["name"] in THREADS else {})} for entry in launcher["env"]]
+    run = plan_local_run(job, Path("/here"), Path("/scratch"))
     changed = {old: new for old, new in zip(launcher["command"], run.command, strict=True) if old != new}
-    assert changed == {"/etc/mpi/hostfile": "/tmp/hosts", "/fsx/runs/digits-p3": "/here/runs/digits-p3"}
+    assert changed == {
+        "/etc/mpi/hostfile": "/scratch/hostfile",
+        "ppr:4:socket": "slot",
+        "socket": "none",
+        "/fsx/runs/digits-p3": "/here/runs/digits-p3",
+    }
     variables = {entry["name"]: entry["value"] for entry in launcher["env"]}
-    assert {name for name in variables if variables[name] != run.environment[name]} == {"TF_NUM_INTRAOP_THREADS"}
-    assert run.ranks == 2
+    assert {name: run.environment[name] for name in variables if variables[name] != run.environment[name]} == {
+        **dict.fromkeys(THREADS, str(max(1, (os.cpu_count() or 1) // 2))),
+        "PRTE_MCA_prte_default_hostfile": "/scratch/hostfile",
+    }
+    assert (run.ranks, run.program) == (2, "python")
+
+
+def test_a_manifest_without_tags_gets_them(job: dict[str, Any]) -> None:
+    launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    launcher["command"] = ["mpirun", "-np", "16", "python", "-m", "training.digits"]
+    run = plan_local_run(job, Path("/here"), Path("/scratch"), ranks=4)
+    assert " ".join(run.command) == ("mpirun --tag-output --bind-to none --map-by slot -np 4 python -m training.digits")
+
+
+def test_an_elastic_job_finds_this_machine(job: dict[str, Any]) -> None:
+    launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    launcher["command"] = horovodrun_command(8, 1, 4, ["python", "-m", "training.digits"])
+    run = plan_local_run(job, Path("/here"), Path("/scratch"), ranks=2)
+    assert (run.launcher.name, run.program) == ("horovodrun", "python")
+    assert " ".join(run.command).startswith(
+        "horovodrun -np 2 --min-np 2 --max-np 2 --host-discovery-script /scratch/discover_hosts.sh --slots-per-host 2 "
+        "--network-interface lo "
+    )
 
 
 def test_fewer_ranks_on_request(job: dict[str, Any]) -> None:
-    run = plan_local_run(job, Path("/here"), Path("/tmp/hosts"), ranks=1)
+    run = plan_local_run(job, Path("/here"), Path("/scratch"), ranks=1)
     assert run.command[:3] == ["mpirun", "-np", "1"]
-    assert run.environment["TF_NUM_INTRAOP_THREADS"] == str(os.cpu_count())
+    assert {run.environment[name] for name in THREADS if name in run.environment} == {str(os.cpu_count())}
 
 
 def test_a_path_in_an_options_value_is_local_and_a_similar_one_stays(job: dict[str, Any]) -> None:
     container = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
     container["command"] += ["--data=/fsx/data", "/fsx2/x", "/fsx"]
-    assert plan_local_run(job, Path("/here"), Path("/h")).command[-3:] == ["--data=/here/data", "/fsx2/x", "/here"]
+    assert plan_local_run(job, Path("/here"), Path("/scratch")).command[-3:] == [
+        "--data=/here/data",
+        "/fsx2/x",
+        "/here",
+    ]
 
 
 def test_the_launchers_command_runs_and_its_exit_code_is_ours(
@@ -105,6 +145,30 @@ def _runs(pid: int) -> bool:
     return status.exists() and status.read_text().split()[2] != "Z"
 
 
+def test_a_rank_that_fails_is_named_in_the_last_line(
+    manifest: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = "prterun noticed that process rank 1 with PID 9 on node vm exited on signal 9 (Killed)."
+    venv = environment_with_mpirun(tmp_path, f"print('{words}', file=sys.stderr); sys.exit(137)")
+    assert run_locally(manifest, volumes=tmp_path, environment=venv) == 137
+    assert capfd.readouterr().err.splitlines() == [
+        words,
+        "run-local: rank 1 was ended by SIGKILL; no rank runs any more",
+    ]
+
+
+def test_a_program_that_only_the_image_has(manifest: Path, tmp_path: Path) -> None:
+    text = manifest.read_text().replace("- python\n", "- all_reduce_perf\n", 1)
+    manifest.write_text(text)
+    venv = environment_with_mpirun(tmp_path, "")
+    with pytest.raises(InputError) as caught:
+        run_locally(manifest, volumes=tmp_path, environment=venv)
+    assert str(caught.value) == (
+        f"each rank runs 'all_reduce_perf', which is not in '{venv}/bin' or on PATH; a program that only the image "
+        "has, such as an NCCL test, runs on a cluster only: submit the job there"
+    )
+
+
 def test_no_mpirun(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match=r"^'mpirun' is not in '.*/none/bin' or on PATH; run 'make setup' first$"):
@@ -122,9 +186,10 @@ def test_a_manifest_that_is_not_there(manifest: Path) -> None:
     ("text", "message"),
     [
         ("a: [", "which is not YAML"),
-        ("kind: Pod", "which holds Pod; give a file with exactly one MPIJob"),
-        ("", "which holds nothing; give a file with exactly one MPIJob"),
-        ("kind: MPIJob\n---\nkind: MPIJob", "which holds MPIJob, MPIJob; give a file with exactly one MPIJob"),
+        ("kind: Pod", f"which holds Pod; {ONE_JOB}"),
+        ("kind: Job\n---\nkind: Role", f"which holds Job, Role; {ONE_JOB}"),
+        ("", f"which holds nothing; {ONE_JOB}"),
+        ("kind: MPIJob\n---\nkind: MPIJob", f"which holds MPIJob, MPIJob; {ONE_JOB}"),
     ],
 )
 def test_a_file_without_exactly_one_job(text: str, message: str, tmp_path: Path) -> None:
@@ -146,27 +211,27 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
 def test_a_job_without_a_role(role: str, job: dict[str, Any]) -> None:
     del job["spec"]["mpiReplicaSpecs"][role]
     with pytest.raises(InputError, match=rf"no 'spec.mpiReplicaSpecs.{role}.template.spec.containers\[0\]'"):
-        plan_local_run(job, Path("/here"), Path("/h"))
+        plan_local_run(job, Path("/here"), Path("/scratch"))
 
 
 def test_a_launcher_that_runs_something_else(job: dict[str, Any]) -> None:
     container = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
     container["command"] = ["sleep", "1"]
     with pytest.raises(
-        InputError, match=r"^the launcher's command is 'sleep 1'; a local run needs 'mpirun -np <ranks> …'$"
+        InputError, match=r"^the launcher's command is 'sleep 1'; a local run needs 'mpirun -np <ranks> …' or "
     ):
-        plan_local_run(job, Path("/here"), Path("/h"))
+        plan_local_run(job, Path("/here"), Path("/scratch"))
 
 
 def test_a_launchers_command_that_is_a_string(job: dict[str, Any]) -> None:
     job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"] = "mpirun -np 2"
     with pytest.raises(InputError, match=r"^the launcher's 'command' is 'mpirun -np 2'; write a list of words$"):
-        plan_local_run(job, Path("/here"), Path("/h"))
+        plan_local_run(job, Path("/here"), Path("/scratch"))
 
 
 def test_zero_ranks(job: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"^'--ranks' is 0; give 1 or more$"):
-        plan_local_run(job, Path("/here"), Path("/h"), ranks=0)
+        plan_local_run(job, Path("/here"), Path("/scratch"), ranks=0)
 
 
 def test_what_is_written_is_read_back(manifest: Path, job: dict[str, Any]) -> None:

@@ -34,6 +34,6 @@ def test_names_that_kubernetes_refuses() -> None:
     with pytest.raises(InputError) as caught:
         LustreVolumeChart(cdk8s.App(), "Lustre", **values, capacity_gib=2400, claim="My Claim", namespace="A B")
     assert caught.value.args == (
-        "'claim' is 'My Claim'; give the name of a claim: lower-case letters, digits, '-' and '.'",
+        "'claim' is 'My Claim'; give a name of lower-case letters, digits, '-' and '.', at most 253",
         "'namespace' is 'A B'; give lower-case letters, digits and '-', at most 63",
     )

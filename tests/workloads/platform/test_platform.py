@@ -7,7 +7,7 @@ import kubernetes_validate
 import pytest
 
 from tests.schemas import check_manifest, check_mpi_job
-from training_workloads import LustreVolumeChart, MpiJobDefinitionChart, MpiOperatorChart
+from training_workloads import InputError, LustreVolumeChart, MpiJobDefinitionChart, MpiOperatorChart
 from training_workloads.platform.mpi_job_crd import mpi_job_crd
 
 # kubectl keeps the applied manifest in an annotation of at most this size.
@@ -89,6 +89,21 @@ def test_the_operator_locks_in_its_own_namespace(operator: dict[str, dict[str, A
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "mpioperator/mpi-operator:0.8.2"
     assert f"--lock-namespace={deployment['metadata']['namespace']}" in container["args"]
+
+
+def test_the_operator_makes_gangs_for_the_scheduler_that_is_named(operator: dict[str, dict[str, Any]]) -> None:
+    (container,) = operator["Deployment/mpi-operator"]["spec"]["template"]["spec"]["containers"]
+    assert container["args"] == ["-alsologtostderr", "--lock-namespace=mpi-operator"]
+    documents = cdk8s.Testing.synth(MpiOperatorChart(cdk8s.App(), "Operator", gang_scheduler="volcano"))
+    (deployment,) = [document for document in documents if document["kind"] == "Deployment"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["args"][-1] == "--gang-scheduling=volcano"
+
+
+def test_a_gang_scheduler_that_cannot_be_one() -> None:
+    with pytest.raises(InputError) as caught:
+        MpiOperatorChart(cdk8s.App(), "Operator", gang_scheduler="Volcano!")
+    assert str(caught.value) == "'gang_scheduler' is 'Volcano!'; give lower-case letters, digits and '-', at most 63"
 
 
 def test_cluster_scoped_objects_have_no_namespace(operator: dict[str, dict[str, Any]]) -> None:

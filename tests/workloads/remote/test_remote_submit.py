@@ -17,7 +17,7 @@ POLICIES = "/apis/networking.k8s.io/v1/namespaces/team/networkpolicies"
 @pytest.fixture
 def manifest(tmp_path: Path, job_spec: HorovodJobSpec) -> Path:
     """What `render` writes for a job: an MPIJob and its NetworkPolicy."""
-    (path,) = render_jobs([job_spec], tmp_path)
+    (path,), _ = render_jobs([job_spec], tmp_path)
     return path
 
 

@@ -5,15 +5,15 @@ from typing import Annotated
 
 import typer
 
-from training_workloads.cli.program import app
+from training_workloads.cli.program import HERE, app
 from training_workloads.local.runner import run_locally
 
 __all__ = ["run_local"]
 
 
-@app.command()
+@app.command(rich_help_panel=HERE)
 def run_local(
-    manifest: Annotated[Path, typer.Argument(help="A file with one MPIJob, such as dist/digits-p3.k8s.yaml.")],
+    manifest: Annotated[Path, typer.Argument(help="A file with one MPIJob, such as dist/jobs/digits-p3.k8s.yaml.")],
     ranks: Annotated[int | None, typer.Option(help="Ranks. Default: as the manifest says.")] = None,
     volumes: Annotated[Path, typer.Option(help="Local folder that stands for the shared file system.")] = Path("."),
     environment: Annotated[Path, typer.Option(help="Virtual environment of the job.")] = Path(".venv-training"),

@@ -5,14 +5,14 @@ from typing import Annotated
 import typer
 
 from training_workloads.catalog.versions import KUBERNETES_VERSION
-from training_workloads.cli.program import app, option_names
+from training_workloads.cli.program import PLANNING, app, option_names
 from training_workloads.mirror import mirror_commands
 from training_workloads.storage_sizing import size_lustre as sizing_of
 
 __all__ = ["print_mirror_commands", "size_lustre"]
 
 
-@app.command()
+@app.command(rich_help_panel=PLANNING)
 def size_lustre(
     images_per_second: Annotated[float, typer.Option(help="What all ranks read together.")],
     bytes_per_image: Annotated[int, typer.Option(help="Average size of a stored image; ImageNet: 110000.")],
@@ -27,7 +27,7 @@ def size_lustre(
     print(sizing)
 
 
-@app.command(name="mirror-commands")
+@app.command(name="mirror-commands", rich_help_panel=PLANNING)
 def print_mirror_commands(
     registry: Annotated[str, typer.Argument(help="ECR registry, such as <account>.dkr.ecr.<region>.amazonaws.com.")],
     kubernetes_version: Annotated[str, typer.Option(help="Release of the cluster.")] = KUBERNETES_VERSION,

@@ -14,7 +14,7 @@ from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources
 from training_workloads.node_labels import INSTANCE_TYPE_LABEL, SAFE_TO_EVICT, gpu_toleration
 
-__all__ = ["DAY_SECONDS", "UNPRIVILEGED", "GpuPods", "pod_template"]
+__all__ = ["CONFINED", "DAY_SECONDS", "UNPRIVILEGED", "GpuPods", "pod_template"]
 
 DAY_SECONDS = 24 * 60 * 60
 
@@ -26,6 +26,9 @@ _LAUNCHER_RESOURCES = {"requests": {"cpu": 1, "memory": "2Gi"}, "limits": {"memo
 
 #: What no container of a job may do.
 UNPRIVILEGED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+#: The same for those that run no MPI, whose shared memory and binding to cores the runtime's profile would hinder.
+CONFINED = {**UNPRIVILEGED, "seccompProfile": {"type": "RuntimeDefault"}}
 
 _SHM_MOUNT = {"name": "shm", "mountPath": "/dev/shm"}
 

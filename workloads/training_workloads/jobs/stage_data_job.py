@@ -8,7 +8,7 @@ from constructs import Construct
 
 from training_workloads.catalog.versions import CHOWN_IMAGE
 from training_workloads.errors import check_at_least, check_one_of, check_text, enforce
-from training_workloads.jobs.gpu_pods import DAY_SECONDS, UNPRIVILEGED, pod_template
+from training_workloads.jobs.gpu_pods import CONFINED, DAY_SECONDS, pod_template
 from training_workloads.jobs.image import UID
 from training_workloads.jobs.spec_rules import check_image, check_namespace, check_service_account, check_volumes
 from training_workloads.jobs.volumes import EFS_CLAIM, SharedVolume, check_folder
@@ -98,14 +98,14 @@ class StageDataJobSpec:
 
     def _container(self) -> dict[str, Any]:
         way = "preload" if self.file_system == "lustre" else "copy"
-        options = {"source": self.source, "target": self.target, "shards": self.pods, "threads": _THREADS_PER_POD}
+        options = {"source": self.source, "target": self.target, "shards": self.pods, "workers": _THREADS_PER_POD}
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         return {
             "name": "stage",
             "image": self.image,
             "command": ["python", "-m", "training.stage_data", way, *words],
             "resources": _RESOURCES,
-            "securityContext": UNPRIVILEGED,
+            "securityContext": CONFINED,
             "volumeMounts": [self.mounted.to_mount(_SHARED)],
         }
 
@@ -128,6 +128,7 @@ class StageDataJobSpec:
                 "allowPrivilegeEscalation": False,
                 "readOnlyRootFilesystem": True,
                 "capabilities": rights,
+                "seccompProfile": CONFINED["seccompProfile"],
             },
             "volumeMounts": [self.mounted.to_mount(_SHARED)],
         }

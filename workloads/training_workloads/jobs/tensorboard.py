@@ -7,7 +7,7 @@ import cdk8s
 from constructs import Construct
 
 from training_workloads.errors import enforce
-from training_workloads.jobs.gpu_pods import UNPRIVILEGED, pod_template
+from training_workloads.jobs.gpu_pods import CONFINED, pod_template
 from training_workloads.jobs.spec_rules import check_image, check_namespace, check_volumes
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume, check_folder
 from training_workloads.names import check_dns_1035_label
@@ -83,7 +83,7 @@ class TensorBoardSpec:
             "ports": [{"name": "http", "containerPort": TENSORBOARD_PORT}],
             "readinessProbe": {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 5},
             "resources": {"requests": {"cpu": "250m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
-            "securityContext": UNPRIVILEGED,
+            "securityContext": CONFINED,
             "volumeMounts": [{**self.volume.to_mount(_SHARED), "readOnly": True}],
         }
 

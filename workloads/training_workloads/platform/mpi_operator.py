@@ -8,6 +8,7 @@ from constructs import Construct
 
 from training_workloads.catalog.versions import MPI_OPERATOR_IMAGE
 from training_workloads.mirror import mirrored
+from training_workloads.names import check_dns_label
 from training_workloads.platform.mpi_job_crd import mpi_job_crd
 
 __all__ = ["MPI_OPERATOR_NAMESPACE", "MpiJobDefinitionChart", "MpiOperatorChart"]
@@ -46,15 +47,25 @@ class MpiJobDefinitionChart(cdk8s.Chart):
 class MpiOperatorChart(cdk8s.Chart):
     """Namespace, service account, permissions and Deployment of the operator."""
 
-    def __init__(self, scope: Construct, id: str, *, mirror: str | None = None) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, gang_scheduler: str | None = None, mirror: str | None = None
+    ) -> None:
         """Defines the chart.
 
         Args:
             scope: A cdk8s app, or any construct for embedding.
             id: Id in the scope.
+            gang_scheduler: Which scheduler starts all workers of a job together or none: `volcano`, or the name of the
+                cluster's scheduler with the coscheduling plugin (https://github.com/kubernetes-sigs/scheduler-plugins).
+                It must be installed. Default: none, and what jobs say of gangs has no effect.
             mirror: Registry with a copy of the image. Default: the operator's own.
+
+        Raises:
+            InputError: The scheduler's name is not one of Kubernetes.
         """
         super().__init__(scope, id)
+        if gang_scheduler is not None:
+            check_dns_label("gang_scheduler", gang_scheduler)
         k8s.KubeNamespace(self, "Namespace", metadata=k8s.ObjectMeta(name=MPI_OPERATOR_NAMESPACE))
         k8s.KubeServiceAccount(self, "ServiceAccount", metadata=_meta(MPI_OPERATOR_NAMESPACE))
         k8s.KubeClusterRole(self, "Permissions", metadata=_meta(), rules=_operator_rules())
@@ -73,7 +84,9 @@ class MpiOperatorChart(cdk8s.Chart):
                 metadata=k8s.ObjectMeta(name=f"kubeflow-mpijobs-{role}", labels=labels),
                 rules=[_rule("kubeflow.org", ["mpijobs", "mpijobs/status"], verbs)],
             )
-        k8s.KubeDeployment(self, "Deployment", metadata=_meta(MPI_OPERATOR_NAMESPACE), spec=_deployment(mirror))
+        k8s.KubeDeployment(
+            self, "Deployment", metadata=_meta(MPI_OPERATOR_NAMESPACE), spec=_deployment(gang_scheduler, mirror)
+        )
 
 
 _READ = ["get", "list", "watch"]
@@ -114,7 +127,7 @@ def _operator_rules() -> list[k8s.PolicyRule]:
     ]
 
 
-def _deployment(mirror: str | None) -> k8s.DeploymentSpec:
+def _deployment(gang_scheduler: str | None, mirror: str | None) -> k8s.DeploymentSpec:
     return k8s.DeploymentSpec(
         replicas=1,
         selector=k8s.LabelSelector(match_labels=_LABELS),
@@ -127,21 +140,25 @@ def _deployment(mirror: str | None) -> k8s.DeploymentSpec:
                     run_as_user=_UID,
                     seccomp_profile=k8s.SeccompProfile(type="RuntimeDefault"),
                 ),
-                containers=[_container(mirrored(MPI_OPERATOR_IMAGE, mirror))],
+                containers=[_container(gang_scheduler, mirrored(MPI_OPERATOR_IMAGE, mirror))],
             ),
         ),
     )
 
 
-def _container(image: str) -> k8s.Container:
+def _container(gang_scheduler: str | None, image: str) -> k8s.Container:
     health: dict[str, Any] = {
         "http_get": k8s.HttpGetAction(path="/healthz", port=k8s.IntOrString.from_number(_HEALTH_PORT))
     }
     return k8s.Container(
         name=_NAME,
         image=image,
-        # The lock must lie in the namespace that the service account and its permissions are in.
-        args=["-alsologtostderr", f"--lock-namespace={MPI_OPERATOR_NAMESPACE}"],
+        args=[
+            "-alsologtostderr",
+            # The lock must lie in the namespace that the service account and its permissions are in.
+            f"--lock-namespace={MPI_OPERATOR_NAMESPACE}",
+            *([f"--gang-scheduling={gang_scheduler}"] if gang_scheduler else []),
+        ],
         ports=[k8s.ContainerPort(name="health", container_port=_HEALTH_PORT)],
         liveness_probe=k8s.Probe(**health, initial_delay_seconds=15, period_seconds=20),
         readiness_probe=k8s.Probe(**health, period_seconds=10),

@@ -1,7 +1,7 @@
 """Complete jobs, named by model and hardware; derive your own with `dataclasses.replace`."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from training_workloads.errors import refuse, unknown_name
@@ -34,12 +34,15 @@ NEEDS = {
 }
 
 
-def recipe(name: str, job_name: str | None = None, **changes: Any) -> JobSpec:
+def recipe(
+    name: str, job_name: str | None = None, *, scheduling: Mapping[str, Any] | None = None, **changes: Any
+) -> JobSpec:
     """Makes the job of a recipe.
 
     Args:
         name: Name of the recipe.
         job_name: Name of the job, and so of its output folder. Default: the recipe's name.
+        scheduling: Fields of its `Scheduling` that are to be others than the recipe's.
         changes: Fields of the job that are to be others than the recipe's.
 
     Raises:
@@ -51,10 +54,10 @@ def recipe(name: str, job_name: str | None = None, **changes: Any) -> JobSpec:
     needs = NEEDS.get(name, {})
     refuse(f"'{field}' is needed for {name}; give {what}" for field, what in needs.items() if field not in changes)
     spec = RECIPES[name](name if job_name is None else job_name, **{field: changes[field] for field in needs})
-    _check_fields(name, spec, changes)
-    return dataclasses.replace(spec, **changes)
-
-
-def _check_fields(name: str, spec: JobSpec, changes: dict[str, Any]) -> None:
     known = {field.name for field in dataclasses.fields(spec)}
-    refuse(f"'{field}' does not go with {name}; leave it out" for field in changes if field not in known)
+    unknown = [*(set(changes) - known), *(scheduling or {} if "scheduling" not in known else {})]
+    refuse(f"'{field}' does not go with {name}; leave it out" for field in sorted(unknown))
+    if scheduling:
+        present: Any = spec
+        changes["scheduling"] = dataclasses.replace(present.scheduling, **scheduling)
+    return dataclasses.replace(spec, **changes)

@@ -1,0 +1,35 @@
+"""Renders what the command line can render: every recipe, and the platform with every part and volume."""
+
+from pathlib import Path
+from typing import Any
+
+from training_workloads.platform.file_systems import ElasticFileSystem, LustreFileSystem
+from training_workloads.platform.parts import PlatformSpec
+from training_workloads.recipes import NEEDS, RECIPES, recipe
+from training_workloads.rendering import render_jobs, render_platform
+
+__all__ = ["render_everything"]
+
+# What only a user knows, in the form that it has.
+_NEEDED = {"source": "s3://bucket/data/", "service_account": "training"}
+_LUSTRE = LustreFileSystem(
+    file_system_id="fs-0123456789abcdef0",
+    dns_name="fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+    mount_name="abcd1234",
+    capacity_gib=1200,
+)
+_EFS = ElasticFileSystem(file_system_id="fs-01234567", access_point_id="fsap-0123456789abcdef0")
+
+
+def render_everything(folder: Path) -> list[Path]:
+    """Writes the manifests into folders of a folder, and returns their paths.
+
+    Args:
+        folder: Where they go; nothing of an earlier time is in it.
+    """
+    needed: dict[str, dict[str, Any]] = {
+        name: {field: _NEEDED[field] for field in NEEDS.get(name, ())} for name in RECIPES
+    }
+    jobs, _ = render_jobs((recipe(name, **needed[name]) for name in RECIPES), folder / "jobs")
+    platform, _ = render_platform(PlatformSpec(lustre=_LUSTRE, efs=_EFS), folder / "platform")
+    return [*jobs, *platform]

@@ -1,0 +1,63 @@
+from typing import Any
+
+import pytest
+
+from training_workloads import InputError
+from training_workloads.platform.file_systems import ElasticFileSystem, LustreFileSystem
+
+LUSTRE: dict[str, Any] = {
+    "file_system_id": "fs-0123456789abcdef0",
+    "dns_name": "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+    "mount_name": "abcd1234",
+    "capacity_gib": 1200,
+}
+EFS: dict[str, Any] = {"file_system_id": "fs-01234567", "access_point_id": "fsap-0123456789abcdef0"}
+
+
+def test_what_aws_gives_is_taken() -> None:
+    assert LustreFileSystem(**LUSTRE).mount_name == "abcd1234"
+    assert ElasticFileSystem(**EFS).access_point_id == "fsap-0123456789abcdef0"
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "message"),
+    [
+        (
+            LustreFileSystem,
+            LUSTRE | {"file_system_id": "fs-1"},
+            "'file_system_id' is 'fs-1'; give 'fs-' and 8 or more digits and letters from a to f",
+        ),
+        (
+            LustreFileSystem,
+            LUSTRE | {"dns_name": "10.0.0.1"},
+            "'dns_name' is '10.0.0.1'; give the name that FSx gave it, such as "
+            "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+        ),
+        (
+            LustreFileSystem,
+            LUSTRE | {"mount_name": "/fsx"},
+            "'mount_name' is '/fsx'; give the 8 or fewer letters, digits, '_' and '-' that FSx gave it",
+        ),
+        (LustreFileSystem, LUSTRE | {"capacity_gib": 0}, "'capacity_gib' is 0; give 1 or more"),
+        (
+            ElasticFileSystem,
+            EFS | {"file_system_id": "efs"},
+            "'file_system_id' is 'efs'; give 'fs-' and 8 or more digits and letters from a to f, at most 40",
+        ),
+        (
+            ElasticFileSystem,
+            EFS | {"access_point_id": "fs-01234567"},
+            "'access_point_id' is 'fs-01234567'; give 'fsap-' and 8 or more digits and letters from a to f, at most 40",
+        ),
+    ],
+)
+def test_what_aws_never_gives(kind: type, values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        kind(**values)
+    assert caught.value.args == (message,)
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        LustreFileSystem(file_system_id="", dns_name="", mount_name="", capacity_gib=0)
+    assert len(caught.value.args) == 4

@@ -1,0 +1,149 @@
+"""The folder of the platform can be applied as a whole, in one go, in any order of its files."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from syrupy.assertion import SnapshotAssertion
+
+from tests.schemas import check_manifest
+from training_workloads import InputError
+from training_workloads.platform.file_systems import ElasticFileSystem, LustreFileSystem
+from training_workloads.platform.parts import PARTS, PLATFORM_FILES, PlatformSpec
+from training_workloads.recipes import recipe
+from training_workloads.rendering import render_jobs, render_platform
+
+EVERYTHING = PlatformSpec(
+    lustre=LustreFileSystem(
+        file_system_id="fs-0123456789abcdef0",
+        dns_name="fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+        mount_name="abcd1234",
+        capacity_gib=1200,
+    ),
+    efs=ElasticFileSystem(file_system_id="fs-01234567", access_point_id="fsap-0123456789abcdef0"),
+)
+
+# There before anything is applied.
+EXISTING_NAMESPACES = {"default", "kube-system"}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    folder = tmp_path_factory.mktemp("platform")
+    written, removed = render_platform(EVERYTHING, folder)
+    assert removed == []
+    assert sorted(folder.iterdir()) == written
+    return {path.name: list(yaml.safe_load_all(path.read_text())) for path in written}
+
+
+def test_everything_has_a_file(files: dict[str, list[dict[str, Any]]]) -> None:
+    assert sorted(files) == sorted(PLATFORM_FILES)
+    assert sorted(PLATFORM_FILES) == [
+        "efa-device-plugin.k8s.yaml",
+        "efs-volume.k8s.yaml",
+        "lustre-volume.k8s.yaml",
+        "mpi-job-definition.k8s.yaml",
+        "mpi-operator.k8s.yaml",
+        "nvidia-device-plugin.k8s.yaml",
+    ]
+
+
+def test_every_object_is_valid_and_as_reviewed(
+    files: dict[str, list[dict[str, Any]]], snapshot: SnapshotAssertion
+) -> None:
+    for documents in files.values():
+        assert documents
+        for document in documents:
+            check_manifest(document)
+    # The definition is generated of the types of the jobs, and has tests of its own.
+    assert {name: documents for name, documents in files.items() if name != "mpi-job-definition.k8s.yaml"} == snapshot
+
+
+def test_no_object_needs_the_definition_to_be_there_first(files: dict[str, list[dict[str, Any]]]) -> None:
+    groups = {document["apiVersion"].rpartition("/")[0] for documents in files.values() for document in documents}
+    (definition,) = files["mpi-job-definition.k8s.yaml"]
+    assert definition["spec"]["group"] == "kubeflow.org"
+    assert groups == {"", "apps", "batch", "apiextensions.k8s.io", "rbac.authorization.k8s.io"}
+
+
+def test_no_file_needs_a_namespace_of_another(files: dict[str, list[dict[str, Any]]]) -> None:
+    for documents in files.values():
+        known = set(EXISTING_NAMESPACES)
+        for document in documents:
+            if document["kind"] == "Namespace":
+                known.add(document["metadata"]["name"])
+            assert document["metadata"].get("namespace", "default") in known
+
+
+def test_no_object_is_in_two_files(files: dict[str, list[dict[str, Any]]]) -> None:
+    objects = [
+        (document["kind"], document["metadata"].get("namespace"), document["metadata"]["name"])
+        for documents in files.values()
+        for document in documents
+    ]
+    assert len(objects) == len(set(objects))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_by_itself(part: str, tmp_path: Path) -> None:
+    written, _ = render_platform(PlatformSpec(parts=(part, part)), tmp_path)
+    expected = {f"{part}.k8s.yaml"} | ({"mpi-job-definition.k8s.yaml"} if part == "mpi-operator" else set())
+    assert {path.name for path in written} == {path.name for path in tmp_path.iterdir()} == expected
+
+
+def test_a_part_that_is_left_out_is_not_applied_from_an_earlier_time(tmp_path: Path) -> None:
+    render_platform(PlatformSpec(), tmp_path)
+    _, removed = render_platform(PlatformSpec(parts=("mpi-operator", "efa-device-plugin")), tmp_path)
+    assert removed == [tmp_path / "nvidia-device-plugin.k8s.yaml"]
+    assert not removed[0].exists()
+
+
+def test_the_claims_are_in_the_namespace_of_the_jobs_and_images_come_from_the_mirror(tmp_path: Path) -> None:
+    spec = PlatformSpec(parts=(), lustre=EVERYTHING.lustre, efs=EVERYTHING.efs, namespace="team", mirror="ecr/m")
+    written, _ = render_platform(spec, tmp_path)
+    documents = [document for path in written for document in yaml.safe_load_all(path.read_text())]
+    claims = [document for document in documents if document["kind"] == "PersistentVolumeClaim"]
+    assert [claim["metadata"]["namespace"] for claim in claims] == ["team", "team"]
+    (job,) = [document for document in documents if document["kind"] == "Job"]
+    assert job["spec"]["template"]["spec"]["containers"][0]["image"] == "ecr/m/busybox:1.37.0"
+
+
+def test_an_unknown_part() -> None:
+    with pytest.raises(InputError) as caught:
+        PlatformSpec(parts=("operator",))
+    assert str(caught.value) == (
+        "'part' is 'operator', which is not known; did you mean mpi-operator? known: efa-device-plugin, mpi-operator, "
+        "nvidia-device-plugin"
+    )
+
+
+def test_old_jobs_are_not_applied_with_the_platform(tmp_path: Path) -> None:
+    (tmp_path / "digits-p3.k8s.yaml").write_text("kind: MPIJob\n")
+    (tmp_path / "mine.json").write_text("{}")
+    (tmp_path / "library.whl").write_text("")
+    (tmp_path / "jobs").mkdir()
+    with pytest.raises(InputError) as caught:
+        render_platform(PlatformSpec(), tmp_path)
+    assert str(caught.value) == (
+        f"'outdir' is '{tmp_path}', where 'kubectl apply -f {tmp_path}' would apply digits-p3.k8s.yaml, mine.json too; "
+        "remove or move what is not the platform ('training-workloads render' writes jobs into dist/jobs), or give "
+        "another folder"
+    )
+    assert not (tmp_path / "mpi-operator.k8s.yaml").exists()
+
+
+def test_jobs_do_not_go_where_the_platform_is(tmp_path: Path) -> None:
+    render_platform(PlatformSpec(parts=("mpi-operator",)), tmp_path)
+    with pytest.raises(InputError) as caught:
+        render_jobs([recipe("digits-p3")], tmp_path)
+    assert str(caught.value) == (
+        f"'outdir' is '{tmp_path}', the folder of the platform (mpi-job-definition.k8s.yaml, mpi-operator.k8s.yaml), "
+        "which is applied as a whole; give a folder for jobs, such as dist/jobs"
+    )
+    assert not (tmp_path / "digits-p3.k8s.yaml").exists()
+
+
+def test_two_jobs_of_one_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^'name' is 'x', which another manifest has already; choose another name$"):
+        render_jobs([recipe("digits-p3", "x"), recipe("digits-p4d", "x")], tmp_path)

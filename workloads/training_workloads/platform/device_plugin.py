@@ -1,0 +1,88 @@
+"""The parts that every device plugin has: a pod on each node that has the device, to count it."""
+
+from cdk8s_plus_27 import k8s
+
+from training_workloads.node_labels import gpu_toleration
+
+__all__ = ["device_plugin", "directory"]
+
+# Where a plugin makes its socket and finds the kubelet's
+# (https://kubernetes.io/docs/concepts/extend-kubernetes/compute-storage-net/device-plugins/).
+_SOCKETS = "/var/lib/kubelet/device-plugins"
+
+_NAMESPACE = "kube-system"
+
+
+def device_plugin(
+    name: str,
+    *,
+    image: str,
+    node_label: str,
+    security_context: k8s.SecurityContext,
+    requests: dict[str, str],
+    environment: dict[str, str] | None = None,
+    volumes: tuple[k8s.Volume, ...] = (),
+    host_network: bool | None = None,
+) -> k8s.KubeDaemonSetProps:
+    """A DaemonSet of a device plugin in `kube-system`.
+
+    Args:
+        name: Name of the DaemonSet. It is that of the Helm release, so that the API server refuses a second plugin.
+        image: Address of the image.
+        node_label: Label whose value is "true" on the nodes that have the device.
+        security_context: Rights of the plugin.
+        requests: CPU and memory that are kept for it.
+        environment: Variables of the plugin.
+        volumes: Folders of the node that it needs besides that of the sockets, each mounted where it is.
+        host_network: Whether it runs in the node's network. Default: in one of its own.
+    """
+    labels = {"app.kubernetes.io/name": name}
+    folders = [directory("device-plugins", _SOCKETS, kind="Directory"), *volumes]
+    container = k8s.Container(
+        name=name,
+        image=image,
+        env=[k8s.EnvVar(name=variable, value=value) for variable, value in (environment or {}).items()] or None,
+        security_context=security_context,
+        resources=k8s.ResourceRequirements(
+            requests={resource: k8s.Quantity.from_string(amount) for resource, amount in requests.items()}
+        ),
+        volume_mounts=[k8s.VolumeMount(name=each.name, mount_path=_path(each)) for each in folders],
+    )
+    pod = k8s.PodSpec(
+        containers=[container],
+        volumes=folders,
+        node_selector={node_label: "true"},
+        tolerations=[_toleration()],
+        # Without the plugin the node is of no use to any job.
+        priority_class_name="system-node-critical",
+        automount_service_account_token=False,
+        host_network=host_network,
+    )
+    return k8s.KubeDaemonSetProps(
+        metadata=k8s.ObjectMeta(name=name, namespace=_NAMESPACE, labels=labels),
+        spec=k8s.DaemonSetSpec(
+            selector=k8s.LabelSelector(match_labels=labels),
+            template=k8s.PodTemplateSpec(metadata=k8s.ObjectMeta(labels=labels), spec=pod),
+        ),
+    )
+
+
+def directory(name: str, path: str, *, kind: str | None = None) -> k8s.Volume:
+    """A folder of the node.
+
+    Args:
+        name: Name of the volume in the pod.
+        path: Path on the node.
+        kind: What must be there, as `hostPath.type` says it. Default: nothing is checked.
+    """
+    return k8s.Volume(name=name, host_path=k8s.HostPathVolumeSource(path=path, type=kind))
+
+
+def _toleration() -> k8s.Toleration:
+    wanted = gpu_toleration()
+    return k8s.Toleration(key=wanted["key"], operator=wanted["operator"], effect=wanted["effect"])
+
+
+def _path(volume: k8s.Volume) -> str:
+    assert volume.host_path is not None
+    return str(volume.host_path.path)

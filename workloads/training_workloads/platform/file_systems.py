@@ -1,0 +1,82 @@
+"""File systems that exist already, described by what AWS says of them, for their volumes in a cluster."""
+
+from dataclasses import dataclass
+
+from training_workloads.errors import check_at_least, check_text, enforce
+
+__all__ = ["ElasticFileSystem", "LustreFileSystem"]
+
+_LOWER_HEX = "8 or more digits and letters from a to f"
+
+# https://docs.aws.amazon.com/fsx/latest/APIReference/API_FileSystem.html and API_LustreFileSystemConfiguration.html
+_LUSTRE_ID = r"fs-[0-9a-f]{8,}"
+_LUSTRE_DNS_NAME = r"((fs|fc)i?-[0-9a-f]{8,}\..{4,253})"
+_LUSTRE_MOUNT_NAME = r"[A-Za-z0-9_-]{1,8}"
+
+# https://docs.aws.amazon.com/efs/latest/ug/API_AccessPointDescription.html
+_EFS_ID = r"fs-[0-9a-f]{8,40}"
+_EFS_ACCESS_POINT_ID = r"fsap-[0-9a-f]{8,40}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LustreFileSystem:
+    """An FSx for Lustre file system, as `aws fsx describe-file-systems` shows it.
+
+    Attributes:
+        file_system_id: `fs-…`.
+        dns_name: `fs-….fsx.<region>.amazonaws.com`.
+        mount_name: FSx's mount name.
+        capacity_gib: Storage capacity in GiB.
+    """
+
+    file_system_id: str
+    dns_name: str
+    mount_name: str
+    capacity_gib: int
+
+    def __post_init__(self) -> None:
+        """Checks the forms that AWS gives these values; every mistake is told at once."""
+        enforce(self, (_check_lustre_id, _check_dns_name, _check_mount_name, _check_capacity))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ElasticFileSystem:
+    """An access point of an EFS file system, as `aws efs describe-access-points` shows it.
+
+    Attributes:
+        file_system_id: `fs-…`.
+        access_point_id: `fsap-…`; its user owns what jobs write.
+    """
+
+    file_system_id: str
+    access_point_id: str
+
+    def __post_init__(self) -> None:
+        """Checks the forms that AWS gives these values; every mistake is told at once."""
+        enforce(self, (_check_efs_id, _check_access_point))
+
+
+def _check_lustre_id(lustre: LustreFileSystem) -> None:
+    check_text("file_system_id", lustre.file_system_id, _LUSTRE_ID, f"'fs-' and {_LOWER_HEX}")
+
+
+def _check_dns_name(lustre: LustreFileSystem) -> None:
+    rule = "the name that FSx gave it, such as fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com"
+    check_text("dns_name", lustre.dns_name, _LUSTRE_DNS_NAME, rule)
+
+
+def _check_mount_name(lustre: LustreFileSystem) -> None:
+    rule = "the 8 or fewer letters, digits, '_' and '-' that FSx gave it"
+    check_text("mount_name", lustre.mount_name, _LUSTRE_MOUNT_NAME, rule)
+
+
+def _check_capacity(lustre: LustreFileSystem) -> None:
+    check_at_least("capacity_gib", lustre.capacity_gib, 1)
+
+
+def _check_efs_id(efs: ElasticFileSystem) -> None:
+    check_text("file_system_id", efs.file_system_id, _EFS_ID, f"'fs-' and {_LOWER_HEX}, at most 40")
+
+
+def _check_access_point(efs: ElasticFileSystem) -> None:
+    check_text("access_point_id", efs.access_point_id, _EFS_ACCESS_POINT_ID, f"'fsap-' and {_LOWER_HEX}, at most 40")
