@@ -7,18 +7,16 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 
-from training import devices, files, options, results, sharding
-from training.distributed import barrier, on_first_rank, run, say
+from training import devices, digits_data, elastic, files, options, results, sharding
+from training.distributed import RankParser, barrier, on_first_rank, run, say
 from training.errors import check_finite
 from training.plan import Plan
 from training.resume import resume, save
@@ -28,7 +26,7 @@ from training.resume import resume, save
 
 def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Reads the command line."""
-    parser = options.Parser(prog="python -m training.digits", description=(__doc__ or "").splitlines()[0])
+    parser = RankParser(prog="python -m training.digits", description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
     add("--output-dir", type=Path, required=True, help="folder for checkpoints/, tensorboard/ and results.json")
     add("--epochs", type=options.whole_number(1), default=12, help="passes over the images (%(default)s)")
@@ -43,27 +41,6 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     seed = options.whole_number(0, 2**32 - 1)
     add("--seed", type=seed, default=0, help="of the weights and the order of images (%(default)s)")
     return parser.parse_args(arguments)
-
-
-# ------------------------------------------------------------------------------------------------------------ data
-
-
-@dataclass(frozen=True, slots=True)
-class Digits:
-    """Images of 8x8 pixels from 0 to 1 with their labels, and the part that is kept back for the test."""
-
-    train_images: np.ndarray
-    test_images: np.ndarray
-    train_labels: np.ndarray
-    test_labels: np.ndarray
-
-
-def load_data() -> Digits:
-    """Splits the 1,797 digits that come with scikit-learn into 1,437 to train on and 360 to test with."""
-    digits = load_digits()
-    images = (digits.images[..., np.newaxis] / 16).astype(np.float32)
-    # The same split whatever --seed is: runs can be compared, and none is tested on what another was trained on.
-    return Digits(*train_test_split(images, digits.target, test_size=360, random_state=0, stratify=digits.target))
 
 
 # ----------------------------------------------------------------------------------------------------------- model
@@ -99,7 +76,7 @@ class Job:
 
     options: argparse.Namespace
     plan: Plan
-    data: Digits
+    data: digits_data.Digits
     model: tf.keras.Model
     optimizer: tf.keras.optimizers.Optimizer
     throughput: results.Throughput
@@ -130,8 +107,9 @@ def make_train_step(job: Job) -> Callable[..., tf.Tensor]:
             loss_sum = tf.reduce_sum(losses * weights)
             loss = loss_sum / global_count
         # Horovod: each rank divides by the images of all ranks, so the gradients add up to the mean of one big batch,
-        # in the last step too, where a rank may have fewer images. As one group they always add up in the same order.
-        tape = hvd.DistributedGradientTape(tape, op=hvd.Sum, num_groups=1)
+        # in the last step too, where a rank may have fewer images. As one group they always add up in the same order;
+        # not where ranks may be lost, because Horovod 0.28 recognizes the failure of single operations only.
+        tape = hvd.DistributedGradientTape(tape, op=hvd.Sum, num_groups=0 if elastic.active() else 1)
         gradients = tape.gradient(loss, model.trainable_variables)
         job.optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return loss_sum
@@ -156,7 +134,7 @@ def train_epoch(job: Job, train_step: Callable[..., tf.Tensor], epoch: int) -> f
     return float(hvd.allreduce(tf.constant(loss_sum, tf.float64), op=hvd.Sum, name="loss")) / plan.images
 
 
-def evaluate(model: tf.keras.Model, data: Digits) -> float:
+def evaluate(model: tf.keras.Model, data: digits_data.Digits) -> float:
     """Returns the share of the test images that the model reads rightly."""
     # Horovod: each rank tests its share. Whole numbers are added, so the result is the same for any number of ranks.
     own = sharding.shard(np.arange(len(data.test_labels)), hvd.rank(), hvd.size())
@@ -168,26 +146,30 @@ def evaluate(model: tf.keras.Model, data: Digits) -> float:
 # ------------------------------------------------------------------------------------------------------------ main
 
 
-def prepare(given: argparse.Namespace) -> Job:
-    """Checks the options and makes the data, the plan and the model."""
-    data = load_data()
-    plan = Plan(
-        images=len(data.train_images),
+def make_plan(given: argparse.Namespace, images: int) -> Plan:
+    """Does the arithmetic for the ranks that are there now."""
+    return Plan(
+        images=images,
         world_size=hvd.size(),
         batch_size=given.batch_size,
         epochs=given.epochs,
         learning_rate=given.learning_rate,
         warmup_epochs=given.warmup_epochs,
     )
-    # Horovod: rank 0 alone writes, so it alone must be able to; all learn of it if it cannot.
-    on_first_rank(lambda: files.make_writable(given.output_dir))
+
+
+def prepare(given: argparse.Namespace) -> Job:
+    """Checks the options and makes the data, the plan and the model."""
+    data = digits_data.load()
+    plan = make_plan(given, len(data.train_images))
     model, optimizer = build(given.seed)
     return Job(options=given, plan=plan, data=data, model=model, optimizer=optimizer, throughput=results.Throughput())
 
 
-def train(job: Job, device: str, start: int, seconds_before: float) -> dict[str, Any]:
+def train(job: Job, device: str, start: int, before: dict[str, Any], check_hosts: elastic.CheckHosts) -> dict[str, Any]:
     """Trains the epochs that are left, with a checkpoint after each, and returns what results.json will say."""
-    output, outcome = job.options.output_dir, {}
+    output, outcome = job.options.output_dir, before
+    seconds_before, world_sizes = before.get("training_seconds", 0.0), before.get("world_sizes", [])
     # Horovod: rank 0 alone writes the curves.
     curves = tf.summary.create_file_writer(str(output / "tensorboard")) if hvd.rank() == 0 else None
     train_step = make_train_step(job)
@@ -200,33 +182,30 @@ def train(job: Job, device: str, start: int, seconds_before: float) -> dict[str,
             **results.speeds(job.throughput.images_per_second),
             "training_seconds": round(seconds_before + job.throughput.seconds, 3),
             "world_size": hvd.size(),
+            "world_sizes": [*world_sizes, *[hvd.size()] * (epoch - start)],
             "epochs": epoch,
             "global_batch_size": job.plan.global_batch_size,
             "device": device,
             "versions": results.versions(),
         }
         if curves:
-            with curves.as_default(step=epoch):
-                tf.summary.scalar("loss", loss)
-                tf.summary.scalar("test accuracy", accuracy)
-                tf.summary.scalar("learning rate", job.plan.rate(epoch))
-            curves.flush()
+            values = {"loss": loss, "test accuracy": accuracy, "learning rate": job.plan.rate(epoch)}
+            results.write_curves(curves, epoch, values)
         save(output, job.variables, epoch, {"settings": job.settings, "results": outcome})
         say(
             f"epoch {epoch}/{job.plan.epochs}: loss {loss:.4f}, test accuracy {accuracy:.4f}, "
             f"{outcome['images_per_second']:,.0f} images/s"
         )
+        if epoch < job.plan.epochs:
+            check_hosts()
     return outcome
 
 
-def main() -> None:
-    """Goes from the command line to results.json."""
-    given = parse_options()
-    # Horovod: one GPU per rank of this machine, chosen before anything touches a device.
-    device = devices.pin(hvd.local_rank(), hvd.local_size())
-    # A stopped and resumed run shall end with the very weights of an uninterrupted one.
-    tf.config.experimental.enable_op_determinism()
-    job = prepare(given)
+def complete(job: Job, device: str, check_hosts: elastic.CheckHosts) -> None:
+    """Goes from the newest checkpoint to results.json."""
+    given = job.options
+    # Horovod: rank 0 alone writes, so it alone must be able to; all learn of it if it cannot.
+    on_first_rank(lambda: files.make_writable(given.output_dir))
     say(f"ranks: {hvd.size()}, of them {hvd.local_size()} on the machine of rank 0, which computes on: {device}")
     for sentence in job.plan.sentences():
         say(sentence)
@@ -238,12 +217,28 @@ def main() -> None:
     elif start:
         say(f"going on by epochs after epoch {start}: written by {written['world_size']} ranks, now {hvd.size()}")
     if start < given.epochs:
-        outcome = train(job, device, start, outcome.get("training_seconds", 0.0))
+        outcome = train(job, device, start, outcome, check_hosts)
     # Horovod: rank 0 alone writes. A finished run writes again what its checkpoint says, in case the file was damaged.
     if hvd.rank() == 0:
         files.write_json(given.output_dir / "results.json", outcome)
     # Horovod: nobody leaves before rank 0 has written, because the first to leave shuts Horovod down for all.
     barrier()
+
+
+def main() -> None:
+    """Goes from the command line to a finished run, with the ranks that there are."""
+    given = parse_options()
+    # Horovod: one GPU per rank of this machine, chosen before anything touches a device.
+    device = devices.pin(hvd.local_rank(), hvd.local_size())
+    # A stopped and resumed run shall end with the very weights of an uninterrupted one.
+    tf.config.experimental.enable_op_determinism()
+    job = prepare(given)
+
+    def program(check_hosts: elastic.CheckHosts) -> None:
+        plan = make_plan(given, job.plan.images)
+        complete(replace(job, plan=plan, throughput=results.Throughput()), device, check_hosts)
+
+    elastic.run(program, job.variables)
 
 
 if __name__ == "__main__":

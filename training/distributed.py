@@ -2,13 +2,23 @@
 
 import sys
 from collections.abc import Callable
-from typing import TypeVar
+from typing import IO, TypeVar
 
 import horovod.tensorflow as hvd
 
+from training import options
 from training.errors import UserError
 
 Value = TypeVar("Value")
+
+
+class RankParser(options.Parser):
+    """The parser of a program that runs as several ranks."""
+
+    def print_help(self, file: IO[str] | None = None) -> None:
+        """Prints the help once, not once a rank."""
+        if hvd.rank() == 0:
+            super().print_help(file)
 
 
 def say(sentence: str) -> None:

@@ -4,24 +4,17 @@ import argparse
 import math
 import re
 from collections.abc import Callable
-from typing import IO, NoReturn
-
-import horovod.tensorflow as hvd
+from typing import NoReturn
 
 from training.errors import UserError
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises a `UserError` where argparse would print and exit on every rank."""
+    """An argument parser that raises a `UserError` where argparse would print its usage and exit."""
 
     def error(self, message: str) -> NoReturn:
         """Turns argparse's "argument --epochs: is 0" into "'--epochs' is 0"."""
         raise UserError(re.sub(r"^argument (\S+): ", r"'\1' ", message))
-
-    def print_help(self, file: IO[str] | None = None) -> None:
-        """Prints the help once, not once a rank."""
-        if hvd.rank() == 0:
-            super().print_help(file)
 
 
 def whole_number(minimum: int, maximum: int = 10**9) -> Callable[[str], int]:

@@ -2,7 +2,7 @@
 
 import ctypes
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,14 @@ def speeds(images_per_second: float) -> dict[str, Any]:
         "images_per_second": round(sum(per_rank), 1),
         "images_per_second_per_rank": [round(value, 1) for value in per_rank],
     }
+
+
+def write_curves(writer: tf.summary.SummaryWriter, epoch: int, values: Mapping[str, float]) -> None:
+    """Adds a point to each of TensorBoard's curves."""
+    with writer.as_default(step=epoch):
+        for name, value in values.items():
+            tf.summary.scalar(name, value)
+    writer.flush()
 
 
 def versions() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Runs of several ranks, made once and shared by the tests."""
+"""Runs of several ranks, made once and shared by the tests; and an S3 to stage data from."""
 
 import dataclasses
 import os
@@ -6,11 +6,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from s3_server import S3Server
 
 ROOT = Path(__file__).parents[2]
 
@@ -107,3 +108,14 @@ def finished(digits: Callable[..., Run], tmp_path_factory: pytest.TempPathFactor
 def killed(digits: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The same, killed without warning after the eighth of twelve epochs."""
     return digits(2, tmp_path_factory.mktemp("killed"), kill_at="epoch 8/12")
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+    """An S3 with the empty bucket `data`, which this process finds by its environment."""
+    server = S3Server()
+    server.client.create_bucket(Bucket="data")
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    yield server
+    server.close()

@@ -68,7 +68,8 @@ def test_open_mpi_5_is_told_what_the_operator_tells_open_mpi_4() -> None:
 def test_an_elastic_job_starts_with_the_fewest_workers_and_takes_what_is_there() -> None:
     assert horovodrun_command(8, 2, 4, PROGRAM) == [
         *("horovodrun", "-np", "16", "--min-np", "16", "--max-np", "32"),
-        *("--host-discovery-script", "/etc/mpi/discover_hosts.sh", "--slots-per-host", "8"),
-        *("--network-interface", "eth0", "--elastic-timeout", "1800", "--blacklist-cooldown-range", "10", "100"),
+        *("--host-discovery-script", "python -m training.reachable_hosts /etc/mpi/discover_hosts.sh"),
+        *("--slots-per-host", "8", "--network-interface", "eth0"),
+        *("--elastic-timeout", "1800", "--gloo-timeout-seconds", "180", "--blacklist-cooldown-range", "10", "100"),
         *("python", "train.py"),
     ]

@@ -35,13 +35,13 @@ def limits(test: NcclTestJobSpec) -> dict[str, Any]:
 
 def test_two_nodes_are_compared_with_the_published_figure() -> None:
     words = command(spec())
-    assert words[:9] == [
-        *("python", "-m", "training.nccl_test", "--collective", "all_reduce", "--efa-interfaces", "32"),
-        *("--minimum-bus-bandwidth", "389.6"),
+    assert words[:11] == [
+        *("python", "-m", "training.nccl_test", "--collective", "all_reduce", "--nodes", "2"),
+        *("--efa-interfaces", "32", "--minimum-bus-bandwidth", "389.6"),
     ]
-    assert words[9] == "--published"
-    assert words[10].startswith("80% of 487 GB/s at 16 GiB on 2 nodes, https://")
-    assert words[11:15] == ["--", "mpirun", "-np", "16"]
+    assert words[11:14] == ["--message-gib", "16", "--published"]
+    assert words[14].startswith("80% of 487 GB/s at 16 GiB on 2 nodes, https://")
+    assert words[15:19] == ["--", "mpirun", "-np", "16"]
     assert words[-13:] == ["all_reduce_perf", *("-b 8 -e 16G -f 2 -g 1 -c 1 -n 20").split()]
 
 
@@ -63,6 +63,11 @@ def test_the_workers_ask_for_the_interfaces_that_are_tested(interfaces: int | No
 )
 def test_what_was_not_published_is_not_compared(other: dict[str, Any]) -> None:
     assert option(spec(**other), "--minimum-bus-bandwidth") is None
+
+
+def test_larger_messages_are_measured_too_but_not_compared() -> None:
+    test = spec(instance_type="p4de.24xlarge", message_gib=16)
+    assert (option(test, "-e"), option(test, "--message-gib")) == ("16G", "2")
 
 
 def test_a_threshold_of_ones_own() -> None:

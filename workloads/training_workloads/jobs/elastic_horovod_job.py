@@ -20,7 +20,8 @@ class ElasticHorovodJobSpec(HorovodJobSpec):
 
     The launcher runs `horovodrun`, whose ranks find each other with Gloo; NCCL moves the gradients as in every job.
     What each rank runs must be elastic too: `training.digits` is; a script of your own runs its training below
-    `hvd.elastic.run` (https://horovod.readthedocs.io/en/stable/elastic_include.html).
+    `hvd.elastic.run` (https://horovod.readthedocs.io/en/stable/elastic_include.html). The launcher asks the image's
+    `training.reachable_hosts` which workers can be used.
     `training-workloads scale` changes the number of workers; the launcher learns of it when the kubelet has renewed
     the operator's file, after about a minute.
 

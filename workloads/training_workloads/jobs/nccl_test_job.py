@@ -134,7 +134,7 @@ class NcclTestJobSpec:
         # Sizes double from 8 bytes on; one GPU for each rank, and results are checked.
         largest = f"{self.largest_message_gib}G"
         program = [f"{self.collective}_perf", "-b", "8", "-e", largest, "-f", "2", "-g", "1", "-c", "1", "-n", "20"]
-        judge = ["python", "-m", "training.nccl_test", "--collective", self.collective]
+        judge = ["python", "-m", "training.nccl_test", "--collective", self.collective, "--nodes", str(self.nodes)]
         judge += ["--efa-interfaces", str(self.used_interfaces if self.nodes > 1 else 0), *self._threshold()]
         return [*judge, "--", *mpirun_command(world_size, self._environment(), program)]
 
@@ -149,7 +149,8 @@ class NcclTestJobSpec:
             f"{_PASSING_SHARE:.0%} of {figure.gigabytes_per_second:g} GB/s at {figure.message_gib} GiB on "
             f"{figure.nodes} nodes, {figure.source}"
         )
-        return ["--minimum-bus-bandwidth", f"{minimum:.1f}", "--published", reference]
+        compared = ["--message-gib", str(figure.message_gib), "--published", reference]
+        return ["--minimum-bus-bandwidth", f"{minimum:.1f}", *compared]
 
 
 class NcclTestJob(IsolatedMpiJob):

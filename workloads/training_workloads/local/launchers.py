@@ -117,7 +117,9 @@ _HOROVODRUN = Launcher(
     ),
     other_options={
         **dict.fromkeys(("-H", "--hosts", "-hostfile", "--hostfile", "-p", "--ssh-port"), 1),
-        **dict.fromkeys(("--elastic-timeout", "--reset-limit", "--start-timeout", "--log-level"), 1),
+        **dict.fromkeys(
+            ("--elastic-timeout", "--gloo-timeout-seconds", "--reset-limit", "--start-timeout", "--log-level"), 1
+        ),
         **dict.fromkeys(("--gloo", "--mpi", "--verbose", "--log-with-timestamp", "--log-without-timestamp"), 0),
         "--blacklist-cooldown-range": 2,
     },

@@ -1,0 +1,57 @@
+"""How far it is, in a line every few seconds."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from training.staging.source import Item
+
+
+class Progress:
+    """Counts files and bytes; every method may be called from any thread."""
+
+    def __init__(self, items: Sequence[Item], clock: Callable[[], float] = time.monotonic) -> None:
+        self._files, self._bytes = len(items), sum(item.size for item in items)
+        self._done_bytes = self._moved_bytes = 0
+        self.verified: Counter[str] = Counter()
+        """Files that are here and right, by what showed it."""
+        self._lock, self._clock, self._started = threading.Lock(), clock, clock()
+
+    def moved(self, count: int) -> None:
+        """Counts bytes that were copied or read."""
+        with self._lock:
+            self._moved_bytes += count
+            self._done_bytes += count
+
+    def found(self, item: Item) -> None:
+        """Counts the bytes of a file that need not be moved."""
+        with self._lock:
+            self._done_bytes += item.size
+
+    def finished(self, verified_by: str) -> None:
+        """Counts a file that is here and right."""
+        with self._lock:
+            self.verified[verified_by] += 1
+
+    def line(self) -> str:
+        """Says how far it is."""
+        with self._lock:
+            speed = self._moved_bytes / max(self._clock() - self._started, 1e-6)
+            left = max(self._bytes - self._done_bytes, 0)
+            time_left = "none left" if not left else f"{left / speed / 60:.1f} minutes left" if speed else "no data yet"
+            return (
+                f"{self.verified.total():,}/{self._files:,} files, "
+                f"{self._done_bytes / 1e9:,.1f}/{self._bytes / 1e9:,.1f} GB, "
+                f"{speed / 1e6:,.0f} MB/s, {time_left}"
+            )
+
+    def summary(self) -> str:
+        """Says what was verified, and by what."""
+        by = sorted(self.verified.items(), key=lambda pair: (pair[0] == SIZE_ONLY, -pair[1], pair[0]))
+        parts = ", ".join(f"{count:,} by {name}" for name, count in by)
+        return f"{self._files:,} files, {self._bytes / 1e9:,.1f} GB" + (f": {parts}" if parts else "")
+
+
+#: What a file was verified by where S3 knows nothing but its size.
+SIZE_ONLY = "size only"
