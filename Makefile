@@ -58,9 +58,13 @@ summary: $(CDK) ## Say what was made, where, and what to do next
 
 test: test-cdk test-training ## Run every fast test
 test-cdk: $(CDK) ## Run the tests of stacks, constructs and workloads
-	@python -m pytest --ignore=tests/training -n 2 --dist loadfile
+	@python -m pytest --ignore=tests/training --ignore=tests/containers -n 2 --dist loadfile
 test-training: $(TRAINING) ## Run the tests of the training code, two-rank runs included
 	@.venv-training/bin/python -m pytest tests/training
+
+test-containers: $(CDK) ## Run jobs between containers as the operator would, killing a worker (needs root; podman)
+	@setup/containers.sh
+	@python -m pytest tests/containers -rs
 
 check: lint types scan test ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting
@@ -79,7 +83,7 @@ wheel: $(CDK) ## Build the library as a wheel into dist/
 	@python -m hatchling build -t wheel -d dist
 
 snapshots: $(CDK) ## Accept the present output as the reviewed one; look at the diff before you commit
-	@python -m pytest --ignore=tests/training -n 2 --snapshot-update
+	@python -m pytest --ignore=tests/training --ignore=tests/containers -n 2 --snapshot-update
 
 lock: $(CDK) ## Compile the lock files again, with hashes and without addresses
 	@for group in checks horovod mpi node training uv; do \
@@ -96,4 +100,4 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart setup setup-cdk setup-training setup-checks synth jobs run-local summary test test-cdk test-training \
-	check lint types scan bench-synth wheel snapshots lock clean help
+	test-containers check lint types scan bench-synth wheel snapshots lock clean help

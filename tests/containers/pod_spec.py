@@ -1,0 +1,105 @@
+"""What a pod is made from, and what of it podman is told."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Scheduling, and what the kubelet and the container runtime of one machine have no choice about.
+WITHOUT_EFFECT_HERE = {
+    "affinity",
+    "automountServiceAccountToken",
+    "nodeSelector",
+    "priorityClassName",
+    "serviceAccountName",
+    "tolerations",
+    "topologySpreadConstraints",
+}
+POD_FIELDS = {"containers", "hostname", "restartPolicy", "securityContext", "volumes"} | WITHOUT_EFFECT_HERE
+# Requests are for GPUs that this machine has not: they are the only part of a manifest that is left out.
+CONTAINER_FIELDS = {"args", "command", "env", "image", "name", "ports", "readinessProbe", "securityContext"}
+CONTAINER_FIELDS |= {"resources", "volumeMounts"}
+SECURITY_FIELDS = {"allowPrivilegeEscalation", "capabilities", "fsGroup", "runAsGroup", "runAsNonRoot", "runAsUser"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PodSpec:
+    """What a pod is made from.
+
+    Attributes:
+        name: Name of the pod.
+        spec: The pod's `spec` in the Kubernetes wire format, with one container.
+        dns_names: Names by which the other pods find it.
+        dns_searches: Domains in which it looks for names that are not complete.
+        mounts: Folders of this machine by the path that they have in the container, with podman's options.
+    """
+
+    name: str
+    spec: dict[str, Any]
+    dns_names: Sequence[str]
+    dns_searches: Sequence[str]
+    mounts: Mapping[str, tuple[Path, str]]
+
+    @property
+    def container(self) -> dict[str, Any]:
+        """The pod's only container."""
+        (container,) = self.spec["containers"]
+        return dict(container)
+
+    def check(self) -> None:
+        """Refuses what the emulation would leave out without a word."""
+        container, volumes = self.container, self.spec.get("volumes", [])
+        security = set(self.spec.get("securityContext", {})) | set(container.get("securityContext", {}))
+        unknown = (set(self.spec) - POD_FIELDS) | (set(container) - CONTAINER_FIELDS) | (security - SECURITY_FIELDS)
+        assert not unknown, f"the emulated kubelet does not know {sorted(unknown)}"
+        kinds = {kind for volume in volumes for kind in volume if kind != "name"}
+        assert kinds <= {"emptyDir", "persistentVolumeClaim"}, f"the emulated kubelet does not know the volumes {kinds}"
+
+    def shm_size(self) -> str | None:
+        """Size of the memory-backed /dev/shm; without one it is the container runtime's."""
+        places = {mount["name"]: mount["mountPath"] for mount in self.container.get("volumeMounts", [])}
+        for volume in self.spec.get("volumes", []):
+            if "emptyDir" in volume:
+                assert places[volume["name"]] == "/dev/shm"
+                assert volume["emptyDir"]["medium"] == "Memory"
+                return _bytes(volume["emptyDir"]["sizeLimit"])
+        return None
+
+    def sandbox_arguments(self) -> Iterator[str]:
+        """For `podman pod create`: addresses, names and /dev/shm outlive a container of the pod."""
+        yield from ("--hostname", self.spec.get("hostname", self.name), "--share", "ipc,net,uts")
+        yield from (word for name in self.dns_names for word in ("--network-alias", name))
+        yield from (word for name in self.dns_searches for word in ("--dns-search", name))
+        yield from ("--infra-image", self.container["image"], "--infra-command", "sleep infinity")
+        if size := self.shm_size():
+            yield from ("--shm-size", size)
+
+    def container_arguments(self) -> Iterator[str]:
+        """For `podman run`."""
+        container = self.container
+        yield from _security({**self.spec.get("securityContext", {}), **container.get("securityContext", {})})
+        for entry in container.get("env", []):
+            yield from ("--env", f"{entry['name']}={entry['value']}")
+        for path, (folder, options) in self.mounts.items():
+            yield from ("--volume", f"{folder}:{path}:{options}")
+        # In Kubernetes `command` stands for the image's entry point, and `args` for its command.
+        command: list[str] = [*container["command"], *container.get("args", [])]
+        yield from ("--entrypoint", command[0], container["image"], *command[1:])
+
+
+def _bytes(quantity: str) -> str:
+    """Podman's word for an amount of memory in Kubernetes' words, such as 4Gi."""
+    match = re.fullmatch(r"(\d+)(Mi|Gi)", quantity)
+    assert match, f"{quantity!r} is no whole number of Mi or Gi"
+    return match[1] + {"Mi": "m", "Gi": "g"}[match[2]]
+
+
+def _security(given: dict[str, Any]) -> Iterator[str]:
+    assert given["runAsNonRoot"]
+    assert given["runAsUser"] != 0
+    yield from ("--user", f"{given['runAsUser']}:{given['runAsGroup']}", "--group-add", str(given["fsGroup"]))
+    for capability in given["capabilities"]["drop"]:
+        yield from ("--cap-drop", capability)
+    if not given["allowPrivilegeEscalation"]:
+        yield from ("--security-opt", "no-new-privileges")
