@@ -17,8 +17,8 @@ _DISCOVERY = f"python -m training.reachable_hosts {DISCOVERY_SCRIPT}"
 # Nodes with GPUs may have to be started first, and drivers and images come with them.
 _WAIT_FOR_WORKERS_SECONDS = 1800
 
-# The ranks that are there wait in Gloo for a new one, which imports TensorFlow first. After Horovod's own 30 seconds they
-# all end (seen on two cores).
+# The ranks that are there wait in Gloo for a new one, which imports TensorFlow first. After Horovod's own 30 seconds
+# they all end (seen on two cores).
 _WAIT_FOR_RANKS_SECONDS = 180
 
 # A worker that failed is tried again after about 10 seconds, then 20 and so on up to 100; by default never.
