@@ -30,7 +30,8 @@ def main(job: str) -> None:
   next
     review   source .venv/bin/activate && cdk synth TrainingClusterStack
     deploy   cdk deploy TrainingClusterStack   (read "Deploy" in README.md first: GPU nodes cost money by the hour)
-    submit   training-workloads render {job} --image <your image> && training-workloads submit dist/jobs/{job}.k8s.yaml"""
+    submit   training-workloads render {job} --image <your image> \
+&& training-workloads submit dist/jobs/{job}.k8s.yaml"""
     )
 
 

@@ -7,6 +7,7 @@ from training_workloads.catalog import InstanceType
 __all__ = [
     "ACCELERATOR_LABEL",
     "CAPACITY_TYPE_LABEL",
+    "DO_NOT_DISRUPT",
     "EFA_PRESENT_LABEL",
     "EFA_RESOURCE",
     "GPU_PRESENT_LABEL",
@@ -14,6 +15,7 @@ __all__ = [
     "GPU_TAINT_KEY",
     "HUGEPAGES_RESOURCE",
     "INSTANCE_TYPE_LABEL",
+    "KARPENTER_CAPACITY_TYPE_LABEL",
     "SAFE_TO_EVICT",
     "CapacityType",
     "gpu_toleration",
@@ -41,10 +43,16 @@ ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"
 #: The Cluster Autoscaler keeps a node whose pod has this annotation with "false" (FAQ of the same repository).
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
+#: So does Karpenter with this one and "true" (https://karpenter.sh/docs/concepts/disruption/).
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+
 #: How EKS says what its managed nodes were bought as
 #: (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html#managed-node-group-capacity-types).
 CAPACITY_TYPE_LABEL = "eks.amazonaws.com/capacityType"
 CapacityType = Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"]
+
+#: How Karpenter says it, in small letters (https://karpenter.sh/docs/concepts/scheduling/).
+KARPENTER_CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 
 #: Set by the kubelet on every node (https://kubernetes.io/docs/reference/labels-annotations-taints/).
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"

@@ -173,7 +173,7 @@ def test_a_file_system_of_another_kind(site: Site) -> None:
     [
         (
             {"claim": "My Claim"},
-            "'claim' is 'My Claim'; give the name of a claim: lower-case letters, digits, '-' and '.'",
+            "'claim' is 'My Claim'; give a name of lower-case letters, digits, '-' and '.', at most 253",
         ),
         ({"namespace": "A B"}, "'namespace' is 'A B'; give lower-case letters, digits and '-', at most 63"),
     ],

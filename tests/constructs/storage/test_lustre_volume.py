@@ -151,7 +151,7 @@ def test_an_existing_file_system_that_the_deployment_knows(site: Site) -> None:
         (
             {"claim": "My Claim", "namespace": "A B"},
             (
-                "'claim' is 'My Claim'; give the name of a claim: lower-case letters, digits, '-' and '.'",
+                "'claim' is 'My Claim'; give a name of lower-case letters, digits, '-' and '.', at most 253",
                 "'namespace' is 'A B'; give lower-case letters, digits and '-', at most 63",
             ),
         ),

@@ -30,7 +30,7 @@ def render(*arguments: str) -> tuple[dict[str, Any], str]:
 def test_scheduling() -> None:
     job, _ = render("digits-p4d", "--queue=research", "--gang", "--priority-class=high", "--capacity-type=ON_DEMAND")
     assert job["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "research"}
-    assert job["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 2, "priorityClass": "high"}
+    assert job["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 3, "priorityClass": "high"}
     worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     assert worker["nodeSelector"]["eks.amazonaws.com/capacityType"] == "ON_DEMAND"
 
@@ -60,15 +60,18 @@ def test_a_dataset() -> None:
     assert "/fsx/data/x" in job["spec"]["template"]["spec"]["containers"][0]["command"]
 
 
-def test_what_the_lint_advises_against_is_said() -> None:
-    _, said = render("digits-p4d", "--no-efa")
-    assert said.startswith("digits-p4d: warning: ")
-    assert said.endswith("[efa-left-unused]\n")
+def test_limits_and_binding() -> None:
+    job, said = render("digits-p4d", "--bind-to=none", "--backoff-limit=1", "--deadline-seconds=60", "--image=i:1")
+    assert (job["spec"]["runPolicy"]["backoffLimit"], job["spec"]["runPolicy"]["activeDeadlineSeconds"]) == (1, 60)
+    assert said == ""
 
 
 def test_a_recipe_that_needs_options_is_left_out_of_all() -> None:
     _, said = render()
-    assert said == "left out stage-data, which needs --source and --service-account\n"
+    assert said.splitlines() == [
+        "the image is localhost/training:latest, which only this machine has; for a cluster give '--image'",
+        "left out stage-data, which needs --source and --service-account",
+    ]
     assert "stage-data.k8s.yaml" not in os.listdir("dist/jobs")
 
 

@@ -52,7 +52,7 @@ def test_workers_on_spot_and_a_gang_of_the_fewest() -> None:
     replicas = made["spec"]["mpiReplicaSpecs"]
     assert replicas["Worker"]["template"]["spec"]["nodeSelector"]["eks.amazonaws.com/capacityType"] == "SPOT"
     assert "nodeAffinity" in replicas["Launcher"]["template"]["spec"]["affinity"]
-    assert made["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 1}
+    assert made["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 2}
 
 
 def test_the_largest_number_of_workers_is_the_first_one_unless_said() -> None:

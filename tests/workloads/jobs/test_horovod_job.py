@@ -26,7 +26,8 @@ def test_p4d_slots_ranks_and_devices_follow_from_the_type(job_spec: HorovodJobSp
     assert manifest["spec"]["slotsPerWorker"] == 8
     assert replica(manifest, "Worker")["replicas"] == 3
     command = pod(manifest, "Launcher")["containers"][0]["command"]
-    assert command[:3] == ["mpirun", "-np", "24"]
+    assert command[:5] == ["python", "-m", "training.wait_for_workers", "/etc/mpi/hostfile", "--"]
+    assert command[5:8] == ["mpirun", "-np", "24"]
     limits = pod(manifest, "Worker")["containers"][0]["resources"]["limits"]
     assert (limits["nvidia.com/gpu"], limits["vpc.amazonaws.com/efa"]) == (8, 4)
 
@@ -129,7 +130,9 @@ def test_a_lost_worker_restarts_the_launcher_and_a_finished_job_frees_its_gpus(
 def test_the_launcher_waits_for_workers_whose_sshd_answers(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     manifest = synthesize(job_spec)
     worker = pod(manifest, "Worker")["containers"][0]
-    assert manifest["spec"]["launcherCreationPolicy"] == "WaitForWorkersReady"
+    # It is there from the beginning, and with it its deadline; what it runs waits for every worker.
+    assert manifest["spec"]["launcherCreationPolicy"] == "AtStartup"
+    assert "training.wait_for_workers" in pod(manifest, "Launcher")["containers"][0]["command"]
     assert worker["readinessProbe"]["tcpSocket"] == {"port": 2222}
     assert worker["command"] == ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]
 

@@ -20,6 +20,7 @@ def test_ranks_on_p3_use_tcp() -> None:
         "NCCL_DEBUG": "INFO",
         "NCCL_DEBUG_SUBSYS": "INIT,NET",
         "NCCL_SOCKET_IFNAME": "^lo,docker,veth",
+        "NCCL_NET": "Socket",
         "HOROVOD_FUSION_THRESHOLD": "16777216",
     }
 
@@ -60,9 +61,10 @@ def test_nccl_tells_its_network_and_nothing_of_training() -> None:
         ("p3.16xlarge", 8, 1, False),
         ("p3.16xlarge", 1, 2, False),
         ("p4d.24xlarge", 8, 2, False),
+        ("g4dn.12xlarge", 4, 2, False),
     ],
 )
-def test_only_several_gpus_over_tcp_reduce_in_two_steps(name: str, gpus: int, workers: int, hierarchical: bool) -> None:
-    resources = worker_resources(gpu_instance_type(name), gpus)
+def test_only_several_v100_over_tcp_reduce_in_two_steps(name: str, gpus: int, workers: int, hierarchical: bool) -> None:
+    instance = gpu_instance_type(name)
     expected = {"HOROVOD_HIERARCHICAL_ALLREDUCE": "1"} if hierarchical else {}
-    assert hierarchical_all_reduce(resources, workers) == expected
+    assert hierarchical_all_reduce(instance, worker_resources(instance, gpus), workers) == expected

@@ -28,17 +28,23 @@ def test_by_default_nothing_is_said_but_that_the_launcher_keeps_off_spot(
         "nodeSelectorTerms"
     ]
     assert term == {
-        "matchExpressions": [{"key": "eks.amazonaws.com/capacityType", "operator": "NotIn", "values": ["SPOT"]}]
+        "matchExpressions": [
+            {"key": "eks.amazonaws.com/capacityType", "operator": "NotIn", "values": ["SPOT"]},
+            {"key": "karpenter.sh/capacity-type", "operator": "NotIn", "values": ["spot"]},
+        ]
     }
     assert "affinity" not in worker
     assert "labels" not in manifest["metadata"]
     assert not {"suspend", "schedulingPolicy"} & set(manifest["spec"]["runPolicy"])
 
 
-def test_a_gang_is_the_workers_without_the_launcher(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+def test_a_gang_is_the_workers_and_a_launcher_that_is_there_at_once(
+    job_spec: HorovodJobSpec, synthesize: Synthesize
+) -> None:
     manifest = made(synthesize, job_spec, gang=True, priority_class="high")
-    assert manifest["spec"]["launcherCreationPolicy"] == "WaitForWorkersReady"
-    assert manifest["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 2, "priorityClass": "high"}
+    # A launcher that is created after the workers would never come: the gang would wait for it.
+    assert manifest["spec"]["launcherCreationPolicy"] == "AtStartup"
+    assert manifest["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 3, "priorityClass": "high"}
 
 
 def test_a_queued_job_is_suspended_until_kueue_admits_it(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
@@ -58,6 +64,7 @@ def test_workers_are_spread(job_spec: HorovodJobSpec, synthesize: Synthesize) ->
             "maxSkew": 1,
             "topologyKey": "kubernetes.io/hostname",
             "whenUnsatisfiable": "DoNotSchedule",
+            "minDomains": 2,
             "labelSelector": {"matchLabels": WORKERS},
         }
     ]

@@ -59,19 +59,20 @@ FIRES: list[tuple[str, list[str], str]] = [
     (
         "claim-without-volume-name",
         [CLAIM.replace(", volumeName: fsx", ""), VOLUME],
-        "error: spec.volumeName: is missing, and the claim binds to any volume that fits, or to none; "
+        "warning: spec.volumeName: is missing, and the claim binds to any volume that fits, or to none; "
         "write volumeName: fsx",
     ),
     (
         "claim-without-volume-name",
         [CLAIM.replace(", volumeName: fsx", "")],
-        "error: spec.volumeName: is missing, and the claim binds to any volume that fits, or to none; "
+        "warning: spec.volumeName: is missing, and the claim binds to any volume that fits, or to none; "
         "write volumeName: <name of the volume>",
     ),
     (
         "claim-without-volume-name",
         [CLAIM.replace('"", volumeName: fsx', "fsx-sc"), OF_A_CLASS],
-        "error: spec.volumeName: is missing, and the claim may get another volume, or a new one; write volumeName: fsx",
+        "warning: spec.volumeName: is missing, and the claim may get another volume, or a new one; "
+        "write volumeName: fsx",
     ),
     (
         "claim-without-class",

@@ -1,3 +1,4 @@
+import copy
 import os
 import signal
 import subprocess
@@ -53,10 +54,14 @@ def environment_with_mpirun(folder: Path, body: str) -> Path:
 
 def test_only_hosts_volumes_and_threads_change(job: dict[str, Any]) -> None:
     launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    waiting, launcher["command"] = launcher["command"][:5], launcher["command"][5:]
     launcher["command"][5:9] = ["--map-by", "ppr:4:socket", "--bind-to", "socket"]
     # More threads than this machine has for a rank.
     launcher["env"] = [{**entry, **({"value": "960"} if entry["name"] in THREADS else {})} for entry in launcher["env"]]
-    run = plan_local_run(job, Path("/here"), Path("/scratch"))
+    with_waiting = copy.deepcopy(job)
+    first = with_waiting["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    first["command"] = waiting + first["command"]
+    run = plan_local_run(with_waiting, Path("/here"), Path("/scratch"))
     changed = {old: new for old, new in zip(launcher["command"], run.command, strict=True) if old != new}
     assert changed == {
         "/etc/mpi/hostfile": "/scratch/hostfile",
@@ -158,8 +163,8 @@ def test_a_rank_that_fails_is_named_in_the_last_line(
 
 
 def test_a_program_that_only_the_image_has(manifest: Path, tmp_path: Path) -> None:
-    text = manifest.read_text().replace("- python\n", "- all_reduce_perf\n", 1)
-    manifest.write_text(text)
+    before, mpirun, after = manifest.read_text().partition("- mpirun\n")
+    manifest.write_text(before + mpirun + after.replace("- python\n", "- all_reduce_perf\n", 1))
     venv = environment_with_mpirun(tmp_path, "")
     with pytest.raises(InputError) as caught:
         run_locally(manifest, volumes=tmp_path, environment=venv)

@@ -37,7 +37,7 @@ def test_another_claim_in_another_namespace() -> None:
         cdk8s.App(), "Efs", file_system_id="fs-1", access_point_id="fsap-2", claim="notebooks", namespace="research"
     )
     volume, claim = cdk8s.Testing.synth(chart)
-    assert volume["metadata"]["name"] == claim["spec"]["volumeName"] == "notebooks"
+    assert volume["metadata"]["name"] == claim["spec"]["volumeName"] == "notebooks-research"
     assert claim["metadata"] == {"name": "notebooks", "namespace": "research"}
 
 

@@ -50,7 +50,8 @@ def test_the_definition_fits_client_side_apply() -> None:
 
 def test_the_state_of_a_job_is_its_newest_condition() -> None:
     columns = mpi_job_crd()["spec"]["versions"][0]["additionalPrinterColumns"]
-    assert columns[0] == {"name": "State", "type": "string", "jsonPath": ".status.conditions[-1:].type"}
+    assert [column["name"] for column in columns] == ["Running", "Suspended", "Succeeded", "Failed", "Age"]
+    assert columns[0]["jsonPath"] == '.status.conditions[?(@.type=="Running")].status'
 
 
 def test_the_definition_takes_a_minimal_job() -> None:

@@ -32,6 +32,15 @@ def test_the_newest_true_condition_decides(mpi_job: MpiJob, conditions: list[str
     assert view.is_finished == (state in ("Succeeded", "Failed"))
 
 
+def test_a_job_whose_worker_was_evicted_has_not_ended(mpi_job: MpiJob) -> None:
+    job = placed(mpi_job("digits", "Created", "Running", "Failed"))
+    job["status"]["conditions"][2]["reason"] = "MPIJobEvicted"
+    view = view_mpi_job(job)
+    assert (view.state, view.is_finished, view.finished) == ("Evicted", False, None)
+    job["status"]["completionTime"] = "2026-11-21T10:05:00Z"
+    assert view_mpi_job(job).state == "Failed"
+
+
 def test_a_condition_that_is_false_again_does_not_decide(mpi_job: MpiJob) -> None:
     job = placed(mpi_job("digits", "Created", "Running", "Suspended"))
     job["status"]["conditions"][2]["status"] = "False"

@@ -70,6 +70,19 @@ def test_what_a_job_cannot_follow_is_refused(
     assert cluster.objects[JOB]["spec"]["mpiReplicaSpecs"]["Worker"] == {"replicas": 2}
 
 
+def test_a_queued_job_is_not_scaled(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
+    job = mpi_job("digits", "Running", command=ELASTIC)
+    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "research"}
+    cluster.add(job)
+    result = program("scale", "digits", "3")
+    assert (result.code, result.err) == (
+        2,
+        "error: 'name' is 'digits', which is in the queue 'research'; Kueue would end all of its pods to admit another "
+        "size: cancel it, render it with other '--workers' and submit it again\n",
+    )
+    assert cluster.objects[JOB]["spec"]["mpiReplicaSpecs"]["Worker"] == {"replicas": 2}
+
+
 def test_a_job_of_kubernetes_itself_is_not_scaled(program: Program, cluster: FakeCluster) -> None:
     cluster.add({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "stage"}, "spec": {}})
     result = program("scale", "stage", "3")
@@ -88,6 +101,23 @@ def test_cancel_deletes_the_job_and_its_policy_and_waits_for_the_pods(
     assert result.out == "deleted MPIJob 'digits'\ndeleted NetworkPolicy 'digits'\n"
     assert [path for path in cluster.objects if "digits" in path] == []
     assert cluster.before_get[PODS] == []
+
+
+def test_every_job_that_has_ended_is_removed(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
+    for name, state in (("one", "Succeeded"), ("two", "Running"), ("three", "Failed")):
+        cluster.add(mpi_job(name, state))
+    result = program("cancel", "--finished")
+    assert (result.code, result.out) == (0, "deleted MPIJob 'one'\ndeleted MPIJob 'three'\n")
+    assert [path.rpartition("/")[2] for path in cluster.objects if "/mpijobs/" in path] == ["two"]
+    assert program("cancel", "--finished").out == ""
+
+
+def test_cancel_of_nothing(program: Program, cluster: FakeCluster) -> None:
+    result = program("cancel")
+    assert (result.code, result.err) == (
+        2,
+        "error: 'NAME' is missing; give names of jobs, or '--finished' for all that have ended\n",
+    )
 
 
 def test_a_policy_that_has_the_name_by_chance_stays(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:

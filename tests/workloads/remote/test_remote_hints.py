@@ -128,12 +128,20 @@ def test_a_pod_that_does_not_run(
             "the operator refuses this job and will not start it: see the warning, mend the manifest, cancel, submit",
         ),
         ("Succeeded", "ValidationError", ""),
+        (
+            "Evicted",
+            None,
+            "a worker was evicted from its node, and the others still hold theirs; if the job does not go on by "
+            "itself, cancel it and submit it again: it goes on from its checkpoint",
+        ),
     ],
 )
 def test_a_job_that_nobody_starts(
     program: Program, cluster: FakeCluster, mpi_job: MpiJob, state: str | None, warning: str | None, hint: str
 ) -> None:
-    cluster.add(mpi_job("digits", *([state] if state else [])))
+    job = cluster.add(mpi_job("digits", *([state.replace("Evicted", "Failed")] if state else [])))
+    if state == "Evicted":
+        job["status"]["conditions"][0]["reason"] = "MPIJobEvicted"
     if warning:
         cluster.add(
             {

@@ -72,6 +72,7 @@ def test_the_list_as_json(program: Program, cluster: FakeCluster, mpi_job: MpiJo
         "workers_ready": 0,
         "slots": 8,
         "world_size": 16,
+        "queue": None,
         "elastic": False,
         "min_workers": None,
         "max_workers": None,

@@ -1,3 +1,4 @@
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,20 @@ def test_a_job_is_never_written_over(
         "'training-workloads cancel job' removes it, or render this one with another '--name'\n"
     )
     assert made(cluster) == [f"{MPI_JOBS}/job"]
+
+
+@pytest.mark.usefixtures("claims")
+def test_an_image_that_only_this_machine_has(
+    program: Program, cluster: FakeCluster, job_spec: HorovodJobSpec, tmp_path: Path
+) -> None:
+    (path,), _ = render_jobs([dataclasses.replace(job_spec, image="localhost/training:latest")], tmp_path)
+    result = program("submit", str(path))
+    assert (result.code, result.err) == (
+        2,
+        "error: MPIJob 'job' in namespace 'team' has the image 'localhost/training:latest', which only this machine "
+        "has; push it to a registry, and render the job with '--image <its address>'\n",
+    )
+    assert made(cluster) == []
 
 
 def test_a_claim_that_is_not_there_is_found_before_anything_is_made(

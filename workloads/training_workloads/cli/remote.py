@@ -22,7 +22,7 @@ from training_workloads.cli.remote_output import (
 from training_workloads.errors import InputError
 from training_workloads.lint.documents import Document, lint_read
 from training_workloads.remote.changes import delete_job, scale_job, wait_until_gone
-from training_workloads.remote.jobs import find_job
+from training_workloads.remote.jobs import find_job, list_jobs
 from training_workloads.remote.manifests import read_manifest
 from training_workloads.remote.polling import Poller
 from training_workloads.remote.submitting import Submission, check_submission
@@ -98,12 +98,16 @@ def scale(
 
 @app.command(rich_help_panel=ON_A_CLUSTER)
 def cancel(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of jobs.")],
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of jobs.")] = None,
+    finished: Annotated[bool, typer.Option("--finished", help="Every job that has ended, well or badly.")] = False,
     context: ContextOption = None,
     namespace: NamespaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Delete jobs with all that belongs to them, and wait until their pods have ended."""
+    if not names and not finished:
+        raise InputError("'NAME' is missing; give names of jobs, or '--finished' for all that have ended")
+    chosen = list(dict.fromkeys(names or ()))
     deleted: list[str] = []
     gone: list[str] = []
 
@@ -113,11 +117,14 @@ def cancel(
             print(f"deleted {title}", flush=True)
 
     def ending() -> str:
-        waited_for = [name for name in dict.fromkeys(names) if name not in gone]
+        waited_for = [name for name in chosen if name not in gone]
         return f"pods of {', '.join(map(repr, waited_for))} may still be ending: 'kubectl get pods' shows them"
 
     with session(context, namespace, late=ending, still_runs=ending) as cluster, progress() as show:
-        jobs = [find_job(cluster, name) for name in dict.fromkeys(names)]
+        if finished:
+            ended = (view.name for view in list_jobs(cluster) if view.is_finished)
+            chosen += [name for name in ended if name not in chosen]
+        jobs = [find_job(cluster, name) for name in chosen]
         for job in jobs:
             delete_job(cluster, job, tell)
         poller = Poller(note=note, deadline=time.monotonic() + _PODS_END_SECONDS)

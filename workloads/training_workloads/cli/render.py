@@ -8,6 +8,7 @@ import typer
 
 from training_workloads.cli.program import HERE, app, option_names
 from training_workloads.errors import InputError
+from training_workloads.jobs.image import LOCAL_IMAGE
 from training_workloads.recipes import NEEDS, RECIPES, recipe
 from training_workloads.rendering import render_jobs
 
@@ -34,6 +35,9 @@ def render(
     max_workers: Annotated[int | None, typer.Option(help="Most workers of an elastic job.")] = None,
     gpus_per_worker: Annotated[int | None, typer.Option(help="GPUs, and so ranks, of each worker.")] = None,
     efa: Annotated[bool | None, typer.Option(help="Whether workers take the type's EFA devices.")] = None,
+    bind_to: Annotated[str | None, typer.Option(help="What ranks are bound to: socket, none.")] = None,
+    backoff_limit: Annotated[int | None, typer.Option(help="How often the launcher is started again.")] = None,
+    deadline_seconds: Annotated[int | None, typer.Option(help="When the job is ended.")] = None,
     nodes: Annotated[int | None, typer.Option(help="Nodes of an NCCL test.")] = None,
     collective: Annotated[str | None, typer.Option(help="Collective of an NCCL test: all_reduce, …")] = None,
     efa_interfaces: Annotated[int | None, typer.Option(help="EFA interfaces of an NCCL test: 0, 1, … all.")] = None,
@@ -66,6 +70,9 @@ def render(
         max_workers=max_workers,
         gpus_per_worker=gpus_per_worker,
         efa=efa,
+        bind_to=bind_to,
+        backoff_limit=backoff_limit,
+        deadline_seconds=deadline_seconds,
         nodes=nodes,
         collective=collective,
         efa_interfaces=efa_interfaces,
@@ -90,6 +97,8 @@ def render(
         paths, warnings = render_jobs(specs, outdir)
     for path in paths:
         print(path)
+    if any(spec.image == LOCAL_IMAGE for spec in specs):
+        warnings.append(f"the image is {LOCAL_IMAGE}, which only this machine has; for a cluster give '--image'")
     for warning in [*warnings, *([] if names else _left_out())]:
         print(warning, file=sys.stderr)
 

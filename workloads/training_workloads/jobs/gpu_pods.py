@@ -12,7 +12,7 @@ from training_workloads.jobs.run_policy import RunPolicy
 from training_workloads.jobs.scheduling import Scheduling, not_on_spot
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources
-from training_workloads.node_labels import INSTANCE_TYPE_LABEL, SAFE_TO_EVICT, gpu_toleration
+from training_workloads.node_labels import DO_NOT_DISRUPT, INSTANCE_TYPE_LABEL, SAFE_TO_EVICT, gpu_toleration
 
 __all__ = ["CONFINED", "DAY_SECONDS", "UNPRIVILEGED", "GpuPods", "pod_template"]
 
@@ -22,7 +22,7 @@ DAY_SECONDS = 24 * 60 * 60
 _TTL_SECONDS = 7 * DAY_SECONDS
 
 # The launcher only runs mpirun and its ssh connections.
-_LAUNCHER_RESOURCES = {"requests": {"cpu": 1, "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
+_LAUNCHER_RESOURCES = {"requests": {"cpu": "250m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
 
 #: What no container of a job may do.
 UNPRIVILEGED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
@@ -75,7 +75,7 @@ class GpuPods:
             environment: Variables of the launcher that are meant for the ranks.
             backoff_limit: How often the launcher is started again.
             deadline_seconds: Seconds after which the job is ended.
-            min_workers: With how many workers the job can start. Default: all.
+            min_workers: With how many workers the job can start; its command waits for them. Default: all.
 
         Raises:
             InputError: The operator would refuse the job.
@@ -86,8 +86,8 @@ class GpuPods:
             labels=self.scheduling.labels(),
             slots_per_worker=self.resources.gpus,
             ssh_auth_mount_path=f"{HOME}/.ssh",
-            # A launcher that can start with fewer waits for them by itself; the operator would wait for all.
-            launcher_creation_policy="WaitForWorkersReady" if min_workers is None else "AtStartup",
+            # The launcher itself waits for its workers; its Job is there from the beginning, and with it the deadline.
+            launcher_creation_policy="AtStartup",
             run_policy=RunPolicy(
                 backoff_limit=backoff_limit,
                 active_deadline_seconds=deadline_seconds,
@@ -122,8 +122,8 @@ class GpuPods:
             "image": self.image,
             "command": ["/usr/sbin/sshd", "-De", "-f", SSHD_CONFIG],
             "ports": [{"name": "ssh", "containerPort": SSH_PORT}],
-            # The launcher is created when the workers are ready, and ready means that ssh answers.
-            "readinessProbe": {"tcpSocket": {"port": SSH_PORT}, "periodSeconds": 2},
+            # Ready means that ssh answers; each probe is a line in the worker's log.
+            "readinessProbe": {"tcpSocket": {"port": SSH_PORT}, "periodSeconds": 10},
             "resources": self.resources.to_wire(),
             "securityContext": UNPRIVILEGED,
             "volumeMounts": [_SHM_MOUNT, *(volume.to_mount(name) for name, volume in volumes)],
@@ -134,7 +134,7 @@ class GpuPods:
             nodeSelector={INSTANCE_TYPE_LABEL: self.instance.name} | self.scheduling.node_selector(),
             tolerations=[gpu_toleration()],
             volumes=[_shm_volume(self.resources), *(volume.to_wire(name) for name, volume in volumes)],
-            **self.scheduling.worker_fields(self.job),
+            **self.scheduling.worker_fields(self.job, self.workers),
         )
 
 
@@ -155,8 +155,9 @@ def pod_template(container: dict[str, Any], *, service_account: str | None, **fi
     }
     if service_account:
         spec["serviceAccountName"] = service_account
-    # A training pod cannot move to another node: the autoscaler waits for its end, or the job would begin again.
-    return {"metadata": {"annotations": {SAFE_TO_EVICT: "false"}}, "spec": spec | fields}
+    # A training pod cannot move to another node: autoscalers wait for its end, or the job would begin again.
+    stays = {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"}
+    return {"metadata": {"annotations": stays}, "spec": spec | fields}
 
 
 def _shm_volume(resources: WorkerResources) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from training_workloads.catalog import InstanceType, gpu_instance_type
 from training_workloads.errors import InputError, check_at_least, check_one_of, check_text, enforce
 from training_workloads.jobs.gpu_pods import DAY_SECONDS, GpuPods
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
-from training_workloads.jobs.launcher import mpirun_command
+from training_workloads.jobs.launcher import WAIT_FOR_WORKERS, mpirun_command
 from training_workloads.jobs.mpi_job import MpiJobSpec
 from training_workloads.jobs.rank_environment import hierarchical_all_reduce, rank_environment
 from training_workloads.jobs.scheduling import Scheduling
@@ -37,7 +37,7 @@ class HorovodJobSpec:
 
     Attributes:
         name: Name of the job.
-        image: The training image, made from `training/Dockerfile` or with the same user and sshd.
+        image: The training image, made from `training/Dockerfile`; another has its user, its sshd and its `training/`.
         command: What each rank runs, such as `("python", "-m", "training.digits", "--output-dir", "/fsx/runs/a")`.
         instance_type: EC2 type of the workers' nodes.
         workers: Worker pods.
@@ -119,11 +119,13 @@ class HorovodJobSpec:
         Raises:
             InputError: A value is not allowed, or does not go with the instance type.
         """
-        derived = rank_environment(self.resources, self.workers) | hierarchical_all_reduce(self.resources, self.workers)
+        derived = rank_environment(self.resources, self.workers)
+        derived |= hierarchical_all_reduce(self.instance, self.resources, self.workers)
         ranks = {**derived, **self.environment}
+        mpirun = mpirun_command(self.world_size, ranks, self.command, ranks_per_socket=self.ranks_per_socket())
         return self.pods.mpi_job(
             namespace=self.namespace,
-            command=mpirun_command(self.world_size, ranks, self.command, ranks_per_socket=self.ranks_per_socket()),
+            command=[*WAIT_FOR_WORKERS, *mpirun],
             environment=ranks,
             backoff_limit=self.backoff_limit,
             deadline_seconds=self.deadline_seconds,

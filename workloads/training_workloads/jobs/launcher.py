@@ -2,13 +2,25 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["DISCOVERY_SCRIPT", "HOSTFILE", "horovodrun_command", "launcher_environment", "mpirun_command"]
+__all__ = [
+    "DISCOVERY_SCRIPT",
+    "HOSTFILE",
+    "WAIT_FOR_WORKERS",
+    "horovodrun_command",
+    "launcher_environment",
+    "mpirun_command",
+]
 
 #: Where the MPI operator mounts the hostfile in the launcher.
 HOSTFILE = "/etc/mpi/hostfile"
 
 #: Where it mounts the script that prints the workers that run at the moment, one name a line, without their slots.
 DISCOVERY_SCRIPT = "/etc/mpi/discover_hosts.sh"
+
+#: What comes before a command that needs every worker: it starts when the sshd of each answers. The operator can wait
+#: too, but creates the launcher of a job that was suspended before its workers
+#: (https://github.com/kubeflow/mpi-operator/issues/615), and while it waits nothing has a deadline.
+WAIT_FOR_WORKERS = ("python", "-m", "training.wait_for_workers", HOSTFILE, "--")
 
 # The image's filter of that script: ranks are started at once on every worker that is named, and all of them end if one
 # of the workers has no sshd that answers yet.

@@ -9,7 +9,7 @@ from training_workloads.catalog import BusBandwidth, InstanceType, gpu_instance_
 from training_workloads.errors import InputError, check_at_least, check_one_of, enforce
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
-from training_workloads.jobs.launcher import mpirun_command
+from training_workloads.jobs.launcher import WAIT_FOR_WORKERS, mpirun_command
 from training_workloads.jobs.mpi_job import MpiJobSpec
 from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.jobs.scheduling import Scheduling
@@ -136,7 +136,7 @@ class NcclTestJobSpec:
         program = [f"{self.collective}_perf", "-b", "8", "-e", largest, "-f", "2", "-g", "1", "-c", "1", "-n", "20"]
         judge = ["python", "-m", "training.nccl_test", "--collective", self.collective, "--nodes", str(self.nodes)]
         judge += ["--efa-interfaces", str(self.used_interfaces if self.nodes > 1 else 0), *self._threshold()]
-        return [*judge, "--", *mpirun_command(world_size, self._environment(), program)]
+        return [*WAIT_FOR_WORKERS, *judge, "--", *mpirun_command(world_size, self._environment(), program)]
 
     def _threshold(self) -> list[str]:
         if self.minimum_bus_bandwidth is not None:

@@ -1,5 +1,6 @@
 """The variables that every rank gets, derived from its worker: threads, Horovod, NCCL, libfabric."""
 
+from training_workloads.catalog import InstanceType
 from training_workloads.jobs.worker_resources import WorkerResources
 
 __all__ = ["DATA_THREADS", "INTRAOP_THREADS", "hierarchical_all_reduce", "nccl_environment", "rank_environment"]
@@ -10,6 +11,8 @@ INTRAOP_THREADS = "TF_NUM_INTRAOP_THREADS"
 #: Threads of a rank's tf.data pipeline, for `options.threading.private_threadpool_size`; TensorFlow has no variable of
 #: its own for it, so the programs in `training/` read this one.
 DATA_THREADS = "TRAINING_DATA_THREADS"
+
+_V100 = "V100"
 
 # A rank that waits this long for the others ends the job, so that it starts again from its checkpoint.
 _STALL_SHUTDOWN_SECONDS = 600
@@ -49,6 +52,9 @@ def nccl_environment(resources: WorkerResources, workers: int) -> dict[str, str]
         if resources.efa_interfaces:
             # NCCL's EFA plugin shall find EFA or nothing. An image without the plugin uses TCP: the log says which.
             variables["FI_PROVIDER"] = "efa"
+        else:
+            # NCCL's own TCP, not that of libfabric, which the plugin might choose where it finds no EFA.
+            variables["NCCL_NET"] = "Socket"
     return variables
 
 
@@ -76,10 +82,12 @@ def _fusion(resources: WorkerResources) -> dict[str, str]:
     return {"HOROVOD_FUSION_THRESHOLD": str(mib * 1024 * 1024)}
 
 
-def hierarchical_all_reduce(resources: WorkerResources, workers: int) -> dict[str, str]:
-    """Over TCP one rank of each worker sends for all of its GPUs, which add up over NVLink first.
+def hierarchical_all_reduce(instance: InstanceType, resources: WorkerResources, workers: int) -> dict[str, str]:
+    """On V100 over TCP: NCCL adds up within each worker, and every rank then sends its share by MPI.
 
-    Only where every worker has as many ranks as the others, for good. With EFA NCCL finds the hierarchy by itself.
+    As AWS trained ResNet-50 on P3 (https://github.com/aws-samples/aws-eks-deep-learning-benchmark); nothing is
+    published for it on newer types. Only where every worker has as many ranks as the others, for good.
     """
     several = workers > 1 and resources.gpus > 1 and not resources.efa_interfaces
-    return {"HOROVOD_HIERARCHICAL_ALLREDUCE": "1"} if several else {}
+    is_v100 = instance.gpu is not None and instance.gpu.model == _V100
+    return {"HOROVOD_HIERARCHICAL_ALLREDUCE": "1"} if several and is_v100 else {}

@@ -7,7 +7,7 @@ from training_workloads.errors import InputError, check_one_of, enforce
 from training_workloads.jobs.labels import JOB_NAME_LABEL, JOB_ROLE_LABEL, WORKER
 from training_workloads.jobs.run_policy import SchedulingPolicy
 from training_workloads.names import check_dns_label, check_dns_subdomain, check_label_key
-from training_workloads.node_labels import CAPACITY_TYPE_LABEL, CapacityType
+from training_workloads.node_labels import CAPACITY_TYPE_LABEL, KARPENTER_CAPACITY_TYPE_LABEL, CapacityType
 
 __all__ = ["QUEUE_LABEL", "Scheduling", "not_on_spot"]
 
@@ -23,7 +23,8 @@ class Scheduling:
 
     Attributes:
         gang: Whether all workers start together or none does, so that two jobs cannot each hold half of the nodes that
-            both need. Works where the operator runs with a gang scheduler; elsewhere it has no effect.
+            both need. It has an effect where the operator was told of a gang scheduler, and there the operator makes a
+            gang of every job, this one or not; here it gets the priority and, for elastic jobs, the smaller number.
         queue: Kueue's LocalQueue, in the job's namespace. The job is suspended until the queue admits it, which it
             never does where Kueue does not run.
         priority_class: Name of a PriorityClass; pods of a higher one go first, and may push others out.
@@ -57,12 +58,8 @@ class Scheduling:
         return True if self.queue else None
 
     def gang_policy(self, workers: int) -> SchedulingPolicy | None:
-        """What the gang scheduler is told to start together; None without a gang.
-
-        The launcher is not counted: it is created when the workers are ready, so a gang that waits for it would wait
-        for ever (https://github.com/kubeflow/mpi-operator/issues/608).
-        """
-        return SchedulingPolicy(min_available=workers, priority_class=self.priority_class) if self.gang else None
+        """What the gang scheduler is told to start together: so many workers, and the launcher; None without a gang."""
+        return SchedulingPolicy(min_available=workers + 1, priority_class=self.priority_class) if self.gang else None
 
     def pod_fields(self) -> dict[str, Any]:
         """Fields of every pod of the job."""
@@ -72,12 +69,14 @@ class Scheduling:
         """Labels of the workers' nodes, beside those of their instance type."""
         return {CAPACITY_TYPE_LABEL: self.capacity_type} if self.capacity_type else {}
 
-    def worker_fields(self, job: str) -> dict[str, Any]:
+    def worker_fields(self, job: str, workers: int) -> dict[str, Any]:
         """Fields of the workers' pods, which are known by the job's name."""
         selector = {"matchLabels": {JOB_NAME_LABEL: job, JOB_ROLE_LABEL: WORKER}}
         fields: dict[str, Any] = self.pod_fields()
         if self.spread_over:
             evenly = {"maxSkew": 1, "topologyKey": self.spread_over, "whenUnsatisfiable": "DoNotSchedule"}
+            # Where nodes are started for the job, the first would take all the workers that it has room for.
+            evenly |= {"minDomains": min(2, workers)}
             fields["topologySpreadConstraints"] = [{**evenly, "labelSelector": selector}]
         if self.colocate_in:
             together = {"topologyKey": self.colocate_in, "labelSelector": selector}
@@ -87,8 +86,9 @@ class Scheduling:
 
 def not_on_spot() -> dict[str, Any]:
     """The affinity that keeps a pod off nodes which EC2 may take back; nodes that do not say what they are will do."""
-    off_spot = {"key": CAPACITY_TYPE_LABEL, "operator": "NotIn", "values": [_SPOT]}
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [off_spot]}]}
+    spot = {CAPACITY_TYPE_LABEL: _SPOT, KARPENTER_CAPACITY_TYPE_LABEL: _SPOT.lower()}
+    off_spot = [{"key": label, "operator": "NotIn", "values": [value]} for label, value in spot.items()]
+    terms = {"nodeSelectorTerms": [{"matchExpressions": off_spot}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 

@@ -6,7 +6,6 @@ from typing import Any, Literal, get_args
 import cdk8s
 from constructs import Construct
 
-from training_workloads.catalog.versions import CHOWN_IMAGE
 from training_workloads.errors import check_at_least, check_one_of, check_text, enforce
 from training_workloads.jobs.gpu_pods import CONFINED, DAY_SECONDS, pod_template
 from training_workloads.jobs.image import UID
@@ -21,11 +20,15 @@ FileSystem = Literal["lustre", "efs"]
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 _S3_FOLDER = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/(?!\.{1,2}(/|$))[^/\s]+)+/?"
 
-# Reading and checksums take a core or two; S3 and Lustre answer slowly, so many files are under way at once.
-_RESOURCES = {"requests": {"cpu": 2, "memory": "4Gi"}, "limits": {"memory": "4Gi"}}
+# S3 and Lustre answer slowly, so many files are under way at once.
+_RESOURCES = {"requests": {"cpu": 1, "memory": "4Gi"}, "limits": {"memory": "4Gi"}}
 _THREADS_PER_POD = 32
 
 _SHARED = "shared"
+_CONTAINER = "stage"
+
+# What `training.stage_data` ends with where the user must mend something first.
+_MISTAKE = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,6 +94,16 @@ class StageDataJobSpec:
             "completions": self.pods,
             "parallelism": self.pods,
             "backoffLimit": self.backoff_limit,
+            # A node that is drained counts as no failure; a mistake is none that another try would mend.
+            "podFailurePolicy": {
+                "rules": [
+                    {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+                    {
+                        "action": "FailJob",
+                        "onExitCodes": {"containerName": _CONTAINER, "operator": "In", "values": [_MISTAKE]},
+                    },
+                ]
+            },
             "activeDeadlineSeconds": DAY_SECONDS,
             "ttlSecondsAfterFinished": 7 * DAY_SECONDS,
             "template": template,
@@ -101,7 +114,7 @@ class StageDataJobSpec:
         options = {"source": self.source, "target": self.target, "shards": self.pods, "workers": _THREADS_PER_POD}
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         return {
-            "name": "stage",
+            "name": _CONTAINER,
             "image": self.image,
             "command": ["python", "-m", "training.stage_data", way, *words],
             "resources": _RESOURCES,
@@ -110,16 +123,16 @@ class StageDataJobSpec:
         }
 
     def _owner(self) -> dict[str, Any]:
-        """Gives the files to the jobs' user: what Lustre takes from S3 belongs to root."""
-        # Each pod needs the folder itself; one of them sees to what is below it.
-        script = (
-            f'mkdir -p "$0" && chown {UID}:{UID} "$0" && '
-            f'if [ "$JOB_COMPLETION_INDEX" = 0 ]; then chown -R {UID}:{UID} "$0"; fi'
-        )
+        """Gives the folder to the jobs' user: what Lustre takes from S3 belongs to root.
+
+        Not the files, which everybody may read: Lustre would write each of them to S3 again, with its new owner
+        (https://docs.aws.amazon.com/fsx/latest/LustreGuide/posix-metadata-support.html).
+        """
+        script = f'mkdir -p "$0" && chown {UID}:{UID} "$0"'
         rights = {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]}
         return {
             "name": "own",
-            "image": CHOWN_IMAGE,
+            "image": self.image,
             "command": ["sh", "-c", script, self.target],
             "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}},
             "securityContext": {

@@ -79,6 +79,10 @@ class Launch:
         given = [values[0] for name, values in self.options if name in names and values]
         return int(given[0]) if given and re.fullmatch(r"\d{1,9}", given[0]) else None
 
+    def value(self, *names: str) -> str | None:
+        """The first value of an option; None where it is not given."""
+        return next((values[0] for name, values in self.options if name in names and values), None)
+
     @property
     def exported(self) -> dict[str, str | None]:
         """Variables that `-x` hands to the ranks; None for those that have the launcher's value."""
@@ -103,8 +107,19 @@ def commands(argv: Sequence[str]) -> list[list[str]] | None:
 
 
 def launches(argv: Sequence[str]) -> tuple[Launch, ...]:
-    """Every `mpirun` or `horovodrun` that an argv starts, in order; none where a script is not understood."""
-    return tuple(launch for command in commands(argv) or [] for launch in _launch(command))
+    """Every `mpirun` or `horovodrun` that an argv starts, in order; none where a script is not understood.
+
+    Also one that another program starts, such as a judge of its output, when it stands behind that program's `--`.
+    """
+    return tuple(launch for command in commands(argv) or [] for part in _parts(command) for launch in _launch(part))
+
+
+def _parts(command: Sequence[str]) -> Iterator[Sequence[str]]:
+    """A command, and what follows each lone `--` in it before the first launcher."""
+    yield command
+    while "--" in command and program_of(command) not in _LAUNCHERS:
+        command = command[list(command).index("--") + 1 :]
+        yield command
 
 
 def program_of(words: Sequence[str]) -> str:

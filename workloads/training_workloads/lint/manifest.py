@@ -129,6 +129,12 @@ class Replica:
         """What all containers of one pod ask for."""
         return sum((one.amount(resource) or Decimal(0) for one in self.containers), Decimal(0))
 
+    @property
+    def sees_devices_otherwise(self) -> bool:
+        """Whether it has devices without asking for a number: of a resource claim (DRA), or all of the node's."""
+        contexts = [mapping(container.content.get("securityContext")) for container in self.containers]
+        return bool(self.pod.get("resourceClaims")) or any(context.get("privileged") is True for context in contexts)
+
     def holder(self, resource: str) -> Container | None:
         """The first container that asks for a resource."""
         return next((one for one in self.containers if one.amount(resource)), None)
@@ -183,6 +189,16 @@ class Job:
     def launches(self) -> tuple[Launch, ...]:
         """What the launcher starts the ranks with."""
         return launches(self.launcher.first.argv)
+
+    def settings(self, name: str) -> Iterator[tuple[Path, Any]]:
+        """Each place that gives a variable to a container or, with `-x`, to the ranks, and its value."""
+        for container in self.containers:
+            if name in container.environment:
+                value, path = container.environment[name]
+                yield path, value
+        for launch in self.launches:
+            if value := launch.exported.get(name):
+                yield self.launcher.first.argv_path(name), value
 
     @property
     def launcher_holds_ranks(self) -> bool:

@@ -21,6 +21,9 @@ _PR_SET_CHILD_SUBREAPER = 36
 _GRACE_SECONDS = 5.0
 _PAUSE_SECONDS = 0.05
 
+# How often in a row nobody must be found before all are taken for gone.
+_LOOKS = 3
+
 _LIBC = ctypes.CDLL(None)
 
 
@@ -70,9 +73,12 @@ class Family:
         self._reap(launcher)
 
     def _gone(self, launcher: subprocess.Popen[bytes], meanwhile: Callable[[float], object], *, kill: bool) -> bool:
-        deadline = time.monotonic() + _GRACE_SECONDS
-        while left := [process for process in self.members() if process.pid != launcher.pid or launcher.poll() is None]:
-            if time.monotonic() > deadline:
+        deadline, nobody = time.monotonic() + _GRACE_SECONDS, 0
+        # Several times, because an orphan is nobody's child for whoever looks while it changes hands.
+        while nobody < _LOOKS:
+            left = [process for process in self.members() if process.pid != launcher.pid or launcher.poll() is None]
+            nobody = 0 if left else nobody + 1
+            if left and time.monotonic() > deadline:
                 return False
             if kill:
                 _send(left, signal.SIGKILL)

@@ -1,7 +1,8 @@
 """Runs an MPIJob's manifest on this machine: the launcher's own command, with localhost for the workers.
 
-What changes on the way, and nothing else: the hostfile or the discovery script names localhost, each mounted claim is a
-local folder, thread counts and the binding of ranks to cores are those of this machine.
+What changes on the way, and nothing else: nothing waits for workers, the hostfile or the discovery script names
+localhost, each mounted claim is a local folder, thread counts and the binding of ranks to cores are those of this
+machine.
 """
 
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from training_workloads.errors import InputError, check_at_least
-from training_workloads.jobs.launcher import HOSTFILE
+from training_workloads.jobs.launcher import HOSTFILE, WAIT_FOR_WORKERS
 from training_workloads.jobs.rank_environment import DATA_THREADS, INTRAOP_THREADS
 from training_workloads.local.launchers import Launcher, find_launcher
 from training_workloads.local.manifest import claim_mounts, first_container, load_mpi_job, words
@@ -63,7 +64,10 @@ def plan_local_run(job: dict[str, Any], volumes: Path, scratch: Path, ranks: int
     """
     container = first_container(job, "Launcher")
     paths = {HOSTFILE: scratch / Path(HOSTFILE).name, **dict.fromkeys(claim_mounts(job), volumes)}
-    command = [_localize(word, paths) for word in words(container, "command") + words(container, "args")]
+    given = words(container, "command") + words(container, "args")
+    # There are no workers to wait for here.
+    given = given[len(WAIT_FOR_WORKERS) :] if tuple(given[: len(WAIT_FOR_WORKERS)]) == WAIT_FOR_WORKERS else given
+    command = [_localize(word, paths) for word in given]
     position, launcher = find_launcher(command)
     before, started = command[:position], command[position:]
     if ranks is None:

@@ -2,8 +2,6 @@
 
 from cdk8s_plus_27 import k8s
 
-from training_workloads.node_labels import gpu_toleration
-
 __all__ = ["device_plugin", "directory"]
 
 # Where a plugin makes its socket and finds the kubelet's
@@ -52,7 +50,8 @@ def device_plugin(
         containers=[container],
         volumes=folders,
         node_selector={node_label: "true"},
-        tolerations=[_toleration()],
+        # Whatever keeps other pods off such nodes, the plugin belongs there.
+        tolerations=[k8s.Toleration(operator="Exists")],
         # Without the plugin the node is of no use to any job.
         priority_class_name="system-node-critical",
         automount_service_account_token=False,
@@ -76,11 +75,6 @@ def directory(name: str, path: str, *, kind: str | None = None) -> k8s.Volume:
         kind: What must be there, as `hostPath.type` says it. Default: nothing is checked.
     """
     return k8s.Volume(name=name, host_path=k8s.HostPathVolumeSource(path=path, type=kind))
-
-
-def _toleration() -> k8s.Toleration:
-    wanted = gpu_toleration()
-    return k8s.Toleration(key=wanted["key"], operator=wanted["operator"], effect=wanted["effect"])
 
 
 def _path(volume: k8s.Volume) -> str:

@@ -5,7 +5,13 @@ from cdk8s_plus_27 import k8s
 from constructs import Construct
 
 from training_workloads.jobs.volumes import EFS_CLAIM
-from training_workloads.platform.static_volume import check_claim, static_claim, static_volume
+from training_workloads.platform.static_volume import (
+    DEFAULT_NAMESPACE,
+    check_claim,
+    static_claim,
+    static_volume,
+    volume_name,
+)
 
 __all__ = ["EfsVolumeChart"]
 
@@ -23,7 +29,7 @@ class EfsVolumeChart(cdk8s.Chart):
         file_system_id: str,
         access_point_id: str,
         claim: str = EFS_CLAIM,
-        namespace: str = "default",
+        namespace: str = DEFAULT_NAMESPACE,
     ) -> None:
         """Defines the chart.
 
@@ -32,8 +38,7 @@ class EfsVolumeChart(cdk8s.Chart):
             id: Id in the scope.
             file_system_id: `fs-…`.
             access_point_id: `fsap-…`.
-            claim: Name of the claim, and of the volume. Volumes belong to no namespace, so each claim of a cluster
-                needs a name of its own.
+            claim: Name of the claim, and of its volume, which has the namespace's name in it too outside of `default`.
             namespace: Namespace of the claim, and so of the jobs.
 
         Raises:
@@ -47,6 +52,7 @@ class EfsVolumeChart(cdk8s.Chart):
             volume_handle=f"{file_system_id}::{access_point_id}",
             volume_attributes={"encryptInTransit": "true"},
         )
-        k8s.KubePersistentVolume(self, "Volume", metadata=k8s.ObjectMeta(name=claim), spec=static_volume(source))
+        name = volume_name(claim, namespace)
+        k8s.KubePersistentVolume(self, "Volume", metadata=k8s.ObjectMeta(name=name), spec=static_volume(source))
         metadata = k8s.ObjectMeta(name=claim, namespace=namespace)
-        k8s.KubePersistentVolumeClaim(self, "Claim", metadata=metadata, spec=static_claim(claim))
+        k8s.KubePersistentVolumeClaim(self, "Claim", metadata=metadata, spec=static_claim(name))

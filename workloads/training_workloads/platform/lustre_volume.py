@@ -10,7 +10,13 @@ from training_workloads.catalog.versions import CHOWN_IMAGE
 from training_workloads.jobs.image import UID
 from training_workloads.jobs.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
 from training_workloads.mirror import mirrored
-from training_workloads.platform.static_volume import check_claim, static_claim, static_volume
+from training_workloads.platform.static_volume import (
+    DEFAULT_NAMESPACE,
+    check_claim,
+    static_claim,
+    static_volume,
+    volume_name,
+)
 
 __all__ = ["LustreVolumeChart"]
 
@@ -34,7 +40,7 @@ class LustreVolumeChart(cdk8s.Chart):
         mount_name: str,
         capacity_gib: int | str,
         claim: str = LUSTRE_CLAIM,
-        namespace: str = "default",
+        namespace: str = DEFAULT_NAMESPACE,
         mirror: str | None = None,
     ) -> None:
         """Defines the chart.
@@ -46,8 +52,7 @@ class LustreVolumeChart(cdk8s.Chart):
             dns_name: DNS name of the file system.
             mount_name: FSx's mount name; it is `fsx` for SCRATCH_1 file systems only.
             capacity_gib: Storage capacity in GiB, as the volume shows it; text where only the deployment knows it.
-            claim: Name of the claim, and of the volume. Volumes belong to no namespace, so each claim of a cluster
-                needs a name of its own.
+            claim: Name of the claim, and of its volume, which has the namespace's name in it too outside of `default`.
             namespace: Namespace of the claim, and so of the jobs.
             mirror: Registry with a copy of the ownership Job's image. Default: the public one.
 
@@ -63,9 +68,10 @@ class LustreVolumeChart(cdk8s.Chart):
         )
         # File locks work across nodes.
         volume = static_volume(source, capacity=f"{capacity_gib}Gi", mount_options=["flock"])
-        k8s.KubePersistentVolume(self, "Volume", metadata=k8s.ObjectMeta(name=claim), spec=volume)
+        name = volume_name(claim, namespace)
+        k8s.KubePersistentVolume(self, "Volume", metadata=k8s.ObjectMeta(name=name), spec=volume)
         metadata = k8s.ObjectMeta(name=claim, namespace=namespace)
-        k8s.KubePersistentVolumeClaim(self, "Claim", metadata=metadata, spec=static_claim(claim))
+        k8s.KubePersistentVolumeClaim(self, "Claim", metadata=metadata, spec=static_claim(name))
         # A Job cannot be changed, only replaced: a change of what it does gives it another name.
         image = mirrored(CHOWN_IMAGE, mirror)
         digest = hashlib.sha256(f"{image} {_script()}".encode()).hexdigest()[:8]

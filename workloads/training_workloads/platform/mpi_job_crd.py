@@ -25,8 +25,8 @@ def mpi_job_crd() -> dict[str, Any]:
         "subresources": {"status": {}},
         "schema": {"openAPIV3Schema": _mpi_job()},
         "additionalPrinterColumns": [
-            # The newest condition: older ones, such as Created, stay true.
-            {"name": "State", "type": "string", "jsonPath": ".status.conditions[-1:].type"},
+            # One for each, because the last in the list need not be the one that is true.
+            *(_condition_column(kind) for kind in ("Running", "Suspended", "Succeeded", "Failed")),
             {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
         ],
     }
@@ -34,6 +34,10 @@ def mpi_job_crd() -> dict[str, Any]:
         "metadata": {"name": f"mpijobs.{_GROUP}"},
         "spec": {"group": _GROUP, "names": names, "scope": "Namespaced", "versions": [version]},
     }
+
+
+def _condition_column(kind: str) -> dict[str, Any]:
+    return {"name": kind, "type": "string", "jsonPath": f'.status.conditions[?(@.type=="{kind}")].status'}
 
 
 def _object(properties: dict[str, Any], required: list[str] | None = None) -> dict[str, Any]:

@@ -164,7 +164,8 @@ def _container(gang_scheduler: str | None, image: str) -> k8s.Container:
         readiness_probe=k8s.Probe(**health, period_seconds=10),
         resources=k8s.ResourceRequirements(
             requests={"cpu": k8s.Quantity.from_string("100m"), "memory": k8s.Quantity.from_string("128Mi")},
-            limits={"memory": k8s.Quantity.from_string("512Mi")},
+            # It keeps every Secret and ConfigMap of the cluster in memory.
+            limits={"memory": k8s.Quantity.from_string("1Gi")},
         ),
         security_context=k8s.SecurityContext(
             allow_privilege_escalation=False,

@@ -6,7 +6,10 @@ from training_workloads.errors import enforce
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.names import check_dns_label
 
-__all__ = ["check_claim", "static_claim", "static_volume"]
+__all__ = ["DEFAULT_NAMESPACE", "check_claim", "static_claim", "static_volume", "volume_name"]
+
+#: Where claims and jobs are unless something else is said.
+DEFAULT_NAMESPACE = "default"
 
 # A claim of a static volume cannot be resized, while the file system behind it can: the claim asks for a constant that
 # every file system has. No driver reads the number.
@@ -17,6 +20,16 @@ _TOKEN = "${Token["
 
 # Many pods on many nodes read and write.
 _ACCESS_MODES = ["ReadWriteMany"]
+
+
+def volume_name(claim: str, namespace: str) -> str:
+    """Name of the volume that belongs to a claim: volumes are in no namespace, so claims of one name need several.
+
+    Args:
+        claim: Name of the claim.
+        namespace: Its namespace.
+    """
+    return claim if namespace == DEFAULT_NAMESPACE else f"{claim}-{namespace}"
 
 
 def static_volume(

@@ -47,6 +47,11 @@ def check_scaling(view: JobView, workers: int) -> None:
             f"'name' is {view.name!r}, whose command starts {view.world_size} ranks, no more and no fewer; render it "
             "with '--workers' and submit it again, or make it an elastic job (horovodrun --min-np)"
         )
+    if view.queue is not None:
+        raise InputError(
+            f"'name' is {view.name!r}, which is in the queue {view.queue!r}; Kueue would end all of its pods to admit "
+            "another size: cancel it, render it with other '--workers' and submit it again"
+        )
     low, high = view.min_workers or 1, view.max_workers
     if workers < low or (high is not None and workers > high):
         allowed = f"{low} or more" if high is None else f"{low} to {high}"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from training_workloads.platform.mpi_operator import MPI_OPERATOR_NAMESPACE
-from training_workloads.remote.job_state import PENDING, SUSPENDED, JobView
+from training_workloads.remote.job_state import EVICTED, PENDING, SUSPENDED, JobView
 from training_workloads.remote.pods import PodView
 
 __all__ = ["RULES", "Evidence", "hint"]
@@ -44,6 +44,16 @@ def refused_by_the_operator(evidence: Evidence) -> str | None:
     """The operator says what it refuses once, in an event, and never looks at the job again."""
     if any(warning.startswith("ValidationError") for warning in evidence.warnings):
         return "the operator refuses this job and will not start it: see the warning, mend the manifest, cancel, submit"
+    return None
+
+
+def evicted(evidence: Evidence) -> str | None:
+    """A node took a worker back, and the operator neither cleans up nor ends the job."""
+    if evidence.job.state == EVICTED:
+        return (
+            "a worker was evicted from its node, and the others still hold theirs; if the job does not go on by "
+            "itself, cancel it and submit it again: it goes on from its checkpoint"
+        )
     return None
 
 
@@ -126,6 +136,7 @@ def not_taken_up(evidence: Evidence) -> str | None:
 RULES: tuple[Callable[[Evidence], str | None], ...] = (
     refused_by_the_operator,
     out_of_memory,
+    evicted,
     image_not_pulled,
     claim_not_bound,
     too_few_devices,

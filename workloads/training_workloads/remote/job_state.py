@@ -11,13 +11,30 @@ from itertools import pairwise
 from math import ceil
 from typing import Any
 
-__all__ = ["FAILED", "PENDING", "SUCCEEDED", "SUSPENDED", "JobView", "moment", "view_batch_job", "view_mpi_job"]
+from training_workloads.jobs.scheduling import QUEUE_LABEL
+
+__all__ = [
+    "EVICTED",
+    "FAILED",
+    "PENDING",
+    "SUCCEEDED",
+    "SUSPENDED",
+    "JobView",
+    "moment",
+    "view_batch_job",
+    "view_mpi_job",
+]
 
 PENDING = "Pending"
 RUNNING = "Running"
 SUSPENDED = "Suspended"
 SUCCEEDED = "Succeeded"
 FAILED = "Failed"
+
+# The operator calls a job failed as soon as one of its workers is evicted, and goes on with it all the same
+# (https://github.com/kubeflow/mpi-operator/issues/647): only with a completion time has it ended.
+EVICTED = "Evicted"
+_EVICTED_REASON = "MPIJobEvicted"
 
 _BATCH_STATES = {"Complete": SUCCEEDED, "Failed": FAILED, "Suspended": SUSPENDED}
 
@@ -35,13 +52,14 @@ class JobView:
         kind: `MPIJob` or `Job`.
         name: Its name.
         namespace: Its namespace.
-        state: Pending, Created, Running, Restarting, Suspended, Succeeded or Failed.
+        state: Pending, Created, Running, Restarting, Suspended, Evicted, Succeeded or Failed.
         reason: The state's reason in one word, as the operator says it; empty if it says none.
         message: The same in a sentence.
         workers: Worker pods that the job wants.
         workers_ready: Those that are ready.
         slots: Ranks that a worker holds; 1 for a `Job`.
         world_size: Ranks of the job now, as far as its command says it.
+        queue: Kueue's queue that it is in; `None` without one.
         elastic: Whether the number of workers can be changed while it runs.
         min_workers: Fewest workers that an elastic job runs with.
         max_workers: Most workers that it uses; `None`: no limit.
@@ -60,6 +78,7 @@ class JobView:
     workers_ready: int
     slots: int
     world_size: int
+    queue: str | None
     elastic: bool
     min_workers: int | None
     max_workers: int | None
@@ -96,6 +115,8 @@ def view_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobView:
     elastic = min_ranks is not None
     ranks = None if elastic else _number_after(words, _RANKS)
     condition = _deciding_condition(status.get("conditions") or [])
+    if condition.get("reason") == _EVICTED_REASON and not status.get("completionTime"):
+        condition = {**condition, "type": EVICTED}
     return JobView(
         kind="MPIJob",
         **_identity(job),
@@ -106,6 +127,7 @@ def view_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobView:
         workers_ready=workers_ready,
         slots=slots,
         world_size=ranks or workers * slots,
+        queue=(job["metadata"].get("labels") or {}).get(QUEUE_LABEL),
         elastic=elastic,
         min_workers=None if min_ranks is None else max(1, ceil(min_ranks / slots)),
         max_workers=None if max_ranks is None else max_ranks // slots,
@@ -130,6 +152,7 @@ def view_batch_job(job: dict[str, Any]) -> JobView:
         workers_ready=int(status.get("ready") or 0),
         slots=1,
         world_size=pods,
+        queue=(job["metadata"].get("labels") or {}).get(QUEUE_LABEL),
         elastic=False,
         min_workers=None,
         max_workers=None,

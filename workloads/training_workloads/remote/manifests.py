@@ -8,7 +8,7 @@ from training_workloads.errors import InputError
 from training_workloads.lint.documents import Document, read_documents
 from training_workloads.remote.resources import BATCH_JOBS, MPI_JOBS
 
-__all__ = ["claims_of", "is_job", "read_manifest"]
+__all__ = ["claims_of", "images_of", "is_job", "read_manifest"]
 
 
 def read_manifest(path: Path) -> list[Document]:
@@ -48,6 +48,11 @@ def claims_of(document: dict[str, Any]) -> set[str]:
     return set(_claims(document))
 
 
+def images_of(document: dict[str, Any]) -> set[str]:
+    """Addresses of the images of a document's pods."""
+    return set(_images(document))
+
+
 def _is_object(document: Any) -> bool:
     if not isinstance(document, dict) or not isinstance(document.get("metadata"), dict):
         return False
@@ -69,3 +74,17 @@ def _claims(value: Any) -> Iterator[str]:
             yield str(claim["claimName"])
         for each in value.values():
             yield from _claims(each)
+
+
+def _images(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _images(each)
+    elif isinstance(value, dict):
+        for field in ("containers", "initContainers"):
+            listed = value.get(field)
+            for container in listed if isinstance(listed, list) else []:
+                if isinstance(container, dict) and "image" in container:
+                    yield str(container["image"])
+        for each in value.values():
+            yield from _images(each)

@@ -9,10 +9,13 @@ from training_workloads.errors import InputError, known_names
 from training_workloads.remote.cluster import Cluster
 from training_workloads.remote.failures import ConflictError, ForbiddenError
 from training_workloads.remote.jobs import try_find_job
-from training_workloads.remote.manifests import claims_of, is_job
+from training_workloads.remote.manifests import claims_of, images_of, is_job
 from training_workloads.remote.resources import CLAIMS, NAMESPACES, Resource
 
 __all__ = ["Submission", "check_submission", "submit"]
+
+# Podman's name for images that were built here.
+_LOCAL_REGISTRY = "localhost/"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +79,7 @@ def check_submission(
     if not any(each.is_job for each in submissions):
         kinds = ", ".join(each.resource.kind for each in submissions)
         raise InputError(f"'file' holds {kinds}, and no MPIJob or Job to run; 'kubectl apply -f' takes such files")
-    for check in (_check_namespaces, _check_names, _check_claims):
+    for check in (_check_images, _check_namespaces, _check_names, _check_claims):
         check(submissions)
     for each in submissions:
         each.send(dry_run=True)
@@ -111,6 +114,17 @@ def _submission(cluster: Cluster, document: dict[str, Any], namespace: str | Non
 
 def _places(submissions: list[Submission]) -> dict[str, Cluster]:
     return {each.cluster.namespace: each.cluster for each in submissions if each.resource.namespaced}
+
+
+def _check_images(submissions: list[Submission]) -> None:
+    """Nodes cannot pull what only this machine has; they would be started for it, and held."""
+    for each in submissions:
+        for image in sorted(images_of(each.document)):
+            if image.startswith(_LOCAL_REGISTRY):
+                raise InputError(
+                    f"{each.title} has the image {image!r}, which only this machine has; push it to a registry, and "
+                    "render the job with '--image <its address>'"
+                )
 
 
 def _check_namespaces(submissions: list[Submission]) -> None:

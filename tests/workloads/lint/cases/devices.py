@@ -47,8 +47,8 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             both("nvidia.com/gpu", 16),
             "WORKER-CONTAINER resources requests nvidia.com/gpu",
-            "the Worker asks for 16, but p4d.24xlarge has 8, and the pod stays Pending; ask for 8 or fewer, or "
-            "choose another type",
+            "the Worker asks for 16, but p4d.24xlarge has 8, and the pod stays Pending unless a plugin divides "
+            "them; ask for 8 or fewer, or choose another type",
         ),
         (
             {
@@ -56,20 +56,20 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
                 "WORKER-POD nodeSelector": {"beta.kubernetes.io/instance-type": "p4d.24xlarge"},
             },
             "WORKER-CONTAINER resources requests nvidia.com/gpu",
-            "the Worker asks for 16, but p4d.24xlarge has 8, and the pod stays Pending; ask for 8 or fewer, or "
-            "choose another type",
+            "the Worker asks for 16, but p4d.24xlarge has 8, and the pod stays Pending unless a plugin divides "
+            "them; ask for 8 or fewer, or choose another type",
         ),
         (
             both("vpc.amazonaws.com/efa", 32),
             "WORKER-CONTAINER resources requests vpc.amazonaws.com/efa",
-            "the Worker asks for 32, but p4d.24xlarge has 4, and the pod stays Pending; ask for 4 or fewer, or "
-            "choose another type",
+            "the Worker asks for 32, but p4d.24xlarge has 4, and the pod stays Pending unless a plugin divides "
+            "them; ask for 4 or fewer, or choose another type",
         ),
         (
             instance_type("p3.16xlarge"),
             "WORKER-CONTAINER resources requests vpc.amazonaws.com/efa",
-            "the Worker asks for 4, but p3.16xlarge has 0, and the pod stays Pending; leave it out, or choose "
-            "another type",
+            "the Worker asks for 4, but p3.16xlarge has 0, and the pod stays Pending unless a plugin divides "
+            "them; leave it out, or choose another type",
         ),
         (
             {
@@ -94,8 +94,8 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
                 **WITHOUT_EFA,
             },
             "WORKER-CONTAINER resources requests nvidia.com/gpu",
-            "the Worker asks for 8, but p3.2xlarge, p3.8xlarge has 4, and the pod stays Pending; ask for 4 or "
-            "fewer, or choose another type",
+            "the Worker asks for 8, but p3.2xlarge, p3.8xlarge has 4, and the pod stays Pending unless a plugin "
+            "divides them; ask for 4 or fewer, or choose another type",
         ),
     ],
     "launcher-holds-gpus": [
@@ -195,6 +195,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-POD tolerations": GONE, **both("nvidia.com/gpu", GONE)},
     ],
     "efa-left-unused": [
+        {**WITHOUT_EFA, "LAUNCHER-CONTAINER env": [{"name": "NCCL_NET", "value": "Socket"}]},
+        {**WITHOUT_EFA, "WORKER-POD resourceClaims": [{"name": "efa", "resourceClaimTemplateName": "efa"}]},
         {**WITHOUT_EFA, **WITHOUT_PROVIDER, "WORKER replicas": 1},
         {**WITHOUT_EFA, **WITHOUT_PROVIDER, **both("nvidia.com/gpu", 1)},
         {**WITHOUT_EFA, **instance_type("p3.16xlarge")},

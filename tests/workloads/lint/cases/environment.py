@@ -100,6 +100,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "efa-not-requested": [
         {},
         {**WITHOUT_EFA, "LAUNCHER-CONTAINER env 0 value": "tcp"},
+        {**WITHOUT_EFA, "WORKER-POD resourceClaims": [{"name": "efa", "resourceClaimTemplateName": "efa"}]},
+        {**WITHOUT_EFA, "WORKER-CONTAINER securityContext": {"privileged": True}},
         {**WITHOUT_EFA, **WITHOUT_PROVIDER},
         both("vpc.amazonaws.com/efa", "$EFA"),
     ],

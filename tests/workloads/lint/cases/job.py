@@ -151,6 +151,20 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             " launcherCreationPolicy: WaitForWorkersReady, and give the workers a readinessProbe",
         ),
     ],
+    "suspended-launcher-does-not-wait": [
+        (
+            {"spec runPolicy suspend": True},
+            "spec launcherCreationPolicy",
+            "has no effect on a job that was suspended: its launcher starts before its workers; let the launcher's "
+            "command wait until the workers' names and sshd are there",
+        ),
+        (
+            {"metadata labels": {"kueue.x-k8s.io/queue-name": "research"}},
+            "spec launcherCreationPolicy",
+            "has no effect on a job that was suspended: its launcher starts before its workers; let the launcher's "
+            "command wait until the workers' names and sshd are there",
+        ),
+    ],
 }
 
 #: For each rule: changes that it does not mind.
@@ -198,6 +212,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "launcher-may-be-too-early": [
         {"spec launcherCreationPolicy": GONE, **launched(*ELASTIC)},
+        {"spec launcherCreationPolicy": GONE, **launched("python", "-m", "wait", "--", "mpirun", "-np", "16", "train")},
         {
             "spec launcherCreationPolicy": GONE,
             **script("until ssh job-worker-0 true; do sleep 1; done; mpirun -np 16 train"),
@@ -208,5 +223,10 @@ SILENT: dict[str, list[dict[str, Any]]] = {
             "LAUNCHER-CONTAINER command": GONE,
             "LAUNCHER-CONTAINER args": ["mpirun", "-np", "16", "train"],
         },
+    ],
+    "suspended-launcher-does-not-wait": [
+        {"spec runPolicy suspend": False},
+        {"spec runPolicy suspend": True, "spec launcherCreationPolicy": "AtStartup"},
+        {"spec runPolicy suspend": True, **launched("python", "-m", "wait", "--", "mpirun", "-np", "16", "train")},
     ],
 }

@@ -14,6 +14,13 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "slotsPerWorker to the GPUs of a worker",
         ),
         (
+            # Behind a program that starts it.
+            launched("python", "-m", "judge", "--", "mpirun", "-np", "17", *HOSTS, *BIND, "train"),
+            "LAUNCHER-CONTAINER command",
+            "is for 17 ranks, but 2 x 8 are 16 slots, and mpirun starts none; write -np 16, or set "
+            "slotsPerWorker to the GPUs of a worker",
+        ),
+        (
             {"spec slotsPerWorker": GONE},
             "LAUNCHER-CONTAINER command",
             "is for 16 ranks, but 2 x 1 are 2 slots, and mpirun starts none; write -np 2, or set slotsPerWorker"
@@ -134,6 +141,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "np-exceeds-slots": [
         ranks(16),
         {"spec runLauncherAsWorker": True, **ranks(24)},
+        launched("mpirun", "-np", "32", "--host", "a:16,b:16", *BIND, "train"),
+        launched("mpirun", "-np", "32", "--hostfile", "/data/hosts", *BIND, "train"),
         ranks(32, "--oversubscribe"),
         ranks(32, "--map-by", ":OVERSUBSCRIBE"),
         {**ranks(32), "LAUNCHER-CONTAINER env": [{"name": "OMPI_MCA_rmaps_base_oversubscribe", "value": "1"}]},

@@ -113,6 +113,11 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "worker-without-sshd": [
         {"WORKER-CONTAINER command": GONE},
         {"WORKER-CONTAINER command": ["/start-worker"]},
+        # Workers of a scheduler of its own.
+        {
+            "WORKER-CONTAINER command": ["python", "work.py"],
+            "LAUNCHER-CONTAINER command": ["python", "mpi_scheduler.py"],
+        },
         {"WORKER-CONTAINER command": ["bash", "-c", "service ssh start; sleep infinity"]},
         {"WORKER-CONTAINER command": ["/init.sh", "/usr/sbin/sshd", "-De"]},
     ],

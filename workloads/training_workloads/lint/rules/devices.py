@@ -115,7 +115,8 @@ def devices_exceed_node(job: Job) -> Iterator[Problem]:
             most = max((getattr(one, field) for one in types), default=None)
             if most is not None and holder and asked > most:
                 names = ", ".join(one.name for one in types)
-                problem = f"the {replica.role} asks for {asked}, but {names} has {most}, and the pod stays Pending"
+                waits = "and the pod stays Pending unless a plugin divides them"
+                problem = f"the {replica.role} asks for {asked}, but {names} has {most}, {waits}"
                 fix = f"ask for {most} or fewer" if most else "leave it out"
                 yield Problem(holder.place(resource), problem, f"{fix}, or choose another type")
 
@@ -126,6 +127,10 @@ def efa_left_unused(job: Job) -> Iterator[Problem]:
     gpus, types = worker.total(GPU_RESOURCE), _instance_types(worker)
     asked = any(EFA_RESOURCE in one.amounts(kind) for one in worker.containers for kind in ("requests", "limits"))
     if not gpus or asked or (worker.replicas or 0) + job.launcher_holds_ranks < 2:
+        return
+    # TCP on purpose, or devices that came another way.
+    on_purpose = any(value == "Socket" for _, value in job.settings("NCCL_NET"))
+    if on_purpose or worker.sees_devices_otherwise:
         return
     # A worker with a small part of the GPUs may have less than one device as its share.
     shares = [int(one.efa_interfaces * gpus / one.gpus) if one.gpus else 0 for one in types]

@@ -1,7 +1,6 @@
 """Rules on variables: which reach the ranks, and which name a network that pods do not have."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from training_workloads.lint.command import commands, program_of
 from training_workloads.lint.finding import Path
@@ -21,21 +20,10 @@ _FOR_RANKS = ("NCCL_", "FI_", "HOROVOD_", "TF_", "XLA_", "CUDA_", "TORCH_")
 _POD_INTERFACE = "eth0"
 
 
-def _settings(job: Job, name: str) -> Iterator[tuple[Path, Any]]:
-    """Each place that gives a variable to a container or, with `-x`, to the ranks."""
-    for container in job.containers:
-        if name in container.environment:
-            value, path = container.environment[name]
-            yield path, value
-    for launch in job.launches:
-        if value := launch.exported.get(name):
-            yield job.launcher.first.argv_path(name), value
-
-
 def efa_not_requested(job: Job) -> Iterator[Problem]:
     """Libfabric may use nothing but EFA, and the workers have no such device (ai-on-sagemaker-hyperpod#134)."""
-    if job.replicas and not job.worker.total(EFA_RESOURCE):
-        for path, value in _settings(job, "FI_PROVIDER"):
+    if job.replicas and not job.worker.total(EFA_RESOURCE) and not job.worker.sees_devices_otherwise:
+        for path, value in job.settings("FI_PROVIDER"):
             if value == "efa" and not _unknown_amount(job):
                 fix = f"add {EFA_RESOURCE} to the worker's requests and limits, or leave FI_PROVIDER out"
                 yield Problem(path, f"sets FI_PROVIDER=efa, but the worker does not ask for {EFA_RESOURCE}", fix)
@@ -86,7 +74,7 @@ def host_network_interface(job: Job) -> Iterator[Problem]:
     """NCCL is told an interface of the host; in a pod without the host's network there is only eth0."""
     if job.worker.pod.get("hostNetwork") is True:
         return
-    for path, value in _settings(job, "NCCL_SOCKET_IFNAME"):
+    for path, value in job.settings("NCCL_SOCKET_IFNAME"):
         if isinstance(value, str) and _is_of_the_host(value):
             problem = f"sets NCCL_SOCKET_IFNAME={value}, but a pod's interface is {_POD_INTERFACE}"
             yield Problem(path, problem, "write NCCL_SOCKET_IFNAME=^lo,docker,veth, or leave it out")
@@ -104,6 +92,6 @@ def fork_safe_variable(job: Job) -> Iterator[Problem]:
 
     https://github.com/aws-samples/awsome-distributed-training/blob/main/1.architectures/efa-cheatsheet.md
     """
-    for path, value in _settings(job, "RDMAV_FORK_SAFE"):
+    for path, value in job.settings("RDMAV_FORK_SAFE"):
         problem = f"sets RDMAV_FORK_SAFE={value}, which can break EFA on newer kernels"
         yield Problem(path, problem, "leave it out: those kernels fork safely without it")

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from training_workloads.errors import known_names
 from training_workloads.jobs.mpi_job import API_VERSION
-from training_workloads.lint.command import commands
+from training_workloads.jobs.scheduling import QUEUE_LABEL
+from training_workloads.lint.command import commands, program_of
 from training_workloads.lint.manifest import Job, mapping, whole
 from training_workloads.lint.rules.rule import Problem
 from training_workloads.node_labels import GPU_RESOURCE
@@ -25,6 +26,7 @@ __all__ = [
     "missing_readiness_probe",
     "missing_workers",
     "restart_policy",
+    "suspended_launcher_does_not_wait",
     "worker_replicas",
     "workers_outlive_job",
 ]
@@ -159,10 +161,23 @@ def launcher_may_be_too_early(job: Job) -> Iterator[Problem]:
         yield Problem(("spec", "launcherCreationPolicy"), problem, fix)
 
 
+def suspended_launcher_does_not_wait(job: Job) -> Iterator[Problem]:
+    """A job that waits for a queue: when it is resumed, the launcher is created with the workers (mpi-operator#615)."""
+    labels = mapping(mapping(job.document.get("metadata")).get("labels"))
+    is_queued = job.run_policy.get("suspend") is True or QUEUE_LABEL in labels
+    if is_queued and job.waits_for_workers and _starts_at_once(job):
+        problem = "has no effect on a job that was suspended: its launcher starts before its workers"
+        fix = "let the launcher's command wait until the workers' names and sshd are there"
+        yield Problem(("spec", "launcherCreationPolicy"), problem, fix)
+
+
 def _starts_at_once(job: Job) -> bool:
     """Whether the launcher's one command is mpirun: a script, an entry point or an init container may wait first."""
     launcher = job.launcher.first
-    is_one_command = bool(launcher.content.get("command")) and len(commands(launcher.argv) or []) == 1
+    started = commands(launcher.argv) or []
+    # What starts mpirun in its turn may wait before it does.
+    is_one_command = bool(launcher.content.get("command")) and len(started) == 1
+    is_one_command = is_one_command and program_of(started[0]) in {launch.program for launch in job.launches}
     # Elastic Horovod waits until the discovery script has found enough workers.
     waits = job.launcher.pod.get("initContainers") or any(one.has("host-discovery-script") for one in job.launches)
     return is_one_command and bool(job.launches) and not waits

@@ -31,7 +31,8 @@ _CONFIGURATION = "config-file"
 _OPERATORS_DISCOVERY = "/etc/mpi/discover_hosts.sh"
 
 # Options and variables by which each Open MPI learns where its hosts are or how it binds.
-_HOSTS = ("hostfile", "machinefile", "default-hostfile", "H", "host", "hosts")
+_HOSTFILES = ("hostfile", "machinefile", "default-hostfile")
+_HOSTS = (*_HOSTFILES, "H", "host", "hosts")
 _HOSTFILE_PARAMETERS = ("prte_default_hostfile",)
 _BINDINGS = ("bind-to", "bind-to-core", "bind-to-socket", "bind-to-none", "cpu-set", "cpu-list", "rankfile", "rf")
 _BINDING_PARAMETERS = ("hwloc_base_binding_policy", "hwloc_default_binding_policy", "rmaps_rank_file_path")
@@ -61,6 +62,9 @@ def _fixed_size(job: Job) -> Iterator[tuple[Launch, int, int]]:
 def np_exceeds_slots(job: Job) -> Iterator[Problem]:
     """More ranks than the hostfile has slots: Open MPI and Horovod refuse to start."""
     for launch, ranks, total in _fixed_size(job):
+        # Hosts of its own have slots of their own.
+        if launch.has("H", "host", "hosts") or launch.value(*_HOSTFILES) not in (None, HOSTFILE):
+            continue
         # As an option, a part of --map-by, or a variable of Open MPI.
         if job.is_open_mpi and ranks > total and not _has_parameter(job, ("oversubscribe", "OVERSUBSCRIBE")):
             problem = f"is for {ranks} ranks, but {_slots(job)} are {total} slots, and {launch.program} starts none"

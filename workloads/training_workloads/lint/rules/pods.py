@@ -55,7 +55,7 @@ def worker_without_sshd(job: Job) -> Iterator[Problem]:
     """Workers that run something else than sshd, as with operators that used kubectl exec before v2."""
     argv = job.worker.first.argv
     started = {program_of(command) for command in commands(argv) or []}
-    if started and started <= _NOT_SSHD and not any("ssh" in word for word in argv):
+    if job.launches and started and started <= _NOT_SSHD and not any("ssh" in word for word in argv):
         problem = f"runs {' and '.join(sorted(started))}, but the launcher reaches a worker through its sshd"
         yield Problem(job.worker.first.argv_path(), problem, "leave command and args out, or run /usr/sbin/sshd -De")
 
