@@ -4,7 +4,8 @@ from training_workloads.catalog import INSTANCE_TYPES, InstanceType, gpu_instanc
 from training_workloads.errors import InputError
 from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJob, ElasticHorovodJobSpec
 from training_workloads.jobs.horovod_job import HorovodJob, HorovodJobSpec
-from training_workloads.jobs.mpi_job import MpiJob, MpiJobSpec, ReplicaSpec
+from training_workloads.jobs.mpi_job import MpiJob
+from training_workloads.jobs.mpi_job_spec import MpiJobSpec, ReplicaSpec
 from training_workloads.jobs.nccl_test_job import NcclTestJob, NcclTestJobSpec
 from training_workloads.jobs.network_policy import JobNetworkPolicy
 from training_workloads.jobs.run_policy import RunPolicy, SchedulingPolicy

@@ -5,7 +5,9 @@ from typing import Any
 from training_workloads.errors import check_text
 
 __all__ = [
+    "DNS_1035_CHARACTERS",
     "DNS_LABEL",
+    "DNS_LABEL_LENGTH",
     "DNS_LABEL_RULE",
     "check_dns_1035_label",
     "check_dns_label",
@@ -18,7 +20,8 @@ DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 DNS_LABEL_RULE = "lower-case letters, digits and '-', at most 63"
 
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#rfc-1035-label-names
-_DNS_1035_LABEL = r"(?!.{64})[a-z]([-a-z0-9]*[a-z0-9])?"
+DNS_1035_CHARACTERS = r"[a-z]([-a-z0-9]*[a-z0-9])?"
+DNS_LABEL_LENGTH = 63
 
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names
 _DNS_SUBDOMAIN = r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -51,7 +54,7 @@ def check_dns_1035_label(argument: str, value: Any) -> None:
         InputError: `value` is not a string, has other characters, or more than 63 of them.
     """
     rule = "lower-case letters, digits and '-', a letter first and no '-' at the end, at most 63"
-    check_text(argument, value, _DNS_1035_LABEL, rule)
+    check_text(argument, value, rf"(?!.{{{DNS_LABEL_LENGTH + 1}}}){DNS_1035_CHARACTERS}", rule)
 
 
 def check_dns_subdomain(argument: str, value: Any) -> None:

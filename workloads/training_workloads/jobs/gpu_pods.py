@@ -7,7 +7,7 @@ from typing import Any
 from training_workloads.catalog import InstanceType
 from training_workloads.jobs.image import HOME, SSH_PORT, SSHD_CONFIG, UID
 from training_workloads.jobs.launcher import launcher_environment
-from training_workloads.jobs.mpi_job import MpiJobSpec, ReplicaSpec
+from training_workloads.jobs.mpi_job_spec import MpiJobSpec, ReplicaSpec
 from training_workloads.jobs.run_policy import RunPolicy
 from training_workloads.jobs.scheduling import Scheduling, not_on_spot
 from training_workloads.jobs.volumes import SharedVolume

@@ -11,7 +11,7 @@ from training_workloads.errors import InputError, check_at_least, check_one_of, 
 from training_workloads.jobs.gpu_pods import DAY_SECONDS, GpuPods
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.launcher import WAIT_FOR_WORKERS, mpirun_command
-from training_workloads.jobs.mpi_job import MpiJobSpec
+from training_workloads.jobs.mpi_job_spec import MpiJobSpec
 from training_workloads.jobs.rank_environment import hierarchical_all_reduce, rank_environment
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.spec_rules import (

@@ -4,7 +4,8 @@ from typing import Protocol
 
 from constructs import Construct
 
-from training_workloads.jobs.mpi_job import MpiJob, MpiJobSpec
+from training_workloads.jobs.mpi_job import MpiJob
+from training_workloads.jobs.mpi_job_spec import MpiJobSpec
 from training_workloads.jobs.network_policy import JobNetworkPolicy
 
 __all__ = ["IsolatedMpiJob", "MpiJobSource"]

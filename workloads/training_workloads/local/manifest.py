@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from training_workloads.errors import InputError
-from training_workloads.jobs.mpi_job import KIND
+from training_workloads.jobs.mpi_job_spec import KIND
 
 __all__ = ["claim_mounts", "first_container", "load_mpi_job", "words"]
 

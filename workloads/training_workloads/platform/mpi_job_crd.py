@@ -7,7 +7,13 @@ Fields: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v
 
 from typing import Any, get_args
 
-from training_workloads.jobs.mpi_job import API_VERSION, KIND, LauncherCreationPolicy, MpiImplementation, RestartPolicy
+from training_workloads.jobs.mpi_job_spec import (
+    API_VERSION,
+    KIND,
+    LauncherCreationPolicy,
+    MpiImplementation,
+    RestartPolicy,
+)
 from training_workloads.jobs.run_policy import CleanPodPolicy, Controller
 
 __all__ = ["mpi_job_crd"]

@@ -5,13 +5,15 @@ https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/validatio
 
 import re
 from collections.abc import Iterator
+from typing import get_args
 
 from training_workloads.errors import known_names
-from training_workloads.jobs.mpi_job import API_VERSION
+from training_workloads.jobs.mpi_job_spec import API_VERSION, LauncherCreationPolicy, RestartPolicy
 from training_workloads.jobs.scheduling import QUEUE_LABEL
 from training_workloads.lint.command import commands, program_of
 from training_workloads.lint.manifest import Job, mapping, whole
 from training_workloads.lint.rules.rule import Problem
+from training_workloads.names import DNS_1035_CHARACTERS, DNS_LABEL_LENGTH
 from training_workloads.node_labels import GPU_RESOURCE
 
 __all__ = [
@@ -31,12 +33,6 @@ __all__ = [
     "workers_outlive_job",
 ]
 
-# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#rfc-1035-label-names
-_DNS_1035_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_DNS_1035_LENGTH = 63
-
-_CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
-_RESTART_POLICIES = ("Never", "OnFailure")
 _ROLES = ("spec", "mpiReplicaSpecs")
 
 
@@ -95,20 +91,20 @@ def job_name(job: Job) -> Iterator[Problem]:
         # `generateName` gives a name that is not known here.
         return
     path, rule = ("metadata", "name"), "use lower-case letters, digits and '-', a letter first"
-    if not _DNS_1035_LABEL.fullmatch(name):
+    if not re.fullmatch(DNS_1035_CHARACTERS, name):
         yield Problem(path, f"is {name!r}, from which the operator cannot name its pods", rule)
         return
     suffix = f"-worker-{max(job.worker.replicas or 1, 1) - 1}"
-    if len(name) + len(suffix) > _DNS_1035_LENGTH:
+    if len(name) + len(suffix) > DNS_LABEL_LENGTH:
         problem = f"has {len(name)} characters, and with '{suffix}' after it a pod's name has more than 63"
-        yield Problem(path, problem, f"use {_DNS_1035_LENGTH - len(suffix)} characters or fewer")
+        yield Problem(path, problem, f"use {DNS_LABEL_LENGTH - len(suffix)} characters or fewer")
 
 
 def restart_policy(job: Job) -> Iterator[Problem]:
     """`Always` and `ExitCode`, which the field's type has and the operator refuses."""
     for replica in job.replicas:
         policy = replica.content.get("restartPolicy")
-        if isinstance(policy, str) and policy not in _RESTART_POLICIES:
+        if isinstance(policy, str) and policy not in get_args(RestartPolicy):
             path = (*replica.path, "restartPolicy")
             yield Problem(path, f"is {policy!r}, which the operator refuses", "write Never or OnFailure")
 
@@ -116,9 +112,11 @@ def restart_policy(job: Job) -> Iterator[Problem]:
 def launcher_creation_policy(job: Job) -> Iterator[Problem]:
     """A misspelled policy: the operator accepts every text, and waits for the workers with all but one."""
     policy = job.spec.get("launcherCreationPolicy")
-    if isinstance(policy, str) and policy not in _CREATION_POLICIES:
+    if isinstance(policy, str) and policy not in get_args(LauncherCreationPolicy):
         problem = f"is {policy!r}, which has the effect of WaitForWorkersReady"
-        yield Problem(("spec", "launcherCreationPolicy"), problem, known_names(policy, _CREATION_POLICIES))
+        yield Problem(
+            ("spec", "launcherCreationPolicy"), problem, known_names(policy, get_args(LauncherCreationPolicy))
+        )
 
 
 def gang_deadlock(job: Job) -> Iterator[Problem]:
