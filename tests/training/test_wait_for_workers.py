@@ -43,7 +43,7 @@ def first() -> Iterator[Sshd]:
 
 
 def start(hostfile: Path, port: int, *command: str) -> subprocess.Popen[str]:
-    words = [sys.executable, "-m", "training.wait_for_workers", str(hostfile), "--port", str(port), "--", *command]
+    words = [sys.executable, "-m", "training.wait_for_workers", "--port", str(port), str(hostfile), "--", *command]
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
 
 

@@ -66,6 +66,6 @@ def test_a_field_of_another_kind_of_job() -> None:
     with pytest.raises(InputError) as caught:
         recipe("tensorboard", workers=2, source="s3://bucket/data/")
     assert caught.value.args == (
-        "'source' does not go with tensorboard; leave it out",
-        "'workers' does not go with tensorboard; leave it out",
+        "'source' does not go with tensorboard; it goes with stage-data",
+        "'workers' does not go with tensorboard; it goes with digits-p3, digits-p4d, digits-p5, digits-spot",
     )

@@ -1,5 +1,6 @@
 """From specs to manifest files: a folder of jobs, and a folder that is the platform and nothing else."""
 
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def render_jobs(specs: Iterable[JobSpec], folder: Path) -> tuple[list[Path], lis
     _check_no_platform(folder)
     app = cdk8s.App(outdir=str(folder.absolute()))
     jobs = {spec.name: define_job(cdk8s.Chart(app, spec.name), "Job", spec=spec) for spec in specs}
+    _prepare(folder, jobs)
     app.synth()
     warnings = [
         f"{name}: {warning}"
@@ -65,10 +67,28 @@ def render_platform(spec: PlatformSpec, folder: Path) -> tuple[list[Path], list[
     add_platform(app, spec)
     written = [folder / f"{chart.node.id}.k8s.yaml" for chart in app.charts]
     removed = [path for name in PLATFORM_FILES if (path := folder / name).is_file() and path not in written]
+    _prepare(folder, ())
     app.synth()
     for path in removed:
         path.unlink()
     return sorted(written), sorted(removed)
+
+
+def _prepare(folder: Path, names: Iterable[str]) -> None:
+    """Makes the folder, and finds out whether the files can be written: cdk8s would answer with JavaScript's words."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"'outdir' is {str(folder)!r}, where nothing can be written ({error.strerror}); give a folder that is yours"
+        ) from error
+    for path in (folder / f"{name}.k8s.yaml" for name in names):
+        if path.is_dir():
+            raise InputError(
+                f"'outdir' is {str(folder)!r}, in which {path.name} is a folder; remove it, or give another"
+            )
 
 
 def _check_nothing_else(folder: Path) -> None:

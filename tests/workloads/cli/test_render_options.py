@@ -81,8 +81,8 @@ def test_a_recipe_that_needs_options_is_left_out_of_all() -> None:
         (
             ["tensorboard", "--workers=3", "--queue=x"],
             [
-                "'--queue' does not go with tensorboard; leave it out",
-                "'--workers' does not go with tensorboard; leave it",
+                "'--queue' does not go with tensorboard; it goes with digits-p3, digits-p4d",
+                "'--workers' does not go with tensorboard; it goes with digits-p3",
             ],
         ),
         (
@@ -97,6 +97,13 @@ def test_a_recipe_that_needs_options_is_left_out_of_all() -> None:
             ["nccl-p5", "--efa-interfaces=33"],
             ["'--efa-interfaces' is 33 but p5.48xlarge has 32; lower it, or leave it"],
         ),
+        (
+            ["digits-p3", "--instance-type=p4d.24xlarge"],
+            [
+                "'--gpus-per-worker' is 1, but on p4d.24xlarge an EFA interface serves 2 GPUs; use a multiple of 2, or no"
+            ],
+        ),
+        (["digits-p3", "--outdir=/proc/x"], ["'--outdir' is '/proc/x', where nothing can be written (No such file"]),
         (["digits-p3", "--capacity-type=spot"], ["'--capacity-type' is 'spot'; give one of ON_DEMAND, SPOT, CAPACITY"]),
     ],
 )

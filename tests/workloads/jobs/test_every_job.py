@@ -108,6 +108,15 @@ def test_a_job_with_everything_is_as_reviewed(snapshot: SnapshotAssertion) -> No
     assert made == snapshot
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_job_is_made_of_its_own_spec_only(kind: str) -> None:
+    other = TensorBoardSpec(image="i") if kind != "tensorboard" else StageDataJobSpec(**PLAIN["stage"])
+    for wrong, named in ((None, "None"), (other, f"a {type(other).__name__}")):
+        with pytest.raises(InputError) as caught:
+            KINDS[kind][1](cdk8s.Testing.chart(), "Job", spec=wrong)
+        assert str(caught.value) == f"'spec' is {named}; give a {KINDS[kind][0].__name__}"
+
+
 # What people type: right, nearly right, and of another type altogether.
 _JUNK = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=70), st.just([]), st.just({}))
 _NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,61}", fullmatch=True) | st.sampled_from(["job", "Job", "a.b", ""])

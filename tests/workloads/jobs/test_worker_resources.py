@@ -64,5 +64,6 @@ def test_an_efa_interface_cannot_be_divided() -> None:
     with pytest.raises(InputError) as caught:
         worker_resources(gpu_instance_type("p4d.24xlarge"), 3)
     assert str(caught.value) == (
-        "'gpus_per_worker' is 3, but on p4d.24xlarge an EFA interface serves 2 GPUs; use a multiple of 2, or no EFA"
+        "'gpus_per_worker' is 3, but on p4d.24xlarge an EFA interface serves 2 GPUs; use a multiple of 2, or no EFA "
+        "(--no-efa)"
     )

@@ -53,6 +53,39 @@ def test_a_folder_stands_for_its_manifests(folder: Path) -> None:
     assert output.endswith("1 error, 1 warning in 3 files\n")
 
 
+def test_a_folder_is_read_with_the_folders_in_it(folder: Path) -> None:
+    for name in ("jobs/deep/z.yaml", "jobs/y.yaml", ".git/x.yaml", "jobs/.x.yaml"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(WRONG)
+    code, output = run(".")
+    assert code == 1
+    found = ["a.yml:2:", "b.yaml:3:", "jobs/deep/z.yaml:3:", "jobs/y.yaml:3:", "3"]
+    assert [line.partition(" ")[0] for line in output.splitlines()] == found
+    assert output.endswith("3 errors, 1 warning in 5 files\n")
+    assert run("jobs/deep/")[1].startswith("jobs/deep/z.yaml:3: error: ")
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_file_that_cannot_be_read_hides_no_other(folder: Path, as_json: bool) -> None:
+    (folder / "aa.yaml").write_bytes(b"\xff\xfe\xff")
+    (folder / "z.yaml").write_text("a: [")
+    result = RUNNER.invoke(app, ["lint", ".", *(["--json"] if as_json else [])])
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception).splitlines() == [
+        "'aa.yaml' is not text; give a manifest",
+        "'z.yaml' is not YAML: line 1: expected the node content, but found '<stream end>'",
+    ]
+    if as_json:
+        assert [one["file"] for one in json.loads(result.stdout)] == ["a.yml", "b.yaml"]
+    else:
+        assert result.stdout.splitlines()[-1] == "1 error, 1 warning in 3 files"
+
+
+def test_a_lone_file_that_cannot_be_read_has_no_counts(folder: Path) -> None:
+    assert RUNNER.invoke(app, ["lint", "d.txt"]).stdout == ""
+    assert RUNNER.invoke(app, ["lint", "d.txt", "--json"]).stdout == "[]\n"
+
+
 def test_warnings_are_no_failure(folder: Path) -> None:
     code, output = run("a.yml")
     assert (code, output.splitlines()[-1]) == (0, "0 errors, 1 warning in 1 file")
@@ -95,6 +128,8 @@ def test_scripts_get_objects(folder: Path) -> None:
         ),
         (["empty"], None, "'empty' is a folder without .yaml, .yml, .json files; give one with manifests"),
         (["binary.yaml"], None, "'binary.yaml' is not text; give a manifest"),
+        ([""], None, "'' is no file; give a manifest, a folder or -"),
+        (["b.yaml", ""], None, "'' is no file; give a manifest, a folder or -"),
     ],
 )
 def test_a_mistake_of_the_user_is_told(folder: Path, arguments: list[str], stdin: str | None, message: str) -> None:

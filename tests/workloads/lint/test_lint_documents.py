@@ -1,5 +1,6 @@
 import json
 import re
+import time
 
 import pytest
 
@@ -97,6 +98,29 @@ def test_dates_are_text_as_in_kubernetes(date: str) -> None:
 def test_what_is_no_manifest_is_told(text: str, message: str) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
         lint_text(text)
+
+
+def bomb(levels: int, line: str) -> str:
+    """Each level holds the one below it nine times."""
+    lines = ["a0: &a0 {k: v}"]
+    for level in range(levels):
+        lines.append(f"a{level + 1}: &a{level + 1} " + line.format(", ".join([f"*a{level}"] * 9)))
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("line", ["[{}]", "{{<<: [{}]}}", "{{x: [{}]}}"])
+def test_aliases_that_multiply_are_refused_at_once(line: str) -> None:
+    start = time.process_time()
+    with pytest.raises(InputError) as refused:
+        lint_text(bomb(9, line))
+    assert str(refused.value) == "has aliases that stand for more than 100000 values; write fewer of them"
+    assert time.process_time() - start < 2
+
+
+def test_a_text_may_be_long_and_have_some_aliases() -> None:
+    assert lint_text(bomb(3, "[{}]")) == []
+    text = "kind: List\nitems: [" + "{}, " * 30_000 + "]\n"
+    assert lint_text(text) == []
 
 
 @pytest.mark.parametrize("text", ["", "---\n---\n", "7", "- a", "# nothing\n", "kind: List\nitems: x\n"])

@@ -3,14 +3,14 @@ from typing import Any
 
 import pytest
 
-from tests.workloads.lint.cases import devices, environment, job, launch, pods, schema
+from tests.workloads.lint.cases import containers, devices, environment, job, launch, pods, schema
 from tests.workloads.lint.jobs import changed, path_of
 from training_workloads.lint import rules
 from training_workloads.lint.checks import lint_manifest
 from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, STORAGE_RULES
 from training_workloads.lint.rules.rule import Problem, Rule
 
-CASES = (job, launch, environment, devices, pods, schema)
+CASES = (job, launch, environment, devices, containers, pods, schema)
 FIRES = [(rule, *case) for module in CASES for rule, cases in module.FIRES.items() for case in cases]
 SILENT = [(rule, case) for module in CASES for rule, cases in module.SILENT.items() for case in cases]
 LEVELS = {rule.id: rule.level for rule in (*JOB_RULES, *FIELD_RULES)}
@@ -47,7 +47,8 @@ def test_each_rule_on_jobs_has_a_case_that_it_finds_and_one_that_it_lets_pass() 
 
 
 def test_each_rule_that_is_written_is_wired() -> None:
-    modules = (rules.devices, rules.environment, rules.job, rules.launch, rules.pods, rules.schema, rules.storage)
+    names = ("containers", "devices", "environment", "job", "launch", "pods", "schema", "storage")
+    modules = [getattr(rules, name) for name in names]
     written = {f"{module.__name__}.{name}" for module in modules for name in functions(module)}
     every = (*JOB_RULES, *FIELD_RULES, *STORAGE_RULES)
     assert written == {f"{rule.check.__module__}.{rule.check.__name__}" for rule in every}

@@ -132,6 +132,8 @@ def test_ctrl_c_ends_every_process(manifest: Path, tmp_path: Path) -> None:
     )
     venv = environment_with_mpirun(tmp_path, body)
     command = [sys.executable, "-m", "training_workloads", "run-local", str(manifest), f"--environment={venv}"]
+    # What the ranks run must be there, although this launcher starts none.
+    (tmp_path / "training").mkdir()
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 30
     while not (marker.exists() and marker.read_text()):
@@ -164,25 +166,38 @@ def test_a_rank_that_fails_is_named_in_the_last_line(
 
 def test_a_program_that_only_the_image_has(manifest: Path, tmp_path: Path) -> None:
     before, mpirun, after = manifest.read_text().partition("- mpirun\n")
-    manifest.write_text(before + mpirun + after.replace("- python\n", "- all_reduce_perf\n", 1))
+    manifest.write_text(before + mpirun + after.replace("- python\n", "- all_gather_perf\n", 1))
     venv = environment_with_mpirun(tmp_path, "")
     with pytest.raises(InputError) as caught:
         run_locally(manifest, volumes=tmp_path, environment=venv)
     assert str(caught.value) == (
-        f"each rank runs 'all_reduce_perf', which is not in '{venv}/bin' or on PATH; a program that only the image "
+        f"each rank runs 'all_gather_perf', which is not in '{venv}/bin' or on PATH; a program that only the image "
         "has, such as an NCCL test, runs on a cluster only: submit the job there"
     )
 
 
 def test_no_mpirun(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "none/bin").mkdir(parents=True)
     with pytest.raises(InputError, match=r"^'mpirun' is not in '.*/none/bin' or on PATH; run 'make setup' first$"):
         run_locally(manifest, volumes=tmp_path, environment=tmp_path / "none")
 
 
+def test_no_virtual_environment(manifest: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^'--environment' is '.*/gone', which has no 'bin'; run 'make setup' where"):
+        run_locally(manifest, volumes=tmp_path, environment=tmp_path / "gone")
+
+
+def test_a_module_that_is_not_here(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    venv = environment_with_mpirun(tmp_path, "")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"^each rank runs 'python -m training.digits', which is not here; go to the"):
+        run_locally(manifest, volumes=tmp_path, environment=venv)
+
+
 def test_a_manifest_that_is_not_there(manifest: Path) -> None:
     with pytest.raises(
-        InputError, match=r"which is not a file; 'make jobs' renders them, so far: .*digits-p3.k8s.yaml$"
+        InputError, match=r"which is not a file; 'training-workloads render' writes them, so far: .*digits-p3.k8s.yaml$"
     ):
         load_mpi_job(manifest.with_name("digits-p5.k8s.yaml"))
 

@@ -45,8 +45,10 @@ class Handler(BaseHTTPRequestHandler):
         address = urlsplit(self.path)
         query = {key: values[0] for key, values in parse_qs(address.query).items()}
         self.cluster.requests.append(f"{self.command} {self.path}")
+        if self.cluster.page:
+            return self._send(*self.cluster.page, "text/html")
         if self._fail(address.path):
-            return
+            return None
         if self.command == "GET" and (steps := self.cluster.before_get.get(address.path)):
             steps.pop(0)()
         match = _PATH.fullmatch(address.path)
@@ -58,6 +60,7 @@ class Handler(BaseHTTPRequestHandler):
             body = yaml.safe_load(raw) if raw else None
             code, answer = getattr(self, f"_{self.command.lower()}")(match, address.path, query, body)
             self._send(code, json.dumps(answer).encode())
+        return None
 
     def _fail(self, path: str) -> bool:
         for failure in self.cluster.failures:

@@ -63,6 +63,8 @@ class FakeCluster:
     failures: list[Failure] = field(default_factory=list)
     #: By path, what happens before its first, second, … GET.
     before_get: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
+    #: Status and body of what answers every request instead of a cluster.
+    page: tuple[int, bytes] | None = None
     requests: list[str] = field(default_factory=list)
     kinds: dict[str, list[tuple[str, str, bool]]] = field(default_factory=lambda: dict(KINDS))
     #: Ends the requests that hang.

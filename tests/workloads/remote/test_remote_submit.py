@@ -109,11 +109,16 @@ def test_a_claim_that_is_not_there_is_found_before_anything_is_made(
         "error: the pods mount the PersistentVolumeClaim 'training-lustre', which namespace 'team' does not have, "
         "so they would never start; "
     )
+    advice = (
+        "The cluster's stack makes it in namespace 'default' ('-n default'); 'training-workloads platform --lustre-… "
+        "--namespace <namespace>' writes it for another one"
+    )
     result = program("submit", str(manifest))
-    assert (result.code, result.err) == (2, f"{beginning}it has none\n")
+    assert (result.code, result.err) == (2, f"{beginning}it has none. {advice}\n")
     cluster.add({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "training-lustre-1"}})
     result = program("submit", str(manifest))
-    assert (result.code, result.err) == (2, f"{beginning}did you mean training-lustre-1? known: training-lustre-1\n")
+    close = "did you mean training-lustre-1? known: training-lustre-1"
+    assert (result.code, result.err) == (2, f"{beginning}{close}. {advice}\n")
     assert made(cluster) == []
 
 
@@ -159,7 +164,7 @@ def test_a_document_of_another_namespace_is_refused(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "which is not a file; 'training-workloads render' writes manifests into dist/jobs"),
+        (None, "which does not exist; 'training-workloads render' writes manifests into dist/jobs"),
         ("", "which holds nothing; give a file that 'training-workloads render' wrote"),
         ("---\n- 1", "whose document 1 is no Kubernetes object; each needs 'apiVersion', 'kind' and 'metadata.name'"),
         ("{apiVersion: v1, kind: Pod, metadata: {generateName: a}}", "whose document 1 is no Kubernetes object; each"),

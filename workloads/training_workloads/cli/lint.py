@@ -1,6 +1,7 @@
 """`lint`: what is wrong in manifests, before a cluster sees them."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -28,32 +29,58 @@ def lint(
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
 ) -> None:
     """Check the manifests of MPIJobs and volumes, your own or others', against the traps of the platform."""
-    read = [(name, _read(name)) for name in _expand(files)]
-    if not any(_is_known(document) for _, documents in read for document in documents):
+    read, mistakes = _read_all(_expand(files))
+    if not mistakes and not any(_is_known(document) for _, documents in read for document in documents):
         raise InputError(f"nothing to lint in {', '.join(files)}; there are rules for {', '.join(KNOWN_KINDS)}")
     found = [(name, line, finding) for name, documents in read for finding, line in lint_read(documents)]
     if as_json:
         print(json.dumps([_as_object(*one) for one in found], indent=2))
-    else:
+    elif read:
         for name, line, finding in found:
             print(f"{name}:{line}: {finding}")
         print(_summary([finding for _, _, finding in found], len(read)))
+    if mistakes:
+        raise InputError(*mistakes)
     if any(finding.level == "error" for _, _, finding in found):
         raise typer.Exit(ERRORS_FOUND)
 
 
 def _expand(names: list[str]) -> list[str]:
-    """The files, with those of each folder in its place."""
+    """The files, with those of each folder and of the folders in it in its place."""
     files: list[str] = []
     for name in names:
+        if not name:
+            raise InputError("'' is no file; give a manifest, a folder or -")
         if name != _STANDARD_INPUT and Path(name).is_dir():
-            inside = sorted(path for path in Path(name).iterdir() if path.suffix in _SUFFIXES and path.is_file())
+            inside = _inside(name)
             if not inside:
                 raise InputError(f"{name!r} is a folder without {', '.join(_SUFFIXES)} files; give one with manifests")
             files += map(str, inside)
         else:
             files.append(name)
     return list(dict.fromkeys(files))
+
+
+def _inside(folder: str) -> list[Path]:
+    """The manifests of a folder at any depth, by path; what is hidden is left out."""
+    found: list[Path] = []
+    # A folder that cannot be listed is told like a file that cannot be read.
+    for path, folders, names in os.walk(folder, onerror=lambda error: found.append(Path(error.filename))):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        inside = (Path(path, name) for name in names if not name.startswith("."))
+        found.extend(one for one in inside if one.suffix in _SUFFIXES and one.is_file())
+    return sorted(found)
+
+
+def _read_all(names: list[str]) -> tuple[list[tuple[str, list[Document]]], list[str]]:
+    """The documents of each file that can be read, and what is wrong with the others."""
+    read, mistakes = [], []
+    for name in names:
+        try:
+            read.append((name, _read(name)))
+        except InputError as error:
+            mistakes.append(str(error))
+    return read, mistakes
 
 
 def _read(name: str) -> list[Document]:

@@ -1,5 +1,6 @@
 """The program that every command belongs to, and what its exit codes mean."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -7,6 +8,7 @@ from contextlib import contextmanager
 import typer
 
 from training_workloads.errors import InputError
+from training_workloads.remote.exit_codes import INTERRUPTED
 
 __all__ = ["HERE", "ON_A_CLUSTER", "PLANNING", "USER_MISTAKE", "app", "option_names", "run"]
 
@@ -34,6 +36,17 @@ def run() -> None:
         for mistake in error.args:
             print(f"error: {mistake}", file=sys.stderr)
         sys.exit(USER_MISTAKE)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            _leave_at_once(INTERRUPTED)
+        raise
+
+
+def _leave_at_once(code: int) -> None:
+    """Ends the program without a farewell to cdk8s' Node.js, which Ctrl-C has ended already."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from training_workloads.cli.remote_output import (
     ContextOption,
     JsonOption,
     NameArgument,
+    NamesArgument,
     NamespaceOption,
     command_line,
     note,
@@ -19,11 +20,11 @@ from training_workloads.cli.remote_output import (
     progress,
     session,
 )
-from training_workloads.errors import InputError
+from training_workloads.errors import InputError, check_text
 from training_workloads.lint.documents import Document, lint_read
 from training_workloads.remote.changes import delete_job, scale_job, wait_until_gone
 from training_workloads.remote.jobs import find_job, list_jobs
-from training_workloads.remote.manifests import read_manifest
+from training_workloads.remote.manifests import read_manifests
 from training_workloads.remote.polling import Poller
 from training_workloads.remote.submitting import Submission, check_submission
 from training_workloads.remote.submitting import submit as submit_documents
@@ -37,14 +38,15 @@ _PODS_END_SECONDS = 360
 @app.command(rich_help_panel=ON_A_CLUSTER)
 def submit(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Manifests, such as dist/jobs/digits-p3.k8s.yaml.")
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Manifests, such as dist/jobs/digits-p3.k8s.yaml, or folders."),
     ],
     context: ContextOption = None,
     namespace: NamespaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check manifests, and create what they hold."""
-    read = [(path, read_manifest(path)) for path in dict.fromkeys(files)]
+    read = read_manifests(files)
     _lint(read)
     documents = [document.content for _, each in read for document in each]
     planned: list[Submission] = []
@@ -77,28 +79,30 @@ def submit(
 @app.command(rich_help_panel=ON_A_CLUSTER)
 def scale(
     name: NameArgument,
-    workers: Annotated[int, typer.Argument(help="How many worker pods it shall have.")],
+    workers: Annotated[str, typer.Argument(metavar="WORKERS", help="How many worker pods it shall have.")],
     context: ContextOption = None,
     namespace: NamespaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Change the number of workers of an elastic job that runs."""
+    check_text("WORKERS", workers, "[0-9]{1,9}", "a whole number")
+    wanted = int(workers)
     with session(context, namespace) as cluster:
-        before = scale_job(cluster, name, workers)
+        before = scale_job(cluster, name, wanted)
     if as_json:
-        print_json({"name": name, "namespace": before.namespace, "before": before.workers, "workers": workers})
-    elif before.workers == workers:
-        print(f"{name!r} has {workers} workers already")
+        print_json({"name": name, "namespace": before.namespace, "before": before.workers, "workers": wanted})
+    elif before.workers == wanted:
+        print(f"{name!r} has {wanted} workers already")
     else:
         print(
-            f"{name!r} will have {workers} workers instead of {before.workers}; the launcher sees it when the kubelet "
+            f"{name!r} will have {wanted} workers instead of {before.workers}; the launcher sees it when the kubelet "
             "has brought it the new list of hosts, after about a minute"
         )
 
 
 @app.command(rich_help_panel=ON_A_CLUSTER)
 def cancel(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of jobs.")] = None,
+    names: NamesArgument = None,
     finished: Annotated[bool, typer.Option("--finished", help="Every job that has ended, well or badly.")] = False,
     context: ContextOption = None,
     namespace: NamespaceOption = None,

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from training_workloads.errors import InputError
+from training_workloads.names import check_dns_label, check_dns_subdomain
 from training_workloads.remote.cluster import Cluster
 from training_workloads.remote.connection import connect
 from training_workloads.remote.exit_codes import CLUSTER_FAILED, INTERRUPTED, TIMED_OUT
@@ -24,9 +26,11 @@ __all__ = [
     "ContextOption",
     "JsonOption",
     "NameArgument",
+    "NamesArgument",
     "NamespaceOption",
     "command_line",
     "note",
+    "note_waiting",
     "print_json",
     "print_table",
     "progress",
@@ -34,10 +38,37 @@ __all__ = [
     "short_time",
 ]
 
-NameArgument = Annotated[str, typer.Argument(help="Name of the job.")]
+
+def _check_name(name: str) -> str:
+    """Refuses what no job can be called, before a cluster is asked: an unset variable of a script, a path."""
+    try:
+        check_dns_subdomain("NAME", name)
+    except InputError as error:
+        message = f"'NAME' is {name!r}; give the name of a job, as 'training-workloads list' shows it"
+        raise InputError(message) from error
+    return name
+
+
+def _check_names(names: list[str] | None) -> list[str] | None:
+    for name in names or ():
+        _check_name(name)
+    return names
+
+
+def _check_namespace(namespace: str | None) -> str | None:
+    if namespace is not None:
+        check_dns_label("--namespace", namespace)
+    return namespace
+
+
+NameArgument = Annotated[str, typer.Argument(help="Name of the job.", callback=_check_name)]
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of jobs.", callback=_check_names)
+]
 ContextOption = Annotated[str | None, typer.Option("--context", help="Context of the kubeconfig. Default: its own.")]
 NamespaceOption = Annotated[
-    str | None, typer.Option("--namespace", "-n", help="Namespace of the job. Default: the context's.")
+    str | None,
+    typer.Option("--namespace", "-n", help="Namespace of the job. Default: the context's.", callback=_check_namespace),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead of text.")]
 
@@ -93,16 +124,34 @@ def note(text: str) -> None:
     print(f"note: {text}", file=sys.stderr, flush=True)
 
 
+def note_waiting() -> Progress:
+    """Tells what is waited for in notes, each once, until an empty one says that the waiting is over."""
+    told = set()
+    over = False
+
+    def tell(text: str) -> None:
+        nonlocal over
+        over = over or not text
+        if not over and text not in told:
+            told.add(text)
+            note(text)
+
+    return tell
+
+
 @contextmanager
-def progress() -> Iterator[Progress]:
+def progress(otherwise: Progress | None = None) -> Iterator[Progress]:
     """Shows what is going on in a line of standard error, where that is a terminal, and leaves nothing behind.
+
+    Args:
+        otherwise: What takes the line where there is no terminal. Default: nobody.
 
     Yields:
         What takes the line; an empty one clears it.
     """
     console = _console(sys.stderr)
     if not console.is_terminal:
-        yield lambda text: None
+        yield otherwise or (lambda text: None)
         return
     status = console.status("")
 

@@ -4,7 +4,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
@@ -17,6 +17,7 @@ from training_workloads.cli.remote_output import (
     NamespaceOption,
     command_line,
     note,
+    note_waiting,
     print_json,
     print_table,
     progress,
@@ -26,11 +27,12 @@ from training_workloads.cli.remote_output import (
 from training_workloads.errors import InputError
 from training_workloads.local.rank_lines import rank_line
 from training_workloads.remote.changes import wait_for_end
+from training_workloads.remote.cluster import Cluster
 from training_workloads.remote.exit_codes import JOB_FAILED
 from training_workloads.remote.job_state import SUCCEEDED, JobView
 from training_workloads.remote.jobs import find_job, list_jobs, try_find_job
 from training_workloads.remote.log_following import follow_log, read_log
-from training_workloads.remote.polling import Poller
+from training_workloads.remote.polling import DeadlineError, Poller, Progress
 from training_workloads.remote.report import JobReport, report_job
 
 __all__ = ["list_all", "logs", "status", "wait"]
@@ -87,7 +89,7 @@ def logs(
 ) -> None:
     """Print what the launcher writes; with -f, exit as the job does: 0 succeeded, 1 failed."""
     goes_on = _goes_on(name, context, namespace)
-    with session(context, namespace, still_runs=goes_on) as cluster, progress() as show:
+    with session(context, namespace, still_runs=goes_on) as cluster, progress(note_waiting()) as show:
         if not follow:
             for line in read_log(cluster, name, worker=worker, tail=tail):
                 print(rank_line(line))
@@ -113,18 +115,37 @@ def wait(
     as_json: JsonOption = False,
 ) -> None:
     """Wait for the end of a job, and exit as it does: 0 succeeded, 1 failed or deleted, 4 not ended in time."""
-    deadline = None if timeout is None else time.monotonic() + _seconds(timeout)
+    seconds = None if timeout is None else _seconds(timeout)
+    deadline = None if seconds is None else time.monotonic() + seconds
     goes_on = _goes_on(name, context, namespace)
 
     def late() -> str:
-        return f"{name!r} has not ended within {timeout}; {goes_on()}"
+        return f"{name!r} has not ended within {short_time(timedelta(seconds=seconds or 0))}; {goes_on()}"
 
     with session(context, namespace, still_runs=goes_on, late=late) as cluster, progress() as show:
         poller = Poller(note=note, deadline=deadline)
-        job = wait_for_end(cluster, find_job(cluster, name), poller, lambda view: show(_sentence(view)))
+        _exit_as(_end_of(cluster, name, poller, show, as_json=as_json), name)
+
+
+def _end_of(cluster: Cluster, name: str, poller: Poller, show: Progress, *, as_json: bool) -> JobView | None:
+    """Waits for the end of a job; as JSON prints how the job is then, also when the time is over before."""
+    first = find_job(cluster, name)
+    job: JobView | None = first.view
+
+    def tell(view: JobView) -> None:
+        nonlocal job
+        job = view
+        show(_sentence(view))
+
+    try:
+        job = wait_for_end(cluster, first, poller, tell)
+    except DeadlineError:
         if as_json:
             print_json(job)
-        _exit_as(job, name)
+        raise
+    if as_json:
+        print_json(job)
+    return job
 
 
 def _row(job: JobView) -> list[str]:

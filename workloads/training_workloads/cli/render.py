@@ -17,13 +17,14 @@ __all__ = ["render"]
 _SCHEDULING = "Where and when its pods start"
 
 # Fields that a message may name although their options were not given.
-_ALWAYS_NAMED = ("source", "service_account", "workers", "min_workers", "max_workers")
+_ALWAYS_NAMED = ("source", "service_account", "workers", "min_workers", "max_workers", "gpus_per_worker")
 
 
 @app.command(rich_help_panel=HERE)
 def render(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[RECIPE]...", help="Default: every recipe that needs no option.")
+        list[str] | None,
+        typer.Argument(metavar="[RECIPE]...", help=f"{', '.join(RECIPES)}. Default: all that need no option."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the job; with one recipe only.")] = None,
     image: Annotated[str | None, typer.Option(help="Training image, such as its address in ECR.")] = None,

@@ -141,6 +141,8 @@ class HorovodJob(IsolatedMpiJob):
         network_policy: What keeps other pods from the job's.
     """
 
+    kinds = (HorovodJobSpec,)
+
     def __init__(self, scope: Construct, id: str, *, spec: HorovodJobSpec) -> None:
         """Defines the job.
 

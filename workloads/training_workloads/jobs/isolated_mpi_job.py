@@ -1,12 +1,13 @@
 """An MPIJob together with the policy that keeps other pods from it."""
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from constructs import Construct
 
 from training_workloads.jobs.mpi_job import MpiJob
 from training_workloads.jobs.mpi_job_spec import MpiJobSpec
 from training_workloads.jobs.network_policy import JobNetworkPolicy
+from training_workloads.jobs.spec_rules import check_spec
 
 __all__ = ["IsolatedMpiJob", "MpiJobSource"]
 
@@ -30,9 +31,12 @@ class IsolatedMpiJob(Construct):
     """An MPIJob in a chart, with its NetworkPolicy.
 
     Attributes:
+        kinds: What a job of this kind is described by.
         mpi_job: The MPIJob.
         network_policy: What keeps other pods from the job's.
     """
+
+    kinds: ClassVar[tuple[type, ...]]
 
     def __init__(self, scope: Construct, id: str, *, spec: MpiJobSource) -> None:
         """Defines the job.
@@ -42,6 +46,7 @@ class IsolatedMpiJob(Construct):
             id: Id in the scope; the name in the cluster is `spec.name`.
             spec: The job.
         """
+        check_spec(spec, *self.kinds)
         super().__init__(scope, id)
         self.mpi_job = MpiJob(self, "Resource", spec=spec.to_mpi_job())
         self.network_policy = JobNetworkPolicy(self, "NetworkPolicy", job_name=spec.name, namespace=spec.namespace)

@@ -5,6 +5,7 @@ checked here at construction; they are those of the operator's release that the 
 https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/types.go
 """
 
+import reprlib
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -47,7 +48,13 @@ class ReplicaSpec:
 
     def __post_init__(self) -> None:
         """Checks that there is a container, and the restart policy."""
-        if not self.template.get("spec", {}).get("containers"):
+        template: Any = self.template
+        pod = template.get("spec") if isinstance(template, dict) else None
+        if not isinstance(pod, dict):
+            raise InputError(
+                f"'template' is {_short(template)}; give a PodTemplateSpec as a dictionary: {{'spec': {{…}}}}"
+            )
+        if not pod.get("containers"):
             raise InputError("'template' has no 'spec.containers'; give at least one container")
         check_one_of("restart_policy", self.restart_policy, get_args(RestartPolicy))
 
@@ -89,6 +96,7 @@ class MpiJobSpec:
 
     def __post_init__(self) -> None:
         """Checks what the operator would refuse after the job was accepted."""
+        _check_types(self)
         self._check_worker()
         check_at_least("slots_per_worker", self.slots_per_worker, 1)
         if self.launcher.replicas != 1:
@@ -145,6 +153,22 @@ class MpiJobSpec:
             "mpiReplicaSpecs": {"Launcher": self.launcher.to_wire()}
             | ({"Worker": self.worker.to_wire()} if self.worker else {}),
         }
+
+
+def _check_types(spec: MpiJobSpec) -> None:
+    parts: tuple[tuple[str, Any, type], ...] = (
+        ("launcher", spec.launcher, ReplicaSpec),
+        ("worker", spec.worker, ReplicaSpec),
+        ("run_policy", spec.run_policy, RunPolicy),
+    )
+    for argument, value, kind in parts:
+        if not isinstance(value, kind) and (argument, value) != ("worker", None):
+            raise InputError(f"{argument!r} is {_short(value)}; give a {kind.__name__}")
+
+
+def _short(value: Any) -> str:
+    # A template may be pages long, or contain itself.
+    return reprlib.repr(value)
 
 
 def _check_name(name: str, workers: int) -> None:

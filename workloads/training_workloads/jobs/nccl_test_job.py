@@ -162,6 +162,8 @@ class NcclTestJob(IsolatedMpiJob):
         network_policy: What keeps other pods from the job's.
     """
 
+    kinds = (NcclTestJobSpec,)
+
     def __init__(self, scope: Construct, id: str, *, spec: NcclTestJobSpec) -> None:
         """Defines the job.
 

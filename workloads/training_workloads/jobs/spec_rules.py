@@ -1,6 +1,7 @@
 """Rules that the specs of several kinds of jobs share."""
 
 import math
+import sys
 from typing import Any, Protocol
 
 from training_workloads.errors import InputError, check_text
@@ -14,6 +15,7 @@ __all__ = [
     "check_number",
     "check_scheduling",
     "check_service_account",
+    "check_spec",
     "check_volumes",
 ]
 
@@ -71,9 +73,19 @@ def check_volumes(volumes: Any) -> None:
         raise InputError(f"'volumes' has the mount paths {', '.join(paths)}; give each volume a path of its own")
 
 
+def check_spec(spec: Any, *kinds: type) -> None:
+    """Refuses to make a job from what describes another kind of job, or none."""
+    # A subclass is another kind: an elastic job's spec is a Horovod job's, with another launcher.
+    if type(spec) not in kinds:
+        given = f"a {type(spec).__name__}" if spec is not None else "None"
+        raise InputError(f"'spec' is {given}; give a {' or '.join(kind.__name__ for kind in kinds)}")
+
+
 def check_number(argument: str, value: Any) -> None:
     """Refuses what is neither None nor a finite number above 0."""
     if value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # An int beyond what a float holds is no bandwidth either.
+    if not is_number or not 0 < value < sys.float_info.max or not math.isfinite(value):
         raise InputError(f"{argument!r} is {value!r}; give a number above 0")

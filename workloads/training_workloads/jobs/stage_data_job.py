@@ -9,9 +9,9 @@ from constructs import Construct
 from training_workloads.errors import check_at_least, check_one_of, check_text, enforce
 from training_workloads.jobs.gpu_pods import CONFINED, DAY_SECONDS, pod_template
 from training_workloads.jobs.image import UID
-from training_workloads.jobs.spec_rules import check_image, check_namespace, check_service_account, check_volumes
+from training_workloads.jobs.spec_rules import check_image, check_namespace, check_spec, check_volumes
 from training_workloads.jobs.volumes import EFS_CLAIM, SharedVolume, check_folder
-from training_workloads.names import check_dns_label
+from training_workloads.names import check_dns_label, check_dns_subdomain
 
 __all__ = ["FileSystem", "StageDataJob", "StageDataJobSpec"]
 
@@ -162,6 +162,7 @@ class StageDataJob(cdk8s.ApiObject):
             id: Id in the scope; the name in the cluster is `spec.name`.
             spec: The job.
         """
+        check_spec(spec, StageDataJobSpec)
         metadata = cdk8s.ApiObjectMetadata(name=spec.name, namespace=spec.namespace)
         super().__init__(scope, id, api_version="batch/v1", kind="Job", metadata=metadata)
         self.spec = spec
@@ -173,7 +174,7 @@ _RULES = (
     check_image,
     lambda spec: check_text("source", spec.source, _S3_FOLDER, "a folder in S3, such as s3://<bucket>/data/imagenet/"),
     lambda spec: None if spec.folder is None else check_folder("folder", spec.folder),
-    check_service_account,
+    lambda spec: check_dns_subdomain("service_account", spec.service_account),
     lambda spec: check_one_of("file_system", spec.file_system, get_args(FileSystem)),
     lambda spec: check_volumes((spec.volume,) if spec.volume is not None else ()),
     # Kubernetes' limit for a Job that counts its pods (https://kubernetes.io/docs/concepts/workloads/controllers/job/).

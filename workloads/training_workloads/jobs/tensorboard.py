@@ -8,7 +8,7 @@ from constructs import Construct
 
 from training_workloads.errors import enforce
 from training_workloads.jobs.gpu_pods import CONFINED, pod_template
-from training_workloads.jobs.spec_rules import check_image, check_namespace, check_volumes
+from training_workloads.jobs.spec_rules import check_image, check_namespace, check_spec, check_volumes
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume, check_folder
 from training_workloads.names import check_dns_1035_label
 
@@ -103,6 +103,7 @@ class TensorBoard(Construct):
             id: Id in the scope; the name in the cluster is `spec.name`.
             spec: What it shows.
         """
+        check_spec(spec, TensorBoardSpec)
         super().__init__(scope, id)
         self.spec = spec
         for kind, api_version, wire in (

@@ -126,5 +126,5 @@ def _check_gpus(instance: InstanceType, gpus_per_worker: int, efa_devices: int) 
         step = instance.gpus // efa_devices
         raise InputError(
             f"'gpus_per_worker' is {gpus_per_worker}, but on {instance.name} an EFA interface serves {step} GPUs; "
-            f"use a multiple of {step}, or no EFA"
+            f"use a multiple of {step}, or no EFA (--no-efa)"
         )

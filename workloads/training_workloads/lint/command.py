@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-__all__ = ["HOROVODRUN", "Launch", "commands", "launches", "program_of"]
+__all__ = ["HOROVODRUN", "LAUNCHERS", "Launch", "commands", "launches", "program_of"]
 
 #: Horovod's own launcher, whose options differ from those of MPI's.
 HOROVODRUN = "horovodrun"
 
-_LAUNCHERS = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", HOROVODRUN}
+#: Programs that start ranks.
+LAUNCHERS = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", HOROVODRUN}
 _SHELLS = {"sh", "bash", "dash", "ash", "zsh"}
 
 # What may stand before a program and starts it.
@@ -117,7 +118,7 @@ def launches(argv: Sequence[str]) -> tuple[Launch, ...]:
 def _parts(command: Sequence[str]) -> Iterator[Sequence[str]]:
     """A command, and what follows each lone `--` in it before the first launcher."""
     yield command
-    while "--" in command and program_of(command) not in _LAUNCHERS:
+    while "--" in command and program_of(command) not in LAUNCHERS:
         command = command[list(command).index("--") + 1 :]
         yield command
 
@@ -156,7 +157,7 @@ def _script(script: str) -> list[list[str]] | None:
 
 def _launch(words: Sequence[str]) -> Iterator[Launch]:
     start = next((n for n, word in enumerate(words) if not _is_before_a_program(word)), None)
-    if start is None or (program := PurePosixPath(words[start]).name) not in _LAUNCHERS:
+    if start is None or (program := PurePosixPath(words[start]).name) not in LAUNCHERS:
         return
     rest = tuple(words[start + 1 :])
     counts, default = (_HOROVOD_VALUES, 1) if program == HOROVODRUN else (_MPI_VALUES, 0)

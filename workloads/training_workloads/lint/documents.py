@@ -14,8 +14,37 @@ from training_workloads.lint.finding import Finding, Path
 __all__ = ["Document", "lint_read", "lint_text", "read_documents"]
 
 
+# Nodes that all aliases of a text may stand for together: a job has some hundreds. Aliases of aliases multiply, and a
+# text of ten lines can stand for more than any memory holds.
+_MOST_ALIASED = 100_000
+
+
 class _Loader(yaml.SafeLoader):
-    """Reads dates as text, as Kubernetes does."""
+    """Reads dates as text, as Kubernetes does, and counts what aliases stand for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        # Of each node composed so far, and of all; what an alias stands for is counted at each alias.
+        self._sizes: dict[yaml.Node | None, int] = {}
+        self._aliased = self._composed = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Composes the next node.
+
+        Raises:
+            InputError: The aliases of the text stand for too much.
+        """
+        is_alias, before = self.check_event(yaml.AliasEvent), self._composed
+        node: yaml.Node | None = super().compose_node(parent, index)
+        # An alias within its own anchor has no size yet.
+        size = self._sizes.get(node, 1) if is_alias else 1
+        self._composed += size
+        self._aliased += size if is_alias else 0
+        if self._aliased > _MOST_ALIASED:
+            raise InputError(f"has aliases that stand for more than {_MOST_ALIASED} values; write fewer of them")
+        if not is_alias:
+            self._sizes[node] = self._composed - before
+        return node
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -79,10 +108,12 @@ def read_documents(text: str) -> list[Document]:
     """Reads every object of a manifest, those in a `List` too.
 
     Raises:
-        InputError: The text is not YAML; for a template the message says so.
+        InputError: The text is not YAML, or its aliases multiply; for a template the message says so.
     """
     try:
         return [one for content, node in _load(text) for one in _items(content, node)]
+    except InputError:
+        raise
     # Besides YAML's own errors: what its constructors raise for `!!int x` and the like, and nesting without end.
     except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         if "{{" in text:

@@ -8,10 +8,13 @@ import re
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["MI", "amount_of"]
+__all__ = ["GI", "MI", "amount_of"]
 
 #: Bytes of `1Mi`.
 MI = 2**20
+
+#: Bytes of `1Gi`.
+GI = 2**30
 
 _QUANTITY = re.compile(
     r"(?P<number>[+-]?(\d+(\.\d*)?|\.\d+))((?P<suffix>[numkMGTPE]|[KMGTPE]i)|[eE](?P<power>[+-]?\d+))?"

@@ -23,7 +23,8 @@ def load_mpi_job(path: Path) -> dict[str, Any]:
     if not path.is_file():
         rendered = ", ".join(map(str, sorted(path.parent.glob("*.k8s.yaml")))) or "none yet"
         raise InputError(
-            f"'manifest' is {str(path)!r}, which is not a file; 'make jobs' renders them, so far: {rendered}"
+            f"'manifest' is {str(path)!r}, which is not a file; 'training-workloads render' writes them, so far: "
+            f"{rendered}"
         )
     try:
         documents = [document for document in yaml.safe_load_all(path.read_text()) if isinstance(document, dict)]

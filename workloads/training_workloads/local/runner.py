@@ -7,6 +7,7 @@ machine.
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ class LocalRun:
         environment: The launcher's variables, on top of this process's own.
         ranks: How many ranks it starts.
         program: What each rank runs; None where the command does not tell.
+        module: Which module, where that is Python with `-m`.
     """
 
     launcher: Launcher
@@ -48,6 +50,7 @@ class LocalRun:
     environment: dict[str, str]
     ranks: int
     program: str | None
+    module: str | None
 
 
 def plan_local_run(job: dict[str, Any], volumes: Path, scratch: Path, ranks: int | None = None) -> LocalRun:
@@ -81,6 +84,7 @@ def plan_local_run(job: dict[str, Any], volumes: Path, scratch: Path, ranks: int
         environment={name: share if name in _THREADS else value for name, value in variables.items()},
         ranks=ranks,
         program=launcher.program_of(started),
+        module=_module(started, launcher.program_of(started)),
     )
 
 
@@ -113,6 +117,13 @@ def run_locally(manifest: Path, *, volumes: Path, environment: Path, ranks: int 
         return ending.code
 
 
+def _module(command: list[str], program: str | None) -> str | None:
+    if program != "python":
+        return None
+    words = command[command.index(program) + 1 :]
+    return words[1] if words[:1] == ["-m"] and len(words) > 1 else None
+
+
 def _write_hosts(scratch: Path, ranks: int) -> None:
     """What the operator gives a launcher: a hostfile, and for elastic jobs a script."""
     Path(scratch, Path(HOSTFILE).name).write_text(f"localhost slots={ranks}\n")
@@ -122,6 +133,11 @@ def _write_hosts(scratch: Path, ranks: int) -> None:
 
 
 def _check_programs(run: LocalRun, environment: Path, path: str) -> None:
+    if not (environment / "bin").is_dir():
+        raise InputError(
+            f"'--environment' is {str(environment)!r}, which has no 'bin'; run 'make setup' where the project is, or "
+            "give the virtual environment with the job's programs"
+        )
     if not shutil.which(run.launcher.name, path=path):
         raise InputError(f"{run.launcher.name!r} is not in '{environment}/bin' or on PATH; run 'make setup' first")
     if run.program and not shutil.which(run.program, path=path):
@@ -129,6 +145,19 @@ def _check_programs(run: LocalRun, environment: Path, path: str) -> None:
             f"each rank runs {run.program!r}, which is not in '{environment}/bin' or on PATH; a program that only the "
             "image has, such as an NCCL test, runs on a cluster only: submit the job there"
         )
+    if run.module and not _finds(run.module, path):
+        raise InputError(
+            f"each rank runs 'python -m {run.module}', which is not here; go to the folder that has it (for 'training' "
+            "that of the project), or install it into the virtual environment"
+        )
+
+
+def _finds(module: str, path: str) -> bool:
+    """Whether Python finds the package of a module, in this folder or among what is installed."""
+    package = module.partition(".")[0]
+    program = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
+    python = shutil.which("python", path=path)
+    return python is None or subprocess.run([python, "-c", program], capture_output=True, check=False).returncode == 0
 
 
 def _localize(word: str, paths: dict[str, Path]) -> str:

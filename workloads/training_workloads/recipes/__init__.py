@@ -56,8 +56,23 @@ def recipe(
     spec = RECIPES[name](name if job_name is None else job_name, **{field: changes[field] for field in needs})
     known = {field.name for field in dataclasses.fields(spec)}
     unknown = [*(set(changes) - known), *(scheduling or {} if "scheduling" not in known else {})]
-    refuse(f"'{field}' does not go with {name}; leave it out" for field in sorted(unknown))
+    refuse(f"'{field}' does not go with {name}; it goes with {_recipes_with(field)}" for field in sorted(unknown))
     if scheduling:
         present: Any = spec
         changes["scheduling"] = dataclasses.replace(present.scheduling, **scheduling)
     return dataclasses.replace(spec, **changes)
+
+
+def _recipes_with(field: str) -> str:
+    having = []
+    for name, make in RECIPES.items():
+        needed = NEEDS.get(name, {})
+        if field in needed or (not needed and field in _fields(make())):
+            having.append(name)
+    return ", ".join(having) or "none"
+
+
+def _fields(spec: JobSpec) -> set[str]:
+    present: Any = spec
+    own = {field.name for field in dataclasses.fields(present)}
+    return own | {field.name for field in dataclasses.fields(present.scheduling)} if "scheduling" in own else own

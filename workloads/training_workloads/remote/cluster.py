@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from training_workloads.remote.failures import NotFoundError, refusal, transport_failure, unknown_resource
+from training_workloads.remote.failures import (
+    NotFoundError,
+    is_web_page,
+    not_kubernetes,
+    refusal,
+    transport_failure,
+    unknown_resource,
+)
 from training_workloads.remote.resources import PODS, Resource, api_path
 
 if TYPE_CHECKING:
@@ -113,7 +120,7 @@ class Cluster:
                 return Resource(
                     api_version=api_version, kind=kind, plural=entry["name"], namespaced=entry["namespaced"]
                 )
-        raise unknown_resource(f"{kind} ({api_version})")
+        raise unknown_resource(wanted)
 
     def log(self, pod: str, container: str, *, follow: bool, query: Mapping[str, str]) -> Iterator[str]:
         """Lines of a container's log, each with its time before it.
@@ -161,7 +168,14 @@ class Cluster:
 
     def _read(self, response: "RESTResponse") -> dict[str, Any]:
         with self._failures():
-            return dict(json.loads(response.response.data))
+            body = response.response.data
+        try:
+            answer = json.loads(body)
+        except ValueError as error:
+            raise not_kubernetes(self.server) from error
+        if not isinstance(answer, dict) or "kind" not in answer:
+            raise not_kubernetes(self.server)
+        return answer
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -200,4 +214,7 @@ class Cluster:
             if response.status < HTTPStatus.BAD_REQUEST:
                 return response
             answer = response.response.data
-        raise refusal(response.status, answer, verb=verb, resource=resource.title, namespace=namespace)
+        # What is between here and the cluster may be away for a moment, and say so with a page too.
+        if response.status < HTTPStatus.INTERNAL_SERVER_ERROR and is_web_page(answer):
+            raise not_kubernetes(self.server)
+        raise refusal(response.status, answer, verb=verb, resource=resource, namespace=namespace)

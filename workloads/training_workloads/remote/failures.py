@@ -7,12 +7,16 @@ import json
 from http import HTTPStatus
 from typing import Any
 
+from training_workloads.remote.resources import MPI_JOBS, Resource
+
 __all__ = [
     "ClusterError",
     "ConflictError",
     "ForbiddenError",
     "NotFoundError",
     "TransientError",
+    "is_web_page",
+    "not_kubernetes",
     "refusal",
     "transport_failure",
     "unknown_resource",
@@ -78,14 +82,31 @@ def transport_failure(error: Exception, server: str) -> ClusterError:
     return TransientError(f"the connection to {server} broke ({_without_addresses(text)}); try again")
 
 
-def refusal(status: int, body: bytes, *, verb: str, resource: str, namespace: str | None) -> ClusterError:
+def is_web_page(body: bytes) -> bool:
+    """Whether an answer is HTML, which the API server never sends."""
+    return body.lstrip()[:1] == b"<"
+
+
+def not_kubernetes(server: str) -> ClusterError:
+    """Says that something else answered: a captive portal, the login page of a VPN, a proxy.
+
+    Args:
+        server: The API server's address, as it stands in the kubeconfig.
+    """
+    return ClusterError(
+        f"{server} answered with something that is not Kubernetes, such as a login page; check the VPN and the proxy "
+        "(HTTPS_PROXY, NO_PROXY), and the server in the kubeconfig"
+    )
+
+
+def refusal(status: int, body: bytes, *, verb: str, resource: Resource, namespace: str | None) -> ClusterError:
     """Says why the API server answered with an error.
 
     Args:
         status: HTTP status, 400 or more.
         body: What it sent: a Status as JSON, or plain text.
         verb: What was tried: get, list, create, patch, delete.
-        resource: On what, as `kubectl` names it: `mpijobs.kubeflow.org`.
+        resource: On what.
         namespace: Where; `None`: in all namespaces.
     """
     answer = _status(body)
@@ -96,7 +117,7 @@ def refusal(status: int, body: bytes, *, verb: str, resource: str, namespace: st
             return ClusterError(f"the cluster does not accept your credentials, or they have expired; {_CREDENTIALS}")
         case HTTPStatus.FORBIDDEN if " cannot " in message:
             return ForbiddenError(
-                f"you may not {verb} {resource} {where} ({message}); ask who administers the cluster for it: "
+                f"you may not {verb} {resource.title} {where} ({message}); ask who administers the cluster for it: "
                 "the role 'edit' has what jobs need, 'view' what looking at them needs"
             )
         case HTTPStatus.NOT_FOUND if not (answer.get("details") or {}).get("name"):
@@ -109,21 +130,19 @@ def refusal(status: int, body: bytes, *, verb: str, resource: str, namespace: st
             return TransientError(f"the cluster has no time now ({message}); try again")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return TransientError(f"the cluster answered with an error of its own ({status}: {message}); try again")
-    return ClusterError(f"the cluster refuses to {verb} {resource} {where}: {message}")
+    return ClusterError(f"the cluster refuses to {verb} {resource.title} {where}: {message}")
 
 
-def unknown_resource(resource: str) -> ClusterError:
-    """Says that the cluster does not have a kind of object.
-
-    Args:
-        resource: As `kubectl` names it: `mpijobs.kubeflow.org`, or a kind with its version.
-    """
-    if "mpijob" in resource.lower():
+def unknown_resource(resource: Resource) -> ClusterError:
+    """Says that the cluster does not have a kind of object."""
+    if resource.kind == MPI_JOBS.kind:
         return ClusterError(
             "the cluster knows no MPIJob: install the operator with 'training-workloads platform' and "
             "'kubectl apply -f dist/'"
         )
-    return ClusterError(f"the cluster knows no {resource}; install what defines it, or leave it out of the file")
+    return ClusterError(
+        f"the cluster knows no {resource.kind_and_version}; install what defines it, or leave it out of the file"
+    )
 
 
 def _status(body: bytes) -> dict[str, Any]:

@@ -149,9 +149,16 @@ def _pods(job: Job, worker: int | None) -> list[dict[str, Any]]:
     if not job.is_mpi_job:
         raise InputError(f"'--worker' is {worker}, but {job.view.name!r} is a Job and has none; leave the option out")
     if not 0 <= worker < job.view.workers:
-        raise InputError(f"'--worker' is {worker}; {job.view.name!r} has the workers 0 to {job.view.workers - 1}")
+        raise InputError(f"'--worker' is {worker}; {job.view.name!r} has {_numbers(job.view.workers)}")
     name = f"{job.view.name}-worker-{worker}"
     return [pod for pod in worker_pods(job) if pod["metadata"]["name"] == name]
+
+
+def _numbers(workers: int) -> str:
+    """Which workers there are."""
+    if not workers:
+        return "no workers now; leave the option out for the launcher's log"
+    return "only worker 0" if workers == 1 else f"the workers 0 to {workers - 1}"
 
 
 def _waits_for(job: Job, worker: int | None) -> str:

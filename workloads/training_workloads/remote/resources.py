@@ -1,6 +1,7 @@
 """The kinds of objects that the commands use, and where the API server keeps them."""
 
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from training_workloads.jobs.mpi_job_spec import API_VERSION
 
@@ -38,8 +39,13 @@ class Resource:
         group, slash, _ = self.api_version.rpartition("/")
         return f"{self.plural}.{group}" if slash else self.plural
 
+    @property
+    def kind_and_version(self) -> str:
+        """As a manifest names it: `MPIJob (kubeflow.org/v2beta1)`."""
+        return f"{self.kind} ({self.api_version})"
+
     def path(self, namespace: str | None, name: str | None = None) -> str:
-        """Where its objects are, or one of them.
+        """Where its objects are, or one of them; a name that holds more than a name leads nowhere else.
 
         Args:
             namespace: `None`: all namespaces.
@@ -47,8 +53,9 @@ class Resource:
         """
         parts = [api_path(self.api_version)]
         if self.namespaced and namespace:
-            parts += ["namespaces", namespace]
-        return "/".join([*parts, self.plural, *([name] if name else [])])
+            parts += ["namespaces", quote(namespace, safe="")]
+        # An empty name is not the whole collection.
+        return "/".join([*parts, self.plural, *([] if name is None else [quote(name, safe="")])])
 
 
 def api_path(api_version: str) -> str:

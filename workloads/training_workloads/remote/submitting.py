@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.errors import InputError, known_names
+from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
 from training_workloads.remote.cluster import Cluster
 from training_workloads.remote.failures import ConflictError, ForbiddenError
 from training_workloads.remote.jobs import try_find_job
@@ -13,6 +14,9 @@ from training_workloads.remote.manifests import claims_of, images_of, is_job
 from training_workloads.remote.resources import CLAIMS, NAMESPACES, Resource
 
 __all__ = ["Submission", "check_submission", "submit"]
+
+# The options of 'platform' that write the claims of the cluster's own file systems.
+_CLAIM_OPTIONS = {LUSTRE_CLAIM: "--lustre-…", EFS_CLAIM: "--efs-…"}
 
 # Podman's name for images that were built here.
 _LOCAL_REGISTRY = "localhost/"
@@ -161,5 +165,15 @@ def _check_claims(submissions: list[Submission]) -> None:
             hint = known_names(claim, existing) if existing else "it has none"
             raise InputError(
                 f"the pods mount the PersistentVolumeClaim {claim!r}, which namespace {namespace!r} does not have, so "
-                f"they would never start; {hint}"
+                f"they would never start; {hint}. {_claim_advice(claim)}"
             )
+
+
+def _claim_advice(claim: str) -> str:
+    """What to do about a claim that is not there."""
+    if claim not in _CLAIM_OPTIONS:
+        return "Make it there, or give the namespace that has it with '--namespace'"
+    return (
+        "The cluster's stack makes it in namespace 'default' ('-n default'); 'training-workloads platform "
+        f"{_CLAIM_OPTIONS[claim]} --namespace <namespace>' writes it for another one"
+    )

@@ -18,6 +18,20 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is '32 Gi', which is no amount; give a number, or one such as 5120Mi",
         ),
     ],
+    "whole-devices": [
+        (
+            both("nvidia.com/gpu", 0.5),
+            "WORKER-CONTAINER resources requests nvidia.com/gpu",
+            "is 0.5, and the pod is refused; give a whole number",
+            "WORKER-CONTAINER resources limits nvidia.com/gpu",
+            "is 0.5, and the pod is refused; give a whole number",
+        ),
+        (
+            {"WORKER-CONTAINER resources limits vpc.amazonaws.com/efa": "1500m"},
+            "WORKER-CONTAINER resources limits vpc.amazonaws.com/efa",
+            "is 1500m, and the pod is refused; give a whole number",
+        ),
+    ],
     "device-limits": [
         (
             {"WORKER-CONTAINER resources limits nvidia.com/gpu": 4},
@@ -98,6 +112,20 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "divides them; ask for 4 or fewer, or choose another type",
         ),
     ],
+    "amounts-exceed-node": [
+        (
+            both("memory", "2000Gi"),
+            "WORKER-CONTAINER resources requests memory",
+            "the Worker asks for 2000 GiB, but p4d.24xlarge has 1152, and the pod stays Pending; ask for less than "
+            "1152 GiB, or choose another type",
+        ),
+        (
+            both("cpu", "96500m"),
+            "WORKER-CONTAINER resources requests cpu",
+            "the Worker asks for 96.5 CPUs, but p4d.24xlarge has 96, and the pod stays Pending; ask for less than "
+            "96 CPUs, or choose another type",
+        ),
+    ],
     "launcher-holds-gpus": [
         (
             {"LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 1}}},
@@ -163,7 +191,15 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "quantity": [
         {"WORKER-CONTAINER resources limits memory": "1e12"},
     ],
+    "whole-devices": [
+        {},
+        both("nvidia.com/gpu", "8000m"),
+        both("nvidia.com/gpu", "$N"),
+        both("cpu", 0.5),
+    ],
     "device-limits": [
+        both("nvidia.com/gpu", 0.5),
+        {"WORKER-CONTAINER resources requests nvidia.com/gpu": 0.5},
         {"WORKER-CONTAINER resources requests": GONE},
         {"WORKER-CONTAINER resources limits cpu": GONE, "WORKER-CONTAINER resources limits memory": "950Gi"},
         {"WORKER-CONTAINER resources requests hugepages-2Mi": "5Gi"},
@@ -182,12 +218,22 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**both("nvidia.com/gpu", 16), **instance_type("p9.99xlarge")},
         both("nvidia.com/gpu", "$N"),
     ],
+    "amounts-exceed-node": [
+        {},
+        {**both("memory", "2000Gi"), "WORKER-POD nodeSelector": GONE},
+        {**both("memory", "2000Gi"), **instance_type("p5.48xlarge")},
+        # Limits may be more than a node has.
+        {"WORKER-CONTAINER resources limits cpu": 200},
+        both("memory", "$M"),
+    ],
     "launcher-holds-gpus": [
         {"LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 8}}, "spec runLauncherAsWorker": True},
     ],
     "slots-differ-from-gpus": [
         {"spec slotsPerWorker": 2, **both("nvidia.com/gpu", GONE)},
         {"spec slotsPerWorker": "$N"},
+        {"spec slotsPerWorker": 1, **both("nvidia.com/gpu", 0.5)},
+        {"spec slotsPerWorker": 0},
     ],
     "missing-gpu-toleration": [
         {"WORKER-POD tolerations": [{"operator": "Exists"}]},

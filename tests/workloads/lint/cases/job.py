@@ -35,10 +35,38 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "or fewer",
         ),
         (
+            {"metadata name": GONE},
+            "metadata name",
+            "is missing, and the API server refuses the job; give a name, or generateName",
+        ),
+        (
+            {"metadata": GONE},
+            "metadata name",
+            "is missing, and the API server refuses the job; give a name, or generateName",
+        ),
+        (
+            {"metadata name": 123},
+            "metadata name",
+            "is 123, from which the operator cannot name its pods; use lower-case letters, digits and '-', a letter "
+            "first",
+        ),
+        (
             {"metadata name": "n" * 54, "WORKER replicas": 11, **ranks(88)},
             "metadata name",
             "has 54 characters, and with '-worker-10' after it a pod's name has more than 63; use 53 characters"
             " or fewer",
+        ),
+    ],
+    "slots-per-worker": [
+        (
+            {"spec slotsPerWorker": 0},
+            "spec slotsPerWorker",
+            "is 0, and workers without slots get no ranks; give 1 or more: one for each GPU of a worker",
+        ),
+        (
+            {"spec slotsPerWorker": -1},
+            "spec slotsPerWorker",
+            "is -1, which the operator refuses; give 1 or more: one for each GPU of a worker",
         ),
     ],
     "missing-launcher": [
@@ -176,6 +204,12 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"metadata name": "n" * 54},
         {"metadata": {"generateName": "job-"}},
         {"metadata name": "a"},
+    ],
+    "slots-per-worker": [
+        {},
+        {"spec slotsPerWorker": GONE},
+        {"spec slotsPerWorker": "$N"},
+        {"spec slotsPerWorker": 0, **launched(*ELASTIC)},
     ],
     "missing-launcher": [
         {},

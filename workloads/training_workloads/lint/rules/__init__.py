@@ -1,7 +1,7 @@
 """Every rule of the lint, each a function named like its id; docs/lint.md says why each is one."""
 
 from training_workloads.lint.manifest import Job
-from training_workloads.lint.rules import devices, environment, job, launch, pods, schema, storage
+from training_workloads.lint.rules import containers, devices, environment, job, launch, pods, schema, storage
 from training_workloads.lint.rules.rule import Rule
 from training_workloads.lint.rules.storage import Storage
 
@@ -16,6 +16,7 @@ JOB_RULES: tuple[Rule[Job], ...] = (
     Rule("error", job.worker_replicas),
     Rule("error", job.launcher_replicas),
     Rule("error", job.missing_containers),
+    Rule("error", job.slots_per_worker),
     Rule("error", job.restart_policy),
     Rule("error", job.launcher_creation_policy),
     Rule("error", job.gang_deadlock),
@@ -35,15 +36,23 @@ JOB_RULES: tuple[Rule[Job], ...] = (
     Rule("warning", environment.host_network_interface),
     Rule("warning", environment.fork_safe_variable),
     Rule("error", devices.quantity),
+    Rule("error", devices.whole_devices),
     Rule("error", devices.device_limits),
     Rule("error", devices.hugepages_alone),
     Rule("warning", devices.devices_exceed_node),
+    Rule("warning", devices.amounts_exceed_node),
     Rule("error", devices.launcher_holds_gpus),
     Rule("warning", devices.slots_differ_from_gpus),
     Rule("warning", devices.missing_gpu_toleration),
     Rule("warning", devices.efa_left_unused),
     Rule("warning", devices.efa_without_hugepages),
     Rule("warning", devices.efa_memory),
+    Rule("error", containers.empty_container),
+    Rule("error", containers.missing_image),
+    Rule("error", containers.container_names),
+    Rule("error", containers.unknown_volume),
+    Rule("error", containers.mount_paths),
+    Rule("error", containers.command_in_one_word),
     Rule("error", pods.keys_not_readable),
     Rule("error", pods.worker_without_sshd),
     Rule("error", pods.work_not_in_first_container),

@@ -6,7 +6,7 @@ from typing import Any
 
 from training_workloads.catalog import INSTANCE_TYPES, InstanceType
 from training_workloads.lint.manifest import Container, Job, Replica, mapping, sequence
-from training_workloads.lint.quantity import MI, amount_of
+from training_workloads.lint.quantity import GI, MI, amount_of
 from training_workloads.lint.rules.rule import Problem
 from training_workloads.node_labels import (
     EFA_RESOURCE,
@@ -17,6 +17,7 @@ from training_workloads.node_labels import (
 )
 
 __all__ = [
+    "amounts_exceed_node",
     "device_limits",
     "devices_exceed_node",
     "efa_left_unused",
@@ -27,6 +28,7 @@ __all__ = [
     "missing_gpu_toleration",
     "quantity",
     "slots_differ_from_gpus",
+    "whole_devices",
 ]
 
 _OLD_INSTANCE_TYPE_LABEL = "beta.kubernetes.io/instance-type"
@@ -55,6 +57,21 @@ def launcher_holds_gpus(job: Job) -> Iterator[Problem]:
         yield Problem(holder.place(GPU_RESOURCE), problem, fix)
 
 
+def whole_devices(job: Job) -> Iterator[Problem]:
+    """A part of a device: the API server wants a whole number ("must be an integer")."""
+    for container in job.containers:
+        for kind in ("requests", "limits"):
+            for resource, amount in container.amounts(kind).items():
+                if _is_device(resource) and not _is_whole(amount_of(amount)):
+                    path = (*container.path, "resources", kind, resource)
+                    yield Problem(path, f"is {amount}, and the pod is refused", "give a whole number")
+
+
+def _is_whole(amount: Decimal | None) -> bool:
+    """Whether an amount has no fraction; one that is no amount has none."""
+    return amount is None or amount == amount.to_integral_value()
+
+
 def device_limits(job: Job) -> Iterator[Problem]:
     """Devices and huge pages cannot be overcommitted: the API server wants a limit, and the request equal to it.
 
@@ -63,7 +80,7 @@ def device_limits(job: Job) -> Iterator[Problem]:
     for container in job.containers:
         requests, limits = container.amounts("requests"), container.amounts("limits")
         for resource, amount in requests.items():
-            if not _is_device(resource) or amount_of(amount) is None:
+            if not _is_device(resource) or amount_of(amount) is None or not _is_whole(amount_of(amount)):
                 continue
             limit = limits.get(resource)
             if limit is None or (amount_of(limit) not in (None, amount_of(amount))):
@@ -121,6 +138,20 @@ def devices_exceed_node(job: Job) -> Iterator[Problem]:
                 yield Problem(holder.place(resource), problem, f"{fix}, or choose another type")
 
 
+def amounts_exceed_node(job: Job) -> Iterator[Problem]:
+    """More CPUs or memory than any node of the pod's instance types has: the pod stays Pending for ever."""
+    for replica in job.replicas:
+        types = _instance_types(replica)
+        for resource, field, unit, size in (("cpu", "vcpus", "CPUs", 1), ("memory", "memory_gib", "GiB", GI)):
+            asked, holder = replica.total(resource), replica.holder(resource)
+            most = max((getattr(one, field) for one in types), default=None)
+            if most is not None and holder and asked > most * size:
+                names = ", ".join(one.name for one in types)
+                problem = f"the {replica.role} asks for {float(asked / size):g} {unit}, but {names} has {most}"
+                fix = f"ask for less than {most} {unit}, or choose another type"
+                yield Problem(holder.place(resource), f"{problem}, and the pod stays Pending", fix)
+
+
 def efa_left_unused(job: Job) -> Iterator[Problem]:
     """Workers on nodes with EFA that do not ask for it: NCCL falls back to TCP without a word."""
     worker = job.worker
@@ -160,7 +191,7 @@ def _tolerates_gpu_nodes(toleration: Any) -> bool:
 def slots_differ_from_gpus(job: Job) -> Iterator[Problem]:
     """Slots that are not the GPUs of a worker: ranks share GPUs, or GPUs stay idle."""
     gpus = job.worker.total(GPU_RESOURCE)
-    if gpus and job.slots is not None and job.slots != gpus:
+    if gpus and _is_whole(gpus) and job.slots is not None and job.slots > 0 and job.slots != gpus:
         said = "is missing, and its default is 1" if job.spec.get("slotsPerWorker") is None else f"is {job.slots}"
         problem = f"{said}, but each worker has {gpus} GPUs"
         yield Problem(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")

@@ -28,6 +28,7 @@ __all__ = [
     "missing_readiness_probe",
     "missing_workers",
     "restart_policy",
+    "slots_per_worker",
     "suspended_launcher_does_not_wait",
     "worker_replicas",
     "workers_outlive_job",
@@ -86,18 +87,32 @@ def missing_containers(job: Job) -> Iterator[Problem]:
 
 def job_name(job: Job) -> Iterator[Problem]:
     """A name from which the operator cannot make names of pods: `<name>-worker-<n-1>` is a DNS-1035 label."""
-    name = mapping(job.document.get("metadata")).get("name")
-    if not isinstance(name, str):
+    metadata = mapping(job.document.get("metadata"))
+    name, path = metadata.get("name"), ("metadata", "name")
+    if name is None:
         # `generateName` gives a name that is not known here.
+        if not metadata.get("generateName"):
+            yield Problem(path, "is missing, and the API server refuses the job", "give a name, or generateName")
         return
-    path, rule = ("metadata", "name"), "use lower-case letters, digits and '-', a letter first"
-    if not re.fullmatch(DNS_1035_CHARACTERS, name):
+    if not isinstance(name, str) or not re.fullmatch(DNS_1035_CHARACTERS, name):
+        rule = "use lower-case letters, digits and '-', a letter first"
         yield Problem(path, f"is {name!r}, from which the operator cannot name its pods", rule)
         return
     suffix = f"-worker-{max(job.worker.replicas or 1, 1) - 1}"
     if len(name) + len(suffix) > DNS_LABEL_LENGTH:
         problem = f"has {len(name)} characters, and with '{suffix}' after it a pod's name has more than 63"
         yield Problem(path, problem, f"use {DNS_LABEL_LENGTH - len(suffix)} characters or fewer")
+
+
+def slots_per_worker(job: Job) -> Iterator[Problem]:
+    """Workers that hold no ranks: the operator takes 0 and writes it into the hostfile."""
+    if job.slots is None or job.slots > 0:
+        return
+    said = "which the operator refuses" if job.slots < 0 else "and workers without slots get no ranks"
+    # Elastic Horovod is told the slots by its own options.
+    if job.slots < 0 or not any(launch.has("host-discovery-script") for launch in job.launches):
+        path = ("spec", "slotsPerWorker")
+        yield Problem(path, f"is {job.slots}, {said}", "give 1 or more: one for each GPU of a worker")
 
 
 def restart_policy(job: Job) -> Iterator[Problem]:
