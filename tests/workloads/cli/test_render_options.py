@@ -99,9 +99,7 @@ def test_a_recipe_that_needs_options_is_left_out_of_all() -> None:
         ),
         (
             ["digits-p3", "--instance-type=p4d.24xlarge"],
-            [
-                "'--gpus-per-worker' is 1, but on p4d.24xlarge an EFA interface serves 2 GPUs; use a multiple of 2, or no"
-            ],
+            ["'--gpus-per-worker' is 1, but on p4d.24xlarge an EFA interface serves 2 GPUs; use a multiple of 2, or"],
         ),
         (["digits-p3", "--outdir=/proc/x"], ["'--outdir' is '/proc/x', where nothing can be written (No such file"]),
         (["digits-p3", "--capacity-type=spot"], ["'--capacity-type' is 'spot'; give one of ON_DEMAND, SPOT, CAPACITY"]),
