@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from aws_cdk import Token
 
@@ -10,6 +10,7 @@ from training_cluster.checks import ID_DIGITS, check_flag, check_string
 from training_cluster.nodes.gpu_node_group_ami import AMI_RELEASE, driver_branches, has_date
 from training_workloads import INSTANCE_TYPES, InputError, gpu_instance_type
 from training_workloads.errors import check_at_least, check_one_of, check_text
+from training_workloads.node_labels import CapacityType
 
 if TYPE_CHECKING:
     from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["RULES", "instance_type_is_a_name"]
 
 # Those of https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html
-_CAPACITY_TYPES = ("ON_DEMAND", "SPOT", "CAPACITY_BLOCK")
+_CAPACITY_TYPES = get_args(CapacityType)
 
 # The largest Capacity Block: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-purchase.html
 _LARGEST_CAPACITY_BLOCK = 64

@@ -75,7 +75,7 @@ class ElasticHorovodJob(IsolatedMpiJob):
         network_policy: What keeps other pods from the job's.
     """
 
-    kinds = (ElasticHorovodJobSpec,)
+    kind = ElasticHorovodJobSpec
 
     def __init__(self, scope: Construct, id: str, *, spec: ElasticHorovodJobSpec) -> None:
         """Defines the job.

@@ -5,30 +5,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.catalog import InstanceType
-from training_workloads.jobs.image import HOME, SSH_PORT, SSHD_CONFIG, UID
+from training_workloads.jobs.image import HOME, SSH_PORT, SSHD_CONFIG
 from training_workloads.jobs.launcher import launcher_environment
 from training_workloads.jobs.mpi_job_spec import MpiJobSpec, ReplicaSpec
-from training_workloads.jobs.run_policy import RunPolicy
+from training_workloads.jobs.pod_template import UNPRIVILEGED, pod_template
+from training_workloads.jobs.run_policy import DAY_SECONDS, RunPolicy
 from training_workloads.jobs.scheduling import Scheduling, not_on_spot
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources
-from training_workloads.node_labels import DO_NOT_DISRUPT, INSTANCE_TYPE_LABEL, SAFE_TO_EVICT, gpu_toleration
+from training_workloads.node_labels import INSTANCE_TYPE_LABEL, gpu_toleration
 
-__all__ = ["CONFINED", "DAY_SECONDS", "UNPRIVILEGED", "GpuPods", "pod_template"]
-
-DAY_SECONDS = 24 * 60 * 60
+__all__ = ["GpuPods"]
 
 # A finished job's launcher, and with it its log, stays for a week.
 _TTL_SECONDS = 7 * DAY_SECONDS
 
 # The launcher only runs mpirun and its ssh connections.
 _LAUNCHER_RESOURCES = {"requests": {"cpu": "250m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
-
-#: What no container of a job may do.
-UNPRIVILEGED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-
-#: The same for those that run no MPI, whose shared memory and binding to cores the runtime's profile would hinder.
-CONFINED = {**UNPRIVILEGED, "seccompProfile": {"type": "RuntimeDefault"}}
 
 _SHM_MOUNT = {"name": "shm", "mountPath": "/dev/shm"}
 
@@ -136,28 +129,6 @@ class GpuPods:
             volumes=[_shm_volume(self.resources), *(volume.to_wire(name) for name, volume in volumes)],
             **self.scheduling.worker_fields(self.job, self.workers),
         )
-
-
-def pod_template(container: dict[str, Any], *, service_account: str | None, **fields: Any) -> dict[str, Any]:
-    """A pod template with one container, for the image's non-root user.
-
-    Args:
-        container: In the Kubernetes wire format.
-        service_account: Under which the pod runs; None for the namespace's default.
-        fields: Further fields of the pod's spec.
-    """
-    security = {"runAsNonRoot": True, "runAsUser": UID, "runAsGroup": UID, "fsGroup": UID}
-    # Jobs do not talk to Kubernetes; what Pod Identity gives to a service account comes another way.
-    spec: dict[str, Any] = {
-        "automountServiceAccountToken": False,
-        "containers": [container],
-        "securityContext": security,
-    }
-    if service_account:
-        spec["serviceAccountName"] = service_account
-    # A training pod cannot move to another node: autoscalers wait for its end, or the job would begin again.
-    stays = {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"}
-    return {"metadata": {"annotations": stays}, "spec": spec | fields}
 
 
 def _shm_volume(resources: WorkerResources) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from constructs import Construct
 
 from training_workloads.catalog import InstanceType, gpu_instance_type
 from training_workloads.errors import InputError, check_at_least, check_one_of, check_text, enforce
-from training_workloads.jobs.gpu_pods import DAY_SECONDS, GpuPods
+from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.launcher import WAIT_FOR_WORKERS, mpirun_command
 from training_workloads.jobs.mpi_job_spec import MpiJobSpec
 from training_workloads.jobs.rank_environment import hierarchical_all_reduce, rank_environment
+from training_workloads.jobs.run_policy import DAY_SECONDS
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.spec_rules import (
     check_image,
@@ -141,7 +142,7 @@ class HorovodJob(IsolatedMpiJob):
         network_policy: What keeps other pods from the job's.
     """
 
-    kinds = (HorovodJobSpec,)
+    kind = HorovodJobSpec
 
     def __init__(self, scope: Construct, id: str, *, spec: HorovodJobSpec) -> None:
         """Defines the job.

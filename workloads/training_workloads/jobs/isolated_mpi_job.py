@@ -31,12 +31,12 @@ class IsolatedMpiJob(Construct):
     """An MPIJob in a chart, with its NetworkPolicy.
 
     Attributes:
-        kinds: What a job of this kind is described by.
+        kind: What a job of this kind is described by.
         mpi_job: The MPIJob.
         network_policy: What keeps other pods from the job's.
     """
 
-    kinds: ClassVar[tuple[type, ...]]
+    kind: ClassVar[type]
 
     def __init__(self, scope: Construct, id: str, *, spec: MpiJobSource) -> None:
         """Defines the job.
@@ -46,7 +46,7 @@ class IsolatedMpiJob(Construct):
             id: Id in the scope; the name in the cluster is `spec.name`.
             spec: The job.
         """
-        check_spec(spec, *self.kinds)
+        check_spec(spec, self.kind)
         super().__init__(scope, id)
         self.mpi_job = MpiJob(self, "Resource", spec=spec.to_mpi_job())
         self.network_policy = JobNetworkPolicy(self, "NetworkPolicy", job_name=spec.name, namespace=spec.namespace)

@@ -162,7 +162,7 @@ class NcclTestJob(IsolatedMpiJob):
         network_policy: What keeps other pods from the job's.
     """
 
-    kinds = (NcclTestJobSpec,)
+    kind = NcclTestJobSpec
 
     def __init__(self, scope: Construct, id: str, *, spec: NcclTestJobSpec) -> None:
         """Defines the job.

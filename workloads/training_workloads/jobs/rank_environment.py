@@ -1,6 +1,7 @@
 """The variables that every rank gets, derived from its worker: threads, Horovod, NCCL, libfabric."""
 
 from training_workloads.catalog import InstanceType
+from training_workloads.catalog.gpus import V100_16
 from training_workloads.jobs.worker_resources import WorkerResources
 
 __all__ = ["DATA_THREADS", "INTRAOP_THREADS", "hierarchical_all_reduce", "nccl_environment", "rank_environment"]
@@ -11,8 +12,6 @@ INTRAOP_THREADS = "TF_NUM_INTRAOP_THREADS"
 #: Threads of a rank's tf.data pipeline, for `options.threading.private_threadpool_size`; TensorFlow has no variable of
 #: its own for it, so the programs in `training/` read this one.
 DATA_THREADS = "TRAINING_DATA_THREADS"
-
-_V100 = "V100"
 
 # A rank that waits this long for the others ends the job, so that it starts again from its checkpoint.
 _STALL_SHUTDOWN_SECONDS = 600
@@ -89,5 +88,5 @@ def hierarchical_all_reduce(instance: InstanceType, resources: WorkerResources, 
     published for it on newer types. Only where every worker has as many ranks as the others, for good.
     """
     several = workers > 1 and resources.gpus > 1 and not resources.efa_interfaces
-    is_v100 = instance.gpu is not None and instance.gpu.model == _V100
+    is_v100 = instance.gpu is not None and instance.gpu.model == V100_16.model
     return {"HOROVOD_HIERARCHICAL_ALLREDUCE": "1"} if several and is_v100 else {}

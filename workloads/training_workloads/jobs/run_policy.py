@@ -7,7 +7,9 @@ from typing import Any, Literal, get_args
 from training_workloads.errors import InputError, check_at_least, check_one_of, check_text
 from training_workloads.names import check_dns_subdomain
 
-__all__ = ["CleanPodPolicy", "Controller", "RunPolicy", "SchedulingPolicy"]
+__all__ = ["DAY_SECONDS", "CleanPodPolicy", "Controller", "RunPolicy", "SchedulingPolicy"]
+
+DAY_SECONDS = 24 * 60 * 60
 
 CleanPodPolicy = Literal["None", "Running", "All"]
 Controller = Literal["kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue"]

@@ -1,6 +1,5 @@
 """Rules that the specs of several kinds of jobs share."""
 
-import math
 import sys
 from typing import Any, Protocol
 
@@ -73,12 +72,12 @@ def check_volumes(volumes: Any) -> None:
         raise InputError(f"'volumes' has the mount paths {', '.join(paths)}; give each volume a path of its own")
 
 
-def check_spec(spec: Any, *kinds: type) -> None:
+def check_spec(spec: Any, kind: type) -> None:
     """Refuses to make a job from what describes another kind of job, or none."""
     # A subclass is another kind: an elastic job's spec is a Horovod job's, with another launcher.
-    if type(spec) not in kinds:
+    if type(spec) is not kind:
         given = f"a {type(spec).__name__}" if spec is not None else "None"
-        raise InputError(f"'spec' is {given}; give a {' or '.join(kind.__name__ for kind in kinds)}")
+        raise InputError(f"'spec' is {given}; give a {kind.__name__}")
 
 
 def check_number(argument: str, value: Any) -> None:
@@ -86,6 +85,5 @@ def check_number(argument: str, value: Any) -> None:
     if value is None:
         return
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # An int beyond what a float holds is no bandwidth either.
-    if not is_number or not 0 < value < sys.float_info.max or not math.isfinite(value):
+    if not is_number or not 0 < value < sys.float_info.max:
         raise InputError(f"{argument!r} is {value!r}; give a number above 0")
