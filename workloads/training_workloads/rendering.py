@@ -9,12 +9,10 @@ import cdk8s
 from training_workloads.errors import InputError
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.kinds import JobSpec, define_job
+from training_workloads.lint.documents import MANIFEST_SUFFIXES
 from training_workloads.platform.parts import PLATFORM_FILES, PlatformSpec, add_platform
 
 __all__ = ["render_jobs", "render_platform"]
-
-# What `kubectl apply -f <folder>` reads; it does not look into folders of the folder.
-_APPLIED = (".json", ".yaml", ".yml")
 
 
 def render_jobs(specs: Iterable[JobSpec], folder: Path) -> tuple[list[Path], list[str]]:
@@ -93,7 +91,8 @@ def _prepare(folder: Path, names: Iterable[str]) -> None:
 
 def _check_nothing_else(folder: Path) -> None:
     """Old jobs, say, would be started by whoever installs the platform."""
-    applied = sorted(path.name for path in folder.glob("*") if path.suffix in _APPLIED)
+    # kubectl does not look into folders of the folder.
+    applied = sorted(path.name for path in folder.glob("*") if path.suffix in MANIFEST_SUFFIXES)
     if others := [name for name in applied if name not in PLATFORM_FILES]:
         raise InputError(
             f"'outdir' is {str(folder)!r}, where 'kubectl apply -f {folder}' would apply {', '.join(others)} too; "

@@ -11,7 +11,7 @@ import typer
 from training_workloads.cli.program import HERE, app
 from training_workloads.errors import InputError
 from training_workloads.lint.checks import KNOWN_KINDS
-from training_workloads.lint.documents import Document, lint_read, read_documents
+from training_workloads.lint.documents import MANIFEST_SUFFIXES, Document, lint_read, read_documents
 from training_workloads.lint.finding import Finding
 
 __all__ = ["ERRORS_FOUND", "lint"]
@@ -20,7 +20,6 @@ __all__ = ["ERRORS_FOUND", "lint"]
 ERRORS_FOUND = 1
 
 _STANDARD_INPUT = "-"
-_SUFFIXES = (".yaml", ".yml", ".json")
 
 
 @app.command(rich_help_panel=HERE)
@@ -54,7 +53,9 @@ def _expand(names: list[str]) -> list[str]:
         if name != _STANDARD_INPUT and Path(name).is_dir():
             inside = _inside(name)
             if not inside:
-                raise InputError(f"{name!r} is a folder without {', '.join(_SUFFIXES)} files; give one with manifests")
+                raise InputError(
+                    f"{name!r} is a folder without {', '.join(MANIFEST_SUFFIXES)} files; give one with manifests"
+                )
             files += map(str, inside)
         else:
             files.append(name)
@@ -68,7 +69,7 @@ def _inside(folder: str) -> list[Path]:
     for path, folders, names in os.walk(folder, onerror=lambda error: found.append(Path(error.filename))):
         folders[:] = [name for name in folders if not name.startswith(".")]
         inside = (Path(path, name) for name in names if not name.startswith("."))
-        found.extend(one for one in inside if one.suffix in _SUFFIXES and one.is_file())
+        found.extend(one for one in inside if one.suffix in MANIFEST_SUFFIXES and one.is_file())
     return sorted(found)
 
 

@@ -11,7 +11,10 @@ from training_workloads.errors import InputError
 from training_workloads.lint.checks import lint_documents
 from training_workloads.lint.finding import Finding, Path
 
-__all__ = ["Document", "lint_read", "lint_text", "read_documents"]
+__all__ = ["MANIFEST_SUFFIXES", "Document", "lint_read", "lint_text", "read_documents"]
+
+#: Files that `kubectl apply -f <folder>` reads.
+MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
 
 
 # Nodes that all aliases of a text may stand for together: a job has some hundreds. Aliases of aliases multiply, and a

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from training_workloads.errors import InputError, refuse
-from training_workloads.lint.documents import Document, read_documents
+from training_workloads.lint.documents import MANIFEST_SUFFIXES, Document, read_documents
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
 from training_workloads.remote.resources import BATCH_JOBS, MPI_JOBS
 
 __all__ = ["claims_of", "images_of", "is_job", "read_manifest", "read_manifests"]
-
-_SUFFIXES = (".yaml", ".yml", ".json")
 
 # Whatever else a kind's rule for names is:
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#path-segment-names
@@ -98,9 +96,11 @@ def _files(given: Path) -> list[Path]:
     """The file itself, or those in the folder, by name."""
     if not given.is_dir():
         return [given]
-    inside = sorted(path for path in given.iterdir() if path.suffix in _SUFFIXES and path.is_file())
+    inside = sorted(path for path in given.iterdir() if path.suffix in MANIFEST_SUFFIXES and path.is_file())
     if not inside:
-        raise InputError(f"'file' is {str(given)!r}, a folder without {', '.join(_SUFFIXES)} files; give manifests")
+        raise InputError(
+            f"'file' is {str(given)!r}, a folder without {', '.join(MANIFEST_SUFFIXES)} files; give manifests"
+        )
     return inside
 
 
