@@ -1,0 +1,1 @@
+"""From ImageNet's archives, or the folders that they were extracted to, to shards."""
