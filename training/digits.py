@@ -191,7 +191,8 @@ def train(job: Job, device: str, start: int, before: dict[str, Any], check_hosts
         if curves:
             values = {"loss": loss, "test accuracy": accuracy, "learning rate": job.plan.rate(epoch)}
             results.write_curves(curves, epoch, values)
-        save(output, job.variables, epoch, {"settings": job.settings, "results": outcome})
+        metadata = {"epoch": epoch, "settings": job.settings, "results": outcome}
+        save(output, job.variables, int(job.optimizer.iterations), metadata)
         say(
             f"epoch {epoch}/{job.plan.epochs}: loss {loss:.4f}, test accuracy {accuracy:.4f}, "
             f"{outcome['images_per_second']:,.0f} images/s"
@@ -210,8 +211,8 @@ def complete(job: Job, device: str, check_hosts: elastic.CheckHosts) -> None:
     for sentence in job.plan.sentences():
         say(sentence)
 
-    start, written = resume(given.output_dir, job.variables, job.settings)
-    outcome = written.get("results", {})
+    _, written = resume(given.output_dir, job.variables, job.settings)
+    start, outcome = written.get("epoch", 0), written.get("results", {})
     if start == given.epochs:
         say(f"nothing to do: {given.output_dir} holds this run, finished, with test accuracy {outcome['accuracy']:.4f}")
     elif start:

@@ -1,5 +1,6 @@
 """Ranks that act as one: rank 0 speaks and writes, and a mistake ends all ranks together."""
 
+import os
 import sys
 from collections.abc import Callable
 from typing import IO, TypeVar
@@ -7,7 +8,8 @@ from typing import IO, TypeVar
 import horovod.tensorflow as hvd
 
 from training import options
-from training.errors import UserError
+from training.errors import RankError, UserError
+from training.stop_request import EXIT_CODE, Stopped
 
 Value = TypeVar("Value")
 
@@ -42,22 +44,46 @@ def on_first_rank(action: Callable[[], Value]) -> Value:
     return value
 
 
+def on_every_rank(action: Callable[[], Value]) -> list[Value]:
+    """Runs `action` on every rank and gives all values to every rank, or raises the first exception on every rank."""
+    outcome: tuple[Value | None, Exception | None]
+    try:
+        outcome = (action(), None)
+    except Exception as error:
+        outcome = (None, error)
+    outcomes = hvd.allgather_object(outcome, name="outcomes")
+    for _, failure in outcomes:
+        if failure is not None:
+            raise failure
+    return [value for value, _ in outcomes]
+
+
 def barrier() -> None:
     """Returns when every rank has arrived."""
     hvd.allgather_object(None, name="barrier")
 
 
 def run(program: Callable[[], None]) -> int:
-    """Runs a program on every rank and returns its exit code: 2 for a mistake of the user's, told once.
+    """Runs a program on every rank and returns its exit code.
 
-    Every rank must raise the `UserError`: all do where they check the same values, `on_first_rank` sees to the rest.
+    Returns:
+        2 for a mistake of the user's, told once; `stop_request.EXIT_CODE` for a run that was asked to end and can
+        go on. Every rank must raise the `UserError`: all do where they check the same values, `on_first_rank` and
+        `on_every_rank` see to the rest. A `RankError` ends the process.
     """
     try:
         program()
+    except RankError as error:
+        print(f"error: rank {hvd.rank()}: {error}", file=sys.stderr, flush=True)
+        # Not an orderly end: that would wait for the other ranks, which wait for this one. mpirun ends them.
+        os._exit(2)
     except UserError as error:
         if hvd.rank() == 0:
             print(f"error: {error}", file=sys.stderr, flush=True)
         # mpirun ends the other ranks as soon as one fails: rank 0 must have spoken before.
         barrier()
         return 2
+    except Stopped:
+        say("stopped as asked; the same command goes on from here")
+        return EXIT_CODE
     return 0

@@ -7,6 +7,10 @@ class UserError(Exception):
     """A mistake in what the user gave: the message says what was given, what is allowed, and what to do."""
 
 
+class RankError(UserError):
+    """One that this rank has met, such as a damaged file that only it reads: the others know nothing of it."""
+
+
 def check_finite(loss: float, epoch: int) -> None:
     """Stops a run that has diverged, before its weights become a checkpoint.
 

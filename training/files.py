@@ -14,11 +14,16 @@ def write_atomically(path: Path, content: bytes) -> None:
     The temporary name lies in the same folder, since a rename is atomic within one file system only.
     """
     temporary = path.with_name(f".{path.name}.partial")
-    with temporary.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError:
+        # On a full disk its part of the content would be in the way of the next try.
+        temporary.unlink(missing_ok=True)
+        raise
     # The rename itself is safe once the folder is on the disk.
     folder = os.open(path.parent, os.O_RDONLY)
     try:
@@ -40,7 +45,12 @@ def make_writable(folder: Path) -> None:
         probe.write_bytes(b"")
         probe.unlink()
     except OSError as error:
-        raise UserError(
-            f"'--output-dir' is {folder}, where user {os.getuid()} cannot write ({error.strerror}); "
-            "give a folder that this user may write to"
-        ) from error
+        raise unwritable(folder, error) from error
+
+
+def unwritable(folder: Path, error: OSError) -> UserError:
+    """Says of the output folder what the operating system said."""
+    return UserError(
+        f"'--output-dir' is {folder}, where user {os.getuid()} cannot write ({error.strerror}); "
+        "give a folder that this user may write to"
+    )

@@ -34,10 +34,25 @@ def whole_number(minimum: int, maximum: int = 10**9) -> Callable[[str], int]:
 
 def positive_number(text: str) -> float:
     """Takes a finite number above 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = _number(text)
     if not math.isfinite(value) or value <= 0:
         raise argparse.ArgumentTypeError(f"is {text}; give a number above 0")
     return value
+
+
+def number_from(minimum: float, maximum: float = 1e9) -> Callable[[str], float]:
+    """Makes an option type that takes numbers from `minimum` to `maximum`."""
+
+    def parse(text: str) -> float:
+        if not minimum <= _number(text) <= maximum:
+            raise argparse.ArgumentTypeError(f"is {text}; give a number from {minimum:g} to {maximum:g}")
+        return _number(text)
+
+    return parse
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -13,26 +13,59 @@ import tensorflow as tf
 
 
 class Throughput:
-    """Measures one rank's images per second, without the first steps: they compile the graph and fill caches."""
+    """Measures one rank's speed, without the first steps: they compile the graph and fill caches."""
 
     def __init__(self, skip: int = 5) -> None:
         self._skip = skip
-        self._steps: list[tuple[int, float]] = []
+        self._steps: list[tuple[int, float, float]] = []
 
-    def step(self, images: int, seconds: float) -> None:
-        """Counts one finished step."""
-        self._steps.append((images, seconds))
+    def step(self, images: int, seconds: float, waited: float = 0.0) -> None:
+        """Counts one finished step.
+
+        Args:
+            images: That it trained on.
+            seconds: From the end of the step before to its own.
+            waited: Seconds of these in which it waited for images.
+        """
+        self._steps.append((images, seconds, waited))
 
     @property
     def seconds(self) -> float:
         """Seconds of all steps, the first ones too."""
-        return sum(seconds for _, seconds in self._steps)
+        return sum(seconds for _, seconds, _ in self._steps)
 
     @property
     def images_per_second(self) -> float:
-        """Images per second after the first steps, or over all of them in a run that has no others."""
-        steps = self._steps[self._skip :] or self._steps
-        return sum(images for images, _ in steps) / sum(seconds for _, seconds in steps)
+        """Images per second after the first steps, or over all of them in a run that has no others; 0 without any."""
+        images, seconds, _ = self._sums(self._measured)
+        return images / seconds if seconds else 0.0
+
+    def recent(self, steps: int) -> tuple[float, float]:
+        """Images per second of the last steps, and the share of their time that was spent waiting for images."""
+        images, seconds, waited = self._sums(self._steps[-steps:])
+        return images / seconds, waited / seconds
+
+    def figures(self) -> dict[str, Any]:
+        """What a run says of this rank's steps: how many were measured, their milliseconds, and the wait for images."""
+        measured = self._measured
+        if not measured:
+            return {"steps_measured": 0}
+        _, seconds, waited = self._sums(measured)
+        milliseconds = np.percentile([1000 * step[1] for step in measured], (50, 90, 99))
+        return {
+            "steps_measured": len(measured),
+            "step_milliseconds": dict(zip(("p50", "p90", "p99"), milliseconds.round(2).tolist(), strict=True)),
+            "data_wait_share": round(waited / seconds, 4),
+        }
+
+    @property
+    def _measured(self) -> Sequence[tuple[int, float, float]]:
+        return self._steps[self._skip :] or self._steps
+
+    @staticmethod
+    def _sums(steps: Sequence[tuple[int, float, float]]) -> tuple[float, float, float]:
+        images, seconds, waited = (sum(part) for part in zip(*steps, strict=True)) if steps else (0, 0.0, 0.0)
+        return images, seconds, waited
 
 
 def speeds(images_per_second: float) -> dict[str, Any]:
@@ -45,9 +78,9 @@ def speeds(images_per_second: float) -> dict[str, Any]:
     }
 
 
-def write_curves(writer: tf.summary.SummaryWriter, epoch: int, values: Mapping[str, float]) -> None:
+def write_curves(writer: tf.summary.SummaryWriter, step: int, values: Mapping[str, float]) -> None:
     """Adds a point to each of TensorBoard's curves."""
-    with writer.as_default(step=epoch):
+    with writer.as_default(step=step):
         for name, value in values.items():
             tf.summary.scalar(name, value)
     writer.flush()

@@ -9,14 +9,14 @@ from training import checkpoint
 
 def write(folder: Path, epoch: int, keep: int = 3) -> Path:
     arrays = [np.full((2, 3), epoch, np.float32), np.array(epoch, np.int64)]
-    return checkpoint.save(folder, checkpoint.Checkpoint(epoch=epoch, arrays=arrays, metadata={"seed": 7}), keep=keep)
+    return checkpoint.save(folder, checkpoint.Checkpoint(step=epoch, arrays=arrays, metadata={"seed": 7}), keep=keep)
 
 
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
     write(tmp_path, 4)
     found = checkpoint.newest(tmp_path)
     assert found is not None
-    assert (found.epoch, found.metadata) == (4, {"seed": 7})
+    assert (found.step, found.metadata) == (4, {"seed": 7})
     assert found.arrays[0].tolist() == [[4, 4, 4], [4, 4, 4]]
     assert [array.dtype for array in found.arrays] == [np.float32, np.int64]
 
@@ -27,14 +27,18 @@ def test_an_empty_folder_has_no_checkpoint(tmp_path: Path) -> None:
 
 def test_the_order_of_more_than_ten_arrays_is_kept(tmp_path: Path) -> None:
     arrays = [np.array(number) for number in range(12)]
-    path = checkpoint.save(tmp_path, checkpoint.Checkpoint(epoch=1, arrays=arrays, metadata={}))
+    path = checkpoint.save(tmp_path, checkpoint.Checkpoint(step=1, arrays=arrays, metadata={}))
     assert [int(array) for array in checkpoint.read(path).arrays] == list(range(12))
 
 
 def test_the_newest_are_kept(tmp_path: Path) -> None:
     for epoch in (8, 9, 10, 11):
         write(tmp_path, epoch, keep=2)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["epoch-00010.checkpoint", "epoch-00011.checkpoint"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "latest",
+        "step-00000010.checkpoint",
+        "step-00000011.checkpoint",
+    ]
 
 
 @pytest.mark.parametrize("damage", [lambda content: content[:-1], lambda content: b"", lambda content: flip(content)])
@@ -46,7 +50,7 @@ def test_a_damaged_newest_one_falls_back_with_a_warning(
     newest.write_bytes(damage(newest.read_bytes()))
     found = checkpoint.newest(tmp_path)
     assert found is not None
-    assert found.epoch == 1
+    assert found.step == 1
     assert capsys.readouterr().err == (
         f"warning: {newest} is damaged: its content does not match its checksum; trying the checkpoint before it\n"
     )
@@ -64,7 +68,7 @@ def test_a_stop_while_writing_leaves_the_old_one(tmp_path: Path, monkeypatch: py
         write(tmp_path, 2)
     found = checkpoint.newest(tmp_path)
     assert found is not None
-    assert found.epoch == 1
+    assert found.step == 1
 
 
 def test_old_ones_go_only_after_the_new_one_was_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +76,7 @@ def test_old_ones_go_only_after_the_new_one_was_read_back(tmp_path: Path, monkey
     monkeypatch.setattr(checkpoint, "write_atomically", lambda path, content: path.write_bytes(content[:-1]))
     with pytest.raises(checkpoint.DamagedError):
         write(tmp_path, 2, keep=1)
-    assert (tmp_path / "epoch-00001.checkpoint").exists()
+    assert (tmp_path / "step-00000001.checkpoint").exists()
 
 
 def test_a_new_checkpoint_outlives_damaged_ones_after_it(tmp_path: Path) -> None:
@@ -81,10 +85,10 @@ def test_a_new_checkpoint_outlives_damaged_ones_after_it(tmp_path: Path) -> None
     write(tmp_path, 1)
     found = checkpoint.newest(tmp_path)
     assert found is not None
-    assert found.epoch == 1
+    assert found.step == 1
 
 
 def test_epochs_are_ordered_as_numbers(tmp_path: Path) -> None:
-    for epoch in (99_999, 100_000):
+    for epoch in (99_999_999, 100_000_000):
         write(tmp_path, epoch, keep=1)
-    assert [path.name for path in tmp_path.iterdir()] == ["epoch-100000.checkpoint"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-100000000.checkpoint"]

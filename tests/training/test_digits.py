@@ -60,9 +60,10 @@ def test_one_rank_writes_the_files(finished: Run) -> None:
     output = finished.output
     assert sorted(path.name for path in output.iterdir()) == ["checkpoints", "results.json", "tensorboard"]
     assert [path.name for path in sorted((output / "checkpoints").iterdir())] == [
-        "epoch-00010.checkpoint",
-        "epoch-00011.checkpoint",
-        "epoch-00012.checkpoint",
+        "latest",
+        "step-00000450.checkpoint",
+        "step-00000495.checkpoint",
+        "step-00000540.checkpoint",
     ]
     (events,) = (output / "tensorboard").iterdir()
     assert events.name.startswith("events.out.tfevents.")
@@ -76,12 +77,12 @@ def test_a_killed_run_ends_with_the_weights_of_an_uninterrupted_one(
     assert not (killed.output / "results.json").exists()
     output = copy(killed, tmp_path)
     # And its newest checkpoint is damaged as well.
-    newest = sorted((output / "checkpoints").glob("epoch-*"))[-1]
+    newest = sorted((output / "checkpoints").glob("step-*"))[-1]
     newest.write_bytes(newest.read_bytes()[:-1])
     resumed = digits(2, output)
     assert resumed.code == 0, resumed.stderr
     assert resumed.stderr.count(f"warning: {newest} is damaged") == 1
-    before = int(newest.stem.removeprefix("epoch-")) - 1
+    before = int(newest.stem.removeprefix("step-")) // 45 - 1
     assert f"going on by epochs after epoch {before}: written by 2 ranks, now 2" in resumed.stdout
     for ours, theirs in zip(weights(resumed), weights(finished), strict=True):
         assert np.array_equal(ours, theirs)

@@ -1,0 +1,68 @@
+"""Trains ResNet-50: mpirun -np 8 python -m training.resnet50 --data-dir /fsx/data/imagenet --output-dir /fsx/runs/a."""
+
+import sys
+
+import horovod.tensorflow as hvd
+
+from training import elastic, files, stall
+from training.distributed import on_first_rank, run, say
+from training.resnet50 import options
+from training.resnet50.job import Job, make_job, prepare
+from training.resnet50.position import Position
+from training.resnet50.trainer import Trainer
+from training.resume import resume
+from training.stop_request import StopRequest
+
+
+def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> None:
+    """Goes from the newest checkpoint to results.json and model.keras."""
+    output = job.options.output_dir
+    # Horovod: rank 0 alone writes, so it alone must be able to; all learn of it if it cannot.
+    on_first_rank(lambda: files.make_writable(output))
+    for sentence in job.sentences():
+        say(sentence)
+
+    _, written = resume(output, job.network.variables, job.settings, per_rank=job.network.statistics)
+    position = Position.from_json(written["position"]) if written else Position()
+    trainer = Trainer(job, stop, position, written.get("results", {}))
+    if position.epoch == job.options.epochs:
+        say(f"nothing to do: {output} holds this run, finished, with accuracy {trainer.outcome['accuracy']:.4f}")
+    elif written:
+        say(
+            f"going on after step {position.step}, {position.images} images into epoch {position.epoch + 1}: "
+            f"written by {written['world_size']} ranks, now {hvd.size()}"
+        )
+    outcome = trainer.train(check_hosts)
+    # Horovod: rank 0 alone writes. A finished run writes again what its checkpoint says, in case a file was damaged.
+    on_first_rank(lambda: write(job, outcome))
+
+
+def write(job: Job, outcome: dict[str, object]) -> None:
+    """Writes what a finished run is for."""
+    output = job.options.output_dir
+    try:
+        temporary = output / ".model.keras"
+        job.network.model.save(temporary, save_format="keras")
+        temporary.replace(output / "model.keras")
+        files.write_json(output / "results.json", outcome)
+    except OSError as error:
+        raise files.unwritable(output, error) from error
+
+
+def main() -> None:
+    """Goes from the command line to a finished run, with the ranks that there are."""
+    stop = StopRequest()
+    given = options.parse()
+    device, network = prepare(given)
+    elastic.run(
+        lambda check_hosts: complete(make_job(given, device, network), stop, check_hosts),
+        [*network.variables, *network.statistics],
+    )
+
+
+if __name__ == "__main__":
+    # Before Horovod starts, which has the same limit.
+    stall.limit()
+    # Horovod: find the other ranks; without mpirun this one is alone.
+    hvd.init()
+    sys.exit(run(main))

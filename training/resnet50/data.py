@@ -1,0 +1,147 @@
+"""The images of a run, in the order and the share that each rank sees."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import horovod.tensorflow as hvd
+
+from training.distributed import on_every_rank
+from training.errors import RankError, UserError
+from training.imagenet import cache, dataset, epoch_order, input_pipeline
+from training.imagenet.input_pipeline import Batch, InputPipeline, Settings, SyntheticPipeline
+from training.imagenet.records import Records, Team
+from training.resnet50.position import Position
+
+# Of ImageNet (ILSVRC2012): https://www.image-net.org/challenges/LSVRC/2012/
+_IMAGENET_TRAIN, _IMAGENET_VALIDATION = 1_281_167, 50_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Data:
+    """Images to train on and to test with.
+
+    Attributes:
+        training_images: Of the whole split, over all ranks.
+        validation_images: Likewise.
+        training: What decodes the former.
+        validation: What decodes the latter.
+        batch_size: Images a step and rank.
+        seed: Of the order.
+        missing: What is not there of the data, a sentence each.
+        lost: Records that are missing, as far as is known.
+    """
+
+    training_images: int
+    validation_images: int
+    training: InputPipeline | SyntheticPipeline
+    validation: InputPipeline | SyntheticPipeline
+    batch_size: int
+    seed: int
+    missing: Sequence[str] = ()
+    lost: int = 0
+
+    def training_batches(self, position: Position) -> Iterator[Batch]:
+        """Yields what is left of the epoch, as many batches on every rank."""
+        size, batch = hvd.size(), self.batch_size
+        over, first_step = epoch_order.go_on(position.segments, size, batch)
+        order = epoch_order.training(
+            self.training_images,
+            over,
+            batch_size=batch,
+            rank=hvd.rank(),
+            size=size,
+            seed=self.seed,
+            epoch=position.epoch,
+        )
+        return _alone(self.training.training(order, position.epoch, first_step))
+
+    def validation_batches(self) -> Iterator[Batch]:
+        """Yields this rank's share of the validation images, each once."""
+        share = {"batch_size": self.batch_size, "rank": hvd.rank(), "size": hvd.size()}
+        return _alone(self.validation.evaluation(epoch_order.evaluation(self.validation_images, **share)))
+
+    @property
+    def bad_records(self) -> int:
+        """Records that all ranks together have left out; every rank asks."""
+        own = len(self.training.bad_records) + len(self.validation.bad_records)
+        return self.lost + sum(hvd.allgather_object(own, name="bad records"))
+
+    def sentences(self) -> list[str]:
+        """Says how many images there are, and what is missing."""
+        counted = f"data: {self.training_images:,} images to train on, {self.validation_images:,} to test with"
+        return [counted, *(f"warning: left out: {fault}" for fault in self.missing)]
+
+
+def load(given: argparse.Namespace, *, on_gpu: bool) -> Data:
+    """Finds the images; every rank calls it.
+
+    Raises:
+        UserError: They are not there, or not what they should be; on every rank.
+    """
+    settings = Settings(
+        image_size=given.image_size,
+        classes=given.classes,
+        seed=given.seed,
+        threads=input_pipeline.data_threads(hvd.local_size()),
+        device="/GPU:0" if on_gpu else None,
+        skip_bad=given.on_bad_data == "skip",
+    )
+    if given.synthetic:
+        images, pipeline = _IMAGENET_TRAIN, SyntheticPipeline(settings)
+        data = Data(
+            training_images=images,
+            validation_images=_IMAGENET_VALIDATION,
+            training=pipeline,
+            validation=pipeline,
+            batch_size=given.batch_size,
+            seed=given.seed,
+        )
+    else:
+        data = _from_files(given, settings)
+    smallest = data.training_images // hvd.size()
+    if given.batch_size > smallest:
+        raise UserError(
+            f"'--batch-size' is {given.batch_size} but with {hvd.size()} ranks each has {smallest:,} of the "
+            f"{data.training_images:,} training images; give {smallest} or less"
+        )
+    return data
+
+
+def _from_files(given: argparse.Namespace, settings: Settings) -> Data:
+    # Horovod: a rank whose machine has no such folder must not leave the others waiting for it.
+    on_every_rank(given.data_dir.is_dir)
+    team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object)
+    splits: list[Records] = [
+        dataset.open_split(given.data_dir, split, classes=given.classes, team=team, skip_bad=settings.skip_bad)
+        for split in ("train", "validation")
+    ]
+    if given.cache:
+        splits = _cached(splits)
+    train, validation = splits
+    return Data(
+        training_images=len(train),
+        validation_images=len(validation),
+        training=InputPipeline(train, settings),
+        validation=InputPipeline(validation, settings),
+        batch_size=given.batch_size,
+        seed=given.seed,
+        missing=[*train.faults, *validation.faults],
+        lost=train.lost + validation.lost,
+    )
+
+
+def _cached(splits: Sequence[Records]) -> list[Records]:
+    kept = [(records, epoch_order.own_range(len(records), hvd.rank(), hvd.size())) for records in splits]
+    caches: list[Records] = []
+    # Horovod: where the memory of one machine does not do, all ranks stop.
+    on_every_rank(lambda: caches.extend(cache.cached(kept, hvd.local_size())))
+    return caches
+
+
+def _alone(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Marks a mistake as one that the other ranks do not know of."""
+    try:
+        yield from batches
+    except UserError as error:
+        raise RankError(str(error)) from error

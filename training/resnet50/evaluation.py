@@ -1,0 +1,47 @@
+"""How many images of the validation set the network reads rightly: all of them, each once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import horovod.tensorflow as hvd
+import numpy as np
+import tensorflow as tf
+
+from training import stall
+from training.imagenet.augmentation import to_float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Accuracy:
+    """Of a whole validation set."""
+
+    images: int
+    """Images that were looked at."""
+    top1: float
+    """Share whose first guess is right."""
+    top5: float
+    """Share with the right label among the first five guesses."""
+
+
+def make_evaluation_step(model: tf.keras.Model) -> tf.types.experimental.GenericFunction:
+    """Compiles a step: (images, labels, flips, weights) to the numbers [counted, right, right among five]."""
+
+    @tf.function(autograph=False)
+    def evaluation_step(images: tf.Tensor, labels: tf.Tensor, flips: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        logits = model(to_float(images, flips, model.compute_dtype), training=False)
+        guesses = tf.math.top_k(logits, min(5, logits.shape[-1])).indices
+        hits = (guesses == labels[:, tf.newaxis]) & (weights > 0)[:, tf.newaxis]
+        return tf.stack([tf.math.count_nonzero(each) for each in (weights, hits[:, 0], hits)])
+
+    return evaluation_step
+
+
+def evaluate(evaluation_step: tf.types.experimental.GenericFunction, batches: Iterable) -> Accuracy:
+    """Adds up the batches of all ranks, which need not be as many on each."""
+    total = np.zeros(3, np.int64)
+    for batch in batches:
+        stall.progress()
+        total += evaluation_step(*batch).numpy()
+    # Horovod: whole numbers are added, so the result is the same for any number of ranks.
+    images, right, among_five = hvd.allreduce(total, op=hvd.Sum, name="right").numpy().tolist()
+    return Accuracy(images=images, top1=right / images, top5=among_five / images)

@@ -1,0 +1,78 @@
+"""ResNet-50 v1.5: the stride of a down-sampling block is in its 3x3 convolution, not in the first 1x1.
+
+https://arxiv.org/abs/1512.03385, and NVIDIA's description of v1.5:
+https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classification/ConvNets/resnet50v1.5
+"""
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+# Blocks of each stage; the first stage has 64 channels, and each block gives out four times its own.
+_BLOCKS = (3, 4, 6, 3)
+_WIDTH = 64
+
+# Of ResNet-50 without its last layer: 25,557,032 with that of 1,000 classes, as torchvision's `resnet50` counts it
+# (https://pytorch.org/vision/stable/models/generated/torchvision.models.resnet50.html).
+_PARAMETERS = 23_508_032
+
+
+def build(image_size: int, classes: int) -> tf.keras.Model:
+    """Makes the network under Keras's present precision policy; its logits are float32 in any case.
+
+    Args:
+        image_size: Pixels of each side of the images, [batch, image_size, image_size, 3].
+        classes: Outputs, [batch, classes].
+    """
+    model = network(image_size, classes, _BLOCKS, _WIDTH)
+    count = sum(int(tf.size(weight)) for weight in model.trainable_weights)
+    expected = _PARAMETERS + 4 * 512 * classes + classes
+    if count != expected:
+        raise AssertionError(f"ResNet-50 with {classes} classes has {expected:,} parameters, but this has {count:,}")
+    return model
+
+
+def network(image_size: int, classes: int, blocks: Sequence[int], width: int) -> tf.keras.Model:
+    """Makes a network of bottleneck blocks.
+
+    Args:
+        image_size: Pixels of each side.
+        classes: Outputs.
+        blocks: How many in each stage.
+        width: Channels inside the first stage's blocks; every stage doubles them.
+    """
+    layers = tf.keras.layers
+    images = tf.keras.Input((image_size, image_size, 3))
+    x = _normalized(_convolution(images, width, 7, strides=2))
+    x = layers.MaxPooling2D(3, strides=2, padding="same")(layers.ReLU()(x))
+    for stage, count in enumerate(blocks):
+        for block in range(count):
+            x = _bottleneck(x, width * 2**stage, strides=2 if stage > 0 and block == 0 else 1)
+    # In float32: sums and the softmax lose too much in float16.
+    x = layers.GlobalAveragePooling2D(dtype="float32")(x)
+    # Small weights: the first outputs are almost equal, so the first loss is ln(classes).
+    head = tf.keras.initializers.RandomNormal(stddev=0.01)
+    logits = layers.Dense(classes, kernel_initializer=head, dtype="float32")(x)
+    return tf.keras.Model(images, logits)
+
+
+def _bottleneck(x: tf.Tensor, width: int, strides: int) -> tf.Tensor:
+    layers = tf.keras.layers
+    shortcut = x
+    if strides != 1 or x.shape[-1] != 4 * width:
+        shortcut = _normalized(_convolution(x, 4 * width, 1, strides=strides))
+    x = layers.ReLU()(_normalized(_convolution(x, width, 1)))
+    # v1.5: here, where all pixels are still seen.
+    x = layers.ReLU()(_normalized(_convolution(x, width, 3, strides=strides)))
+    x = _normalized(_convolution(x, 4 * width, 1))
+    return layers.ReLU()(layers.Add()([x, shortcut]))
+
+
+def _convolution(x: tf.Tensor, channels: int, size: int, strides: int = 1) -> tf.Tensor:
+    start = tf.keras.initializers.VarianceScaling(2.0, distribution="truncated_normal")
+    layer = tf.keras.layers.Conv2D(channels, size, strides, padding="same", use_bias=False, kernel_initializer=start)
+    return layer(x)
+
+
+def _normalized(x: tf.Tensor) -> tf.Tensor:
+    return tf.keras.layers.BatchNormalization(momentum=0.9, epsilon=1e-5)(x)

@@ -1,0 +1,116 @@
+"""The command line of `python -m training.resnet50`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from training import options
+from training.distributed import RankParser
+from training.errors import UserError
+
+_DESCRIPTION = "Trains ResNet-50 v1.5 on ImageNet's TFRecords, or on others of the same layout."
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Reads the command line.
+
+    Raises:
+        UserError: A value is not allowed, or two do not go together.
+    """
+    parser = RankParser(prog="python -m training.resnet50", description=_DESCRIPTION)
+    _add_data(parser)
+    _add_recipe(parser)
+    _add_machine(parser)
+    _add_checkpoints(parser)
+    given = parser.parse_args(arguments)
+    if given.data_dir is None and not given.synthetic:
+        raise UserError(
+            "neither '--data-dir' nor '--synthetic' is given; give the folder of the TFRecords, or --synthetic for a "
+            "test of speed"
+        )
+    if given.data_dir is not None and given.synthetic:
+        raise UserError("'--data-dir' and '--synthetic' are both given; give one of them")
+    return given
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("data").add_argument
+    add("--data-dir", type=Path, help="folder of train-00000-of-01024 … and validation-00000-of-00128 …")
+    add("--synthetic", action="store_true", help="random images from memory instead, to measure speed without input")
+    add("--image-size", type=options.whole_number(32), default=224, help="pixels of each side (%(default)s)")
+    add("--classes", type=options.whole_number(2), default=1000, help="labels are 1 to this (%(default)s)")
+    add(
+        "--on-bad-data",
+        choices=("stop", "skip"),
+        default="stop",
+        help="a damaged record, image or shard ends the run, or is left out and counted (%(default)s)",
+    )
+    add("--cache", action="store_true", help="keep the files' content in memory, for storage slower than the GPUs")
+
+
+def _add_recipe(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("recipe").add_argument
+    add("--epochs", type=options.whole_number(1), default=90, help="passes over the images (%(default)s)")
+    add("--batch-size", type=options.whole_number(1), default=256, help="images per rank and step (%(default)s)")
+    add(
+        "--optimizer",
+        choices=("sgd", "lars"),
+        default="sgd",
+        help="lars for 8,192 images a step over all ranks, and more (%(default)s)",
+    )
+    add(
+        "--learning-rate",
+        type=options.positive_number,
+        help="for 256 images of a step (sgd: 0.256; lars: MLPerf's for this batch)",
+    )
+    add(
+        "--warmup-epochs",
+        type=options.whole_number(0),
+        help="epochs to reach that rate (sgd: 5; lars: MLPerf's for this batch)",
+    )
+    add(
+        "--weight-decay",
+        type=options.number_from(0),
+        help="factor of the L2 term's gradient (sgd: 1/32768; lars: MLPerf's for this batch)",
+    )
+    add("--label-smoothing", type=options.number_from(0, 0.9), default=0.1, help="share spread over all (%(default)s)")
+    seed = options.whole_number(0, 2**32 - 1)
+    add("--seed", type=seed, default=0, help="of the weights, the order of images and their crops (%(default)s)")
+
+
+def _add_machine(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("machine").add_argument
+    add(
+        "--precision",
+        choices=("mixed_float16", "float32"),
+        help="of the layers; weights are float32 in any case (a GPU: mixed_float16, else float32)",
+    )
+    add("--xla", choices=("on", "off"), help="compile the graph with XLA (a GPU: on, else off)")
+    add(
+        "--compression",
+        choices=("none", "fp16"),
+        default="none",
+        help="fp16 sends half the bytes of the gradients, for networks without EFA (%(default)s)",
+    )
+    add(
+        "--deterministic",
+        action="store_true",
+        help="the same weights to the last bit every time; slower on a GPU",
+    )
+
+
+def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("output").add_argument
+    add(
+        "--output-dir",
+        type=Path,
+        required=True,
+        help="folder for checkpoints/, tensorboard/, results.json and model.keras; a run that is there goes on",
+    )
+    add(
+        "--checkpoint-steps",
+        type=options.whole_number(1),
+        default=1000,
+        help="steps between checkpoints; one follows each epoch too (%(default)s)",
+    )
+    add("--keep-checkpoints", type=options.whole_number(1), default=3, help="how many are kept (%(default)s)")

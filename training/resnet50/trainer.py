@@ -1,0 +1,236 @@
+"""Epochs and steps: what happens between two starts of a run."""
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import horovod.tensorflow as hvd
+import numpy as np
+import tensorflow as tf
+
+from training import elastic, results, stall
+from training.distributed import barrier, say
+from training.errors import UserError
+from training.resnet50.evaluation import Accuracy, evaluate, make_evaluation_step
+from training.resnet50.job import Job
+from training.resnet50.position import Position
+from training.resnet50.train_step import make_train_step
+from training.resume import average, save
+from training.stop_request import Stopped, StopRequest
+
+# Steps after which the ranks compare notes: one small all-reduce.
+_NOTES_STEPS = 10
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+# Steps that compile, autotune and fill caches; they count in no speed.
+_WARM_UP_STEPS = 50
+
+# A loss scale of 2^15 is down at 1 after 15 steps: what is not finite then never will be.
+_BAD_STEPS = 25
+
+# How far the first loss may be from ln(classes), which is that of a network that knows nothing.
+_FIRST_LOSS_DISTANCE = 1.0
+
+
+class Trainer:
+    """Trains a job from a position to its end, with the ranks that there are now."""
+
+    def __init__(self, job: Job, stop: StopRequest, position: Position, before: dict[str, Any]) -> None:
+        """Compiles the steps.
+
+        Args:
+            job: What is trained.
+            stop: Whether this rank was asked to end.
+            position: Where the run is.
+            before: What results.json would say of it so far.
+        """
+        self.position, self.outcome = position, before
+        self._job, self._stop = job, stop
+        self._train_step = make_train_step(job.network, job.step_options)
+        self._evaluation_step = make_evaluation_step(job.network.model)
+        self._throughput = results.Throughput(_WARM_UP_STEPS)
+        self._seconds_before = before.get("training_seconds", 0.0)
+        # Horovod: rank 0 alone writes the curves.
+        folder = str(job.options.output_dir / "tensorboard")
+        self._curves = tf.summary.create_file_writer(folder) if hvd.rank() == 0 else None
+        # The last step's loss, whether it changed the weights, and how long it waited for its images.
+        self._unsettled: tuple[tf.Tensor, tf.Tensor, float] | None = None
+        self._losses: list[float] = []
+        self._told = np.zeros(2)
+        self._bad_steps = 0
+        self._step_ended = self._said_at = -math.inf
+
+    def train(self, check_hosts: elastic.CheckHosts) -> dict[str, Any]:
+        """Trains the epochs that are left and returns what results.json will say.
+
+        Raises:
+            Stopped: The ranks were asked to end, and have saved their state.
+            UserError: The run has diverged, or its data are not what they should be.
+        """
+        while self.position.epoch < self._job.recipe.epochs:
+            self._train_epoch(check_hosts)
+            self._finish_epoch()
+            if self.position.epoch < self._job.recipe.epochs:
+                self._compare_notes()
+                check_hosts()
+        stall.finished()
+        return self.outcome
+
+    # -------------------------------------------------------------------------------------------------------- steps
+
+    def _train_epoch(self, check_hosts: elastic.CheckHosts) -> None:
+        batches = iter(self._job.data.training_batches(self.position))
+        self._step_ended = time.perf_counter()
+        while True:
+            stall.progress()
+            asked = time.perf_counter()
+            batch = next(batches, None)
+            if batch is None:
+                break
+            self._step(batch, waited=time.perf_counter() - asked)
+            if self.position.step % self._job.options.checkpoint_steps == 0:
+                self._settle()
+                self._save()
+                check_hosts()
+                self._step_ended = time.perf_counter()
+            if self.position.step == 1 or self.position.step % _NOTES_STEPS == 0:
+                self._settle()
+                self._compare_notes()
+        self._settle()
+        self._compare_notes()
+
+    def _step(self, batch: Sequence[tf.Tensor], waited: float) -> None:
+        images, labels, flips, _ = batch
+        self._job.network.optimizer.learning_rate = self._rate()
+        step = self._train_step(images, labels, flips)
+        # The step before is waited for while the device works on this one: so it never idles, and its pace is seen.
+        self._settle()
+        self._unsettled = (*step, waited)
+        self.position = self.position.after_step(hvd.size(), self._job.options.batch_size)
+
+    def _rate(self) -> float:
+        epoch = self.position.epoch + self.position.images / self._job.data.training_images
+        return self._job.recipe.rate(epoch, self._job.global_batch)
+
+    def _settle(self) -> None:
+        """Waits for the last step's end; whether it changed the weights is the same on every rank."""
+        if self._unsettled is None:
+            return
+        loss, changed, waited = self._unsettled
+        self._unsettled = None
+        self._losses.append(float(loss))
+        now = time.perf_counter()
+        self._throughput.step(self._job.options.batch_size, now - self._step_ended, waited)
+        self._step_ended = now
+        self._bad_steps = 0 if bool(changed) else self._bad_steps + 1
+        if self._bad_steps == _BAD_STEPS:
+            raise UserError(
+                f"the gradients of the last {_BAD_STEPS} steps were not finite, and they changed no weight; the newest "
+                f"checkpoint in {self._job.options.output_dir} is good: lower '--learning-rate' or raise "
+                "'--warmup-epochs', with another '--output-dir', or look at the images"
+            )
+
+    # -------------------------------------------------------------------------------------------------------- notes
+
+    def _compare_notes(self) -> None:
+        """Tells the loss of all ranks since the last time, and ends the run if one of them was asked to."""
+        # Horovod: one rank that was asked is enough, and all hear of it after the same step.
+        own = np.array([sum(self._losses), len(self._losses), self._stop.asked], np.float64)
+        loss_sum, losses, asked = hvd.allreduce(own, op=hvd.Sum, name="notes").numpy()
+        self._losses = []
+        self._told += (loss_sum, losses)
+        if self.position.step == 1:
+            self._check_first_loss(loss_sum / losses)
+        if losses and time.monotonic() - self._said_at > _SECONDS_BETWEEN_LINES:
+            self._tell(self._told[0] / self._told[1])
+            self._told, self._said_at = np.zeros(2), time.monotonic()
+        if asked:
+            self._end()
+        self._step_ended = time.perf_counter()
+
+    def _end(self) -> None:
+        self._save()
+        # Horovod: mpirun ends the others when the first rank leaves; rank 0 must have written by then.
+        barrier()
+        if elastic.active() and not self._stop.asked:
+            # The others go on without those that leave: Horovod says so in the next step.
+            return
+        raise Stopped
+
+    def _tell(self, loss: float) -> None:
+        speed, waited = self._throughput.recent(_NOTES_STEPS)
+        speed *= hvd.size()
+        say(
+            f"epoch {self.position.epoch + 1}/{self._job.recipe.epochs}, step {self.position.step}: loss {loss:.4f}, "
+            f"{speed:,.0f} images/s, {waited:.0%} of the time waiting for images"
+        )
+        scale = float(self._job.network.optimizer.loss_scale)
+        values = {"loss": loss, "learning rate": self._rate(), "images per second": speed, "loss scale": scale}
+        self._draw({**values, "data wait share": waited})
+
+    def _check_first_loss(self, loss: float) -> None:
+        expected = math.log(self._job.options.classes)
+        if not abs(loss - expected) <= _FIRST_LOSS_DISTANCE:
+            raise UserError(
+                f"the first loss is {loss:.2f}, but that of {self._job.options.classes} classes is about "
+                f"{expected:.2f} before anything is learned; look at the images and labels, and at '--classes'"
+            )
+
+    def _draw(self, values: dict[str, float]) -> None:
+        if self._curves:
+            results.write_curves(self._curves, self.position.step, values)
+
+    # ------------------------------------------------------------------------------------------------ end of epochs
+
+    def _finish_epoch(self) -> None:
+        """Tests the network and saves it."""
+        # Horovod: each rank has statistics of its own images; the network that is tested is the one that is saved.
+        average(self._job.network.statistics)
+        accuracy = evaluate(self._evaluation_step, self._job.data.validation_batches())
+        self.position = self.position.after_epoch()
+        self.outcome = self._figures(accuracy)
+        self._draw({"top-1 accuracy": accuracy.top1, "top-5 accuracy": accuracy.top5})
+        say(
+            f"epoch {self.position.epoch}/{self._job.recipe.epochs}: top-1 {accuracy.top1:.4f}, top-5 "
+            f"{accuracy.top5:.4f} of {accuracy.images:,} images, {self.outcome['images_per_second']:,.0f} images/s"
+        )
+        self._save()
+
+    def _figures(self, accuracy: Accuracy) -> dict[str, Any]:
+        throughput = self._throughput
+        # Horovod: each rank times itself. The one that waits most for its images is the one that holds up the others.
+        figures = hvd.allgather_object(throughput.figures(), name="figures")
+        waits = [each.pop("data_wait_share") for each in figures]
+        return {
+            "accuracy": accuracy.top1,
+            "top5_accuracy": accuracy.top5,
+            "evaluated_images": accuracy.images,
+            **results.speeds(throughput.images_per_second),
+            "warm_up_steps": _WARM_UP_STEPS,
+            **figures[0],
+            "data_wait_share_per_rank": waits,
+            "bad_records": self._job.data.bad_records,
+            "training_seconds": round(self._seconds_before + throughput.seconds, 3),
+            "steps": self.position.step,
+            "epochs": self.position.epoch,
+            "world_size": hvd.size(),
+            "global_batch_size": self._job.global_batch,
+            "device": self._job.device,
+            "precision": self._job.options.precision,
+            "versions": results.versions(),
+        }
+
+    def _save(self) -> bool:
+        job = self._job
+        stall.progress()
+        metadata = {"settings": job.settings, "position": self.position.to_json(), "results": self.outcome}
+        return save(
+            job.options.output_dir,
+            job.network.variables,
+            self.position.step,
+            metadata,
+            per_rank=job.network.statistics,
+            keep=job.options.keep_checkpoints,
+        )
