@@ -1,14 +1,16 @@
-"""Waits until the sshd of every worker answers, and becomes the program that needs them.
+"""Waits until the sshd of every worker answers, runs the program that needs them, and lets its ranks end in order.
 
 python -m training.wait_for_workers /etc/mpi/hostfile -- mpirun …
 
-The operator does so too, but not for a job that was suspended: there it creates the launcher before the workers, and
+The operator waits too, but not for a job that was suspended: there it creates the launcher before the workers, and
 mpirun fails (https://github.com/kubeflow/mpi-operator/issues/615). Nor for a launcher that is started again.
+
+A launcher that is to go gets SIGTERM, at which mpirun would kill the ranks after a second. Here it becomes SIGUSR1,
+which mpirun hands on to every rank: they save their state and end, and then mpirun does.
 """
 
 import argparse
 import os
-import shutil
 import signal
 import sys
 import time
@@ -16,15 +18,16 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from training import options
+from training import first_process, options
 from training.errors import UserError
+from training.first_process import Child
 from training.reachable_hosts import answers
 
 _PAUSE_SECONDS = 2.0
 _REMIND_SECONDS = 60.0
 
-# As shells count it: 128 + SIGTERM.
-_TERMINATED = 143
+# Programs that hand SIGUSR1 on to their ranks. Another, such as a judge of mpirun's output, would die of it.
+_HANDS_ON = ("mpirun", "mpiexec")
 
 
 def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -35,11 +38,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--port", type=options.whole_number(1, 65535), default=2222, help="of the workers' sshd (%(default)s)")
     add("command", nargs=argparse.REMAINDER, help="-- mpirun …")
     given = parser.parse_args(arguments)
-    given.command = given.command[1:] if given.command[:1] == ["--"] else given.command
-    if not given.command or not shutil.which(given.command[0]):
-        raise UserError(
-            f"the command is {' '.join(given.command)!r}; give a program of the image after '--', such as mpirun"
-        )
+    given.command = first_process.command_of(given.command, "mpirun")
     return given
 
 
@@ -74,17 +73,28 @@ def wait(hosts: Sequence[str], port: int) -> None:
             time.sleep(_PAUSE_SECONDS)
 
 
+def run(command: Sequence[str]) -> int:
+    """Runs the program to its end and returns its exit code; a request to end is handed on to its ranks."""
+    program = Child(command)
+    request = signal.SIGUSR1 if Path(command[0]).name in _HANDS_ON else signal.SIGTERM
+    while program.asked_to_end():
+        print(f"asked to end: sends {request.name} to {command[0]} and waits for its ranks", flush=True)
+        program.send(request)
+    return program.code or 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Goes from the command line to the program, which takes this one's place."""
+    """Goes from the command line to the program's exit code."""
     # The first process of a container is not ended by a signal that it does not handle.
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(_TERMINATED))
+    for request in first_process.REQUESTS:
+        signal.signal(request, lambda number, _: os._exit(first_process.SIGNAL_CODES + number))
     try:
         given = parse_options(arguments)
         wait(read_hosts(given.hostfile), given.port)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         return 2
-    os.execvp(given.command[0], given.command)
+    return run(given.command)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ WITHOUT_EFFECT_HERE = {
     "topologySpreadConstraints",
 }
 POD_FIELDS = {"containers", "hostname", "restartPolicy", "securityContext", "volumes"} | WITHOUT_EFFECT_HERE
+POD_FIELDS |= {"terminationGracePeriodSeconds"}
 # Requests are for GPUs that this machine has not: they are the only part of a manifest that is left out.
 CONTAINER_FIELDS = {"args", "command", "env", "image", "name", "ports", "readinessProbe", "securityContext"}
 CONTAINER_FIELDS |= {"resources", "volumeMounts"}
@@ -81,6 +82,8 @@ class PodSpec:
         yield from _security({**self.spec.get("securityContext", {}), **container.get("securityContext", {})})
         for entry in container.get("env", []):
             yield from ("--env", f"{entry['name']}={entry['value']}")
+        if seconds := self.spec.get("terminationGracePeriodSeconds"):
+            yield from ("--stop-timeout", str(seconds))
         for path, (folder, options) in self.mounts.items():
             yield from ("--volume", f"{folder}:{path}:{options}")
         # In Kubernetes `command` stands for the image's entry point, and `args` for its command.

@@ -47,6 +47,10 @@ class Pod:
         """Kills every process of the container at once, as the kernel does when memory runs out."""
         self._podman("kill", "--signal", "KILL", self._container)
 
+    def stop(self) -> None:
+        """Asks the container's first process to end, as the kubelet does, and kills it after its grace period."""
+        self._podman("stop", self._container)
+
     def remove(self) -> None:
         """Removes the pod; its log stays."""
         self._podman("pod", "rm", "--force", "--time", "0", self.name)

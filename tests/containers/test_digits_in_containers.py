@@ -207,7 +207,7 @@ def test_the_disturbed_run_learned_what_the_other_did(
     program = (
         "import sys, numpy; from pathlib import Path; from training import checkpoint\n"
         "one, other = (checkpoint.newest(Path(folder, 'checkpoints')) for folder in ('/one', '/other'))\n"
-        "assert one.epoch == other.epoch == 12\n"
+        "assert one.metadata['epoch'] == other.metadata['epoch'] == 12\n"
         "assert all(numpy.array_equal(a, b) for a, b in zip(one.arrays, other.arrays, strict=True))\n"
         "print(len(one.arrays), 'equal arrays')"
     )
@@ -219,7 +219,7 @@ def test_the_disturbed_run_learned_what_the_other_did(
 def test_every_checkpoint_of_the_disturbed_run_is_whole(disturbed: Outcome, podman: Podman, image: str) -> None:
     program = (
         "from pathlib import Path; from training import checkpoint\n"
-        "print([checkpoint.read(path).epoch for path in sorted(Path('/checkpoints').iterdir())])"
+        "print([checkpoint.read(path).metadata['epoch'] for path in sorted(Path('/checkpoints').glob('step-*'))])"
     )
     folder = ("--volume", f"{disturbed.output / 'checkpoints'}:/checkpoints:ro")
     said = podman("run", "--rm", "--network", "none", *folder, image, "python", "-c", program)

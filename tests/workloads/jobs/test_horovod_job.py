@@ -134,7 +134,22 @@ def test_the_launcher_waits_for_workers_whose_sshd_answers(job_spec: HorovodJobS
     assert manifest["spec"]["launcherCreationPolicy"] == "AtStartup"
     assert "training.wait_for_workers" in pod(manifest, "Launcher")["containers"][0]["command"]
     assert worker["readinessProbe"]["tcpSocket"] == {"port": 2222}
-    assert worker["command"] == ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]
+    assert worker["command"][-4:] == ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]
+
+
+def test_pods_that_are_to_go_let_their_ranks_end_within_a_spot_notice(
+    job_spec: HorovodJobSpec, synthesize: Synthesize
+) -> None:
+    manifest = synthesize(job_spec)
+    assert pod(manifest, "Worker")["containers"][0]["command"][:4] == ["python", "-m", "training.worker", "--"]
+    assert pod(manifest, "Launcher")["containers"][0]["command"][2:6] == [
+        "training.wait_for_workers",
+        "/etc/mpi/hostfile",
+        "--",
+        "mpirun",
+    ]
+    # EC2 ends the node 120 seconds after its notice.
+    assert [pod(manifest, role)["terminationGracePeriodSeconds"] for role in ("Launcher", "Worker")] == [100, 100]
 
 
 @pytest.mark.parametrize(

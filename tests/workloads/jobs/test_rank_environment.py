@@ -22,6 +22,7 @@ def test_ranks_on_p3_use_tcp() -> None:
         "NCCL_SOCKET_IFNAME": "^lo,docker,veth",
         "NCCL_NET": "Socket",
         "HOROVOD_FUSION_THRESHOLD": "16777216",
+        "HOROVOD_CYCLE_TIME": "1",
     }
 
 
@@ -29,6 +30,7 @@ def test_ranks_on_p4d_ask_libfabric_for_efa() -> None:
     environment = rank_environment(whole("p4d.24xlarge"), workers=2)
     assert environment["FI_PROVIDER"] == "efa"
     assert environment["HOROVOD_FUSION_THRESHOLD"] == "67108864"
+    assert environment["HOROVOD_CYCLE_TIME"] == "0.5"
 
 
 @pytest.mark.parametrize(("name", "threads"), [("p3.16xlarge", "5"), ("p4d.24xlarge", "9"), ("p5.48xlarge", "21")])
@@ -42,7 +44,9 @@ def test_a_rank_with_few_cores_has_one_thread_for_its_data() -> None:
 
 def test_one_worker_needs_no_network() -> None:
     environment = rank_environment(whole("p4d.24xlarge"), workers=1)
-    assert not {"NCCL_SOCKET_IFNAME", "FI_PROVIDER", "HOROVOD_FUSION_THRESHOLD"} & set(environment)
+    assert not {"NCCL_SOCKET_IFNAME", "FI_PROVIDER", "HOROVOD_FUSION_THRESHOLD", "HOROVOD_CYCLE_TIME"} & set(
+        environment
+    )
 
 
 def test_nccl_tells_its_network_and_nothing_of_training() -> None:

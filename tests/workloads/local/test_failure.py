@@ -36,6 +36,11 @@ ABORT = "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n  Proc:
     [
         (OPEN_MPI_5_KILLED, 137, "rank 1 was ended by SIGKILL"),
         (OPEN_MPI_5_EXIT, 3, "rank 1 ended with exit code 3"),
+        (
+            OPEN_MPI_5_EXIT.replace("    3", "    75"),
+            75,
+            "rank 1 ended with exit code 75 (asked to stop, the state is saved: started again it goes on)",
+        ),
         (OPEN_MPI_4_EXIT, 3, "rank 1 ended with exit code 3"),
         (HOROVOD_ELASTIC, 1, "rank 1 was ended by SIGKILL"),
         (HOROVOD, 1, "rank 1 ended with exit code 3"),

@@ -107,6 +107,18 @@ def test_a_job_that_runs(program: Program, cluster: FakeCluster, mpi_job: MpiJob
     assert lines[8:] == ["", "digits-launcher-x: exit code 134"]
 
 
+def test_a_launcher_whose_ranks_were_asked_to_stop(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
+) -> None:
+    cluster.add(mpi_job("digits", "Running"))
+    stopped = {"name": "launcher", "restartCount": 0, "state": {"terminated": {"exitCode": 75, "reason": "Error"}}}
+    cluster.add(pod("digits-launcher-x", "launcher", phase="Failed", conditions=[], containerStatuses=[stopped]))
+    result = program("status", "digits")
+    assert result.out.splitlines()[-1] == (
+        "digits-launcher-x: exit code 75 (asked to stop, the state is saved: started again it goes on)"
+    )
+
+
 def event(name: str, reason: str, message: str, time: str, kind: str = "Pod", **more: Any) -> dict[str, Any]:
     return {
         "apiVersion": "v1",

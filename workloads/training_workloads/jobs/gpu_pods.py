@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.catalog import InstanceType
-from training_workloads.jobs.image import HOME, SSH_PORT, SSHD_CONFIG
+from training_workloads.jobs.image import HOME, RUN_WORKER, SSH_PORT, SSHD_CONFIG
 from training_workloads.jobs.launcher import launcher_environment
 from training_workloads.jobs.mpi_job_spec import MpiJobSpec, ReplicaSpec
 from training_workloads.jobs.pod_template import UNPRIVILEGED, pod_template
@@ -22,6 +22,12 @@ _TTL_SECONDS = 7 * DAY_SECONDS
 
 # The launcher only runs mpirun and its ssh connections.
 _LAUNCHER_RESOURCES = {"requests": {"cpu": "250m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
+
+# How long the ranks of a pod that is to go may take to agree on a step and save their state: the two minutes between a
+# Spot notice and the node's end, less 5 seconds until somebody looks for a notice again, which is AWS's advice
+# (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html), and less 15 for the
+# eviction to reach the pod and for the last lines and exit codes to leave it.
+_GRACE_SECONDS = 100
 
 _SHM_MOUNT = {"name": "shm", "mountPath": "/dev/shm"}
 
@@ -105,7 +111,9 @@ class GpuPods:
             "securityContext": UNPRIVILEGED,
         }
         fields = self.scheduling.pod_fields() | {"affinity": not_on_spot()}
-        return pod_template(container, service_account=self.service_account, **fields)
+        return pod_template(
+            container, service_account=self.service_account, terminationGracePeriodSeconds=_GRACE_SECONDS, **fields
+        )
 
     def _worker(self) -> dict[str, Any]:
         # A claim's name may be no volume's name, so each gets a name in the pod.
@@ -113,7 +121,7 @@ class GpuPods:
         container = {
             "name": "worker",
             "image": self.image,
-            "command": ["/usr/sbin/sshd", "-De", "-f", SSHD_CONFIG],
+            "command": [*RUN_WORKER, "/usr/sbin/sshd", "-De", "-f", SSHD_CONFIG],
             "ports": [{"name": "ssh", "containerPort": SSH_PORT}],
             # Ready means that ssh answers; each probe is a line in the worker's log.
             "readinessProbe": {"tcpSocket": {"port": SSH_PORT}, "periodSeconds": 10},
@@ -124,6 +132,7 @@ class GpuPods:
         return pod_template(
             container,
             service_account=self.service_account,
+            terminationGracePeriodSeconds=_GRACE_SECONDS,
             nodeSelector={INSTANCE_TYPE_LABEL: self.instance.name} | self.scheduling.node_selector(),
             tolerations=[gpu_toleration()],
             volumes=[_shm_volume(self.resources), *(volume.to_wire(name) for name, volume in volumes)],

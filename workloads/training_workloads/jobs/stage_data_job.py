@@ -7,6 +7,7 @@ import cdk8s
 from constructs import Construct
 
 from training_workloads.errors import check_at_least, check_one_of, check_text, enforce
+from training_workloads.jobs.exit_codes import USER_ERROR
 from training_workloads.jobs.image import UID
 from training_workloads.jobs.pod_template import CONFINED, pod_template
 from training_workloads.jobs.run_policy import DAY_SECONDS
@@ -27,9 +28,6 @@ _THREADS_PER_POD = 32
 
 _SHARED = "shared"
 _CONTAINER = "stage"
-
-# What `training.stage_data` ends with where the user must mend something first.
-_MISTAKE = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,7 +99,7 @@ class StageDataJobSpec:
                     {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
                     {
                         "action": "FailJob",
-                        "onExitCodes": {"containerName": _CONTAINER, "operator": "In", "values": [_MISTAKE]},
+                        "onExitCodes": {"containerName": _CONTAINER, "operator": "In", "values": [USER_ERROR]},
                     },
                 ]
             },

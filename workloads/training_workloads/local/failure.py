@@ -3,6 +3,8 @@
 import re
 import signal
 
+from training_workloads.jobs.exit_codes import explained
+
 __all__ = ["exit_code", "what_ended_it"]
 
 # Exit codes from here on say by which signal a process died (https://tldp.org/LDP/abs/html/exitcodes.html).
@@ -35,12 +37,12 @@ def what_ended_it(launcher: str, status: int, words: str) -> str:
     if found := _CODE.search(text) or _ABORT.search(text):
         return f"rank {found[1]} {_how(int(found[2]))}"
     hint = f", as a rank that {_how(status)}" if _signal_name(status) else ""
-    return f"{launcher} ended with exit code {status}{hint}"
+    return f"{launcher} ended with {explained(status)}{hint}"
 
 
 def _how(code: int) -> str:
     name = _signal_name(code)
-    return f"was ended by {name}" if name else f"ended with exit code {code}"
+    return f"was ended by {name}" if name else f"ended with {explained(code)}"
 
 
 def _signal_name(code: int) -> str | None:

@@ -9,6 +9,7 @@ from training_workloads.jobs.kinds import JobSpec
 from training_workloads.recipes.data import stage_data, tensorboard
 from training_workloads.recipes.digits import digits_p3, digits_p4d, digits_p5, digits_spot
 from training_workloads.recipes.nccl import nccl_p3, nccl_p4d, nccl_p5
+from training_workloads.recipes.resnet50 import resnet50_p3, resnet50_p4d, resnet50_p5, resnet50_spot
 
 __all__ = ["NEEDS", "RECIPES", "recipe"]
 
@@ -21,6 +22,10 @@ RECIPES: dict[str, Callable[..., JobSpec]] = {
     "nccl-p3": nccl_p3,
     "nccl-p4d": nccl_p4d,
     "nccl-p5": nccl_p5,
+    "resnet50-p3": resnet50_p3,
+    "resnet50-p4d": resnet50_p4d,
+    "resnet50-p5": resnet50_p5,
+    "resnet50-spot": resnet50_spot,
     "stage-data": stage_data,
     "tensorboard": tensorboard,
 }

@@ -1,4 +1,7 @@
-"""What the exit codes of the commands that talk to a cluster mean; 2, the user's mistake, is `cli.program`'s."""
+"""What the exit codes of the commands that talk to a cluster mean; 2, the user's mistake, is `cli.program`'s.
+
+Those of a job's own programs, such as 75 for one that was asked to stop, are explained in `jobs.exit_codes`.
+"""
 
 __all__ = ["CLUSTER_FAILED", "INTERRUPTED", "JOB_FAILED", "TIMED_OUT"]
 

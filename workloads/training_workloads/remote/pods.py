@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from training_workloads.jobs.exit_codes import explained
 from training_workloads.node_labels import INSTANCE_TYPE_LABEL
 from training_workloads.remote.jobs import is_ready
 
@@ -94,7 +95,7 @@ def _container_state(container: dict[str, Any]) -> tuple[str, str] | None:
     if waiting.get("reason") and waiting["reason"] not in _ON_ITS_WAY:
         return str(waiting["reason"]), str(waiting.get("message") or "")
     if ended.get("exitCode"):
-        return str(ended.get("reason") or "Error"), f"exit code {ended['exitCode']}"
+        return str(ended.get("reason") or "Error"), explained(ended["exitCode"])
     return None
 
 

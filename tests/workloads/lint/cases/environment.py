@@ -54,6 +54,15 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "TOKEN to mpirun",
         ),
         (
+            {
+                "WORKER-CONTAINER env": [{"name": "TOKEN", "value": "x"}],
+                "WORKER-CONTAINER command": ["python", "-m", "training.worker", "--", "/usr/sbin/sshd", "-De"],
+            },
+            "WORKER-CONTAINER env",
+            "the worker's TOKEN do not reach the ranks, which ssh starts; set them on the launcher and add -x "
+            "TOKEN to mpirun",
+        ),
+        (
             {"WORKER-CONTAINER env": [{"name": "DATA", "value": "/fsx"}], **launched(*ELASTIC)},
             "WORKER-CONTAINER env",
             "the worker's DATA do not reach the ranks, which ssh starts; set them on the launcher",

@@ -120,6 +120,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         },
         {"WORKER-CONTAINER command": ["bash", "-c", "service ssh start; sleep infinity"]},
         {"WORKER-CONTAINER command": ["/init.sh", "/usr/sbin/sshd", "-De"]},
+        {"WORKER-CONTAINER command": ["python", "-m", "training.worker", "--", "/usr/sbin/sshd", "-De"]},
     ],
     "work-not-in-first-container": [
         {},

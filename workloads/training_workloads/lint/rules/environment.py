@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from training_workloads.jobs.image import RUN_WORKER
 from training_workloads.lint.command import commands, program_of
 from training_workloads.lint.finding import Path
 from training_workloads.lint.manifest import Job
@@ -57,7 +58,9 @@ def variables_do_not_reach_ranks(job: Job) -> Iterator[Problem]:
 
 def _is_only_sshd(job: Job) -> bool:
     """Whether nothing on the worker can hand its variables to ssh sessions; an entry script could."""
-    started = commands(job.worker.first.argv)
+    argv = job.worker.first.argv
+    own = argv[: len(RUN_WORKER)] == list(RUN_WORKER)
+    started = commands(argv[len(RUN_WORKER) :] if own else argv)
     return started == [] or (started is not None and [program_of(command) for command in started] == ["sshd"])
 
 

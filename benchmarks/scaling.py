@@ -1,0 +1,86 @@
+"""What a second rank brings; `make bench-scaling`.
+
+The same steps of ResNet-50 on one rank and on two, each bound to a core of its own, in turn. Steps of seconds: it is
+the network that takes the time, as on a GPU, and the gradients that cost the rest.
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ROUNDS = 3
+LEAST = 1.9
+
+BATCH, STEPS = 32, 5
+
+
+def main() -> None:
+    """Prints the throughputs, their ratio and the share of the all-reduce; the exit code is 1 below the bar."""
+    speeds: dict[int, list[float]] = {1: [], 2: []}
+    shares = []
+    for _ in range(ROUNDS):
+        for ranks, values in speeds.items():
+            with tempfile.TemporaryDirectory() as folder:
+                timeline = Path(folder) / "timeline.json"
+                seconds = run(ranks, timeline)
+                values.append(ranks * BATCH * len(seconds) / sum(seconds))
+                if ranks == 2:
+                    shares.append(all_reduce_seconds(timeline) / sum(seconds))
+    for ranks, values in speeds.items():
+        spread = f"[{min(values):.2f} to {max(values):.2f}]"
+        print(f"{ranks} rank{'s' * (ranks > 1)}: {statistics.median(values):.2f} images/s {spread}")
+    ratio = statistics.median(speeds[2]) / statistics.median(speeds[1])
+    print(f"all-reduce: {statistics.median(shares):.1%} of a step by Horovod's timeline, some of it during computation")
+    print(f"two ranks / one: {ratio:.2f}, median of {ROUNDS} rounds of {STEPS} steps each; the bar is {LEAST}")
+    if ratio < LEAST:
+        sys.exit(f"error: {ratio:.3f} x is less than {LEAST} x")
+
+
+def run(ranks: int, timeline: Path) -> list[float]:
+    """Seconds of each step, on as many ranks."""
+    # The environment's own mpirun goes first: Horovod is compiled against it.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    mpirun = shutil.which("mpirun", path=path)
+    if not mpirun:
+        sys.exit("error: mpirun is missing: run `make setup`")
+    flags = ["--map-by", "core", "--bind-to", "core", "--mca", "pml", "ob1", "--mca", "btl", "^openib"]
+    root = {f"{prefix}_ALLOW_RUN_AS_ROOT{suffix}": "1" for prefix in ("OMPI", "PRTE") for suffix in ("", "_CONFIRM")}
+    environment = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT), "HOROVOD_TIMELINE": "DYNAMIC"}
+    command = [mpirun, "-np", str(ranks), *flags, sys.executable, "benchmarks/scaling_rank.py", str(timeline)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | root | environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"error: {done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def all_reduce_seconds(timeline: Path) -> float:
+    """Seconds in which rank 0 was adding gradients up, without the waiting for others that comes before."""
+    # The file is written as it goes: a list without its end.
+    events = json.loads(timeline.read_text().rstrip().rstrip(",").removesuffix("]") + "]")
+    # Of each tensor: the activities that it is in, one in another.
+    inside: dict[int, list[tuple[str, float]]] = defaultdict(list)
+    spans = []
+    for event in events:
+        if event["ph"] == "B":
+            inside[event["pid"]].append((event["name"], event["ts"]))
+        elif event["ph"] == "E":
+            name, begin = inside[event["pid"]].pop()
+            if name == "ALLREDUCE":
+                spans.append((begin, event["ts"]))
+    total, covered = 0.0, 0.0
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, covered))
+        covered = max(covered, end)
+    return total / 1e6
+
+
+main()
