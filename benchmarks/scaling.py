@@ -5,8 +5,6 @@ the network that takes the time, as on a GPU, and the gradients that cost the re
 """
 
 import json
-import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -14,7 +12,8 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from benchmarks.ranks import run
+
 ROUNDS = 3
 LEAST = 1.9
 
@@ -29,7 +28,7 @@ def main() -> None:
         for ranks, values in speeds.items():
             with tempfile.TemporaryDirectory() as folder:
                 timeline = Path(folder) / "timeline.json"
-                seconds = run(ranks, timeline)
+                seconds = step_seconds(ranks, timeline)
                 values.append(ranks * BATCH * len(seconds) / sum(seconds))
                 if ranks == 2:
                     shares.append(all_reduce_seconds(timeline) / sum(seconds))
@@ -43,23 +42,12 @@ def main() -> None:
         sys.exit(f"error: {ratio:.3f} x is less than {LEAST} x")
 
 
-def run(ranks: int, timeline: Path) -> list[float]:
+def step_seconds(ranks: int, timeline: Path) -> list[float]:
     """Seconds of each step, on as many ranks."""
-    # The environment's own mpirun goes first: Horovod is compiled against it.
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    mpirun = shutil.which("mpirun", path=path)
-    if not mpirun:
-        sys.exit("error: mpirun is missing: run `make setup`")
-    flags = ["--map-by", "core", "--bind-to", "core", "--mca", "pml", "ob1", "--mca", "btl", "^openib"]
-    root = {f"{prefix}_ALLOW_RUN_AS_ROOT{suffix}": "1" for prefix in ("OMPI", "PRTE") for suffix in ("", "_CONFIRM")}
-    environment = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT), "HOROVOD_TIMELINE": "DYNAMIC"}
-    command = [mpirun, "-np", str(ranks), *flags, sys.executable, "benchmarks/scaling_rank.py", str(timeline)]
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | root | environment, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        sys.exit(f"error: {done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+    variables = {"TF_CPP_MIN_LOG_LEVEL": "3", "HOROVOD_TIMELINE": "DYNAMIC"}
+    arguments = ["-m", "benchmarks.scaling_rank", str(timeline)]
+    printed = run(ranks, arguments, bind_to="core", output=subprocess.PIPE, **variables)
+    return json.loads(printed.splitlines()[-1])
 
 
 def all_reduce_seconds(timeline: Path) -> float:

@@ -1,6 +1,6 @@
 """One rank of `make bench-scaling`: times ResNet-50's own training step, and prints what it took as JSON.
 
-python benchmarks/scaling_rank.py TIMELINE
+python -m benchmarks.scaling_rank TIMELINE
 """
 
 import json

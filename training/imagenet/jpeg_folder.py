@@ -24,7 +24,9 @@ class JpegFolder(Records):
         # One array and not 1.3 million strings: 40 MB a rank and not 120.
         self._names = np.array([os.fsencode(name) for names in files for name in names], np.bytes_)[order]
         labels = np.repeat(np.arange(1, len(classes) + 1), [len(names) for names in files])
-        self._labels = tf.constant(labels[order], tf.int64)
+        self._labels = labels[order]
+        # A tensor of its own: within tf.data's graph it would be a constant of 10 MB.
+        self._label_tensor = tf.constant(self._labels, tf.int64)
 
     def __len__(self) -> int:
         return len(self._names)
@@ -43,14 +45,14 @@ class JpegFolder(Records):
 
     def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The files are the JPEGs; the labels follow from the folders."""
-        return contents, tf.gather(self._labels, numbers)
+        return contents, tf.gather(self._label_tensor, numbers)
 
     def where(self, number: int) -> str:
         """Names the file."""
         return str(self._path(number))
 
     def _path(self, number: int) -> Path:
-        return self._folder / self._classes[int(self._labels[number]) - 1] / os.fsdecode(self._names[number])
+        return self._folder / self._classes[self._labels[number] - 1] / os.fsdecode(self._names[number])
 
 
 def find(folder: Path, split: str) -> Path | None:

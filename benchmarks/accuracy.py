@@ -1,0 +1,41 @@
+"""Whether ResNet-50 learns: the whole path, from JPEG TFRecords to an accuracy, on two ranks; `make bench-accuracy`.
+
+scikit-learn's 1,437 handwritten digits stand in for ImageNet's 1,281,167 images: in the same layout, through the same
+program, and with the whole network, but images of 32 pixels.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.ranks import ROOT, run
+
+LEAST = 0.95
+MOST_SECONDS = 600
+
+# A low rate: of 32 pixels one is left before the last layer, whose input is therefore large.
+OPTIONS = ("--image-size", "32", "--classes", "10", "--batch-size", "32", "--epochs", "24", "--warmup-epochs", "2")
+OPTIONS += ("--learning-rate", "0.02")
+
+
+def main() -> None:
+    """Prints the accuracy and the time; the exit code is 1 where one of them is not good enough."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, output = Path(folder) / "data", Path(folder) / "run"
+        digits = [sys.executable, "-m", "training.imagenet.digits", "--output-dir", str(data)]
+        subprocess.run(digits, cwd=ROOT, check=True)
+        started = time.monotonic()
+        arguments = ["-m", "training.resnet50", "--data-dir", str(data), "--output-dir", str(output), *OPTIONS]
+        run(2, arguments, bind_to="none")
+        seconds = time.monotonic() - started
+        results = json.loads((output / "results.json").read_text())
+    accuracy, images = results["accuracy"], results["evaluated_images"]
+    print(f"ResNet-50 on the digits, two ranks: top-1 {accuracy:.4f} of {images} images in {seconds:.0f} s")
+    if accuracy < LEAST or seconds > MOST_SECONDS:
+        sys.exit(f"error: the bar is {LEAST} within {MOST_SECONDS} s")
+
+
+main()
