@@ -2,6 +2,9 @@
 # Makes .venv-training: TensorFlow, Open MPI where the machine has none, and Horovod built against both.
 source "$(dirname "$0")/common.sh"
 
+# Here and not at the first import: where Python writes no bytecode, every rank would compile TensorFlow at every start.
+export UV_COMPILE_BYTECODE=1
+
 step "training side: the locked Python packages into .venv-training"
 [ -x .venv-training/bin/python ] || .venv/bin/uv venv --quiet --python .venv/bin/python .venv-training
 install_locked .venv-training requirements/training.txt

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from training.errors import UserError
 from training.files import write_atomically
 
 _METADATA = "metadata"
@@ -49,8 +50,7 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 3) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     _remove_unfinished(folder)
     path = folder / f"step-{checkpoint.step:08d}.checkpoint"
-    write_atomically(path, _encode(checkpoint))
-    read(path)
+    write_atomically(path, _encode(checkpoint), check=read)
     # For people and programs; `newest` looks for itself, since this file may be the one that was not written any more.
     write_atomically(folder / "latest", f"{path.name}\n".encode())
     earlier = [other for other in _paths(folder) if _step(other) < checkpoint.step]
@@ -60,18 +60,35 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 3) -> Path:
 
 
 def newest(folder: Path) -> Checkpoint | None:
-    """Returns the newest checkpoint that is whole, with a warning on stderr for each damaged one after it."""
-    for path in _paths(folder):
+    """Returns the newest checkpoint that is whole, with a warning on stderr for each damaged one after it.
+
+    Raises:
+        UserError: There are some, but none is whole.
+    """
+    paths = _paths(folder)
+    for path in paths:
         try:
             return read(path)
         except DamagedError as error:
             print(f"warning: {error}; trying the checkpoint before it", file=sys.stderr, flush=True)
+    if paths:
+        raise UserError(
+            f"none of the {len(paths)} checkpoints in {folder} is whole; copy one back from where they were exported, "
+            "or give another '--output-dir' to begin again"
+        )
     return None
 
 
 def read(path: Path) -> Checkpoint:
-    """Reads one checkpoint and checks it against its checksum."""
-    content = path.read_bytes()
+    """Reads one checkpoint and checks it against its checksum.
+
+    Raises:
+        DamagedError: It is not what was written, or cannot be read.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DamagedError(f"{path} cannot be read ({error.strerror})") from error
     digest, body = content[:_DIGEST_LENGTH], memoryview(content)[_DIGEST_LENGTH + 1 :]
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise DamagedError(f"{path} is damaged: its content does not match its checksum")

@@ -4,6 +4,8 @@ import os
 
 import tensorflow as tf
 
+from training.errors import RankError
+
 
 def pin(local_rank: int, local_size: int) -> str:
     """Gives each rank of a machine one GPU, or its share of the CPU's cores, and returns the device's name.
@@ -14,6 +16,10 @@ def pin(local_rank: int, local_size: int) -> str:
     if not gpus:
         _share_cores(local_size)
         return "cpu"
+    if 1 < len(gpus) < local_size:
+        raise RankError(
+            f"{local_size} ranks on this machine, which has {len(gpus)} GPUs; start {len(gpus)} ranks or fewer on each"
+        )
     # Where the scheduler shows a rank one GPU only, that one is its own.
     gpu = gpus[local_rank % len(gpus)]
     tf.config.set_visible_devices(gpu, "GPU")

@@ -170,8 +170,7 @@ def train(job: Job, device: str, start: int, before: dict[str, Any], check_hosts
     """Trains the epochs that are left, with a checkpoint after each, and returns what results.json will say."""
     output, outcome = job.options.output_dir, before
     seconds_before, world_sizes = before.get("training_seconds", 0.0), before.get("world_sizes", [])
-    # Horovod: rank 0 alone writes the curves.
-    curves = tf.summary.create_file_writer(str(output / "tensorboard")) if hvd.rank() == 0 else None
+    curves = results.Curves(output)
     train_step = make_train_step(job)
     for epoch in range(start + 1, job.plan.epochs + 1):
         loss = train_epoch(job, train_step, epoch - 1)
@@ -188,9 +187,7 @@ def train(job: Job, device: str, start: int, before: dict[str, Any], check_hosts
             "device": device,
             "versions": results.versions(),
         }
-        if curves:
-            values = {"loss": loss, "test accuracy": accuracy, "learning rate": job.plan.rate(epoch)}
-            results.write_curves(curves, epoch, values)
+        curves.add(epoch, {"loss": loss, "test accuracy": accuracy, "learning rate": job.plan.rate(epoch)})
         metadata = {"epoch": epoch, "settings": job.settings, "results": outcome}
         save(output, job.variables, int(job.optimizer.iterations), metadata)
         say(

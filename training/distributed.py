@@ -84,6 +84,5 @@ def run(program: Callable[[], None]) -> int:
         barrier()
         return 2
     except Stopped:
-        say("stopped as asked; the same command goes on from here")
         return EXIT_CODE
     return 0

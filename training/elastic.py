@@ -40,7 +40,13 @@ def run(program: Callable[[CheckHosts], None], variables: Sequence[tf.Variable])
     def begin(state: State) -> None:
         for variable, value in zip(variables, first, strict=True):
             variable.assign(value)
-        program(state.check_host_updates)
+        try:
+            program(state.check_host_updates)
+        except tf.errors.UnknownError as error:
+            if "Horovod" in error.message:
+                raise
+            # Horovod would let any other one of this kind pass for the end of a run that went well.
+            raise RuntimeError(error.message) from error
 
     # Horovod: catches what a collective operation raises when a rank is lost, finds the ranks that are left, repeats.
     hvd.elastic.run(begin)(_NoState(bcast_object=hvd.broadcast_object, get_rank=hvd.rank))

@@ -1,17 +1,24 @@
 """Files that are there whole or not at all."""
 
+import errno
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from training.errors import UserError
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, check: Callable[[Path], object] | None = None) -> None:
     """Writes a file so that a reader, or a machine that stops, finds the old content or the new one.
 
     The temporary name lies in the same folder, since a rename is atomic within one file system only.
+
+    Args:
+        path: Of the file.
+        content: Of it.
+        check: Is given the written file before it gets its name, and raises if it is not good.
     """
     temporary = path.with_name(f".{path.name}.partial")
     try:
@@ -19,17 +26,24 @@ def write_atomically(path: Path, content: bytes) -> None:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
+        if check:
+            check(temporary)
         temporary.replace(path)
-    except OSError:
+    except Exception:
         # On a full disk its part of the content would be in the way of the next try.
         temporary.unlink(missing_ok=True)
         raise
     # The rename itself is safe once the folder is on the disk.
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Returns when the file or the folder is on the disk as it is now."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -50,7 +64,5 @@ def make_writable(folder: Path) -> None:
 
 def unwritable(folder: Path, error: OSError) -> UserError:
     """Says of the output folder what the operating system said."""
-    return UserError(
-        f"'--output-dir' is {folder}, where user {os.getuid()} cannot write ({error.strerror}); "
-        "give a folder that this user may write to"
-    )
+    remedy = "make room there" if error.errno == errno.ENOSPC else "give a folder that this user may write to"
+    return UserError(f"'--output-dir' is {folder}, where user {os.getuid()} cannot write ({error.strerror}); {remedy}")

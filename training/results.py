@@ -2,7 +2,9 @@
 
 import ctypes
 import platform
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,21 +43,23 @@ class Throughput:
         return images / seconds if seconds else 0.0
 
     def recent(self, steps: int) -> tuple[float, float]:
-        """Images per second of the last steps, and the share of their time that was spent waiting for images."""
-        images, seconds, waited = self._sums(self._steps[-steps:])
-        return images / seconds, waited / seconds
+        """Images per second of the last steps, and the share of their time spent waiting for images; 0 without any.
+
+        The first steps do not count, even if there are no others yet.
+        """
+        images, seconds, waited = self._sums(self._steps[self._skip :][-steps:])
+        return (images / seconds, waited / seconds) if seconds else (0.0, 0.0)
 
     def figures(self) -> dict[str, Any]:
         """What a run says of this rank's steps: how many were measured, their milliseconds, and the wait for images."""
         measured = self._measured
-        if not measured:
-            return {"steps_measured": 0}
         _, seconds, waited = self._sums(measured)
-        milliseconds = np.percentile([1000 * step[1] for step in measured], (50, 90, 99))
+        milliseconds = np.percentile([1000 * step[1] for step in measured] or [0], (50, 90, 99))
         return {
+            "warm_up_steps": len(self._steps) - len(measured),
             "steps_measured": len(measured),
             "step_milliseconds": dict(zip(("p50", "p90", "p99"), milliseconds.round(2).tolist(), strict=True)),
-            "data_wait_share": round(waited / seconds, 4),
+            "data_wait_share": round(waited / seconds, 4) if seconds else 0.0,
         }
 
     @property
@@ -78,12 +82,44 @@ def speeds(images_per_second: float) -> dict[str, Any]:
     }
 
 
-def write_curves(writer: tf.summary.SummaryWriter, step: int, values: Mapping[str, float]) -> None:
-    """Adds a point to each of TensorBoard's curves."""
-    with writer.as_default(step=step):
-        for name, value in values.items():
-            tf.summary.scalar(name, value)
-    writer.flush()
+class Curves:
+    """TensorBoard's curves of a run, which rank 0 alone writes. Where there is no room for them the run goes on."""
+
+    def __init__(self, output: Path) -> None:
+        """Begins a file in `output`/tensorboard.
+
+        Args:
+            output: The folder given as '--output-dir'.
+        """
+        self._folder = output / "tensorboard"
+        self._writer: tf.summary.SummaryWriter | None = None
+        # Horovod: rank 0 alone writes the curves.
+        if hvd.rank() == 0:
+            with self._or_none():
+                self._writer = tf.summary.create_file_writer(str(self._folder))
+
+    def add(self, step: int, values: Mapping[str, float]) -> None:
+        """Adds a point to each curve."""
+        if self._writer is None:
+            return
+        with self._or_none():
+            with self._writer.as_default(step=step):
+                for name, value in values.items():
+                    tf.summary.scalar(name, value)
+            self._writer.flush()
+
+    @contextmanager
+    def _or_none(self) -> Iterator[None]:
+        try:
+            yield
+        except tf.errors.OpError as error:
+            self._writer = None
+            print(
+                f"warning: {self._folder} cannot be written ({error.message}); "
+                "the run goes on, and its curves end here until it is started again",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 def versions() -> dict[str, str]:

@@ -123,6 +123,8 @@ def average(variables: Sequence[tf.Variable]) -> None:
 
 def refuse_other_settings(output: Path, given: Mapping[str, Any], written: Mapping[str, Any]) -> None:
     """Refuses to go on with a run whose options were others: the result would be neither run's."""
+    if not given.keys() <= written.keys():
+        raise UserError(f"the checkpoints in {output} are those of another program; give another '--output-dir'")
     differing = [name for name in given if given[name] != written[name]]
     if differing:
         now = " and ".join(f"'{name}' is {given[name]}" for name in differing)

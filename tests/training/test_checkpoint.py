@@ -4,7 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from training import checkpoint
+from training import checkpoint, files
+from training.errors import UserError
 
 
 def write(folder: Path, epoch: int, keep: int = 3) -> Path:
@@ -73,10 +74,52 @@ def test_a_stop_while_writing_leaves_the_old_one(tmp_path: Path, monkeypatch: py
 
 def test_old_ones_go_only_after_the_new_one_was_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, 1)
-    monkeypatch.setattr(checkpoint, "write_atomically", lambda path, content: path.write_bytes(content[:-1]))
+    lose_a_byte(monkeypatch)
     with pytest.raises(checkpoint.DamagedError):
         write(tmp_path, 2, keep=1)
-    assert (tmp_path / "step-00000001.checkpoint").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-00000001.checkpoint"]
+
+
+def test_one_of_the_same_step_is_replaced_only_by_a_whole_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, 1)
+    lose_a_byte(monkeypatch)
+    with pytest.raises(checkpoint.DamagedError):
+        write(tmp_path, 1)
+    assert checkpoint.read(tmp_path / "step-00000001.checkpoint").step == 1
+
+
+def lose_a_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = files.write_atomically
+    monkeypatch.setattr(checkpoint, "write_atomically", lambda path, content, check: whole(path, content[:-1], check))
+
+
+def test_a_file_names_the_newest(tmp_path: Path) -> None:
+    for step in (1, 2):
+        write(tmp_path, step)
+    assert (tmp_path / "latest").read_text() == "step-00000002.checkpoint\n"
+
+
+def test_what_a_killed_run_left_half_written_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".step-00000001.checkpoint.partial").write_bytes(b"half")
+    write(tmp_path, 2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-00000002.checkpoint"]
+
+
+def test_a_folder_of_damaged_ones_is_no_new_beginning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for step in (1, 2):
+        write(tmp_path, step).write_bytes(b"damaged")
+    with pytest.raises(UserError, match=f"none of the 2 checkpoints in {tmp_path} is whole; copy one back"):
+        checkpoint.newest(tmp_path)
+
+
+def test_one_that_cannot_be_read_falls_back_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, 1)
+    # A folder in its place: root may read every file.
+    (tmp_path / "step-00000002.checkpoint").mkdir()
+    found = checkpoint.newest(tmp_path)
+    assert found is not None
+    assert found.step == 1
+    assert "step-00000002.checkpoint cannot be read (Is a directory); trying" in capsys.readouterr().err
 
 
 def test_a_new_checkpoint_outlives_damaged_ones_after_it(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 from pathlib import Path
@@ -23,6 +24,22 @@ def test_content_reaches_the_disk_before_the_name(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(Path, "replace", lambda self, target: (events.append("rename"), replace(self, target)))
     files.write_atomically(tmp_path / "file", b"content")
     assert events == ["fsync", "rename", "fsync"]
+
+
+def test_what_is_not_good_gets_no_name_and_leaves_no_file(tmp_path: Path) -> None:
+    def refuse(path: Path) -> None:
+        raise ValueError(path.read_bytes())
+
+    with pytest.raises(ValueError, match="content"):
+        files.write_atomically(tmp_path / "file", b"content", check=refuse)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_needs_room_and_no_other_folder() -> None:
+    error = files.unwritable(Path("/runs/a"), OSError(errno.ENOSPC, "No space left on device"))
+    assert str(error) == (
+        f"'--output-dir' is /runs/a, where user {os.getuid()} cannot write (No space left on device); make room there"
+    )
 
 
 def test_the_output_folder_is_made(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """training.resnet50 with a network of one block: everything around the network, on two ranks."""
 
+import dataclasses
 import json
 import shutil
 import signal
@@ -153,11 +154,28 @@ def test_a_signal_to_one_rank_saves_the_state_of_all_and_the_run_can_go_on(
     finally:
         end(process)
     said = (logs / "stdout").read_text()
-    assert "stopped as asked; the same command goes on from here\n" in said
-    step = int(said.rpartition("step ")[2].partition(":")[0])
+    step = int(said.rpartition("stopped as asked after step ")[2].partition(";")[0])
+    assert f"stopped as asked after step {step}; the same command goes on from here\n" in said
     assert last(output).step == step
     resumed = launch(2, *arguments(output), output=output)
     assert f"going on after step {step}, {64 * step} images into epoch 1: written by 2 ranks, now 2" in resumed.stdout
+    assert same(output, finished.output)
+
+
+def test_a_run_that_was_stopped_at_the_end_of_an_epoch_finishes_it(
+    launch: Callable[..., Run], arguments: Callable[[Path], list[str]], finished: Run, tmp_path: Path
+) -> None:
+    output = tmp_path / "run"
+    shutil.copytree(finished.output, output)
+    for number in (60, 65):
+        (output / "checkpoints" / f"step-000000{number}.checkpoint").unlink()
+    last_step = last(output)
+    # As if asked to end after the 66th step, before the evaluation: another position, the same weights.
+    position = {"step": 66, "epoch": 2, "segments": [[2, 32, 22]]}
+    metadata = {**last_step.metadata, "position": position}
+    checkpoint.save(output / "checkpoints", dataclasses.replace(last_step, metadata=metadata))
+    run = launch(2, *arguments(output), output=output)
+    assert run.code == 0, run.stderr
     assert same(output, finished.output)
 
 

@@ -10,6 +10,11 @@ def test_the_same_settings_go_on() -> None:
     refuse_other_settings(Path("out"), {"--seed": 1}, {"--seed": 1})
 
 
+def test_another_program_s_checkpoints_are_refused() -> None:
+    with pytest.raises(UserError, match="the checkpoints in out are those of another program; give another"):
+        refuse_other_settings(Path("out"), {"--seed": 1, "--optimizer": "sgd"}, {"--seed": 1})
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

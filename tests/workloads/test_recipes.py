@@ -46,7 +46,11 @@ RESNET50 = ("python", "-m", "training.resnet50", "--data-dir", "/fsx/data/imagen
         ("resnet50-p3", "p3.16xlarge", ("--compression", "fp16")),
         ("resnet50-p4d", "p4d.24xlarge", ()),
         ("resnet50-p5", "p5.48xlarge", ()),
-        ("resnet50-spot", "p3.16xlarge", ("--compression", "fp16", "--checkpoint-steps", "200")),
+        (
+            "resnet50-spot",
+            "p3.16xlarge",
+            ("--compression", "fp16", "--checkpoint-steps", "200", "--on-bad-data", "skip"),
+        ),
     ],
 )
 def test_resnet50_is_told_what_its_network_needs(name: str, instance_type: str, options: tuple[str, ...]) -> None:

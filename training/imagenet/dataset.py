@@ -1,11 +1,13 @@
 """Opens a split of a data set, whichever way it lies in its folder."""
 
+import os
 import re
 from pathlib import Path
 
 from training.errors import UserError
 from training.imagenet import jpeg_folder, shard_records
 from training.imagenet.records import Records, Team
+from training.imagenet.tfrecords import readable
 
 
 def open_split(folder: Path, split: str, *, classes: int, team: Team, skip_bad: bool = False) -> Records:
@@ -22,9 +24,14 @@ def open_split(folder: Path, split: str, *, classes: int, team: Team, skip_bad: 
     Raises:
         UserError: There is no such split, or something of it is missing or damaged; on every rank.
     """
-    if not folder.is_dir():
-        raise UserError(f"'--data-dir' is {folder}, which is not a folder; give the one that holds the data set")
-    has_shards = any(re.fullmatch(rf"{split}-\d{{5}}-of-\d{{5}}", path.name) for path in folder.iterdir())
-    if not has_shards and jpeg_folder.find(folder, split):
+    if team.first(lambda: _is_jpeg_folder(folder, split)):
         return jpeg_folder.load(folder, split, team=team, classes=classes)
     return shard_records.load(folder, split, team=team, skip_bad=skip_bad)
+
+
+def _is_jpeg_folder(folder: Path, split: str) -> bool:
+    if not folder.is_dir():
+        raise UserError(f"'--data-dir' is {folder}, which is not a folder; give the one that holds the data set")
+    with readable(folder):
+        has_shards = any(re.fullmatch(rf"{split}-\d{{5}}-of-\d{{5}}", name) for name in os.listdir(folder))
+    return not has_shards and jpeg_folder.find(folder, split) is not None

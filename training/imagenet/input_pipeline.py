@@ -71,20 +71,26 @@ class InputPipeline:
         # Of this pass only: whether a damaged image decodes may depend on the crop. So an epoch's batches do not depend
         # on whether the run saw the epoch before.
         bad: set[int] = set()
+        tried_again = -1
         while step < len(todo.numbers):
+            batches, close = stages.batches(self._records, todo, self._settings, step)
             try:
-                for batch in stages.batches(self._records, todo, self._settings, step):
+                for batch in batches:
                     yield batch
                     step += 1
             # UnicodeDecodeError: TensorFlow puts the bytes that it could not parse into its message.
             except (tf.errors.OpError, UnicodeDecodeError):
                 faults = self._find_faults(todo, todo.numbers[step])
-                if not faults:
+                # What cannot be seen any more, such as a read that failed once, gets a second chance.
+                if not faults and tried_again == step:
                     raise
-                if not self._settings.skip_bad:
+                tried_again = step
+                if faults and not self._settings.skip_bad:
                     raise next(iter(faults.values())) from None
                 bad |= set(faults)
                 self._replace(todo, step, bad, weight_of_replaced)
+            finally:
+                close()
 
     def _find_faults(self, todo: Pass, numbers: Sequence[int]) -> dict[int, BadRecordError]:
         """Returns the errors of the bad ones; where they are skipped, warns about each once."""

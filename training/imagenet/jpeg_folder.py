@@ -67,6 +67,18 @@ def load(folder: Path, split: str, *, team: Team, classes: int) -> JpegFolder:
     Raises:
         UserError: There are more classes than the network has outputs, others than in training, or no image.
     """
+    images, trained = team.first(lambda: _folders(folder, split, classes))
+    files = team.share(lambda name: _files(images / name), trained)
+    if not any(files):
+        raise UserError(
+            f"'--data-dir' is {folder}, whose folder {images.name} holds no file *.JPEG in a folder of a class; "
+            "add them"
+        )
+    return JpegFolder(images, trained, files)
+
+
+def _folders(folder: Path, split: str, classes: int) -> tuple[Path, list[str]]:
+    """Finds the folder of a split, and the classes of training."""
     images, trained = find(folder, split), _classes(find(folder, "train"))
     given = f"'--data-dir' is {folder}"
     if images is None or not trained:
@@ -79,10 +91,7 @@ def load(folder: Path, split: str, *, team: Team, classes: int) -> JpegFolder:
         raise UserError(
             f"{given}, where {images.name}/{strangers[0]} is a class without a folder in train; add or remove it"
         )
-    files = team.share(lambda name: _files(images / name), trained)
-    if not any(files):
-        raise UserError(f"{given}, whose folder {images.name} holds no file *.JPEG in a folder of a class; add them")
-    return JpegFolder(images, trained, files)
+    return images, trained
 
 
 def _classes(folder: Path | None) -> list[str]:

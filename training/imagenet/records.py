@@ -27,6 +27,9 @@ class Team:
     size: int = 1
     gather: Callable[[Any], list[Any]] = lambda value: [value]
     """Gives every rank the values of all, as `hvd.allgather_object` does."""
+    first: Callable[[Callable[[], Any]], Any] = lambda look: look()
+    """Lets rank 0 do something and gives all ranks its value or its exception, as `distributed.on_first_rank` does: a
+    thousand names are listed once, and no rank stops alone at what its machine does not see."""
 
     def share(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Does the work on every item, each rank on its part, and returns all results on every rank.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from training.errors import UserError
-from training.files import write_atomically
+from training.files import sync, write_atomically
 from training.imagenet.example import LABEL
 
 TRAIN, VALIDATION = "train", "validation"
@@ -67,7 +67,8 @@ def find(folder: Path, split: str, *, allow_missing: bool = False) -> Shards:
         )
     (count,) = counts
     names = [shard_name(split, index, count) for index in range(count)]
-    missing = [name for name in names if not (folder / name).is_file()]
+    present = set(os.listdir(folder))
+    missing = [name for name in names if name not in present]
     if missing and not allow_missing:
         raise UserError(
             f"'--data-dir' is {folder}, where {len(missing):,} of {count:,} {split} shards are missing: "
@@ -124,7 +125,7 @@ def write_shard(path: Path, examples: Iterable[bytes], classes: int) -> int:
         # Before the shard has its name: a shard without its index is of no use.
         write_atomically(index_path(path), _index(sizes))
         temporary.replace(path)
-        _sync(path.parent)
+        sync(path.parent)
     except (OSError, tf.errors.OpError) as error:
         reason = error.strerror if isinstance(error, OSError) else error.message
         raise UserError(
@@ -145,7 +146,7 @@ def _write(path: Path, examples: Iterable[bytes]) -> list[int]:
         for example in examples:
             writer.write(example)
             sizes.append(len(example) + FRAMING)
-    _sync(path)
+    sync(path)
     return sizes
 
 
@@ -179,14 +180,6 @@ def _index(sizes: Iterable[int]) -> bytes:
         lines.append(f"{offset} {size}\n")
         offset += size
     return "".join(lines).encode()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def count_examples(shard: Path) -> int | None:

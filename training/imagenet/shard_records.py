@@ -3,6 +3,7 @@
 import os
 import resource
 import threading
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,6 +30,8 @@ class ShardRecords(Records):
         self._shards = shards
         self._starts = np.cumsum([0, *(len(shard) for shard in shards)])
         self._descriptors: dict[Path, int] = {}
+        # A run that begins anew with other ranks opens them again.
+        weakref.finalize(self, _close, self._descriptors)
         self._opening = threading.Lock()
         self.faults = [
             *(f"the shard {name} is missing" for name in missing),
@@ -86,7 +89,7 @@ def load(folder: Path, split: str, *, team: Team, skip_bad: bool) -> ShardRecord
     Raises:
         UserError: A shard is missing or damaged, and `skip_bad` does not allow it; or there is no record at all.
     """
-    found = shard_files.find(folder, split, allow_missing=skip_bad)
+    found = team.first(lambda: shard_files.find(folder, split, allow_missing=skip_bad))
 
     def load_one(path: Path) -> Shard:
         shard = tfrecords.load(path, shard_files.index_path(path))
@@ -98,6 +101,11 @@ def load(folder: Path, split: str, *, team: Team, skip_bad: bool) -> ShardRecord
     if not len(records):
         raise UserError(f"'--data-dir' is {folder}, whose {split} shards hold no record; convert the images again")
     return records
+
+
+def _close(descriptors: dict[Path, int]) -> None:
+    for descriptor in descriptors.values():
+        os.close(descriptor)
 
 
 def _allow_open_files(more: int) -> None:

@@ -64,12 +64,44 @@ class Pass:
     make_image: MakeImage
 
 
-def batches(records: Records, todo: Pass, settings: Settings, start_step: int) -> tf.data.Dataset:
-    """Builds the data set of a pass's batches from a step on; every step of it fails or succeeds by itself."""
+class Source:
+    """What the reading stage reads from.
+
+    TensorFlow keeps the function of that stage for as long as the process lives, so a pass that is over lets go of its
+    arrays and its records here.
+    """
+
+    def __init__(self, records: Records, todo: Pass) -> None:
+        self._held: tuple[Records, Pass] | None = (records, todo)
+
+    def read(self, row: int, start: int, count: int) -> tuple[np.ndarray, ...]:
+        """Reads so many images of a step."""
+        if self._held is None:
+            raise RuntimeError("the pass is over")
+        records, todo = self._held
+        numbers = todo.numbers[row, start : start + count]
+        contents = np.array(records.read(numbers), object)
+        return contents, numbers, todo.flips[numbers], todo.weights[row, start : start + count]
+
+    def close(self) -> None:
+        """Lets go."""
+        self._held = None
+
+
+def batches(
+    records: Records, todo: Pass, settings: Settings, start_step: int
+) -> tuple[tf.data.Dataset, Callable[[], None]]:
+    """Builds the data set of a pass's batches from a step on; every step of it fails or succeeds by itself.
+
+    Returns:
+        The data set, and what is to be called when no more of it is wanted.
+    """
     steps, batch_size = todo.numbers.shape
     chunks = -(-batch_size // _CHUNK)
+    source = Source(records, todo)
     dataset = tf.data.Dataset.range(start_step * chunks, steps * chunks)
-    dataset = dataset.map(_chunk_reader(records, todo, settings.classes, chunks), num_parallel_calls=_READERS).unbatch()
+    read_chunk = _chunk_reader(source, records, settings.classes, chunks)
+    dataset = dataset.map(read_chunk, num_parallel_calls=_READERS).unbatch()
 
     def decode(jpeg: tf.Tensor, number: tf.Tensor, label: tf.Tensor, flip: tf.Tensor, weight: tf.Tensor) -> Batch:
         return Batch(todo.make_image(jpeg, number), label, flip, weight)
@@ -78,17 +110,14 @@ def batches(records: Records, todo: Pass, settings: Settings, start_step: int) -
     dataset = dataset.batch(batch_size, drop_remainder=True).prefetch(_READY)
     if settings.device:
         dataset = dataset.apply(tf.data.experimental.prefetch_to_device(settings.device, _READY))
-    return dataset.with_options(_options(settings.threads))
+    return dataset.with_options(_options(settings.threads)), source.close
 
 
-def _chunk_reader(records: Records, todo: Pass, classes: int, chunks: int) -> Callable[[tf.Tensor], tuple]:
+def _chunk_reader(source: Source, records: Records, classes: int, chunks: int) -> Callable[[tf.Tensor], tuple]:
     """Makes the stage that reads part of a batch; no part reaches into another batch, so that an error stays in one."""
 
     def read(index: np.int64) -> tuple[np.ndarray, ...]:
-        row, start = index // chunks, index % chunks * _CHUNK
-        numbers = todo.numbers[row, start : start + _CHUNK]
-        contents = np.array(records.read(numbers), object)
-        return contents, numbers, todo.flips[numbers], todo.weights[row, start : start + _CHUNK]
+        return source.read(index // chunks, index % chunks * _CHUNK, _CHUNK)
 
     def stage(index: tf.Tensor) -> tuple[tf.Tensor, ...]:
         types = (tf.string, tf.int64, tf.bool, tf.float32)

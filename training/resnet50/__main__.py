@@ -24,6 +24,8 @@ def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> No
 
     _, written = resume(output, job.network.variables, job.settings, per_rank=job.network.statistics)
     position = Position.from_json(written["position"]) if written else Position()
+    if written:
+        job.data.go_on(output, written)
     trainer = Trainer(job, stop, position, written.get("results", {}))
     if position.epoch == job.options.epochs:
         say(f"nothing to do: {output} holds this run, finished, with accuracy {trainer.outcome['accuracy']:.4f}")
@@ -33,6 +35,7 @@ def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> No
             f"written by {written['world_size']} ranks, now {hvd.size()}"
         )
     outcome = trainer.train(check_hosts)
+    stall.progress()
     # Horovod: rank 0 alone writes. A finished run writes again what its checkpoint says, in case a file was damaged.
     on_first_rank(lambda: write(job, outcome))
 
@@ -54,10 +57,16 @@ def main() -> None:
     stop = StopRequest()
     given = options.parse()
     device, network = prepare(given)
-    elastic.run(
-        lambda check_hosts: complete(make_job(given, device, network), stop, check_hosts),
-        [*network.variables, *network.statistics],
-    )
+
+    def program(check_hosts: elastic.CheckHosts) -> None:
+        stall.progress()
+        try:
+            complete(make_job(given, device, network), stop, check_hosts)
+        finally:
+            # What comes then may wait longer, such as for other workers.
+            stall.finished()
+
+    elastic.run(program, [*network.variables, *network.statistics])
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """The images of a run, in the order and the share that each rank sees."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import horovod.tensorflow as hvd
 
-from training.distributed import on_every_rank
+from training.distributed import on_every_rank, on_first_rank
 from training.errors import RankError, UserError
 from training.imagenet import cache, dataset, epoch_order, input_pipeline
 from training.imagenet.input_pipeline import Batch, InputPipeline, Settings, SyntheticPipeline
@@ -61,11 +63,25 @@ class Data:
         share = {"batch_size": self.batch_size, "rank": hvd.rank(), "size": hvd.size()}
         return _alone(self.validation.evaluation(epoch_order.evaluation(self.validation_images, **share)))
 
-    @property
-    def bad_records(self) -> int:
-        """Records that all ranks together have left out; every rank asks."""
-        own = len(self.training.bad_records) + len(self.validation.bad_records)
-        return self.lost + sum(hvd.allgather_object(own, name="bad records"))
+    def skipped(self) -> dict[str, list[int]]:
+        """Numbers of the records of each split that all ranks together have left out; every rank asks."""
+        own = {"train": self.training.bad_records, "validation": self.validation.bad_records}
+        of_ranks = hvd.allgather_object(own, name="skipped")
+        return {split: sorted(set().union(*(each[split] for each in of_ranks))) for split in own}
+
+    def go_on(self, output: Path, written: Mapping[str, Any]) -> None:
+        """Remembers what a run that goes on had left out: neither to count nor to tell of it twice.
+
+        Raises:
+            UserError: It began with other images, so that the numbers of its records are no longer theirs.
+        """
+        if written["training_images"] != self.training_images:
+            raise UserError(
+                f"there are {self.training_images:,} training images, but the run in {output} began with "
+                f"{written['training_images']:,}; put back those, or give another '--output-dir'"
+            )
+        self.training.bad_records |= set(written["skipped"]["train"])
+        self.validation.bad_records |= set(written["skipped"]["validation"])
 
     def sentences(self) -> list[str]:
         """Says how many images there are, and what is missing."""
@@ -109,9 +125,7 @@ def load(given: argparse.Namespace, *, on_gpu: bool) -> Data:
 
 
 def _from_files(given: argparse.Namespace, settings: Settings) -> Data:
-    # Horovod: a rank whose machine has no such folder must not leave the others waiting for it.
-    on_every_rank(given.data_dir.is_dir)
-    team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object)
+    team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object, first=on_first_rank)
     splits: list[Records] = [
         dataset.open_split(given.data_dir, split, classes=given.classes, team=team, skip_bad=settings.skip_bad)
         for split in ("train", "validation")

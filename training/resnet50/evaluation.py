@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from training import stall
+from training.errors import UserError
 from training.imagenet.augmentation import to_float
 
 
@@ -44,4 +45,6 @@ def evaluate(evaluation_step: tf.types.experimental.GenericFunction, batches: It
         total += evaluation_step(*batch).numpy()
     # Horovod: whole numbers are added, so the result is the same for any number of ranks.
     images, right, among_five = hvd.allreduce(total, op=hvd.Sum, name="right").numpy().tolist()
+    if not images:
+        raise UserError("none of the validation images can be used; convert them again")
     return Accuracy(images=images, top1=right / images, top5=among_five / images)

@@ -8,6 +8,7 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 
 from training import devices, elastic
+from training.errors import UserError
 from training.resnet50 import model, schedule
 from training.resnet50.data import Data, load
 from training.resnet50.train_step import Network, StepOptions, make_network
@@ -49,12 +50,12 @@ class Job:
             "--classes": given.classes,
             "--precision": given.precision,
             "--optimizer": recipe.optimizer,
-            "--learning-rate": recipe.learning_rate,
+            # As it is told, so that it can be given again.
+            "--learning-rate": float(f"{recipe.learning_rate:g}"),
             "--warmup-epochs": recipe.warmup_epochs,
-            "--weight-decay": recipe.weight_decay,
+            "--weight-decay": float(f"{recipe.weight_decay:g}"),
             "--label-smoothing": given.label_smoothing,
             "--seed": given.seed,
-            "training images": self.data.training_images,
         }
 
     @property
@@ -124,5 +125,10 @@ def make_job(given: argparse.Namespace, device: str, network: Network) -> Job:
 def _recipe(given: argparse.Namespace) -> schedule.Recipe:
     values = {name: getattr(given, name) for name in ("learning_rate", "warmup_epochs", "weight_decay", "epochs")}
     if given.optimizer == "lars":
+        if elastic.active() and None in values.values():
+            raise UserError(
+                "'--optimizer' is lars, and the number of ranks may change: what is published for one batch would not "
+                "do for another; give '--learning-rate', '--warmup-epochs' and '--weight-decay'"
+            )
         return schedule.lars(**values, global_batch=given.batch_size * hvd.size())
     return schedule.sgd(**values)

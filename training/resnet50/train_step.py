@@ -86,7 +86,12 @@ def make_train_step(network: Network, options: StepOptions) -> TrainStep:
         # Horovod: the mean over the ranks, of gradients that are still scaled: float16 would lose the small ones, and
         # what is not finite on one rank is not finite on any, so all ranks leave the step out and halve the scale.
         tape = hvd.DistributedGradientTape(
-            tape, op=hvd.Average, compression=options.compression, num_groups=options.groups
+            tape,
+            op=hvd.Average,
+            compression=options.compression,
+            num_groups=options.groups,
+            # In float16 the sum of many ranks would be infinite before its parts are.
+            gradient_predivide_factor=hvd.size() if options.compression is hvd.Compression.fp16 else 1.0,
         )
         gradients = optimizer.get_unscaled_gradients(tape.gradient(scaled, weights))
         gradients = [_regularized(*pair, options) for pair in zip(gradients, weights, strict=True)]

@@ -52,11 +52,7 @@ class Trainer:
         self._evaluation_step = make_evaluation_step(job.network.model)
         self._throughput = results.Throughput(_WARM_UP_STEPS)
         self._seconds_before = before.get("training_seconds", 0.0)
-        # Horovod: rank 0 alone writes the curves.
-        folder = str(job.options.output_dir / "tensorboard")
-        self._curves = tf.summary.create_file_writer(folder) if hvd.rank() == 0 else None
-        # The last step's loss, whether it changed the weights, and how long it waited for its images.
-        self._unsettled: tuple[tf.Tensor, tf.Tensor, float] | None = None
+        self._curves = results.Curves(job.options.output_dir)
         self._losses: list[float] = []
         self._told = np.zeros(2)
         self._bad_steps = 0
@@ -75,7 +71,6 @@ class Trainer:
             if self.position.epoch < self._job.recipe.epochs:
                 self._compare_notes()
                 check_hosts()
-        stall.finished()
         return self.outcome
 
     # -------------------------------------------------------------------------------------------------------- steps
@@ -91,39 +86,24 @@ class Trainer:
                 break
             self._step(batch, waited=time.perf_counter() - asked)
             if self.position.step % self._job.options.checkpoint_steps == 0:
-                self._settle()
                 self._save()
                 check_hosts()
                 self._step_ended = time.perf_counter()
             if self.position.step == 1 or self.position.step % _NOTES_STEPS == 0:
-                self._settle()
                 self._compare_notes()
-        self._settle()
         self._compare_notes()
 
     def _step(self, batch: Sequence[tf.Tensor], waited: float) -> None:
         images, labels, flips, _ = batch
         self._job.network.optimizer.learning_rate = self._rate()
-        step = self._train_step(images, labels, flips)
-        # The step before is waited for while the device works on this one: so it never idles, and its pace is seen.
-        self._settle()
-        self._unsettled = (*step, waited)
-        self.position = self.position.after_step(hvd.size(), self._job.options.batch_size)
-
-    def _rate(self) -> float:
-        epoch = self.position.epoch + self.position.images / self._job.data.training_images
-        return self._job.recipe.rate(epoch, self._job.global_batch)
-
-    def _settle(self) -> None:
-        """Waits for the last step's end; whether it changed the weights is the same on every rank."""
-        if self._unsettled is None:
-            return
-        loss, changed, waited = self._unsettled
-        self._unsettled = None
+        loss, changed = self._train_step(images, labels, flips)
+        # As a number, so that the clock is not read before the step has ended.
         self._losses.append(float(loss))
         now = time.perf_counter()
         self._throughput.step(self._job.options.batch_size, now - self._step_ended, waited)
         self._step_ended = now
+        self.position = self.position.after_step(hvd.size(), self._job.options.batch_size)
+        # The same on every rank, so all of them stop together.
         self._bad_steps = 0 if bool(changed) else self._bad_steps + 1
         if self._bad_steps == _BAD_STEPS:
             raise UserError(
@@ -132,43 +112,52 @@ class Trainer:
                 "'--warmup-epochs', with another '--output-dir', or look at the images"
             )
 
+    def _rate(self) -> float:
+        epoch = self.position.epoch + self.position.images / self._job.data.training_images
+        return self._job.recipe.rate(epoch, self._job.global_batch)
+
     # -------------------------------------------------------------------------------------------------------- notes
 
     def _compare_notes(self) -> None:
         """Tells the loss of all ranks since the last time, and ends the run if one of them was asked to."""
+        own = [sum(self._losses), len(self._losses), self._stop.asked, *self._throughput.recent(_NOTES_STEPS)]
         # Horovod: one rank that was asked is enough, and all hear of it after the same step.
-        own = np.array([sum(self._losses), len(self._losses), self._stop.asked], np.float64)
-        loss_sum, losses, asked = hvd.allreduce(own, op=hvd.Sum, name="notes").numpy()
+        notes = hvd.allgather(np.array([own], np.float64), name="notes").numpy()
+        loss_sum, losses, asked = notes[:, :3].sum(axis=0)
         self._losses = []
         self._told += (loss_sum, losses)
-        if self.position.step == 1:
+        if losses and self.position.step == 1:
             self._check_first_loss(loss_sum / losses)
         if losses and time.monotonic() - self._said_at > _SECONDS_BETWEEN_LINES:
-            self._tell(self._told[0] / self._told[1])
+            self._tell(self._told[0] / self._told[1], speeds=notes[:, 3], waits=notes[:, 4])
             self._told, self._said_at = np.zeros(2), time.monotonic()
         if asked:
             self._end()
         self._step_ended = time.perf_counter()
 
     def _end(self) -> None:
-        self._save()
-        # Horovod: mpirun ends the others when the first rank leaves; rank 0 must have written by then.
-        barrier()
+        saved = self._save()
         if elastic.active() and not self._stop.asked:
             # The others go on without those that leave: Horovod says so in the next step.
             return
+        here = "here" if saved else "the checkpoint before, because this one could not be written"
+        say(f"stopped as asked after step {self.position.step}; the same command goes on from {here}")
         raise Stopped
 
-    def _tell(self, loss: float) -> None:
-        speed, waited = self._throughput.recent(_NOTES_STEPS)
-        speed *= hvd.size()
-        say(
-            f"epoch {self.position.epoch + 1}/{self._job.recipe.epochs}, step {self.position.step}: loss {loss:.4f}, "
-            f"{speed:,.0f} images/s, {waited:.0%} of the time waiting for images"
-        )
+    def _tell(self, loss: float, speeds: np.ndarray, waits: np.ndarray) -> None:
         scale = float(self._job.network.optimizer.loss_scale)
-        values = {"loss": loss, "learning rate": self._rate(), "images per second": speed, "loss scale": scale}
-        self._draw({**values, "data wait share": waited})
+        values = {"loss": loss, "learning rate": self._rate(), "loss scale": scale}
+        sentence = (
+            f"epoch {self.position.epoch + 1}/{self._job.recipe.epochs}, step {self.position.step}: loss {loss:.4f}, "
+            f"learning rate {self._rate():.4g}"
+        )
+        # The first steps have no speed to speak of.
+        if speeds.all():
+            values |= {"images per second": speeds.sum(), "images per second of the slowest rank": speeds.min()}
+            values["data wait share"] = waits.max()
+            sentence += f", {speeds.sum():,.0f} images/s, {waits.max():.0%} of the time waiting for images"
+        say(sentence)
+        self._curves.add(self.position.step, values)
 
     def _check_first_loss(self, loss: float) -> None:
         expected = math.log(self._job.options.classes)
@@ -177,10 +166,6 @@ class Trainer:
                 f"the first loss is {loss:.2f}, but that of {self._job.options.classes} classes is about "
                 f"{expected:.2f} before anything is learned; look at the images and labels, and at '--classes'"
             )
-
-    def _draw(self, values: dict[str, float]) -> None:
-        if self._curves:
-            results.write_curves(self._curves, self.position.step, values)
 
     # ------------------------------------------------------------------------------------------------ end of epochs
 
@@ -191,10 +176,14 @@ class Trainer:
         accuracy = evaluate(self._evaluation_step, self._job.data.validation_batches())
         self.position = self.position.after_epoch()
         self.outcome = self._figures(accuracy)
-        self._draw({"top-1 accuracy": accuracy.top1, "top-5 accuracy": accuracy.top5})
+        milliseconds = self.outcome["step_milliseconds"]
+        curves = {f"step milliseconds {name}": value for name, value in milliseconds.items()}
+        curves |= {"top-1 accuracy": accuracy.top1, "top-5 accuracy": accuracy.top5}
+        self._curves.add(self.position.step, curves)
         say(
             f"epoch {self.position.epoch}/{self._job.recipe.epochs}: top-1 {accuracy.top1:.4f}, top-5 "
-            f"{accuracy.top5:.4f} of {accuracy.images:,} images, {self.outcome['images_per_second']:,.0f} images/s"
+            f"{accuracy.top5:.4f} of {accuracy.images:,} images, {self.outcome['images_per_second']:,.0f} images/s, "
+            f"half of the steps in {milliseconds['p50']:.0f} ms and 99 % in {milliseconds['p99']:.0f} ms"
         )
         self._save()
 
@@ -208,11 +197,10 @@ class Trainer:
             "top5_accuracy": accuracy.top5,
             "evaluated_images": accuracy.images,
             **results.speeds(throughput.images_per_second),
-            "warm_up_steps": _WARM_UP_STEPS,
             **figures[0],
             "data_wait_share_per_rank": waits,
-            "bad_records": self._job.data.bad_records,
-            "training_seconds": round(self._seconds_before + throughput.seconds, 3),
+            "bad_records": self._job.data.lost + sum(len(numbers) for numbers in self._job.data.skipped().values()),
+            "training_seconds": self._seconds,
             "steps": self.position.step,
             "epochs": self.position.epoch,
             "world_size": hvd.size(),
@@ -225,8 +213,14 @@ class Trainer:
     def _save(self) -> bool:
         job = self._job
         stall.progress()
-        metadata = {"settings": job.settings, "position": self.position.to_json(), "results": self.outcome}
-        return save(
+        metadata = {
+            "settings": job.settings,
+            "position": self.position.to_json(),
+            "results": {**self.outcome, "training_seconds": self._seconds},
+            "skipped": job.data.skipped(),
+            "training_images": job.data.training_images,
+        }
+        saved = save(
             job.options.output_dir,
             job.network.variables,
             self.position.step,
@@ -234,3 +228,11 @@ class Trainer:
             per_rank=job.network.statistics,
             keep=job.options.keep_checkpoints,
         )
+        # Horovod: mpirun ends the others when the first rank leaves; rank 0 must have written by then. And the time of
+        # the writing is nobody's step.
+        barrier()
+        return saved
+
+    @property
+    def _seconds(self) -> float:
+        return round(self._seconds_before + self._throughput.seconds, 3)

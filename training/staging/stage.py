@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from botocore.exceptions import ClientError, FlexibleChecksumError
 
+from training.files import sync
 from training.staging import checksums, s3
 from training.staging.progress import SIZE_ONLY, Progress
 from training.staging.records import Records
@@ -61,7 +62,7 @@ def copy(stage: Stage, item: Item) -> str:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    sync(path.parent)
     stage.records.add(item, path.stat(), verified_by)
     return verified_by
 
@@ -194,11 +195,3 @@ def make_folder(target: Path, folder: Path) -> None:
         except FileExistsError:
             continue
         (target / path).chmod(0o755)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
