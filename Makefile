@@ -66,7 +66,7 @@ test-containers: $(CDK) ## Run jobs between containers as the operator would, ki
 	@setup/containers.sh
 	@python -m pytest tests/containers -rs
 
-test-faults: $(TRAINING) ## Disturb more than 50 runs of ResNet-50, each to its end; 15 minutes (a full disk needs root)
+test-faults: $(TRAINING) ## Disturb more than 50 runs of ResNet-50, each to its end; 20 minutes (a full disk needs root)
 	@.venv-training/bin/python -m tests.faults
 
 check: lint types scan test ## Everything that CI checks

@@ -1,0 +1,133 @@
+"""Disks that are full or read-only while the run saves: it must go on, and save again as soon as it can."""
+
+import os
+import resource
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from tests.faults.launched import Launched
+from tests.faults.life import Fault, Life, expect
+
+_WARNING = "could not be written"
+
+# Checkpoints of the small network have 23 KB, and four of them are there at a time; a page has 4,096 bytes.
+_DISK_BYTES, _PAGE = 256 * 1024, 4096
+
+
+def unwritable(how: str, step: int, saves: int = 1) -> Fault:
+    """Lets some saves fail, then lets the run save again, and kills it."""
+
+    def inject(life: Life) -> None:
+        with life.run() as run:
+            run.wait_for_step(step)
+            with WAYS[how](life, run):
+                run.wait_for(_WARNING, saves)
+                older = life.saved
+                last = max(run.losses)
+                expect(older >= life.promised, f"the checkpoint of step {life.promised} did not survive")
+            run.wait_for_step(last + 6)
+            expect(life.saved > last, f"with room again it did not save after step {last}")
+            run.kill()
+
+    return Fault(kind="unwritable disk", what=f"{how}, from step {step} on", inject=inject)
+
+
+def full_to_the_end(step: int) -> Fault:
+    """Leaves the disk full until the run has ended: it must say what it could not write."""
+
+    def inject(life: Life) -> None:
+        with life.run() as run:
+            run.wait_for_step(step)
+            with _full(life, run):
+                code = run.end()
+            expect(code == 2, f"it ended with code {code}, not 2")
+            errors = [line for line in run.stderr.splitlines() if line.startswith("error: ")]
+            expect(any("No space left on device" in line for line in errors), "it did not say why in the end")
+        life.promised = life.saved
+
+    return Fault(kind="unwritable disk", what=f"full, from step {step} to the end", inject=inject)
+
+
+@contextmanager
+def mounted(life: Life) -> Iterator[None]:
+    """Puts small disks under the output folder, and under the checkpoints in it."""
+    with ExitStack() as stack:
+        for folder in (life.output, life.checkpoints):
+            folder.mkdir(exist_ok=True)
+            _run("mount", "-t", "tmpfs", "-o", f"size={_DISK_BYTES}", "tmpfs", folder)
+            stack.callback(_run, "umount", folder)
+        yield
+
+
+def can_mount(folder: Path) -> bool:
+    """Whether this user may mount, which is for root outside of most containers."""
+    if os.getuid() != 0:
+        return False
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], capture_output=True, check=False).returncode == 0
+    if done:
+        _run("umount", folder)
+    return done
+
+
+# ------------------------------------------------------------------------------------------------------------- ways
+
+
+@contextmanager
+def _checkpoints_full(life: Life, run: Launched) -> Iterator[None]:
+    with _filled(life.checkpoints):
+        yield
+
+
+@contextmanager
+def _full(life: Life, run: Launched) -> Iterator[None]:
+    """The curves of TensorBoard have no room either."""
+    with _filled(life.output), _filled(life.checkpoints):
+        yield
+
+
+@contextmanager
+def _filled(folder: Path) -> Iterator[None]:
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as stream, suppress(OSError):
+        while True:
+            stream.write(bytes(_PAGE))
+    yield
+    filler.unlink()
+
+
+@contextmanager
+def _read_only(life: Life, run: Launched) -> Iterator[None]:
+    # Refused while a file is being written, which takes a moment only.
+    for _ in range(200):
+        with suppress(subprocess.CalledProcessError):
+            _run("mount", "-o", "remount,ro", life.checkpoints)
+            break
+        time.sleep(0.005)
+    yield
+    _run("mount", "-o", "remount,rw", life.checkpoints)
+
+
+@contextmanager
+def _limited(life: Life, run: Launched) -> Iterator[None]:
+    """A limit of the system's on the size of files, to which nobody needs a right."""
+    process = run.rank(0)
+    before = process.rlimit(resource.RLIMIT_FSIZE)
+    process.rlimit(resource.RLIMIT_FSIZE, (_PAGE, before[1]))
+    yield
+    process.rlimit(resource.RLIMIT_FSIZE, before)
+
+
+WAYS: dict[str, Callable[[Life, Launched], AbstractContextManager[None]]] = {
+    "checkpoints full": _checkpoints_full,
+    "all full": _full,
+    "checkpoints read-only": _read_only,
+    "files limited to 4 KB": _limited,
+}
+
+
+def _run(*command: str | Path) -> None:
+    subprocess.run(command, check=True, capture_output=True)

@@ -1,0 +1,161 @@
+"""One start of the program, with all its processes: it can be watched and disturbed, and does not last for ever."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).parents[2]
+
+# For anything that is waited for: a start takes 7 s on two quiet cores, and others may use them.
+DEADLINE_SECONDS = 240.0
+
+# Also the processes that the launcher has left behind have it.
+_MARK = "FAULTS_START"
+
+_STEP = re.compile(r"epoch \d+/\d+, step (\d+): loss (\S+), .*\n")
+_GOING_ON = re.compile(r"going on after step (\d+), .*\n")
+
+
+class Lost(Exception):
+    """Something is not as it was before the fault, and must be."""
+
+
+class Hung(Exception):
+    """Something did not happen in time."""
+
+
+class Launched:
+    """A launcher and its ranks."""
+
+    def __init__(self, command: Sequence[str], folder: Path, variables: Mapping[str, str] | None = None) -> None:
+        """Starts them; their output goes to files in the folder, which is made."""
+        folder.mkdir(parents=True)
+        self._folder = folder
+        environment = os.environ | _ENVIRONMENT | {_MARK: str(folder)} | dict(variables or {})
+        # Python must not compile TensorFlow's modules at each start: that takes it longer than everything else.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        with (folder / "stdout").open("w") as stdout, (folder / "stderr").open("w") as stderr:
+            self._launcher = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                # Ctrl-C is for the program that waits here, which then ends the ranks.
+                start_new_session=True,
+            )
+
+    # ------------------------------------------------------------------------------------------------- what it wrote
+
+    @property
+    def stdout(self) -> str:
+        return (self._folder / "stdout").read_text()
+
+    @property
+    def stderr(self) -> str:
+        return (self._folder / "stderr").read_text()
+
+    @property
+    def losses(self) -> dict[int, str]:
+        """The loss that was printed after each step."""
+        return {int(step): loss for step, loss in _STEP.findall(self.stdout)}
+
+    @property
+    def resumed_at(self) -> int | None:
+        """The step after which it went on; 0 where it began, None where it did not come so far."""
+        if found := _GOING_ON.search(self.stdout):
+            return int(found[1])
+        return 0 if self.losses else None
+
+    def wait_for_step(self, step: int) -> None:
+        """Returns as soon as this step or a later one is in the log."""
+        self._wait(lambda: max(self.losses, default=0) >= step, f"step {step}")
+
+    def wait_for(self, text: str, times: int = 1) -> None:
+        """Returns as soon as this was written so many times."""
+        self._wait(lambda: (self.stdout + self.stderr).count(text) >= times, repr(text))
+
+    def _wait(self, reached: Callable[[], object], what: str) -> None:
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not reached():
+            # What was written last may have come in the meantime.
+            if self._launcher.poll() is not None and not reached():
+                raise Lost(f"the run ended with code {self._launcher.returncode} before {what}")
+            if time.monotonic() > deadline:
+                raise Hung(f"{what} did not come in {DEADLINE_SECONDS:.0f} s")
+            time.sleep(0.01)
+
+    # --------------------------------------------------------------------------------------------------- its processes
+
+    @property
+    def launcher(self) -> psutil.Process:
+        return psutil.Process(self._launcher.pid)
+
+    def rank(self, rank: int) -> psutil.Process:
+        """Returns the process of a rank, as soon as it is there."""
+        found: list[psutil.Process] = []
+        self._wait(lambda: found or found.extend(self._ranks(rank)), f"the process of rank {rank}")
+        return found[0]
+
+    def _ranks(self, rank: int) -> list[psutil.Process]:
+        names = ("OMPI_COMM_WORLD_RANK", "HOROVOD_RANK")
+        return [process for process, variables in self._family() if str(rank) in map(variables.get, names)]
+
+    def _family(self) -> list[tuple[psutil.Process, dict[str, str]]]:
+        """Returns all processes that are alive, with their environment."""
+        family = []
+        for process in psutil.process_iter():
+            # Gone by now, or dead but not yet taken note of.
+            with suppress(psutil.Error):
+                variables = process.environ()
+                if variables.get(_MARK) == str(self._folder):
+                    family.append((process, variables))
+        return family
+
+    def end(self, seconds: float = DEADLINE_SECONDS) -> int:
+        """Waits until nothing of it is alive, and returns the launcher's exit code.
+
+        Raises:
+            Hung: It is alive after so many seconds.
+        """
+        deadline = time.monotonic() + seconds
+        while self._launcher.poll() is None or self._family():
+            if time.monotonic() > deadline:
+                alive = ", ".join(f"{process.pid} {process.name()}" for process, _ in self._family())
+                raise Hung(f"still alive {seconds:.0f} s after the fault: {alive}")
+            time.sleep(0.05)
+        return self._launcher.returncode
+
+    def kill(self) -> None:
+        """Ends what is alive, with no time to clean up."""
+        while family := self._family():
+            for process, _ in family:
+                with suppress(psutil.Error):
+                    process.kill()
+            psutil.wait_procs([process for process, _ in family], timeout=1)
+        self._launcher.wait()
+
+
+def mpirun(ranks: int) -> list[str]:
+    """The command that starts Python so many times."""
+    # The environment's own mpirun goes first: Horovod is compiled against it.
+    program = shutil.which("mpirun", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    assert program, "mpirun is missing: run `make setup`"
+    placement = ["--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"]
+    transport = ["--mca", "pml", "ob1", "--mca", "btl", "^openib"]
+    return [program, "-np", str(ranks), *placement, *transport, sys.executable]
+
+
+_ENVIRONMENT = {
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    **{f"{prefix}_ALLOW_RUN_AS_ROOT{suffix}": "1" for prefix in ("OMPI", "PRTE") for suffix in ("", "_CONFIRM")},
+}

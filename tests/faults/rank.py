@@ -1,0 +1,86 @@
+"""`training.resnet50` as it is, with a network that compiles in a second, a line for each step, and two additions.
+
+FAULTS_SAVE=2:1      the process kills itself while it saves for the second time, at the first fsync (see `SAVE_STAGES`)
+FAULTS_SEEN=FOLDER   each rank writes there which records it trains on, a line a step
+FAULTS_PAUSE=0.05    seconds that each step takes longer, so that others can do something at a certain step
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import horovod.tensorflow as hvd
+import tensorflow as tf
+
+from training import checkpoint, stall
+from training.checkpoint import Checkpoint
+from training.distributed import run
+from training.imagenet.epoch_order import Order
+from training.imagenet.input_pipeline import InputPipeline
+from training.imagenet.stages import Batch
+from training.resnet50 import model, trainer
+from training.resnet50.__main__ import main
+
+
+def small_network(image_size: int, classes: int) -> tf.keras.Model:
+    return model.network(image_size, classes, (1, 1), 4)
+
+
+def pause_in_each_step(seconds: float) -> None:
+    step = trainer.Trainer._step
+
+    def slow_step(self: trainer.Trainer, batch: Batch, waited: float) -> None:
+        time.sleep(seconds)
+        step(self, batch, waited)
+
+    trainer.Trainer._step = slow_step
+
+
+def kill_in_save(number: int, stage: int) -> None:
+    """Kills this process in its save of this number, from 1, at that call of fsync; 0: in the middle of the write."""
+    save, fsync = checkpoint.save, os.fsync
+    saves, syncs = [], []
+
+    def counted_save(folder: Path, state: Checkpoint, keep: int) -> Path:
+        saves.append(state.step)
+        return save(folder, state, keep)
+
+    def deadly_fsync(descriptor: int) -> None:
+        if len(saves) == number:
+            syncs.append(descriptor)
+            if stage == 0:
+                os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
+            if len(syncs) >= stage:
+                os.kill(os.getpid(), signal.SIGKILL)
+        fsync(descriptor)
+
+    checkpoint.save, os.fsync = counted_save, deadly_fsync
+
+
+def note_records(folder: Path) -> None:
+    training = InputPipeline.training
+
+    def noted(self: InputPipeline, order: Order, epoch: int, start_step: int = 0) -> Iterator[Batch]:
+        with (folder / f"rank-{hvd.rank()}").open("a") as stream:
+            for row, batch in enumerate(training(self, order, epoch, start_step), start_step):
+                print(json.dumps([epoch, order.numbers[row].tolist()]), file=stream, flush=True)
+                yield batch
+
+    InputPipeline.training = noted
+
+
+if __name__ == "__main__":
+    model.build = small_network
+    trainer._NOTES_STEPS, trainer._SECONDS_BETWEEN_LINES = 1, 0.0
+    pause_in_each_step(float(os.environ["FAULTS_PAUSE"]))
+    if place := os.environ.get("FAULTS_SAVE"):
+        kill_in_save(*map(int, place.split(":")))
+    if folder := os.environ.get("FAULTS_SEEN"):
+        note_records(Path(folder))
+    stall.limit()
+    hvd.init()
+    sys.exit(run(main))

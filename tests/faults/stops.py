@@ -1,0 +1,24 @@
+"""Requests to end, as from Spot, an eviction or `kubectl delete`: nothing at all may be lost."""
+
+import signal
+
+from tests.faults.life import Fault, Life, expect
+from training.stop_request import EXIT_CODE
+
+
+def ask(rank: int | None, step: int) -> Fault:
+    """Asks a rank to end, or mpirun where none is given."""
+
+    def inject(life: Life) -> None:
+        with life.run() as run:
+            asked, request = (run.launcher, signal.SIGUSR1) if rank is None else (run.rank(rank), signal.SIGTERM)
+            run.wait_for_step(step)
+            asked.send_signal(request)
+            code = run.end()
+            expect(code == EXIT_CODE, f"it ended with code {code}, not {EXIT_CODE}")
+        last = max(run.losses)
+        expect(life.saved == last, f"it stopped after step {last}, but the newest checkpoint is of step {life.saved}")
+        life.promised = last
+
+    whom = "SIGUSR1 to mpirun" if rank is None else f"SIGTERM to rank {rank}"
+    return Fault(kind="request to end", what=f"{whom} after step {step}", inject=inject)
