@@ -18,7 +18,7 @@ MOST_SECONDS = 600
 
 # 40 pixels leave 2 x 2 places before the last layer. The rate is low because of the ten classes: a batch of 64 holds
 # each of them more or less often by chance, and at a higher rate the last layer runs after that.
-OPTIONS = ("--image-size", "40", "--classes", "10", "--batch-size", "32", "--epochs", "28", "--warmup-epochs", "2")
+OPTIONS = ("--image-size", "40", "--classes", "10", "--batch-size", "32", "--epochs", "22", "--warmup-epochs", "2")
 OPTIONS += ("--learning-rate", "0.02")
 
 
