@@ -13,10 +13,8 @@ from training.errors import RankError, UserError
 from training.imagenet import cache, dataset, epoch_order, input_pipeline
 from training.imagenet.input_pipeline import Batch, InputPipeline, Settings, SyntheticPipeline
 from training.imagenet.records import Records, Team
+from training.imagenet.shard_files import TOTALS, TRAIN, VALIDATION
 from training.resnet50.position import Position
-
-# Of ImageNet (ILSVRC2012): https://www.image-net.org/challenges/LSVRC/2012/
-_IMAGENET_TRAIN, _IMAGENET_VALIDATION = 1_281_167, 50_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,10 +102,10 @@ def load(given: argparse.Namespace, *, on_gpu: bool) -> Data:
         skip_bad=given.on_bad_data == "skip",
     )
     if given.synthetic:
-        images, pipeline = _IMAGENET_TRAIN, SyntheticPipeline(settings)
+        pipeline = SyntheticPipeline(settings)
         data = Data(
-            training_images=images,
-            validation_images=_IMAGENET_VALIDATION,
+            training_images=TOTALS[TRAIN],
+            validation_images=TOTALS[VALIDATION],
             training=pipeline,
             validation=pipeline,
             batch_size=given.batch_size,
@@ -128,7 +126,7 @@ def _from_files(given: argparse.Namespace, settings: Settings) -> Data:
     team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object, first=on_first_rank)
     splits: list[Records] = [
         dataset.open_split(given.data_dir, split, classes=given.classes, team=team, skip_bad=settings.skip_bad)
-        for split in ("train", "validation")
+        for split in (TRAIN, VALIDATION)
     ]
     if given.cache:
         splits = _cached(splits)

@@ -19,7 +19,7 @@ from training.resnet50.train_step import make_train_step
 from training.resume import average, save
 from training.stop_request import Stopped, StopRequest
 
-# Steps after which the ranks compare notes: one small all-reduce.
+# Steps after which the ranks compare notes: five numbers of each.
 _NOTES_STEPS = 10
 
 _SECONDS_BETWEEN_LINES = 10.0

@@ -8,10 +8,7 @@ from pathlib import Path
 from training.errors import UserError
 from training.imagenet.convert import archives, folders
 from training.imagenet.convert.images import Split
-from training.imagenet.shard_files import TRAIN, VALIDATION
-
-#: Images of ILSVRC 2012: https://image-net.org/challenges/LSVRC/2012/
-TOTALS = {TRAIN: 1_281_167, VALIDATION: 50_000}
+from training.imagenet.shard_files import TOTALS, TRAIN, VALIDATION
 
 _LAYOUT = (
     f"{archives.TRAIN}, {archives.VALIDATION} and {archives.DEVKIT}, "
