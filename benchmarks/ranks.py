@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 ROOT = Path(__file__).parents[1]
 
@@ -15,16 +14,16 @@ ROOT = Path(__file__).parents[1]
 _NO_SPINNING = {"OMPI_MCA_mpi_yield_when_idle": "1", "HOROVOD_CYCLE_TIME": "50"}
 
 
-def run(
-    ranks: int, arguments: Sequence[str], *, bind_to: str, output: int | IO[str] | None = None, **variables: str
-) -> str:
-    """Runs Python on as many ranks, ends this program if they fail, and returns what they printed, if it is a pipe.
+def start(
+    ranks: int, arguments: Sequence[str], *, bind_to: str, pipes: int | None = None, **variables: str
+) -> subprocess.Popen[str]:
+    """Starts Python on as many ranks, with stderr kept for `finish`.
 
     Args:
         ranks: How many.
         arguments: Of Python.
-        bind_to: `core`: each has one of its own; `none`.
-        output: As `subprocess.run` takes it for stdout.
+        bind_to: `core`: each has one of its own, from the first; `none`.
+        pipes: As `subprocess.Popen` takes it for stdin and stdout; stdin is rank 0's.
         variables: Of the environment, besides the present ones.
     """
     # The environment's own mpirun goes first: Horovod is compiled against it.
@@ -35,15 +34,19 @@ def run(
     place = "core" if bind_to == "core" else "slot:OVERSUBSCRIBE"
     flags = ["--map-by", place, "--bind-to", bind_to, "--mca", "pml", "ob1", "--mca", "btl", "^openib"]
     root = {f"{prefix}_ALLOW_RUN_AS_ROOT{suffix}": "1" for prefix in ("OMPI", "PRTE") for suffix in ("", "_CONFIRM")}
-    done = subprocess.run(
+    return subprocess.Popen(
         [mpirun, "-np", str(ranks), *flags, sys.executable, *arguments],
         cwd=ROOT,
         env=os.environ | root | _NO_SPINNING | variables,
-        stdout=output,
+        stdin=pipes,
+        stdout=pipes,
         stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    if done.returncode:
-        sys.exit(f"error: the ranks ended with {done.returncode}\n{done.stderr}")
-    return done.stdout or ""
+
+
+def finish(process: subprocess.Popen[str]) -> None:
+    """Waits for the end of the ranks, and ends this program if they failed."""
+    _, errors = process.communicate()
+    if process.returncode:
+        sys.exit(f"error: the ranks ended with {process.returncode}\n{errors}")

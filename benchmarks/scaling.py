@@ -1,7 +1,8 @@
 """What a second rank brings; `make bench-scaling`.
 
-The same steps of ResNet-50 on one rank and on two, each bound to a core of its own, in turn. Steps of seconds: it is
-the network that takes the time, as on a GPU, and the gradients that cost the rest.
+The same step of ResNet-50 by one rank and by two, each bound to a core of its own, in turn: a machine that others share
+is a fifth slower in one minute than in the next. Steps of seconds: it is the network that takes the time, as on a GPU,
+and the gradients that cost the rest.
 """
 
 import json
@@ -12,42 +13,62 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from benchmarks.ranks import run
+from benchmarks import ranks
 
-ROUNDS = 3
+TURNS = 12
 LEAST = 1.9
-
-BATCH, STEPS = 32, 5
 
 
 def main() -> None:
     """Prints the throughputs, their ratio and the share of the all-reduce; the exit code is 1 below the bar."""
-    speeds: dict[int, list[float]] = {1: [], 2: []}
-    shares = []
-    for _ in range(ROUNDS):
-        for ranks, values in speeds.items():
-            with tempfile.TemporaryDirectory() as folder:
-                timeline = Path(folder) / "timeline.json"
-                seconds = step_seconds(ranks, timeline)
-                values.append(ranks * BATCH * len(seconds) / sum(seconds))
-                if ranks == 2:
-                    shares.append(all_reduce_seconds(timeline) / sum(seconds))
-    for ranks, values in speeds.items():
-        spread = f"[{min(values):.2f} to {max(values):.2f}]"
-        print(f"{ranks} rank{'s' * (ranks > 1)}: {statistics.median(values):.2f} images/s {spread}")
-    ratio = statistics.median(speeds[2]) / statistics.median(speeds[1])
-    print(f"all-reduce: {statistics.median(shares):.1%} of a step by Horovod's timeline, some of it during computation")
-    print(f"two ranks / one: {ratio:.2f}, median of {ROUNDS} rounds of {STEPS} steps each; the bar is {LEAST}")
+    with tempfile.TemporaryDirectory() as folder:
+        timelines = {size: Path(folder) / f"{size}.json" for size in (1, 2)}
+        jobs = {size: _start(size, timeline) for size, timeline in timelines.items()}
+        turns = [{size: _step(job) for size, job in jobs.items()} for _ in range(TURNS)]
+        for job in jobs.values():
+            # mpirun does not hand the end of its input on.
+            _send(job, "end")
+            ranks.finish(job)
+        adding_up = all_reduce_seconds(timelines[2])
+    for size in jobs:
+        speeds = [turn[size]["images"] / turn[size]["seconds"] for turn in turns]
+        spread = f"[{min(speeds):.2f} to {max(speeds):.2f}]"
+        print(f"{size} rank{'s' * (size > 1)}: {statistics.median(speeds):.2f} images/s {spread}")
+    share = adding_up / sum(turn[2]["seconds"] for turn in turns)
+    ratio = statistics.median(2 * turn[1]["seconds"] / turn[2]["seconds"] for turn in turns)
+    print(f"all-reduce: {share:.1%} of a step by Horovod's timeline, some of it during computation")
+    print(f"two ranks / one: {ratio:.2f}, median of {TURNS} pairs of steps; the bar is {LEAST}")
     if ratio < LEAST:
         sys.exit(f"error: {ratio:.3f} x is less than {LEAST} x")
 
 
-def step_seconds(ranks: int, timeline: Path) -> list[float]:
-    """Seconds of each step, on as many ranks."""
+def _start(size: int, timeline: Path) -> subprocess.Popen[str]:
+    """Ranks that have warmed up and wait for `_step`."""
     variables = {"TF_CPP_MIN_LOG_LEVEL": "3", "HOROVOD_TIMELINE": "DYNAMIC"}
     arguments = ["-m", "benchmarks.scaling_rank", str(timeline)]
-    printed = run(ranks, arguments, bind_to="core", output=subprocess.PIPE, **variables)
-    return json.loads(printed.splitlines()[-1])
+    job = ranks.start(size, arguments, bind_to="core", pipes=subprocess.PIPE, **variables)
+    _line(job)
+    return job
+
+
+def _step(job: subprocess.Popen[str]) -> dict[str, float]:
+    """Lets the ranks take a step: its `images`, of all of them, and its `seconds`."""
+    _send(job, "step")
+    return json.loads(_line(job))
+
+
+def _send(job: subprocess.Popen[str], line: str) -> None:
+    assert job.stdin
+    job.stdin.write(f"{line}\n")
+    job.stdin.flush()
+
+
+def _line(job: subprocess.Popen[str]) -> str:
+    assert job.stdout
+    line = job.stdout.readline()
+    if not line:
+        ranks.finish(job)
+    return line
 
 
 def all_reduce_seconds(timeline: Path) -> float:

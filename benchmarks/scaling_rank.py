@@ -1,8 +1,11 @@
-"""One rank of `make bench-scaling`: times ResNet-50's own training step, and prints what it took as JSON.
+"""One rank of `make bench-scaling`: takes one of ResNet-50's own training steps for each `step` that it is sent.
 
 python -m benchmarks.scaling_rank TIMELINE
+
+Rank 0 prints `ready` after the warm-up, and what each step took as JSON; another line than `step` ends it.
 """
 
+import itertools
 import json
 import sys
 import time
@@ -15,11 +18,11 @@ from training.imagenet.input_pipeline import Settings, SyntheticPipeline
 from training.resnet50 import model, schedule
 from training.resnet50.train_step import StepOptions, make_network, make_train_step
 
-IMAGE_SIZE, BATCH, WARM_UP, STEPS = 128, 32, 2, 5
+IMAGE_SIZE, BATCH, WARM_UP = 224, 32, 2
 
 
 def main(timeline: str) -> None:
-    """Trains some steps; rank 0 prints the seconds of each and the share of the time that was spent adding up."""
+    """Takes the steps, with Horovod's timeline of them."""
     hvd.init()
     # Bound to a core by mpirun: one thread, or two would share it.
     tf.config.threading.set_intra_op_parallelism_threads(1)
@@ -36,19 +39,32 @@ def main(timeline: str) -> None:
     step = make_train_step(network, options)
     order = epoch_order.training(10**6, (), batch_size=BATCH, rank=hvd.rank(), size=hvd.size(), seed=0, epoch=0)
     batches = SyntheticPipeline(Settings(image_size=IMAGE_SIZE, classes=1000, threads=1)).training(order, 0)
-    seconds = []
-    for number in range(WARM_UP + STEPS):
+    for number in itertools.count():
+        images, labels, flips, _ = next(batches)
         if number == WARM_UP:
             hvd.start_timeline(timeline)
-        images, labels, flips, _ = next(batches)
+            _print("ready")
+        if number >= WARM_UP and not _is_step_asked_for():
+            break
         started = time.perf_counter()
         loss, _ = step(images, labels, flips)
         float(loss)
-        seconds.append(time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        if number >= WARM_UP:
+            _print(json.dumps({"images": hvd.size() * BATCH, "seconds": seconds}))
     hvd.stop_timeline()
-    if hvd.rank() == 0:
-        print(json.dumps(seconds[WARM_UP:]), flush=True)
     hvd.allreduce(tf.constant(0.0), name="end")
+
+
+def _is_step_asked_for() -> bool:
+    """Whether rank 0 was sent `step`, on every rank."""
+    line = sys.stdin.readline() if hvd.rank() == 0 else ""
+    return bool(hvd.broadcast(tf.constant(line == "step\n"), root_rank=0, name="line"))
+
+
+def _print(line: str) -> None:
+    if hvd.rank() == 0:
+        print(line, flush=True)
 
 
 main(sys.argv[1])
