@@ -1,7 +1,7 @@
 """Whether ResNet-50 learns: the whole path, from JPEG TFRecords to an accuracy, on two ranks; `make bench-accuracy`.
 
 scikit-learn's 1,437 handwritten digits stand in for ImageNet's 1,281,167 images: in the same layout, through the same
-program, and with the whole network, but images of 40 pixels.
+program, and with the whole network, but images of 32 pixels.
 """
 
 import json
@@ -16,10 +16,10 @@ from benchmarks import ranks
 LEAST = 0.95
 MOST_SECONDS = 600
 
-# 40 pixels leave 2 x 2 places before the last layer, where 32 leave one. At a rate of 0.2 the loss rises; the bar is
-# not reached yet.
-OPTIONS = ("--image-size", "40", "--classes", "10", "--batch-size", "32", "--epochs", "22", "--warmup-epochs", "2")
-OPTIONS += ("--learning-rate", "0.02")
+# A rate of 0.2 makes the loss rise. Of a digit neither a twelfth nor the mirror image tells which one it is: with the
+# crops and flips of ImageNet's recipe 36 epochs came to 0.93.
+OPTIONS = ("--image-size", "32", "--classes", "10", "--batch-size", "32", "--epochs", "16", "--warmup-epochs", "2")
+OPTIONS += ("--learning-rate", "0.02", "--min-crop-area", "0.5", "--mirror", "off")
 
 
 def main() -> None:

@@ -11,11 +11,13 @@ def number(value: int) -> tf.Tensor:
     return tf.constant(value, tf.int64)
 
 
-def window(monkeypatch: pytest.MonkeyPatch, content: bytes, record: int, key: int) -> list[int]:
+def window(
+    monkeypatch: pytest.MonkeyPatch, content: bytes, record: int, key: int, min_crop_area: float = 0.08
+) -> list[int]:
     """The window that is cut out of a training image: top, left, height, width."""
     with monkeypatch.context() as patch:
         patch.setattr(augmentation, "_decode", lambda jpeg, window, size: window)
-        return training_image(tf.constant(content), number(record), key, 8).numpy().tolist()
+        return training_image(tf.constant(content), number(record), key, 8, min_crop_area).numpy().tolist()
 
 
 @pytest.mark.parametrize(("height", "width"), [(40, 50), (97, 31), (8, 8)])
@@ -33,6 +35,14 @@ def test_crops_lie_within_the_image_and_within_the_ranges(
     # The lower end is reached: TensorFlow's default would refuse what is below 0.1.
     assert shares.min() < 0.12
     assert len({tuple(crop) for crop in crops}) > 50
+
+
+@pytest.mark.parametrize("least", [0.5, 1])
+def test_crops_are_as_large_as_asked_for(monkeypatch: pytest.MonkeyPatch, least: float) -> None:
+    content = jpeg(0, 400, 500)
+    crops = [window(monkeypatch, content, record, 5, least) for record in range(200)]
+    shares = np.array([tall * wide / (400 * 500) for _, _, tall, wide in crops])
+    assert least - 0.01 < shares.min() < least + 0.05
 
 
 def test_a_crop_depends_on_the_key_and_the_record_only(monkeypatch: pytest.MonkeyPatch) -> None:

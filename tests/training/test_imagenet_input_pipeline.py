@@ -104,6 +104,15 @@ def test_another_epoch_or_seed_shows_other_crops_and_flips(folder: Path) -> None
         assert (first.images.numpy() != other.images.numpy()).mean() > 0.8
 
 
+def test_crops_and_flips_are_as_the_settings_say(folder: Path) -> None:
+    records, order = open_train(folder), order_of([range(50)])
+    (usual,) = InputPipeline(records, settings()).training(order, epoch=0)
+    (other,) = InputPipeline(records, settings(min_crop_area=0.9, mirror=False)).training(order, epoch=0)
+    assert usual.flips.numpy().any()
+    assert not other.flips.numpy().any()
+    assert (usual.images.numpy() != other.images.numpy()).mean() > 0.8
+
+
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_an_evaluation_shows_every_image_once(folder: Path, size: int) -> None:
     records = open_train(folder)

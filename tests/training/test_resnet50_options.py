@@ -22,6 +22,7 @@ def test_the_defaults_are_the_recipe() -> None:
         "none",
         "stop",
     )
+    assert (given.min_crop_area, given.mirror) == (0.08, "on")
     assert (given.checkpoint_steps, given.keep_checkpoints, given.seed) == (1000, 3, 0)
     # What the device or the optimizer decides.
     assert [given.precision, given.xla, given.learning_rate, given.warmup_epochs, given.weight_decay] == [None] * 5
@@ -40,6 +41,8 @@ def test_the_defaults_are_the_recipe() -> None:
         (["--synthetic", "--image-size", "16"], "'--image-size' is 16; give 32 or more"),
         (["--synthetic", "--label-smoothing", "1"], "'--label-smoothing' is 1; give a number from 0 to 0.9"),
         (["--synthetic", "--weight-decay", "-1"], "'--weight-decay' is -1; give a number from 0 to 1e+09"),
+        (["--synthetic", "--min-crop-area", "0"], "'--min-crop-area' is 0; give a number from 0.01 to 1"),
+        (["--synthetic", "--min-crop-area", "8"], "'--min-crop-area' is 8; give a number from 0.01 to 1"),
         (["--synthetic", "--keep-checkpoints", "0"], "'--keep-checkpoints' is 0; give 1 or more"),
     ],
 )

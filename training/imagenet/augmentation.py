@@ -11,9 +11,10 @@ import tensorflow as tf
 _MEAN = (123.68, 116.28, 103.53)
 _DEVIATION = (58.395, 57.12, 57.375)
 
-# Of the image's area and of width to height; the README of NVIDIA's ResNet-50 v1.5, which reaches 77 % with them:
-# https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classification/ConvNets/resnet50v1.5
-_AREA = (0.08, 1.0)
+#: The smallest crop, as a part of the image's area. This and the range of width to height: the README of NVIDIA's
+#: ResNet-50 v1.5, which reaches 77 % with them:
+#: https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classification/ConvNets/resnet50v1.5
+MIN_CROP_AREA = 0.08
 _ASPECT = (3 / 4, 4 / 3)
 # After which the whole image is taken; utils/image_processing.py of the same.
 _ATTEMPTS = 100
@@ -33,7 +34,9 @@ def flips(records: int, seed: int, epoch: int) -> np.ndarray:
     return np.random.default_rng([seed, epoch, 1]).integers(2, size=records, dtype=np.uint8).astype(bool)
 
 
-def training_image(jpeg: tf.Tensor, number: tf.Tensor, key: int, size: int) -> tf.Tensor:
+def training_image(
+    jpeg: tf.Tensor, number: tf.Tensor, key: int, size: int, min_crop_area: float = MIN_CROP_AREA
+) -> tf.Tensor:
     """Decodes a random part of a JPEG.
 
     Args:
@@ -41,6 +44,7 @@ def training_image(jpeg: tf.Tensor, number: tf.Tensor, key: int, size: int) -> t
         number: The record's number, int64.
         key: What `crop_key` returned.
         size: Height and width of the result, pixels.
+        min_crop_area: The part is at least so much of the image's area, above 0 to 1.
 
     Returns:
         uint8 (size x size x 3).
@@ -53,7 +57,7 @@ def training_image(jpeg: tf.Tensor, number: tf.Tensor, key: int, size: int) -> t
         min_object_covered=0.0,
         seed=tf.stack([tf.constant(key, tf.int64), number]),
         aspect_ratio_range=_ASPECT,
-        area_range=_AREA,
+        area_range=(min_crop_area, 1.0),
         max_attempts=_ATTEMPTS,
         use_image_if_no_bounding_boxes=True,
     )

@@ -42,13 +42,13 @@ class InputPipeline:
         Raises:
             UserError: A record is bad and not to be skipped, or a file cannot be read. On this rank alone.
         """
-        seed, size = self._settings.seed, self._settings.image_size
-        key = augmentation.crop_key(seed, epoch)
+        settings = self._settings
+        key = augmentation.crop_key(settings.seed, epoch)
 
         def make_image(jpeg: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
-            return augmentation.training_image(jpeg, number, key, size)
+            return augmentation.training_image(jpeg, number, key, settings.image_size, settings.min_crop_area)
 
-        flips = augmentation.flips(len(self._records), seed, epoch)
+        flips = augmentation.flips(len(self._records), settings.seed, epoch) & settings.mirror
         todo = Pass(numbers=order.numbers, weights=order.weights, flips=flips, make_image=make_image)
         return self._batches(todo, start_step, weight_of_replaced=1)
 

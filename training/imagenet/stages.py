@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from training.imagenet.augmentation import MIN_CROP_AREA
 from training.imagenet.records import Records
 
 MakeImage = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
@@ -45,6 +46,10 @@ class Settings:
     """That decode."""
     seed: int = 0
     """Of crops and flips."""
+    min_crop_area: float = MIN_CROP_AREA
+    """Of a training image, as a part of it."""
+    mirror: bool = True
+    """Whether half of the training images are mirrored."""
     device: str | None = None
     """Where the batches go, such as "/GPU:0"; by default they stay in the machine's memory."""
     skip_bad: bool = False

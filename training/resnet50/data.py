@@ -97,6 +97,8 @@ def load(given: argparse.Namespace, *, on_gpu: bool) -> Data:
         image_size=given.image_size,
         classes=given.classes,
         seed=given.seed,
+        min_crop_area=given.min_crop_area,
+        mirror=given.mirror == "on",
         threads=input_pipeline.data_threads(hvd.local_size()),
         device="/GPU:0" if on_gpu else None,
         skip_bad=given.on_bad_data == "skip",

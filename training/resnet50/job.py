@@ -55,6 +55,8 @@ class Job:
             "--warmup-epochs": recipe.warmup_epochs,
             "--weight-decay": float(f"{recipe.weight_decay:g}"),
             "--label-smoothing": given.label_smoothing,
+            "--min-crop-area": given.min_crop_area,
+            "--mirror": given.mirror,
             "--seed": given.seed,
         }
 

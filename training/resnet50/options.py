@@ -7,6 +7,7 @@ from pathlib import Path
 from training import options
 from training.distributed import RankParser
 from training.errors import UserError
+from training.imagenet.augmentation import MIN_CROP_AREA
 
 _DESCRIPTION = "Trains ResNet-50 v1.5 on ImageNet's TFRecords, or on others of the same layout."
 
@@ -74,6 +75,19 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
         help="factor of the L2 term's gradient (sgd: 1/32768; lars: MLPerf's for this batch)",
     )
     add("--label-smoothing", type=options.number_from(0, 0.9), default=0.1, help="share spread over all (%(default)s)")
+    add(
+        "--min-crop-area",
+        type=options.number_from(0.01, 1),
+        default=MIN_CROP_AREA,
+        help="smallest crop of a training image, as a part of its area; more for classes that a small part does not "
+        "show (%(default)s)",
+    )
+    add(
+        "--mirror",
+        choices=("on", "off"),
+        default="on",
+        help="show half of the training images mirrored; off for writing and whatever else has sides (%(default)s)",
+    )
     seed = options.whole_number(0, 2**32 - 1)
     add("--seed", type=seed, default=0, help="of the weights, the order of images and their crops (%(default)s)")
 
