@@ -208,7 +208,7 @@ def complete(job: Job, device: str, check_hosts: elastic.CheckHosts) -> None:
     for sentence in job.plan.sentences():
         say(sentence)
 
-    _, written = resume(given.output_dir, job.variables, job.settings)
+    written = resume(given.output_dir, job.variables, job.settings)
     start, outcome = written.get("epoch", 0), written.get("results", {})
     if start == given.epochs:
         say(f"nothing to do: {given.output_dir} holds this run, finished, with test accuracy {outcome['accuracy']:.4f}")

@@ -67,8 +67,8 @@ def resume(
     settings: Mapping[str, Any],
     *,
     per_rank: Sequence[tf.Variable] = (),
-) -> tuple[int, dict[str, Any]]:
-    """Sets the variables of every rank and returns the steps done and the metadata of the checkpoint, if there is one.
+) -> dict[str, Any]:
+    """Sets the variables of every rank and returns the metadata of the checkpoint; none without a checkpoint.
 
     Args:
         output: The folder given as '--output-dir'.
@@ -77,21 +77,21 @@ def resume(
         per_rank: As they were saved: each rank gets its own again, or the mean where the ranks are not as many as then.
     """
     # Horovod: rank 0 alone reads, so that no rank goes on from an older file or stops alone at a damaged one.
-    step, metadata, rows = on_first_rank(lambda: _read(output, variables, settings, per_rank))
+    metadata, rows = on_first_rank(lambda: _read(output, variables, settings, per_rank))
     # Horovod: what rank 0 has read, or drawn at random, reaches the others here.
     hvd.broadcast_variables([*variables, *per_rank], root_rank=0)
     if rows is not None:
         own = rows[hvd.rank()] if len(rows) == hvd.size() else rows.mean(axis=0, dtype=np.float64)
         _assign_flat(per_rank, own)
-    return step, metadata
+    return metadata
 
 
 def _read(
     output: Path, variables: Sequence[tf.Variable], settings: Mapping[str, Any], per_rank: Sequence[tf.Variable]
-) -> tuple[int, dict[str, Any], np.ndarray | None]:
+) -> tuple[dict[str, Any], np.ndarray | None]:
     found = checkpoint.newest(output / _FOLDER)
     if found is None:
-        return 0, {}, None
+        return {}, None
     refuse_other_settings(output, settings, found.metadata["settings"])
     arrays = list(found.arrays)
     rows = arrays.pop() if per_rank else None
@@ -100,7 +100,7 @@ def _read(
         raise UserError(f"the checkpoints in {output} hold the weights of another network; give another '--output-dir'")
     for variable, array in zip(variables, arrays, strict=True):
         variable.assign(array)
-    return found.step, found.metadata, rows
+    return found.metadata, rows
 
 
 def _flat(variables: Sequence[tf.Variable]) -> np.ndarray:

@@ -108,11 +108,12 @@ answers["changed afterwards"] = of_ranks(bool(changed) and state() != good)
 # The statistics of each rank's own images are different, and each rank finds its own again.
 own = [statistic.numpy() for statistic in network.statistics]
 answers["statistics"] = of_ranks([float(values.sum()) for values in own])
-metadata = {"settings": {}}
+metadata = {"settings": {}, "position": 3}
 answers["saved"] = of_ranks(resume.save(output, network.variables, 3, metadata, per_rank=network.statistics))
 for variable in [*network.variables, *network.statistics]:
     variable.assign(tf.zeros_like(variable))
-answers["resumed at"] = of_ranks(resume.resume(output, network.variables, {}, per_rank=network.statistics)[0])
+resumed = resume.resume(output, network.variables, {}, per_rank=network.statistics)
+answers["resumed at"] = of_ranks(resumed["position"])
 answers["statistics again"] = of_ranks([float(values.numpy().sum()) for values in network.statistics])
 answers["scale again"] = of_ranks(float(network.optimizer.loss_scale))
 resume.average(network.statistics)

@@ -22,7 +22,7 @@ def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> No
     for sentence in job.sentences():
         say(sentence)
 
-    _, written = resume(output, job.network.variables, job.settings, per_rank=job.network.statistics)
+    written = resume(output, job.network.variables, job.settings, per_rank=job.network.statistics)
     position = Position.from_json(written["position"]) if written else Position()
     if written:
         job.data.go_on(output, written)
