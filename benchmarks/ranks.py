@@ -1,5 +1,6 @@
 """Starts ranks of this project's programs under mpirun."""
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -34,7 +35,7 @@ def start(
     place = "core" if bind_to == "core" else "slot:OVERSUBSCRIBE"
     flags = ["--map-by", place, "--bind-to", bind_to, "--mca", "pml", "ob1", "--mca", "btl", "^openib"]
     root = {f"{prefix}_ALLOW_RUN_AS_ROOT{suffix}": "1" for prefix in ("OMPI", "PRTE") for suffix in ("", "_CONFIRM")}
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [mpirun, "-np", str(ranks), *flags, sys.executable, *arguments],
         cwd=ROOT,
         env=os.environ | root | _NO_SPINNING | variables,
@@ -43,6 +44,9 @@ def start(
         stderr=subprocess.PIPE,
         text=True,
     )
+    # Whatever ends this program ends the ranks.
+    atexit.register(process.terminate)
+    return process
 
 
 def finish(process: subprocess.Popen[str]) -> None:
