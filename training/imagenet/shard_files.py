@@ -10,14 +10,12 @@ from pathlib import Path
 from training.errors import UserError
 from training.files import sync, write_atomically
 from training.imagenet.example import LABEL
+from training.imagenet.tfrecords import FRAMING
 
 TRAIN, VALIDATION = "train", "validation"
 
 #: Images of ILSVRC 2012: https://image-net.org/challenges/LSVRC/2012/
 TOTALS = {TRAIN: 1_281_167, VALIDATION: 50_000}
-
-#: Bytes that a TFRecord adds to its content: a length (8) with its checksum (4), and the content's checksum (4).
-FRAMING = 16
 
 # Names that a message shows of many.
 _SHOWN = 5

@@ -18,7 +18,8 @@ from training.errors import UserError
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
-_FRAMING = _HEADER.size + _FOOTER.size
+#: Bytes that a record has besides its content.
+FRAMING = _HEADER.size + _FOOTER.size
 
 
 class BadRecordError(UserError):
@@ -98,7 +99,7 @@ def read(descriptor: int, shard: Shard, record: int) -> bytes:
     offset, end = shard.bounds[record : record + 2].tolist()
     # Three calls and not one: a content without its framing is a copy of 100 KB, which takes longer than the calls.
     header = os.pread(descriptor, _HEADER.size, offset)
-    data = os.pread(descriptor, end - offset - _FRAMING, offset + _HEADER.size)
+    data = os.pread(descriptor, end - offset - FRAMING, offset + _HEADER.size)
     footer = os.pread(descriptor, _FOOTER.size, end - _FOOTER.size)
     if len(header) + len(data) + len(footer) < end - offset:
         reason = "is cut off: the file ends in the middle of it"
@@ -118,7 +119,7 @@ def _listed(index: Path) -> np.ndarray | None:
     except (FileNotFoundError, ValueError, OverflowError):
         return None
     bounds = np.append(0, table.sum(axis=1))
-    return bounds if np.array_equal(bounds[:-1], table[:, 0]) and (table[:, 1] >= _FRAMING).all() else None
+    return bounds if np.array_equal(bounds[:-1], table[:, 0]) and (table[:, 1] >= FRAMING).all() else None
 
 
 def _scan(path: Path, size: int) -> tuple[np.ndarray, str | None]:
@@ -131,10 +132,10 @@ def _scan(path: Path, size: int) -> tuple[np.ndarray, str | None]:
             if length is None:
                 reason = "has a damaged length, and nothing after it can be found"
                 break
-            if bounds[-1] + length + _FRAMING > size:
+            if bounds[-1] + length + FRAMING > size:
                 reason = f"is cut off: the file ends in the middle of it, at byte {size}"
                 break
-            bounds.append(bounds[-1] + length + _FRAMING)
+            bounds.append(bounds[-1] + length + FRAMING)
     return np.array(bounds, np.int64), reason
 
 
