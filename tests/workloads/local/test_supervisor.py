@@ -63,6 +63,12 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_GRACE_SECONDS", 0.5)
 
 
+def _hear_signals() -> None:
+    """A shell in the background has its children ignore Ctrl-C, and nohup the end of the terminal."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts a program that supervises a launcher; what it left behind is killed after the test."""
@@ -74,8 +80,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
-            # A shell in the background has its children ignore Ctrl-C.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            preexec_fn=_hear_signals,
         )
         started.append(process)
         return process
