@@ -45,6 +45,8 @@ def test_ranks_get_what_they_need_for_a_second_worker_even_if_there_is_one() -> 
     assert {"FI_PROVIDER", "NCCL_SOCKET_IFNAME"} <= names
     # Workers may come and go, and with them the number of ranks on a node.
     assert "HOROVOD_HIERARCHICAL_ALLREDUCE" not in names
+    # Both together, and Horovod crashes as soon as ranks come or go.
+    assert names & {"HOROVOD_FUSION_THRESHOLD", "HOROVOD_CYCLE_TIME"} == {"HOROVOD_FUSION_THRESHOLD"}
 
 
 def test_workers_on_spot_and_a_gang_of_the_fewest() -> None:
@@ -74,6 +76,11 @@ def test_the_largest_number_of_workers_is_the_first_one_unless_said() -> None:
         ({"min_workers": 0}, "'min_workers' is 0; give 1 or more"),
         ({"max_workers": "4"}, "'max_workers' is '4'; give a whole number, 1 or more"),
         ({"workers": 0}, "'workers' is 0; give 1 or more"),
+        (
+            {"environment": {"HOROVOD_CYCLE_TIME": "5"}},
+            "'environment' sets HOROVOD_CYCLE_TIME, with which Horovod 0.28 crashes when workers come or go; leave it "
+            "out",
+        ),
         ({"bind_to": "socket"}, "'bind_to' is 'socket', but horovodrun does not bind elastic ranks; leave it out"),
         ({"image": ""}, "'image' is ''; give the image's address"),
         # Two workers would do, but not the hundredth.

@@ -13,6 +13,11 @@ from training_workloads.jobs.rank_environment import rank_environment
 
 __all__ = ["ElasticHorovodJob", "ElasticHorovodJobSpec"]
 
+# Where this and the fusion threshold are both set, Horovod 0.28 ends with a segmentation fault as soon as ranks come or
+# go: its second start in a process puts a value into a vector that the first has emptied (`SetValue` in
+# https://github.com/horovod/horovod/blob/v0.28.1/horovod/common/parameter_manager.cc).
+_CYCLE_TIME = "HOROVOD_CYCLE_TIME"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ElasticHorovodJobSpec(HorovodJobSpec):
@@ -36,7 +41,7 @@ class ElasticHorovodJobSpec(HorovodJobSpec):
 
     def __post_init__(self) -> None:
         """Checks everything that can be known before the job runs."""
-        enforce(self, (*BASE_RULES, _check_bounds, _check_no_binding))
+        enforce(self, (*BASE_RULES, _check_bounds, _check_no_binding, _check_no_cycle_time))
         # The pods' names must do for the largest number of workers, too: a job cannot be renamed when it is scaled.
         self._with_workers(self.largest)
 
@@ -56,6 +61,7 @@ class ElasticHorovodJobSpec(HorovodJobSpec):
     def _with_workers(self, workers: int) -> MpiJobSpec:
         # NCCL's way between the nodes is chosen even if the job starts with one worker, since others may come.
         ranks = {**rank_environment(self.resources, max(2, self.largest)), **self.environment}
+        ranks.pop(_CYCLE_TIME, None)
         return replace(self.pods, workers=workers).mpi_job(
             namespace=self.namespace,
             command=horovodrun_command(self.resources.gpus, self.min_workers, self.largest, self.command),
@@ -104,3 +110,10 @@ def _check_bounds(spec: ElasticHorovodJobSpec) -> None:
 def _check_no_binding(spec: ElasticHorovodJobSpec) -> None:
     if spec.bind_to is not None:
         raise InputError(f"'bind_to' is {spec.bind_to!r}, but horovodrun does not bind elastic ranks; leave it out")
+
+
+def _check_no_cycle_time(spec: ElasticHorovodJobSpec) -> None:
+    if _CYCLE_TIME in spec.environment:
+        raise InputError(
+            f"'environment' sets {_CYCLE_TIME}, with which Horovod 0.28 crashes when workers come or go; leave it out"
+        )
