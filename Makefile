@@ -81,7 +81,7 @@ scan: $(CDK) $(CHECKS) ## Scan templates and manifests: cdk-nag, cfn-lint, check
 
 bench-synth: $(CDK) ## Measure cdk synth next to that of an app with one VPC; the bar is 2 x
 	@python benchmarks/synth_time.py
-bench-scaling: $(TRAINING) ## Measure two ranks of ResNet-50 on the CPU next to one; the bar is 1.9 x; 5 minutes
+bench-scaling: $(TRAINING) ## Measure two ranks of ResNet-50 on the CPU next to one; the bar is 1.9 x; 6 minutes, 16 GB
 	@.venv-training/bin/python -m benchmarks.scaling
 bench-accuracy: $(TRAINING) ## Train ResNet-50 on the digits as JPEG TFRecords; the bar is 0.95 within 10 minutes
 	@.venv-training/bin/python -m benchmarks.accuracy

@@ -2,7 +2,7 @@
 
 The same step of ResNet-50 by one rank and by two, each bound to a core of its own, in turn: a machine that others share
 is a fifth slower in one minute than in the next. Steps of seconds: it is the network that takes the time, as on a GPU,
-and the gradients that cost the rest.
+and the gradients that cost the rest. The three ranks hold 5 GB each.
 """
 
 import json

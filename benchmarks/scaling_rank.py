@@ -5,7 +5,6 @@ python -m benchmarks.scaling_rank TIMELINE
 Rank 0 prints `ready` after the warm-up, and what each step took as JSON; another line than `step` ends it.
 """
 
-import itertools
 import json
 import sys
 import time
@@ -39,19 +38,21 @@ def main(timeline: str) -> None:
     step = make_train_step(network, options)
     order = epoch_order.training(10**6, (), batch_size=BATCH, rank=hvd.rank(), size=hvd.size(), seed=0, epoch=0)
     batches = SyntheticPipeline(Settings(image_size=IMAGE_SIZE, classes=1000, threads=1)).training(order, 0)
-    for number in itertools.count():
+
+    def take_step() -> float:
         images, labels, flips, _ = next(batches)
-        if number == WARM_UP:
-            hvd.start_timeline(timeline)
-            _print("ready")
-        if number >= WARM_UP and not _is_step_asked_for():
-            break
         started = time.perf_counter()
         loss, _ = step(images, labels, flips)
+        # As a number, so that the clock is not read before the step has ended.
         float(loss)
-        seconds = time.perf_counter() - started
-        if number >= WARM_UP:
-            _print(json.dumps({"images": hvd.size() * BATCH, "seconds": seconds}))
+        return time.perf_counter() - started
+
+    for _ in range(WARM_UP):
+        take_step()
+    hvd.start_timeline(timeline)
+    _print("ready")
+    while _is_step_asked_for():
+        _print(json.dumps({"images": hvd.size() * BATCH, "seconds": take_step()}))
     hvd.stop_timeline()
     hvd.allreduce(tf.constant(0.0), name="end")
 
