@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from training_workloads.storage_sizing import IMAGENET_BYTES_PER_IMAGE, size_lustre
+from training_workloads.planning.storage_sizing import IMAGENET_BYTES_PER_IMAGE, size_lustre
 
 
 def main(job: str) -> None:

@@ -32,7 +32,7 @@ from training_cluster import (
 from training_cluster.nodes.system_nodes import SYSTEM_NODES
 from training_workloads.catalog.lustre import lustre_throughput_mbps
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
-from training_workloads.storage_sizing import IMAGENET_BYTES_PER_IMAGE
+from training_workloads.planning.storage_sizing import IMAGENET_BYTES_PER_IMAGE
 
 __all__ = ["TrainingClusterStack"]
 

@@ -3,6 +3,9 @@
 from training_cluster.cluster.existing_cluster import ExistingCluster
 from training_cluster.cluster.training_cluster import TrainingCluster
 from training_cluster.config import ClusterConfig, ServiceAccountSpec, load_config
+from training_cluster.identity.encryption_key import TrainingKey
+from training_cluster.identity.job_identity import JobIdentity
+from training_cluster.identity.pod_identity import PodRole
 from training_cluster.monitoring.budget import TrainingBudget
 from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring
 from training_cluster.monitoring.cost import CostEstimate, hourly_cost
@@ -14,9 +17,6 @@ from training_cluster.platform.cluster_autoscaler import ClusterAutoscaler
 from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
 from training_cluster.platform.mpi_operator import MpiOperator
 from training_cluster.platform.namespaces import Namespaces
-from training_cluster.security.encryption_key import TrainingKey
-from training_cluster.security.job_identity import JobIdentity
-from training_cluster.security.pod_identity import PodRole
 from training_cluster.storage.data import ImageRepository, TrainingBucket
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume, ExistingElasticFileSystem
 from training_cluster.storage.lustre_file_system import LustreFileSystem

@@ -8,7 +8,7 @@ from typing import Any
 from aws_cdk import Token
 
 from training_workloads import InputError
-from training_workloads.errors import check_text
+from training_workloads.validation import check_text
 
 __all__ = [
     "ID_DIGITS",

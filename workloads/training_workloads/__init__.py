@@ -1,7 +1,6 @@
 """Training jobs for Kubernetes: the instance catalog, typed MPIJobs, and what they need in a cluster, with cdk8s."""
 
 from training_workloads.catalog import INSTANCE_TYPES, InstanceType, gpu_instance_type
-from training_workloads.errors import InputError
 from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJob, ElasticHorovodJobSpec
 from training_workloads.jobs.horovod_job import HorovodJob, HorovodJobSpec
 from training_workloads.jobs.mpi_job import MpiJob
@@ -13,6 +12,7 @@ from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.stage_data_job import StageDataJob, StageDataJobSpec
 from training_workloads.jobs.tensorboard import TensorBoard, TensorBoardSpec
 from training_workloads.jobs.volumes import SharedVolume
+from training_workloads.planning.storage_sizing import LustreSizing, size_lustre
 from training_workloads.platform import (
     EfaDevicePluginChart,
     EfsVolumeChart,
@@ -21,7 +21,7 @@ from training_workloads.platform import (
     MpiOperatorChart,
     NvidiaDevicePluginChart,
 )
-from training_workloads.storage_sizing import LustreSizing, size_lustre
+from training_workloads.validation import InputError
 
 __all__ = [
     "INSTANCE_TYPES",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from training_workloads.errors import check_text
+from training_workloads.validation import check_text
 
 __all__ = [
     "DNS_1035_CHARACTERS",

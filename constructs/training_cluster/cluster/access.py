@@ -11,7 +11,7 @@ from training_cluster.checks import check_list, shown
 from training_cluster.network.addresses import SHORTEST_OWNED_PREFIX
 from training_cluster.network.training_network import parse_cidr
 from training_workloads import InputError
-from training_workloads.errors import refuse
+from training_workloads.validation import refuse
 
 __all__ = ["administration", "check_admin_arns", "check_public_access_cidrs"]
 

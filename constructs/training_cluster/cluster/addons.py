@@ -6,10 +6,10 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from training_cluster.identity.pod_identity import PodRole
 from training_cluster.nodes.node_user_data import JUMBO_FRAME_BYTES
-from training_cluster.security.findings import accept_policy
-from training_cluster.security.pod_identity import PodRole
-from training_workloads.node_labels import gpu_toleration
+from training_cluster.suppressions import accept_policy
+from training_workloads.catalog.nodes import gpu_toleration
 
 __all__ = ["ADDRESSES_PER_NODE", "add_network_addons", "add_node_addons"]
 

@@ -15,7 +15,7 @@ from training_cluster.cluster.kubectl_layer import check_kubernetes_version, kub
 from training_cluster.network.training_network import private_subnets
 from training_workloads import InputError
 from training_workloads.catalog.versions import KUBERNETES_VERSION
-from training_workloads.errors import enforce
+from training_workloads.validation import enforce
 
 __all__ = ["ExistingCluster"]
 

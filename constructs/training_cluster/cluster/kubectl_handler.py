@@ -7,7 +7,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from training_cluster.security.findings import (
+from training_cluster.suppressions import (
     accept,
     accept_cdks_function,
     accept_implied_dependency,

@@ -6,7 +6,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
-from training_workloads.errors import check_one_of
+from training_workloads.validation import check_one_of
 
 __all__ = ["check_kubernetes_version", "kubectl_layer"]
 

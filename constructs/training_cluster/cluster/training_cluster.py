@@ -16,7 +16,7 @@ from training_cluster.cluster.kubectl_handler import secure_kubectl
 from training_cluster.cluster.kubectl_layer import check_kubernetes_version, kubectl_layer
 from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
-from training_cluster.security.findings import accept, accept_implied_dependency, accept_policy
+from training_cluster.suppressions import accept, accept_implied_dependency, accept_policy
 from training_workloads import InputError
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 

@@ -9,7 +9,7 @@ from training_cluster.config.service_account_spec import ServiceAccountSpec
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.storage.lustre_spec import LustreSpec
 from training_workloads.catalog.versions import KUBERNETES_VERSION
-from training_workloads.errors import enforce
+from training_workloads.validation import enforce
 
 __all__ = ["ClusterConfig"]
 

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from training_cluster.config.schema import Place, dotted, fields_at, is_list, is_names, is_section, kind_at, optional_at
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
-from training_workloads.errors import known_names
+from training_workloads.validation import known_names
 
 __all__ = ["describe", "shown", "unknown_key", "unknown_section", "without_keys"]
 

@@ -16,9 +16,9 @@ from training_cluster.network.addresses import private_subnet_prefix, usable_add
 from training_cluster.network.training_network import check_availability_zones, check_vpc_cidr
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_workloads import InputError
-from training_workloads.errors import check_at_least, refuse
-from training_workloads.mirror import check_mirror
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE, check_dns_label
+from training_workloads.platform.mirror import check_mirror
+from training_workloads.validation import check_at_least, refuse
 
 if TYPE_CHECKING:
     from training_cluster.config.cluster_config import ClusterConfig

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from pydantic import ConfigDict
 
-from training_cluster.security.job_identity import check_prefix
-from training_workloads.errors import enforce
+from training_cluster.identity.job_identity import check_prefix
 from training_workloads.names import check_dns_label
+from training_workloads.validation import enforce
 
 __all__ = ["ServiceAccountSpec"]
 

@@ -5,7 +5,7 @@ from aws_cdk import aws_budgets as budgets
 from constructs import Construct
 
 from training_cluster.monitoring.alarms import check_email
-from training_workloads.errors import check_at_least
+from training_workloads.validation import check_at_least
 
 __all__ = ["TrainingBudget"]
 

@@ -11,13 +11,13 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from training_cluster.checks import check_cluster, check_is
+from training_cluster.identity.pod_identity import PodRole
 from training_cluster.monitoring.alarms import ClusterAlarms
 from training_cluster.monitoring.dashboard import ClusterDashboard
 from training_cluster.monitoring.metrics import Lustre
-from training_cluster.security.findings import accept_policy, accept_services_log_key
-from training_cluster.security.pod_identity import PodRole
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 from training_cluster.storage.lustre_volume import ExistingLustreFileSystem
+from training_cluster.suppressions import accept_policy, accept_services_log_key
 
 __all__ = ["ClusterMonitoring"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from training_workloads.catalog import INSTANCE_TYPES, Price
 from training_workloads.catalog.prices import EKS_CONTROL_PLANE, NAT_GATEWAY
-from training_workloads.errors import check_at_least, unknown_name
+from training_workloads.validation import check_at_least, unknown_name
 
 __all__ = ["CostEstimate", "CostItem", "hourly_cost"]
 

@@ -13,7 +13,7 @@ from constructs import Construct
 from training_cluster.checks import check_flag, check_list, shown
 from training_cluster.network.addresses import PUBLIC_SUBNET_PREFIX, SHORTEST_OWNED_PREFIX
 from training_cluster.network.endpoints import ServiceEndpoints
-from training_cluster.security.findings import (
+from training_cluster.suppressions import (
     accept,
     accept_cdks_function,
     accept_implied_dependency,
@@ -21,7 +21,7 @@ from training_cluster.security.findings import (
     children_of_type,
 )
 from training_workloads import InputError
-from training_workloads.errors import check_text
+from training_workloads.validation import check_text
 
 __all__ = [
     "TrainingNetwork",

@@ -13,8 +13,7 @@ from training_cluster.nodes.node_parts import accept_node_policies, metadata_opt
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
 from training_workloads import InputError
-from training_workloads.jobs.worker_resources import node_devices
-from training_workloads.node_labels import GPU_TAINT_KEY, node_labels
+from training_workloads.catalog.nodes import GPU_TAINT_KEY, node_devices, node_labels
 
 __all__ = ["GpuNodeGroup"]
 

@@ -9,8 +9,8 @@ from aws_cdk import Token
 from training_cluster.checks import ID_DIGITS, check_flag, check_string
 from training_cluster.nodes.gpu_node_group_ami import AMI_RELEASE, driver_branches, has_date
 from training_workloads import INSTANCE_TYPES, InputError, gpu_instance_type
-from training_workloads.errors import check_at_least, check_one_of, check_text
-from training_workloads.node_labels import CapacityType
+from training_workloads.catalog.nodes import CapacityType
+from training_workloads.validation import check_at_least, check_one_of, check_text
 
 if TYPE_CHECKING:
     from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec

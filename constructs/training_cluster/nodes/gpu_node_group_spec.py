@@ -7,7 +7,7 @@ from pydantic import ConfigDict
 from training_cluster.nodes.gpu_node_group_rules import RULES, instance_type_is_a_name
 from training_workloads import InstanceType, gpu_instance_type
 from training_workloads.catalog import NetworkInterface
-from training_workloads.errors import enforce
+from training_workloads.validation import enforce
 
 __all__ = ["GpuNodeGroupSpec"]
 

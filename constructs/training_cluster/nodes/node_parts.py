@@ -4,7 +4,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 
-from training_cluster.security.findings import accept_policy
+from training_cluster.suppressions import accept_policy
 
 __all__ = ["NODE_POLICIES", "accept_node_policies", "metadata_options", "root_volume", "update_in_place"]
 

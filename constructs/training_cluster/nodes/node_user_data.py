@@ -11,7 +11,7 @@ import yaml
 from aws_cdk import aws_ec2 as ec2
 
 from training_workloads import InstanceType
-from training_workloads.jobs.worker_resources import efa_hugepages, vcpus_left_to_daemons
+from training_workloads.catalog.nodes import efa_hugepages, vcpus_left_to_daemons
 
 __all__ = ["JUMBO_FRAME_BYTES", "node_user_data"]
 

@@ -9,12 +9,12 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from training_cluster.checks import check_cluster
+from training_cluster.identity.pod_identity import PodRole
 from training_cluster.owner import own
 from training_cluster.platform.helm_release import helm_release
-from training_cluster.security.findings import accept_wildcard
-from training_cluster.security.pod_identity import PodRole
+from training_cluster.suppressions import accept_wildcard
 from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, CLUSTER_AUTOSCALER_IMAGE_TAGS, KUBERNETES_VERSION
-from training_workloads.errors import check_one_of
+from training_workloads.validation import check_one_of
 
 __all__ = ["ClusterAutoscaler", "scale_from_zero_tags"]
 

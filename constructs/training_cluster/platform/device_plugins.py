@@ -6,8 +6,8 @@ from constructs import Construct
 from training_cluster.checks import check_cluster
 from training_cluster.owner import own
 from training_cluster.platform.helm_release import helm_release
+from training_workloads.catalog.nodes import EFA_PRESENT_LABEL, EFA_RESOURCE, GPU_RESOURCE, gpu_toleration
 from training_workloads.catalog.versions import EFA_DEVICE_PLUGIN, NVIDIA_DEVICE_PLUGIN
-from training_workloads.node_labels import EFA_PRESENT_LABEL, EFA_RESOURCE, GPU_RESOURCE, gpu_toleration
 
 __all__ = ["EfaDevicePlugin", "NvidiaDevicePlugin"]
 

@@ -6,7 +6,7 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_workloads.catalog.versions import HelmRelease
-from training_workloads.mirror import mirrored
+from training_workloads.platform.mirror import mirrored
 
 __all__ = ["helm_release"]
 

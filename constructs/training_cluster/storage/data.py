@@ -8,7 +8,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.security.findings import accept
+from training_cluster.suppressions import accept
 
 __all__ = ["ImageRepository", "TrainingBucket"]
 

@@ -11,7 +11,7 @@ from aws_cdk import Token
 
 from training_cluster.checks import check_flag, check_folder
 from training_workloads import InputError
-from training_workloads.errors import check_text
+from training_workloads.validation import check_text
 
 if TYPE_CHECKING:
     from training_cluster.storage.lustre_spec import DataRepositorySpec

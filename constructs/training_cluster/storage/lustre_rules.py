@@ -19,7 +19,7 @@ from training_workloads.catalog.lustre import (
     LUSTRE_THROUGHPUTS,
     lustre_capacity_gib,
 )
-from training_workloads.errors import check_at_least, check_one_of, refuse
+from training_workloads.validation import check_at_least, check_one_of, refuse
 
 if TYPE_CHECKING:
     from training_cluster.storage.lustre_spec import DataRepositorySpec, LustreSpec

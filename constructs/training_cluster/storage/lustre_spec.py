@@ -6,7 +6,7 @@ from pydantic import ConfigDict
 
 from training_cluster.storage import data_repository_rules, lustre_rules
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB, LUSTRE_THROUGHPUTS
-from training_workloads.errors import enforce
+from training_workloads.validation import enforce
 
 __all__ = ["DataRepositorySpec", "LustreSpec"]
 

@@ -12,8 +12,8 @@ from training_cluster.owner import own
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 from training_cluster.storage.volume_manifest import volume_manifest
 from training_workloads import LustreVolumeChart
-from training_workloads.errors import check_at_least, check_text, enforce
 from training_workloads.jobs.volumes import LUSTRE_CLAIM
+from training_workloads.validation import check_at_least, check_text, enforce
 
 __all__ = ["ExistingLustreFileSystem", "LustreVolume", "capacity_text"]
 

@@ -4,7 +4,7 @@ import cdk8s
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.security.findings import accept_implied_dependency
+from training_cluster.suppressions import accept_implied_dependency
 
 __all__ = ["volume_manifest"]
 

@@ -9,7 +9,7 @@ import yaml
 from typer.testing import CliRunner
 
 from training_workloads.cli import app
-from training_workloads.errors import InputError
+from training_workloads.validation import InputError
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from training_workloads.catalog._rows import row, us_east_1
 from training_workloads.catalog.g_family import G_FAMILY
 from training_workloads.catalog.instance_type import InstanceType
 from training_workloads.catalog.p_family import P_FAMILY
-from training_workloads.errors import InputError, check_text, unknown_name
+from training_workloads.validation import InputError, check_text, unknown_name
 
 __all__ = ["INSTANCE_TYPES", "gpu_instance_type"]
 

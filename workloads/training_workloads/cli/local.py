@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from training_workloads.cli.program import HERE, app
-from training_workloads.local.runner import run_locally
+from training_workloads.run_local.runner import run_locally
 
 __all__ = ["run_local"]
 

@@ -6,8 +6,8 @@ import typer
 
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.cli.program import PLANNING, app, option_names
-from training_workloads.mirror import mirror_commands
-from training_workloads.storage_sizing import size_lustre as sizing_of
+from training_workloads.planning.storage_sizing import size_lustre as sizing_of
+from training_workloads.platform.mirror import mirror_commands
 
 __all__ = ["print_mirror_commands", "size_lustre"]
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from training_workloads.cli.program import PLANNING, app, option_names
-from training_workloads.errors import InputError
-from training_workloads.mirror import check_mirror
 from training_workloads.platform.file_systems import ElasticFileSystem, LustreFileSystem
+from training_workloads.platform.mirror import check_mirror
 from training_workloads.platform.parts import PARTS, PlatformSpec
 from training_workloads.rendering import render_platform
+from training_workloads.validation import InputError
 
 __all__ = ["platform"]
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import typer
 
-from training_workloads.errors import InputError
-from training_workloads.remote.exit_codes import INTERRUPTED
+from training_workloads.cluster.exit_codes import INTERRUPTED
+from training_workloads.validation import InputError
 
 __all__ = ["HERE", "ON_A_CLUSTER", "PLANNING", "USER_MISTAKE", "app", "option_names", "run"]
 

@@ -20,14 +20,14 @@ from training_workloads.cli.remote_output import (
     progress,
     session,
 )
-from training_workloads.errors import InputError, check_text
+from training_workloads.cluster.changes import delete_job, scale_job, wait_until_gone
+from training_workloads.cluster.jobs import find_job, list_jobs
+from training_workloads.cluster.manifests import read_manifests
+from training_workloads.cluster.polling import Poller
+from training_workloads.cluster.submitting import Submission, check_submission
+from training_workloads.cluster.submitting import submit as submit_documents
 from training_workloads.lint.documents import Document, lint_read
-from training_workloads.remote.changes import delete_job, scale_job, wait_until_gone
-from training_workloads.remote.jobs import find_job, list_jobs
-from training_workloads.remote.manifests import read_manifests
-from training_workloads.remote.polling import Poller
-from training_workloads.remote.submitting import Submission, check_submission
-from training_workloads.remote.submitting import submit as submit_documents
+from training_workloads.validation import InputError, check_text
 
 __all__ = ["cancel", "scale", "submit"]
 

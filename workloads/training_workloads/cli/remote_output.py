@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from training_workloads.errors import InputError
+from training_workloads.cluster.cluster import Cluster
+from training_workloads.cluster.connection import connect
+from training_workloads.cluster.exit_codes import CLUSTER_FAILED, INTERRUPTED, TIMED_OUT
+from training_workloads.cluster.failures import ClusterError
+from training_workloads.cluster.polling import DeadlineError, Progress
 from training_workloads.names import check_dns_label, check_dns_subdomain
-from training_workloads.remote.cluster import Cluster
-from training_workloads.remote.connection import connect
-from training_workloads.remote.exit_codes import CLUSTER_FAILED, INTERRUPTED, TIMED_OUT
-from training_workloads.remote.failures import ClusterError
-from training_workloads.remote.polling import DeadlineError, Progress
+from training_workloads.validation import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console

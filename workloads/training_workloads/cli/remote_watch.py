@@ -24,16 +24,16 @@ from training_workloads.cli.remote_output import (
     session,
     short_time,
 )
-from training_workloads.errors import InputError
-from training_workloads.local.rank_lines import rank_line
-from training_workloads.remote.changes import wait_for_end
-from training_workloads.remote.cluster import Cluster
-from training_workloads.remote.exit_codes import JOB_FAILED
-from training_workloads.remote.job_state import SUCCEEDED, JobView
-from training_workloads.remote.jobs import find_job, list_jobs, try_find_job
-from training_workloads.remote.log_following import follow_log, read_log
-from training_workloads.remote.polling import DeadlineError, Poller, Progress
-from training_workloads.remote.report import JobReport, report_job
+from training_workloads.cluster.changes import wait_for_end
+from training_workloads.cluster.cluster import Cluster
+from training_workloads.cluster.exit_codes import JOB_FAILED
+from training_workloads.cluster.job_state import SUCCEEDED, JobView
+from training_workloads.cluster.jobs import find_job, list_jobs, try_find_job
+from training_workloads.cluster.log_following import follow_log, read_log
+from training_workloads.cluster.polling import DeadlineError, Poller, Progress
+from training_workloads.cluster.report import JobReport, report_job
+from training_workloads.run_local.rank_lines import rank_line
+from training_workloads.validation import InputError
 
 __all__ = ["list_all", "logs", "status", "wait"]
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 
 from constructs import Construct
 
-from training_workloads.errors import InputError, check_at_least, enforce
 from training_workloads.jobs.horovod_job import BASE_RULES, HorovodJobSpec
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.launcher import horovodrun_command
 from training_workloads.jobs.mpi_job_spec import MpiJobSpec
 from training_workloads.jobs.rank_environment import rank_environment
+from training_workloads.validation import InputError, check_at_least, enforce
 
 __all__ = ["ElasticHorovodJob", "ElasticHorovodJobSpec"]
 

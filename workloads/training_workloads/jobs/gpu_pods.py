@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.catalog import InstanceType
+from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL, gpu_toleration
 from training_workloads.jobs.image import HOME, RUN_WORKER, SSH_PORT, SSHD_CONFIG
 from training_workloads.jobs.launcher import launcher_environment
 from training_workloads.jobs.mpi_job_spec import MpiJobSpec, ReplicaSpec
@@ -13,7 +14,6 @@ from training_workloads.jobs.run_policy import DAY_SECONDS, RunPolicy
 from training_workloads.jobs.scheduling import Scheduling, not_on_spot
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources
-from training_workloads.node_labels import INSTANCE_TYPE_LABEL, gpu_toleration
 
 __all__ = ["GpuPods"]
 

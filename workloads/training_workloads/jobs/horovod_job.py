@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args
 from constructs import Construct
 
 from training_workloads.catalog import InstanceType, gpu_instance_type
-from training_workloads.errors import InputError, check_at_least, check_one_of, check_text, enforce
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.launcher import WAIT_FOR_WORKERS, mpirun_command
@@ -24,6 +23,7 @@ from training_workloads.jobs.spec_rules import (
 )
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
+from training_workloads.validation import InputError, check_at_least, check_one_of, check_text, enforce
 
 __all__ = ["BASE_RULES", "HorovodJob", "HorovodJobSpec"]
 

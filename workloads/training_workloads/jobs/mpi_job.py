@@ -3,8 +3,8 @@
 import cdk8s
 from constructs import Construct
 
-from training_workloads.errors import refuse
 from training_workloads.jobs.mpi_job_spec import API_VERSION, KIND, MpiJobSpec
+from training_workloads.validation import refuse
 
 __all__ = ["MpiJob"]
 

@@ -9,9 +9,9 @@ import reprlib
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from training_workloads.errors import InputError, check_at_least, check_one_of, check_text
 from training_workloads.jobs.run_policy import RunPolicy
 from training_workloads.names import DNS_LABEL_LENGTH, check_dns_1035_label, check_dns_label
+from training_workloads.validation import InputError, check_at_least, check_one_of, check_text
 
 __all__ = [
     "API_VERSION",

@@ -6,7 +6,6 @@ from typing import Literal, get_args
 from constructs import Construct
 
 from training_workloads.catalog import BusBandwidth, InstanceType, gpu_instance_type
-from training_workloads.errors import InputError, check_at_least, check_one_of, enforce
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.launcher import WAIT_FOR_WORKERS, mpirun_command
@@ -15,6 +14,7 @@ from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.spec_rules import check_image, check_namespace, check_number, check_scheduling
 from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
+from training_workloads.validation import InputError, check_at_least, check_one_of, enforce
 
 __all__ = ["Collective", "NcclTestJob", "NcclTestJobSpec"]
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from training_workloads.catalog.nodes import DO_NOT_DISRUPT, SAFE_TO_EVICT
 from training_workloads.jobs.image import UID
-from training_workloads.node_labels import DO_NOT_DISRUPT, SAFE_TO_EVICT
 
 __all__ = ["CONFINED", "UNPRIVILEGED", "pod_template"]
 

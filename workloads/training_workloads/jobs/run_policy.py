@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from training_workloads.errors import InputError, check_at_least, check_one_of, check_text
 from training_workloads.names import check_dns_subdomain
+from training_workloads.validation import InputError, check_at_least, check_one_of, check_text
 
 __all__ = ["DAY_SECONDS", "CleanPodPolicy", "Controller", "RunPolicy", "SchedulingPolicy"]
 

@@ -3,10 +3,10 @@
 import sys
 from typing import Any, Protocol
 
-from training_workloads.errors import InputError, check_text
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.names import check_dns_label, check_dns_subdomain
+from training_workloads.validation import InputError, check_text
 
 __all__ = [
     "check_image",

@@ -6,11 +6,11 @@ from typing import Any
 import cdk8s
 from constructs import Construct
 
-from training_workloads.errors import enforce
 from training_workloads.jobs.pod_template import CONFINED, pod_template
 from training_workloads.jobs.spec_rules import check_image, check_namespace, check_spec, check_volumes
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume, check_folder
 from training_workloads.names import check_dns_1035_label
+from training_workloads.validation import enforce
 
 __all__ = ["TENSORBOARD_PORT", "TensorBoard", "TensorBoardSpec"]
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from training_workloads.errors import check_text
 from training_workloads.names import check_dns_subdomain
+from training_workloads.validation import check_text
 
 __all__ = ["EFS_CLAIM", "LUSTRE_CLAIM", "RUNS_DIRECTORY", "SHARED_DIRECTORIES", "SharedVolume", "check_folder"]
 

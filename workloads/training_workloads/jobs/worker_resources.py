@@ -3,23 +3,20 @@
 from dataclasses import dataclass
 
 from training_workloads.catalog import InstanceType
-from training_workloads.errors import InputError, check_at_least
-from training_workloads.node_labels import EFA_RESOURCE, GPU_RESOURCE, HUGEPAGES_RESOURCE
+from training_workloads.catalog.nodes import (
+    EFA_HUGEPAGES_MIB,
+    EFA_RESOURCE,
+    GPU_RESOURCE,
+    HUGEPAGES_RESOURCE,
+    vcpus_left_to_daemons,
+)
+from training_workloads.validation import InputError, check_at_least
 
-__all__ = ["WorkerResources", "efa_hugepages", "node_devices", "vcpus_left_to_daemons", "worker_resources"]
+__all__ = ["WorkerResources", "worker_resources"]
 
-# Left to the kubelet, the operating system and the daemons of a node: EKS reserves under 1 vCPU and about 3 GiB on the
-# large types, and each daemon (CNI, CSI, device plugins, CloudWatch agent) asks for a fraction of a vCPU.
-_DAEMON_VCPUS = 4
-_DAEMON_VCPUS_OF_A_SMALL_NODE = 2
-_SMALL_NODE_VCPUS = 16
+# What a node's daemons and the kubelet take of its memory.
 _DAEMON_MEMORY_FRACTION = 0.1
 _DAEMON_MEMORY_GIB = 3
-
-# libfabric's EFA provider takes its bounce buffers from 2 MiB huge pages; 5,120 MiB is what AWS's own EFA manifests
-# ask for on a whole node, from p4d to p6 (https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html).
-_EFA_HUGEPAGES_MIB = 5120
-_HUGEPAGE_MIB = 2
 
 # NCCL and Open MPI exchange data between the ranks of a node through /dev/shm; Docker's default of 64 MiB is too small.
 _SHM_GIB_PER_GPU = 4
@@ -63,30 +60,6 @@ class WorkerResources:
         return {"requests": dict(amounts), "limits": dict(amounts)}
 
 
-def efa_hugepages() -> int:
-    """2 MiB pages that a node with EFA sets aside for its workers."""
-    return _EFA_HUGEPAGES_MIB // _HUGEPAGE_MIB
-
-
-def node_devices(instance: InstanceType, *, efa: bool) -> dict[str, str]:
-    """What a node offers to its pods beside CPU and memory, as Kubernetes writes amounts.
-
-    Args:
-        instance: The node's type.
-        efa: Whether the node has its EFA interfaces.
-    """
-    devices = {GPU_RESOURCE: str(instance.gpus)}
-    if efa:
-        devices[EFA_RESOURCE] = str(instance.efa_interfaces)
-        devices[HUGEPAGES_RESOURCE] = f"{_EFA_HUGEPAGES_MIB}Mi"
-    return devices
-
-
-def vcpus_left_to_daemons(instance: InstanceType) -> int:
-    """VCPUs of a node that no worker asks for."""
-    return _DAEMON_VCPUS_OF_A_SMALL_NODE if instance.vcpus <= _SMALL_NODE_VCPUS else _DAEMON_VCPUS
-
-
 def worker_resources(instance: InstanceType, gpus_per_worker: int, *, efa: bool = True) -> WorkerResources:
     """Divides a node among the workers that share it, in proportion to their GPUs.
 
@@ -102,7 +75,7 @@ def worker_resources(instance: InstanceType, gpus_per_worker: int, *, efa: bool 
     _check_gpus(instance, gpus_per_worker, devices)
     share = gpus_per_worker / instance.gpus
     efa_interfaces = devices * gpus_per_worker // instance.gpus
-    hugepages_mib = int(_EFA_HUGEPAGES_MIB * share) if efa_interfaces else 0
+    hugepages_mib = int(EFA_HUGEPAGES_MIB * share) if efa_interfaces else 0
     left_out_gib = max(instance.memory_gib * _DAEMON_MEMORY_FRACTION, _DAEMON_MEMORY_GIB)
     memory_gib = int((instance.memory_gib - left_out_gib) * share - hugepages_mib / 1024)
     return WorkerResources(

@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
-from training_workloads.errors import InputError
 from training_workloads.lint.checks import lint_documents
 from training_workloads.lint.finding import Finding, Path
+from training_workloads.validation import InputError
 
 __all__ = ["MANIFEST_SUFFIXES", "Document", "lint_read", "lint_text", "read_documents"]
 

@@ -4,10 +4,10 @@ import cdk8s
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
+from training_workloads.catalog.nodes import EFA_PRESENT_LABEL
 from training_workloads.catalog.versions import EFA_DEVICE_PLUGIN
-from training_workloads.mirror import mirrored
-from training_workloads.node_labels import EFA_PRESENT_LABEL
 from training_workloads.platform.device_plugin import device_plugin, directory
+from training_workloads.platform.mirror import mirrored
 
 __all__ = ["EfaDevicePluginChart"]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from training_workloads.errors import check_at_least, check_text, enforce
+from training_workloads.validation import check_at_least, check_text, enforce
 
 __all__ = ["ElasticFileSystem", "LustreFileSystem"]
 

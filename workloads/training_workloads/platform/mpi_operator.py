@@ -7,8 +7,8 @@ from cdk8s_plus_27 import k8s
 from constructs import Construct
 
 from training_workloads.catalog.versions import MPI_OPERATOR_IMAGE
-from training_workloads.mirror import mirrored
 from training_workloads.names import check_dns_label
+from training_workloads.platform.mirror import mirrored
 from training_workloads.platform.mpi_job_crd import mpi_job_crd
 
 __all__ = ["MPI_OPERATOR_NAMESPACE", "MpiJobDefinitionChart", "MpiOperatorChart"]

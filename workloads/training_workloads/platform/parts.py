@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import cdk8s
 
-from training_workloads.errors import unknown_name
 from training_workloads.platform.efa_device_plugin import EfaDevicePluginChart
 from training_workloads.platform.efs_volume import EfsVolumeChart
 from training_workloads.platform.file_systems import ElasticFileSystem, LustreFileSystem
 from training_workloads.platform.lustre_volume import LustreVolumeChart
 from training_workloads.platform.mpi_operator import MpiJobDefinitionChart, MpiOperatorChart
 from training_workloads.platform.nvidia_device_plugin import NvidiaDevicePluginChart
+from training_workloads.validation import unknown_name
 
 __all__ = ["PARTS", "PLATFORM_FILES", "PlatformSpec", "add_platform"]
 

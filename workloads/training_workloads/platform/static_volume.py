@@ -2,9 +2,9 @@
 
 from cdk8s_plus_27 import k8s
 
-from training_workloads.errors import enforce
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.names import check_dns_label
+from training_workloads.validation import enforce
 
 __all__ = ["DEFAULT_NAMESPACE", "check_claim", "static_claim", "static_volume", "volume_name"]
 

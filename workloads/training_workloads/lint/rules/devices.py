@@ -5,16 +5,16 @@ from decimal import Decimal
 from typing import Any
 
 from training_workloads.catalog import INSTANCE_TYPES, InstanceType
-from training_workloads.lint.manifest import Container, Job, Replica, mapping, sequence
-from training_workloads.lint.quantity import GI, MI, amount_of
-from training_workloads.lint.rules.rule import Problem
-from training_workloads.node_labels import (
+from training_workloads.catalog.nodes import (
     EFA_RESOURCE,
     GPU_RESOURCE,
     GPU_TAINT_KEY,
     HUGEPAGES_RESOURCE,
     INSTANCE_TYPE_LABEL,
 )
+from training_workloads.lint.manifest import Container, Job, Replica, mapping, sequence
+from training_workloads.lint.quantity import GI, MI, amount_of
+from training_workloads.lint.rules.rule import Problem
 
 __all__ = [
     "amounts_exceed_node",

@@ -13,11 +13,11 @@ import referencing
 from kubernetes_validate import utils as kubernetes  # type: ignore[import-untyped]
 
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
-from training_workloads.errors import known_names
 from training_workloads.lint.finding import Path
 from training_workloads.lint.manifest import Job
 from training_workloads.lint.rules.rule import Problem
 from training_workloads.platform.mpi_job_crd import mpi_job_crd
+from training_workloads.validation import known_names
 
 __all__ = ["mpi_job_fields", "pod_template_fields"]
 

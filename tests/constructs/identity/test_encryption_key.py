@@ -1,0 +1,69 @@
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import assertions
+
+from training_cluster.identity.encryption_key import TrainingKey
+
+USE = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"]
+
+
+@pytest.fixture(scope="module")
+def key() -> dict[str, Any]:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    TrainingKey(stack, "Key")
+    (made,) = assertions.Template.from_stack(stack).find_resources("AWS::KMS::Key").values()
+    return made
+
+
+def statement(key: dict[str, Any], sid: str) -> dict[str, Any]:
+    statements = key["Properties"]["KeyPolicy"]["Statement"]
+    (found,) = [each for each in statements if each.get("Sid") == sid]
+    return found
+
+
+def text(value: Any) -> str:
+    """A joined string, with the names of pseudo parameters."""
+    return "".join(part if isinstance(part, str) else part["Ref"] for part in value["Fn::Join"][1])
+
+
+def test_it_rotates_and_is_kept(key: dict[str, Any]) -> None:
+    assert key["Properties"]["EnableKeyRotation"] is True
+    assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("Retain", "Retain")
+
+
+def test_the_accounts_policies_decide_about_it(key: dict[str, Any]) -> None:
+    first = key["Properties"]["KeyPolicy"]["Statement"][0]
+    assert first["Action"] == "kms:*"
+    assert first["Principal"]["AWS"]["Fn::Join"][1][-1] == ":root"
+
+
+def test_nodes_start_before_auto_scaling_has_a_role(key: dict[str, Any]) -> None:
+    volumes = statement(key, "VolumesOfNodes")
+    assert volumes["Principal"] == {"AWS": "*"}
+    assert volumes["Action"] == [*USE, "kms:CreateGrant"]
+    conditions = volumes["Condition"]["StringEquals"]
+    assert conditions["kms:CallerAccount"] == {"Ref": "AWS::AccountId"}
+    assert text(conditions["kms:ViaService"]) == "ec2.AWS::Region.amazonaws.com"
+
+
+def test_lustre_reads_and_writes_the_bucket(key: dict[str, Any]) -> None:
+    lustre = statement(key, "LustreInTheBucket")
+    assert lustre["Action"] == USE
+    assert lustre["Condition"]["StringLike"] == {"aws:userid": "*:FSx"}
+    assert text(lustre["Condition"]["StringEquals"]["kms:ViaService"]) == "s3.AWS::Region.amazonaws.com"
+    assert lustre["Condition"]["StringEquals"]["kms:CallerAccount"] == {"Ref": "AWS::AccountId"}
+
+
+def test_cloudwatch_encrypts_log_groups_of_this_account(key: dict[str, Any]) -> None:
+    logs = statement(key, "LogGroups")
+    assert text(logs["Principal"]["Service"]) == "logs.AWS::Region.amazonaws.com"
+    assert text(logs["Condition"]["ArnLike"]["kms:EncryptionContext:aws:logs:arn"]) == (
+        "arn:AWS::Partition:logs:AWS::Region:AWS::AccountId:log-group:*"
+    )
+
+
+def test_everybody_elses_use_has_a_condition(key: dict[str, Any]) -> None:
+    for each in key["Properties"]["KeyPolicy"]["Statement"]:
+        assert "Condition" in each or each["Principal"] != {"AWS": "*"}

@@ -1,0 +1,121 @@
+"""A cluster to talk to, and the program that talks to it."""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# They add their commands to the program.
+import training_workloads.cli.remote
+import training_workloads.cli.remote_watch  # noqa: F401
+from tests.workloads.cluster.fake_cluster import FakeCluster, serve, write_kubeconfig
+from training_workloads.cli import main
+from training_workloads.cluster import polling
+
+
+@dataclass
+class Result:
+    """What a run of the program left."""
+
+    code: int
+    out: str
+    err: str
+
+
+Program = Callable[..., Result]
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Program:
+    """Runs the program in this process, as its script does."""
+
+    def run(*arguments: str) -> Result:
+        capsys.readouterr()
+        monkeypatch.setattr(sys, "argv", ["training-workloads", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        output = capsys.readouterr()
+        code = ended.value.code
+        return Result(code if isinstance(code, int) else 0, output.out, output.err)
+
+    return run
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "kubeconfig"
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    return path
+
+
+@pytest.fixture
+def cluster(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCluster]:
+    """A cluster with the namespace `team`; the commands ask it again at once."""
+    monkeypatch.setattr(polling, "INTERVAL_SECONDS", 0.01)
+    fake = FakeCluster()
+    fake.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    server = serve(fake)
+    write_kubeconfig(kubeconfig, f"http://127.0.0.1:{server.server_port}")
+    yield fake
+    fake.released.set()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def mpi_job() -> Callable[..., dict[str, Any]]:
+    """An MPIJob of two workers with eight ranks each, as the operator leaves it."""
+
+    def make(
+        name: str = "digits", *conditions: str, command: tuple[str, ...] = ("mpirun", "-np", "16"), **spec: Any
+    ) -> dict[str, Any]:
+        containers = {"containers": [{"name": "launcher", "command": list(command)}]}
+        replicas = {"Launcher": {"template": {"spec": containers}}, "Worker": {"replicas": 2}}
+        return {
+            "apiVersion": "kubeflow.org/v2beta1",
+            "kind": "MPIJob",
+            "metadata": {"name": name},
+            "spec": {"slotsPerWorker": 8, "mpiReplicaSpecs": replicas, **spec},
+            "status": {
+                "startTime": "2026-11-21T10:00:10Z",
+                "conditions": [condition(each, second) for second, each in enumerate(conditions)],
+            },
+        }
+
+    return make
+
+
+def condition(kind: str, second: int = 0) -> dict[str, str]:
+    return {
+        "type": kind,
+        "status": "True",
+        "reason": f"MPIJob{kind}",
+        "message": f"the operator says {kind}",
+        "lastTransitionTime": f"2026-11-21T10:01:{second:02}Z",
+    }
+
+
+@pytest.fixture
+def pod() -> Callable[..., dict[str, Any]]:
+    """A pod of the job `digits`; it runs and is ready unless its status says otherwise."""
+
+    def make(name: str, role: str, *, job: str = "digits", second: int = 0, **status: Any) -> dict[str, Any]:
+        running = {"name": role, "restartCount": 0, "state": {"running": {}}}
+        labels = {"training.kubeflow.org/job-name": job, "training.kubeflow.org/job-role": role}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "labels": labels, "creationTimestamp": f"2026-11-21T10:00:{second:02}Z"},
+            "spec": {"nodeName": "node-a", "containers": [{"name": role}]},
+            "status": {
+                "phase": "Running",
+                "conditions": [{"type": "Ready", "status": "True"}],
+                "containerStatuses": [running],
+                **status,
+            },
+        }
+
+    return make

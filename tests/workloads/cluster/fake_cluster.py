@@ -1,0 +1,125 @@
+"""A small API server on loopback: the part of Kubernetes that the commands use, for the real client.
+
+It refuses what the real one refuses where that matters: an unknown path, a body of another kind, a second object of a
+name, a patch in a form that it does not know, a server-side apply without a manager.
+"""
+
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.workloads.cluster.fake_api import Handler, Server
+
+# By API version: plural, kind, namespaced.
+KINDS = {
+    "v1": [
+        ("namespaces", "Namespace", False),
+        ("pods", "Pod", True),
+        ("events", "Event", True),
+        ("services", "Service", True),
+        ("persistentvolumeclaims", "PersistentVolumeClaim", True),
+    ],
+    "batch/v1": [("jobs", "Job", True)],
+    "networking.k8s.io/v1": [("networkpolicies", "NetworkPolicy", True)],
+    "kubeflow.org/v2beta1": [("mpijobs", "MPIJob", True)],
+}
+
+
+@dataclass
+class Failure:
+    """Something that goes wrong for the requests that match, a number of times."""
+
+    what: int | str
+    path: str = ""
+    method: str = ""
+    times: int = 1_000_000
+    skipped: int = 0
+    message: str = ""
+
+
+@dataclass
+class Log:
+    """What a container has written: times and texts; its stream may break, and something happen at its end."""
+
+    lines: list[tuple[str, str]]
+    break_after: int = 0
+    breaks: int = 1
+    at_end: Callable[[], None] | None = None
+    open_for: threading.Event | None = None
+
+
+@dataclass
+class FakeCluster:
+    """The objects by path, and how the server behaves."""
+
+    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    logs: dict[str, Log] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    #: By path, what happens before its first, second, … GET.
+    before_get: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
+    #: Status and body of what answers every request instead of a cluster.
+    page: tuple[int, bytes] | None = None
+    requests: list[str] = field(default_factory=list)
+    kinds: dict[str, list[tuple[str, str, bool]]] = field(default_factory=lambda: dict(KINDS))
+    #: Ends the requests that hang.
+    released: threading.Event = field(default_factory=threading.Event)
+    numbers: Any = field(default_factory=count)
+
+    def add(self, document: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+        """Stores an object as if it had been made before."""
+        entry = next(row for row in self.kinds[document["apiVersion"]] if row[1] == document["kind"])
+        made = {
+            "uid": f"uid-{next(self.numbers)}",
+            "creationTimestamp": "2026-11-21T10:00:00Z",
+            **({"namespace": "team"} if entry[2] else {}),
+        }
+        document["metadata"] = made | document["metadata"] | metadata
+        self.objects[self.path(document)] = document
+        return document
+
+    def path(self, document: dict[str, Any]) -> str:
+        plural, _, namespaced = next(row for row in self.kinds[document["apiVersion"]] if row[1] == document["kind"])
+        root = "/api" if document["apiVersion"] == "v1" else "/apis"
+        place = f"/namespaces/{document['metadata']['namespace']}" if namespaced else ""
+        return f"{root}/{document['apiVersion']}{place}/{plural}/{document['metadata']['name']}"
+
+    def remove_pods(self, job: str) -> None:
+        """What the garbage collector does after a job is gone."""
+        for path, each in list(self.objects.items()):
+            labels = each["metadata"].get("labels") or {}
+            if each["kind"] == "Pod" and job in labels.values():
+                del self.objects[path]
+
+
+def serve(cluster: FakeCluster, certificate: Path | None = None) -> Server:
+    """Starts the server on a port of its own; with TLS if there is a certificate (with its key in the same file)."""
+    server = Server(("127.0.0.1", 0), type("Bound", (Handler,), {"cluster": cluster}))
+    if certificate:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate)
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    return server
+
+
+def write_kubeconfig(path: Path, address: str, user: dict[str, Any] | None = None) -> Path:
+    """Writes a kubeconfig with one context, `here`, in the namespace `team`."""
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "here",
+                "clusters": [{"name": "training", "cluster": {"server": address}}],
+                "contexts": [{"name": "here", "context": {"cluster": "training", "user": "me", "namespace": "team"}}],
+                "users": [{"name": "me", "user": {"token": "secret"} if user is None else user}],
+            }
+        )
+    )
+    return path

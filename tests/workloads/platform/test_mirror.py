@@ -1,0 +1,49 @@
+import pytest
+
+from training_workloads import InputError
+from training_workloads.platform.mirror import check_mirror, mirror_commands, mirrored
+
+MIRROR = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/copies"
+
+
+def test_a_copy_keeps_the_last_part_of_its_name() -> None:
+    assert mirrored("nvcr.io/nvidia/k8s-device-plugin", MIRROR) == f"{MIRROR}/k8s-device-plugin"
+    assert mirrored("mpioperator/mpi-operator:0.8.2", MIRROR) == f"{MIRROR}/mpi-operator:0.8.2"
+    assert mirrored("mpioperator/mpi-operator:0.8.2", None) == "mpioperator/mpi-operator:0.8.2"
+
+
+def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> None:
+    commands = list(mirror_commands(MIRROR, "1.34"))
+    assert commands[0] == (
+        "aws ecr get-login-password --region eu-west-1 | "
+        "docker login --username AWS --password-stdin 111122223333.dkr.ecr.eu-west-1.amazonaws.com"
+    )
+    # AWS keeps the EFA plugin's image in a registry of its own, which wants a login too.
+    assert "--password-stdin 602401143452.dkr.ecr.us-west-2.amazonaws.com" in commands[1]
+    made = [command.rpartition(" ")[2] for command in commands if "create-repository" in command]
+    assert made == [
+        "copies/aws-efa-k8s-device-plugin",
+        "copies/busybox",
+        "copies/cluster-autoscaler",
+        "copies/k8s-device-plugin",
+        "copies/mpi-operator",
+        "copies/nvidia-device-plugin",
+    ]
+    assert (
+        "helm pull nvidia-device-plugin --repo https://nvidia.github.io/k8s-device-plugin --version 0.18.0" in commands
+    )
+    assert f"helm push nvidia-device-plugin-0.18.0.tgz oci://{MIRROR}" in commands
+    image = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.3"
+    copy = f"{MIRROR}/cluster-autoscaler:v1.34.3"
+    assert f"docker pull {image} && docker tag {image} {copy} && docker push {copy}" in commands
+
+
+@pytest.mark.parametrize("mirror", ["docker.io/mine", "mirror", f"https://{MIRROR}", f"{MIRROR}/"])
+def test_another_kind_of_registry_is_refused(mirror: str) -> None:
+    with pytest.raises(InputError, match=r"give the address of an ECR registry"):
+        check_mirror("mirror", mirror)
+
+
+def test_a_release_that_is_not_known() -> None:
+    with pytest.raises(InputError, match=r"^'kubernetes_version' is '1.20'; give one of 1.34, 1.35$"):
+        list(mirror_commands(MIRROR, "1.20"))

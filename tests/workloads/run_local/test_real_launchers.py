@@ -1,0 +1,98 @@
+"""The launchers themselves: Open MPI 5 and horovodrun as set up for training, Open MPI 4 where it is installed."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from training_workloads.jobs.launcher import horovodrun_command, mpirun_command
+from training_workloads.run_local.runner import run_locally
+
+SAY_PID = "echo pid $$; exec sleep 60"
+
+
+@pytest.fixture(params=["Open MPI 5", "Open MPI 4"])
+def environment(request: pytest.FixtureRequest, root: Path) -> Path:
+    """A folder whose bin/ has the mpirun of a release."""
+    folder = {"Open MPI 5": root / ".venv-training", "Open MPI 4": Path("/usr")}[request.param]
+    program = folder / "bin/mpirun"
+    version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout if program.exists() else ""
+    if f"(Open MPI) {request.param[-1]}." not in version:
+        pytest.skip(f"{program} is not {request.param}")
+    return folder
+
+
+def manifest(folder: Path, command: Sequence[str]) -> Path:
+    containers = {"spec": {"containers": [{"name": "c", "image": "i", "command": list(command)}]}}
+    replicas = {"Launcher": {"template": containers}, "Worker": {"template": containers}}
+    path = folder / "job.k8s.yaml"
+    path.write_text(yaml.safe_dump({"kind": "MPIJob", "spec": {"mpiReplicaSpecs": replicas}}))
+    return path
+
+
+def shell(text: str) -> list[str]:
+    return ["sh", "-c", text]
+
+
+def alive(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def test_more_ranks_than_cores_bound_for_another_machine(
+    environment: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ranks = (os.cpu_count() or 1) + 3
+    program = shell("echo out $OMPI_COMM_WORLD_RANK; echo err $OMPI_COMM_WORLD_RANK >&2")
+    path = manifest(tmp_path, mpirun_command(16, [], program, ranks_per_socket=4))
+    assert run_locally(path, volumes=tmp_path, environment=environment, ranks=ranks) == 0
+    output, errors = capfd.readouterr()
+    assert sorted(output.splitlines()[1:]) == [f"rank {rank:>2} | out {rank}" for rank in range(ranks)]
+    assert sorted(errors.splitlines()) == [f"rank {rank:>2} | err {rank}" for rank in range(ranks)]
+
+
+@pytest.mark.parametrize(("end", "code", "how"), [("kill -9 $$", 137, "was ended by SIGKILL"), ("exit 3", 3, "code 3")])
+def test_one_rank_ends_all_and_its_code_is_ours(
+    end: str, code: int, how: str, environment: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = shell(f"[ $OMPI_COMM_WORLD_RANK = 1 ] && {{ sleep 0.5; {end}; }}; {SAY_PID}")
+    path = manifest(tmp_path, mpirun_command(3, [], program))
+    assert run_locally(path, volumes=tmp_path, environment=environment) == code
+    output, errors = capfd.readouterr()
+    assert not any(alive(int(pid)) for pid in re.findall(r"pid (\d+)", output))
+    last = errors.splitlines()[-1]
+    assert last.startswith("run-local: ")
+    assert how in last
+    assert last.endswith("; no rank runs any more")
+
+
+def test_a_killed_mpirun_leaves_no_rank(environment: Path, tmp_path: Path) -> None:
+    path = manifest(tmp_path, mpirun_command(3, [], shell(SAY_PID)))
+    command = [sys.executable, "-m", "training_workloads", "run-local", str(path), f"--environment={environment}"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        lines = [process.stdout.readline() for _ in range(4)]
+        ranks = [psutil.Process(int(line.split()[-1])) for line in lines[1:]]
+        parents = {parent.pid for rank in ranks for parent in rank.parents() if parent.name() in ("mpirun", "prterun")}
+        (launcher,) = parents
+        os.kill(launcher, signal.SIGKILL)
+        assert process.wait(timeout=30) == 137
+        assert process.stderr.readlines()[-1] == "run-local: mpirun was ended by SIGKILL; no rank runs any more\n"
+        assert not any(map(alive, (rank.pid for rank in ranks)))
+
+
+def test_an_elastic_job_runs_here(root: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    environment = root / ".venv-training"
+    if not (environment / "bin/horovodrun").exists():
+        pytest.skip("run make setup-training")
+    program = shell("echo out $HOROVOD_RANK of $HOROVOD_SIZE")
+    path = manifest(tmp_path, horovodrun_command(8, 1, 4, program))
+    assert run_locally(path, volumes=tmp_path, environment=environment, ranks=2) == 0
+    assert sorted(capfd.readouterr().out.splitlines()[1:]) == ["rank  0 | out 0 of 2", "rank  1 | out 1 of 2"]

@@ -1,0 +1,217 @@
+"""Whatever way a run ends, nothing of it is left. The launchers here are small programs that do what mpirun does."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from training_workloads.run_local import processes
+from training_workloads.run_local.supervisor import Ending, supervise
+
+# Starts two ranks, each in a session of its own as mpirun does, of which one ignores SIGTERM, and tells their ids.
+LAUNCHER = """
+import signal, subprocess, sys, time
+ranks = [
+    subprocess.Popen([sys.executable, "-c", "import signal, time; " + first + "time.sleep(60)"], start_new_session=True)
+    for first in ("", "signal.signal(signal.SIGTERM, signal.SIG_IGN); ")
+]
+def end(number, frame):
+    for rank in ranks:
+        rank.kill()
+    sys.exit(1)
+signal.signal(signal.SIGTERM, end)
+time.sleep(0.5)
+print("ranks", *(rank.pid for rank in ranks), flush=True)
+"""
+
+DRIVER = """
+import os, sys
+from training_workloads.run_local.supervisor import supervise
+ending = supervise([sys.executable, "-c", sys.argv[1]], dict(os.environ), name="mpirun")
+print(ending.reason, file=sys.stderr)
+sys.exit(ending.code)
+"""
+
+
+def run(program: str) -> Ending:
+    return supervise([sys.executable, "-c", program], dict(os.environ), name="mpirun")
+
+
+def pids(text: str) -> list[int]:
+    return [int(word) for line in text.splitlines() if line.startswith("ranks") for word in line.split()[1:]]
+
+
+def alive(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_GRACE_SECONDS", 0.5)
+
+
+def _hear_signals() -> None:
+    """A shell in the background has its children ignore Ctrl-C, and nohup the end of the terminal."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts a program that supervises a launcher; what it left behind is killed after the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def program(text: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, text],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            preexec_fn=_hear_signals,
+        )
+        started.append(process)
+        return process
+
+    yield program
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_a_run_that_succeeds_has_no_reason() -> None:
+    assert run("print('done')") == Ending(code=0, reason=None)
+
+
+def test_the_exit_code_is_the_launchers() -> None:
+    assert run("raise SystemExit(7)") == Ending(code=7, reason="mpirun ended with exit code 7; no rank runs any more")
+
+
+def test_the_rank_that_ended_the_run_is_named() -> None:
+    words = "prterun noticed that process rank 1 with PID 9 on node vm exited on\\nsignal 9 (Killed)."
+    ending = run(f"import sys; print('{words}', file=sys.stderr); raise SystemExit(137)")
+    assert ending == Ending(code=137, reason="rank 1 was ended by SIGKILL; no rank runs any more")
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_launcher_that_is_killed_leaves_no_rank(capfd: pytest.CaptureFixture[str]) -> None:
+    ending = run(f"{LAUNCHER}import os; os.kill(os.getpid(), signal.SIGKILL)")
+    assert ending == Ending(code=137, reason="mpirun was ended by SIGKILL; no rank runs any more")
+    ranks = pids(capfd.readouterr().out)
+    assert len(ranks) == 2
+    assert not any(map(alive, ranks))
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_launcher_that_forgets_its_ranks_leaves_none(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(LAUNCHER).code == 0
+    ranks = pids(capfd.readouterr().out)
+    assert len(ranks) == 2
+    assert not any(map(alive, ranks))
+
+
+@pytest.mark.usefixtures("hurried")
+def test_processes_of_others_are_left_alone() -> None:
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        run("import subprocess; subprocess.Popen(['sleep', '60'])")
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_every_rank(
+    number: signal.Signals, code: int, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    process = start(f"{LAUNCHER}time.sleep(60)")
+    assert process.stdout
+    ranks = pids(process.stdout.readline())
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors.splitlines()[-1]) == (code, f"ended by {number.name}, and every rank with it")
+    assert len(ranks) == 2
+    assert not any(map(alive, ranks))
+
+
+def test_a_killed_runner_ends_the_launcher_and_with_it_the_ranks(start: Callable[..., subprocess.Popen[str]]) -> None:
+    process = start(f"{LAUNCHER}time.sleep(60)")
+    assert process.stdout
+    ranks = pids(process.stdout.readline())
+    assert len(ranks) == 2
+    process.kill()
+    wait_for(lambda: not any(map(alive, ranks)), "a rank is still there")
+
+
+def test_a_closed_output_ends_the_run(start: Callable[..., subprocess.Popen[str]]) -> None:
+    process = start(f"{LAUNCHER}exec('while True: print(1, flush=True); time.sleep(0.01)')")
+    assert process.stdout
+    assert process.stderr
+    ranks = pids(process.stdout.readline())
+    process.stdout.close()
+    assert process.wait(timeout=30) == 141
+    assert "ended because nobody takes its output any more" in process.stderr.read()
+    assert len(ranks) == 2
+    assert not any(map(alive, ranks))
+
+
+def test_below_nohup_a_closed_terminal_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with processes.caught_signals() as came:
+            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert came == [signal.SIGTERM]
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, previous)
+
+
+def test_output_appears_at_once(start: Callable[..., subprocess.Popen[str]]) -> None:
+    process = start("import time; print('[1,1]<stdout>: first', flush=True); time.sleep(60)")
+    assert process.stdout
+    assert process.stdout.readline() == "rank  1 | first\n"
+    assert process.poll() is None
+
+
+def test_megabytes_on_both_outputs_pass_in_order(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    program = """
+import sys
+for number in range(60000):
+    print(f"[1,0]<stdout>: {number} {'x' * 40}")
+    print(f"[1,1]<stderr>: {number} {'y' * 40}", file=sys.stderr)
+"""
+    assert run(program).code == 0
+    output, errors = capfdbinary.readouterr()
+    assert output.splitlines() == [f"rank  0 | {number} {'x' * 40}".encode() for number in range(60000)]
+    assert errors.splitlines() == [f"rank  1 | {number} {'y' * 40}".encode() for number in range(60000)]
+
+
+def test_a_line_of_megabytes_and_bytes_that_are_no_text_pass(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run("import os, sys; sys.stdout.buffer.write(b'\\xff' + b'x' * 3_000_000 + b'\\xfe')").code == 0
+    assert capfdbinary.readouterr().out == b"\xff" + b"x" * 3_000_000 + b"\xfe\n"
+
+
+def test_a_launcher_reads_nothing_from_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("import sys; print(repr(sys.stdin.read()))").code == 0
+    assert capfd.readouterr().out == "''\n"
+
+
+def test_no_file_is_left_open(tmp_path: Path) -> None:
+    run("pass")
+    before = psutil.Process().num_fds()
+    run("pass")
+    assert psutil.Process().num_fds() == before

@@ -1,0 +1,84 @@
+"""Copies of charts and images in a registry of one's own, for clusters without a way to the internet."""
+
+from collections.abc import Iterator
+
+from training_workloads.catalog.versions import (
+    CHOWN_IMAGE,
+    CLUSTER_AUTOSCALER,
+    CLUSTER_AUTOSCALER_IMAGE_TAGS,
+    EFA_DEVICE_PLUGIN,
+    KUBERNETES_VERSIONS,
+    MPI_OPERATOR_IMAGE,
+    NVIDIA_DEVICE_PLUGIN,
+)
+from training_workloads.validation import check_one_of, check_text
+
+__all__ = ["check_mirror", "mirror_commands", "mirrored"]
+
+_RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER)
+
+# https://docs.aws.amazon.com/AmazonECR/latest/userguide/Registries.html, with or without a prefix of its repositories.
+_ECR = r"\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?(/[a-z0-9._-]+)*"
+
+
+def check_mirror(argument: str, mirror: str) -> None:
+    """Refuses what is not the address of an ECR registry.
+
+    Raises:
+        InputError: `mirror` is not `<account>.dkr.ecr.<region>.amazonaws.com`, with or without a prefix.
+    """
+    example = "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"
+    check_text(argument, mirror, _ECR, f"the address of an ECR registry with or without a prefix, such as {example}")
+
+
+def mirrored(image: str, mirror: str | None) -> str:
+    """The address of an image, or of its copy: the mirror keeps the last part of the name.
+
+    Args:
+        image: Address with or without a tag, such as `nvcr.io/nvidia/k8s-device-plugin`.
+        mirror: The registry with the copies, without a slash at its end. Default: the image's own.
+    """
+    return f"{mirror}/{image.rpartition('/')[2]}" if mirror else image
+
+
+def mirror_commands(mirror: str, kubernetes_version: str) -> Iterator[str]:
+    """Shell commands that fill a mirror, for a machine with the AWS CLI, Helm and Docker.
+
+    Args:
+        mirror: The registry, such as `111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror`.
+        kubernetes_version: Release of the cluster, one of the catalog's.
+
+    Raises:
+        InputError: `mirror` is no ECR registry, or the release is not in the catalog.
+    """
+    check_mirror("mirror", mirror)
+    check_one_of("kubernetes_version", kubernetes_version, KUBERNETES_VERSIONS)
+    images = [MPI_OPERATOR_IMAGE, CHOWN_IMAGE]
+    for release in _RELEASES:
+        images.append(f"{release.image}:{release.image_tag or CLUSTER_AUTOSCALER_IMAGE_TAGS[kubernetes_version]}")
+    registry, _, prefix = mirror.partition("/")
+    for private in dict.fromkeys([registry, *filter(_is_ecr, (image.partition("/")[0] for image in images))]):
+        yield f"{_password(private)} | docker login --username AWS --password-stdin {private}"
+    yield f"{_password(registry)} | helm registry login --username AWS --password-stdin {registry}"
+    names = {image.rpartition("/")[2].partition(":")[0] for image in images} | {each.chart for each in _RELEASES}
+    for name in sorted(names):
+        repository = "/".join(filter(None, [prefix, name]))
+        yield f"aws ecr create-repository --region {_region(registry)} --repository-name {repository}"
+    for release in _RELEASES:
+        yield f"helm pull {release.chart} --repo {release.repository} --version {release.version}"
+        yield f"helm push {release.chart}-{release.version}.tgz oci://{mirror}"
+    for image in images:
+        copy = mirrored(image, mirror)
+        yield f"docker pull {image} && docker tag {image} {copy} && docker push {copy}"
+
+
+def _is_ecr(registry: str) -> bool:
+    return ".dkr.ecr." in registry
+
+
+def _region(registry: str) -> str:
+    return registry.split(".")[3]
+
+
+def _password(registry: str) -> str:
+    return f"aws ecr get-login-password --region {_region(registry)}"

@@ -1,0 +1,296 @@
+"""Errors as data: what is wrong with a value that the user gave, collected by rules and rendered in one place.
+
+A rule is a small generator function that yields a `Problem` for each mistake. `enforce` runs all rules and raises one
+`InputError` with every problem. A loader prefixes the path of a problem; a printer renders it as a key, as an option of
+the command line or with a file and a line. No code parses a rendered message.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, Final, TypeVar
+
+__all__ = [
+    "MISSING",
+    "InputError",
+    "Path",
+    "Problem",
+    "Problems",
+    "at_least",
+    "check_at_least",
+    "check_one_of",
+    "check_text",
+    "dotted",
+    "enforce",
+    "instance_of",
+    "known_names",
+    "matches",
+    "one_of",
+    "refuse",
+    "shown",
+    "unknown",
+    "unknown_name",
+]
+
+_FEW_NAMES = 10
+_INT32 = 2**31 - 1
+
+_Subject = TypeVar("_Subject")
+
+#: Keys and list positions from the outermost value down to one value, such as `("node_groups", "gpu", "min_size")`.
+Path = tuple[str | int, ...]
+
+
+class _Missing:
+    """The type of `MISSING`."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+#: The `given` of a problem with a value that the user left out.
+MISSING: Final = _Missing()
+
+_PLAIN = (str, int, float, bool, dict, list, tuple, type(None))
+
+
+def shown(value: Any) -> str:
+    """Return a value as the user typed it, or its type where Python would show an address in memory."""
+    if isinstance(value, _PLAIN):
+        return repr(value)
+    kind = type(value).__name__
+    return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
+
+
+def dotted(path: Path) -> str:
+    """Return a path as one word: `node_groups.gpu.min_size`."""
+    return ".".join(map(str, path))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """One value that the user gave and can fix.
+
+    Rendered: `'gpus_per_worker' is 16, but p3dn.24xlarge has 8 GPUs; lower it to 8 or fewer`.
+
+    Attributes:
+        path: Where the value is, in the user's words. A rule knows the name of its argument; who calls the rule adds
+            what is above it with `under`.
+        given: The value, or `MISSING`.
+        allowed: The constraint that the value breaks, as a clause after "but". Default: `fix` says it.
+        fix: What to do, in the imperative.
+        related: Paths of the other values that the rule compared with this one.
+    """
+
+    path: Path
+    given: Any
+    fix: str
+    allowed: str = ""
+    related: tuple[Path, ...] = ()
+
+    def under(self, *prefix: str | int) -> "Problem":
+        """Return the same problem of a value that is inside another."""
+        return replace(self, path=(*prefix, *self.path), related=tuple((*prefix, *path) for path in self.related))
+
+    def text(self, name: str | None = None, given: str | None = None) -> str:
+        """Return the problem as one sentence without a final period.
+
+        Args:
+            name: The value's name where the user typed it, such as `--min-size`. Default: the dotted path.
+            given: The value as the user typed it. Default: as Python shows it.
+        """
+        verb = "is missing" if self.given is MISSING else f"is {shown(self.given) if given is None else given}"
+        clause = f", but {self.allowed}" if self.allowed else ""
+        return f"'{name or dotted(self.path)}' {verb}{clause}; {self.fix}"
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+#: What a rule yields.
+Problems = Iterator[Problem]
+
+
+class InputError(ValueError):
+    """Values that the user gave and can fix. The command line shows each problem on a line, without a traceback."""
+
+    def __init__(self, *problems: "Problem | str") -> None:
+        super().__init__(*problems)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Every problem, in the order in which the rules found them."""
+        return tuple(each for each in self.args if isinstance(each, Problem))
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
+
+
+def unknown_name(argument: str, value: str, known: Iterable[str]) -> InputError:
+    """Return the error of an unknown name, with the closest known ones, or with all if none is close.
+
+    Args:
+        argument: What the user set, spelled as they typed it.
+        value: What they gave.
+        known: Every allowed name.
+    """
+    return InputError(f"'{argument}' is {value!r}, which is not known; {known_names(value, known)}")
+
+
+def known_names(value: str, known: Iterable[str]) -> str:
+    """Says what an unknown name may have been meant to be, for the end of a sentence.
+
+    Args:
+        value: What the user gave.
+        known: Every allowed name; at least one, in the order in which those that fit are to be told.
+    """
+    names = list(known)
+    close = _meant(str(value).strip().lower(), names)
+    hint = f"did you mean {' or '.join(close)}?" if close else ""
+    # A long list hides the answer.
+    if not close or len(names) <= _FEW_NAMES:
+        hint = f"{hint} known: {', '.join(sorted(names))}".strip()
+    return hint
+
+
+def _meant(value: str, names: list[str]) -> list[str]:
+    """The name itself in other letters, else those that it is the beginning of, else those that look like it."""
+    same = [name for name in names if name.lower() == value]
+    # Of p5 the sizes of that family (p5.48xlarge), not of another (p5en.48xlarge).
+    family = [name for name in names if name.startswith(f"{value}.")]
+    longer = [name for name in names if len(value) > 1 and name.startswith(value)]
+    started = family or longer
+    return same or (started if len(started) <= _FEW_NAMES else []) or get_close_matches(value, sorted(names), n=3)
+
+
+def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], Any]]) -> None:
+    """Run every rule and raise all problems at once.
+
+    Args:
+        subject: What the user described.
+        rules: Small generator functions, one constraint each.
+
+    Raises:
+        InputError: One or more rules found a problem.
+    """
+    found: dict[str, Any] = {}
+    for rule in rules:
+        try:
+            result = rule(subject)
+            # A rule of the old interface raises, and may return anything.
+            problems = list(result) if isinstance(result, Iterator) else []
+        except InputError as error:
+            problems = list(error.args)
+        # Several rules may find the same value, such as an unknown name: it is reported once.
+        found |= {str(problem): problem for problem in problems if str(problem) not in found}
+    if found:
+        raise InputError(*found.values())
+
+
+def at_least(name: str, value: Any, minimum: int, maximum: int = _INT32) -> Problems:
+    """Reject what is not a whole number from `minimum` to `maximum`.
+
+    Args:
+        name: The argument, as the user typed it.
+        value: What they gave.
+        minimum: The smallest allowed number.
+        maximum: The largest allowed number. Default: that of Kubernetes' 32-bit fields.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        yield Problem(path=(name,), given=value, fix=f"give a whole number, {minimum} or more")
+    elif value < minimum:
+        yield Problem(path=(name,), given=value, fix=f"give {minimum} or more")
+    elif value > maximum:
+        yield Problem(path=(name,), given=value, fix=f"give {maximum} or less")
+
+
+def one_of(name: str, value: Any, allowed: Iterable[Any]) -> Problems:
+    """Reject a value that is not in a list."""
+    if value not in (choices := list(allowed)):
+        yield Problem(path=(name,), given=value, fix=f"give one of {', '.join(map(str, choices))}")
+
+
+def matches(name: str, value: Any, pattern: str, rule: str) -> Problems:
+    """Reject what is not a string of a certain form.
+
+    Args:
+        name: The argument, as the user typed it.
+        value: What they gave.
+        pattern: Regular expression for the whole string.
+        rule: The same in words, after "give".
+    """
+    if not isinstance(value, str) or not re.fullmatch(pattern, value):
+        yield Problem(path=(name,), given=value, fix=f"give {rule}")
+
+
+def instance_of(name: str, value: Any, *kinds: type) -> Problems:
+    """Reject an object of another type."""
+    if not isinstance(value, kinds):
+        wanted = " or ".join(f"{kind.__name__}(...)" for kind in kinds)
+        yield Problem(path=(name,), given=value, fix=f"give {wanted}")
+
+
+def unknown(name: str, value: Any, known: Iterable[str]) -> Problems:
+    """Reject a name that is not known, with the closest known ones, or with all if none is close."""
+    if value not in (names := list(known)):
+        yield Problem(path=(name,), given=value, allowed="it is not known", fix=known_names(str(value), names))
+
+
+# The functions below are the old interface; each package replaces its calls, then they go.
+
+
+def refuse(mistakes: Iterable[str]) -> None:
+    """Raises what a rule found, where that may be several things.
+
+    Raises:
+        InputError: There is a mistake.
+    """
+    if found := tuple(mistakes):
+        raise InputError(*found)
+
+
+def check_at_least(argument: str, value: Any, minimum: int, maximum: int = _INT32) -> None:
+    """Refuses what is not a whole number, or a number outside its range.
+
+    Args:
+        argument: What the user set, spelled as they typed it.
+        value: What they gave.
+        minimum: The smallest number allowed.
+        maximum: The largest number allowed. Default: that of Kubernetes' 32-bit fields.
+
+    Raises:
+        InputError: `value` is not an integer, below `minimum` or above `maximum`.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError(f"{argument!r} is {value!r}; give a whole number, {minimum} or more")
+    if value < minimum:
+        raise InputError(f"{argument!r} is {value}; give {minimum} or more")
+    if value > maximum:
+        raise InputError(f"{argument!r} is {value}; give {maximum} or less")
+
+
+def check_one_of(argument: str, value: Any, allowed: Iterable[Any]) -> None:
+    """Refuses a value that is not in a list.
+
+    Raises:
+        InputError: `value` is not one of `allowed`.
+    """
+    if value not in (choices := list(allowed)):
+        raise InputError(f"{argument!r} is {value!r}; give one of {', '.join(map(str, choices))}")
+
+
+def check_text(argument: str, value: Any, pattern: str, rule: str) -> None:
+    """Refuses what is not a string of a certain form.
+
+    Args:
+        argument: What the user set, spelled as they typed it.
+        value: What they gave.
+        pattern: Regular expression for the whole string.
+        rule: The same in words, after "give".
+
+    Raises:
+        InputError: `value` is not a string, or does not match.
+    """
+    if not isinstance(value, str) or not re.fullmatch(pattern, value):
+        raise InputError(f"{argument!r} is {value!r}; give {rule}")
