@@ -1,16 +1,18 @@
-"""What a job's object says about it: its state, its size and its times.
+"""The state of jobs and pods, as the commands show it, read from their objects.
 
 The operator's conditions: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/types.go
 """
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from math import ceil
 from typing import Any
 
+from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL
+from training_workloads.jobs.exit_codes import explained
 from training_workloads.jobs.scheduling import QUEUE_LABEL
 
 __all__ = [
@@ -20,9 +22,14 @@ __all__ = [
     "SUCCEEDED",
     "SUSPENDED",
     "JobView",
+    "PodView",
+    "has_ended",
+    "has_started",
+    "is_ready",
     "moment",
     "view_batch_job",
     "view_mpi_job",
+    "view_pod",
 ]
 
 PENDING = "Pending"
@@ -31,12 +38,15 @@ SUSPENDED = "Suspended"
 SUCCEEDED = "Succeeded"
 FAILED = "Failed"
 
-# The operator calls a job failed as soon as one of its workers is evicted, and goes on with it all the same
-# (https://github.com/kubeflow/mpi-operator/issues/647): only with a completion time has it ended.
+# The operator sets Failed as soon as one worker is evicted, and the job continues all the same
+# (https://github.com/kubeflow/mpi-operator/issues/647): it has ended only with a completion time.
 EVICTED = "Evicted"
 _EVICTED_REASON = "MPIJobEvicted"
 
 _BATCH_STATES = {"Complete": SUCCEEDED, "Failed": FAILED, "Suspended": SUSPENDED}
+
+# A container that waits for these will start; every other reason is a problem.
+_STARTING = ("ContainerCreating", "PodInitializing")
 
 # https://github.com/horovod/horovod/blob/v0.28.1/horovod/runner/launch.py
 _MIN_RANKS = ("--min-np", "--min-num-proc")
@@ -53,18 +63,18 @@ class JobView:
         name: Its name.
         namespace: Its namespace.
         state: Pending, Created, Running, Restarting, Suspended, Evicted, Succeeded or Failed.
-        reason: The state's reason in one word, as the operator says it; empty if it says none.
+        reason: The operator's reason for the state in one word; may be empty.
         message: The same in a sentence.
         workers: Worker pods that the job wants.
-        workers_ready: Those that are ready.
-        slots: Ranks that a worker holds; 1 for a `Job`.
+        workers_ready: Worker pods that are ready.
+        slots: Ranks of a worker; 1 for a `Job`.
         world_size: Ranks of the job now, as far as its command says it.
-        queue: Kueue's queue that it is in; `None` without one.
-        elastic: Whether the number of workers can be changed while it runs.
+        queue: Its queue of Kueue; `None` without one.
+        elastic: Whether the number of workers can change while it runs.
         min_workers: Fewest workers that an elastic job runs with.
         max_workers: Most workers that it uses; `None`: no limit.
         created: When it was submitted.
-        started: When it was taken up.
+        started: When the operator started it.
         finished: When it ended.
     """
 
@@ -88,24 +98,24 @@ class JobView:
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing of it runs any more."""
+        """Whether the job has ended."""
         return self.state in (SUCCEEDED, FAILED)
 
     def age(self, now: datetime) -> timedelta:
-        """Time since it was submitted."""
+        """Return the time since it was submitted."""
         return now - self.created
 
     def duration(self, now: datetime) -> timedelta | None:
-        """Time that it ran, or has been running; `None` if it was not taken up yet."""
+        """Return the time that it ran, or has been running; `None` if it has not started."""
         return (self.finished or now) - self.started if self.started else None
 
 
 def view_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobView:
-    """Reads an MPIJob.
+    """Return the state of an MPIJob.
 
     Args:
         job: The object.
-        workers_ready: Worker pods that are ready; the object itself knows only which are running.
+        workers_ready: Worker pods that are ready; the object itself counts only those that run.
     """
     spec, status = job["spec"], job.get("status") or {}
     worker = spec["mpiReplicaSpecs"].get("Worker") or {}
@@ -136,16 +146,16 @@ def view_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobView:
 
 
 def view_batch_job(job: dict[str, Any]) -> JobView:
-    """Reads a Job of Kubernetes itself, such as one that stages data."""
+    """Return the state of a `batch/v1` Job, such as one that stages data."""
     spec, status = job["spec"], job.get("status") or {}
     ended = [each for each in status.get("conditions") or [] if _is_true(each) and each["type"] in _BATCH_STATES]
     condition = ended[-1] if ended else {}
-    at_work = RUNNING if status.get("ready") else PENDING
+    not_ended = RUNNING if status.get("ready") else PENDING
     pods = int(spec.get("parallelism", 1))
     return JobView(
         kind="Job",
         **_identity(job),
-        state=_BATCH_STATES.get(condition.get("type", ""), at_work),
+        state=_BATCH_STATES.get(condition.get("type", ""), not_ended),
         reason=condition.get("reason") or "",
         message=condition.get("message") or "",
         workers=pods,
@@ -161,7 +171,7 @@ def view_batch_job(job: dict[str, Any]) -> JobView:
 
 
 def moment(text: str | None) -> datetime | None:
-    """A time as Kubernetes writes it; `None` for nothing."""
+    """Return a time of an object; `None` for nothing."""
     return datetime.fromisoformat(text).astimezone(UTC) if text else None
 
 
@@ -186,9 +196,9 @@ def _is_true(condition: dict[str, Any]) -> bool:
 
 
 def _deciding_condition(conditions: list[dict[str, Any]]) -> dict[str, Any]:
-    """The newest that is true; older ones, such as Created, stay true. Of two in the same second the later in the list.
+    """Return the newest that is true, of two in the same second the later in the list; older ones stay true.
 
-    What has ended stays ended, whatever was written after it.
+    A job that has ended stays ended, whatever the operator wrote after it.
     """
     true = [each for each in conditions if _is_true(each)]
     ended = [each for each in true if each["type"] in (SUCCEEDED, FAILED)]
@@ -221,3 +231,106 @@ def _number_after(words: list[str], flags: Iterable[str]) -> int | None:
         if flag in flags and value.isdigit():
             return int(value)
     return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PodView:
+    """A pod as `status` shows it.
+
+    Attributes:
+        name: Its name.
+        state: Its phase, or a more specific word: ImagePullBackOff, OOMKilled, Terminating.
+        ready: Whether its readiness probe passes.
+        node: Its node; empty before it is scheduled.
+        restarts: How often its containers were restarted.
+        why: The scheduler's or the kubelet's reason for the state; may be empty.
+        instance_types: The instance types that it requires; empty: any.
+    """
+
+    name: str
+    state: str
+    ready: bool
+    node: str
+    restarts: int
+    why: str
+    instance_types: tuple[str, ...]
+
+
+def view_pod(pod: dict[str, Any]) -> PodView:
+    """Return the state of a pod."""
+    status = pod.get("status") or {}
+    containers = status.get("containerStatuses") or []
+    state, why = _state(pod)
+    return PodView(
+        name=pod["metadata"]["name"],
+        state=state,
+        ready=is_ready(pod),
+        node=pod["spec"].get("nodeName") or "",
+        restarts=sum(int(each.get("restartCount", 0)) for each in containers),
+        why=" ".join(why.split()),
+        instance_types=tuple(sorted(set(_instance_types(pod["spec"])))),
+    )
+
+
+def is_ready(pod: dict[str, Any]) -> bool:
+    """Return whether a pod's readiness probes pass."""
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def has_started(pod: dict[str, Any]) -> bool:
+    """Return whether the pod's first container has, or had, a process that writes a log."""
+    containers = (pod.get("status") or {}).get("containerStatuses") or []
+    first = pod["spec"]["containers"][0]["name"]
+    for container in containers:
+        if container["name"] == first:
+            return bool(container.get("restartCount")) or "waiting" not in (container.get("state") or {"waiting": {}})
+    return False
+
+
+def has_ended(pod: dict[str, Any]) -> bool:
+    """Return whether the pod has ended."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def _state(pod: dict[str, Any]) -> tuple[str, str]:
+    """Return the most specific word and sentence about a pod."""
+    status = pod.get("status") or {}
+    phase = str(status.get("phase") or "Pending")
+    if pod["metadata"].get("deletionTimestamp"):
+        return "Terminating", ""
+    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+        if found := _container_state(container):
+            return found
+    if status.get("reason"):
+        return str(status["reason"]), str(status.get("message") or "")
+    for condition in status.get("conditions") or []:
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return phase, str(condition.get("message") or "")
+    return phase, ""
+
+
+def _container_state(container: dict[str, Any]) -> tuple[str, str] | None:
+    """Return what the pod's phase does not show of a container."""
+    state, last = container.get("state") or {}, (container.get("lastState") or {}).get("terminated") or {}
+    waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
+    killed = next((each for each in (ended, last) if each.get("reason") == "OOMKilled"), None)
+    if killed:
+        return "OOMKilled", f"container {container['name']!r} used more memory than its limit"
+    if waiting.get("reason") and waiting["reason"] not in _STARTING:
+        return str(waiting["reason"]), str(waiting.get("message") or "")
+    if ended.get("exitCode"):
+        return str(ended.get("reason") or "Error"), explained(ended["exitCode"])
+    return None
+
+
+def _instance_types(spec: dict[str, Any]) -> Iterator[str]:
+    """Yield the instance types of a node selector or a required node affinity."""
+    if INSTANCE_TYPE_LABEL in (selector := spec.get("nodeSelector") or {}):
+        yield str(selector[INSTANCE_TYPE_LABEL])
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or []:
+        for expression in term.get("matchExpressions") or []:
+            if expression["key"] == INSTANCE_TYPE_LABEL and expression["operator"] == "In":
+                yield from map(str, expression["values"])
