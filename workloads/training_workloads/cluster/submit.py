@@ -1,179 +1,240 @@
-"""Submitting a job: every check first, then what comes along with it, then the job itself."""
+"""Submit manifests: every check first, then what a job needs, such as its NetworkPolicy, then the jobs."""
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from training_workloads.cluster.cluster import Cluster
+from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ConflictError, ForbiddenError
 from training_workloads.cluster.jobs import try_find_job
-from training_workloads.cluster.manifests import claims_of, images_of, is_job
-from training_workloads.cluster.resources import CLAIMS, NAMESPACES, Resource
+from training_workloads.cluster.resources import BATCH_JOBS, CLAIMS, MPI_JOBS, NAMESPACES, Resource
 from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
-from training_workloads.validation import InputError, known_names
+from training_workloads.mpijob.documents import Document
+from training_workloads.names import DNS_LABEL, dns_label
+from training_workloads.validation import MISSING, Path, Problem, Problems, enforce, known_names, matches
 
-__all__ = ["Submission", "check_submission", "submit"]
+__all__ = ["Submission", "check_objects", "plan_submission", "submit"]
 
-# The options of 'platform' that write the claims of the cluster's own file systems.
+# The options of `platform` that write the claims of the cluster's file systems.
 _CLAIM_OPTIONS = {LUSTRE_CLAIM: "--lustre-…", EFS_CLAIM: "--efs-…"}
 
-# Podman's name for images that were built here.
+# Podman's name for images that were built on this machine.
 _LOCAL_REGISTRY = "localhost/"
+
+_API_VERSION = rf"([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?{DNS_LABEL}"
+
+# Every kind's names have at least this form:
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#path-segment-names
+_PATH_SEGMENT = r"(?!\.{1,2}$)[^/%]+"
+_NAME_RULE = "a name without '/' and '%'"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Submission:
-    """A document, and where it goes.
+    """An object to create, and where.
 
     Attributes:
-        document: The manifest.
+        document: The object in its manifest.
         resource: Its kind.
-        cluster: The cluster, in the document's namespace.
+        cluster: The cluster, in the object's namespace.
     """
 
-    document: dict[str, Any]
+    document: Document
     resource: Resource
     cluster: Cluster
 
     @property
+    def content(self) -> dict[str, Any]:
+        """The object."""
+        return dict(self.document.content)
+
+    @property
     def name(self) -> str:
         """Its name."""
-        return str(self.document["metadata"]["name"])
+        return str(self.content["metadata"]["name"])
 
     @property
     def title(self) -> str:
-        """What the user reads: `MPIJob 'digits' in namespace 'team'`."""
+        """Its kind, name and namespace: `MPIJob 'digits' in namespace 'team'`."""
         where = f" in namespace {self.cluster.namespace!r}" if self.resource.namespaced else ""
         return f"{self.resource.kind} {self.name!r}{where}"
 
     @property
     def is_job(self) -> bool:
-        """Whether it is what runs."""
-        return is_job(self.document)
+        """Whether it runs ranks or stages data, rather than being something that a job needs."""
+        kinds = [(each.api_version, each.kind) for each in (MPI_JOBS, BATCH_JOBS)]
+        return (self.resource.api_version, self.resource.kind) in kinds
+
+    def problem(self, path: Path, given: Any, *, fix: str, allowed: str = "") -> Problem:
+        """Return the problem of a value in the manifest, with its line."""
+        return Problem(path=path, given=given, allowed=allowed, fix=fix, source=self.document.where(path))
 
     def send(self, *, dry_run: bool) -> None:
-        """Makes it; a job is never written over, nor a field that somebody else set."""
-        make = self.cluster.create if self.is_job else self.cluster.apply
+        """Create it; neither a job nor a field of another manager is overwritten."""
+        create = self.cluster.create if self.is_job else self.cluster.apply
         try:
-            make(self.resource, self.document, dry_run=dry_run)
+            create(self.resource, self.content, dry_run=dry_run)
         except ConflictError as error:
-            raise ConflictError(f"{self.title} cannot be made: {error}") from error
+            raise ConflictError(f"{self.title} cannot be created: {error.event}", error.fix) from error
 
 
-def check_submission(
-    cluster: Cluster, documents: Iterable[dict[str, Any]], *, namespace: str | None
-) -> list[Submission]:
-    """Finds out whether every document can be made, and makes none.
+def check_objects(documents: Iterable[Document]) -> Problems:
+    """Yield the problems of documents that are no objects, or that would change another address of the API."""
+    for document in documents:
+        content = document.content
+        metadata = content.get("metadata") if isinstance(content, dict) else None
+        if not isinstance(metadata, dict) or not isinstance(content.get("kind"), str):
+            fix = "give an object with 'apiVersion', 'kind' and 'metadata.name'"
+            yield Problem(path=("kind",), given=MISSING, fix=fix, source=document.where())
+            continue
+        for problem in (
+            *matches("apiVersion", content.get("apiVersion"), _API_VERSION, "a version of an API, such as batch/v1"),
+            *(each.under("metadata") for each in matches("name", metadata.get("name"), _PATH_SEGMENT, _NAME_RULE)),
+            *(each.under("metadata") for each in dns_label("namespace", metadata.get("namespace") or "default")),
+        ):
+            yield dataclasses.replace(problem, source=document.where(problem.path))
+
+
+def plan_submission(cluster: Cluster, documents: Iterable[Document], *, namespace: str | None) -> list[Submission]:
+    """Check whether every object can be created, and create none.
 
     Args:
         cluster: The cluster.
-        documents: What is to be submitted.
-        namespace: What the user gave for `--namespace`; a document that names another is refused.
+        documents: The objects, after `check_objects`.
+        namespace: The value of `--namespace`; an object with another namespace is rejected.
 
     Returns:
-        The documents in the order in which to make them.
+        The objects in the order in which to create them.
 
     Raises:
-        InputError: A document contradicts what the user gave, or lacks something in its namespace.
-        ClusterError: The cluster could not be asked, or would refuse a document.
+        InputError: An object contradicts `namespace`, or something that it needs is missing in its namespace.
+        ClusterError: A request failed, or the cluster would reject an object.
     """
-    submissions = [_submission(cluster, document, namespace) for document in documents]
+    objects = list(documents)
+    enforce((objects, namespace), [_namespaces_agree])
+    submissions = [_submission(cluster, document) for document in objects]
     submissions.sort(key=lambda each: each.is_job)
-    if not any(each.is_job for each in submissions):
-        kinds = ", ".join(each.resource.kind for each in submissions)
-        raise InputError(f"'file' holds {kinds}, and no MPIJob or Job to run; 'kubectl apply -f' takes such files")
-    for check in (_check_images, _check_namespaces, _check_names, _check_claims):
-        check(submissions)
+    # Each check asks the cluster about what the one before has found in order.
+    for rule in (_there_is_a_job, _images_can_be_pulled, _namespaces_exist, _names_are_free, _claims_exist):
+        enforce(submissions, [rule])
     for each in submissions:
         each.send(dry_run=True)
     return submissions
 
 
-def submit(submissions: Iterable[Submission], made: Callable[[Submission], None]) -> None:
-    """Makes every document.
+def submit(submissions: Iterable[Submission], created: Callable[[Submission], None]) -> None:
+    """Create every object.
 
     Args:
-        submissions: What `check_submission` returned.
-        made: Is told each one after the cluster has it.
+        submissions: The result of `plan_submission`.
+        created: Takes each object after the cluster has created it.
 
     Raises:
-        ClusterError: The cluster could not be reached, or refused one; those before it are made.
+        ClusterError: A request failed; the objects before it exist.
     """
     for each in submissions:
         each.send(dry_run=False)
-        made(each)
+        created(each)
 
 
-def _submission(cluster: Cluster, document: dict[str, Any], namespace: str | None) -> Submission:
-    own = document["metadata"].get("namespace")
-    if own and namespace and own != namespace:
-        raise InputError(
-            f"'--namespace' is {namespace!r} but {document['kind']} {document['metadata']['name']!r} says {own!r}; "
-            "leave the option out, or render the job with that namespace"
-        )
-    place = dataclasses.replace(cluster, namespace=own or cluster.namespace)
-    return Submission(document=document, resource=place.resource_of(document), cluster=place)
+def _submission(cluster: Cluster, document: Document) -> Submission:
+    namespace = document.content["metadata"].get("namespace") or cluster.namespace
+    place = dataclasses.replace(cluster, namespace=namespace)
+    return Submission(document=document, resource=place.resource_of(document.content), cluster=place)
+
+
+def _namespaces_agree(given: tuple[list[Document], str | None]) -> Problems:
+    documents, namespace = given
+    for document in documents:
+        metadata = document.content["metadata"]
+        if namespace and (metadata.get("namespace") or namespace) != namespace:
+            path = ("metadata", "namespace")
+            allowed = f"'--namespace' is {namespace!r}"
+            fix = "omit the option, or render the job with that namespace"
+            yield Problem(
+                path=path, given=metadata["namespace"], allowed=allowed, fix=fix, source=document.where(path)
+            )
+
+
+def _there_is_a_job(submissions: list[Submission]) -> Problems:
+    if not any(each.is_job for each in submissions):
+        kinds = ", ".join(each.resource.kind for each in submissions) or "nothing"
+        allowed = "only an MPIJob or a Job runs"
+        yield Problem(path=("file",), given=kinds, allowed=allowed, fix="use 'kubectl apply -f' for other objects")
+
+
+def _images_can_be_pulled(submissions: list[Submission]) -> Problems:
+    """Reject local images: nodes would start for them, and remain."""
+    for each in submissions:
+        for path, image in _found(each.content, ("containers", "initContainers"), "image"):
+            if image.startswith(_LOCAL_REGISTRY):
+                fix = "push it to a registry, and render the job with '--image <its address>'"
+                yield each.problem(path, image, allowed="only this machine has it", fix=fix)
+
+
+def _namespaces_exist(submissions: list[Submission]) -> Problems:
+    for name, cluster in _places(submissions).items():
+        try:
+            found = cluster.get(NAMESPACES, name)
+        except ForbiddenError:
+            # A user of one namespace may not read namespaces; the dry run shows then whether it exists.
+            continue
+        if found is None:
+            fix = f"run 'kubectl create namespace {name}', or give another one"
+            yield Problem(path=("namespace",), given=name, allowed="the cluster does not have it", fix=fix)
+
+
+def _names_are_free(submissions: list[Submission]) -> Problems:
+    for each in submissions:
+        if each.is_job and (job := try_find_job(each.cluster, each.name)):
+            allowed = f"namespace {each.cluster.namespace!r} has a job of that name, which is {job.view.state}"
+            fix = (
+                f"delete that one with 'training-workloads cancel {each.name}', or render this one with another "
+                "'--name'"
+            )
+            yield each.problem(("metadata", "name"), each.name, allowed=allowed, fix=fix)
+
+
+def _claims_exist(submissions: list[Submission]) -> Problems:
+    """Reject a claim that does not exist: the pods would wait for it without an end."""
+    for namespace, cluster in _places(submissions).items():
+        here = [each for each in submissions if each.cluster.namespace == namespace]
+        created = {each.name for each in here if each.resource.kind == CLAIMS.kind}
+        needed = {claim: (each, path) for each in here for path, claim in _claims(each)}
+        missing = sorted(set(needed) - created)
+        existing = [claim["metadata"]["name"] for claim in cluster.objects(CLAIMS)] if missing else []
+        for claim in sorted(set(missing) - set(existing)):
+            each, path = needed[claim]
+            hint = known_names(claim, existing) if existing else "it has none"
+            allowed = f"namespace {namespace!r} does not have this PersistentVolumeClaim ({hint})"
+            yield each.problem(path, claim, allowed=allowed, fix=_claim_advice(claim))
+
+
+def _claim_advice(claim: str) -> str:
+    if claim not in _CLAIM_OPTIONS:
+        return "create it there, or give the namespace that has it with '--namespace'"
+    return (
+        "use namespace 'default' ('-n default'), for which the cluster's stack creates it, or write it for another "
+        f"one with 'training-workloads platform {_CLAIM_OPTIONS[claim]} --namespace <namespace>'"
+    )
 
 
 def _places(submissions: list[Submission]) -> dict[str, Cluster]:
     return {each.cluster.namespace: each.cluster for each in submissions if each.resource.namespaced}
 
 
-def _check_images(submissions: list[Submission]) -> None:
-    """Nodes cannot pull what only this machine has; they would be started for it, and held."""
-    for each in submissions:
-        for image in sorted(images_of(each.document)):
-            if image.startswith(_LOCAL_REGISTRY):
-                raise InputError(
-                    f"{each.title} has the image {image!r}, which only this machine has; push it to a registry, and "
-                    "render the job with '--image <its address>'"
-                )
+def _claims(submission: Submission) -> Iterator[tuple[Path, str]]:
+    return _found(submission.content, ("persistentVolumeClaim",), "claimName")
 
 
-def _check_namespaces(submissions: list[Submission]) -> None:
-    for name, cluster in _places(submissions).items():
-        try:
-            found = cluster.get(NAMESPACES, name)
-        except ForbiddenError:
-            # Who works in one namespace only may not look at namespaces; the dry run shows then whether it exists.
-            continue
-        if found is None:
-            raise InputError(
-                f"'namespace' is {name!r}, which the cluster does not have; 'kubectl create namespace {name}' makes "
-                "it, or give another with '--namespace'"
-            )
-
-
-def _check_names(submissions: list[Submission]) -> None:
-    for each in submissions:
-        if each.is_job and (job := try_find_job(each.cluster, each.name)):
-            raise InputError(
-                f"{each.title} cannot be made: a job of that name exists, and is {job.view.state}; "
-                f"'training-workloads cancel {each.name}' removes it, or render this one with another '--name'"
-            )
-
-
-def _check_claims(submissions: list[Submission]) -> None:
-    """Pods whose claim does not exist wait for it for ever, and nobody is told."""
-    for namespace, cluster in _places(submissions).items():
-        here = [each for each in submissions if each.cluster.namespace == namespace]
-        needed = {claim for each in here for claim in claims_of(each.document)}
-        needed -= {each.name for each in here if each.resource.kind == CLAIMS.kind}
-        existing = [claim["metadata"]["name"] for claim in cluster.objects(CLAIMS)] if needed else []
-        for claim in sorted(needed - set(existing)):
-            hint = known_names(claim, existing) if existing else "it has none"
-            raise InputError(
-                f"the pods mount the PersistentVolumeClaim {claim!r}, which namespace {namespace!r} does not have, so "
-                f"they would never start; {hint}. {_claim_advice(claim)}"
-            )
-
-
-def _claim_advice(claim: str) -> str:
-    """What to do about a claim that is not there."""
-    if claim not in _CLAIM_OPTIONS:
-        return "Make it there, or give the namespace that has it with '--namespace'"
-    return (
-        "The cluster's stack makes it in namespace 'default' ('-n default'); 'training-workloads platform "
-        f"{_CLAIM_OPTIONS[claim]} --namespace <namespace>' writes it for another one"
-    )
+def _found(value: Any, inside: tuple[str, ...], key: str, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Yield each text with a key inside some others: an MPIJob has several pod templates, a Deployment or a Job one."""
+    if isinstance(value, dict):
+        if isinstance(value.get(key), str) and any(part in inside for part in path[-2:]):
+            yield (*path, key), value[key]
+        for name, each in value.items():
+            yield from _found(each, inside, key, (*path, name))
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _found(each, inside, key, (*path, number))
