@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from training_workloads.jobs.launcher import horovodrun_command, launcher_environment, mpirun_command
+from training_workloads.mpijob.launch_command import horovodrun_command, launcher_environment, mpirun_command
 
 PROGRAM = ["python", "train.py"]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from training_workloads.lint.command import commands, launches, program_of
+from training_workloads.mpijob.launch_command import commands, launches, program_of
 
 
 @pytest.mark.parametrize(

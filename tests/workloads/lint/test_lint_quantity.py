@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from training_workloads.lint.quantity import amount_of
+from training_workloads.mpijob.view import amount_of
 
 
 @pytest.mark.parametrize(

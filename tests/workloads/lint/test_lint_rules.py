@@ -6,9 +6,9 @@ import pytest
 from tests.workloads.lint.cases import containers, devices, environment, job, launch, pods, schema
 from tests.workloads.lint.jobs import changed, path_of
 from training_workloads.lint import rules
-from training_workloads.lint.checks import lint_manifest
+from training_workloads.lint.run_rules import lint_manifest
 from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, STORAGE_RULES
-from training_workloads.lint.rules.rule import Problem, Rule
+from training_workloads.lint.rule import Problem, Rule
 
 CASES = (job, launch, environment, devices, containers, pods, schema)
 FIRES = [(rule, *case) for module in CASES for rule, cases in module.FIRES.items() for case in cases]

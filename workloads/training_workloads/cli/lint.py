@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from training_workloads.cli.program import HERE, app
-from training_workloads.lint.checks import KNOWN_KINDS
-from training_workloads.lint.documents import MANIFEST_SUFFIXES, Document, lint_read, read_documents
+from training_workloads.lint.run_rules import KNOWN_KINDS
+from training_workloads.mpijob.documents import MANIFEST_SUFFIXES, Document, lint_read, read_documents
 from training_workloads.lint.finding import Finding
 from training_workloads.validation import InputError
 

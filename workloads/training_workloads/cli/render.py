@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from training_workloads.cli.program import HERE, app, option_names
-from training_workloads.jobs.image import LOCAL_IMAGE
+from training_workloads.mpijob.programs import LOCAL_IMAGE
 from training_workloads.recipes import NEEDS, RECIPES, recipe
 from training_workloads.rendering import render_jobs
 from training_workloads.validation import InputError

@@ -7,7 +7,7 @@ from training_workloads.cluster.job_state import JobView
 from training_workloads.cluster.jobs import Job, find_job, job_pods, try_find_job
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import MPI_JOBS, NETWORK_POLICIES
-from training_workloads.jobs.labels import JOB_NAME_LABEL
+from training_workloads.mpijob.spec import JOB_NAME_LABEL
 from training_workloads.validation import InputError
 
 __all__ = ["check_scaling", "delete_job", "scale_job", "wait_for_end", "wait_until_gone"]

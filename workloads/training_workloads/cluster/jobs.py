@@ -6,7 +6,7 @@ from typing import Any
 from training_workloads.cluster.cluster import Cluster
 from training_workloads.cluster.job_state import JobView, view_batch_job, view_mpi_job
 from training_workloads.cluster.resources import BATCH_JOBS, MPI_JOBS, PODS, Resource
-from training_workloads.jobs.labels import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
+from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
 from training_workloads.validation import InputError, known_names
 
 __all__ = [

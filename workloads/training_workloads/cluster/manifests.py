@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from training_workloads.cluster.resources import BATCH_JOBS, MPI_JOBS
-from training_workloads.lint.documents import MANIFEST_SUFFIXES, Document, read_documents
+from training_workloads.mpijob.documents import MANIFEST_SUFFIXES, Document, read_documents
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
 from training_workloads.validation import InputError, refuse
 

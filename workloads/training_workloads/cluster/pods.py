@@ -6,7 +6,7 @@ from typing import Any
 
 from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL
 from training_workloads.cluster.jobs import is_ready
-from training_workloads.jobs.exit_codes import explained
+from training_workloads.mpijob.programs import explained
 
 __all__ = ["PodView", "has_ended", "has_started", "view_pod"]
 

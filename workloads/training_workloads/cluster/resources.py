@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from training_workloads.jobs.mpi_job_spec import API_VERSION
+from training_workloads.mpijob.spec import API_VERSION
 
 __all__ = [
     "BATCH_JOBS",

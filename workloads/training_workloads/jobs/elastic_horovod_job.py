@@ -6,8 +6,8 @@ from constructs import Construct
 
 from training_workloads.jobs.horovod_job import BASE_RULES, HorovodJobSpec
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
-from training_workloads.jobs.launcher import horovodrun_command
-from training_workloads.jobs.mpi_job_spec import MpiJobSpec
+from training_workloads.mpijob.launch_command import horovodrun_command
+from training_workloads.mpijob.spec import MpiJobSpec
 from training_workloads.jobs.rank_environment import rank_environment
 from training_workloads.validation import InputError, check_at_least, enforce
 

@@ -8,8 +8,8 @@ from constructs import Construct
 from training_workloads.catalog import BusBandwidth, InstanceType, gpu_instance_type
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
-from training_workloads.jobs.launcher import WAIT_FOR_WORKERS, mpirun_command
-from training_workloads.jobs.mpi_job_spec import MpiJobSpec
+from training_workloads.mpijob.launch_command import WAIT_FOR_WORKERS, mpirun_command
+from training_workloads.mpijob.spec import MpiJobSpec
 from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.spec_rules import check_image, check_namespace, check_number, check_scheduling

@@ -6,7 +6,7 @@ on the CPU. On GPUs: not measured.
 
 from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJobSpec
 from training_workloads.jobs.horovod_job import HorovodJobSpec
-from training_workloads.jobs.image import LOCAL_IMAGE
+from training_workloads.mpijob.programs import LOCAL_IMAGE
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume
 

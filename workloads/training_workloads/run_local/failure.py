@@ -3,7 +3,7 @@
 import re
 import signal
 
-from training_workloads.jobs.exit_codes import explained
+from training_workloads.mpijob.programs import explained
 
 __all__ = ["exit_code", "what_ended_it"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from training_workloads.jobs.mpi_job_spec import KIND
+from training_workloads.mpijob.spec import KIND
 from training_workloads.validation import InputError
 
 __all__ = ["claim_mounts", "first_container", "load_mpi_job", "words"]

@@ -1,8 +1,8 @@
 """Every rule of the lint, each a function named like its id; docs/lint.md says why each is one."""
 
-from training_workloads.lint.manifest import Job
+from training_workloads.mpijob.view import Job
 from training_workloads.lint.rules import containers, devices, environment, job, launch, pods, schema, storage
-from training_workloads.lint.rules.rule import Rule
+from training_workloads.lint.rule import Rule
 from training_workloads.lint.rules.storage import Storage
 
 __all__ = ["FIELD_RULES", "JOB_RULES", "STORAGE_RULES"]

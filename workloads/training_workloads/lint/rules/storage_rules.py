@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.catalog.versions import LUSTRE_VERSION
-from training_workloads.lint.manifest import mapping
-from training_workloads.lint.rules.rule import Problem
+from training_workloads.mpijob.view import mapping
+from training_workloads.lint.rule import Problem
 
 __all__ = [
     "Storage",

@@ -14,9 +14,9 @@ from kubernetes_validate import utils as kubernetes  # type: ignore[import-untyp
 
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.lint.finding import Path
-from training_workloads.lint.manifest import Job
-from training_workloads.lint.rules.rule import Problem
-from training_workloads.platform.mpi_job_crd import mpi_job_crd
+from training_workloads.mpijob.view import Job
+from training_workloads.lint.rule import Problem
+from training_workloads.mpijob.definition import mpi_job_definition
 from training_workloads.validation import known_names
 
 __all__ = ["mpi_job_fields", "pod_template_fields"]
@@ -52,7 +52,7 @@ def pod_template_fields(job: Job) -> Iterator[Problem]:
 
 @cache
 def _mpi_job_validator() -> Any:
-    (version,) = mpi_job_crd()["spec"]["versions"]
+    (version,) = mpi_job_definition()["spec"]["versions"]
     schema = _closed(version["schema"]["openAPIV3Schema"])
     # The API server writes the status itself, and checks the metadata by rules of its own.
     schema["properties"] |= {"metadata": {"type": "object"}, "status": {}}

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import EFA_RESOURCE
-from training_workloads.jobs.image import RUN_WORKER
-from training_workloads.lint.command import commands, program_of
+from training_workloads.mpijob.programs import RUN_WORKER
+from training_workloads.mpijob.launch_command import commands, program_of
 from training_workloads.lint.finding import Path
-from training_workloads.lint.manifest import Job
-from training_workloads.lint.rules.rule import Problem
+from training_workloads.mpijob.view import Job
+from training_workloads.lint.rule import Problem
 
 __all__ = ["efa_not_requested", "fork_safe_variable", "host_network_interface", "variables_do_not_reach_ranks"]
 

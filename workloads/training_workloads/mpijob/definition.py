@@ -7,21 +7,21 @@ Fields: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v
 
 from typing import Any, get_args
 
-from training_workloads.jobs.mpi_job_spec import (
+from training_workloads.mpijob.spec import (
     API_VERSION,
     KIND,
     LauncherCreationPolicy,
     MpiImplementation,
     RestartPolicy,
 )
-from training_workloads.jobs.run_policy import CleanPodPolicy, Controller
+from training_workloads.mpijob.spec import CleanPodPolicy, Controller
 
-__all__ = ["mpi_job_crd"]
+__all__ = ["mpi_job_definition"]
 
 _GROUP, _VERSION = API_VERSION.split("/")
 
 
-def mpi_job_crd() -> dict[str, Any]:
+def mpi_job_definition() -> dict[str, Any]:
     """The definition, without `apiVersion` and `kind`."""
     names = {"kind": KIND, "listKind": f"{KIND}List", "plural": "mpijobs", "singular": "mpijob"}
     version = {

@@ -5,9 +5,9 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#C
 
 from collections.abc import Iterator, Mapping
 
-from training_workloads.lint.command import LAUNCHERS, program_of
-from training_workloads.lint.manifest import Container, Job, Replica, mapping, sequence
-from training_workloads.lint.rules.rule import Problem
+from training_workloads.mpijob.launch_command import LAUNCHERS, program_of
+from training_workloads.mpijob.view import Container, Job, Replica, mapping, sequence
+from training_workloads.lint.rule import Problem
 
 __all__ = [
     "command_in_one_word",

@@ -12,9 +12,9 @@ from training_workloads.catalog.nodes import (
     HUGEPAGES_RESOURCE,
     INSTANCE_TYPE_LABEL,
 )
-from training_workloads.lint.manifest import Container, Job, Replica, mapping, sequence
-from training_workloads.lint.quantity import GI, MI, amount_of
-from training_workloads.lint.rules.rule import Problem
+from training_workloads.mpijob.view import Container, Job, Replica, mapping, sequence
+from training_workloads.mpijob.view import GI, MI, amount_of
+from training_workloads.lint.rule import Problem
 
 __all__ = [
     "amounts_exceed_node",

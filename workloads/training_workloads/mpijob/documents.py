@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from training_workloads.lint.checks import lint_documents
+from training_workloads.lint.run_rules import lint_documents
 from training_workloads.lint.finding import Finding, Path
 from training_workloads.validation import InputError
 

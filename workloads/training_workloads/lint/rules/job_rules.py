@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import get_args
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.jobs.mpi_job_spec import API_VERSION, LauncherCreationPolicy, RestartPolicy
+from training_workloads.mpijob.spec import API_VERSION, LauncherCreationPolicy, RestartPolicy
 from training_workloads.jobs.scheduling import QUEUE_LABEL
-from training_workloads.lint.command import commands, program_of
-from training_workloads.lint.manifest import Job, mapping, whole
-from training_workloads.lint.rules.rule import Problem
+from training_workloads.mpijob.launch_command import commands, program_of
+from training_workloads.mpijob.view import Job, mapping, whole
+from training_workloads.lint.rule import Problem
 from training_workloads.names import DNS_1035_CHARACTERS, DNS_LABEL_LENGTH
 from training_workloads.validation import known_names
 

@@ -1,15 +1,51 @@
-"""An MPIJob as its rules see it: what is missing or of a wrong shape reads as empty, and never raises."""
+"""An MPIJob as read from a file or a cluster: what is missing or has a wrong shape reads as empty, and never raises."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from training_workloads.lint.command import Launch, launches
-from training_workloads.lint.finding import Path
-from training_workloads.lint.quantity import amount_of
+from training_workloads.mpijob.launch_command import Launch, launches
+from training_workloads.validation import Path
 
-__all__ = ["Container", "Job", "Replica", "mapping", "sequence", "whole"]
+__all__ = ["GI", "MI", "Container", "Job", "Replica", "amount_of", "mapping", "sequence", "whole"]
+
+#: Bytes of `1Mi` and `1Gi`.
+MI = 2**20
+GI = 2**30
+
+# https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/ . The official client has a parser
+# too, but its import takes seconds, and the lint runs at every synth.
+_QUANTITY = re.compile(
+    r"(?P<number>[+-]?(\d+(\.\d*)?|\.\d+))((?P<suffix>[numkMGTPE]|[KMGTPE]i)|[eE](?P<power>[+-]?\d+))?"
+)
+
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+# A quantity holds no more than 2^63 - 1, which has 19 digits; longer ones are no amounts.
+_LONGEST = 30
+
+
+def amount_of(value: Any) -> Decimal | None:
+    """The amount that a value in a manifest stands for.
+
+    Args:
+        value: A number, or a string such as `5120Mi`.
+
+    Returns:
+        The amount in the resource's own unit (bytes for memory); None where the value is no quantity.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or len(str(value)) > _LONGEST:
+        return None
+    matched = _QUANTITY.fullmatch(str(value))
+    if not matched:
+        return None
+    number, suffix = Decimal(matched["number"]), matched["suffix"] or ""
+    power = int(matched["power"] or _DECIMAL.get(suffix, 0))
+    # More than any machine has: Decimal would answer with an error.
+    return number * 2 ** _BINARY.get(suffix, 0) * Decimal(10) ** power if abs(power) < _LONGEST else None
 
 
 def mapping(value: Any) -> Mapping[Any, Any]:

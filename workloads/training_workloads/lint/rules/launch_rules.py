@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.jobs.launcher import HOSTFILE
-from training_workloads.lint.command import Launch, commands, program_of
+from training_workloads.mpijob.launch_command import HOSTFILE
+from training_workloads.mpijob.launch_command import Launch, commands, program_of
 from training_workloads.lint.finding import Path
-from training_workloads.lint.manifest import Job
-from training_workloads.lint.rules.rule import Problem
+from training_workloads.mpijob.view import Job
+from training_workloads.lint.rule import Problem
 
 __all__ = [
     "elastic_range",

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from training_workloads.jobs.mpi_job_spec import KIND
+from training_workloads.mpijob.spec import KIND
 from training_workloads.lint.finding import Finding
-from training_workloads.lint.manifest import Job, mapping
+from training_workloads.mpijob.view import Job, mapping
 from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, STORAGE_RULES
 from training_workloads.lint.rules.storage import Storage
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.command import commands, launches, program_of
-from training_workloads.lint.manifest import Job, Replica, mapping, sequence
-from training_workloads.lint.rules.rule import Problem
+from training_workloads.mpijob.launch_command import commands, launches, program_of
+from training_workloads.mpijob.view import Job, Replica, mapping, sequence
+from training_workloads.lint.rule import Problem
 
 __all__ = [
     "keys_not_readable",
