@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from training_workloads.cli.program import HERE, app
-from training_workloads.lint.run_rules import KNOWN_KINDS
-from training_workloads.mpijob.documents import MANIFEST_SUFFIXES, Document, lint_read, read_documents
 from training_workloads.lint.finding import Finding
+from training_workloads.lint.run_rules import KNOWN_KINDS, lint_read
+from training_workloads.mpijob.documents import MANIFEST_SUFFIXES, Document, read_documents
 from training_workloads.validation import InputError
 
 __all__ = ["ERRORS_FOUND", "lint"]

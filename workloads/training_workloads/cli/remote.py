@@ -26,7 +26,8 @@ from training_workloads.cluster.manifests import read_manifests
 from training_workloads.cluster.polling import Poller
 from training_workloads.cluster.submitting import Submission, check_submission
 from training_workloads.cluster.submitting import submit as submit_documents
-from training_workloads.mpijob.documents import Document, lint_read
+from training_workloads.lint.run_rules import lint_read
+from training_workloads.mpijob.documents import Document
 from training_workloads.validation import InputError, check_text
 
 __all__ = ["cancel", "scale", "submit"]

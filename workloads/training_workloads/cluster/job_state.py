@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import ceil
 from typing import Any
 
-from training_workloads.jobs.scheduling import QUEUE_LABEL
+from training_workloads.mpijob.spec import QUEUE_LABEL
 
 __all__ = [
     "EVICTED",

@@ -10,11 +10,12 @@ from typing import Any, get_args
 from training_workloads.mpijob.spec import (
     API_VERSION,
     KIND,
+    CleanPodPolicy,
+    Controller,
     LauncherCreationPolicy,
     MpiImplementation,
     RestartPolicy,
 )
-from training_workloads.mpijob.spec import CleanPodPolicy, Controller
 
 __all__ = ["mpi_job_definition"]
 

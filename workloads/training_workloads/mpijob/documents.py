@@ -1,59 +1,30 @@
-"""Manifests as text: YAML of several documents, each value with its line, and what is no manifest yet."""
+"""Manifests: the files that `kubectl apply -f` reads, their documents, and the line of each value."""
 
-import json
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import yaml
+from training_workloads.validation import InputError, Problem
+from training_workloads.validation import Path as ValuePath
+from training_workloads.yaml_lines import YamlDocument, read_yaml
 
-from training_workloads.lint.run_rules import lint_documents
-from training_workloads.lint.finding import Finding, Path
-from training_workloads.validation import InputError
-
-__all__ = ["MANIFEST_SUFFIXES", "Document", "lint_read", "lint_text", "read_documents"]
+__all__ = [
+    "MANIFEST_SUFFIXES",
+    "STANDARD_INPUT",
+    "Document",
+    "manifest_files",
+    "read_documents",
+    "read_manifest",
+    "read_manifests",
+]
 
 #: Files that `kubectl apply -f <folder>` reads.
 MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
 
-
-# Nodes that all aliases of a text may stand for together: a job has some hundreds. Aliases of aliases multiply, and a
-# text of ten lines can stand for more than any memory holds.
-_MOST_ALIASED = 100_000
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads dates as text, as Kubernetes does, and counts what aliases stand for."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        # Of each node composed so far, and of all; what an alias stands for is counted at each alias.
-        self._sizes: dict[yaml.Node | None, int] = {}
-        self._aliased = self._composed = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Composes the next node.
-
-        Raises:
-            InputError: The aliases of the text stand for too much.
-        """
-        is_alias, before = self.check_event(yaml.AliasEvent), self._composed
-        node: yaml.Node | None = super().compose_node(parent, index)
-        # An alias within its own anchor has no size yet.
-        size = self._sizes.get(node, 1) if is_alias else 1
-        self._composed += size
-        self._aliased += size if is_alias else 0
-        if self._aliased > _MOST_ALIASED:
-            raise InputError(f"has aliases that stand for more than {_MOST_ALIASED} values; write fewer of them")
-        if not is_alias:
-            self._sizes[node] = self._composed - before
-        return node
-
-
-_Loader.yaml_implicit_resolvers = {
-    letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+#: The name of a file that stands for the standard input.
+STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,100 +32,135 @@ class Document:
     """One object of a manifest.
 
     Attributes:
-        content: What it says.
-        node: Where each part of it stands in the text.
-        prefix: Its path in the text's document: that of a `List` item, else nothing.
+        content: Its value, of any shape.
+        yaml: The YAML document that contains it.
+        prefix: Its path in the YAML document: that of an item of a `List`, else empty.
     """
 
     content: Any
-    node: yaml.Node
-    prefix: Path
+    yaml: YamlDocument
+    prefix: ValuePath = ()
 
-    def line(self, path: Path) -> int:
-        """The line, from 1, of the deepest part of a path that is there."""
-        node, line = self.node, self.node.start_mark.line
-        for key in (*self.prefix, *path):
-            found = _child(node, key)
-            if found is None:
-                break
-            node, line = found
-        return line + 1
+    def line(self, path: ValuePath = ()) -> int:
+        """Return the line, from 1, of a value, or of the innermost existing value around it."""
+        return self.yaml.line((*self.prefix, *path))
+
+    def where(self, path: ValuePath = ()) -> str:
+        """Return the place of a value: `job.yaml:12`."""
+        return self.yaml.where((*self.prefix, *path))
 
 
-def lint_text(text: str) -> list[tuple[Finding, int]]:
-    """Applies every rule to a manifest.
+def read_documents(text: str | bytes, source: str = "") -> list[Document]:
+    """Read every object of a manifest, with those of a `List`.
 
     Args:
-        text: YAML or JSON with any number of documents.
-
-    Returns:
-        What is wrong, each with its line, from 1, by line.
+        text: YAML or JSON with any number of documents; bytes are UTF-8.
+        source: The name of the text, for problems.
 
     Raises:
-        InputError: The text is not YAML; for a template the message says so.
+        InputError: The text is not YAML, or has duplicate keys; for a Helm template the problem says so.
     """
-    return lint_read(read_documents(text))
+    found = read_yaml(text, source)
+    if problems := [problem for document in found for problem in document.problems]:
+        raise InputError(*problems)
+    return [item for document in found for item in _items(document)]
 
 
-def lint_read(documents: Sequence[Document]) -> list[tuple[Finding, int]]:
-    """Applies every rule to documents that were read from one text.
-
-    Returns:
-        What is wrong, each with its line, from 1, by line.
-    """
-    linted = zip(documents, lint_documents([document.content for document in documents]), strict=True)
-    located = [(finding, document.line(finding.path)) for document, findings in linted for finding in findings]
-    return sorted(located, key=lambda pair: pair[1])
-
-
-def read_documents(text: str) -> list[Document]:
-    """Reads every object of a manifest, those in a `List` too.
-
-    Raises:
-        InputError: The text is not YAML, or its aliases multiply; for a template the message says so.
-    """
-    try:
-        return [one for content, node in _load(text) for one in _items(content, node)]
-    except InputError:
-        raise
-    # Besides YAML's own errors: what its constructors raise for `!!int x` and the like, and nesting without end.
-    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        if "{{" in text:
-            raise InputError("is a Helm template; lint what 'helm template' makes of it") from error
-        raise InputError(f"is not YAML: {_first_line(error)}") from error
-
-
-def _load(text: str) -> Iterator[tuple[Any, yaml.Node]]:
-    loader = _Loader(text)
-    while loader.check_node():
-        node: Any = loader.get_node()
-        content = loader.construct_document(node)
-        # An alias within its own anchor has no end.
-        json.dumps(content, skipkeys=True, default=str)
-        yield content, node
-
-
-def _items(content: Any, node: yaml.Node) -> Iterator[Document]:
+def _items(document: YamlDocument) -> Iterator[Document]:
+    content = document.content
     is_list = isinstance(content, dict) and str(content.get("kind")).endswith("List")
     if not is_list or not isinstance(content.get("items"), list):
-        yield Document(content=content, node=node, prefix=())
+        yield Document(content=content, yaml=document)
         return
     for number, item in enumerate(content["items"]):
-        yield Document(content=item, node=node, prefix=("items", number))
+        yield Document(content=item, yaml=document, prefix=("items", number))
 
 
-def _child(node: yaml.Node, key: str | int) -> tuple[yaml.Node, int] | None:
-    """A part of a node, with the line where its name stands, from 0."""
-    if isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
-        return node.value[key], node.value[key].start_mark.line
-    if isinstance(node, yaml.MappingNode):
-        for name, value in node.value:
-            if isinstance(name, yaml.ScalarNode) and name.value == key:
-                return value, name.start_mark.line
-    return None
+def read_manifest(name: str | Path) -> list[Document]:
+    """Read every object of a file, or of the standard input for `-`.
+
+    Raises:
+        InputError: The file cannot be read, or is not a manifest.
+    """
+    try:
+        text = sys.stdin.buffer.read() if str(name) == STANDARD_INPUT else Path(name).read_bytes()
+    except OSError as error:
+        raise InputError(_unreadable(name, error)) from error
+    return read_documents(text, str(name))
 
 
-def _first_line(error: Exception) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
-        return f"line {error.problem_mark.line + 1}: {error.problem}"
-    return str(error).partition("\n")[0]
+def read_manifests(
+    names: Iterable[str | Path], *, recursive: bool = False
+) -> tuple[list[tuple[str, list[Document]]], list[Problem]]:
+    """Read every object of files and of folders with files.
+
+    Args:
+        names: Files, folders, or `-` for the standard input.
+        recursive: Whether to read the folders inside a folder too. Default: one level, as `kubectl apply -f`.
+
+    Returns:
+        The documents of each file that can be read, by its name, and the problems of the others.
+    """
+    files, problems = manifest_files(names, recursive=recursive)
+    read = []
+    for name in files:
+        try:
+            read.append((name, read_manifest(name)))
+        except InputError as error:
+            problems += error.problems
+    return read, problems
+
+
+def manifest_files(names: Iterable[str | Path], *, recursive: bool = False) -> tuple[list[str], list[Problem]]:
+    """Return the files of some names, each once, with those of a folder in its place; hidden files are skipped.
+
+    Args:
+        names: Files, folders, or `-` for the standard input.
+        recursive: Whether to look into the folders inside a folder too. Default: one level, as `kubectl apply -f`.
+
+    Returns:
+        The files, which may not exist, and the problems of folders.
+    """
+    files: dict[str, None] = {}
+    problems: list[Problem] = []
+    for name in map(str, names):
+        if not name:
+            problems.append(Problem(path=("file",), given=name, fix="give a manifest, a folder or -"))
+        elif name == STANDARD_INPUT or not Path(name).is_dir():
+            files[name] = None
+        else:
+            inside, unreadable = _inside(Path(name), recursive=recursive)
+            problems += unreadable or ([] if inside else [_no_manifests(name, recursive=recursive)])
+            files |= dict.fromkeys(map(str, inside))
+    return list(files), problems
+
+
+def _inside(folder: Path, *, recursive: bool) -> tuple[list[Path], list[Problem]]:
+    """Return the manifests of a folder by path, and the problems of folders that cannot be listed."""
+    try:
+        entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        return [], [_unreadable(folder, error)]
+    found = [entry for entry in entries if entry.suffix in MANIFEST_SUFFIXES and entry.is_file()]
+    problems: list[Problem] = []
+    # A link to a folder may lead back to it.
+    for entry in (entry for entry in entries if recursive and entry.is_dir() and not entry.is_symlink()):
+        below, unreadable = _inside(entry, recursive=True)
+        found += below
+        problems += unreadable
+    return sorted(found), problems
+
+
+def _no_manifests(folder: str, *, recursive: bool) -> Problem:
+    allowed = f"the folder has no {_listed(MANIFEST_SUFFIXES)} file"
+    fix = "give a folder with manifests" + ("" if recursive else ", or -R for the folders inside it")
+    return Problem(path=("file",), given=folder, allowed=allowed, fix=fix)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _unreadable(name: str | Path, error: OSError) -> Problem:
+    allowed = f"it cannot be read ({error.strerror})"
+    return Problem(path=("file",), given=str(name), allowed=allowed, fix="give a manifest, a folder or -")

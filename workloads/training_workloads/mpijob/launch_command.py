@@ -81,6 +81,7 @@ _WRAPPERS = {"exec", "time", "timeout", "env", "nohup", "sudo", "stdbuf", "nice"
 _WRAPPERS |= {"if", "then", "else", "do", "while", "until", "!", "{"}
 _BEFORE_A_PROGRAM = re.compile(r"-.*|[A-Za-z_]\w*=.*|\d+(\.\d+)?[smhd]?|.*\.sh")
 
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Launch:
     """One `mpirun` or `horovodrun` with its options.

@@ -316,7 +316,9 @@ def _name(spec: MpiJobSpec) -> Problems:
         allowed = (
             f"with {workers} workers the operator names pods '<name>{suffix}', of at most {DNS_LABEL_LENGTH} characters"
         )
-        yield Problem(path=("name",), given=spec.name, allowed=allowed, fix=f"use {limit} characters or fewer")
+        yield Problem(
+            path=("name",), given=spec.name, allowed=allowed, fix=f"use a name of {limit} characters or fewer"
+        )
 
 
 def _gang(spec: MpiJobSpec) -> Problems:

@@ -161,6 +161,15 @@ class Replica:
         """The container that gets the operator's mounts and variables; an empty one where there is none."""
         return next(iter(self.containers), Container(path=(*self.pod_path, "containers"), content={}))
 
+    @property
+    def claim_mounts(self) -> list[str]:
+        """Where the first container mounts claims, such as that of the shared file system."""
+        volumes = map(mapping, sequence(self.pod.get("volumes")))
+        claims = [volume.get("name") for volume in volumes if "persistentVolumeClaim" in volume]
+        mounts = map(mapping, sequence(self.first.content.get("volumeMounts")))
+        paths = (mount.get("mountPath") for mount in mounts if mount.get("name") in claims)
+        return [path for path in paths if isinstance(path, str)]
+
     def total(self, resource: str) -> Decimal:
         """What all containers of one pod ask for."""
         return sum((one.amount(resource) or Decimal(0) for one in self.containers), Decimal(0))
@@ -190,6 +199,11 @@ class Job:
     def spec(self) -> Mapping[Any, Any]:
         """Its `spec`."""
         return mapping(self.document.get("spec"))
+
+    @property
+    def labels(self) -> Mapping[Any, Any]:
+        """Its `metadata.labels`."""
+        return mapping(mapping(self.document.get("metadata")).get("labels"))
 
     @property
     def run_policy(self) -> Mapping[Any, Any]:

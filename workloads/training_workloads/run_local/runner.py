@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from training_workloads.mpijob.launch_command import HOSTFILE, WAIT_FOR_WORKERS
 from training_workloads.jobs.rank_environment import DATA_THREADS, INTRAOP_THREADS
+from training_workloads.mpijob.launch_command import HOSTFILE, WAIT_FOR_WORKERS
 from training_workloads.run_local.launchers import Launcher, find_launcher
 from training_workloads.run_local.manifest import claim_mounts, first_container, load_mpi_job, words
 from training_workloads.run_local.supervisor import supervise

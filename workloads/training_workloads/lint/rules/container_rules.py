@@ -5,9 +5,9 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#C
 
 from collections.abc import Iterator, Mapping
 
+from training_workloads.lint.finding import Found
 from training_workloads.mpijob.launch_command import LAUNCHERS, program_of
 from training_workloads.mpijob.view import Container, Job, Replica, mapping, sequence
-from training_workloads.lint.rule import Problem
 
 __all__ = [
     "command_in_one_word",
@@ -33,26 +33,26 @@ def _containers(replica: Replica) -> Iterator[Container]:
                 yield Container(path=(*replica.pod_path, name, number), content=one)
 
 
-def empty_container(job: Job) -> Iterator[Problem]:
+def empty_container(job: Job) -> Iterator[Found]:
     """A null in a list of containers, such as a lone dash."""
     for replica in job.replicas:
         for name in _LISTS:
             for number, one in enumerate(sequence(replica.pod.get(name))):
                 if one is None:
                     path = (*replica.pod_path, name, number)
-                    yield Problem(path, "is empty, and the pod is refused", "give a container, or take the line out")
+                    yield Found(path, "is empty, and the pod is refused", "give a container, or take the line out")
 
 
-def missing_image(job: Job) -> Iterator[Problem]:
+def missing_image(job: Job) -> Iterator[Found]:
     """A container without an image."""
     for replica in job.replicas:
         for container in _containers(replica):
             if container.content.get("image") in (None, ""):
                 problem = "is missing, and the pod is refused"
-                yield Problem((*container.path, "image"), problem, "give the image that the container runs")
+                yield Found((*container.path, "image"), problem, "give the image that the container runs")
 
 
-def container_names(job: Job) -> Iterator[Problem]:
+def container_names(job: Job) -> Iterator[Found]:
     """Two containers of one pod with the same name."""
     for replica in job.replicas:
         seen: set[str] = set()
@@ -60,11 +60,11 @@ def container_names(job: Job) -> Iterator[Problem]:
             name = container.content.get("name")
             if isinstance(name, str) and name in seen:
                 problem = f"is {name!r}, as another container's of this pod, and the pod is refused"
-                yield Problem((*container.path, "name"), problem, "give each container a name of its own")
+                yield Found((*container.path, "name"), problem, "give each container a name of its own")
             seen |= {name} if isinstance(name, str) else set()
 
 
-def unknown_volume(job: Job) -> Iterator[Problem]:
+def unknown_volume(job: Job) -> Iterator[Found]:
     """A mount of a volume that the pod does not have."""
     for replica in job.replicas:
         volumes = [mapping(volume).get("name") for volume in sequence(replica.pod.get("volumes"))]
@@ -78,10 +78,10 @@ def unknown_volume(job: Job) -> Iterator[Problem]:
                 if not any("$" in one for one in (name, *known)):
                     problem = f"is {name!r}, which is no volume of the {replica.role}'s pod, and the pod is refused"
                     fix = f"add it to volumes, or mount one of {', '.join(known)}" if known else "add it to volumes"
-                    yield Problem((*container.path, "volumeMounts", number, "name"), problem, fix)
+                    yield Found((*container.path, "volumeMounts", number, "name"), problem, fix)
 
 
-def mount_paths(job: Job) -> Iterator[Problem]:
+def mount_paths(job: Job) -> Iterator[Found]:
     """Two mounts of one container at the same path."""
     for replica in job.replicas:
         for container in _containers(replica):
@@ -91,11 +91,11 @@ def mount_paths(job: Job) -> Iterator[Problem]:
                 if isinstance(path, str) and path in seen:
                     problem = f"is {path!r}, as another mount's of this container, and the pod is refused"
                     place = (*container.path, "volumeMounts", number, "mountPath")
-                    yield Problem(place, problem, "mount each volume at a path of its own")
+                    yield Found(place, problem, "mount each volume at a path of its own")
                 seen |= {path} if isinstance(path, str) else set()
 
 
-def command_in_one_word(job: Job) -> Iterator[Problem]:
+def command_in_one_word(job: Job) -> Iterator[Found]:
     """A whole command line as the first word of `command`: no shell splits it, and no program has such a name."""
     for replica in job.replicas:
         for container in _containers(replica):
@@ -104,4 +104,4 @@ def command_in_one_word(job: Job) -> Iterator[Problem]:
             if len(words) > 1 and program_of(words[:1]) in LAUNCHERS:
                 problem = f"begins with {first!r} as one word, and no program has that name"
                 fix = f"write each word for itself: [{words[0]}, {words[1]}, ...], or start it with [sh, -c, ...]"
-                yield Problem((*container.path, "command", 0), problem, fix)
+                yield Found((*container.path, "command", 0), problem, fix)

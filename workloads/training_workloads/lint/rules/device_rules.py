@@ -12,9 +12,8 @@ from training_workloads.catalog.nodes import (
     HUGEPAGES_RESOURCE,
     INSTANCE_TYPE_LABEL,
 )
-from training_workloads.mpijob.view import Container, Job, Replica, mapping, sequence
-from training_workloads.mpijob.view import GI, MI, amount_of
-from training_workloads.lint.rule import Problem
+from training_workloads.lint.finding import Found
+from training_workloads.mpijob.view import GI, MI, Container, Job, Replica, amount_of, mapping, sequence
 
 __all__ = [
     "amounts_exceed_node",
@@ -38,33 +37,33 @@ _OLD_INSTANCE_TYPE_LABEL = "beta.kubernetes.io/instance-type"
 _EFA_MEMORY = Decimal(32000 * MI)
 
 
-def quantity(job: Job) -> Iterator[Problem]:
+def quantity(job: Job) -> Iterator[Found]:
     """An amount that is none, such as a placeholder that nobody filled in."""
     for container in job.containers:
         for kind in ("requests", "limits"):
             for resource, amount in container.amounts(kind).items():
                 if isinstance(amount, str | int | float) and amount_of(amount) is None:
                     path = (*container.path, "resources", kind, str(resource))
-                    yield Problem(path, f"is {amount!r}, which is no amount", "give a number, or one such as 5120Mi")
+                    yield Found(path, f"is {amount!r}, which is no amount", "give a number, or one such as 5120Mi")
 
 
-def launcher_holds_gpus(job: Job) -> Iterator[Problem]:
+def launcher_holds_gpus(job: Job) -> Iterator[Found]:
     """GPUs of the launcher, which the operator hides from it (`NVIDIA_VISIBLE_DEVICES=""`)."""
     holder = job.launcher.holder(GPU_RESOURCE)
     if holder and not job.launcher_holds_ranks:
         problem = f"the launcher asks for {GPU_RESOURCE}: {holder.amount(GPU_RESOURCE)}, which nothing can use there"
         fix = "leave them out, or set spec.runLauncherAsWorker: true so that ranks run there"
-        yield Problem(holder.place(GPU_RESOURCE), problem, fix)
+        yield Found(holder.place(GPU_RESOURCE), problem, fix)
 
 
-def whole_devices(job: Job) -> Iterator[Problem]:
+def whole_devices(job: Job) -> Iterator[Found]:
     """A part of a device: the API server wants a whole number ("must be an integer")."""
     for container in job.containers:
         for kind in ("requests", "limits"):
             for resource, amount in container.amounts(kind).items():
                 if _is_device(resource) and not _is_whole(amount_of(amount)):
                     path = (*container.path, "resources", kind, resource)
-                    yield Problem(path, f"is {amount}, and the pod is refused", "give a whole number")
+                    yield Found(path, f"is {amount}, and the pod is refused", "give a whole number")
 
 
 def _is_whole(amount: Decimal | None) -> bool:
@@ -72,7 +71,7 @@ def _is_whole(amount: Decimal | None) -> bool:
     return amount is None or amount == amount.to_integral_value()
 
 
-def device_limits(job: Job) -> Iterator[Problem]:
+def device_limits(job: Job) -> Iterator[Found]:
     """Devices and huge pages cannot be overcommitted: the API server wants a limit, and the request equal to it.
 
     https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#extended-resources
@@ -87,7 +86,7 @@ def device_limits(job: Job) -> Iterator[Problem]:
                 said = "has no limit" if limit is None else f"has the limit {limit}"
                 problem = f"is {amount} but {said}, and the pod is refused"
                 path = (*container.path, "resources", "requests", resource)
-                yield Problem(path, problem, f"write the same under limits: {resource}: {amount}")
+                yield Found(path, problem, f"write the same under limits: {resource}: {amount}")
 
 
 def _is_device(resource: Any) -> bool:
@@ -96,13 +95,13 @@ def _is_device(resource: Any) -> bool:
     return resource.startswith("hugepages-") or ("/" in resource and "kubernetes.io/" not in resource)
 
 
-def hugepages_alone(job: Job) -> Iterator[Problem]:
+def hugepages_alone(job: Job) -> Iterator[Found]:
     """Huge pages without cpu or memory: the API server refuses the pod ("HugePages require cpu or memory")."""
     for container in job.containers:
         named = {*container.amounts("requests"), *container.amounts("limits")}
         if any(str(name).startswith("hugepages-") for name in named) and not named & {"cpu", "memory"}:
             problem = "asks for huge pages without cpu or memory, and the pod is refused"
-            yield Problem((*container.path, "resources"), problem, "add memory to its requests and limits")
+            yield Found((*container.path, "resources"), problem, "add memory to its requests and limits")
 
 
 def _instance_types(replica: Replica) -> list[InstanceType]:
@@ -123,7 +122,7 @@ def _instance_types(replica: Replica) -> list[InstanceType]:
     return known if len(known) == len(names) else []
 
 
-def devices_exceed_node(job: Job) -> Iterator[Problem]:
+def devices_exceed_node(job: Job) -> Iterator[Found]:
     """More GPUs or EFA devices than any node of the pod's instance types has: the pod stays Pending for ever."""
     for replica in job.replicas:
         types = _instance_types(replica)
@@ -135,10 +134,10 @@ def devices_exceed_node(job: Job) -> Iterator[Problem]:
                 waits = "and the pod stays Pending unless a plugin divides them"
                 problem = f"the {replica.role} asks for {asked}, but {names} has {most}, {waits}"
                 fix = f"ask for {most} or fewer" if most else "leave it out"
-                yield Problem(holder.place(resource), problem, f"{fix}, or choose another type")
+                yield Found(holder.place(resource), problem, f"{fix}, or choose another type")
 
 
-def amounts_exceed_node(job: Job) -> Iterator[Problem]:
+def amounts_exceed_node(job: Job) -> Iterator[Found]:
     """More CPUs or memory than any node of the pod's instance types has: the pod stays Pending for ever."""
     for replica in job.replicas:
         types = _instance_types(replica)
@@ -149,10 +148,10 @@ def amounts_exceed_node(job: Job) -> Iterator[Problem]:
                 names = ", ".join(one.name for one in types)
                 problem = f"the {replica.role} asks for {float(asked / size):g} {unit}, but {names} has {most}"
                 fix = f"ask for less than {most} {unit}, or choose another type"
-                yield Problem(holder.place(resource), f"{problem}, and the pod stays Pending", fix)
+                yield Found(holder.place(resource), f"{problem}, and the pod stays Pending", fix)
 
 
-def efa_left_unused(job: Job) -> Iterator[Problem]:
+def efa_left_unused(job: Job) -> Iterator[Found]:
     """Workers on nodes with EFA that do not ask for it: NCCL falls back to TCP without a word."""
     worker = job.worker
     gpus, types = worker.total(GPU_RESOURCE), _instance_types(worker)
@@ -169,10 +168,10 @@ def efa_left_unused(job: Job) -> Iterator[Problem]:
         holder = worker.holder(GPU_RESOURCE) or worker.first
         problem = f"asks for no {EFA_RESOURCE}, though {types[0].name} has EFA: the ranks exchange data over TCP"
         fix = f"add {EFA_RESOURCE}: {min(shares)} to requests and limits where the nodes have EFA interfaces"
-        yield Problem((*holder.path, "resources"), problem, fix)
+        yield Found((*holder.path, "resources"), problem, fix)
 
 
-def missing_gpu_toleration(job: Job) -> Iterator[Problem]:
+def missing_gpu_toleration(job: Job) -> Iterator[Found]:
     """A pod with GPUs that does not tolerate the taint of GPU nodes: it stays Pending where they have it."""
     for replica in job.replicas:
         tolerations = map(mapping, sequence(replica.pod.get("tolerations")))
@@ -180,7 +179,7 @@ def missing_gpu_toleration(job: Job) -> Iterator[Problem]:
         if replica.total(GPU_RESOURCE) and not tolerated:
             problem = f"has no toleration of {GPU_TAINT_KEY}, the taint that keeps other pods off GPU nodes"
             fix = f"add {{key: {GPU_TAINT_KEY}, operator: Exists, effect: NoSchedule}}"
-            yield Problem((*replica.pod_path, "tolerations"), problem, fix)
+            yield Found((*replica.pod_path, "tolerations"), problem, fix)
 
 
 def _tolerates_gpu_nodes(toleration: Any) -> bool:
@@ -188,20 +187,20 @@ def _tolerates_gpu_nodes(toleration: Any) -> bool:
     return key == GPU_TAINT_KEY or (key in (None, "") and toleration.get("operator") == "Exists")
 
 
-def slots_differ_from_gpus(job: Job) -> Iterator[Problem]:
+def slots_differ_from_gpus(job: Job) -> Iterator[Found]:
     """Slots that are not the GPUs of a worker: ranks share GPUs, or GPUs stay idle."""
     gpus = job.worker.total(GPU_RESOURCE)
     if gpus and _is_whole(gpus) and job.slots is not None and job.slots > 0 and job.slots != gpus:
         said = "is missing, and its default is 1" if job.spec.get("slotsPerWorker") is None else f"is {job.slots}"
         problem = f"{said}, but each worker has {gpus} GPUs"
-        yield Problem(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")
+        yield Found(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")
 
 
 def _efa_holders(job: Job) -> Iterator[Container]:
     return (container for container in job.containers if container.amount(EFA_RESOURCE))
 
 
-def efa_without_hugepages(job: Job) -> Iterator[Problem]:
+def efa_without_hugepages(job: Job) -> Iterator[Found]:
     """EFA without the 2 MiB pages that libfabric takes its bounce buffers from.
 
     https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html
@@ -213,14 +212,14 @@ def efa_without_hugepages(job: Job) -> Iterator[Problem]:
         if HUGEPAGES_RESOURCE not in named and "0" not in settings:
             problem = f"asks for EFA devices but for no {HUGEPAGES_RESOURCE}, from which libfabric takes its buffers"
             fix = f"add {HUGEPAGES_RESOURCE}: 5120Mi to requests and limits, or set FI_EFA_USE_HUGE_PAGE=0"
-            yield Problem((*container.path, "resources"), problem, fix)
+            yield Found((*container.path, "resources"), problem, fix)
 
 
-def efa_memory(job: Job) -> Iterator[Problem]:
+def efa_memory(job: Job) -> Iterator[Found]:
     """Little memory beside EFA: NCCL is killed for it, and the log speaks of the network."""
     for container in _efa_holders(job):
         limit = amount_of(container.amounts("limits").get("memory"))
         if limit is not None and limit < _EFA_MEMORY:
             said = container.amounts("limits").get("memory")
             problem = f"is {said}; NCCL with EFA runs out of it, which looks like a network error"
-            yield Problem((*container.path, "resources", "limits", "memory"), problem, "give 32000Mi or more")
+            yield Found((*container.path, "resources", "limits", "memory"), problem, "give 32000Mi or more")

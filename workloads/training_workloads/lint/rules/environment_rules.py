@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import EFA_RESOURCE
-from training_workloads.mpijob.programs import RUN_WORKER
+from training_workloads.lint.finding import Found
 from training_workloads.mpijob.launch_command import commands, program_of
-from training_workloads.lint.finding import Path
+from training_workloads.mpijob.programs import RUN_WORKER
 from training_workloads.mpijob.view import Job
-from training_workloads.lint.rule import Problem
+from training_workloads.validation import Path
 
 __all__ = ["efa_not_requested", "fork_safe_variable", "host_network_interface", "variables_do_not_reach_ranks"]
 
@@ -21,13 +21,13 @@ _FOR_RANKS = ("NCCL_", "FI_", "HOROVOD_", "TF_", "XLA_", "CUDA_", "TORCH_")
 _POD_INTERFACE = "eth0"
 
 
-def efa_not_requested(job: Job) -> Iterator[Problem]:
+def efa_not_requested(job: Job) -> Iterator[Found]:
     """Libfabric may use nothing but EFA, and the workers have no such device (ai-on-sagemaker-hyperpod#134)."""
     if job.replicas and not job.worker.total(EFA_RESOURCE) and not job.worker.sees_devices_otherwise:
         for path, value in job.settings("FI_PROVIDER"):
             if value == "efa" and not _unknown_amount(job):
                 fix = f"add {EFA_RESOURCE} to the worker's requests and limits, or leave FI_PROVIDER out"
-                yield Problem(path, f"sets FI_PROVIDER=efa, but the worker does not ask for {EFA_RESOURCE}", fix)
+                yield Found(path, f"sets FI_PROVIDER=efa, but the worker does not ask for {EFA_RESOURCE}", fix)
 
 
 def _unknown_amount(job: Job) -> bool:
@@ -36,7 +36,7 @@ def _unknown_amount(job: Job) -> bool:
     return any(isinstance(amount.get(EFA_RESOURCE), str) for amount in amounts)
 
 
-def variables_do_not_reach_ranks(job: Job) -> Iterator[Problem]:
+def variables_do_not_reach_ranks(job: Job) -> Iterator[Found]:
     """Variables of a container that the ranks do not get: an ssh session inherits none, and mpirun exports those of -x.
 
     horovodrun, Intel MPI and MPICH hand the launcher's variables on; Open MPI does so with its own only.
@@ -68,19 +68,19 @@ def _export(names: list[str]) -> str:
     return f"add {' '.join(f'-x {name}' for name in names)} to mpirun"
 
 
-def _lost(names: list[str], path: Path, whose: str, fix: str) -> Iterator[Problem]:
+def _lost(names: list[str], path: Path, whose: str, fix: str) -> Iterator[Found]:
     if names:
-        yield Problem(path, f"{whose} {', '.join(names)} do not reach the ranks, which ssh starts", fix)
+        yield Found(path, f"{whose} {', '.join(names)} do not reach the ranks, which ssh starts", fix)
 
 
-def host_network_interface(job: Job) -> Iterator[Problem]:
+def host_network_interface(job: Job) -> Iterator[Found]:
     """NCCL is told an interface of the host; in a pod without the host's network there is only eth0."""
     if job.worker.pod.get("hostNetwork") is True:
         return
     for path, value in job.settings("NCCL_SOCKET_IFNAME"):
         if isinstance(value, str) and _is_of_the_host(value):
             problem = f"sets NCCL_SOCKET_IFNAME={value}, but a pod's interface is {_POD_INTERFACE}"
-            yield Problem(path, problem, "write NCCL_SOCKET_IFNAME=^lo,docker,veth, or leave it out")
+            yield Found(path, problem, "write NCCL_SOCKET_IFNAME=^lo,docker,veth, or leave it out")
 
 
 def _is_of_the_host(value: str) -> bool:
@@ -90,11 +90,11 @@ def _is_of_the_host(value: str) -> bool:
     return all(name.startswith(("en", "eth")) for name in names)
 
 
-def fork_safe_variable(job: Job) -> Iterator[Problem]:
+def fork_safe_variable(job: Job) -> Iterator[Found]:
     """A variable of rdma-core that breaks EFA on newer kernels.
 
     https://github.com/aws-samples/awsome-distributed-training/blob/main/1.architectures/efa-cheatsheet.md
     """
     for path, value in job.settings("RDMAV_FORK_SAFE"):
         problem = f"sets RDMAV_FORK_SAFE={value}, which can break EFA on newer kernels"
-        yield Problem(path, problem, "leave it out: those kernels fork safely without it")
+        yield Found(path, problem, "leave it out: those kernels fork safely without it")

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
+from training_workloads.lint.finding import Found
 from training_workloads.mpijob.launch_command import commands, launches, program_of
 from training_workloads.mpijob.view import Job, Replica, mapping, sequence
-from training_workloads.lint.rule import Problem
 
 __all__ = [
     "keys_not_readable",
@@ -26,7 +26,7 @@ _SHM = "/dev/shm"
 _NOT_SSHD = {"sleep", "tail", "cat", "true", "echo", "python", "python3", "torchrun", "mpirun", "mpiexec", "horovodrun"}
 
 
-def keys_not_readable(job: Job) -> Iterator[Problem]:
+def keys_not_readable(job: Job) -> Iterator[Found]:
     """A pod that does not run as root, with its ssh keys in root's home."""
     path = job.spec.get("sshAuthMountPath")
     if path is not None and str(path).rstrip("/") != _ROOTS_KEYS:
@@ -35,7 +35,7 @@ def keys_not_readable(job: Job) -> Iterator[Problem]:
     if users:
         problem = f"is {_ROOTS_KEYS}, which a pod with {users[0]} cannot read"
         fix = "write the .ssh folder of the image's user, such as /home/mpiuser/.ssh"
-        yield Problem(("spec", "sshAuthMountPath"), problem, fix)
+        yield Found(("spec", "sshAuthMountPath"), problem, fix)
 
 
 def _not_root(replica: Replica) -> str | None:
@@ -51,25 +51,25 @@ def _not_root(replica: Replica) -> str | None:
     return None
 
 
-def worker_without_sshd(job: Job) -> Iterator[Problem]:
+def worker_without_sshd(job: Job) -> Iterator[Found]:
     """Workers that run something else than sshd, as with operators that used kubectl exec before v2."""
     argv = job.worker.first.argv
     started = {program_of(command) for command in commands(argv) or []}
     if job.launches and started and started <= _NOT_SSHD and not any("ssh" in word for word in argv):
         problem = f"runs {' and '.join(sorted(started))}, but the launcher reaches a worker through its sshd"
-        yield Problem(job.worker.first.argv_path(), problem, "leave command and args out, or run /usr/sbin/sshd -De")
+        yield Found(job.worker.first.argv_path(), problem, "leave command and args out, or run /usr/sbin/sshd -De")
 
 
-def template_restart_policy(job: Job) -> Iterator[Problem]:
+def template_restart_policy(job: Job) -> Iterator[Found]:
     """A restart policy in the pod's template, which the operator overwrites (event SetPodTemplateRestartPolicy)."""
     for replica in job.replicas:
         if (policy := replica.pod.get("restartPolicy")) is not None:
             problem = f"is {policy!r}, which the operator overwrites with that of the {replica.role}"
             fix = f"write {'.'.join(map(str, replica.path))}.restartPolicy instead"
-            yield Problem((*replica.pod_path, "restartPolicy"), problem, fix)
+            yield Found((*replica.pod_path, "restartPolicy"), problem, fix)
 
 
-def work_not_in_first_container(job: Job) -> Iterator[Problem]:
+def work_not_in_first_container(job: Job) -> Iterator[Found]:
     """The operator gives ssh keys, hostfile and variables to `containers[0]` only; here the work is in another."""
     for replica in job.replicas:
         for container in replica.containers[1:]:
@@ -78,7 +78,7 @@ def work_not_in_first_container(job: Job) -> Iterator[Problem]:
             if holds_gpus or (launches_ranks and replica.role == "Launcher"):
                 what = "has the GPUs" if holds_gpus else "runs mpirun"
                 problem = f"{what}, but the operator gives keys and hostfile to the first container only"
-                yield Problem(container.path, problem, "move it to the front of the list")
+                yield Found(container.path, problem, "move it to the front of the list")
 
 
 def _shared_memory(replica: Replica) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _shared_memory(replica: Replica) -> dict[str, Any]:
     return next((dict(volume) for volume in volumes if name is not None and volume.get("name") == name), {})
 
 
-def small_shared_memory(job: Job) -> Iterator[Problem]:
+def small_shared_memory(job: Job) -> Iterator[Found]:
     """GPU workers with the container runtime's 64 MiB of /dev/shm, through which NCCL's ranks on a node talk."""
     if not (holder := job.worker.holder(GPU_RESOURCE)) or job.worker.pod.get("hostIPC") is True:
         return
@@ -99,14 +99,14 @@ def small_shared_memory(job: Job) -> Iterator[Problem]:
         said = f"has no volume at {_SHM}, whose default is 64 MiB" if not volume else f"has no memory at {_SHM}"
         problem = f"{said}: NCCL and data loaders share data there"
         fix = f"mount a volume with emptyDir: {{medium: Memory}} at {_SHM}"
-        yield Problem((*holder.path, "volumeMounts"), problem, fix)
+        yield Found((*holder.path, "volumeMounts"), problem, fix)
 
 
-def shared_memory_of_the_node(job: Job) -> Iterator[Problem]:
+def shared_memory_of_the_node(job: Job) -> Iterator[Found]:
     """The node's own /dev/shm: shared with every pod there, and not given back when a rank dies."""
     for replica in job.replicas:
         for number, volume in enumerate(map(mapping, sequence(replica.pod.get("volumes")))):
             if str(mapping(volume.get("hostPath")).get("path")).rstrip("/") == _SHM:
                 problem = f"is the node's {_SHM}: every pod there shares it, and what a dead rank leaves in it stays"
                 fix = "write emptyDir: {medium: Memory} instead of hostPath"
-                yield Problem((*replica.pod_path, "volumes", number, "hostPath"), problem, fix)
+                yield Found((*replica.pod_path, "volumes", number, "hostPath"), problem, fix)

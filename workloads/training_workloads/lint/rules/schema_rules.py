@@ -13,11 +13,10 @@ import referencing
 from kubernetes_validate import utils as kubernetes  # type: ignore[import-untyped]
 
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
-from training_workloads.lint.finding import Path
-from training_workloads.mpijob.view import Job
-from training_workloads.lint.rule import Problem
+from training_workloads.lint.finding import Found
 from training_workloads.mpijob.definition import mpi_job_definition
-from training_workloads.validation import known_names
+from training_workloads.mpijob.view import Job
+from training_workloads.validation import Path, known_names
 
 __all__ = ["mpi_job_fields", "pod_template_fields"]
 
@@ -36,13 +35,13 @@ _TYPES = {
 }
 
 
-def mpi_job_fields(job: Job) -> Iterator[Problem]:
+def mpi_job_fields(job: Job) -> Iterator[Found]:
     """Unknown or misspelled fields of the MPIJob, values of another type, values out of range."""
     # A null is to the API server as if the field were not there.
     yield from _problems(_mpi_job_validator(), _without_nulls(dict(job.document)), ())
 
 
-def pod_template_fields(job: Job) -> Iterator[Problem]:
+def pod_template_fields(job: Job) -> Iterator[Found]:
     """The same in the pods' templates, by the newest Kubernetes that a cluster can have."""
     for replica in job.replicas:
         template = replica.content.get("template")
@@ -86,8 +85,8 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _problems(validator: Any, document: Any, root: Path) -> Iterator[Problem]:
-    found: dict[Problem, None] = {}
+def _problems(validator: Any, document: Any, root: Path) -> Iterator[Found]:
+    found: dict[Found, None] = {}
     for error in validator.iter_errors(document):
         path = (*root, *(key if isinstance(key, int) else str(key) for key in error.absolute_path))
         explain = _EXPLANATIONS.get(error.validator, _other)
@@ -95,46 +94,46 @@ def _problems(validator: Any, document: Any, root: Path) -> Iterator[Problem]:
     yield from found
 
 
-def _unknown_field(error: Any, path: Path) -> Iterable[Problem]:
+def _unknown_field(error: Any, path: Path) -> Iterable[Found]:
     known = sorted(error.schema["properties"])
     for key in error.instance:
         if key not in known:
             fix = known_names(str(key), known)
             # The names of all fields of a pod help nobody.
             fix = fix if "did you mean" in fix or len(fix) < _READABLE else "take it out"
-            yield Problem((*path, str(key)), "is not a field here, and is refused or dropped without a word", fix)
+            yield Found((*path, str(key)), "is not a field here, and is refused or dropped without a word", fix)
 
 
-def _wrong_type(error: Any, path: Path) -> Iterable[Problem]:
+def _wrong_type(error: Any, path: Path) -> Iterable[Found]:
     wanted = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
-    yield Problem(path, _said(error), f"give {_TYPES.get(wanted[0], wanted[0])}{_placeholder(error)}")
+    yield Found(path, _said(error), f"give {_TYPES.get(wanted[0], wanted[0])}{_placeholder(error)}")
 
 
-def _number_or_text(error: Any, path: Path) -> Iterable[Problem]:
-    yield Problem(path, _said(error), "give a number or a text")
+def _number_or_text(error: Any, path: Path) -> Iterable[Found]:
+    yield Found(path, _said(error), "give a number or a text")
 
 
-def _unknown_value(error: Any, path: Path) -> Iterable[Problem]:
+def _unknown_value(error: Any, path: Path) -> Iterable[Found]:
     allowed = [value for value in error.validator_value if isinstance(value, str)]
-    yield Problem(path, _said(error), known_names(str(error.instance), allowed) + _placeholder(error))
+    yield Found(path, _said(error), known_names(str(error.instance), allowed) + _placeholder(error))
 
 
-def _missing_field(error: Any, path: Path) -> Iterable[Problem]:
+def _missing_field(error: Any, path: Path) -> Iterable[Found]:
     for name in error.validator_value:
         if name not in error.instance:
-            yield Problem((*path, name), "is missing", "add it")
+            yield Found((*path, name), "is missing", "add it")
 
 
-def _too_small(error: Any, path: Path) -> Iterable[Problem]:
-    yield Problem(path, _said(error), f"give {error.validator_value} or more")
+def _too_small(error: Any, path: Path) -> Iterable[Found]:
+    yield Found(path, _said(error), f"give {error.validator_value} or more")
 
 
-def _too_large(error: Any, path: Path) -> Iterable[Problem]:
-    yield Problem(path, _said(error), f"give {error.validator_value} or fewer")
+def _too_large(error: Any, path: Path) -> Iterable[Found]:
+    yield Found(path, _said(error), f"give {error.validator_value} or fewer")
 
 
-def _other(error: Any, path: Path) -> Iterable[Problem]:
-    yield Problem(path, _said(error), f"give what fits {error.validator}: {error.validator_value}")
+def _other(error: Any, path: Path) -> Iterable[Found]:
+    yield Found(path, _said(error), f"give what fits {error.validator}: {error.validator_value}")
 
 
 def _said(error: Any) -> str:
@@ -149,7 +148,7 @@ def _placeholder(error: Any) -> str:
     return " (fill the placeholder in first, such as with envsubst)" if filled else ""
 
 
-_EXPLANATIONS: dict[str, Callable[[Any, Path], Iterable[Problem]]] = {
+_EXPLANATIONS: dict[str, Callable[[Any, Path], Iterable[Found]]] = {
     "additionalProperties": _unknown_field,
     "type": _wrong_type,
     "oneOf": _number_or_text,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.catalog.versions import LUSTRE_VERSION
+from training_workloads.lint.finding import Found
 from training_workloads.mpijob.view import mapping
-from training_workloads.lint.rule import Problem
 
 __all__ = [
     "Storage",
@@ -57,15 +57,15 @@ def _lustre(storage: Storage) -> Mapping[Any, Any]:
     return source if storage.kind == "PersistentVolume" and source.get("driver") == _LUSTRE else {}
 
 
-def volume_recycled(storage: Storage) -> Iterator[Problem]:
+def volume_recycled(storage: Storage) -> Iterator[Found]:
     """`Recycle` is for NFS and host paths: a CSI volume becomes Failed when its claim is deleted."""
     policy = storage.spec.get("persistentVolumeReclaimPolicy")
     if storage.kind == "PersistentVolume" and policy == "Recycle" and "csi" in storage.spec:
         problem = "is Recycle, which no CSI driver can do; the volume is Failed once its claim is gone"
-        yield Problem(("spec", "persistentVolumeReclaimPolicy"), problem, "write Retain, so that the data stays")
+        yield Found(("spec", "persistentVolumeReclaimPolicy"), problem, "write Retain, so that the data stays")
 
 
-def lustre_volume_attributes(storage: Storage) -> Iterator[Problem]:
+def lustre_volume_attributes(storage: Storage) -> Iterator[Found]:
     """A static Lustre volume without its address: it needs the DNS name, and the mount name that FSx chose."""
     attributes = mapping(_lustre(storage).get("volumeAttributes"))
     for name in ("dnsname", "mountname"):
@@ -74,10 +74,10 @@ def lustre_volume_attributes(storage: Storage) -> Iterator[Problem]:
                 ", and the driver takes 'fsx', which only SCRATCH_1 file systems have" if name == "mountname" else ""
             )
             path = ("spec", "csi", "volumeAttributes", name)
-            yield Problem(path, f"is missing{unless}", "give the file system's (aws fsx describe-file-systems)")
+            yield Found(path, f"is missing{unless}", "give the file system's (aws fsx describe-file-systems)")
 
 
-def claim_without_volume_name(storage: Storage) -> Iterator[Problem]:
+def claim_without_volume_name(storage: Storage) -> Iterator[Found]:
     """A claim that is meant for a static volume and does not name it: it takes any that fits, or makes another."""
     if storage.kind != "PersistentVolumeClaim" or storage.spec.get("volumeName") or storage.spec.get("selector"):
         return
@@ -95,14 +95,14 @@ def claim_without_volume_name(storage: Storage) -> Iterator[Problem]:
         otherwise = (
             "binds to any volume that fits, or to none" if wanted == "" else "may get another volume, or a new one"
         )
-        yield Problem(("spec", "volumeName"), f"is missing, and the claim {otherwise}", f"write volumeName: {target}")
+        yield Found(("spec", "volumeName"), f"is missing, and the claim {otherwise}", f"write volumeName: {target}")
 
 
 def _class(volume: Mapping[Any, Any]) -> Any:
     return mapping(volume.get("spec")).get("storageClassName") or ""
 
 
-def claim_without_class(storage: Storage) -> Iterator[Problem]:
+def claim_without_class(storage: Storage) -> Iterator[Found]:
     """A claim that leaves its class to the cluster, where the default class makes a volume of its own kind."""
     if storage.kind == "PersistentVolumeClaim" and storage.spec.get("storageClassName") is None:
         if storage.spec.get("volumeName"):
@@ -110,7 +110,7 @@ def claim_without_class(storage: Storage) -> Iterator[Problem]:
         else:
             problem = "the cluster's default class provides the volume, on EKS a disk for one node"
             fix = 'name the class, or write "" and volumeName for a static volume'
-        yield Problem(("spec", "storageClassName"), f"is missing: {problem}", fix)
+        yield Found(("spec", "storageClassName"), f"is missing: {problem}", fix)
 
 
 def _lustre_parameters(storage: Storage) -> Mapping[Any, Any] | None:
@@ -120,18 +120,18 @@ def _lustre_parameters(storage: Storage) -> Mapping[Any, Any] | None:
     return None
 
 
-def persistent_2_with_s3(storage: Storage) -> Iterator[Problem]:
+def persistent_2_with_s3(storage: Storage) -> Iterator[Found]:
     """A PERSISTENT_2 file system cannot be linked to S3 when it is made (aws-fsx-csi-driver#412)."""
     parameters = _lustre_parameters(storage) or {}
     if parameters.get("deploymentType") == "PERSISTENT_2" and parameters.get("s3ImportPath"):
         problem = "goes with SCRATCH and PERSISTENT_1 only; FSx refuses to make the file system"
         fix = "make it outside of Kubernetes with a data repository association, and a static volume for it"
-        yield Problem(("parameters", "s3ImportPath"), problem, fix)
+        yield Found(("parameters", "s3ImportPath"), problem, fix)
 
 
-def lustre_version_unset(storage: Storage) -> Iterator[Problem]:
+def lustre_version_unset(storage: Storage) -> Iterator[Found]:
     """FSx's default is an old Lustre."""
     parameters = _lustre_parameters(storage)
     if parameters is not None and not parameters.get("fileSystemTypeVersion"):
         path = ("parameters", "fileSystemTypeVersion")
-        yield Problem(path, "is missing, and FSx's default is Lustre 2.10", f'write "{LUSTRE_VERSION}"')
+        yield Found(path, "is missing, and FSx's default is Lustre 2.10", f'write "{LUSTRE_VERSION}"')

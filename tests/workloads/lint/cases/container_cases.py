@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.jobs import GONE, launched
+from tests.workloads.lint.sample_job import GONE, launched
 
 SHM = {"name": "shm", "mountPath": "/dev/shm"}
 

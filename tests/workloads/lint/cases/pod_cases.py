@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.jobs import GONE, both
+from tests.workloads.lint.sample_job import GONE, both
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -120,7 +120,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         },
         {"WORKER-CONTAINER command": ["bash", "-c", "service ssh start; sleep infinity"]},
         {"WORKER-CONTAINER command": ["/init.sh", "/usr/sbin/sshd", "-De"]},
-        {"WORKER-CONTAINER command": ["python", "-m", "training.worker", "--", "/usr/sbin/sshd", "-De"]},
+        {"WORKER-CONTAINER command": ["python", "-m", "training.pods.worker", "--", "/usr/sbin/sshd", "-De"]},
     ],
     "work-not-in-first-container": [
         {},

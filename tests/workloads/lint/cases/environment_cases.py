@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.jobs import (
+from tests.workloads.lint.sample_job import (
     ELASTIC,
     GONE,
     HOSTS,
@@ -56,7 +56,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {
                 "WORKER-CONTAINER env": [{"name": "TOKEN", "value": "x"}],
-                "WORKER-CONTAINER command": ["python", "-m", "training.worker", "--", "/usr/sbin/sshd", "-De"],
+                "WORKER-CONTAINER command": ["python", "-m", "training.pods.worker", "--", "/usr/sbin/sshd", "-De"],
             },
             "WORKER-CONTAINER env",
             "the worker's TOKEN do not reach the ranks, which ssh starts; set them on the launcher and add -x "

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.jobs import GONE
+from tests.workloads.lint.sample_job import GONE
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
