@@ -115,7 +115,7 @@ def test_a_launcher_whose_ranks_were_asked_to_stop(
     cluster.add(pod("digits-launcher-x", "launcher", phase="Failed", conditions=[], containerStatuses=[stopped]))
     result = program("status", "digits")
     assert result.out.splitlines()[-1] == (
-        "digits-launcher-x: exit code 75 (asked to stop, the state is saved: started again it goes on)"
+        "digits-launcher-x: exit code 75 (stopped on request, the state is saved: a restart resumes)"
     )
 
 

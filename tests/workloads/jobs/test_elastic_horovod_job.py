@@ -31,7 +31,7 @@ def test_the_launcher_starts_with_the_fewest_workers_and_discovers_others() -> N
     words = launcher["command"]
     assert words[:9] == [
         *("horovodrun", "-np", "8", "--min-np", "8", "--max-np", "32"),
-        *("--host-discovery-script", "python -m training.reachable_hosts /etc/mpi/discover_hosts.sh"),
+        *("--host-discovery-script", "python -m training.pods.reachable_hosts /etc/mpi/discover_hosts.sh"),
     ]
     assert words[-3:] == ["python", "-m", "train"]
     assert made["spec"]["launcherCreationPolicy"] == "AtStartup"

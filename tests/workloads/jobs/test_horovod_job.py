@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from training_workloads import HorovodJobSpec, InputError, SharedVolume
-from training_workloads.jobs import image
+from training_workloads.mpijob import programs
 
 Synthesize = Callable[[HorovodJobSpec], dict[str, Any]]
 
@@ -26,7 +26,7 @@ def test_p4d_slots_ranks_and_devices_follow_from_the_type(job_spec: HorovodJobSp
     assert manifest["spec"]["slotsPerWorker"] == 8
     assert replica(manifest, "Worker")["replicas"] == 3
     command = pod(manifest, "Launcher")["containers"][0]["command"]
-    assert command[:5] == ["python", "-m", "training.wait_for_workers", "/etc/mpi/hostfile", "--"]
+    assert command[:5] == ["python", "-m", "training.pods.wait_for_workers", "/etc/mpi/hostfile", "--"]
     assert command[5:8] == ["mpirun", "-np", "24"]
     limits = pod(manifest, "Worker")["containers"][0]["resources"]["limits"]
     assert (limits["nvidia.com/gpu"], limits["vpc.amazonaws.com/efa"]) == (8, 4)
@@ -132,7 +132,7 @@ def test_the_launcher_waits_for_workers_whose_sshd_answers(job_spec: HorovodJobS
     worker = pod(manifest, "Worker")["containers"][0]
     # It is there from the beginning, and with it its deadline; what it runs waits for every worker.
     assert manifest["spec"]["launcherCreationPolicy"] == "AtStartup"
-    assert "training.wait_for_workers" in pod(manifest, "Launcher")["containers"][0]["command"]
+    assert "training.pods.wait_for_workers" in pod(manifest, "Launcher")["containers"][0]["command"]
     assert worker["readinessProbe"]["tcpSocket"] == {"port": 2222}
     assert worker["command"][-4:] == ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]
 
@@ -141,9 +141,9 @@ def test_pods_that_are_to_go_let_their_ranks_end_within_a_spot_notice(
     job_spec: HorovodJobSpec, synthesize: Synthesize
 ) -> None:
     manifest = synthesize(job_spec)
-    assert pod(manifest, "Worker")["containers"][0]["command"][:4] == ["python", "-m", "training.worker", "--"]
+    assert pod(manifest, "Worker")["containers"][0]["command"][:4] == ["python", "-m", "training.pods.worker", "--"]
     assert pod(manifest, "Launcher")["containers"][0]["command"][2:6] == [
-        "training.wait_for_workers",
+        "training.pods.wait_for_workers",
         "/etc/mpi/hostfile",
         "--",
         "mpirun",
@@ -214,8 +214,8 @@ def test_a_volume_that_kubernetes_would_refuse(volume: dict[str, str], message: 
 
 def test_the_image_is_what_the_jobs_expect(root: Path) -> None:
     dockerfile = (root / "training/Dockerfile").read_text()
-    assert f"useradd --uid {image.UID} " in dockerfile
-    assert f"USER {image.UID}:{image.UID}" in dockerfile
-    assert f"'Port {image.SSH_PORT}'" in dockerfile
-    assert f'"-f", "{image.SSHD_CONFIG}"]' in dockerfile
-    assert f"'HostKey {image.HOME}/.ssh/id_rsa'" in dockerfile
+    assert f"useradd --uid {programs.UID} " in dockerfile
+    assert f"USER {programs.UID}:{programs.UID}" in dockerfile
+    assert f"'Port {programs.SSH_PORT}'" in dockerfile
+    assert f'"-f", "{programs.SSHD_CONFIG}"]' in dockerfile
+    assert f"'HostKey {programs.HOME}/.ssh/id_rsa'" in dockerfile

@@ -35,7 +35,7 @@ def limits(test: NcclTestJobSpec) -> dict[str, Any]:
 
 def test_two_nodes_are_compared_with_the_published_figure() -> None:
     words = command(spec())
-    assert words[2:5] == ["training.wait_for_workers", "/etc/mpi/hostfile", "--"]
+    assert words[2:5] == ["training.pods.wait_for_workers", "/etc/mpi/hostfile", "--"]
     words = words[5:]
     assert words[:11] == [
         *("python", "-m", "training.nccl_test", "--collective", "all_reduce", "--nodes", "2"),

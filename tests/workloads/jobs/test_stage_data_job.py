@@ -34,7 +34,7 @@ def pod(job: StageDataJobSpec) -> dict[str, Any]:
 def test_files_of_lustre_are_read_so_that_they_are_fetched() -> None:
     (container,) = pod(spec())["containers"]
     assert container["command"] == [
-        *("python", "-m", "training.stage_data", "preload", "--source", "s3://bucket/data/imagenet/"),
+        *("python", "-m", "training.staging", "preload", "--source", "s3://bucket/data/imagenet/"),
         *("--target", "/fsx/data/imagenet", "--shards", "1", "--workers", "32"),
     ]
     assert container["volumeMounts"] == [{"name": "shared", "mountPath": "/fsx"}]

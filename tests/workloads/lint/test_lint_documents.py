@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.workloads.lint.jobs import JOB, changed
+from tests.workloads.lint.sample_job import JOB, changed
 from training_workloads import InputError
 from training_workloads.lint import lint_text
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from training_workloads import INSTANCE_TYPES, HorovodJobSpec
-from training_workloads.jobs.mpi_job_spec import API_VERSION, KIND, MpiJobSpec
 from training_workloads.lint import lint_manifest, lint_text
+from training_workloads.mpijob.spec import API_VERSION, KIND, MpiJobSpec
 from training_workloads.recipes import NEEDS, RECIPES, recipe
 
 MANIFESTS = Path(__file__).parent / "manifests"

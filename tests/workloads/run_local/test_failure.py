@@ -39,7 +39,7 @@ ABORT = "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n  Proc:
         (
             OPEN_MPI_5_EXIT.replace("    3", "    75"),
             75,
-            "rank 1 ended with exit code 75 (asked to stop, the state is saved: started again it goes on)",
+            "rank 1 ended with exit code 75 (stopped on request, the state is saved: a restart resumes)",
         ),
         (OPEN_MPI_4_EXIT, 3, "rank 1 ended with exit code 3"),
         (HOROVOD_ELASTIC, 1, "rank 1 was ended by SIGKILL"),

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from training_workloads import InputError
-from training_workloads.jobs.launcher import horovodrun_command
+from training_workloads.mpijob.launch_command import horovodrun_command
 from training_workloads.recipes import recipe
 from training_workloads.rendering import render_jobs
 from training_workloads.run_local.manifest import load_mpi_job

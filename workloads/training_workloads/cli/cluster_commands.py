@@ -65,9 +65,7 @@ def submit(
             metavar="FILE...", help="Manifests, such as dist/jobs/digits-p3.k8s.yaml, or folders; - reads stdin."
         ),
     ],
-    recursive: Annotated[
-        bool, typer.Option("--recursive", "-R", help="Read the folders inside a folder too.")
-    ] = False,
+    recursive: Annotated[bool, typer.Option("--recursive", "-R", help="Read the folders inside a folder too.")] = False,
     context: ContextOption = None,
     namespace: NamespaceOption = None,
     as_json: JsonOption = False,

@@ -38,9 +38,7 @@ def platform(
     namespace: Annotated[
         str, typer.Option(help="Namespace of the claims, and so of the jobs; it must exist.")
     ] = "default",
-    gang_scheduler: Annotated[
-        str | None, typer.Option(help="Gang scheduler: volcano, or the name of another.")
-    ] = None,
+    gang_scheduler: Annotated[str | None, typer.Option(help="Gang scheduler: volcano, or the name of another.")] = None,
     mirror: Annotated[str | None, typer.Option(help="ECR registry with copies of the images.")] = None,
     outdir: Annotated[Path, typer.Option(help="Folder of the manifests.", file_okay=False)] = Path("dist"),
 ) -> None:

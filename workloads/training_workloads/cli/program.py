@@ -2,6 +2,7 @@
 
 import os
 import sys
+from itertools import product
 from typing import Any, Final
 
 import typer
@@ -25,7 +26,7 @@ __all__ = [
     "run",
 ]
 
-# The exit codes of a job's programs, such as 75 after a stop request, are explained in `jobs.exit_codes`.
+# The exit codes of a job's programs, such as 75 after a stop request, are explained in `mpijob.programs`.
 
 #: The job ended without success, or was deleted before its end.
 JOB_FAILED = 1
@@ -101,8 +102,10 @@ def error_line(problem: "Problem | str", command: Any) -> str:
 
 
 def _typed_name(problem: Problem, command: Any) -> str | None:
-    key = "_".join(map(str, problem.path))
-    for parameter in command.params:
+    words = list(map(str, problem.path))
+    # `lustre.mount_name` is `--lustre-mount-name`, `scheduling.queue` is `--queue`.
+    keys = ["_".join(words[start:]) for start in range(len(words))]
+    for key, parameter in product(keys, command.params):
         # An argument `files` takes several values, each a `file`.
         if parameter.name in (key, f"{key}s"):
             if parameter.param_type_name == "option":

@@ -8,7 +8,7 @@ from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import BATCH_JOBS, MPI_JOBS, NETWORK_POLICIES, PODS, Resource
 from training_workloads.cluster.views import JobView, is_ready, view_batch_job, view_mpi_job
-from training_workloads.jobs.labels import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
+from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
 from training_workloads.validation import InputError, Problem, Problems, enforce, known_names
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from training_workloads.jobs.mpi_job_spec import API_VERSION
+from training_workloads.mpijob.spec import API_VERSION
 
 __all__ = [
     "BATCH_JOBS",

@@ -152,9 +152,7 @@ def _namespaces_agree(given: tuple[list[Document], str | None]) -> Problems:
             path = ("metadata", "namespace")
             allowed = f"'--namespace' is {namespace!r}"
             fix = "omit the option, or render the job with that namespace"
-            yield Problem(
-                path=path, given=metadata["namespace"], allowed=allowed, fix=fix, source=document.where(path)
-            )
+            yield Problem(path=path, given=metadata["namespace"], allowed=allowed, fix=fix, source=document.where(path))
 
 
 def _there_is_a_job(submissions: list[Submission]) -> Problems:

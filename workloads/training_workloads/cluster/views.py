@@ -3,17 +3,16 @@
 The operator's conditions: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/types.go
 """
 
-import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from math import ceil
 from typing import Any
 
 from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL
-from training_workloads.jobs.exit_codes import explained
-from training_workloads.jobs.scheduling import QUEUE_LABEL
+from training_workloads.mpijob.programs import explained
+from training_workloads.mpijob.spec import QUEUE_LABEL
+from training_workloads.mpijob.view import Job
 
 __all__ = [
     "EVICTED",
@@ -47,11 +46,6 @@ _BATCH_STATES = {"Complete": SUCCEEDED, "Failed": FAILED, "Suspended": SUSPENDED
 
 # A container that waits for these will start; every other reason is a problem.
 _STARTING = ("ContainerCreating", "PodInitializing")
-
-# https://github.com/horovod/horovod/blob/v0.28.1/horovod/runner/launch.py
-_MIN_RANKS = ("--min-np", "--min-num-proc")
-_MAX_RANKS = ("--max-np", "--max-num-proc")
-_RANKS = ("-np", "-n", "--np", "--num-proc")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,6 +104,29 @@ class JobView:
         return (self.finished or now) - self.started if self.started else None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PodView:
+    """A pod as `status` shows it.
+
+    Attributes:
+        name: Its name.
+        state: Its phase, or a more specific word: ImagePullBackOff, OOMKilled, Terminating.
+        ready: Whether its readiness probe passes.
+        node: Its node; empty before it is scheduled.
+        restarts: How often its containers were restarted.
+        why: The scheduler's or the kubelet's reason for the state; may be empty.
+        instance_types: The instance types that it requires; empty: any.
+    """
+
+    name: str
+    state: str
+    ready: bool
+    node: str
+    restarts: int
+    why: str
+    instance_types: tuple[str, ...]
+
+
 def view_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobView:
     """Return the state of an MPIJob.
 
@@ -117,13 +134,11 @@ def view_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobView:
         job: The object.
         workers_ready: Worker pods that are ready; the object itself counts only those that run.
     """
-    spec, status = job["spec"], job.get("status") or {}
-    worker = spec["mpiReplicaSpecs"].get("Worker") or {}
-    workers, slots = int(worker.get("replicas") or 0), int(spec.get("slotsPerWorker") or 1)
-    words = _launcher_words(spec)
-    min_ranks, max_ranks = _number_after(words, _MIN_RANKS), _number_after(words, _MAX_RANKS)
+    read, status = Job(document=job), job.get("status") or {}
+    workers, slots = read.worker.replicas or 0, read.slots or 1
+    launch = next(iter(read.launches), None)
+    ranks, min_ranks, max_ranks = (launch.ranks, launch.min_ranks, launch.max_ranks) if launch else (None, None, None)
     elastic = min_ranks is not None
-    ranks = None if elastic else _number_after(words, _RANKS)
     condition = _deciding_condition(status.get("conditions") or [])
     if condition.get("reason") == _EVICTED_REASON and not status.get("completionTime"):
         condition = {**condition, "type": EVICTED}
@@ -136,7 +151,7 @@ def view_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobView:
         workers=workers,
         workers_ready=workers_ready,
         slots=slots,
-        world_size=ranks or workers * slots,
+        world_size=workers * slots if elastic else ranks or workers * slots,
         queue=(job["metadata"].get("labels") or {}).get(QUEUE_LABEL),
         elastic=elastic,
         min_workers=None if min_ranks is None else max(1, ceil(min_ranks / slots)),
@@ -168,92 +183,6 @@ def view_batch_job(job: dict[str, Any]) -> JobView:
         max_workers=None,
         **_times(job, condition),
     )
-
-
-def moment(text: str | None) -> datetime | None:
-    """Return a time of an object; `None` for nothing."""
-    return datetime.fromisoformat(text).astimezone(UTC) if text else None
-
-
-def _identity(job: dict[str, Any]) -> dict[str, Any]:
-    return {"name": job["metadata"]["name"], "namespace": job["metadata"]["namespace"]}
-
-
-def _times(job: dict[str, Any], condition: dict[str, Any]) -> dict[str, Any]:
-    status = job.get("status") or {}
-    # A job that failed has no completion time, but its condition has one.
-    ended = condition.get("type") in (SUCCEEDED, FAILED, "Complete")
-    finished = status.get("completionTime") or (condition.get("lastTransitionTime") if ended else None)
-    return {
-        "created": moment(job["metadata"]["creationTimestamp"]),
-        "started": moment(status.get("startTime")),
-        "finished": moment(finished),
-    }
-
-
-def _is_true(condition: dict[str, Any]) -> bool:
-    return bool(condition["status"] == "True")
-
-
-def _deciding_condition(conditions: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the newest that is true, of two in the same second the later in the list; older ones stay true.
-
-    A job that has ended stays ended, whatever the operator wrote after it.
-    """
-    true = [each for each in conditions if _is_true(each)]
-    ended = [each for each in true if each["type"] in (SUCCEEDED, FAILED)]
-    by_age = sorted(ended or true, key=lambda each: str(each.get("lastTransitionTime") or ""))
-    return by_age[-1] if by_age else {}
-
-
-def _launcher_words(spec: dict[str, Any]) -> list[str]:
-    """The words of the launcher's command, also of one that is written for a shell."""
-    launcher = spec["mpiReplicaSpecs"].get("Launcher") or {}
-    containers = launcher.get("template", {}).get("spec", {}).get("containers") or [{}]
-    words = [str(word) for field in ("command", "args") for word in containers[0].get(field) or []]
-    return [part for word in words for part in _shell_words(word)]
-
-
-def _shell_words(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError:
-        # No shell would take it either; as a program's argument it may be right.
-        return text.split()
-
-
-def _number_after(words: list[str], flags: Iterable[str]) -> int | None:
-    """The value of the first of some flags, written `--flag 2` or `--flag=2`."""
-    flags = tuple(flags)
-    for word, following in pairwise([*words, ""]):
-        flag, equals, value = word.partition("=")
-        value = value if equals else following
-        if flag in flags and value.isdigit():
-            return int(value)
-    return None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PodView:
-    """A pod as `status` shows it.
-
-    Attributes:
-        name: Its name.
-        state: Its phase, or a more specific word: ImagePullBackOff, OOMKilled, Terminating.
-        ready: Whether its readiness probe passes.
-        node: Its node; empty before it is scheduled.
-        restarts: How often its containers were restarted.
-        why: The scheduler's or the kubelet's reason for the state; may be empty.
-        instance_types: The instance types that it requires; empty: any.
-    """
-
-    name: str
-    state: str
-    ready: bool
-    node: str
-    restarts: int
-    why: str
-    instance_types: tuple[str, ...]
 
 
 def view_pod(pod: dict[str, Any]) -> PodView:
@@ -291,6 +220,42 @@ def has_started(pod: dict[str, Any]) -> bool:
 def has_ended(pod: dict[str, Any]) -> bool:
     """Return whether the pod has ended."""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def moment(text: str | None) -> datetime | None:
+    """Return a time of an object; `None` for nothing."""
+    return datetime.fromisoformat(text).astimezone(UTC) if text else None
+
+
+def _identity(job: dict[str, Any]) -> dict[str, Any]:
+    return {"name": job["metadata"]["name"], "namespace": job["metadata"]["namespace"]}
+
+
+def _times(job: dict[str, Any], condition: dict[str, Any]) -> dict[str, Any]:
+    status = job.get("status") or {}
+    # A job that failed has no completion time, but its condition has one.
+    ended = condition.get("type") in (SUCCEEDED, FAILED, "Complete")
+    finished = status.get("completionTime") or (condition.get("lastTransitionTime") if ended else None)
+    return {
+        "created": moment(job["metadata"]["creationTimestamp"]),
+        "started": moment(status.get("startTime")),
+        "finished": moment(finished),
+    }
+
+
+def _is_true(condition: dict[str, Any]) -> bool:
+    return bool(condition["status"] == "True")
+
+
+def _deciding_condition(conditions: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the newest that is true, of two in the same second the later in the list; older ones stay true.
+
+    A job that has ended stays ended, whatever the operator wrote after it.
+    """
+    true = [each for each in conditions if _is_true(each)]
+    ended = [each for each in true if each["type"] in (SUCCEEDED, FAILED)]
+    by_age = sorted(ended or true, key=lambda each: str(each.get("lastTransitionTime") or ""))
+    return by_age[-1] if by_age else {}
 
 
 def _state(pod: dict[str, Any]) -> tuple[str, str]:

@@ -6,9 +6,9 @@ from constructs import Construct
 
 from training_workloads.jobs.horovod_job import BASE_RULES, HorovodJobSpec
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
-from training_workloads.jobs.launcher import horovodrun_command
-from training_workloads.jobs.mpi_job_spec import MpiJobSpec
 from training_workloads.jobs.rank_environment import rank_environment
+from training_workloads.mpijob.launch_command import horovodrun_command
+from training_workloads.mpijob.spec import MpiJobSpec
 from training_workloads.validation import InputError, check_at_least, enforce
 
 __all__ = ["ElasticHorovodJob", "ElasticHorovodJobSpec"]
@@ -26,7 +26,7 @@ class ElasticHorovodJobSpec(HorovodJobSpec):
     The launcher runs `horovodrun`, whose ranks find each other with Gloo; NCCL moves the gradients as in every job.
     What each rank runs must be elastic too: `training.digits` is; a script of your own runs its training below
     `hvd.elastic.run` (https://horovod.readthedocs.io/en/stable/elastic_include.html). The launcher asks the image's
-    `training.reachable_hosts` which workers can be used.
+    `training.pods.reachable_hosts` which workers can be used.
     `training-workloads scale` changes the number of workers; the launcher learns of it when the kubelet has renewed
     the operator's file, after about a minute.
 

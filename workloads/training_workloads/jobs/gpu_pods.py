@@ -6,14 +6,13 @@ from typing import Any
 
 from training_workloads.catalog import InstanceType
 from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL, gpu_toleration
-from training_workloads.jobs.image import HOME, RUN_WORKER, SSH_PORT, SSHD_CONFIG
-from training_workloads.jobs.launcher import launcher_environment
-from training_workloads.jobs.mpi_job_spec import MpiJobSpec, ReplicaSpec
 from training_workloads.jobs.pod_template import UNPRIVILEGED, pod_template
-from training_workloads.jobs.run_policy import DAY_SECONDS, RunPolicy
 from training_workloads.jobs.scheduling import Scheduling, not_on_spot
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources
+from training_workloads.mpijob.launch_command import launcher_environment
+from training_workloads.mpijob.programs import HOME, RUN_WORKER, SSH_PORT, SSHD_CONFIG
+from training_workloads.mpijob.spec import DAY_SECONDS, MpiJobSpec, ReplicaSpec, RunPolicy
 
 __all__ = ["GpuPods"]
 

@@ -9,10 +9,7 @@ from constructs import Construct
 from training_workloads.catalog import InstanceType, gpu_instance_type
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
-from training_workloads.jobs.launcher import WAIT_FOR_WORKERS, mpirun_command
-from training_workloads.jobs.mpi_job_spec import MpiJobSpec
 from training_workloads.jobs.rank_environment import hierarchical_all_reduce, rank_environment
-from training_workloads.jobs.run_policy import DAY_SECONDS
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.spec_rules import (
     check_image,
@@ -23,6 +20,8 @@ from training_workloads.jobs.spec_rules import (
 )
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
+from training_workloads.mpijob.launch_command import WAIT_FOR_WORKERS, mpirun_command
+from training_workloads.mpijob.spec import DAY_SECONDS, MpiJobSpec
 from training_workloads.validation import InputError, check_at_least, check_one_of, check_text, enforce
 
 __all__ = ["BASE_RULES", "HorovodJob", "HorovodJobSpec"]

@@ -5,9 +5,9 @@ from typing import ClassVar, Protocol
 from constructs import Construct
 
 from training_workloads.jobs.mpi_job import MpiJob
-from training_workloads.jobs.mpi_job_spec import MpiJobSpec
 from training_workloads.jobs.network_policy import JobNetworkPolicy
 from training_workloads.jobs.spec_rules import check_spec
+from training_workloads.mpijob.spec import MpiJobSpec
 
 __all__ = ["IsolatedMpiJob", "MpiJobSource"]
 

@@ -3,7 +3,7 @@
 import cdk8s
 from constructs import Construct
 
-from training_workloads.jobs.mpi_job_spec import API_VERSION, KIND, MpiJobSpec
+from training_workloads.mpijob.spec import API_VERSION, KIND, MpiJobSpec
 from training_workloads.validation import refuse
 
 __all__ = ["MpiJob"]

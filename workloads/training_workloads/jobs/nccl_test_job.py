@@ -8,12 +8,13 @@ from constructs import Construct
 from training_workloads.catalog import BusBandwidth, InstanceType, gpu_instance_type
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
-from training_workloads.jobs.launcher import WAIT_FOR_WORKERS, mpirun_command
-from training_workloads.jobs.mpi_job_spec import MpiJobSpec
 from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.spec_rules import check_image, check_namespace, check_number, check_scheduling
 from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
+from training_workloads.mpijob.launch_command import WAIT_FOR_WORKERS, mpirun_command
+from training_workloads.mpijob.programs import NCCL_TEST
+from training_workloads.mpijob.spec import MpiJobSpec
 from training_workloads.validation import InputError, check_at_least, check_one_of, enforce
 
 __all__ = ["Collective", "NcclTestJob", "NcclTestJobSpec"]
@@ -134,7 +135,7 @@ class NcclTestJobSpec:
         # Sizes double from 8 bytes on; one GPU for each rank, and results are checked.
         largest = f"{self.largest_message_gib}G"
         program = [f"{self.collective}_perf", "-b", "8", "-e", largest, "-f", "2", "-g", "1", "-c", "1", "-n", "20"]
-        judge = ["python", "-m", "training.nccl_test", "--collective", self.collective, "--nodes", str(self.nodes)]
+        judge = [*NCCL_TEST, "--collective", self.collective, "--nodes", str(self.nodes)]
         judge += ["--efa-interfaces", str(self.used_interfaces if self.nodes > 1 else 0), *self._threshold()]
         return [*WAIT_FOR_WORKERS, *judge, "--", *mpirun_command(world_size, self._environment(), program)]
 

@@ -3,7 +3,7 @@
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
-from training_workloads.jobs.labels import JOB_NAME_LABEL
+from training_workloads.mpijob.spec import JOB_NAME_LABEL
 
 __all__ = ["JobNetworkPolicy"]
 

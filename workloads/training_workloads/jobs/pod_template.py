@@ -3,7 +3,7 @@
 from typing import Any
 
 from training_workloads.catalog.nodes import DO_NOT_DISRUPT, SAFE_TO_EVICT
-from training_workloads.jobs.image import UID
+from training_workloads.mpijob.programs import UID
 
 __all__ = ["CONFINED", "UNPRIVILEGED", "pod_template"]
 

@@ -4,15 +4,11 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from training_workloads.catalog.nodes import CAPACITY_TYPE_LABEL, KARPENTER_CAPACITY_TYPE_LABEL, CapacityType
-from training_workloads.jobs.labels import JOB_NAME_LABEL, JOB_ROLE_LABEL, WORKER
-from training_workloads.jobs.run_policy import SchedulingPolicy
+from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, QUEUE_LABEL, WORKER, SchedulingPolicy
 from training_workloads.names import check_dns_label, check_dns_subdomain, check_label_key
 from training_workloads.validation import InputError, check_one_of, enforce
 
-__all__ = ["QUEUE_LABEL", "Scheduling", "not_on_spot"]
-
-#: Kueue takes a job with this label into that LocalQueue (https://kueue.sigs.k8s.io/docs/tasks/run/kubeflow/mpijobs/).
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+__all__ = ["Scheduling", "not_on_spot"]
 
 _SPOT: CapacityType = "SPOT"
 

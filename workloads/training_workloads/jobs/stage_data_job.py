@@ -6,12 +6,11 @@ from typing import Any, Literal, get_args
 import cdk8s
 from constructs import Construct
 
-from training_workloads.jobs.exit_codes import USER_ERROR
-from training_workloads.jobs.image import UID
 from training_workloads.jobs.pod_template import CONFINED, pod_template
-from training_workloads.jobs.run_policy import DAY_SECONDS
 from training_workloads.jobs.spec_rules import check_image, check_namespace, check_spec, check_volumes
 from training_workloads.jobs.volumes import EFS_CLAIM, SharedVolume, check_folder
+from training_workloads.mpijob.programs import STAGING, UID, USER_ERROR
+from training_workloads.mpijob.spec import DAY_SECONDS
 from training_workloads.names import check_dns_label, check_dns_subdomain
 from training_workloads.validation import check_at_least, check_one_of, check_text, enforce
 
@@ -115,7 +114,7 @@ class StageDataJobSpec:
         return {
             "name": _CONTAINER,
             "image": self.image,
-            "command": ["python", "-m", "training.stage_data", way, *words],
+            "command": [*STAGING, way, *words],
             "resources": _RESOURCES,
             "securityContext": CONFINED,
             "volumeMounts": [self.mounted.to_mount(_SHARED)],

@@ -7,8 +7,8 @@ from cdk8s_plus_27 import k8s
 from constructs import Construct
 
 from training_workloads.catalog.versions import CHOWN_IMAGE
-from training_workloads.jobs.image import UID
 from training_workloads.jobs.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
+from training_workloads.mpijob.programs import UID
 from training_workloads.platform.mirror import mirrored
 from training_workloads.platform.static_volume import (
     DEFAULT_NAMESPACE,

@@ -7,9 +7,9 @@ from cdk8s_plus_27 import k8s
 from constructs import Construct
 
 from training_workloads.catalog.versions import MPI_OPERATOR_IMAGE
+from training_workloads.mpijob.definition import mpi_job_definition
 from training_workloads.names import check_dns_label
 from training_workloads.platform.mirror import mirrored
-from training_workloads.platform.mpi_job_crd import mpi_job_crd
 
 __all__ = ["MPI_OPERATOR_NAMESPACE", "MpiJobDefinitionChart", "MpiOperatorChart"]
 
@@ -33,7 +33,7 @@ class MpiJobDefinitionChart(cdk8s.Chart):
             id: Id in the scope.
         """
         super().__init__(scope, id)
-        definition = mpi_job_crd()
+        definition = mpi_job_definition()
         crd = cdk8s.ApiObject(
             self,
             "Definition",

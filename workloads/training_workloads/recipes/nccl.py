@@ -3,8 +3,8 @@
 Runs on GPUs only. Published figures stand in the catalog; here: not measured.
 """
 
-from training_workloads.jobs.image import LOCAL_IMAGE
 from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
+from training_workloads.mpijob.programs import LOCAL_IMAGE
 
 __all__ = ["nccl_p3", "nccl_p4d", "nccl_p5"]
 

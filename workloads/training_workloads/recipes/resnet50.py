@@ -16,9 +16,9 @@ the network needs it, because that rounds them to three digits.
 
 from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJobSpec
 from training_workloads.jobs.horovod_job import HorovodJobSpec
-from training_workloads.jobs.image import LOCAL_IMAGE
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume
+from training_workloads.mpijob.programs import LOCAL_IMAGE, RESNET50
 
 __all__ = ["resnet50_p3", "resnet50_p4d", "resnet50_p5", "resnet50_spot"]
 
@@ -37,7 +37,7 @@ _OVER_TCP = ("--compression", "fp16")
 def _command(job: str, *options: str) -> tuple[str, ...]:
     shared = SharedVolume()
     folders = ("--data-dir", shared.path(DATA_FOLDER), "--output-dir", shared.path(f"{RUNS_DIRECTORY}/{job}"))
-    return ("python", "-m", "training.resnet50", *folders, "--batch-size", "256", *options)
+    return (*RESNET50, *folders, "--batch-size", "256", *options)
 
 
 def resnet50_p3(name: str = "resnet50-p3") -> HorovodJobSpec:
