@@ -48,9 +48,7 @@ def render(
     folder: Annotated[str | None, typer.Option(help="Folder of the file system: of stage-data, tensorboard.")] = None,
     file_system: Annotated[str | None, typer.Option(help="File system of stage-data: lustre, efs.")] = None,
     pods: Annotated[int | None, typer.Option(help="Pods of stage-data.")] = None,
-    gang: Annotated[
-        bool | None, typer.Option(help="All workers start together, or none.", rich_help_panel=_SCHEDULING)
-    ] = None,
+    gang: Annotated[bool | None, typer.Option(help="Gang scheduling.", rich_help_panel=_SCHEDULING)] = None,
     queue: Annotated[str | None, typer.Option(help="Kueue's LocalQueue.", rich_help_panel=_SCHEDULING)] = None,
     priority_class: Annotated[str | None, typer.Option(help="PriorityClass.", rich_help_panel=_SCHEDULING)] = None,
     spread_over: Annotated[

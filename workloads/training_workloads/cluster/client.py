@@ -209,7 +209,7 @@ def _quoted(name: str) -> str:
     return quote(name, safe="")
 
 
-def _change(dry_run: bool) -> dict[str, str]:
+def _change(dry_run: bool) -> dict[str, Any]:
     return {"field_manager": _FIELD_MANAGER, **({"dry_run": "All"} if dry_run else {})}
 
 

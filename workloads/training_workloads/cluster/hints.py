@@ -106,7 +106,7 @@ def taint_not_tolerated(evidence: Evidence) -> str | None:
     """The nodes have a taint that the pods do not tolerate."""
     if found := evidence.waiting_pod(r"untolerated taint(?:\(s\))? ?(\{[^}]*\})?"):
         taint = found[1][1] or "of the nodes"
-        return f"the pods do not tolerate the taint {taint}: add the toleration to the pod template, or render the job again"
+        return f"the pods do not tolerate the taint {taint}: add the toleration, or render the job again"
     return None
 
 

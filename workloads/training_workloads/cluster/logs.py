@@ -17,7 +17,7 @@ __all__ = ["follow_log", "read_log"]
 
 @dataclass(kw_only=True, slots=True)
 class _Reader:
-    """Reads a pod's log from where it stopped: a line is known by its time, and its position among lines of that time."""
+    """Reads a pod's log from where it stopped: it knows a line by its time, and its position in that time."""
 
     cluster: Cluster
     place: tuple[str, str]

@@ -222,12 +222,12 @@ def _file_exists(file: str) -> Problems:
 def _cannot_start(document: Document, job: Job, argv: list[str], launcher: str | None) -> Problem:
     names = (launcher,) if launcher in _LAUNCHERS else _LAUNCHERS
     path = job.launcher.first.argv_path()
-    fix = f"start the ranks with {' or '.join(f"'{name} -np <ranks> …'" for name in names)}"
+    wanted = " or ".join(f"'{name} -np <ranks> …'" for name in names)
     return Problem(
         path=path,
         given=" ".join(argv),
         allowed="a local run needs a launcher with a number of ranks",
-        fix=fix,
+        fix=f"start the ranks with {wanted}",
         source=document.where(path),
     )
 
