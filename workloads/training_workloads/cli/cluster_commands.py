@@ -248,8 +248,8 @@ def cancel(
 def _checked(files: list[str], *, recursive: bool) -> list[Document]:
     """Return the objects of some files; print the lint's findings, and end the command if one is an error."""
     read, problems = read_manifests(files, recursive=recursive)
-    for _, documents in read:
-        problems += check_objects(documents)
+    for file, documents in read:
+        problems += check_objects(file, documents)
     if problems:
         raise InputError(*problems)
     found = [(file, line, finding) for file, documents in read for finding, line in lint_read(documents)]
@@ -258,7 +258,7 @@ def _checked(files: list[str], *, recursive: bool) -> list[Document]:
     if errors := sum(finding.level == "error" for _, _, finding in found):
         print(f"error: nothing was submitted; fix the {errors} error{'s' * (errors > 1)} first", file=sys.stderr)
         raise typer.Exit(USER_MISTAKE)
-    return [document for _, documents in read for document in documents]
+    return [document for _, documents in read for document in documents if document.content is not None]
 
 
 def _reference(submission: Submission) -> dict[str, str | None]:

@@ -58,7 +58,7 @@ def _check_namespace(namespace: str | None) -> str | None:
     return namespace
 
 
-NameArgument = Annotated[str, typer.Argument(help="Name of the job.", callback=_check_names)]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the job.", callback=_check_names)]
 NamesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of jobs.", callback=_check_names)
 ]

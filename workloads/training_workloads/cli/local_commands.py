@@ -136,7 +136,9 @@ def lint(
 
 @app.command(rich_help_panel=JOBS_HERE)
 def run_local(
-    file: Annotated[str, typer.Argument(help="A manifest with one MPIJob, such as dist/jobs/digits-p3.k8s.yaml.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A manifest with one MPIJob: dist/jobs/digits-p3.k8s.yaml.")
+    ],
     ranks: Annotated[int | None, typer.Option(help="Number of ranks. Default: that of the manifest.")] = None,
     volumes: Annotated[Path, typer.Option(help="Local folder in place of the shared file system.")] = Path("."),
     environment: Annotated[Path, typer.Option(help="Virtual environment of the job.")] = Path(".venv-training"),

@@ -89,7 +89,9 @@ def size_lustre(
 
 @app.command(name="mirror-commands", rich_help_panel=CLUSTERS)
 def print_mirror_commands(
-    registry: Annotated[str, typer.Argument(help="ECR registry, such as <account>.dkr.ecr.<region>.amazonaws.com.")],
+    registry: Annotated[
+        str, typer.Argument(metavar="REGISTRY", help="ECR registry: <account>.dkr.ecr.<region>.amazonaws.com.")
+    ],
     kubernetes_version: Annotated[str, typer.Option(help="Release of the cluster.")] = KUBERNETES_VERSION,
 ) -> None:
     """Print the commands that copy charts and images into a registry, for a cluster without NAT."""

@@ -1,6 +1,7 @@
 """Submit manifests: every check first, then what a job needs, such as its NetworkPolicy, then the jobs."""
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,8 @@ from training_workloads.cluster.jobs import try_find_job
 from training_workloads.cluster.resources import BATCH_JOBS, CLAIMS, MPI_JOBS, NAMESPACES, Resource
 from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
 from training_workloads.mpijob.documents import Document
-from training_workloads.names import DNS_LABEL, dns_label
-from training_workloads.validation import MISSING, Path, Problem, Problems, enforce, known_names, matches
+from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
+from training_workloads.validation import MISSING, Path, Problem, Problems, enforce, known_names
 
 __all__ = ["Submission", "check_objects", "plan_submission", "submit"]
 
@@ -22,12 +23,20 @@ _CLAIM_OPTIONS = {LUSTRE_CLAIM: "--lustre-…", EFS_CLAIM: "--efs-…"}
 # Podman's name for images that were built on this machine.
 _LOCAL_REGISTRY = "localhost/"
 
-_API_VERSION = rf"([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?{DNS_LABEL}"
+_NAMESPACE = ("metadata", "namespace")
 
-# Every kind's names have at least this form:
+# The fields that make the address of an object, and what they may be at most for any kind:
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#path-segment-names
-_PATH_SEGMENT = r"(?!\.{1,2}$)[^/%]+"
-_NAME_RULE = "a name without '/' and '%'"
+_ADDRESS = (
+    (
+        ("apiVersion",),
+        rf"([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?{DNS_LABEL}",
+        "the version of an API, such as kubeflow.org/v2beta1",
+    ),
+    (("kind",), r"[A-Za-z][A-Za-z0-9]*", "a kind of object, such as MPIJob"),
+    (("metadata", "name"), r"(?!\.{1,2}$)[^/%]+", "a name without '/' and '%'"),
+    (_NAMESPACE, DNS_LABEL, DNS_LABEL_RULE),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,21 +88,23 @@ class Submission:
             raise ConflictError(f"{self.title} cannot be created: {error.event}", error.fix) from error
 
 
-def check_objects(documents: Iterable[Document]) -> Problems:
-    """Yield the problems of documents that are no objects, or that would change another address of the API."""
-    for document in documents:
-        content = document.content
-        metadata = content.get("metadata") if isinstance(content, dict) else None
-        if not isinstance(metadata, dict) or not isinstance(content.get("kind"), str):
-            fix = "give an object with 'apiVersion', 'kind' and 'metadata.name'"
-            yield Problem(path=("kind",), given=MISSING, fix=fix, source=document.where())
-            continue
-        for problem in (
-            *matches("apiVersion", content.get("apiVersion"), _API_VERSION, "a version of an API, such as batch/v1"),
-            *(each.under("metadata") for each in matches("name", metadata.get("name"), _PATH_SEGMENT, _NAME_RULE)),
-            *(each.under("metadata") for each in dns_label("namespace", metadata.get("namespace") or "default")),
-        ):
-            yield dataclasses.replace(problem, source=document.where(problem.path))
+def check_objects(file: str, documents: Iterable[Document]) -> Problems:
+    """Yield the problems of a file without objects, and of objects that would have another address in the API.
+
+    Args:
+        file: The file's name.
+        documents: What it contains.
+    """
+    objects = [document for document in documents if document.content is not None]
+    if not objects:
+        fix = "give a manifest, such as one that 'training-workloads render' wrote"
+        yield Problem(path=("file",), given=file, allowed="it contains no object", fix=fix)
+    for document in objects:
+        for path, form, rule in _ADDRESS:
+            value = _value_at(document.content, path)
+            is_optional = value is MISSING and path == _NAMESPACE
+            if not is_optional and not (isinstance(value, str) and re.fullmatch(form, value)):
+                yield Problem(path=path, given=value, fix=f"give {rule}", source=document.where(path))
 
 
 def plan_submission(cluster: Cluster, documents: Iterable[Document], *, namespace: str | None) -> list[Submission]:
@@ -144,15 +155,26 @@ def _submission(cluster: Cluster, document: Document) -> Submission:
     return Submission(document=document, resource=place.resource_of(document.content), cluster=place)
 
 
+def _value_at(content: Any, path: Path) -> Any:
+    for key in path:
+        content = content.get(key) if isinstance(content, dict) else None
+    return MISSING if content is None else content
+
+
 def _namespaces_agree(given: tuple[list[Document], str | None]) -> Problems:
     documents, namespace = given
     for document in documents:
         metadata = document.content["metadata"]
         if namespace and (metadata.get("namespace") or namespace) != namespace:
-            path = ("metadata", "namespace")
             allowed = f"'--namespace' is {namespace!r}"
             fix = "omit the option, or render the job with that namespace"
-            yield Problem(path=path, given=metadata["namespace"], allowed=allowed, fix=fix, source=document.where(path))
+            yield Problem(
+                path=_NAMESPACE,
+                given=metadata["namespace"],
+                allowed=allowed,
+                fix=fix,
+                source=document.where(_NAMESPACE),
+            )
 
 
 def _there_is_a_job(submissions: list[Submission]) -> Problems:

@@ -214,8 +214,10 @@ def _process_environment(venv: Path, run: LocalRun) -> dict[str, str]:
 
 def _file_exists(file: str) -> Problems:
     if not Path(file).exists():
-        rendered = ", ".join(sorted(map(str, Path(file).parent.glob("*.k8s.yaml")))) or "none yet"
-        fix = f"render manifests with 'training-workloads render'; that folder has {rendered}"
+        rendered = sorted(map(str, Path(file).parent.glob("*.k8s.yaml")))
+        fix = "render manifests with 'training-workloads render'" + f", or give one of {', '.join(rendered)}" * bool(
+            rendered
+        )
         yield Problem(path=("file",), given=file, allowed="it does not exist", fix=fix)
 
 
