@@ -73,8 +73,10 @@ check: lint types scan test ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting
 	@ruff check
 	@ruff format --check
-types: $(CDK) ## Check types
+types: $(CDK) $(TRAINING) ## Check types: the CDK side with .venv, the training side with the interpreter of .venv-training
 	@mypy
+	@mypy --cache-dir .mypy_cache/training --python-executable .venv-training/bin/python \
+		--exclude '^benchmarks/(bare_vpc/|synth_time)' training tests/training tests/faults benchmarks
 scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 	@echo && echo "==> scanning the templates of every configuration, and every manifest"
 	@python -m scan

@@ -31,5 +31,5 @@ def test_accepts_the_training_bucket(tmp_path: Path) -> None:
 def test_reports_a_configuration_that_does_not_synthesize(tmp_path: Path) -> None:
     config = tmp_path / "cluster.yaml"
     config.write_text("node_groups: {gpu: {instance_type: p5.49xlarge}}\n")
-    with pytest.raises(RuntimeError, match=r"could not be synthesized:(.|\n)*'p5.49xlarge', but it is not known"):
+    with pytest.raises(RuntimeError, match=r"could not be synthesized:(.|\n)*'p5.49xlarge'"):
         synthesize(config, tmp_path / "out")
