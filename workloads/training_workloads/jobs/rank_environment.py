@@ -79,8 +79,8 @@ def _batches_of_gradients(resources: WorkerResources) -> dict[str, str]:
 
     Milliseconds: the last gradients of a step wait for the next check before they are sent. Over EFA all of ResNet-50's
     take about 4 ms, which Horovod's default of 1 ms would make noticeably longer, so half of it; over TCP they take
-    30 ms and more, and a shorter cycle would only split them into more messages. Derived, not measured. Horovod reads fractions
-    (`strtof` in https://github.com/horovod/horovod/blob/v0.28.1/horovod/common/operations.cc).
+    30 ms and more, and a shorter cycle would only split them into more messages. Derived, not measured. Horovod reads
+    fractions (`strtof` in https://github.com/horovod/horovod/blob/v0.28.1/horovod/common/operations.cc).
     """
     mib, cycle_ms = (64, 0.5) if resources.efa_interfaces else (16, 1)
     return {"HOROVOD_FUSION_THRESHOLD": str(mib * 1024 * 1024), "HOROVOD_CYCLE_TIME": str(cycle_ms)}
