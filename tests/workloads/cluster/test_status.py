@@ -182,7 +182,7 @@ def test_a_name_that_is_nearly_right(program: Program, cluster: FakeCluster, mpi
 def test_times_have_their_two_largest_units(seconds: int, text: str) -> None:
     from datetime import timedelta
 
-    from training_workloads.cli.remote_output import short_time
+    from training_workloads.cli.cluster_output import short_time
 
     assert short_time(timedelta(seconds=seconds)) == text
     assert short_time(None) == "-"

@@ -19,8 +19,7 @@ MakePod = Callable[..., dict[str, Any]]
 PROGRAM = [
     sys.executable,
     "-c",
-    "import training_workloads.cli.remote, training_workloads.cli.remote_watch; from training_workloads.cli "
-    "import main; main()",
+    "from training_workloads.cli import main; main()",
 ]
 
 
@@ -111,6 +110,6 @@ def test_a_terminal_shows_progress_and_is_left_clean_by_ctrl_c(cluster: FakeClus
 
 
 def test_what_needs_no_cluster_does_not_load_the_client() -> None:
-    program = "import sys, training_workloads.cli.remote, training_workloads.cli.remote_watch; "
+    program = "import sys, training_workloads.cli; "
     check = "sys.exit('kubernetes' in sys.modules or 'urllib3' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program + check], check=False).returncode == 0

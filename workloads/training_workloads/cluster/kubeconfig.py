@@ -1,4 +1,4 @@
-"""From the user's kubeconfig to a connection with its cluster."""
+"""Connect to the cluster of the user's kubeconfig."""
 
 import logging
 import os
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from training_workloads.cluster.cluster import Cluster
+from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError
-from training_workloads.validation import unknown_name
+from training_workloads.validation import InputError, unknown
 
 if TYPE_CHECKING:
     from kubernetes.config.kube_config import KubeConfigLoader
@@ -28,7 +28,7 @@ _WRITE_ONE = (
 
 @contextmanager
 def connect(context: str | None = None, namespace: str | None = None) -> Iterator[Cluster]:
-    """Opens a connection to the cluster of the user's kubeconfig; the first request goes out when something is asked.
+    """Connect to the cluster of the user's kubeconfig; no request is sent yet.
 
     Args:
         context: Name of a context in the kubeconfig. Default: its current one.
@@ -36,32 +36,39 @@ def connect(context: str | None = None, namespace: str | None = None) -> Iterato
 
     Raises:
         InputError: The kubeconfig has no such context.
-        ClusterError: There is no kubeconfig, it is broken, or its program for credentials fails.
+        ClusterError: The kubeconfig is missing or damaged, or its program for credentials fails.
     """
-    # A second to import: only the commands that need a cluster pay for it.
+    # Half a second to import: only the commands that need a cluster pay for it.
     from kubernetes import client
+    from kubernetes.dynamic import DynamicClient
     from urllib3 import disable_warnings
     from urllib3.exceptions import InsecureRequestWarning
 
     settings = client.Configuration()
-    # One try each: urllib3's own retries would write to the terminal; the commands that wait try again themselves.
+    # urllib3's own retries would write to the terminal; the commands that wait retry themselves.
     settings.retries = False
     with _messages_of_the_client() as messages:
         loader = _load_kubeconfig(context)
         chosen = loader.current_context["context"]
         loader.load_and_set(settings)  # type: ignore[no-untyped-call]
         if not settings.verify_ssl:
-            # The user's own choice (insecure-skip-tls-verify): not to be told again with every request.
+            # The user chose it (insecure-skip-tls-verify): no warning with every request.
             disable_warnings(InsecureRequestWarning)
         if messages and not settings.api_key and not settings.cert_file:
             raise _no_credentials(messages)
         api = client.ApiClient(settings)
         try:
             yield Cluster(
-                api=api, namespace=namespace or chosen.get("namespace") or _DEFAULT_NAMESPACE, server=settings.host
+                dynamic=DynamicClient(api, discoverer=_no_discovery),  # type: ignore[no-untyped-call]
+                namespace=namespace or chosen.get("namespace") or _DEFAULT_NAMESPACE,
+                server=settings.host,
             )
         finally:
             api.close()  # type: ignore[no-untyped-call]
+
+
+def _no_discovery(*_: object) -> None:
+    """Replace the client's discovery: docs/adr/0013-requests-without-discovery.md."""
 
 
 def _load_kubeconfig(context: str | None) -> "KubeConfigLoader":
@@ -72,32 +79,32 @@ def _load_kubeconfig(context: str | None) -> "KubeConfigLoader":
     try:
         merged = KubeConfigMerger(path).config  # type: ignore[no-untyped-call]
         if merged is None:
-            raise ClusterError(f"there is no kubeconfig at {path}; {_WRITE_ONE}")
+            raise ClusterError(f"there is no kubeconfig at {path}", _WRITE_ONE)
         names = [each["name"] for each in merged.value.get("contexts") or []]
         if context is not None and context not in names:
-            raise unknown_name("--context", context, names) if names else _broken(path, "it has no context")
+            raise InputError(*unknown("context", context, names)) if names else _unusable(path, "it has no context")
         return KubeConfigLoader(config_dict=merged, active_context=context)  # type: ignore[no-untyped-call]
     except (ConfigException, yaml.YAMLError, OSError, UnicodeDecodeError) as error:
-        raise _broken(path, " ".join(str(error).split())) from error
+        raise _unusable(path, " ".join(str(error).split())) from error
     except (AttributeError, KeyError, TypeError) as error:
-        raise _broken(path, "it has not the form of one") from error
+        raise _unusable(path, "it does not have the form of a kubeconfig") from error
 
 
-def _broken(path: str, why: str) -> ClusterError:
-    return ClusterError(f"the kubeconfig {path} cannot be used: {why}; {_WRITE_ONE}")
+def _unusable(path: str, why: str) -> ClusterError:
+    return ClusterError(f"the kubeconfig {path} cannot be used: {why}", _WRITE_ONE)
 
 
 def _no_credentials(messages: list[str]) -> ClusterError:
     why = " ".join(" ".join(messages).split())
     return ClusterError(
-        f"the program that the kubeconfig names for credentials failed: {why}; is it installed (for EKS: the AWS CLI), "
-        "and are you logged in ('aws sso login', AWS_PROFILE)?"
+        f"the kubeconfig's program for credentials failed: {why}",
+        "check that it is installed (for EKS: the AWS CLI), and that you are logged in ('aws sso login', AWS_PROFILE)",
     )
 
 
 @contextmanager
 def _messages_of_the_client() -> Iterator[list[str]]:
-    """Keeps what the client logs off the terminal; it logs the failures of a program for credentials, and goes on."""
+    """Collect what the client logs instead of showing it; it logs the failure of a program for credentials."""
     messages: list[str] = []
 
     class Collector(logging.Handler):

@@ -1,31 +1,30 @@
-"""Everything that `status` tells of a job, gathered from the job, its pods and the events about them."""
+"""What `status` shows of a job: the job, its pods, the warnings about them, and a hint."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from training_workloads.cluster.cluster import Cluster
+from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.hints import Evidence, hint
-from training_workloads.cluster.job_state import JobView, moment
 from training_workloads.cluster.jobs import Job, find_job, launcher_pods, worker_pods
-from training_workloads.cluster.pods import PodView, view_pod
 from training_workloads.cluster.resources import EVENTS
+from training_workloads.cluster.views import SUCCEEDED, JobView, PodView, moment, view_pod
 
-__all__ = ["JobReport", "Warned", "report_job"]
+__all__ = ["JobReport", "JobWarning", "report_job"]
 
 _LAST_WARNINGS = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Warned:
-    """A warning that Kubernetes or the operator wrote about a job or its parts.
+class JobWarning:
+    """A warning of Kubernetes or the operator about a job or its parts.
 
     Attributes:
-        at: When it was last written.
-        about: Kind and name of what it is about: `Pod/job-worker-0`.
+        at: Time of the last occurrence.
+        about: Kind and name of the object: `Pod/job-worker-0`.
         reason: One word.
         message: A sentence.
-        count: How often it was written.
+        count: Number of occurrences.
     """
 
     at: datetime
@@ -44,22 +43,22 @@ class JobReport:
         launchers: The launcher's attempts, oldest first.
         workers: The workers, by their number.
         warnings: The last warnings, oldest first.
-        hint: What to do, where the cause is a known one.
+        hint: What to do, if the cause is a known one.
     """
 
     job: JobView
     launchers: tuple[PodView, ...]
     workers: tuple[PodView, ...]
-    warnings: tuple[Warned, ...]
+    warnings: tuple[JobWarning, ...]
     hint: str | None
 
 
 def report_job(cluster: Cluster, name: str) -> JobReport:
-    """Gathers what is known about a job.
+    """Return the job of a name with its pods, warnings and hint.
 
     Raises:
         InputError: There is no such job.
-        ClusterError: The cluster could not be asked.
+        ClusterError: A request failed.
     """
     job = find_job(cluster, name)
     launchers = tuple(map(view_pod, launcher_pods(job)))
@@ -68,35 +67,35 @@ def report_job(cluster: Cluster, name: str) -> JobReport:
     evidence = Evidence(
         job=job.view, pods=(*launchers, *workers), warnings=tuple(f"{each.reason}: {each.message}" for each in warnings)
     )
-    # A job that ended well has no trouble, whatever it had on the way.
-    advice = None if job.view.state == "Succeeded" else hint(evidence)
+    # A job that succeeded needs no hint, whatever happened before.
+    advice = None if job.view.state == SUCCEEDED else hint(evidence)
     return JobReport(
         job=job.view, launchers=launchers, workers=workers, warnings=warnings[-_LAST_WARNINGS:], hint=advice
     )
 
 
-def _warnings(cluster: Cluster, job: Job) -> tuple[Warned, ...]:
-    """The warnings about a job and its parts, oldest first; those of an older job of the same name are not its."""
+def _warnings(cluster: Cluster, job: Job) -> tuple[JobWarning, ...]:
+    """Return the warnings about a job and its parts, oldest first, without those of an older job of the same name."""
     events = cluster.objects(EVENTS, fields="type=Warning")
-    warned = [_warned(event) for event in events if _is_about(event, job.view.name)]
-    return tuple(sorted((each for each in warned if each.at >= job.view.created), key=lambda each: each.at))
+    warnings = [_warning(event) for event in events if _is_about(event, job.view.name)]
+    return tuple(sorted((each for each in warnings if each.at >= job.view.created), key=lambda each: each.at))
 
 
 def _is_about(event: dict[str, Any], name: str) -> bool:
-    """Whether an event is about a job, its launcher or one of its workers: pods that are gone have no other trace."""
+    """Return whether an event is about a job, its launcher or a worker: deleted pods leave no other trace."""
     target = str(event["involvedObject"].get("name"))
     return target == name or target.startswith((f"{name}-launcher", f"{name}-worker-"))
 
 
-def _warned(event: dict[str, Any]) -> Warned:
+def _warning(event: dict[str, Any]) -> JobWarning:
     target = event["involvedObject"]
-    # Which of these is set depends on who wrote the event: the scheduler uses a series, the kubelet a count.
+    # The scheduler sets a series, the kubelet a count.
     series = event.get("series") or {}
     times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
     at = next((time for time in times if time), event["metadata"]["creationTimestamp"])
     when = moment(at)
     assert when is not None
-    return Warned(
+    return JobWarning(
         at=when,
         about=f"{target.get('kind')}/{target.get('name')}",
         reason=str(event.get("reason") or ""),

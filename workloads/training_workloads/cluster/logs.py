@@ -1,23 +1,23 @@
-"""The log of a job's launcher from its first line to its last, across broken connections and restarted launchers."""
+"""Read the log of a job's launcher to its end, across broken connections and restarted launchers."""
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from training_workloads.cluster.cluster import Cluster
+from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import NotFoundError, TransientError
-from training_workloads.cluster.job_state import SUSPENDED
 from training_workloads.cluster.jobs import Job, by_age, find_job, launcher_pods, try_find_job, worker_pods
-from training_workloads.cluster.pods import has_ended, has_started, view_pod
 from training_workloads.cluster.polling import Poller, Progress
-from training_workloads.validation import InputError
+from training_workloads.cluster.resources import MPI_JOBS
+from training_workloads.cluster.views import SUSPENDED, JobView, has_ended, has_started, view_pod
+from training_workloads.validation import InputError, Problem, Problems, enforce
 
 __all__ = ["follow_log", "read_log"]
 
 
 @dataclass(kw_only=True, slots=True)
 class _Reader:
-    """Reads a pod's log on from where it stopped: a line is known by its time, and by its place in that moment."""
+    """Reads a pod's log from where it stopped: it knows a line by its time, and its position in that time."""
 
     cluster: Cluster
     place: tuple[str, str]
@@ -28,11 +28,11 @@ class _Reader:
     at_last: int = 0
 
     def lines(self, *, follow: bool) -> Iterator[str]:
-        """The lines that were not read yet."""
+        """Yield the lines that were not read yet."""
         known_time, known_lines, seen = self.last, self.at_last, 0
         for line in self.cluster.log(self.pod, self.container, follow=follow, query=self._query()):
             time, _, text = line.partition(" ")
-            # Times are of one length and one zone. After the first new line none is skipped: clocks may step back.
+            # Times have one length and one zone. After the first new line none is skipped: clocks may step back.
             if known_time and time <= known_time:
                 seen += time == known_time
                 if time < known_time or seen <= known_lines:
@@ -49,44 +49,41 @@ class _Reader:
 
 
 def read_log(cluster: Cluster, name: str, *, worker: int | None, tail: int | None) -> Iterator[str]:
-    """The log as far as it is written: of the newest launcher, or of a worker.
+    """Return the existing lines of the newest launcher, or of a worker.
 
     Args:
         cluster: The cluster.
         name: The job's.
         worker: Number of a worker. Default: the launcher.
-        tail: How many lines from the end. Default: all.
+        tail: Number of lines before the end. Default: all.
 
     Raises:
         InputError: There is no such job or worker, or it has not started.
-        ClusterError: The cluster could not be asked.
+        ClusterError: A request failed.
     """
     job = find_job(cluster, name)
     started = [pod for pod in _pods(job, worker) if has_started(pod)]
     if started:
         return _reader(cluster, started[-1], tail).lines(follow=False)
-    subject = f"worker {worker}" if worker is not None else "the launcher" if job.is_mpi_job else "the pod"
-    if job.view.is_finished:
-        raise InputError(f"{subject} of {name!r} is gone, and its log with it; 'status {name}' shows what is known")
-    raise InputError(f"{subject} of {name!r} has not started, waiting {_waits_for(job, worker)}; '-f' waits for it")
+    raise InputError(_no_log(job, worker))
 
 
 def follow_log(
     cluster: Cluster, name: str, poller: Poller, progress: Progress, *, worker: int | None, tail: int | None
 ) -> Iterator[str]:
-    """The log as it is written, to the end of the job, or of the worker's pod.
+    """Yield lines as they are written, until the end of the job, or of the worker's pod.
 
     Args:
         cluster: The cluster.
         name: The job's.
         poller: How to wait.
-        progress: Takes what is waited for.
+        progress: Takes what the command waits for.
         worker: Number of a worker. Default: the launcher, and the next one after a restart.
-        tail: How many lines from the end to begin with. Default: all.
+        tail: Number of lines before the end with which to begin. Default: all.
 
     Raises:
         InputError: There is no such job or worker.
-        ClusterError: The cluster could not be asked for a while.
+        ClusterError: The cluster has been unreachable for too long.
     """
     job: Job | None = find_job(cluster, name)
     reader: _Reader | None = None
@@ -94,7 +91,7 @@ def follow_log(
         pods = _pods(job, worker)
         ended = job.view.is_finished or (worker is not None and any(map(has_ended, pods)))
         for pod in _to_read(pods, reader):
-            reader = _turn_to(pod, reader, cluster, tail, poller)
+            reader = _reader_of(pod, reader, cluster, tail, poller)
             if not (yield from _available(reader, poller)):
                 break
         else:
@@ -106,14 +103,14 @@ def follow_log(
 
 
 def _to_read(pods: list[dict[str, Any]], reader: _Reader | None) -> list[dict[str, Any]]:
-    """The pods to read now, in order: the one before once more, for what it wrote since, and those after it."""
+    """Return the pods to read now, in order: the last one again, for its new lines, and those after it."""
     started = [pod for pod in pods if has_started(pod)]
     if reader is None:
         return started[-1:]
     return [pod for pod in started if by_age(pod) >= reader.place]
 
 
-def _turn_to(
+def _reader_of(
     pod: dict[str, Any], reader: _Reader | None, cluster: Cluster, tail: int | None, poller: Poller
 ) -> _Reader:
     if reader is None:
@@ -121,18 +118,18 @@ def _turn_to(
     name = pod["metadata"]["name"]
     if reader.pod == name:
         return reader
-    poller.note(f"the launcher was started again, as {name}")
+    poller.note(f"the launcher was restarted as {name}")
     return _reader(cluster, pod, None)
 
 
 def _available(reader: _Reader, poller: Poller) -> Generator[str, None, bool]:
-    """The lines until the stream ends; says whether it ended by itself, or there may be more to read."""
+    """Yield the lines until the stream ends; return whether it ended regularly rather than broke."""
     try:
         yield from reader.lines(follow=True)
     except NotFoundError:
-        poller.note(f"pod {reader.pod} is gone, and the rest of its log with it")
+        poller.note(f"pod {reader.pod} was deleted, and the rest of its log with it")
     except TransientError as error:
-        poller.note(f"{error.event}; the log goes on where it broke")
+        poller.note(f"{error.event}; the log continues where it broke")
         return False
     return True
 
@@ -143,26 +140,39 @@ def _reader(cluster: Cluster, pod: dict[str, Any], tail: int | None) -> _Reader:
 
 
 def _pods(job: Job, worker: int | None) -> list[dict[str, Any]]:
-    """The pods whose logs are meant, oldest first."""
+    """Return the pods whose logs the user wants, oldest first."""
     if worker is None:
         return launcher_pods(job)
-    if not job.is_mpi_job:
-        raise InputError(f"'--worker' is {worker}, but {job.view.name!r} is a Job and has none; leave the option out")
-    if not 0 <= worker < job.view.workers:
-        raise InputError(f"'--worker' is {worker}; {job.view.name!r} has {_numbers(job.view.workers)}")
+    enforce((job.view, worker), [_worker_exists])
     name = f"{job.view.name}-worker-{worker}"
     return [pod for pod in worker_pods(job) if pod["metadata"]["name"] == name]
 
 
-def _numbers(workers: int) -> str:
-    """Which workers there are."""
-    if not workers:
-        return "no workers now; leave the option out for the launcher's log"
-    return "only worker 0" if workers == 1 else f"the workers 0 to {workers - 1}"
+def _worker_exists(wanted: tuple[JobView, int]) -> Problems:
+    job, worker = wanted
+    if 0 <= worker < job.workers and job.kind == MPI_JOBS.kind:
+        return
+    if job.kind != MPI_JOBS.kind or not job.workers:
+        allowed, fix = f"{job.kind} {job.name!r} has no workers", "omit the option for the log of the other pods"
+    else:
+        numbers = "only worker 0" if job.workers == 1 else f"the workers 0 to {job.workers - 1}"
+        allowed, fix = f"{job.name!r} has {numbers}", "give a number that exists"
+    yield Problem(path=("worker",), given=worker, allowed=allowed, fix=fix)
+
+
+def _no_log(job: Job, worker: int | None) -> Problem:
+    subject = f"worker {worker}" if worker is not None else "its launcher" if job.is_mpi_job else "its pod"
+    if job.view.is_finished:
+        allowed = f"{subject} is deleted, and the log with it"
+        fix = f"run 'status {job.view.name}' for what is known"
+    else:
+        allowed = f"{subject} has not started, waiting {_waits_for(job, worker)}"
+        fix = "add '-f' to wait for it"
+    return Problem(path=("name",), given=job.view.name, allowed=allowed, fix=fix)
 
 
 def _waits_for(job: Job, worker: int | None) -> str:
-    """What must happen before there is more to read, after the word "waiting"."""
+    """Return what must happen before more lines come, as a clause after "waiting"."""
     view, pods = job.view, _pods(job, worker)
     if view.state == SUSPENDED:
         return "for the job, which is suspended"

@@ -139,7 +139,7 @@ def test_cancel_of_an_unknown_name_deletes_nothing(program: Program, cluster: Fa
 def test_pods_that_do_not_end_are_told(
     program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training_workloads.cli.remote._PODS_END_SECONDS", 0.2)
+    monkeypatch.setattr("training_workloads.cli.cluster_commands._PODS_END_SECONDS", 0.2)
     cluster.add(mpi_job("digits", "Running"))
     cluster.add(pod("digits-worker-0", "worker"))
     result = program("cancel", "digits")

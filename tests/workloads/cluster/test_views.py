@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from training_workloads.cluster.job_state import view_batch_job, view_mpi_job
+from training_workloads.cluster.views import view_batch_job, view_mpi_job
 
 MpiJob = Callable[..., dict[str, Any]]
 IDENTITY = {"namespace": "team", "creationTimestamp": "2026-11-21T10:00:00Z"}

@@ -182,7 +182,7 @@ def test_a_job_that_is_deleted_while_it_is_followed(program: Program, running: F
 def test_a_silent_log_is_asked_for_again(
     program: Program, running: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training_workloads.cluster.cluster._SILENT_LOG_SECONDS", 0.3)
+    monkeypatch.setattr("training_workloads.cluster.client._SILENT_LOG_SECONDS", 0.3)
     log = Log(lines("one"), open_for=threading.Event())
     running.logs["digits-launcher-a"] = log
 

@@ -72,7 +72,7 @@ def test_a_name_that_nobody_knows(program: Program, kubeconfig: Path) -> None:
 def test_a_cluster_that_does_not_answer_is_given_up(
     program: Program, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training_workloads.cluster.cluster._ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("training_workloads.cluster.client._ANSWER_SECONDS", 0.2)
     cluster.failures.append(Failure("hang"))
     result = program("list")
     assert result.code == 3
