@@ -12,7 +12,7 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 
 CDK := .setup/cdk.done
 TRAINING := .setup/training.done
-CHECKS := .setup/checks.done
+SCAN := .setup/scan.done
 
 ##@ First run
 
@@ -21,7 +21,7 @@ quickstart: setup synth jobs run-local summary ## From a clone to synthesized st
 setup: setup-cdk setup-training ## Install everything into this folder, once
 setup-cdk: $(CDK) ## Install the CDK side: uv, Python packages, Node.js, the AWS CDK CLI
 setup-training: $(TRAINING) ## Install the training side: TensorFlow, Open MPI, Horovod
-setup-checks: $(CHECKS) ## Install the scanners: cfn-lint, checkov
+setup-scan: $(SCAN) ## Install the scanners: cfn-lint, checkov
 
 $(CDK): setup/preflight.sh setup/common.sh setup/cdk.sh requirements/uv.txt requirements/cdk.txt requirements/node.txt \
 		package-lock.json pyproject.toml
@@ -33,8 +33,8 @@ $(TRAINING): setup/common.sh setup/training.sh requirements/training.txt require
 	@setup/training.sh
 	@touch $@
 
-$(CHECKS): setup/common.sh setup/checks.sh requirements/checks.txt | $(CDK)
-	@setup/checks.sh
+$(SCAN): setup/common.sh setup/scan.sh requirements/scan.txt | $(CDK)
+	@setup/scan.sh
 	@touch $@
 
 synth: $(CDK) ## Synthesize TrainingDataStack and TrainingClusterStack into cdk.out/
@@ -73,11 +73,13 @@ check: lint types scan test ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting
 	@ruff check
 	@ruff format --check
-types: $(CDK) ## Check types
+types: $(CDK) $(TRAINING) ## Check types: the CDK side with .venv, the training side with the interpreter of .venv-training
 	@mypy
-scan: $(CDK) $(CHECKS) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
+	@mypy --cache-dir .mypy_cache/training --python-executable .venv-training/bin/python \
+		--exclude '^benchmarks/(bare_vpc/|synth_time)' training tests/training tests/faults benchmarks
+scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 	@echo && echo "==> scanning the templates of every configuration, and every manifest"
-	@python -m checks
+	@python -m scan
 
 bench-synth: $(CDK) ## Measure cdk synth next to that of an app with one VPC; the bar is 2 x
 	@python benchmarks/synth_time.py
@@ -95,7 +97,7 @@ snapshots: $(CDK) ## Accept the present output as the reviewed one; look at the 
 	@python -m pytest --ignore=tests/training --ignore=tests/containers -n 2 --snapshot-update
 
 lock: $(CDK) ## Compile the lock files again, with hashes and without addresses
-	@for group in checks horovod mpi node training uv; do \
+	@for group in horovod mpi node scan training uv; do \
 		$(LOCK) --group $$group $$([ $$group = horovod ] && echo --no-deps || true) -o requirements/$$group.txt; \
 	done
 	@$(LOCK) pyproject.toml --group dev -o requirements/cdk.txt
@@ -103,11 +105,11 @@ lock: $(CDK) ## Compile the lock files again, with hashes and without addresses
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 
 clean: ## Remove everything that the other targets made, except runs/ with its checkpoints and results
-	rm -rf .venv .venv-checks .venv-training .setup .scan node_modules cdk.out dist
+	rm -rf .venv .venv-scan .venv-training .setup .scan node_modules cdk.out dist
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: quickstart setup setup-cdk setup-training setup-checks synth jobs run-local summary test test-cdk test-training \
+.PHONY: quickstart setup setup-cdk setup-training setup-scan synth jobs run-local summary test test-cdk test-training \
 	test-containers test-faults check lint types scan bench-synth bench-input bench-scaling \
 	bench-accuracy wheel snapshots lock clean help

@@ -17,7 +17,7 @@ def preflight(root: Path, folder: Path, missing: str | None) -> subprocess.Compl
         program = shutil.which(name)
         assert program, f"{name} is needed to test the set-up"
         (folder / name).symlink_to(Path(program).resolve())
-    command = ["bash", root / "setup/preflight.sh"]
+    command = ["bash", str(root / "setup/preflight.sh")]
     return subprocess.run(command, cwd=folder, env={"PATH": str(folder)}, capture_output=True, text=True, check=False)
 
 

@@ -58,7 +58,7 @@ def test_each_rule_that_is_written_is_wired() -> None:
     names = ("container", "device", "environment", "job", "launch", "pod", "schema", "storage")
     modules = [getattr(rules, f"{name}_rules") for name in names]
     written = {f"{module.__name__}.{name}" for module in modules for name in functions(module)}
-    every = (*JOB_RULES, *FIELD_RULES, *STORAGE_RULES)
+    every: list[Rule[Any]] = [*JOB_RULES, *FIELD_RULES, *STORAGE_RULES]
     assert written == {f"{rule.check.__module__}.{rule.check.__name__}" for rule in every}
 
 

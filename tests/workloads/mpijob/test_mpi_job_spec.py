@@ -9,6 +9,12 @@ from training_workloads import InputError, MpiJob, MpiJobSpec, ReplicaSpec, RunP
 TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
 
 
+# The classes without their types, for values that have a wrong one.
+run_policy: Any = RunPolicy
+scheduling_policy: Any = SchedulingPolicy
+replica_spec: Any = ReplicaSpec
+
+
 def spec(**changes: Any) -> MpiJobSpec:
     defaults: dict[str, Any] = {
         "name": "job",
@@ -26,7 +32,7 @@ def manifest(job: MpiJobSpec) -> dict[str, Any]:
     return dict(document)
 
 
-def test_defaults_are_those_that_free_the_gpus() -> None:
+def test_defaults_free_the_gpus() -> None:
     assert manifest(spec()) == {
         "apiVersion": "kubeflow.org/v2beta1",
         "kind": "MPIJob",
@@ -98,8 +104,8 @@ def test_ranks_in_the_launcher_alone() -> None:
     assert (job.workers, job.world_size) == (0, 8)
 
 
-def test_no_pod_for_a_rank() -> None:
-    with pytest.raises(InputError, match=r"^'worker' is None, so no pod holds a rank; give the workers, or set"):
+def test_rejects_a_job_without_a_pod_for_ranks() -> None:
+    with pytest.raises(InputError, match=r"^'worker' is None, but a pod must hold the ranks; give the workers, or set"):
         spec(worker=None)
 
 
@@ -108,17 +114,17 @@ def test_ranks_of_workers_and_launcher() -> None:
     assert spec(run_launcher_as_worker=True).world_size == 24
 
 
-def test_zero_workers() -> None:
+def test_rejects_zero_workers() -> None:
     with pytest.raises(InputError, match=r"^'worker.replicas' is 0; give 1 or more$"):
         spec(worker=ReplicaSpec(template=TEMPLATE, replicas=0))
 
 
-def test_two_launchers() -> None:
-    with pytest.raises(InputError, match=r"^'launcher.replicas' is 2; an MPIJob has exactly 1 launcher$"):
+def test_rejects_two_launchers() -> None:
+    with pytest.raises(InputError, match=r"^'launcher.replicas' is 2, but an MPIJob has exactly 1 launcher; give 1$"):
         spec(launcher=ReplicaSpec(template=TEMPLATE, replicas=2))
 
 
-def test_no_slots() -> None:
+def test_rejects_zero_slots() -> None:
     with pytest.raises(InputError, match=r"^'slots_per_worker' is 0; give 1 or more$"):
         spec(slots_per_worker=0)
 
@@ -132,7 +138,7 @@ def test_the_longest_name_depends_on_the_number_of_workers(workers: int, limit: 
 
 
 @pytest.mark.parametrize("name", ["", "Job", "1job", "-job", "job-", "job.a", "job_a"])
-def test_a_name_that_is_no_dns_1035_label(name: str) -> None:
+def test_rejects_a_name_that_is_not_a_dns_1035_label(name: str) -> None:
     with pytest.raises(InputError) as caught:
         spec(name=name)
     assert str(caught.value) == (
@@ -144,40 +150,43 @@ def test_a_name_that_is_no_dns_1035_label(name: str) -> None:
     ("make", "message"),
     [
         (
-            lambda: RunPolicy(clean_pod_policy="Always"),
+            lambda: run_policy(clean_pod_policy="Always"),
             "'clean_pod_policy' is 'Always'; give one of None, Running, All",
         ),
-        (lambda: RunPolicy(backoff_limit=-1), "'backoff_limit' is -1; give 0 or more"),
-        (lambda: RunPolicy(ttl_seconds_after_finished=1.5), "'ttl_seconds_after_finished' is 1.5; give a whole number"),
-        (lambda: RunPolicy(suspend="no"), "'suspend' is 'no'; give one of True, False"),
-        (lambda: RunPolicy(backoff_limit=2**31), "'backoff_limit' is 2147483648; give 2147483647 or less"),
-        (lambda: SchedulingPolicy(min_available=-1), "'min_available' is -1; give 0 or more"),
-        (lambda: SchedulingPolicy(schedule_timeout_seconds=1.5), "'schedule_timeout_seconds' is 1.5; give a whole"),
-        (lambda: SchedulingPolicy(queue="A B"), "'queue' is 'A B'; give a name of lower-case letters"),
-        (lambda: SchedulingPolicy(priority_class=""), "'priority_class' is ''; give a name of lower-case letters"),
+        (lambda: run_policy(backoff_limit=-1), "'backoff_limit' is -1; give 0 or more"),
         (
-            lambda: SchedulingPolicy(min_resources={"cpu": 4}),
-            "min_resources['cpu']\" is 4; give an amount as Kubernetes",
+            lambda: run_policy(ttl_seconds_after_finished=1.5),
+            "'ttl_seconds_after_finished' is 1.5; give a whole number",
+        ),
+        (lambda: run_policy(suspend="no"), "'suspend' is 'no'; give one of True, False"),
+        (lambda: run_policy(backoff_limit=2**31), "'backoff_limit' is 2147483648; give 2147483647 or less"),
+        (lambda: scheduling_policy(min_available=-1), "'min_available' is -1; give 0 or more"),
+        (lambda: scheduling_policy(schedule_timeout_seconds=1.5), "'schedule_timeout_seconds' is 1.5; give a whole"),
+        (lambda: scheduling_policy(queue="A B"), "'queue' is 'A B'; give a name of lower-case letters"),
+        (lambda: scheduling_policy(priority_class=""), "'priority_class' is ''; give a name of lower-case letters"),
+        (
+            lambda: scheduling_policy(min_resources={"cpu": 4}),
+            "'min_resources.cpu' is 4; give an amount as Kubernetes",
         ),
         (
-            lambda: SchedulingPolicy(min_resources=["cpu"]),
+            lambda: scheduling_policy(min_resources=["cpu"]),
             "'min_resources' is ['cpu']; give amounts by the resource's name, such as",
         ),
-        (lambda: spec(launcher={"replicas": 1}), "'launcher' is {'replicas': 1}; give a ReplicaSpec"),
-        (lambda: spec(worker={}), "'worker' is {}; give a ReplicaSpec"),
-        (lambda: spec(run_policy=None), "'run_policy' is None; give a RunPolicy"),
-        (lambda: ReplicaSpec(template=5), "'template' is 5; give a PodTemplateSpec as a dictionary: {'spec': {…}}"),
-        (lambda: ReplicaSpec(template={"spec": None}), "'template' is {'spec': None}; give a PodTemplateSpec"),
+        (lambda: spec(launcher={"replicas": 1}), "'launcher' is {'replicas': 1}; give ReplicaSpec(...)"),
+        (lambda: spec(worker={}), "'worker' is {}; give ReplicaSpec(...)"),
+        (lambda: spec(run_policy=None), "'run_policy' is None; give RunPolicy(...)"),
+        (lambda: replica_spec(template=5), "'template' is 5; give a PodTemplateSpec as a dictionary: {'spec': {…}}"),
+        (lambda: replica_spec(template={"spec": None}), "'template' is {'spec': None}; give a PodTemplateSpec"),
         (lambda: spec(namespace="Team"), "'namespace' is 'Team'; give lower-case letters, digits and '-', at most 63"),
         (lambda: spec(run_launcher_as_worker=1.5), "'run_launcher_as_worker' is 1.5; give one of True, False"),
-        (lambda: RunPolicy(managed_by="me"), "'managed_by' is 'me'; give one of kubeflow.org/mpi-operator, kueue"),
+        (lambda: run_policy(managed_by="me"), "'managed_by' is 'me'; give one of kubeflow.org/mpi-operator, kueue"),
         (
-            lambda: ReplicaSpec(template=TEMPLATE, restart_policy="Always"),
+            lambda: replica_spec(template=TEMPLATE, restart_policy="Always"),
             "'restart_policy' is 'Always'; give one of Never, OnFailure",
         ),
         (
-            lambda: ReplicaSpec(template={"spec": {"containers": []}}),
-            "'template' has no 'spec.containers'; give at least",
+            lambda: replica_spec(template={"spec": {"containers": []}}),
+            "'template.spec.containers' is []; give at least one container",
         ),
         (
             lambda: spec(launcher_creation_policy="Whenever"),
@@ -188,15 +197,15 @@ def test_a_name_that_is_no_dns_1035_label(name: str) -> None:
         (lambda: spec(slots_per_worker="8"), "'slots_per_worker' is '8'; give a whole number, 1 or more"),
     ],
 )
-def test_what_the_operator_would_refuse_later_is_refused_now(make: Callable[[], Any], message: str) -> None:
+def test_rejects_what_the_operator_rejects_later(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         make()
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("min_available", [None, 3])
-def test_a_gang_that_would_wait_for_its_launcher_for_ever(min_available: int | None) -> None:
+def test_rejects_a_gang_that_waits_for_its_launcher_for_ever(min_available: int | None) -> None:
     policy = RunPolicy(scheduling_policy=SchedulingPolicy(min_available=min_available))
     spec(run_policy=policy, launcher_creation_policy="AtStartup")
-    with pytest.raises(InputError, match=r"set it to 2, the number of workers, or fewer$"):
+    with pytest.raises(InputError, match=r"; give 2, the number of workers, or fewer$"):
         spec(run_policy=policy)

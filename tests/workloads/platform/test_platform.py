@@ -101,7 +101,7 @@ def test_the_operator_makes_gangs_for_the_scheduler_that_is_named(operator: dict
     assert container["args"][-1] == "--gang-scheduling=volcano"
 
 
-def test_a_gang_scheduler_that_cannot_be_one() -> None:
+def test_rejects_an_invalid_name_of_a_gang_scheduler() -> None:
     with pytest.raises(InputError) as caught:
         MpiOperatorChart(cdk8s.App(), "Operator", gang_scheduler="Volcano!")
     assert str(caught.value) == "'gang_scheduler' is 'Volcano!'; give lower-case letters, digits and '-', at most 63"

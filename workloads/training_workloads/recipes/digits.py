@@ -43,7 +43,7 @@ def digits_p5(name: str = "digits-p5") -> HorovodJobSpec:
 
 
 def digits_spot(name: str = "digits-spot") -> ElasticHorovodJobSpec:
-    """One to four workers with one V100 each on Spot nodes; the loss of a worker costs the epoch that it was in."""
+    """One to four workers with one V100 each on Spot nodes; the loss of a worker costs the current epoch."""
     return ElasticHorovodJobSpec(
         name=name,
         image=LOCAL_IMAGE,

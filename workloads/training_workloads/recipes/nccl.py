@@ -1,6 +1,6 @@
 """The network between two nodes, measured with nccl-tests before a training run relies on it.
 
-Runs on GPUs only. Published figures stand in the catalog; here: not measured.
+Runs on GPUs only. The catalog has published figures; here: not measured.
 """
 
 from training_workloads.jobs.nccl_test_job import NcclTestJobSpec

@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema
 import referencing
-from kubernetes_validate import utils as kubernetes  # type: ignore[import-untyped]
+from kubernetes_validate import utils as kubernetes
 
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.lint.finding import Found
