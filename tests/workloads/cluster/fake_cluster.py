@@ -62,7 +62,7 @@ class FakeCluster:
     logs: dict[str, Log] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     #: By path, what happens before its first, second, … GET.
-    before_get: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
+    before_get: dict[str, list[Callable[[], object]]] = field(default_factory=dict)
     #: Status and body of another program that answers every request.
     page: tuple[int, bytes] | None = None
     requests: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Whatever way a run ends, nothing of it is left. The launchers here are small programs that do what mpirun does."""
+"""However a run ends, none of its processes remains. The launchers here are small programs that behave like mpirun."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ import pytest
 from training_workloads.run_local import processes
 from training_workloads.run_local.supervisor import Ending, exit_code, supervise, what_ended_it
 
-# Starts two ranks, each in a session of its own as mpirun does, of which one ignores SIGTERM, and tells their ids.
+# Starts two ranks, each in a separate session as mpirun does, of which one ignores SIGTERM, and prints their PIDs.
 LAUNCHER = """
 import signal, subprocess, sys, time
 ranks = [
@@ -64,14 +64,14 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _hear_signals() -> None:
-    """A shell in the background has its children ignore Ctrl-C, and nohup the end of the terminal."""
+    """Reset signals: children of a background shell ignore Ctrl-C, and those of nohup the end of the terminal."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts a program that supervises a launcher; what it left behind is killed after the test."""
+    """Start a program that supervises a launcher; its processes are killed after the test."""
     started: list[subprocess.Popen[str]] = []
 
     def program(text: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
@@ -115,7 +115,7 @@ def test_a_launcher_that_is_killed_leaves_no_rank(capfd: pytest.CaptureFixture[s
 
 
 @pytest.mark.usefixtures("hurried")
-def test_a_launcher_that_forgets_its_ranks_leaves_none(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_launcher_that_does_not_end_its_ranks_leaves_none(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(LAUNCHER).code == 0
     ranks = pids(capfd.readouterr().out)
     assert len(ranks) == 2
@@ -123,7 +123,7 @@ def test_a_launcher_that_forgets_its_ranks_leaves_none(capfd: pytest.CaptureFixt
 
 
 @pytest.mark.usefixtures("hurried")
-def test_processes_of_others_are_left_alone() -> None:
+def test_ignores_processes_of_others() -> None:
     other = subprocess.Popen(["sleep", "60"])
     try:
         run("import subprocess; subprocess.Popen(['sleep', '60'])")
@@ -153,7 +153,7 @@ def test_a_killed_runner_ends_the_launcher_and_with_it_the_ranks(start: Callable
     ranks = pids(process.stdout.readline())
     assert len(ranks) == 2
     process.kill()
-    wait_for(lambda: not any(map(alive, ranks)), "a rank is still there")
+    wait_for(lambda: not any(map(alive, ranks)), "a rank still runs")
 
 
 def test_a_closed_output_ends_the_run(start: Callable[..., subprocess.Popen[str]]) -> None:
@@ -168,13 +168,13 @@ def test_a_closed_output_ends_the_run(start: Callable[..., subprocess.Popen[str]
     assert not any(map(alive, ranks))
 
 
-def test_below_nohup_a_closed_terminal_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_under_nohup_a_closed_terminal_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with processes.caught_signals() as came:
+        with processes.caught_signals() as received:
             os.kill(os.getpid(), signal.SIGHUP)
             os.kill(os.getpid(), signal.SIGTERM)
-        assert came == [signal.SIGTERM]
+        assert received == [signal.SIGTERM]
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, previous)
@@ -187,7 +187,7 @@ def test_output_appears_at_once(start: Callable[..., subprocess.Popen[str]]) -> 
     assert process.poll() is None
 
 
-def test_megabytes_on_both_outputs_pass_in_order(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_forwards_megabytes_of_both_outputs_in_order(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     program = """
 import sys
 for number in range(60000):
@@ -200,7 +200,7 @@ for number in range(60000):
     assert errors.splitlines() == [f"rank  1 | {number} {'y' * 40}".encode() for number in range(60000)]
 
 
-def test_a_line_of_megabytes_and_bytes_that_are_no_text_pass(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_forwards_a_line_of_megabytes_and_bytes_that_are_not_text(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert run("import os, sys; sys.stdout.buffer.write(b'\\xff' + b'x' * 3_000_000 + b'\\xfe')").code == 0
     assert capfdbinary.readouterr().out == b"\xff" + b"x" * 3_000_000 + b"\xfe\n"
 
