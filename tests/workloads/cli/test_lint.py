@@ -2,10 +2,10 @@ import json
 from pathlib import Path
 
 import pytest
+from training_workloads.cli.lint import lint
 from typer.testing import CliRunner
 
 from training_workloads import InputError
-from training_workloads.cli.lint import lint
 from training_workloads.cli.program import app
 
 RUNNER = CliRunner()

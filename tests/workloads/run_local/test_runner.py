@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
+from training_workloads.run_local.manifest import load_mpi_job
 
 from training_workloads import InputError
 from training_workloads.mpijob.launch_command import horovodrun_command
 from training_workloads.recipes import recipe
 from training_workloads.rendering import render_jobs
-from training_workloads.run_local.manifest import load_mpi_job
 from training_workloads.run_local.runner import plan_local_run, run_locally
 
 # Stands for mpirun: tells what it was started with.

@@ -1,5 +1,4 @@
 import pytest
-
 from training_workloads.run_local.failure import exit_code, what_ended_it
 
 # What the launchers wrote here when rank 1 was killed by SIGKILL, or ended with exit code 3.
