@@ -73,7 +73,7 @@ def _bounds(spec: ElasticHorovodJobSpec) -> Problems:
     if spec.max_workers is not None:
         wrong += at_least("max_workers", spec.max_workers, 1)
     yield from wrong
-    # A wrong number of workers is a problem of its own rule.
+    # Another rule reports a wrong number of workers.
     if wrong or list(at_least("workers", spec.workers, 1)):
         return
     if spec.min_workers > spec.workers:

@@ -68,8 +68,8 @@ def _problem(finding: "Finding", document: Any) -> Problem:
 class JobNetworkPolicy(Construct):
     """A NetworkPolicy with which only the pods of one MPIJob reach each other.
 
-    One for each job, because a policy cannot say "the same value of a label". Within the job every port is open: ssh on
-    port 2222 starts the ranks, and MPI, Gloo and NCCL then choose their ports. What the pods themselves connect to
+    One for each job, because a policy cannot select "the same value of a label". Within the job every port is open: ssh
+    on port 2222 starts the ranks, and MPI, Gloo and NCCL then choose their ports. What the pods themselves connect to
     (DNS, S3, file systems) stays open; so do the kubelet's probes, which come from the pod's node. EFA traffic bypasses
     the kernel and with it every policy: the security group is its border.
 

@@ -169,7 +169,7 @@ def _interfaces(spec: NcclTestJobSpec) -> Problems:
         return
     wrong = list(at_least("efa_interfaces", spec.efa_interfaces, 0))
     yield from wrong
-    # A wrong type is a problem of its own rule.
+    # Another rule reports a wrong type.
     if wrong or list(supported_gpu_type(spec.instance_type)):
         return
     if spec.efa_interfaces > spec.instance.efa_interfaces:
