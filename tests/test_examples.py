@@ -1,4 +1,4 @@
-"""Every example runs, and the README shows it as it stands."""
+"""Every example runs, and its page shows it unchanged."""
 
 import json
 import os
@@ -37,7 +37,7 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples/constructs").glob("*.py
 def test_the_example_of_a_construct_synthesizes_and_its_page_shows_it(
     example: Path, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # In this process, as a second interpreter with its own Node.js takes seconds; so the folder is set in Python.
+    # In this process, as another interpreter and its Node.js take seconds to start; hence the folder is set in Python.
     monkeypatch.setattr(cdk, "App", partial(cdk.App, outdir=str(tmp_path)))
     runpy.run_path(str(example))
     assert list(tmp_path.glob("*.template.json"))
