@@ -51,7 +51,7 @@ def test_the_glossarys_words_are_used(pattern: str) -> None:
         for name, text in TEXTS.items()
         for match in re.finditer(pattern.replace(" ", r"[\s_]+(?:#\s*)?"), text.replace("_", " "))
     }
-    assert sorted(found) == [], f"write instead: {INSTEAD[pattern]}"
+    assert not found, "\n".join([f"instead write: {INSTEAD[pattern]}", *sorted(found)])
 
 
 def test_there_are_texts_to_search() -> None:
