@@ -1,4 +1,4 @@
-"""Who may import whom: the layers of the packages, no circles, no imports that a user does not have."""
+"""Who may import whom: the layers of the packages, no cycles, no imports that a user does not have."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.source_tree import circles, imported_modules, imported_names, module_name, modules, python_files
+from tests.source_tree import cycles, imported_modules, imported_names, module_name, modules, python_files
 
 LIBRARIES = ["aws_cdk", "cdk8s", "cdk8s_plus_27", "constructs", "training_workloads", "training_cluster", "stacks"]
 
@@ -80,14 +80,14 @@ def test_a_part_imports_the_layers_below_it_only(package: str) -> None:
     assert not wrong, "\n".join(sorted(wrong))
 
 
-def test_there_is_no_circle_of_modules() -> None:
-    found = circles({name: imported_modules(name) for name in modules()})
+def test_there_is_no_import_cycle() -> None:
+    found = cycles({name: imported_modules(name) for name in modules()})
     assert not found, "\n".join(map(str, found))
 
 
-def test_a_circle_is_found() -> None:
+def test_finds_a_cycle() -> None:
     graph = {"a": frozenset({"b"}), "b": frozenset({"c"}), "c": frozenset({"b"}), "d": frozenset({"a"})}
-    assert circles(graph) == [["b", "c"]]
+    assert cycles(graph) == [["b", "c"]]
 
 
 def test_relative_imports_and_imports_for_types_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
