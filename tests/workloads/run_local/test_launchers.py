@@ -1,9 +1,9 @@
 from pathlib import Path
 
 import pytest
+from training_workloads.run_local.launchers import LAUNCHERS, find_launcher
 
 from training_workloads import InputError
-from training_workloads.run_local.launchers import LAUNCHERS, find_launcher
 
 ELASTIC = [
     *("horovodrun", "-np", "16", "--min-np", "16", "--max-np", "64"),
