@@ -26,7 +26,7 @@ def main() -> None:
     """Prints the accuracy and the time; the exit code is 1 where one of them is not good enough."""
     with tempfile.TemporaryDirectory() as folder:
         data, output = Path(folder) / "data", Path(folder) / "run"
-        digits = [sys.executable, "-m", "training.imagenet.digits", "--output-dir", str(data)]
+        digits = [sys.executable, "-m", "training.imagenet.digit_shards", "--output-dir", str(data)]
         subprocess.run(digits, cwd=ranks.ROOT, check=True)
         started = time.monotonic()
         arguments = ["-m", "training.resnet50", "--data-dir", str(data), "--output-dir", str(output), *OPTIONS]

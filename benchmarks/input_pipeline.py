@@ -21,12 +21,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
-from training.imagenet import augmentation, epoch_order, shard_files  # noqa: E402
-from training.imagenet.dataset import open_split  # noqa: E402
-from training.imagenet.epoch_order import Order  # noqa: E402
-from training.imagenet.example import ENCODED, LABEL, encode  # noqa: E402
+from training.imagenet import augmentation  # noqa: E402
 from training.imagenet.input_pipeline import InputPipeline, Settings  # noqa: E402
-from training.imagenet.records import Team  # noqa: E402
+from training.records import epoch_order, shard_files  # noqa: E402
+from training.records.dataset import open_split  # noqa: E402
+from training.records.epoch_order import Order  # noqa: E402
+from training.records.example import ENCODED, LABEL, encode  # noqa: E402
+from training.records.numbered_records import Team  # noqa: E402
 
 ROUNDS = 7
 IMAGES, BATCH, EPOCHS = 256, 128, 3

@@ -12,8 +12,8 @@ import time
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from training.imagenet import epoch_order
 from training.imagenet.input_pipeline import Settings, SyntheticPipeline
+from training.records import epoch_order
 from training.resnet50 import model, schedule
 from training.resnet50.train_step import StepOptions, make_network, make_train_step
 

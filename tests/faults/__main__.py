@@ -105,7 +105,7 @@ def _tell(failure: Exception, life: Life) -> None:
 
 
 def _make_data(site: Site) -> None:
-    program = [sys.executable, "-m", "training.imagenet.digits"]
+    program = [sys.executable, "-m", "training.imagenet.digit_shards"]
     arguments = ["--output-dir", str(site.data), "--image-size", "32", "--train-shards", "4"]
     made = Launched([*program, *arguments], site.folder / "digits", site.variables)
     try:

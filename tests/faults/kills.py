@@ -70,7 +70,7 @@ def save(number: int, stage: int) -> Fault:
 
 
 def hang(number: int, step: int) -> Fault:
-    """Stops a rank for ever; the others must end within the stall limit."""
+    """Stops a rank for ever; the others must end within the limit of the watchdog."""
 
     def inject(life: Life) -> None:
         # Horovod takes the larger of the two.

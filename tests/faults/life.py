@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.launched import Launched, Lost, mpirun
-from training import checkpoint
+from training.runtime import checkpoint
 
 CHECKPOINT_STEPS = 4
 # Of 1,437 images, 64 a step: 22 steps an epoch.

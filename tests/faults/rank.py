@@ -16,14 +16,14 @@ from pathlib import Path
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from training import checkpoint, stall
-from training.checkpoint import Checkpoint
-from training.distributed import run
-from training.imagenet.epoch_order import Order
 from training.imagenet.input_pipeline import InputPipeline
-from training.imagenet.stages import Batch
+from training.records.epoch_order import Order
+from training.records.stages import Batch
 from training.resnet50 import model, trainer
 from training.resnet50.__main__ import main
+from training.runtime import checkpoint, watchdog
+from training.runtime.checkpoint import Checkpoint
+from training.runtime.distributed import run
 
 
 def small_network(image_size: int, classes: int) -> tf.keras.Model:
@@ -81,6 +81,6 @@ if __name__ == "__main__":
         kill_in_save(*map(int, place.split(":")))
     if folder := os.environ.get("FAULTS_SEEN"):
         note_records(Path(folder))
-    stall.limit()
+    watchdog.limit()
     hvd.init()
     sys.exit(run(main))

@@ -3,7 +3,7 @@
 import signal
 
 from tests.faults.life import Fault, Life, expect
-from training.stop_request import EXIT_CODE
+from training.runtime.stop_request import EXIT_CODE
 
 
 def ask(rank: int | None, step: int) -> Fault:

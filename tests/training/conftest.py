@@ -11,7 +11,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from s3_server import S3Server
+
+from tests.training.s3_server import S3Server
 
 ROOT = Path(__file__).parents[2]
 

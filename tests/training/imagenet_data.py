@@ -8,8 +8,8 @@ import numpy as np
 import tensorflow as tf
 from awscrt.checksums import crc32c
 
-from training.imagenet.example import encode
-from training.imagenet.shard_files import index_path, shard_name
+from training.records.example import encode
+from training.records.shard_files import index_path, shard_name
 
 
 def jpeg(seed: int, height: int = 24, width: int = 32, channels: int = 3) -> bytes:

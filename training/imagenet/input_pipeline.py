@@ -11,15 +11,16 @@ from dataclasses import replace
 import numpy as np
 import tensorflow as tf
 
-from training.devices import share_of_cores
-from training.errors import UserError
-from training.imagenet import augmentation, stages
-from training.imagenet.epoch_order import Order
-from training.imagenet.faults import find_faults
-from training.imagenet.memory import keep_freed_memory
-from training.imagenet.records import Records
-from training.imagenet.stages import Batch, Pass, Settings
-from training.imagenet.tfrecords import BadRecordError
+from training.imagenet import augmentation
+from training.records import stages
+from training.records.damaged_records import find_faults
+from training.records.epoch_order import Order
+from training.records.memory import keep_freed_memory
+from training.records.numbered_records import Records
+from training.records.stages import Batch, Pass, Settings
+from training.records.tfrecords import BadRecordError
+from training.runtime.devices import share_of_cores
+from training.runtime.errors import UserError
 
 _THREADS = "TRAINING_DATA_THREADS"
 

@@ -4,14 +4,14 @@ import sys
 
 import horovod.tensorflow as hvd
 
-from training import elastic, files, stall
-from training.distributed import on_first_rank, run, say
 from training.resnet50 import options
 from training.resnet50.job import Job, make_job, prepare
 from training.resnet50.position import Position
 from training.resnet50.trainer import Trainer
-from training.resume import resume
-from training.stop_request import StopRequest
+from training.runtime import elastic, files, watchdog
+from training.runtime.distributed import on_first_rank, run, say
+from training.runtime.resume import resume
+from training.runtime.stop_request import StopRequest
 
 
 def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> None:
@@ -35,7 +35,7 @@ def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> No
             f"written by {written['world_size']} ranks, now {hvd.size()}"
         )
     outcome = trainer.train(check_hosts)
-    stall.progress()
+    watchdog.progress()
     # Horovod: rank 0 alone writes. A finished run writes again what its checkpoint says, in case a file was damaged.
     on_first_rank(lambda: write(job, outcome))
 
@@ -59,19 +59,19 @@ def main() -> None:
     device, network = prepare(given)
 
     def program(check_hosts: elastic.CheckHosts) -> None:
-        stall.progress()
+        watchdog.progress()
         try:
             complete(make_job(given, device, network), stop, check_hosts)
         finally:
             # What comes then may wait longer, such as for other workers.
-            stall.finished()
+            watchdog.finished()
 
     elastic.run(program, [*network.variables, *network.statistics])
 
 
 if __name__ == "__main__":
     # Before Horovod starts, which has the same limit.
-    stall.limit()
+    watchdog.limit()
     # Horovod: find the other ranks; without mpirun this one is alone.
     hvd.init()
     sys.exit(run(main))

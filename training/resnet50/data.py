@@ -8,13 +8,14 @@ from typing import Any
 
 import horovod.tensorflow as hvd
 
-from training.distributed import on_every_rank, on_first_rank
-from training.errors import RankError, UserError
-from training.imagenet import cache, dataset, epoch_order, input_pipeline
+from training.imagenet import input_pipeline
 from training.imagenet.input_pipeline import Batch, InputPipeline, Settings, SyntheticPipeline
-from training.imagenet.records import Records, Team
-from training.imagenet.shard_files import TOTALS, TRAIN, VALIDATION
+from training.records import cache, dataset, epoch_order
+from training.records.numbered_records import Records, Team
+from training.records.shard_files import TOTALS, TRAIN, VALIDATION
 from training.resnet50.position import Position
+from training.runtime.distributed import on_every_rank, on_first_rank
+from training.runtime.errors import RankError, UserError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

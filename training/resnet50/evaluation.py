@@ -7,9 +7,9 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-from training import stall
-from training.errors import UserError
 from training.imagenet.augmentation import to_float
+from training.runtime import watchdog
+from training.runtime.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,7 +41,7 @@ def evaluate(evaluation_step: tf.types.experimental.GenericFunction, batches: It
     """Adds up the batches of all ranks, which need not be as many on each."""
     total = np.zeros(3, np.int64)
     for batch in batches:
-        stall.progress()
+        watchdog.progress()
         total += evaluation_step(*batch).numpy()
     # Horovod: whole numbers are added, so the result is the same for any number of ranks.
     images, right, among_five = hvd.allreduce(total, op=hvd.Sum, name="right").numpy().tolist()

@@ -7,11 +7,11 @@ from typing import Any
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from training import devices, elastic
-from training.errors import UserError
 from training.resnet50 import model, schedule
 from training.resnet50.data import Data, load
 from training.resnet50.train_step import Network, StepOptions, make_network
+from training.runtime import devices, elastic
+from training.runtime.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

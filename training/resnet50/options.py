@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from training import options
-from training.distributed import RankParser
-from training.errors import UserError
 from training.imagenet.augmentation import MIN_CROP_AREA
+from training.runtime import command_line
+from training.runtime.distributed import RankParser
+from training.runtime.errors import UserError
 
 _DESCRIPTION = "Trains ResNet-50 v1.5 on ImageNet's TFRecords, or on others of the same layout."
 
@@ -38,8 +38,8 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("data").add_argument
     add("--data-dir", type=Path, help="folder of train-00000-of-01024 … and validation-00000-of-00128 …")
     add("--synthetic", action="store_true", help="random images from memory instead, to measure speed without input")
-    add("--image-size", type=options.whole_number(32), default=224, help="pixels of each side (%(default)s)")
-    add("--classes", type=options.whole_number(2), default=1000, help="labels are 1 to this (%(default)s)")
+    add("--image-size", type=command_line.whole_number(32), default=224, help="pixels of each side (%(default)s)")
+    add("--classes", type=command_line.whole_number(2), default=1000, help="labels are 1 to this (%(default)s)")
     add(
         "--on-bad-data",
         choices=("stop", "skip"),
@@ -51,8 +51,8 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
 
 def _add_recipe(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("recipe").add_argument
-    add("--epochs", type=options.whole_number(1), default=90, help="passes over the images (%(default)s)")
-    add("--batch-size", type=options.whole_number(1), default=256, help="images per rank and step (%(default)s)")
+    add("--epochs", type=command_line.whole_number(1), default=90, help="passes over the images (%(default)s)")
+    add("--batch-size", type=command_line.whole_number(1), default=256, help="images per rank and step (%(default)s)")
     add(
         "--optimizer",
         choices=("sgd", "lars"),
@@ -61,23 +61,28 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--learning-rate",
-        type=options.positive_number,
+        type=command_line.positive_number,
         help="for 256 images of a step (sgd: 0.256; lars: MLPerf's for this batch)",
     )
     add(
         "--warmup-epochs",
-        type=options.whole_number(0),
+        type=command_line.whole_number(0),
         help="epochs to reach that rate (sgd: 5; lars: MLPerf's for this batch)",
     )
     add(
         "--weight-decay",
-        type=options.number_from(0),
+        type=command_line.number_from(0),
         help="factor of the L2 term's gradient (sgd: 1/32768; lars: MLPerf's for this batch)",
     )
-    add("--label-smoothing", type=options.number_from(0, 0.9), default=0.1, help="share spread over all (%(default)s)")
+    add(
+        "--label-smoothing",
+        type=command_line.number_from(0, 0.9),
+        default=0.1,
+        help="share spread over all (%(default)s)",
+    )
     add(
         "--min-crop-area",
-        type=options.number_from(0.01, 1),
+        type=command_line.number_from(0.01, 1),
         default=MIN_CROP_AREA,
         help="smallest crop of a training image, as a part of its area; more for classes that a small part does not "
         "show (%(default)s)",
@@ -88,7 +93,7 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
         default="on",
         help="show half of the training images mirrored; off for writing and whatever else has sides (%(default)s)",
     )
-    seed = options.whole_number(0, 2**32 - 1)
+    seed = command_line.whole_number(0, 2**32 - 1)
     add("--seed", type=seed, default=0, help="of the weights, the order of images and their crops (%(default)s)")
 
 
@@ -123,8 +128,8 @@ def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--checkpoint-steps",
-        type=options.whole_number(1),
+        type=command_line.whole_number(1),
         default=1000,
         help="steps between checkpoints; one follows each epoch too (%(default)s)",
     )
-    add("--keep-checkpoints", type=options.whole_number(1), default=3, help="how many are kept (%(default)s)")
+    add("--keep-checkpoints", type=command_line.whole_number(1), default=3, help="how many are kept (%(default)s)")

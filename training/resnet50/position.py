@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from training.imagenet.epoch_order import Segment
+from training.records.epoch_order import Segment
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,7 +7,7 @@ ranks, and each image keeps its weight.
 import math
 from dataclasses import dataclass
 
-from training.errors import UserError
+from training.runtime.errors import UserError
 
 #: Images for which a learning rate is given; https://arxiv.org/abs/1706.02677 counts so.
 IMAGES = 256

@@ -9,15 +9,15 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-from training import elastic, results, stall
-from training.distributed import barrier, say
-from training.errors import UserError
 from training.resnet50.evaluation import Accuracy, evaluate, make_evaluation_step
 from training.resnet50.job import Job
 from training.resnet50.position import Position
 from training.resnet50.train_step import make_train_step
-from training.resume import average, save
-from training.stop_request import Stopped, StopRequest
+from training.runtime import elastic, results, watchdog
+from training.runtime.distributed import barrier, say
+from training.runtime.errors import UserError
+from training.runtime.resume import average, save
+from training.runtime.stop_request import Stopped, StopRequest
 
 # Steps after which the ranks compare notes: five numbers of each.
 _NOTES_STEPS = 10
@@ -79,7 +79,7 @@ class Trainer:
         batches = iter(self._job.data.training_batches(self.position))
         self._step_ended = time.perf_counter()
         while True:
-            stall.progress()
+            watchdog.progress()
             asked = time.perf_counter()
             batch = next(batches, None)
             if batch is None:
@@ -212,7 +212,7 @@ class Trainer:
 
     def _save(self) -> bool:
         job = self._job
-        stall.progress()
+        watchdog.progress()
         metadata = {
             "settings": job.settings,
             "position": self.position.to_json(),

@@ -1,1 +1,1 @@
-"""The parts of `python -m training.stage_data`: what is in S3, what is here, and whether they are the same."""
+"""Staging of a data set from S3: what is in S3, what is here, and whether they are the same."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from training.errors import UserError
+from training.runtime.errors import UserError
 from training.staging.s3 import in_the_users_words
 from training.staging.source import Item
 from training.staging.stage import BadFileError, Stage, StoppedError

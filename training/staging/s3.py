@@ -8,7 +8,7 @@ import boto3
 from botocore import exceptions
 from botocore.config import Config
 
-from training.errors import UserError
+from training.runtime.errors import UserError
 
 #: What a second try may mend: the connection broke, or S3 did not answer in time.
 TRANSIENT = (exceptions.HTTPClientError, exceptions.ConnectionError, exceptions.IncompleteReadError)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from training.errors import UserError
+from training.runtime.errors import UserError
 
 #: The folder in the target where this program keeps its records. A linked file system exports it to S3 too.
 RECORDS = ".staged"

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from botocore.exceptions import ClientError, FlexibleChecksumError
 
-from training.files import sync
+from training.runtime.files import sync
 from training.staging import checksums, s3
 from training.staging.progress import SIZE_ONLY, Progress
 from training.staging.records import Records

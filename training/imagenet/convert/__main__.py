@@ -20,16 +20,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
-from training import files, options
-from training.errors import UserError
 from training.imagenet.convert import plan, pool, settings, source
 from training.imagenet.convert.progress import Progress
-from training.imagenet.shard_files import TRAIN, VALIDATION, count_examples
+from training.records.shard_files import TRAIN, VALIDATION, count_examples
+from training.runtime import command_line, files
+from training.runtime.errors import UserError
 
 
 def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Reads the command line."""
-    parser = options.Parser(
+    parser = command_line.Parser(
         prog="python -m training.imagenet.convert",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -38,12 +38,15 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     cores = len(os.sched_getaffinity(0))
     add("--source", type=Path, required=True, help="folder with the archives or the extracted images")
     add("--output-dir", type=Path, required=True, help="folder for the shards; 155 GB for ImageNet, less with --resize")
-    add("--train-shards", type=options.whole_number(1, 99999), default=1024, help="files (%(default)s)")
-    add("--validation-shards", type=options.whole_number(1, 99999), default=128, help="files (%(default)s)")
-    add("--resize", type=options.whole_number(32), metavar="SHORT_SIDE", help=_RESIZE_HELP)
+    add("--train-shards", type=command_line.whole_number(1, 99999), default=1024, help="files (%(default)s)")
+    add("--validation-shards", type=command_line.whole_number(1, 99999), default=128, help="files (%(default)s)")
+    add("--resize", type=command_line.whole_number(32), metavar="SHORT_SIDE", help=_RESIZE_HELP)
     add("--on-bad-data", choices=("stop", "skip"), default="stop", help=_BAD_DATA_HELP)
     add(
-        "--workers", type=options.whole_number(1, 1024), default=cores, help="processes (%(default)s, the usable cores)"
+        "--workers",
+        type=command_line.whole_number(1, 1024),
+        default=cores,
+        help="processes (%(default)s, the usable cores)",
     )
     return parser.parse_args(arguments)
 

@@ -4,8 +4,8 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from training.errors import UserError
 from training.imagenet.convert.images import Image, Split, in_order
+from training.runtime.errors import UserError
 
 
 def read(place: Path, workers: int) -> Split:

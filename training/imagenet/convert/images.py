@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.errors import UserError
+from training.runtime.errors import UserError
 
 
 class BadImageError(Exception):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from training.errors import UserError
 from training.imagenet.convert.images import Image
 from training.imagenet.convert.source import Source
-from training.imagenet.shard_files import TRAIN, VALIDATION, count_examples, shard_name
+from training.records.shard_files import TRAIN, VALIDATION, count_examples, shard_name
+from training.runtime.errors import UserError
 
 # The same for everyone: whoever converts the same images gets the same shards.
 _SEED = 0

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
-from training.errors import UserError
 from training.imagenet.convert.plan import Shard, Work
+from training.runtime.errors import UserError
 
 
 def run(work: Work, shards: Sequence[Shard], workers: int) -> Iterator[tuple[Shard, list[str]]]:

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from training.errors import UserError
-from training.files import write_atomically, write_json
+from training.runtime.errors import UserError
+from training.runtime.files import write_atomically, write_json
 
 NAME = "conversion.json"
 

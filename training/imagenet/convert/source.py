@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.errors import UserError
 from training.imagenet.convert import archives, folders
 from training.imagenet.convert.images import Split
-from training.imagenet.shard_files import TOTALS, TRAIN, VALIDATION
+from training.records.shard_files import TOTALS, TRAIN, VALIDATION
+from training.runtime.errors import UserError
 
 _LAYOUT = (
     f"{archives.TRAIN}, {archives.VALIDATION} and {archives.DEVKIT}, "

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from training.imagenet import example, shard_files
 from training.imagenet.convert import jpeg
 from training.imagenet.convert.images import BadImageError, Image
 from training.imagenet.convert.plan import Shard, Work
+from training.records import example, shard_files
 
 
 class _LeftOutError(Exception):

@@ -1,0 +1,1 @@
+"""NVIDIA's nccl-tests, run and judged: `python -m training.nccl_test`."""
