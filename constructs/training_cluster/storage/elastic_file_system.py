@@ -15,8 +15,8 @@ from constructs import Construct
 from training_cluster.checks import check_cluster, check_id, check_is, check_vpc
 from training_cluster.owner import own
 from training_cluster.storage.volume_manifest import volume_manifest
-from training_workloads.jobs.image import UID
 from training_workloads.jobs.volumes import EFS_CLAIM
+from training_workloads.mpijob.programs import UID
 from training_workloads.platform.efs_volume import EfsVolumeChart
 from training_workloads.validation import enforce
 
