@@ -13,12 +13,12 @@ import tensorflow as tf
 
 from training.imagenet import augmentation
 from training.records import stages
-from training.records.damaged_records import find_faults
+from training.records.damaged_records import find_damaged
 from training.records.epoch_order import Order
 from training.records.memory import keep_freed_memory
 from training.records.numbered_records import Records
 from training.records.stages import Batch, Pass, Settings
-from training.records.tfrecords import BadRecordError
+from training.records.tfrecords import DamagedRecordError
 from training.runtime.devices import share_of_cores
 from training.runtime.errors import UserError
 
@@ -30,7 +30,7 @@ class InputPipeline:
 
     def __init__(self, records: Records, settings: Settings) -> None:
         self._records, self._settings = records, settings
-        self.bad_records: set[int] = set()
+        self.skipped_records: set[int] = set()
         """Numbers of the records in whose place another was taken, or that were not counted, since the start."""
         keep_freed_memory()
 
@@ -81,26 +81,26 @@ class InputPipeline:
                     step += 1
             # UnicodeDecodeError: TensorFlow puts the bytes that it could not parse into its message.
             except (tf.errors.OpError, UnicodeDecodeError):
-                faults = self._find_faults(todo, todo.numbers[step])
+                faults = self._find_damaged(todo, todo.numbers[step])
                 # What cannot be seen any more, such as a read that failed once, gets a second chance.
                 if not faults and tried_again == step:
                     raise
                 tried_again = step
-                if faults and not self._settings.skip_bad:
+                if faults and not self._settings.skip_damaged:
                     raise next(iter(faults.values())) from None
                 bad |= set(faults)
                 self._replace(todo, step, bad, weight_of_replaced)
             finally:
                 close()
 
-    def _find_faults(self, todo: Pass, numbers: Sequence[int]) -> dict[int, BadRecordError]:
+    def _find_damaged(self, todo: Pass, numbers: Sequence[int]) -> dict[int, DamagedRecordError]:
         """Returns the errors of the bad ones; where they are skipped, warns about each once."""
-        faults = find_faults(self._records, numbers, todo.make_image, self._settings.classes)
-        if self._settings.skip_bad:
+        faults = find_damaged(self._records, numbers, todo.make_image, self._settings.classes)
+        if self._settings.skip_damaged:
             for number, fault in faults.items():
-                if number not in self.bad_records:
+                if number not in self.skipped_records:
                     print(f"warning: skipped: {fault.where} {fault.reason}", file=sys.stderr, flush=True)
-            self.bad_records |= faults.keys()
+            self.skipped_records |= faults.keys()
         return faults
 
     def _replace(self, todo: Pass, step: int, bad: set[int], weight: int) -> None:
@@ -117,7 +117,7 @@ class InputPipeline:
         # The first of the epoch has the last before it.
         for number in (int(order[place - distance]) for distance in range(1, len(order))):
             # Tried, because a resumed run has not seen it.
-            if number not in bad and not self._find_faults(todo, [number]):
+            if number not in bad and not self._find_damaged(todo, [number]):
                 return number
             bad.add(number)
         raise UserError("none of this rank's records can be used; convert the data set again, or look at '--classes'")
@@ -128,7 +128,7 @@ class SyntheticPipeline:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self.bad_records: set[int] = set()
+        self.skipped_records: set[int] = set()
         """Always empty."""
 
     def training(self, order: Order, epoch: int, start_step: int = 0) -> Iterator[Batch]:

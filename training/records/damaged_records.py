@@ -7,14 +7,14 @@ import tensorflow as tf
 from training.records.example import ENCODED, LABEL
 from training.records.numbered_records import Records
 from training.records.stages import MakeImage
-from training.records.tfrecords import BadRecordError
+from training.records.tfrecords import DamagedRecordError
 
 _PNG = b"\x89PNG"
 
 
-def find_faults(
+def find_damaged(
     records: Records, numbers: Sequence[int], make_image: MakeImage, classes: int
-) -> dict[int, BadRecordError]:
+) -> dict[int, DamagedRecordError]:
     """Does for each record by itself what the pipeline did for all, and returns the bad ones' numbers and errors.
 
     Raises:
@@ -24,7 +24,7 @@ def find_faults(
     for number in dict.fromkeys(int(number) for number in numbers):
         try:
             _make(records, number, make_image, classes)
-        except BadRecordError as error:
+        except DamagedRecordError as error:
             faults[number] = error
     return faults
 

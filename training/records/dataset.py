@@ -10,7 +10,7 @@ from training.records.tfrecords import readable
 from training.runtime.errors import UserError
 
 
-def open_split(folder: Path, split: str, *, classes: int, team: Team, skip_bad: bool = False) -> Records:
+def open_split(folder: Path, split: str, *, classes: int, team: Team, skip_damaged: bool = False) -> Records:
     """Finds the records of a split: in its TFRecord shards, or else in its folders of JPEG files.
 
     Args:
@@ -18,7 +18,7 @@ def open_split(folder: Path, split: str, *, classes: int, team: Team, skip_bad: 
         split: "train" or "validation".
         classes: Given as '--classes'.
         team: The ranks, all of which call this.
-        skip_bad: Whether to go on without shards that are missing and without what is behind a damage; `faults` and
+        skip_damaged: Whether to go on without shards that are missing and without what is behind a damage; `faults` and
             `lost` of the result tell of them.
 
     Raises:
@@ -26,7 +26,7 @@ def open_split(folder: Path, split: str, *, classes: int, team: Team, skip_bad: 
     """
     if team.first(lambda: _is_jpeg_folder(folder, split)):
         return jpeg_folder.load(folder, split, team=team, classes=classes)
-    return shard_records.load(folder, split, team=team, skip_bad=skip_bad)
+    return shard_records.load(folder, split, team=team, skip_damaged=skip_damaged)
 
 
 def _is_jpeg_folder(folder: Path, split: str) -> bool:

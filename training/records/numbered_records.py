@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from training.records.tfrecords import BadRecordError
+from training.records.tfrecords import DamagedRecordError
 from training.runtime.errors import UserError
 
 Item = TypeVar("Item")
@@ -70,7 +70,7 @@ class Records(ABC):
         """Reads what `parse` takes.
 
         Raises:
-            BadRecordError: One of the records is damaged.
+            DamagedRecordError: One of the records is damaged.
             UserError: The operating system does not let the file be read.
         """
 
@@ -82,6 +82,6 @@ class Records(ABC):
     def where(self, number: int) -> str:
         """Names a record's file, and its place in it."""
 
-    def bad(self, number: int, reason: str) -> BadRecordError:
+    def bad(self, number: int, reason: str) -> DamagedRecordError:
         """Makes the error that says what is wrong with a record."""
-        return BadRecordError(self.where(number), reason)
+        return DamagedRecordError(self.where(number), reason)

@@ -83,17 +83,17 @@ class ShardRecords(Records):
             return self._descriptors[path]
 
 
-def load(folder: Path, split: str, *, team: Team, skip_bad: bool) -> ShardRecords:
+def load(folder: Path, split: str, *, team: Team, skip_damaged: bool) -> ShardRecords:
     """Finds the shards of a split and the records in them, each rank in a part of the shards.
 
     Raises:
-        UserError: A shard is missing or damaged, and `skip_bad` does not allow it; or there is no record at all.
+        UserError: A shard is missing or damaged, and `skip_damaged` does not allow it; or there is no record at all.
     """
-    found = team.first(lambda: shard_files.find(folder, split, allow_missing=skip_bad))
+    found = team.first(lambda: shard_files.find(folder, split, allow_missing=skip_damaged))
 
     def load_one(path: Path) -> Shard:
         shard = tfrecords.load(path, shard_files.index_path(path))
-        if shard.fault and not skip_bad:
+        if shard.fault and not skip_damaged:
             raise shard.fault
         return shard
 

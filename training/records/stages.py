@@ -52,7 +52,7 @@ class Settings:
     """Whether half of the training images are mirrored."""
     device: str | None = None
     """Where the batches go, such as "/GPU:0"; by default they stay in the machine's memory."""
-    skip_bad: bool = False
+    skip_damaged: bool = False
     """Whether another record takes the place of a bad one, which by default ends the run."""
 
 

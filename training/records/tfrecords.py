@@ -22,7 +22,7 @@ _FOOTER = struct.Struct("<I")
 FRAMING = _HEADER.size + _FOOTER.size
 
 
-class BadRecordError(UserError):
+class DamagedRecordError(UserError):
     """A record, or the rest of a file, that cannot be used; another record may take its place."""
 
     def __init__(self, where: str, reason: str) -> None:
@@ -31,9 +31,9 @@ class BadRecordError(UserError):
         )
         self.where, self.reason = where, reason
 
-    def __reduce__(self) -> tuple[type["BadRecordError"], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type["DamagedRecordError"], tuple[str, str]]:
         # It travels between ranks; an exception is rebuilt from its message alone otherwise.
-        return BadRecordError, (self.where, self.reason)
+        return DamagedRecordError, (self.where, self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Shard:
     """Bytes: the offset of each record, then the end of the last one."""
     lost: int = 0
     """Records known to be missing at the end."""
-    fault: BadRecordError | None = None
+    fault: DamagedRecordError | None = None
     """What is wrong with the file; None where it is whole."""
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ def load(path: Path, index: Path) -> Shard:
     if listed is not None and len(listed) > len(bounds) and np.array_equal(listed[: len(bounds)], bounds):
         lost = len(listed) - len(bounds)
         reason = reason or f"is missing: the file ends there, and its index lists {lost} more"
-    fault = BadRecordError(where(path, len(offsets), int(bounds[-1])), reason) if reason else None
+    fault = DamagedRecordError(where(path, len(offsets), int(bounds[-1])), reason) if reason else None
     return Shard(path, bounds, lost, fault)
 
 
@@ -94,7 +94,7 @@ def read(descriptor: int, shard: Shard, record: int) -> bytes:
     """Reads the data of one record.
 
     Raises:
-        BadRecordError: The record is cut off, or differs from its checksums.
+        DamagedRecordError: The record is cut off, or differs from its checksums.
     """
     offset, end = shard.bounds[record : record + 2].tolist()
     # Three calls and not one: a content without its framing is a copy of 100 KB, which takes longer than the calls.
@@ -109,7 +109,7 @@ def read(descriptor: int, shard: Shard, record: int) -> bytes:
         reason = "does not match its checksum"
     else:
         return data
-    raise BadRecordError(where(shard.path, record, offset), reason)
+    raise DamagedRecordError(where(shard.path, record, offset), reason)
 
 
 def _listed(index: Path) -> np.ndarray | None:

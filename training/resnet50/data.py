@@ -64,7 +64,7 @@ class Data:
 
     def skipped(self) -> dict[str, list[int]]:
         """Numbers of the records of each split that all ranks together have left out; every rank asks."""
-        own = {"train": self.training.bad_records, "validation": self.validation.bad_records}
+        own = {"train": self.training.skipped_records, "validation": self.validation.skipped_records}
         of_ranks = hvd.allgather_object(own, name="skipped")
         return {split: sorted(set().union(*(each[split] for each in of_ranks))) for split in own}
 
@@ -79,8 +79,8 @@ class Data:
                 f"there are {self.training_images:,} training images, but the run in {output} began with "
                 f"{written['training_images']:,}; put back those, or give another '--output-dir'"
             )
-        self.training.bad_records |= set(written["skipped"]["train"])
-        self.validation.bad_records |= set(written["skipped"]["validation"])
+        self.training.skipped_records |= set(written["skipped"]["train"])
+        self.validation.skipped_records |= set(written["skipped"]["validation"])
 
     def sentences(self) -> list[str]:
         """Says how many images there are, and what is missing."""
@@ -102,7 +102,7 @@ def load(given: argparse.Namespace, *, on_gpu: bool) -> Data:
         mirror=given.mirror == "on",
         threads=input_pipeline.data_threads(hvd.local_size()),
         device="/GPU:0" if on_gpu else None,
-        skip_bad=given.on_bad_data == "skip",
+        skip_damaged=given.on_bad_data == "skip",
     )
     if given.synthetic:
         pipeline = SyntheticPipeline(settings)
@@ -128,7 +128,7 @@ def load(given: argparse.Namespace, *, on_gpu: bool) -> Data:
 def _from_files(given: argparse.Namespace, settings: Settings) -> Data:
     team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object, first=on_first_rank)
     splits: list[Records] = [
-        dataset.open_split(given.data_dir, split, classes=given.classes, team=team, skip_bad=settings.skip_bad)
+        dataset.open_split(given.data_dir, split, classes=given.classes, team=team, skip_damaged=settings.skip_damaged)
         for split in (TRAIN, VALIDATION)
     ]
     if given.cache:

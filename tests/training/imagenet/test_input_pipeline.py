@@ -205,13 +205,13 @@ def test_skipping_takes_the_one_before_and_changes_nothing_else(
     for where in places[3:]:
         damage(folder, int(flat[where]))
     for start in (0, 2, 4):
-        pipeline = InputPipeline(open_train(folder), settings(skip_bad=True))
+        pipeline = InputPipeline(open_train(folder), settings(skip_damaged=True))
         assert_same([arrays(each) for each in pipeline.training(order, 0, start)], expected[start:])
         capsys.readouterr()
-    pipeline = InputPipeline(open_train(folder), settings(skip_bad=True))
+    pipeline = InputPipeline(open_train(folder), settings(skip_damaged=True))
     for _ in range(2):
         assert len(list(pipeline.training(order, 0))) == 6
-    assert pipeline.bad_records == {int(flat[where]) for where in places}
+    assert pipeline.skipped_records == {int(flat[where]) for where in places}
     warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: skipped: ")]
     assert len(warnings) == 5
     path, offset = place(folder, int(flat[0]))
@@ -221,17 +221,17 @@ def test_skipping_takes_the_one_before_and_changes_nothing_else(
 
 def test_an_evaluation_does_not_count_what_it_skips(folder: Path) -> None:
     rewrite(folder, {20: example(20, label=0)})
-    pipeline = InputPipeline(open_train(folder), settings(skip_bad=True))
+    pipeline = InputPipeline(open_train(folder), settings(skip_damaged=True))
     batches = list(pipeline.evaluation(epoch_order.evaluation(50, batch_size=8, rank=0, size=1)))
     assert len(batches) == 7
     assert sum(batch.weights.numpy().sum() for batch in batches) == 49
     assert batches[2].weights.numpy().tolist() == [1, 1, 1, 1, 0, 1, 1, 1]
-    assert pipeline.bad_records == {20}
+    assert pipeline.skipped_records == {20}
 
 
 def test_where_nothing_is_good_the_run_ends(folder: Path) -> None:
     rewrite(folder, {number: b"" for number in range(50)})
-    pipeline = InputPipeline(open_train(folder), settings(skip_bad=True))
+    pipeline = InputPipeline(open_train(folder), settings(skip_damaged=True))
     with pytest.raises(
         UserError, match="none of this rank's records can be used; convert the data set again, or look at"
     ):
@@ -242,15 +242,15 @@ def test_a_shard_that_vanishes_ends_the_run_even_if_bad_data_are_skipped(folder:
     records = open_train(folder)
     (folder / "train-00001-of-00003").unlink()
     with pytest.raises(UserError, match=r"train-00001-of-00003 cannot be read \(No such file or directory\)"):
-        list(InputPipeline(records, settings(skip_bad=True)).training(in_epoch(50), epoch=0))
+        list(InputPipeline(records, settings(skip_damaged=True)).training(in_epoch(50), epoch=0))
 
 
 def test_a_truncated_shard_gives_what_is_whole(folder: Path) -> None:
     path = folder / "train-00001-of-00003"
     os.truncate(path, path.stat().st_size - 10)
-    records = open_split(folder, "train", classes=CLASSES, team=Team(), skip_bad=True)
+    records = open_split(folder, "train", classes=CLASSES, team=Team(), skip_damaged=True)
     assert (len(records), records.lost) == (49, 1)
-    pipeline = InputPipeline(records, settings(skip_bad=True))
+    pipeline = InputPipeline(records, settings(skip_damaged=True))
     (batch,) = pipeline.training(order_of([[32, 33, 48]]), epoch=0)
     # Record 33, the last of the shard, is gone; those after it moved up by one.
     assert batch.labels.numpy().tolist() == [32 % 3, 34 % 3, 49 % 3]
@@ -278,7 +278,7 @@ def test_synthetic_batches_have_the_same_shape(folder: Path) -> None:
             assert [(each.shape, each.dtype) for each in one] == [(each.shape, each.dtype) for each in other]
             np.testing.assert_array_equal(one.weights, other.weights)
             assert 0 <= one.labels.numpy().min() <= one.labels.numpy().max() < CLASSES
-    assert synthetic.bad_records == set()
+    assert synthetic.skipped_records == set()
 
 
 def test_threads_are_the_variables_or_the_share_of_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,7 @@ def test_a_missing_and_a_truncated_shard_end_the_run_or_are_counted(tmp_path: Pa
     paths[3].unlink()
     with pytest.raises(UserError, match="where 1 of 4 train shards are missing: train-00003-of-00004"):
         open_split(tmp_path, "train", classes=1, team=ALONE)
-    records = open_split(tmp_path, "train", classes=1, team=ALONE, skip_bad=True)
+    records = open_split(tmp_path, "train", classes=1, team=ALONE, skip_damaged=True)
     assert (len(records), records.lost) == (8, 1)
     assert records.faults[0] == "the shard train-00003-of-00004 is missing"
     assert records.faults[1].startswith(f"{paths[1]}: record 2 at byte ")

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from tests.training.imagenet_data import framed
 from training.records import tfrecords
-from training.records.tfrecords import BadRecordError, Shard
+from training.records.tfrecords import DamagedRecordError, Shard
 from training.runtime.errors import UserError
 
 DATA = [b"first", b"", b"the third"]
@@ -124,7 +124,7 @@ def test_a_damaged_byte_is_found_when_the_record_is_read(path: Path, index: Path
     shard = tfrecords.load(path, index)
     with path.open("rb") as stream:
         assert tfrecords.read(stream.fileno(), shard, 0) == b"first"
-        with pytest.raises(BadRecordError) as caught:
+        with pytest.raises(DamagedRecordError) as caught:
             tfrecords.read(stream.fileno(), shard, 2)
     assert str(caught.value) == (
         f"{path}: record 2 at byte 37 {reason}; "
@@ -135,7 +135,7 @@ def test_a_damaged_byte_is_found_when_the_record_is_read(path: Path, index: Path
 def test_a_file_that_shrinks_later_is_found_too(path: Path, index: Path) -> None:
     shard = tfrecords.load(path, index)
     os.truncate(path, 60)
-    with pytest.raises(BadRecordError, match="record 2 at byte 37 is cut off: the file ends in the middle of it;"):
+    with pytest.raises(DamagedRecordError, match="record 2 at byte 37 is cut off: the file ends in the middle of it;"):
         read_all(shard)
 
 
@@ -145,5 +145,5 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_the_error_travels_between_ranks() -> None:
-    error = BadRecordError("a: record 1", "is bad")
+    error = DamagedRecordError("a: record 1", "is bad")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

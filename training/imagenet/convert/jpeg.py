@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from training.imagenet.convert.images import BadImageError
+from training.imagenet.convert.images import DamagedImageError
 
 _START, _END = b"\xff\xd8", b"\xff\xd9"
 
@@ -37,12 +37,12 @@ def prepare(content: bytes, short_side: int | None = None) -> Jpeg:
         short_side: Pixels; images with a longer one are made smaller, none larger. None keeps all as they are.
 
     Raises:
-        BadImageError: It cannot be decoded.
+        DamagedImageError: It cannot be decoded.
     """
     try:
         return _prepare(content, short_side)
     except tf.errors.InvalidArgumentError as error:
-        raise BadImageError(f"cannot be decoded: {_reason(content)}") from error
+        raise DamagedImageError(f"cannot be decoded: {_reason(content)}") from error
 
 
 def _reason(content: bytes) -> str:

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from tests.training.imagenet import imagenet_archives
 from training.imagenet.convert import jpeg
-from training.imagenet.convert.images import BadImageError
+from training.imagenet.convert.images import DamagedImageError
 
 
 def decode(content: bytes) -> np.ndarray:
@@ -60,7 +60,7 @@ NOISE = bytes(tf.io.encode_jpeg(np.random.default_rng(0).integers(0, 256, (40, 5
 
 @pytest.mark.parametrize("end", [2, 30, 1000, -3, -1])
 def test_a_jpeg_that_is_cut_off(end: int) -> None:
-    with pytest.raises(BadImageError) as caught:
+    with pytest.raises(DamagedImageError) as caught:
         jpeg.prepare(NOISE[:end])
     assert str(caught.value) == "cannot be decoded: its JPEG data is damaged or cut off"
 
@@ -74,6 +74,6 @@ def test_a_jpeg_that_is_cut_off(end: int) -> None:
     ],
 )
 def test_what_is_no_image(content: bytes, reason: str) -> None:
-    with pytest.raises(BadImageError) as caught:
+    with pytest.raises(DamagedImageError) as caught:
         jpeg.prepare(content)
     assert str(caught.value) == f"cannot be decoded: {reason}"

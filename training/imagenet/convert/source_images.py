@@ -9,7 +9,7 @@ from pathlib import Path
 from training.runtime.errors import UserError
 
 
-class BadImageError(Exception):
+class DamagedImageError(Exception):
     """One image cannot be used; the others go on."""
 
 
@@ -39,7 +39,7 @@ class Image:
         """Reads the image.
 
         Raises:
-            BadImageError: The file cannot be read.
+            DamagedImageError: The file cannot be read.
             UserError: The archive cannot be read, and so no other image of it.
         """
         if self.member:
@@ -47,7 +47,7 @@ class Image:
         try:
             return Path(self.file).read_bytes()
         except OSError as error:
-            raise BadImageError(f"cannot be read ({error.strerror})") from error
+            raise DamagedImageError(f"cannot be read ({error.strerror})") from error
 
     def _read_range(self) -> bytes:
         try:

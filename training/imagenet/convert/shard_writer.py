@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from training.imagenet.convert import jpeg
-from training.imagenet.convert.images import BadImageError, Image
+from training.imagenet.convert.images import DamagedImageError, Image
 from training.imagenet.convert.plan import Shard, Work
 from training.records import example, shard_files
 
@@ -24,7 +24,7 @@ class _Examples:
         for image in self.images:
             try:
                 content = jpeg.prepare(image.read(), self.work.short_side)
-            except BadImageError as error:
+            except DamagedImageError as error:
                 self.bad.append(f"{image} {error}")
                 continue
             yield example.encode(
