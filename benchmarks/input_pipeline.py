@@ -2,7 +2,7 @@
 
 All run alternately in one process on one core, so that whatever else the machine does falls on all. The first batch of
 each is not counted: what comes before it is done once an epoch. The first round is not counted either.
-The naive one and the decoder profit from `memory.keep_freed_memory` too, since they run in the same process.
+The naive one and the decoder profit from `keep_freed_memory` too, since they run in the same process.
 """
 
 import os

@@ -45,7 +45,7 @@ class Data:
     def training_batches(self, position: Position) -> Iterator[Batch]:
         """Yields what is left of the epoch, as many batches on every rank."""
         size, batch = hvd.size(), self.batch_size
-        over, first_step = epoch_order.go_on(position.segments, size, batch)
+        over, first_step = epoch_order.resume(position.segments, size, batch)
         order = epoch_order.training(
             self.training_images,
             over,
@@ -141,8 +141,8 @@ def _from_files(given: argparse.Namespace, settings: Settings) -> Data:
         validation=InputPipeline(validation, settings),
         batch_size=given.batch_size,
         seed=given.seed,
-        missing=[*train.faults, *validation.faults],
-        lost=train.lost + validation.lost,
+        missing=[*train.damage, *validation.damage],
+        lost=train.damaged + validation.damaged,
     )
 
 
