@@ -80,7 +80,7 @@ def _check_command(command: Sequence[str], program: str) -> None:
 
 def run_through(command: Sequence[str], log: Log) -> int:
     """Run the command, forward its output unchanged, line by line, and return its exit code."""
-    # The kernel drops signals that a container's first process does not handle; early ones are forwarded after the start.
+    # The kernel drops signals that a container's first process does not handle. Those before the start are kept.
     early = list[int]()
     for request in REQUESTS:
         signal.signal(request, lambda number, _: early.append(number))
