@@ -1,8 +1,8 @@
-"""What an image costs on one core: this project's input, the naive one, and the decoder alone; `make bench-input`.
+"""The cost of an image on one core: this project's input, the naive one, and the decoder alone: `make bench-input`.
 
-All run alternately in one process on one core, so that whatever else the machine does falls on all. The first batch of
-each is not counted: what comes before it is done once an epoch. The first round is not counted either.
-The naive one and the decoder profit from `memory.keep_freed_memory` too, since they run in the same process.
+All run alternately in one process on one core, so that other load of the machine affects all. The first batch of each
+is not counted, because the work before it is done once an epoch. The first round is not counted either. The naive
+input and the decoder profit from the pipeline's `keep_freed_memory` too, because they run in the same process.
 """
 
 import os
@@ -10,16 +10,18 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-# Before TensorFlow starts its threads, which then all have this core.
+# Before TensorFlow starts its threads, which then all run on this core.
 CORE = min(os.sched_getaffinity(0))
 os.sched_setaffinity(0, {CORE})
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
 
 from training.imagenet import augmentation  # noqa: E402
 from training.imagenet.input_pipeline import InputPipeline, Settings  # noqa: E402
@@ -40,16 +42,16 @@ OURS, NAIVE, LIMIT = "this pipeline", "naive", "decode_jpeg alone"
 BARE, SMALL = "... in a Python loop", "this, pre-resized"
 
 Rates = Mapping[str, list[tuple[float, float]]]
-"""Images a CPU second and images a second, for each contender and round."""
+"""Images per CPU second and images per second, for each contender and round."""
 
 
 def main() -> None:
-    """Prints the rates and their ratios; the exit code is 1 if a ratio is below its bar."""
+    """Print the rates and their ratios; the exit code is 1 if a ratio is below its bar."""
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         jpegs, sizes = write_images(Path(folder))
-        contenders: dict[str, Callable[[], Iterable]] = {
+        contenders: dict[str, Callable[[], Iterable[object]]] = {
             OURS: lambda: ours(Path(folder) / "full"),
             NAIVE: lambda: naive(Path(folder) / "full"),
             LIMIT: lambda: limit(jpegs),
@@ -69,8 +71,8 @@ def main() -> None:
     judge(rates)
 
 
-def measure(batches: Iterable) -> tuple[float, float]:
-    """Returns images a CPU second, of all threads, and images a second, from the first batch's arrival to the end."""
+def measure(batches: Iterable[object]) -> tuple[float, float]:
+    """Return images per CPU second, of all threads, and images per second, from the first batch to the end."""
     count, cpu, wall = -1, 0.0, 0.0
     for _ in batches:
         if count < 0:
@@ -80,7 +82,7 @@ def measure(batches: Iterable) -> tuple[float, float]:
 
 
 def judge(rates: Rates) -> None:
-    """Prints the table, and ends the program with what is too slow."""
+    """Print the table, and end the program with what is too slow."""
     print(f"{'':20}{'images / CPU second':>34}{'images / second':>34}")
     for name, values in rates.items():
         print(f"{name:20}{_spread(values, 0):>34}{_spread(values, 1):>34}")
@@ -88,7 +90,7 @@ def judge(rates: Rates) -> None:
     for other, bar in ((NAIVE, LEAST_TO_NAIVE), (LIMIT, LEAST_TO_LIMIT)):
         cpu, wall = (_median(rates[OURS], which) / _median(rates[other], which) for which in (0, 1))
         print(f"{OURS} / {other}: {cpu:.2f} by CPU time, {wall:.2f} by the clock; the bar is {bar:.2f} by CPU time")
-        # By CPU time: what else the machine does is not in it.
+        # By CPU time, which does not count other load of the machine.
         if cpu < bar:
             misses.append(f"{cpu:.3f} x {other} is less than {bar:.2f}")
     if misses:
@@ -107,8 +109,8 @@ def _spread(values: list[tuple[float, float]], which: int) -> str:
 # ------------------------------------------------------------------------------------------------------ contenders
 
 
-def ours(folder: Path) -> Iterable:
-    """The program's own: its records, its order, its stages, with one thread that decodes."""
+def ours(folder: Path) -> Iterable[object]:
+    """Return the program's batches: its records, its order, its stages, with one thread that decodes."""
     records = open_split(folder, "train", classes=CLASSES, team=Team())
     passes = [
         epoch_order.training(len(records), (), batch_size=BATCH, rank=0, size=1, seed=0, epoch=epoch)
@@ -119,7 +121,7 @@ def ours(folder: Path) -> Iterable:
 
 
 def naive(folder: Path) -> tf.data.Dataset:
-    """What tutorials show, with the same crops: decode all, crop, resize, flip and normalise, on the CPU."""
+    """Return the pipeline of tutorials, with the same crops: decode all, crop, resize, flip, normalise, on the CPU."""
     features = {ENCODED: tf.io.FixedLenFeature([], tf.string), LABEL: tf.io.FixedLenFeature([], tf.int64)}
     key = augmentation.crop_key(0, 0)
 
@@ -145,21 +147,21 @@ def naive(folder: Path) -> tf.data.Dataset:
     return dataset.map(make, num_parallel_calls=1).batch(BATCH).prefetch(2).with_options(_one_thread())
 
 
-def limit(jpegs: list[bytes]) -> Iterable:
-    """The decoder alone, with its defaults, over strings in memory; images are handed over as by any tf.data."""
+def limit(jpegs: list[bytes]) -> Iterable[object]:
+    """Return the images of the decoder alone, with its defaults, over strings in memory, through tf.data."""
     dataset = tf.data.Dataset.from_tensor_slices(jpegs).repeat(EPOCHS)
     dataset = dataset.map(lambda jpeg: tf.io.decode_jpeg(jpeg, channels=3), num_parallel_calls=1)
     return _in_batches(dataset.with_options(_one_thread()))
 
 
-def bare(jpegs: list[bytes]) -> Iterable:
-    """The same operation without tf.data; nobody is handed an image."""
+def bare(jpegs: list[bytes]) -> Iterable[object]:
+    """Return the same operation without tf.data and without passing on an image."""
     strings = [tf.constant(jpeg) for jpeg in jpegs] * EPOCHS
     return _in_batches(tf.io.decode_jpeg(string, channels=3) for string in strings)
 
 
-def _in_batches(images: Iterable) -> Iterable[None]:
-    """Tells when as many images have come as a batch has, and keeps none."""
+def _in_batches(images: Iterable[object]) -> Iterator[None]:
+    """Yield once per batch of images, and keep no image."""
     for number, _ in enumerate(images, 1):
         if number % BATCH == 0:
             yield
@@ -177,7 +179,7 @@ def _one_thread() -> tf.data.Options:
 
 
 def write_images(folder: Path) -> tuple[list[bytes], tuple[float, float]]:
-    """Writes two data sets, of whole and of smaller images, with their indices.
+    """Write two data sets, of whole and of smaller images, with their indices.
 
     Returns:
         The whole JPEGs, and the mean sizes of both kinds in bytes.
@@ -198,15 +200,17 @@ def write_images(folder: Path) -> tuple[list[bytes], tuple[float, float]]:
     return sets["full"], (full, smaller)
 
 
-def _image(random: np.random.Generator) -> np.ndarray:
-    """Soft shapes and noise, which make as many bytes as a photograph of ImageNet."""
+def _image(random: np.random.Generator) -> NDArray[np.float64]:
+    """Return soft shapes and noise, with as many bytes as a photograph of ImageNet."""
     shapes = tf.image.resize(random.random((HEIGHT // 16, WIDTH // 16, 3)), (HEIGHT, WIDTH), method="bicubic")
-    return np.clip(shapes * 200 + random.normal(20, 11, (HEIGHT, WIDTH, 3)), 0, 255)
+    image: NDArray[np.float64] = np.clip(shapes * 200 + random.normal(20, 11, (HEIGHT, WIDTH, 3)), 0, 255)
+    return image
 
 
-def _jpeg(image: np.ndarray, quality: int) -> bytes:
-    """Compresses with halved colour resolution (4:2:0), as cameras do."""
-    return tf.io.encode_jpeg(tf.cast(image, tf.uint8), quality=quality, chroma_downsampling=True).numpy()
+def _jpeg(image: NDArray[Any], quality: int) -> bytes:
+    """Compress with halved colour resolution (4:2:0), as cameras do."""
+    jpeg: bytes = tf.io.encode_jpeg(tf.cast(image, tf.uint8), quality=quality, chroma_downsampling=True).numpy()
+    return jpeg
 
 
 main()

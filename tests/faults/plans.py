@@ -1,4 +1,4 @@
-"""Which faults happen to which run."""
+"""The plan of the faults: which happen to which run."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -20,22 +20,22 @@ class Plan:
     options: Sequence[str] = ()
     """Of the program, besides the usual ones."""
     lasting: Sequence[Fault] = ()
-    """Those that the undisturbed run has, too."""
+    """Those that the undisturbed run has too."""
     place: Callable[[Life], AbstractContextManager[None]] = lambda life: nullcontext()
-    """What must be there while it lasts."""
+    """What it needs during its life, such as mounted disks."""
     compared: bool = True
     """Whether each step must be that of the undisturbed run."""
     finish: Callable[[Life], None] = Life.finish_as_undisturbed
-    """Starts it for the last time and judges it."""
+    """Start it for the last time and check its results."""
 
 
 def plans(random: Random, may_mount: bool) -> list[Plan]:
-    """Plans all lives; `random` decides when something happens, and to whom."""
+    """Plan all lives; `random` decides when a fault happens, and to which rank."""
     chosen = [
         *(_killed(random, f"killed-{number}") for number in (1, 2, 3)),
         *(_killed_and_damaged(random, number) for number in (1, 2)),
         *(_killed_in_saves(random, number) for number in (1, 2)),
-        *(_asked(random, number) for number in (1, 2)),
+        *(_stopped(random, number) for number in (1, 2)),
         _damaged_shards(),
         _skipped_shards(random),
         _hanging(random),
@@ -75,11 +75,11 @@ def _killed_in_saves(random: Random, number: int) -> Plan:
     return Plan(name=f"saves-{number}", faults=[kills.save(2, stage) for stage in stages])
 
 
-def _asked(random: Random, number: int) -> Plan:
-    asked = random.sample([0, 1, None, None], 4)
+def _stopped(random: Random, number: int) -> Plan:
+    ranks = random.sample([0, 1, None, None], 4)
     return Plan(
-        name=f"asked-{number}",
-        faults=[stops.ask(whom, step) for whom, step in zip(asked, _steps(random, 4), strict=True)],
+        name=f"stopped-{number}",
+        faults=[stops.request(rank, step) for rank, step in zip(ranks, _steps(random, 4), strict=True)],
     )
 
 
@@ -101,8 +101,8 @@ def _skipped_shards(random: Random) -> Plan:
         shards.skip("a record's length", "validation-00000-of-00002"),
         shards.skip("missing", "train-00001-of-00004"),
     ]
-    # A quarter of the images is missing: 16 steps an epoch. The last epoch has the bad training record in step 41, so
-    # that the last start, after step 44, does not meet it again.
+    # A quarter of the images is missing: 16 steps an epoch. The last epoch has the damaged training record in step 41,
+    # so that the last start, after step 44, does not read it again.
     faults = [kills.rank(_rank(random), step) for step in (*_steps(random, 1, last=40), 44)]
     return Plan(name="skipped", lasting=lasting, faults=faults, options=["--on-bad-data", "skip"])
 
@@ -130,6 +130,6 @@ def _rank(random: Random) -> int:
 
 
 def _steps(random: Random, count: int, first: int = 1, last: int = STEPS - 6) -> list[int]:
-    """Draws steps, one in each part of the run, so that each fault finds the run going."""
+    """Draw steps, one in each part of the run, so that each fault finds the run alive."""
     width = (last - first) // count
     return [first + width * part + random.randrange(width) for part in range(count)]

@@ -1,6 +1,5 @@
-"""The images of a run, in the order and the share that each rank sees."""
+"""The images of a run: for each rank its part, in its order."""
 
-import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,28 +8,30 @@ from typing import Any
 import horovod.tensorflow as hvd
 
 from training.imagenet import input_pipeline
-from training.imagenet.input_pipeline import Batch, InputPipeline, Settings, SyntheticPipeline
+from training.imagenet.input_pipeline import Batch, InputPipeline, SyntheticPipeline
 from training.records import cache, dataset, epoch_order
 from training.records.numbered_records import Records, Team
 from training.records.shard_files import TOTALS, TRAIN, VALIDATION
 from training.resnet50.position import Position
+from training.resnet50.settings import Settings
 from training.runtime.distributed import on_every_rank, on_first_rank
 from training.runtime.errors import RankError, UserError
+from training.runtime.schedule import check_batch_size
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Data:
-    """Images to train on and to test with.
+    """Training images and validation images.
 
     Attributes:
         training_images: Of the whole split, over all ranks.
-        validation_images: Likewise.
-        training: What decodes the former.
-        validation: What decodes the latter.
-        batch_size: Images a step and rank.
+        validation_images: Of the whole split, over all ranks.
+        training: Pipeline of the training images.
+        validation: Pipeline of the validation images.
+        batch_size: Images per rank and step.
         seed: Of the order.
-        missing: What is not there of the data, a sentence each.
-        lost: Records that are missing, as far as is known.
+        missing: Shards and parts of shards that are missing, a sentence each.
+        missing_records: Records in them, as far as known.
     """
 
     training_images: int
@@ -40,12 +41,12 @@ class Data:
     batch_size: int
     seed: int
     missing: Sequence[str] = ()
-    lost: int = 0
+    missing_records: int = 0
 
     def training_batches(self, position: Position) -> Iterator[Batch]:
-        """Yields what is left of the epoch, as many batches on every rank."""
+        """Yield the rest of the epoch, the same number of batches on every rank."""
         size, batch = hvd.size(), self.batch_size
-        over, first_step = epoch_order.go_on(position.segments, size, batch)
+        over, first_step = epoch_order.resume(position.segments, size, batch)
         order = epoch_order.training(
             self.training_images,
             over,
@@ -58,104 +59,99 @@ class Data:
         return _alone(self.training.training(order, position.epoch, first_step))
 
     def validation_batches(self) -> Iterator[Batch]:
-        """Yields this rank's share of the validation images, each once."""
+        """Yield this rank's part of the validation images, each once."""
         share = {"batch_size": self.batch_size, "rank": hvd.rank(), "size": hvd.size()}
         return _alone(self.validation.evaluation(epoch_order.evaluation(self.validation_images, **share)))
 
     def skipped(self) -> dict[str, list[int]]:
-        """Numbers of the records of each split that all ranks together have left out; every rank asks."""
-        own = {"train": self.training.bad_records, "validation": self.validation.bad_records}
+        """Return the numbers of the records of each split that any rank has skipped; every rank must call it."""
+        own = {"train": self.training.skipped_records, "validation": self.validation.skipped_records}
         of_ranks = hvd.allgather_object(own, name="skipped")
         return {split: sorted(set().union(*(each[split] for each in of_ranks))) for split in own}
 
-    def go_on(self, output: Path, written: Mapping[str, Any]) -> None:
-        """Remembers what a run that goes on had left out: neither to count nor to tell of it twice.
+    def resume(self, output: Path, written: Mapping[str, Any]) -> None:
+        """Take over the skipped records of the checkpoint's metadata, so that none is counted or reported twice.
 
         Raises:
-            UserError: It began with other images, so that the numbers of its records are no longer theirs.
+            UserError: The run began with other images, so that its record numbers mean other records now.
         """
         if written["training_images"] != self.training_images:
             raise UserError(
                 f"there are {self.training_images:,} training images, but the run in {output} began with "
                 f"{written['training_images']:,}; put back those, or give another '--output-dir'"
             )
-        self.training.bad_records |= set(written["skipped"]["train"])
-        self.validation.bad_records |= set(written["skipped"]["validation"])
+        self.training.skipped_records |= set(written["skipped"]["train"])
+        self.validation.skipped_records |= set(written["skipped"]["validation"])
 
     def sentences(self) -> list[str]:
-        """Says how many images there are, and what is missing."""
+        """Describe how many images there are, and what is missing."""
         counted = f"data: {self.training_images:,} images to train on, {self.validation_images:,} to test with"
-        return [counted, *(f"warning: left out: {fault}" for fault in self.missing)]
+        return [counted, *(f"warning: skipped: {fault}" for fault in self.missing)]
 
 
-def load(given: argparse.Namespace, *, on_gpu: bool) -> Data:
-    """Finds the images; every rank calls it.
+def load(settings: Settings, *, on_gpu: bool) -> Data:
+    """Find the images; every rank must call it.
 
     Raises:
-        UserError: They are not there, or not what they should be; on every rank.
+        UserError: They are missing or damaged; on every rank.
     """
-    settings = Settings(
-        image_size=given.image_size,
-        classes=given.classes,
-        seed=given.seed,
-        min_crop_area=given.min_crop_area,
-        mirror=given.mirror == "on",
+    decoding = input_pipeline.Settings(
+        image_size=settings.image_size,
+        classes=settings.classes,
+        seed=settings.seed,
+        min_crop_area=settings.min_crop_area,
+        mirror=settings.mirror == "on",
         threads=input_pipeline.data_threads(hvd.local_size()),
         device="/GPU:0" if on_gpu else None,
-        skip_bad=given.on_bad_data == "skip",
+        skip_bad=settings.on_bad_data == "skip",
     )
-    if given.synthetic:
-        pipeline = SyntheticPipeline(settings)
+    if settings.data_dir is None:
+        pipeline = SyntheticPipeline(decoding)
         data = Data(
             training_images=TOTALS[TRAIN],
             validation_images=TOTALS[VALIDATION],
             training=pipeline,
             validation=pipeline,
-            batch_size=given.batch_size,
-            seed=given.seed,
+            batch_size=settings.batch_size,
+            seed=settings.seed,
         )
     else:
-        data = _from_files(given, settings)
-    smallest = data.training_images // hvd.size()
-    if given.batch_size > smallest:
-        raise UserError(
-            f"'--batch-size' is {given.batch_size} but with {hvd.size()} ranks each has {smallest:,} of the "
-            f"{data.training_images:,} training images; give {smallest} or less"
-        )
+        data = _from_files(settings.data_dir, settings, decoding)
+    check_batch_size(settings.batch_size, images=data.training_images, ranks=hvd.size())
     return data
 
 
-def _from_files(given: argparse.Namespace, settings: Settings) -> Data:
+def _from_files(folder: Path, settings: Settings, decoding: input_pipeline.Settings) -> Data:
     team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object, first=on_first_rank)
     splits: list[Records] = [
-        dataset.open_split(given.data_dir, split, classes=given.classes, team=team, skip_bad=settings.skip_bad)
+        dataset.open_split(folder, split, classes=settings.classes, team=team, skip_bad=decoding.skip_bad)
         for split in (TRAIN, VALIDATION)
     ]
-    if given.cache:
+    if settings.cache:
         splits = _cached(splits)
     train, validation = splits
     return Data(
         training_images=len(train),
         validation_images=len(validation),
-        training=InputPipeline(train, settings),
-        validation=InputPipeline(validation, settings),
-        batch_size=given.batch_size,
-        seed=given.seed,
+        training=InputPipeline(train, decoding),
+        validation=InputPipeline(validation, decoding),
+        batch_size=settings.batch_size,
+        seed=settings.seed,
         missing=[*train.faults, *validation.faults],
-        lost=train.lost + validation.lost,
+        missing_records=train.lost + validation.lost,
     )
 
 
 def _cached(splits: Sequence[Records]) -> list[Records]:
     kept = [(records, epoch_order.own_range(len(records), hvd.rank(), hvd.size())) for records in splits]
     caches: list[Records] = []
-    # Horovod: where the memory of one machine does not do, all ranks stop.
+    # Horovod: where the memory of one machine is too small, all ranks stop.
     on_every_rank(lambda: caches.extend(cache.cached(kept, hvd.local_size())))
     return caches
 
 
 def _alone(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Marks a mistake as one that the other ranks do not know of."""
+    """Turn a user's error into one of this rank alone: the other ranks do not know of it."""
     try:
         yield from batches
     except UserError as error:

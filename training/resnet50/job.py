@@ -1,17 +1,19 @@
 """What a rank trains, with what, and how: everything that the command line decides."""
 
-import argparse
 from dataclasses import dataclass
 from typing import Any
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from training.resnet50 import model, schedule
+from training.resnet50 import model
 from training.resnet50.data import Data, load
+from training.resnet50.recipe import MOMENTUM, Recipe, lars, sgd
+from training.resnet50.settings import Settings
 from training.resnet50.train_step import Network, StepOptions, make_network
 from training.runtime import devices, elastic
 from training.runtime.errors import UserError
+from training.runtime.schedule import batch_sentence
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,118 +21,121 @@ class Job:
     """What a rank trains, with what, and how.
 
     Attributes:
-        options: The command line, with the precision that the device decided.
+        settings: The command line, with what the device decides.
         device: What the rank computes on, such as `cpu` or the GPU's name.
         recipe: The optimizer and its schedule.
-        data: Images to train on and to test with.
+        data: Training images and validation images.
         network: Model and optimizer.
     """
 
-    options: argparse.Namespace
+    settings: Settings
     device: str
-    recipe: schedule.Recipe
+    recipe: Recipe
     data: Data
     network: Network
 
     @property
     def global_batch(self) -> int:
-        """Images a step over the ranks that there are now."""
-        return self.options.batch_size * hvd.size()
+        """Images per step over the ranks of now."""
+        return self.settings.batch_size * int(hvd.size())
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """What decides what is learned: a run goes on only with the same.
+    def of_the_result(self) -> dict[str, Any]:
+        """The options that decide what is learned: a run resumes only with the same.
 
-        Not the batch and the ranks, which may change: the schedule counts images.
+        Without the batch and the ranks, which may change: the schedule counts images.
         """
-        given, recipe = self.options, self.recipe
+        settings, recipe = self.settings, self.recipe
         return {
-            "--epochs": recipe.epochs,
-            "--image-size": given.image_size,
-            "--classes": given.classes,
-            "--precision": given.precision,
+            "--epochs": settings.epochs,
+            "--image-size": settings.image_size,
+            "--classes": settings.classes,
+            "--precision": settings.precision,
             "--optimizer": recipe.optimizer,
-            # As it is told, so that it can be given again.
+            # As it is printed, so that it can be given again.
             "--learning-rate": float(f"{recipe.learning_rate:g}"),
-            "--warmup-epochs": recipe.warmup_epochs,
+            "--warmup-epochs": recipe.schedule.warmup_epochs,
             "--weight-decay": float(f"{recipe.weight_decay:g}"),
-            "--label-smoothing": given.label_smoothing,
-            "--min-crop-area": given.min_crop_area,
-            "--mirror": given.mirror,
-            "--seed": given.seed,
+            "--label-smoothing": settings.label_smoothing,
+            "--min-crop-area": settings.min_crop_area,
+            "--mirror": settings.mirror,
+            "--seed": settings.seed,
         }
 
     @property
     def step_options(self) -> StepOptions:
-        """What a step does besides."""
-        given = self.options
+        """The options of a training step."""
+        settings = self.settings
+        # As one group the gradients of more than two ranks always add up in the same order. Otherwise Horovod sends
+        # each gradient as soon as it is computed, during the computation of the others. And only with single operations
+        # does Horovod 0.28 recognize that a rank is lost.
+        one_group = settings.deterministic and not elastic.active()
         return StepOptions(
-            classes=given.classes,
-            label_smoothing=given.label_smoothing,
+            classes=settings.classes,
+            label_smoothing=settings.label_smoothing,
             weight_decay=self.recipe.weight_decay,
             lars=self.recipe.optimizer == "lars",
-            compression=hvd.Compression.fp16 if given.compression == "fp16" else hvd.Compression.none,
-            groups=self._groups,
+            compression=hvd.Compression.fp16 if settings.compression == "fp16" else hvd.Compression.none,
+            groups=1 if one_group else 0,
         )
 
-    @property
-    def _groups(self) -> int:
-        # As one group the gradients of more than two ranks always add up in the same order. Otherwise Horovod sends
-        # each as soon as it is there, while the others are computed. And by single operations only does Horovod 0.28
-        # recognize that a rank is lost.
-        return 1 if self.options.deterministic and not elastic.active() else 0
-
     def sentences(self) -> list[str]:
-        """Says what will be done so that a person can check it."""
-        given, images, batch = self.options, self.data.training_images, self.global_batch
+        """Show the arithmetic so that a person can check it."""
+        settings, images, batch = self.settings, self.data.training_images, self.global_batch
         steps = images // batch
         return [
             f"ranks: {hvd.size()}, of them {hvd.local_size()} on the machine of rank 0, which computes on: "
-            f"{self.device}, in {given.precision}",
+            f"{self.device}, in {settings.precision}",
             *self.data.sentences(),
-            f"batch: {given.batch_size} images per rank x {hvd.size()} ranks = {batch} images per step",
-            f"steps: {images} training images / {batch}, rounded down, = {steps} per epoch; x {given.epochs} epochs = "
-            f"{steps * given.epochs}",
+            batch_sentence(settings.batch_size, hvd.size()),
+            f"steps: {images} training images / {batch}, rounded down, = {steps} per epoch; x {settings.epochs} epochs "
+            f"= {steps * settings.epochs}",
             self.recipe.sentence(batch),
         ]
 
 
-def prepare(given: argparse.Namespace) -> tuple[str, Network]:
-    """Sets the device up and makes the network, and decides the options that depend on the device.
+def prepare(given: Settings) -> tuple[Settings, str, Network]:
+    """Set up the device and make the network.
 
     Returns:
-        The device's name, and the network.
+        The settings with what the device decides, the device's name, and the network.
     """
     device = devices.pin(hvd.local_rank(), hvd.local_size())
-    on_gpu = device != "cpu"
-    given.precision = given.precision or ("mixed_float16" if on_gpu else "float32")
-    given.xla = given.xla or ("on" if on_gpu else "off")
-    tf.keras.mixed_precision.set_global_policy(given.precision)
-    if given.xla == "on":
+    settings = given.on_device(gpu=device != "cpu")
+    tf.keras.mixed_precision.set_global_policy(settings.precision)
+    if settings.xla == "on":
         tf.config.optimizer.set_jit("autoclustering")
-    tf.keras.utils.set_random_seed(given.seed)
-    if given.deterministic:
+    tf.keras.utils.set_random_seed(settings.seed)
+    if settings.deterministic:
         tf.config.experimental.enable_op_determinism()
-    return device, make_network(model.build(given.image_size, given.classes), schedule.MOMENTUM[given.optimizer])
+    network = make_network(model.build(settings.image_size, settings.classes), MOMENTUM[settings.optimizer])
+    return settings, device, network
 
 
-def make_job(given: argparse.Namespace, device: str, network: Network) -> Job:
-    """Puts together what the ranks that there are now train.
+def make_job(settings: Settings, device: str, network: Network) -> Job:
+    """Return what the ranks of now train.
 
     Raises:
-        UserError: The images are not what they should be, or an option does not go with them or with the ranks.
+        UserError: The images are damaged, or an option does not fit them or the number of ranks.
     """
-    recipe = _recipe(given)
-    return Job(options=given, device=device, recipe=recipe, data=load(given, on_gpu=device != "cpu"), network=network)
+    chosen = _recipe(settings)
+    data = load(settings, on_gpu=device != "cpu")
+    return Job(settings=settings, device=device, recipe=chosen, data=data, network=network)
 
 
-def _recipe(given: argparse.Namespace) -> schedule.Recipe:
-    values = {name: getattr(given, name) for name in ("learning_rate", "warmup_epochs", "weight_decay", "epochs")}
-    if given.optimizer == "lars":
-        if elastic.active() and None in values.values():
-            raise UserError(
-                "'--optimizer' is lars, and the number of ranks may change: what is published for one batch would not "
-                "do for another; give '--learning-rate', '--warmup-epochs' and '--weight-decay'"
-            )
-        return schedule.lars(**values, global_batch=given.batch_size * hvd.size())
-    return schedule.sgd(**values)
+def _recipe(settings: Settings) -> Recipe:
+    learning_rate, warmup, decay = settings.learning_rate, settings.warmup_epochs, settings.weight_decay
+    if settings.optimizer == "sgd":
+        return sgd(learning_rate=learning_rate, warmup_epochs=warmup, weight_decay=decay, epochs=settings.epochs)
+    if elastic.active() and None in (learning_rate, warmup, decay):
+        raise UserError(
+            "'--optimizer' is lars, and the number of ranks may change: published values are for one global batch; "
+            "give '--learning-rate', '--warmup-epochs' and '--weight-decay'"
+        )
+    return lars(
+        learning_rate=learning_rate,
+        warmup_epochs=warmup,
+        weight_decay=decay,
+        epochs=settings.epochs,
+        global_batch=settings.batch_size * hvd.size(),
+    )

@@ -1,4 +1,4 @@
-"""What two ranks of training.resnet50 see of each other; rank 0 prints it as JSON."""
+"""Ask two ranks about what they see of each other; rank zero prints the answers as JSON."""
 
 import json
 import sys
@@ -38,7 +38,7 @@ def batch(start: int, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
 
 
 def plain_network() -> train_step.Network:
-    """Without batch normalization, which sees one rank's images only."""
+    """Return a network without batch normalization, which sees one rank's images only."""
     tf.keras.utils.set_random_seed(0)
     model = tf.keras.Sequential([layers.Conv2D(4, 3, input_shape=(8, 8, 3)), layers.Flatten(), layers.Dense(10)])
     return train_step.make_network(model, momentum=0.9)
@@ -53,7 +53,7 @@ def two_steps(network: train_step.Network, given: train_step.StepOptions) -> lis
 
 
 def one_big_batch() -> list[np.ndarray]:
-    """The same by hand: all images at once, and the L2 term in the loss."""
+    """Train the same by hand: all images at once, and the L2 term in the loss."""
     model = plain_network().model
     sgd = tf.keras.optimizers.SGD(0.01, momentum=0.9)
     images, labels, flips = batch(0, 16)
@@ -119,7 +119,7 @@ answers["scale again"] = of_ranks(float(network.optimizer.loss_scale))
 resume.average(network.statistics)
 answers["averaged"] = of_ranks([float(values.numpy().sum()) for values in network.statistics])
 
-# A folder that is a file: nothing can be written, and the run goes on.
+# A folder that is a file: nothing can be written, and the run continues.
 (output / "blocked").write_text("")
 answers["not saved"] = of_ranks(resume.save(output / "blocked", network.variables, 4, metadata))
 

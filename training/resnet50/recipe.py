@@ -1,15 +1,15 @@
-"""The learning rate: a linear warm-up, and then down to 0.
+"""The optimizer and its schedule: NVIDIA's recipe with SGD, and MLPerf's with LARS.
 
-Counted in epochs and not in steps, and per 256 images of the global batch: so a run may go on with another number of
-ranks, and each image keeps its weight.
+Rates are given for 256 images of the global batch, so that a run can resume with another number of ranks and each image
+keeps its weight.
 """
 
-import math
 from dataclasses import dataclass
 
 from training.runtime.errors import UserError
+from training.runtime.schedule import Schedule, square
 
-#: Images for which a learning rate is given; https://arxiv.org/abs/1706.02677 counts so.
+#: Images for which a learning rate is given, as in https://arxiv.org/abs/1706.02677.
 IMAGES = 256
 
 #: By optimizer: of NVIDIA's recipe, and of MLPerf's reference runs with LARS.
@@ -33,56 +33,43 @@ class Recipe:
     Attributes:
         optimizer: `sgd` or `lars`.
         learning_rate: At its peak, for 256 images of the global batch.
-        warmup_epochs: Epochs in which it rises from 0.
         weight_decay: Factor of the L2 term's gradient.
-        epochs: Passes over the training images.
+        schedule: A warm-up from 0; then a cosine, as NVIDIA trains to 77 %, or for LARS MLPerf's polynomial.
     """
 
     optimizer: str
     learning_rate: float
-    warmup_epochs: int
     weight_decay: float
-    epochs: int
-
-    def __post_init__(self) -> None:
-        """Refuses a warm-up without an end."""
-        if self.warmup_epochs >= self.epochs:
-            raise UserError(
-                f"'--warmup-epochs' is {self.warmup_epochs} but '--epochs' is {self.epochs}; "
-                f"give {self.epochs - 1} or fewer epochs of warm-up, or more epochs"
-            )
+    schedule: Schedule
 
     def rate(self, epoch: float, global_batch: int) -> float:
-        """Returns the learning rate after so many epochs, which need not be whole, with so many images a step."""
-        peak = self.learning_rate * global_batch / IMAGES
-        if epoch < self.warmup_epochs:
-            return peak * epoch / self.warmup_epochs
-        left = 1 - min(1.0, (epoch - self.warmup_epochs) / (self.epochs - self.warmup_epochs))
-        # LARS: a polynomial of power 2, as in MLPerf's reference. SGD: a cosine, as NVIDIA trains to 77 %.
-        return peak * (left**2 if self.optimizer == "lars" else 0.5 * (1 - math.cos(math.pi * left)))
+        """Return the learning rate after this number of epochs, which may be a fraction.
+
+        Args:
+            epoch: Epochs since the run began.
+            global_batch: Images per step over all ranks.
+        """
+        return self.schedule.rate(epoch, peak=self.learning_rate * global_batch / IMAGES)
 
     def sentence(self, global_batch: int) -> str:
-        """Says the arithmetic so that a person can check it."""
+        """Show the arithmetic so that a person can check it."""
         peak = self.learning_rate * global_batch / IMAGES
-        down = "a polynomial of power 2" if self.optimizer == "lars" else "a cosine"
-        rise = f"reached from 0 over {self.warmup_epochs} epochs" if self.warmup_epochs else "without warm-up"
         return (
-            f"learning rate: {self.learning_rate:g} x {global_batch} / {IMAGES} = {peak:g}, {rise}, "
-            f"then along {down} to 0 at epoch {self.epochs}; {self.optimizer}, weight decay {self.weight_decay:g}"
+            f"learning rate: {self.learning_rate:g} x {global_batch} / {IMAGES} = {peak:g}, {self.schedule.sentence()}"
+            f"; {self.optimizer}, weight decay {self.weight_decay:g}"
         )
 
 
 def sgd(*, learning_rate: float | None, warmup_epochs: int | None, weight_decay: float | None, epochs: int) -> Recipe:
-    """NVIDIA's recipe, which reaches 76.9 to 77.0 % in 90 epochs; None takes its value.
+    """Return NVIDIA's recipe, which reaches 76.9 to 77.0 % in 90 epochs; None takes its value.
 
     https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classification/ConvNets/resnet50v1.5
     """
     return Recipe(
         optimizer="sgd",
         learning_rate=0.256 if learning_rate is None else learning_rate,
-        warmup_epochs=5 if warmup_epochs is None else warmup_epochs,
         weight_decay=1 / 32768 if weight_decay is None else weight_decay,
-        epochs=epochs,
+        schedule=Schedule(epochs=epochs, warmup_epochs=5 if warmup_epochs is None else warmup_epochs),
     )
 
 
@@ -94,17 +81,17 @@ def lars(
     epochs: int,
     global_batch: int,
 ) -> Recipe:
-    """LARS, for global batches with which SGD loses accuracy: about 8,192 images and more.
+    """Return LARS, for global batches with which SGD loses accuracy: about 8,192 images and more.
 
     Args:
         learning_rate: For 256 images; None takes the published one of this global batch.
-        warmup_epochs: None takes the published one.
-        weight_decay: None takes the published one.
+        warmup_epochs: None takes the published value.
+        weight_decay: None takes the published value.
         epochs: Passes over the training images.
-        global_batch: Images a step over all ranks.
+        global_batch: Images per step over all ranks.
 
     Raises:
-        UserError: Something was left out, and nothing is published for this global batch.
+        UserError: A value is missing, and none is published for this global batch.
     """
     published = _PUBLISHED_LARS.get(global_batch)
     if published is None and None in (learning_rate, warmup_epochs, weight_decay):
@@ -114,10 +101,10 @@ def lars(
             f"'--learning-rate', '--warmup-epochs' and '--weight-decay', or a batch of {batches} images over all ranks"
         )
     peak, warmup, decay = published or (0.0, 0, 0.0)
+    warmup = warmup if warmup_epochs is None else warmup_epochs
     return Recipe(
         optimizer="lars",
         learning_rate=peak * IMAGES / global_batch if learning_rate is None else learning_rate,
-        warmup_epochs=warmup if warmup_epochs is None else warmup_epochs,
         weight_decay=decay if weight_decay is None else weight_decay,
-        epochs=epochs,
+        schedule=Schedule(epochs=epochs, warmup_epochs=warmup, decay=square),
     )

@@ -1,7 +1,8 @@
-"""The command line of `python -m training.resnet50`."""
+"""The command line of `python -m training.resnet50`, and the settings of a run that it makes."""
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from training.imagenet.augmentation import MIN_CROP_AREA
@@ -9,29 +10,72 @@ from training.runtime import command_line
 from training.runtime.distributed import RankParser
 from training.runtime.errors import UserError
 
-_DESCRIPTION = "Trains ResNet-50 v1.5 on ImageNet's TFRecords, or on others of the same layout."
+_DESCRIPTION = "Train ResNet-50 v1.5 on ImageNet's TFRecords, or on others of the same layout."
 
 
-def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Reads the command line.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """A run's options, a field each; `python -m training.resnet50 --help` says what they mean.
+
+    None is an option that was not given: the optimizer's recipe decides `learning_rate`, `warmup_epochs` and
+    `weight_decay`, and the device decides `precision` and `xla` (see `on_device`).
+    """
+
+    data_dir: Path | None
+    synthetic: bool
+    image_size: int
+    classes: int
+    on_bad_data: str
+    cache: bool
+
+    epochs: int
+    batch_size: int
+    optimizer: str
+    learning_rate: float | None
+    warmup_epochs: int | None
+    weight_decay: float | None
+    label_smoothing: float
+    min_crop_area: float
+    mirror: str
+    seed: int
+
+    precision: str | None
+    xla: str | None
+    compression: str
+    deterministic: bool
+
+    output_dir: Path
+    checkpoint_steps: int
+    keep_checkpoints: int
+
+    def __post_init__(self) -> None:
+        """Reject a run without images, and one with two sources of them."""
+        if self.data_dir is None and not self.synthetic:
+            raise UserError(
+                "neither '--data-dir' nor '--synthetic' is given; give the folder of the TFRecords, or --synthetic for "
+                "a test of speed"
+            )
+        if self.data_dir is not None and self.synthetic:
+            raise UserError("'--data-dir' and '--synthetic' are both given; give one of them")
+
+    def on_device(self, *, gpu: bool) -> "Settings":
+        """Return the settings with the precision and the compiler of a GPU or a CPU, where they are not given."""
+        precision, xla = ("mixed_float16", "on") if gpu else ("float32", "off")
+        return replace(self, precision=self.precision or precision, xla=self.xla or xla)
+
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Return the settings of a command line.
 
     Raises:
-        UserError: A value is not allowed, or two do not go together.
+        UserError: A value is not allowed, or two values exclude each other.
     """
     parser = RankParser(prog="python -m training.resnet50", description=_DESCRIPTION)
     _add_data(parser)
     _add_recipe(parser)
     _add_machine(parser)
     _add_checkpoints(parser)
-    given = parser.parse_args(arguments)
-    if given.data_dir is None and not given.synthetic:
-        raise UserError(
-            "neither '--data-dir' nor '--synthetic' is given; give the folder of the TFRecords, or --synthetic for a "
-            "test of speed"
-        )
-    if given.data_dir is not None and given.synthetic:
-        raise UserError("'--data-dir' and '--synthetic' are both given; give one of them")
-    return given
+    return Settings(**vars(parser.parse_args(arguments)))
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +88,7 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
         "--on-bad-data",
         choices=("stop", "skip"),
         default="stop",
-        help="a damaged record, image or shard ends the run, or is left out and counted (%(default)s)",
+        help="a damaged record, image or shard ends the run, or is skipped and counted (%(default)s)",
     )
     add("--cache", action="store_true", help="keep the files' content in memory, for storage slower than the GPUs")
 
@@ -59,27 +103,17 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
         default="sgd",
         help="lars for 8,192 images a step over all ranks, and more (%(default)s)",
     )
-    add(
-        "--learning-rate",
-        type=command_line.positive_number,
-        help="for 256 images of a step (sgd: 0.256; lars: MLPerf's for this batch)",
-    )
-    add(
-        "--warmup-epochs",
-        type=command_line.whole_number(0),
-        help="epochs to reach that rate (sgd: 5; lars: MLPerf's for this batch)",
-    )
+    rate = command_line.positive_number
+    add("--learning-rate", type=rate, help="for 256 images of a step (sgd: 0.256; lars: MLPerf's for this batch)")
+    warmup = command_line.whole_number(0)
+    add("--warmup-epochs", type=warmup, help="epochs to reach that rate (sgd: 5; lars: MLPerf's for this batch)")
     add(
         "--weight-decay",
         type=command_line.number_from(0),
         help="factor of the L2 term's gradient (sgd: 1/32768; lars: MLPerf's for this batch)",
     )
-    add(
-        "--label-smoothing",
-        type=command_line.number_from(0, 0.9),
-        default=0.1,
-        help="share spread over all (%(default)s)",
-    )
+    share = command_line.number_from(0, 0.9)
+    add("--label-smoothing", type=share, default=0.1, help="share spread over all classes (%(default)s)")
     add(
         "--min-crop-area",
         type=command_line.number_from(0.01, 1),
@@ -91,7 +125,7 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
         "--mirror",
         choices=("on", "off"),
         default="on",
-        help="show half of the training images mirrored; off for writing and whatever else has sides (%(default)s)",
+        help="mirror half of the training images; off for writing and whatever else has sides (%(default)s)",
     )
     seed = command_line.whole_number(0, 2**32 - 1)
     add("--seed", type=seed, default=0, help="of the weights, the order of images and their crops (%(default)s)")
@@ -111,11 +145,7 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         default="none",
         help="fp16 sends half the bytes of the gradients, for networks without EFA (%(default)s)",
     )
-    add(
-        "--deterministic",
-        action="store_true",
-        help="the same weights to the last bit every time; slower on a GPU",
-    )
+    add("--deterministic", action="store_true", help="the same weights to the last bit every time; slower on a GPU")
 
 
 def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
@@ -124,7 +154,7 @@ def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
         "--output-dir",
         type=Path,
         required=True,
-        help="folder for checkpoints/, tensorboard/, results.json and model.keras; a run that is there goes on",
+        help="folder for checkpoints/, tensorboard/, results.json and model.keras; a run in it resumes",
     )
     add(
         "--checkpoint-steps",
@@ -132,4 +162,4 @@ def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
         default=1000,
         help="steps between checkpoints; one follows each epoch too (%(default)s)",
     )
-    add("--keep-checkpoints", type=command_line.whole_number(1), default=3, help="how many are kept (%(default)s)")
+    add("--keep-checkpoints", type=command_line.whole_number(1), default=3, help="checkpoints to keep (%(default)s)")
