@@ -2,6 +2,7 @@
 
 from training_cluster.cluster.imported_cluster import ImportedCluster
 from training_cluster.cluster.training_cluster import TrainingCluster
+from training_cluster.complete_training_cluster import CompleteTrainingCluster
 from training_cluster.config import ClusterConfig, ServiceAccountSpec, load_config
 from training_cluster.identity.encryption_key import TrainingKey
 from training_cluster.identity.job_identity import JobIdentity
@@ -27,6 +28,7 @@ __all__ = [
     "ClusterAutoscaler",
     "ClusterConfig",
     "ClusterMonitoring",
+    "CompleteTrainingCluster",
     "CostEstimate",
     "DataRepositorySpec",
     "EfaDevicePlugin",

@@ -82,7 +82,7 @@ class ClusterAutoscaler(Construct):
         """
         super().__init__(scope, id)
         check(valid_cluster("cluster", cluster))
-        version = kubernetes_version or getattr(cluster, "kubernetes_version", KUBERNETES_VERSION)
+        version: str = kubernetes_version or getattr(cluster, "kubernetes_version", KUBERNETES_VERSION)
         check(one_of("kubernetes_version", version, CLUSTER_AUTOSCALER_IMAGE_TAGS))
         own(self, cluster, "autoscaler")
         identity = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
