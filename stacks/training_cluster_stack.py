@@ -117,7 +117,7 @@ class TrainingClusterStack(Stack):
                 cluster=self.cluster,
                 vpc=self.network.vpc,
                 subnet=self.network.training_subnet,
-                spec=spec,
+                spec=spec.spec,
                 encryption_key=self._key,
                 kubernetes_version=self.config.kubernetes_version,
             )
@@ -132,7 +132,7 @@ class TrainingClusterStack(Stack):
             subnet=self.network.training_subnet,
             clients=self.cluster.cluster_security_group,
             bucket=bucket,
-            spec=self.config.lustre,
+            spec=self.config.lustre.spec,
             encryption_key=self._key,
         )
         volume = LustreVolume(
@@ -211,12 +211,12 @@ class TrainingClusterStack(Stack):
         kubeconfig = f"aws eks update-kubeconfig --region {self.region} --name {self.cluster.cluster_name}"
         CfnOutput(self, "KubeconfigCommand", value=kubeconfig)
         CfnOutput(self, "FileSystemId", value=self.file_system.file_system.ref)
-        CfnOutput(self, "LustreThroughput", value=_throughput_sentence(self.config.lustre))
+        CfnOutput(self, "LustreThroughput", value=_throughput_sentence(self.config.lustre.spec))
         CfnOutput(self, "EstimatedCostPerHour", value=self._cost_sentence())
 
     def _cost_sentence(self) -> str:
         """Both ends of what the autoscaler may do, at On-Demand prices."""
-        specs = self.config.node_groups.values()
+        specs = [group.spec for group in self.config.node_groups.values()]
         deployed = self._cost([(spec.instance_type, spec.desired) for spec in specs])
         largest = self._cost([(spec.instance_type, spec.maximum) for spec in specs])
         return f"{deployed.total} as deployed; with every node group at its max_size, On-Demand, {largest}"

@@ -2,7 +2,7 @@
 
 from training_cluster.cluster.existing_cluster import ExistingCluster
 from training_cluster.cluster.training_cluster import TrainingCluster
-from training_cluster.config import ClusterConfig, ServiceAccountSpec, load_config
+from training_cluster.config import ClusterConfig, load_config
 from training_cluster.identity.encryption_key import TrainingKey
 from training_cluster.identity.job_identity import JobIdentity
 from training_cluster.identity.pod_identity import PodRole
@@ -47,7 +47,6 @@ __all__ = [
     "Namespaces",
     "NvidiaDevicePlugin",
     "PodRole",
-    "ServiceAccountSpec",
     "TrainingBucket",
     "TrainingBudget",
     "TrainingCluster",
