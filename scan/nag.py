@@ -1,4 +1,4 @@
-"""Synthesizes the app of this project with cdk-nag in it: `python -m checks.nag CONFIG OUTDIR`."""
+"""Synthesizes the app of this project with cdk-nag in it: `python -m scan.nag CONFIG OUTDIR`."""
 
 import json
 import runpy
@@ -12,7 +12,7 @@ from unittest import mock
 import aws_cdk as cdk
 from cdk_nag import AwsSolutionsChecks
 
-from checks.findings import Finding
+from scan.scanner_findings import Finding
 
 __all__ = ["checked_app", "nag_findings", "synthesize"]
 
@@ -33,7 +33,7 @@ def synthesize(config: Path, outdir: Path) -> list[Finding]:
     Raises:
         RuntimeError: The synthesis failed for another reason than findings.
     """
-    command = [sys.executable, "-m", "checks.nag", str(config), str(outdir)]
+    command = [sys.executable, "-m", "scan.nag", str(config), str(outdir)]
     result = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
     # Findings end the synthesis, after the report is written.
     findings = nag_findings(outdir) if (outdir / _REPORT).is_file() else []
