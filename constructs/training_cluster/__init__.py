@@ -1,6 +1,6 @@
 """AWS CDK constructs for a GPU training cluster; each can be used alone in another app."""
 
-from training_cluster.cluster.existing_cluster import ExistingCluster
+from training_cluster.cluster.imported_cluster import ImportedCluster
 from training_cluster.cluster.training_cluster import TrainingCluster
 from training_cluster.config import ClusterConfig, load_config
 from training_cluster.identity.encryption_key import TrainingKey
@@ -12,11 +12,11 @@ from training_cluster.monitoring.cost import CostEstimate, hourly_cost
 from training_cluster.network.training_network import TrainingNetwork
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group import GpuNodeGroup
-from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.platform.cluster_autoscaler import ClusterAutoscaler
 from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
 from training_cluster.platform.mpi_operator import MpiOperator
 from training_cluster.platform.namespaces import Namespaces
+from training_cluster.platform.training_platform import TrainingPlatform
 from training_cluster.storage.data import ImageRepository, TrainingBucket
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume, ExistingElasticFileSystem
 from training_cluster.storage.lustre_file_system import LustreFileSystem
@@ -33,12 +33,11 @@ __all__ = [
     "EfaSecurityGroup",
     "ElasticFileSystem",
     "ElasticVolume",
-    "ExistingCluster",
     "ExistingElasticFileSystem",
     "ExistingLustreFileSystem",
     "GpuNodeGroup",
-    "GpuNodeGroupSpec",
     "ImageRepository",
+    "ImportedCluster",
     "JobIdentity",
     "LustreFileSystem",
     "LustreSpec",
@@ -52,6 +51,7 @@ __all__ = [
     "TrainingCluster",
     "TrainingKey",
     "TrainingNetwork",
+    "TrainingPlatform",
     "hourly_cost",
     "load_config",
 ]
