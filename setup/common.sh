@@ -1,4 +1,4 @@
-# Sourced by the scripts beside it: one way to say a step and one way to fail.
+# Sourced by the other scripts of this folder: print a step, fail with a message, install a lock file.
 set -euo pipefail
 
 step() { printf '\n==> %s\n' "$*"; }
@@ -8,11 +8,11 @@ fail() {
     exit 1
 }
 
-# Where the finished steps and the built Horovod wheel are kept.
+# Folder of the finished steps and of the built Horovod wheel.
 state=.setup
 mkdir -p "$state"
 
-# Only what the lock files name is installed: no interpreter downloads, no other index than the machine's own.
+# Install only what the lock files name: no interpreter downloads, no other index than the machine's.
 export UV_PYTHON_DOWNLOADS=never
 install_locked() { # install_locked VENV REQUIREMENTS...
     local venv=$1

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what the tests in containers need, where that is possible; the tests themselves say what is missing and skip.
+# Install what the tests in containers need, if possible; the tests report what is missing and skip.
 source "$(dirname "$0")/common.sh"
 
-# The network plugins and debootstrap's keys are only recommended by what needs them, so each is named.
+# podman and debootstrap only recommend the network plugins and keys, so each package is named.
 packages=(aardvark-dns debian-archive-keyring debootstrap iptables netavark podman runc)
 missing=()
 for package in "${packages[@]}"; do
@@ -11,9 +11,9 @@ done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
-    echo "not installed, which only root can do on a Debian: ${missing[*]}"
+    echo "not installed (needs root on Debian): ${missing[*]}"
     exit 0
 fi
 step "containers: installing ${missing[*]}"
 { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends "${missing[@]}"; } ||
-    echo "apt could not install them; its reason stands above"
+    echo "apt could not install them; see its message above"

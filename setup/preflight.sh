@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Finds everything that only the machine's owner can install, and says it at once.
+# Report every missing program that only the machine's administrator can install.
 source "$(dirname "$0")/common.sh"
 
 missing=()

@@ -1,4 +1,4 @@
-"""Says what a first run made, where it is, and the next three commands."""
+"""Show the results of the first run and the next commands."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from training_workloads.planning.storage_sizing import IMAGENET_BYTES_PER_IMAGE,
 
 
 def main(job: str) -> None:
-    """Prints the summary for the job that was run."""
+    """Print the summary of a job that ran on this machine."""
     results_file = Path("runs", job, "results.json")
     if not results_file.is_file():
         sys.exit(f"error: {results_file} does not exist; run 'make run-local JOB={job}' first")
@@ -39,4 +39,5 @@ def _names(folder: Path) -> str:
     return ", ".join(sorted(path.name.removesuffix(".k8s.yaml") for path in folder.glob("*.k8s.yaml"))) or "none"
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,4 +1,4 @@
-"""What every test of the CDK side needs."""
+"""Fixtures and settings of every test of the CDK side."""
 
 import os
 from pathlib import Path
@@ -10,18 +10,18 @@ ROOT = Path(__file__).parent.parent
 # CDK encodes numbers as about -1.9e289.
 _LARGER_THAN_ANY_VALUE = 1e200
 
-# The Node.js that the set-up chose lies beside the interpreter, whether or not the environment is activated.
+# The set-up links Node.js beside the interpreter; the environment need not be activated.
 os.environ["PATH"] = f"{ROOT / '.venv/bin'}:{os.environ['PATH']}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Snapshots change only by an explicit flag, and never in CI."""
+    """Reject --snapshot-update in CI."""
     if os.environ.get("CI") and config.getoption("update_snapshots", default=False):
         raise pytest.UsageError("--snapshot-update is not allowed in CI; update on your machine and commit the result")
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Names a test by "token" where CDK's text or number for a value of the deployment would differ by process."""
+    """Name a parameter "token" if it is CDK's placeholder for a value of the deployment, which differs by process."""
     is_text = isinstance(val, str) and "${Token[" in val
     is_number = isinstance(val, float) and abs(val) > _LARGER_THAN_ANY_VALUE
     return "token" if is_text or is_number else None
@@ -29,5 +29,5 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The repository's root."""
+    """Return the root of the repository."""
     return ROOT

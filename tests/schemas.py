@@ -1,4 +1,4 @@
-"""Checks manifests against the Kubernetes schemas, and MPIJobs against the definition that we install."""
+"""Validate manifests against the Kubernetes schemas, and MPIJobs against the definition of this project."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ import kubernetes_validate
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.platform.mpi_job_crd import mpi_job_crd
 
-# The oldest and the newest that a cluster can have.
+# The oldest and the newest Kubernetes release of a cluster.
 VERSIONS = (KUBERNETES_VERSIONS[0], KUBERNETES_VERSIONS[-1])
 
 
 def check_manifest(document: dict[str, Any]) -> None:
-    """Raises unless the document is valid for every Kubernetes version of a cluster, unknown fields included."""
+    """Raise unless the document is valid for every Kubernetes version of a cluster and has no unknown field."""
     if document["kind"] == "MPIJob":
         check_mpi_job(document)
     else:
@@ -21,16 +21,16 @@ def check_manifest(document: dict[str, Any]) -> None:
 
 
 def check_object(document: dict[str, Any]) -> None:
-    """Raises unless Kubernetes itself knows the object and each of its fields."""
+    """Raise unless Kubernetes knows the object and each of its fields."""
     for version in VERSIONS:
         kubernetes_validate.validate(document, version, strict=True)
 
 
 def check_mpi_job(job: dict[str, Any]) -> None:
-    """Raises unless the job fits the definition, and its pod templates fit Kubernetes."""
+    """Raise unless the job matches the definition, and its pod templates match Kubernetes' schema."""
     version = mpi_job_crd()["spec"]["versions"][0]
     assert job["apiVersion"] == f"kubeflow.org/{version['name']}"
-    schema = _refuse_unknown_fields(version["schema"]["openAPIV3Schema"])
+    schema = _reject_unknown_fields(version["schema"]["openAPIV3Schema"])
     schema["properties"]["metadata"] = {"type": "object"}
     jsonschema.validate(job, schema)
     for role in job["spec"]["mpiReplicaSpecs"].values():
@@ -38,11 +38,11 @@ def check_mpi_job(job: dict[str, Any]) -> None:
         check_object(template)
 
 
-def _refuse_unknown_fields(schema: Any) -> Any:
-    """The API server drops fields that a structural schema does not name; here they are an error."""
+def _reject_unknown_fields(schema: Any) -> Any:
+    """Return a schema that rejects the unknown fields that the API server would drop."""
     if not isinstance(schema, dict):
         return schema
-    closed = {key: _refuse_unknown_fields(value) for key, value in schema.items() if key != "default"}
+    closed = {key: _reject_unknown_fields(value) for key, value in schema.items() if key != "default"}
     keeps_unknown = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
     if "properties" in schema and not keeps_unknown:
         closed["additionalProperties"] = False

@@ -1,4 +1,4 @@
-"""No instance name or component version stands outside the catalog and the recipes."""
+"""Only the catalog and the recipes contain instance names and component versions."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ ALLOWED = ("training_workloads/catalog/", "training_workloads/recipes/")
 
 
 def string_literals(path: Path) -> list[str]:
-    """Every string of a module but its docstrings."""
+    """Return every string of a module except its docstrings."""
     tree = ast.parse(path.read_text())
     docstrings = {
         id(node.body[0].value)
@@ -26,7 +26,7 @@ def string_literals(path: Path) -> list[str]:
     ]
 
 
-def test_facts_stand_in_the_catalog(root: Path) -> None:
+def test_only_the_catalog_contains_facts(root: Path) -> None:
     modules = [path for folder in ("workloads", "constructs", "stacks") for path in (root / folder).rglob("*.py")]
     found = {
         f"{path.relative_to(root)}: {text}"
@@ -38,7 +38,7 @@ def test_facts_stand_in_the_catalog(root: Path) -> None:
     assert found == set()
 
 
-def test_the_patterns_find_what_they_are_for() -> None:
+def test_the_patterns_match_names_and_versions() -> None:
     assert INSTANCE_NAME.search("p4d.24xlarge")
     assert INSTANCE_NAME.search("p6-b200.48xlarge")
     assert VERSION.search("v0.5.30")

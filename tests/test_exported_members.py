@@ -1,4 +1,4 @@
-"""`__all__` of each public package is sorted and is exactly what the package shows."""
+"""`__all__` of each public package is sorted and contains exactly its public names."""
 
 import importlib
 from types import ModuleType
@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.mark.parametrize("package", ["training_workloads", "training_cluster"])
-def test_all_is_what_is_visible(package: str) -> None:
+def test_all_contains_the_public_names(package: str) -> None:
     module = importlib.import_module(package)
     visible = {
         name for name, value in vars(module).items() if not name.startswith("_") and not isinstance(value, ModuleType)

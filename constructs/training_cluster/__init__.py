@@ -3,7 +3,7 @@
 from training_cluster.cluster.imported_cluster import ImportedCluster
 from training_cluster.cluster.training_cluster import TrainingCluster
 from training_cluster.complete_training_cluster import CompleteTrainingCluster
-from training_cluster.config import ClusterConfig, ServiceAccountSpec, load_config
+from training_cluster.config import ClusterConfig, load_config
 from training_cluster.identity.encryption_key import TrainingKey
 from training_cluster.identity.job_identity import JobIdentity
 from training_cluster.identity.pod_identity import PodRole
@@ -48,7 +48,6 @@ __all__ = [
     "Namespaces",
     "NvidiaDevicePlugin",
     "PodRole",
-    "ServiceAccountSpec",
     "TrainingBucket",
     "TrainingBudget",
     "TrainingCluster",

@@ -8,7 +8,7 @@ from aws_cdk import assertions
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
-from checks.nag import checked_app, nag_findings
+from scan.nag import checked_app, nag_findings
 from training_cluster.suppressions import accept, accept_policy, accept_wildcard, children_of_type
 
 

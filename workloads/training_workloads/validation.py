@@ -81,6 +81,7 @@ class Problem:
         allowed: The constraint that the value breaks, as a clause after "but". Default: `fix` says it.
         fix: What to do, in the imperative.
         related: Paths of the other values that the rule compared with this one.
+        source: Where the user wrote the value, such as `cluster.yaml:12` or `-c nat`. Default: it is an argument.
     """
 
     path: Path
@@ -88,6 +89,7 @@ class Problem:
     fix: str
     allowed: str = ""
     related: tuple[Path, ...] = ()
+    source: str = ""
 
     def under(self, *prefix: str | int) -> "Problem":
         """Return the same problem of a value that is inside another."""
@@ -100,9 +102,12 @@ class Problem:
             name: The value's name where the user typed it, such as `--min-size`. Default: the dotted path.
             given: The value as the user typed it. Default: as Python shows it.
         """
+        key = name or dotted(self.path)
+        # Without a path the file itself has the problem.
+        subject = ": ".join(filter(None, [self.source, key and f"'{key}'"])) or "the text"
         verb = "is missing" if self.given is MISSING else f"is {shown(self.given) if given is None else given}"
         clause = f", but {self.allowed}" if self.allowed else ""
-        return f"'{name or dotted(self.path)}' {verb}{clause}; {self.fix}"
+        return f"{subject} {verb}{clause}; {self.fix}"
 
     def __str__(self) -> str:
         return self.text()

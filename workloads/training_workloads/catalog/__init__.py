@@ -1,9 +1,9 @@
-"""The facts that everything else derives from: instance types and component versions, each stated once."""
+"""The facts that everything else derives from, each stated once: instance types, node devices, component versions."""
 
 from training_workloads.catalog.gpus import Clocks, Gpu
-from training_workloads.catalog.instance_type import BusBandwidth, InstanceType, Price
-from training_workloads.catalog.instances import INSTANCE_TYPES, gpu_instance_type
-from training_workloads.catalog.layouts import NetworkInterface
+from training_workloads.catalog.instance_type import BusBandwidth, InstanceType, NetworkInterface
+from training_workloads.catalog.instances import INSTANCE_TYPES, gpu_instance_type, supported_gpu_type
+from training_workloads.catalog.prices import Price
 
 __all__ = [
     "INSTANCE_TYPES",
@@ -14,4 +14,5 @@ __all__ = [
     "NetworkInterface",
     "Price",
     "gpu_instance_type",
+    "supported_gpu_type",
 ]

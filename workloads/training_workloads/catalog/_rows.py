@@ -1,26 +1,26 @@
-"""What the rows of all families share, so that a family's module holds its numbers only."""
+"""What the rows of all families share, so that a family's module contains its numbers only."""
 
 from datetime import date
 
 from training_workloads.catalog.gpus import Gpu
-from training_workloads.catalog.instance_type import BusBandwidth, InstanceType, Price
-from training_workloads.catalog.layouts import ena_and_efa_only
+from training_workloads.catalog.instance_type import BusBandwidth, InstanceType, ena_and_efa_only
+from training_workloads.catalog.prices import Price
 
 __all__ = ["CHECKED", "row", "us_east_1"]
 
 CHECKED = date(2026, 11, 21)
 _KARPENTER = "https://github.com/aws/karpenter-provider-aws/blob/"
-#: Made by a program from DescribeInstanceTypes.
+#: Generated from DescribeInstanceTypes.
 _TYPES = f"{_KARPENTER}0c5e7d8112409aff07b0f17a0f51c87bdba52ed1/website/content/en/docs/reference/instance-types.md"
-#: Made by a program from AWS's price list, on the date that its head carries.
+#: Generated from AWS's price list, on the date in its first lines.
 _PRICES = f"{_KARPENTER}265ee0ba5b8e337dec6b82dde965b03021ccb418/pkg/providers/pricing/zz_generated.pricing_aws.go"
-_NO_RESULT = "neither AWS nor NVIDIA publishes a result of it with the size of the message"
+_NO_RESULT = "neither AWS nor NVIDIA publishes a result with its message size"
 _NO_PRICE = "AWS's price list for us-east-1 had no On-Demand price on 2026-02-09; it is sold in Capacity Blocks"
 _NO_EFA = range(0)
 
 
 def us_east_1(usd_per_hour: float) -> Price:
-    """A price of the list that the catalog was filled from."""
+    """Return a price of the list from which the catalog was filled."""
     return Price(usd_per_hour=usd_per_hour, region="us-east-1", source=_PRICES, checked=date(2026, 2, 9))
 
 
@@ -41,9 +41,9 @@ def row(
     price: Price | None = None,
     source: str = _TYPES,
 ) -> InstanceType:
-    """Makes a row, with the network interfaces for `efa_cards` and a reason for each number that is missing.
+    """Return a row with the network interfaces for `efa_cards` and a reason for each missing number.
 
-    All these types have two hardware threads per core, and all can be launched in a cluster placement group
+    All these types have two hardware threads per core, and EC2 launches all of them in cluster placement groups
     (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/placement-strategies.html).
     """
     reasons = {"all_reduce_bandwidth": (all_reduce_bandwidth, _NO_RESULT), "price": (price, _NO_PRICE)}

@@ -1,8 +1,8 @@
-"""The G family: smaller GPUs, for inference, development and small trainings.
+"""The G family: smaller GPUs for inference, development and small training runs.
 
 Sockets: AWS does not publish them; they are the cores divided by the cores of one CPU of the type's model (Xeon
-8259CL 24 on G4dn, EPYC 7R32 48 on G5, EPYC 7R13 48 on G6 and G6e), rounded up. No Capacity Blocks for ML are sold
-of it (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html).
+8259CL 24 on G4dn, EPYC 7R32 48 on G5, EPYC 7R13 48 on G6 and G6e), rounded up. EC2 sells no Capacity Blocks for ML
+of this family (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html).
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ __all__ = ["G_FAMILY"]
 
 
 class _Size(NamedTuple):
-    """What sets the sizes of a family apart; the names are short so that a size is one line.
+    """The numbers of one size; the names are short so that a size is one line.
 
     Attributes:
         gpus: GPUs.

@@ -1,6 +1,6 @@
-"""GPU models: memory, clocks and the drivers that run them, each stated once with its source.
+"""GPU models: memory, clocks and supported drivers, each stated once with its source.
 
-`nvidia-smi -q -d SUPPORTED_CLOCKS` on a node shows the clocks of a model,
+To check a model: `nvidia-smi -q -d SUPPORTED_CLOCKS` on a node shows its clocks,
 `aws ec2 describe-instance-types --query 'InstanceTypes[].GpuInfo'` its memory.
 """
 
@@ -26,18 +26,18 @@ __all__ = [
 ]
 
 _CHECKED = date(2026, 11, 21)
-#: The clocks that AWS advises for each family of instances.
+#: The clocks that AWS recommends for each instance family.
 _CLOCKS = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/optimize_gpu.html"
 #: The last driver branch of each architecture; "ongoing" where no end is announced.
 _ARCHITECTURES = "https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html"
-#: What the EKS AMI has for its boot: the clocks that it sets, and the devices that each driver branch supports.
+#: The boot scripts of the EKS AMI: the clocks that they set, and the devices that each driver branch supports.
 _EKS_AMI = "https://github.com/awslabs/amazon-eks-ami/tree/main/templates/al2023/runtime/gpu"
 _FIRST_BRANCH = "NVIDIA states the first branch for an architecture, not for a model; every branch on EKS is newer"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Clocks:
-    """The pair that `nvidia-smi -ac MEMORY,GRAPHICS` takes.
+    """The argument of `nvidia-smi -ac MEMORY,GRAPHICS`.
 
     Attributes:
         memory_mhz: Memory clock in MHz.
@@ -53,14 +53,14 @@ class Gpu:
     """One GPU model as EC2 offers it.
 
     Attributes:
-        model: NVIDIA's name of it.
+        model: NVIDIA's name.
         memory_gib: Device memory in whole GiB, as EC2's API reports it, rounded down.
-        application_clocks: The highest application clocks; a job on GPUs at these clocks runs at a steady speed.
-        oldest_driver_branch: First NVIDIA driver branch that runs it, such as 570.
-        newest_driver_branch: Last NVIDIA driver branch that runs it; None while NVIDIA has announced no end.
-        sources: Where the clocks and the driver branches were read.
-        checked: When they were read.
-        unknown: For each field that nobody publishes, and that is None for it, the reason.
+        application_clocks: The highest application clocks; at these clocks a job runs at a steady speed.
+        oldest_driver_branch: First NVIDIA driver branch that supports the model, such as 570.
+        newest_driver_branch: Last branch that supports the model; None while NVIDIA has announced no end.
+        sources: URLs of the clocks and of the driver branches.
+        checked: Date on which they were read.
+        unknown: For each field that is None because no number is published, the reason.
     """
 
     model: str
@@ -84,7 +84,7 @@ def _before_blackwell(model: str, memory_gib: int, clocks: Clocks, newest_driver
     )
 
 
-#: NVIDIA's branch 580 is the last that runs Volta.
+#: NVIDIA's branch 580 is the last that supports Volta.
 V100_16 = _before_blackwell("V100", 16, Clocks(memory_mhz=877, graphics_mhz=1530), newest_driver_branch=580)
 V100_32 = _before_blackwell("V100", 32, Clocks(memory_mhz=877, graphics_mhz=1530), newest_driver_branch=580)
 T4 = _before_blackwell("T4", 16, Clocks(memory_mhz=5001, graphics_mhz=1590))

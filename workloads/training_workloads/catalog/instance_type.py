@@ -1,25 +1,59 @@
-"""What the catalog says of one EC2 instance type."""
+"""The facts of one EC2 instance type."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Literal
 
 from training_workloads.catalog.gpus import Gpu
-from training_workloads.catalog.layouts import NetworkInterface
+from training_workloads.catalog.prices import Price
 
-__all__ = ["BusBandwidth", "InstanceType", "Price"]
+__all__ = ["BusBandwidth", "InstanceType", "NetworkInterface", "ena_and_efa_only"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NetworkInterface:
+    """One network interface that a launch template requests to use the whole network of a type.
+
+    Attributes:
+        network_card: Index of the physical card.
+        device: Device index on that card; the instance's primary interface is card 0, device 0.
+        kind: `interface` is a plain ENA interface, `efa` an ENA with an EFA device, `efa-only` an EFA device
+            without an IP address. `efa-only` cannot be the primary interface
+            (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-acc-inst-types.html).
+    """
+
+    network_card: int
+    device: int
+    kind: Literal["interface", "efa", "efa-only"]
+
+
+def ena_and_efa_only(efa_cards: range) -> tuple[NetworkInterface, ...]:
+    """Return one ENA interface with an IP address on card 0 and one EFA device without an address on each EFA card.
+
+    This is the layout that AWS recommends
+    (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-acc-inst-types.html, read 2026-11-21); docs/adr/0003 says
+    why.
+
+    Args:
+        efa_cards: The cards with EFA; empty for a type without EFA. On card 0 the EFA device takes device index 1,
+            beside the primary interface; on every other card it is the first device.
+    """
+    primary = NetworkInterface(network_card=0, device=0, kind="interface")
+    efa = (NetworkInterface(network_card=card, device=int(card == 0), kind="efa-only") for card in efa_cards)
+    return (primary, *efa)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BusBandwidth:
-    """A published result of nccl-tests' `all_reduce_perf`, to compare a cluster with.
+    """A published result of nccl-tests' `all_reduce_perf` to compare a cluster with.
 
     Attributes:
         gigabytes_per_second: Bus bandwidth (`busbw`) in GB/s, 10^9 bytes.
         message_gib: Size of the message in GiB.
-        nodes: How many instances took part, all their GPUs each.
-        source: Where it was published.
-        checked: When it was read.
+        nodes: Number of instances, each with all its GPUs.
+        source: URL of the publication.
+        checked: Date on which it was read.
     """
 
     gigabytes_per_second: float
@@ -30,45 +64,28 @@ class BusBandwidth:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Price:
-    """An On-Demand price for Linux, as it was on one day.
-
-    Attributes:
-        usd_per_hour: Dollars for one instance and hour, without tax.
-        region: AWS region of the price.
-        source: Where it was read.
-        checked: The day on which AWS's price list showed it.
-    """
-
-    usd_per_hour: float
-    region: str
-    source: str
-    checked: date
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class InstanceType:
-    """What one EC2 instance type has.
+    """The hardware, network and price of one EC2 instance type.
 
     Attributes:
         name: EC2's name, such as `p4d.24xlarge`.
-        gpu: Its GPU model; None where it has no GPU.
-        gpus: How many GPUs.
+        gpu: The GPU model; None for a type without GPUs.
+        gpus: Number of GPUs.
         vcpus: Hardware threads.
         cores: Physical cores.
         sockets: CPU sockets, each with its own memory and PCIe lanes.
         memory_gib: Main memory in GiB.
-        network_gbps: The network bandwidth that AWS names, in Gb/s, all cards together.
-        network_bursts: Whether AWS writes "up to" before it: a burst, after which a lower baseline holds.
-        network_interfaces: What a node's launch template asks for, primary first (docs/adr/0003).
-        local_nvme_gb: Instance store in GB, all disks together, 0 where there is none.
-        placement_group: Whether it can be launched in a cluster placement group.
-        capacity_block: Whether EC2 sells Capacity Blocks for ML of it.
-        all_reduce_bandwidth: What two or more of them reach in NCCL's all-reduce.
-        price: What one costs On-Demand.
-        source: Where the numbers without a source of their own were read.
-        checked: When they were read.
-        unknown: For each field that nobody publishes, and that is None for it, the reason.
+        network_gbps: Network bandwidth as AWS states it, in Gb/s, of all cards together.
+        network_bursts: Whether AWS writes "up to" before the bandwidth: a burst above a lower baseline.
+        network_interfaces: The interfaces of a node's launch template, primary first (docs/adr/0003).
+        local_nvme_gb: Instance store in GB, all disks together; 0 for a type without one.
+        placement_group: Whether EC2 launches it in a cluster placement group.
+        capacity_block: Whether EC2 sells Capacity Blocks for ML of this type.
+        all_reduce_bandwidth: Bus bandwidth of NCCL's all-reduce between two or more instances.
+        price: On-Demand price.
+        source: URL of the numbers that carry no source.
+        checked: Date on which they were read.
+        unknown: For each field that is None because no number is published, the reason.
     """
 
     name: str
@@ -92,10 +109,10 @@ class InstanceType:
 
     @property
     def efa_interfaces(self) -> int:
-        """How many EFA devices a node of this type offers to its pods."""
+        """Number of EFA devices that a node of this type offers to its pods."""
         return sum(interface.kind != "interface" for interface in self.network_interfaces)
 
     @property
     def ip_interfaces(self) -> int:
-        """How many interfaces of a node take an IP address of its subnet."""
+        """Number of interfaces of a node that take an IP address of its subnet."""
         return sum(interface.kind != "efa-only" for interface in self.network_interfaces)

@@ -1,17 +1,20 @@
-"""The instance catalog: what an EC2 instance type has, stated once, with its source.
+"""The instance catalog: the facts of every supported EC2 instance type, each stated once with its source.
 
-To check a row against AWS: `aws ec2 describe-instance-types --instance-types p4d.24xlarge`.
+To check a row: `aws ec2 describe-instance-types --instance-types p4d.24xlarge`. `setup/record_instance_types.py`
+records the result for all types, and a test compares the catalog with the recording.
 """
+
+from typing import Any
 
 from training_workloads.catalog._rows import row, us_east_1
 from training_workloads.catalog.g_family import G_FAMILY
 from training_workloads.catalog.instance_type import InstanceType
 from training_workloads.catalog.p_family import P_FAMILY
-from training_workloads.validation import InputError, check_text, unknown_name
+from training_workloads.validation import Problem, Problems, enforce, matches, unknown
 
-__all__ = ["INSTANCE_TYPES", "gpu_instance_type"]
+__all__ = ["INSTANCE_TYPES", "gpu_instance_type", "supported_gpu_type"]
 
-#: Nodes of the operator, the launchers and the cluster's own services.
+#: Nodes of the operator, the launchers and the cluster's services.
 _WITHOUT_GPU = (
     row(
         "m5.xlarge",
@@ -29,39 +32,55 @@ _WITHOUT_GPU = (
 INSTANCE_TYPES: dict[str, InstanceType] = {one.name: one for one in (*P_FAMILY, *G_FAMILY, *_WITHOUT_GPU)}
 
 
-#: Why types that run neural networks too are not in the catalog, by the start of their names
+#: Why other types with accelerators are not in the catalog, by the start of their names
 #: (https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html, read 2026-11-21).
 _NOT_SUPPORTED = {
-    "dl": "Gaudi or Qualcomm accelerators instead of NVIDIA GPUs, and is not supported",
-    "g4ad": "AMD GPUs, and is not supported",
-    "g5g": "Arm processors, and is not supported",
-    "inf": "AWS Inferentia chips instead of GPUs, and is not supported",
-    "p6e": "Arm processors, and is not supported",
-    "trn": "AWS Trainium chips instead of GPUs, and is not supported",
+    "dl": "it has Gaudi or Qualcomm accelerators instead of NVIDIA GPUs, which are not supported",
+    "g4ad": "it has AMD GPUs, which are not supported",
+    "g5g": "it has Arm processors, which are not supported",
+    "inf": "it has AWS Inferentia chips instead of GPUs, which are not supported",
+    "p6e": "it has Arm processors, which are not supported",
+    "trn": "it has AWS Trainium chips instead of GPUs, which are not supported",
 }
+
+_WITH_GPUS = [one.name for one in INSTANCE_TYPES.values() if one.gpus]
 
 
 def gpu_instance_type(name: str) -> InstanceType:
-    """Looks a type with GPUs up by EC2's name.
+    """Return the facts of a type with GPUs.
 
     Args:
-        name: Such as `p4d.24xlarge`.
+        name: EC2's name, such as `p4d.24xlarge`.
 
     Raises:
         InputError: The catalog has no such type, or the type has no GPU; the message gives the closest names.
     """
-    check_text("instance_type", name, "(?s).*", "EC2's name of a type, such as p4d.24xlarge")
-    with_gpus = [one.name for one in INSTANCE_TYPES.values() if one.gpus]
-    if name in with_gpus:
-        return INSTANCE_TYPES[name]
-    if name in INSTANCE_TYPES:
-        raise InputError(f"'instance_type' is {name!r}, which has no GPU; choose one of {', '.join(with_gpus)}")
-    typed = name.strip().lower()
-    families = ", ".join(sorted({one.partition(".")[0] for one in with_gpus}))
+    enforce(name, [supported_gpu_type])
+    return INSTANCE_TYPES[name]
+
+
+def supported_gpu_type(name: Any) -> Problems:
+    """Reject a name that is not that of a type with GPUs in the catalog."""
+    if name in _WITH_GPUS:
+        return
+    if not isinstance(name, str):
+        yield from matches("instance_type", name, "", "EC2's name of a type, such as p4d.24xlarge")
+    elif name in INSTANCE_TYPES:
+        yield Problem(
+            path=("instance_type",), given=name, allowed="it has no GPU", fix=f"choose one of {', '.join(_WITH_GPUS)}"
+        )
+    elif reason := _reason_without_a_suggestion(name.strip().lower()):
+        families = sorted({one.partition(".")[0] for one in _WITH_GPUS})
+        yield Problem(
+            path=("instance_type",), given=name, allowed=reason, fix=f"choose a type of {', '.join(families)}"
+        )
+    else:
+        yield from unknown("instance_type", name, _WITH_GPUS)
+
+
+def _reason_without_a_suggestion(name: str) -> str | None:
     for start, reason in _NOT_SUPPORTED.items():
-        if typed.startswith(start):
-            raise InputError(f"'instance_type' is {name!r}, which has {reason}; choose a type of {families}")
-    # Names of EC2 look like each other: of what is no p or g type, nothing in the catalog is meant.
-    if not typed.startswith(("g", "p")):
-        raise InputError(f"'instance_type' is {name!r}, which is no known type with GPUs; choose a type of {families}")
-    raise unknown_name("instance_type", name, with_gpus)
+        if name.startswith(start):
+            return reason
+    # The names of EC2 are similar: for a type of another family than P and G, a suggestion would mislead.
+    return None if name.startswith(("g", "p")) else "it is not a known type with GPUs"

@@ -1,4 +1,4 @@
-"""What FSx for Lustre offers on SSD: sizes, throughput classes and limits, stated once, with their sources.
+"""FSx for Lustre on SSD: sizes, throughput classes and limits, each stated once with its source.
 
 Everything was read on 2026-11-21. FSx counts storage in GiB and throughput in MB/s (10^6 bytes) per TiB of storage.
 """
@@ -36,10 +36,10 @@ _GIB_PER_TIB = 1024
 
 
 def lustre_capacity_gib(at_least_gib: float, *, efa_throughput: int | None = None) -> int:
-    """The smallest capacity that FSx offers and that holds so much.
+    """Return the smallest capacity that FSx offers for an amount of data.
 
     Args:
-        at_least_gib: What must fit, in GiB.
+        at_least_gib: Size of the data in GiB.
         efa_throughput: Throughput class of a file system with EFA, in MB/s per TiB. Default: without EFA.
     """
     if efa_throughput is None and at_least_gib <= LUSTRE_SMALLEST_GIB:
@@ -49,9 +49,9 @@ def lustre_capacity_gib(at_least_gib: float, *, efa_throughput: int | None = Non
 
 
 def lustre_throughput_mbps(capacity_gib: int, mbps_per_tib: int) -> float:
-    """What a file system sustains from its disks, in MB/s.
+    """Return the sustained disk throughput of a file system in MB/s.
 
-    AWS's guide rounds 2400 GiB to 2.4 TiB; here a TiB has 1024 GiB, which promises 2 % less.
+    AWS's guide rounds 2400 GiB to 2.4 TiB; here a TiB has 1024 GiB, so the result is 2 % lower.
 
     Args:
         capacity_gib: Storage in GiB.

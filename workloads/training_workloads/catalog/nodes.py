@@ -1,4 +1,4 @@
-"""What a GPU node offers and how it is labelled: node groups, device plugins and jobs all read it here."""
+"""Devices, labels and taints of GPU nodes, as node groups, device plugins and jobs use them."""
 
 from typing import Literal
 
@@ -31,51 +31,52 @@ GPU_RESOURCE = "nvidia.com/gpu"
 EFA_RESOURCE = "vpc.amazonaws.com/efa"
 HUGEPAGES_RESOURCE = "hugepages-2Mi"
 
-#: Keeps pods that do not ask for GPUs off the GPU nodes; NVIDIA's chart tolerates this key by default.
+#: Keeps pods that request no GPUs off the GPU nodes; NVIDIA's chart tolerates this key by default.
 GPU_TAINT_KEY = "nvidia.com/gpu"
 
 #: NVIDIA's chart selects its nodes by this label (its default affinity).
 GPU_PRESENT_LABEL = "nvidia.com/gpu.present"
 
-#: The EFA plugin crash-loops on a node without EFA devices, so it is kept to the nodes with this label.
+#: The EFA plugin crashes in a loop on a node without EFA devices, so it runs only on nodes with this label.
 EFA_PRESENT_LABEL = "vpc.amazonaws.com/efa.present"
 
-#: By this label the Cluster Autoscaler knows a GPU node whose device plugin is not up yet, and waits for it instead of
-#: starting another (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md).
+#: By this label the Cluster Autoscaler recognizes a GPU node whose device plugin has not started yet, and waits for it
+#: instead of starting another node
+#: (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md).
 ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"
 
 #: The Cluster Autoscaler keeps a node whose pod has this annotation with "false" (FAQ of the same repository).
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
-#: So does Karpenter with this one and "true" (https://karpenter.sh/docs/concepts/disruption/).
+#: Karpenter keeps a node whose pod has this annotation with "true" (https://karpenter.sh/docs/concepts/disruption/).
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 
-#: How EKS says what its managed nodes were bought as
+#: The capacity type of a managed node, set by EKS
 #: (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html#managed-node-group-capacity-types).
 CAPACITY_TYPE_LABEL = "eks.amazonaws.com/capacityType"
 CapacityType = Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"]
 
-#: How Karpenter says it, in small letters (https://karpenter.sh/docs/concepts/scheduling/).
+#: The capacity type of a node of Karpenter, in lower case (https://karpenter.sh/docs/concepts/scheduling/).
 KARPENTER_CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 
 #: Set by the kubelet on every node (https://kubernetes.io/docs/reference/labels-annotations-taints/).
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
 
-# Left to the kubelet, the operating system and the daemons of a node: EKS reserves under 1 vCPU and about 3 GiB on the
-# large types, and each daemon (CNI, CSI, device plugins, CloudWatch agent) asks for a fraction of a vCPU.
+# For the kubelet, the operating system and the daemons of a node: EKS reserves under 1 vCPU and about 3 GiB on the
+# large types, and each daemon (CNI, CSI, device plugins, CloudWatch agent) requests a fraction of a vCPU.
 _DAEMON_VCPUS = 4
 _DAEMON_VCPUS_OF_A_SMALL_NODE = 2
 _SMALL_NODE_VCPUS = 16
 
-#: libfabric's EFA provider takes its bounce buffers from 2 MiB huge pages; 5,120 MiB is what AWS's own EFA manifests
-#: ask for on a whole node, from p4d to p6 (https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html).
+#: libfabric's EFA provider takes its bounce buffers from 2 MiB huge pages; AWS's EFA manifests request
+#: 5,120 MiB on a whole node, from p4d to p6 (https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html).
 EFA_HUGEPAGES_MIB = 5120
 _HUGEPAGE_MIB = 2
 
 
 def node_labels(instance_type: InstanceType, *, efa: bool) -> dict[str, str]:
-    """Labels of a node group.
+    """Return the labels of a node group.
 
     Args:
         instance_type: The nodes' type.
@@ -91,17 +92,17 @@ def node_labels(instance_type: InstanceType, *, efa: bool) -> dict[str, str]:
 
 
 def gpu_toleration() -> dict[str, str]:
-    """The toleration that lets a pod onto the GPU nodes."""
+    """Return the toleration that a pod on a GPU node needs."""
     return {"key": GPU_TAINT_KEY, "operator": "Exists", "effect": "NoSchedule"}
 
 
 def efa_hugepages() -> int:
-    """2 MiB pages that a node with EFA sets aside for its workers."""
+    """Return the number of 2 MiB pages that a node with EFA reserves for its workers."""
     return EFA_HUGEPAGES_MIB // _HUGEPAGE_MIB
 
 
 def node_devices(instance: InstanceType, *, efa: bool) -> dict[str, str]:
-    """What a node offers to its pods beside CPU and memory, as Kubernetes writes amounts.
+    """Return the resources of a node beside CPU and memory, as Kubernetes quantities.
 
     Args:
         instance: The node's type.
@@ -115,5 +116,5 @@ def node_devices(instance: InstanceType, *, efa: bool) -> dict[str, str]:
 
 
 def vcpus_left_to_daemons(instance: InstanceType) -> int:
-    """VCPUs of a node that no worker asks for."""
+    """Return the vCPUs of a node that workers must not request."""
     return _DAEMON_VCPUS_OF_A_SMALL_NODE if instance.vcpus <= _SMALL_NODE_VCPUS else _DAEMON_VCPUS

@@ -1,4 +1,4 @@
-"""The P family: instances for training, from V100 to B300.
+"""The P family: GPUs for training, from V100 to B300.
 
 Sockets: AWS does not publish them; they are the cores divided by the cores of one CPU of the type's model (Xeon
 E5-2686 v4 18 on P3, Xeon 8175M and 8275CL 24 on P3dn and P4, EPYC 7R13 48 on P5 and P5e, Xeon 8488C 48 on P5en,
@@ -11,13 +11,14 @@ from datetime import date
 
 from training_workloads.catalog._rows import CHECKED, row, us_east_1
 from training_workloads.catalog.gpus import A100_40, A100_80, B200, B300, H100, H200, V100_16, V100_32
-from training_workloads.catalog.instance_type import BusBandwidth, Price
+from training_workloads.catalog.instance_type import BusBandwidth
+from training_workloads.catalog.prices import Price
 
 __all__ = ["P_FAMILY"]
 
 _AWSOME = "https://github.com/awslabs/awsome-distributed-ai/blob/main/micro-benchmarks/nccl-tests/README.md"
 _DO_EKS = "https://github.com/aws-samples/aws-do-eks"
-#: Read in a copy of that site's data: the price list for us-east-1 did not have the type.
+#: Read in a copy of that site's data, as the price list for us-east-1 did not contain the type.
 _VANTAGE = "https://instances.vantage.sh/aws/ec2/p6-b300.48xlarge"
 
 
@@ -164,7 +165,7 @@ P_FAMILY = (
         all_reduce_bandwidth=_two_nodes(523.8, 8, _DO_EKS),
         price=us_east_1(113.9328),
     ),
-    # Card 0 has no EFA; it carries the IP traffic alone.
+    # Card 0 has no EFA; it carries only IP traffic.
     row(
         "p6-b300.48xlarge",
         gpu=B300,

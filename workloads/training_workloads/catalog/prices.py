@@ -1,18 +1,34 @@
-"""What a cluster's services cost by the hour, apart from its instances.
+"""Prices by the hour: the type of a price, and the services of a cluster apart from its instances.
 
-A service without a price that somebody dated is not here, and the estimate says that it leaves it out: FSx for Lustre,
-EFS, volumes, logs and metrics, data transfer. To check a price against AWS:
-`aws pricing get-products --region us-east-1 --service-code AmazonEKS`.
+A service without a dated price is not here, and the estimate says that it omits it: FSx for Lustre, EFS, volumes, logs
+and metrics, data transfer. To check a price: `aws pricing get-products --region us-east-1 --service-code AmazonEKS`.
 """
 
+from dataclasses import dataclass
 from datetime import date
 
-from training_workloads.catalog.instance_type import Price
+__all__ = ["EKS_CONTROL_PLANE", "NAT_GATEWAY", "Price"]
 
-__all__ = ["EKS_CONTROL_PLANE", "NAT_GATEWAY"]
 
-#: One cluster on a Kubernetes release in standard support, the same in every region; AWS's page
-#: https://aws.amazon.com/eks/pricing/ is read through the source.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Price:
+    """An On-Demand price for Linux on one day.
+
+    Attributes:
+        usd_per_hour: Dollars for one instance and hour, without tax.
+        region: AWS region of the price.
+        source: URL of the source.
+        checked: The day on which AWS's price list showed it.
+    """
+
+    usd_per_hour: float
+    region: str
+    source: str
+    checked: date
+
+
+#: One cluster on a Kubernetes release in standard support, the same in every region; the source quotes AWS's page
+#: https://aws.amazon.com/eks/pricing/.
 EKS_CONTROL_PLANE = Price(
     usd_per_hour=0.10,
     region="us-east-1",
@@ -20,8 +36,7 @@ EKS_CONTROL_PLANE = Price(
     checked=date(2026, 3, 13),
 )
 
-#: One gateway, without the data that goes through it; AWS's page https://aws.amazon.com/vpc/pricing/ is read through
-#: the source.
+#: One gateway, without the data that it processes; the source quotes AWS's page https://aws.amazon.com/vpc/pricing/.
 NAT_GATEWAY = Price(
     usd_per_hour=0.045,
     region="us-east-1",

@@ -1,4 +1,4 @@
-"""Which release of each platform component a cluster gets, stated once, with its source and date."""
+"""The release of each platform component of a cluster, stated once with its source and date."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -24,17 +24,17 @@ __all__ = [
 KUBERNETES_VERSION = "1.35"
 
 #: Every release that a cluster can have, oldest first: those in EKS's standard support (same page) with which this
-#: project was checked.
+#: project is tested.
 KUBERNETES_VERSIONS = ("1.34", "1.35")
 
-#: FSx's newest; unsaid, FSx takes an older one that PERSISTENT_2 with a data repository does not offer
+#: FSx's newest; FSx's default is an older one without data repositories on PERSISTENT_2
 #: (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateFileSystem.html).
 LUSTRE_VERSION = "2.15"
 
 #: https://github.com/kubeflow/mpi-operator/releases (the image's tag has no "v"), read 2026-11-21.
 MPI_OPERATOR_IMAGE = "mpioperator/mpi-operator:0.8.2"
 
-#: Nodes of the operator, the launchers and the cluster's own services.
+#: Nodes of the operator, the launchers and the cluster's services.
 SYSTEM_INSTANCE_TYPE = "m5.xlarge"
 
 #: Makes the job folders of a new file system writable for the non-root user of the jobs.
@@ -43,15 +43,15 @@ CHOWN_IMAGE = "public.ecr.aws/docker/library/busybox:1.37.0"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HelmRelease:
-    """A chart, where it is kept and which version is installed.
+    """A Helm chart with its repository, version and image.
 
     Attributes:
         chart: Name of the chart in its repository.
         repository: Address of the repository.
-        version: Version of the chart (not of the program in it).
-        image: Where the program's image is kept, without its tag.
-        image_tag: Tag of the image; None where it depends on the cluster.
-        checked: When the version was read.
+        version: Version of the chart (not of the program).
+        image: Address of the program's image, without the tag.
+        image_tag: Tag of the image; None if it depends on the cluster.
+        checked: Date on which the version was read.
     """
 
     chart: str
@@ -97,12 +97,12 @@ CLUSTER_AUTOSCALER_IMAGE_TAGS = {"1.34": "v1.34.3", "1.35": "v1.35.0"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AmiDrivers:
-    """Which NVIDIA driver branches the AL2023 NVIDIA AMI of EKS carries; it loads the one that fits the GPU.
+    """The NVIDIA driver branches of the AL2023 NVIDIA AMI of EKS; it loads the one that supports the GPU.
 
     Attributes:
         since: Date of the first such release, as in the release's name (20260917).
         branches: Driver branches, such as 580.
-        source: Where that was read.
+        source: URL of the release notes, and the date on which they were read.
     """
 
     since: int
@@ -110,7 +110,7 @@ class AmiDrivers:
     source: str
 
 
-#: Oldest first. An AMI release older than the first row is not judged.
+#: Oldest first. An AMI release older than the first row is not checked.
 AMI_DRIVERS = (
     AmiDrivers(
         since=20251110, branches=(580,), source="https://github.com/awslabs/amazon-eks-ami/pull/2509, read 2026-11-21"

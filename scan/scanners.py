@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from checks.findings import Finding
+from scan.scanner_findings import Finding
 
 __all__ = ["cfn_lint", "checkov"]
 
-# What the scanners return when they found something; anything else is a failure of their own.
+# Exit codes of a scanner that ran, with or without findings; any other code is a failure.
 # https://github.com/aws-cloudformation/cfn-lint#exit-codes
 _CFN_LINT_FOUND = range(16)
 _CHECKOV_FOUND = (0, 1)
 
 
 def cfn_lint(programs: Path, templates: Sequence[Path]) -> list[Finding]:
-    """Holds templates against the schemas of CloudFormation that cfn-lint carries.
+    """Validate templates against the CloudFormation schemas of cfn-lint.
 
     Args:
         programs: Folder of the program.
@@ -38,7 +38,7 @@ def cfn_lint(programs: Path, templates: Sequence[Path]) -> list[Finding]:
 
 
 def checkov(programs: Path, folder: Path, framework: str) -> list[Finding]:
-    """Holds files against checkov's own policies; nothing is fetched or sent.
+    """Check files against the built-in policies of checkov, without network access.
 
     Args:
         programs: Folder of the program.
@@ -61,7 +61,7 @@ def checkov(programs: Path, folder: Path, framework: str) -> list[Finding]:
 
 
 def _run(program: Path, arguments: Sequence[str], expected: Sequence[int]) -> str:
-    # checkov passes over folders whose name begins with a dot, such as ours.
+    # By default checkov skips folders whose names start with a dot, such as `.scan`.
     environment = {**os.environ, "CKV_IGNORE_HIDDEN_DIRECTORIES": "false", "LOG_LEVEL": "ERROR"}
     result = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, env=environment)
     if result.returncode not in expected:

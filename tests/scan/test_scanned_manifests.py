@@ -3,7 +3,7 @@ from pathlib import Path
 
 import yaml
 
-from checks.manifests import embedded_manifests, pods_of_job, write_manifests
+from scan.scanned_manifests import embedded_manifests, pods_of_job, write_manifests
 
 JOB = {
     "kind": "MPIJob",
@@ -12,7 +12,7 @@ JOB = {
 }
 
 
-def test_objects_with_values_of_the_deployment_are_read() -> None:
+def test_reads_objects_with_values_of_the_deployment() -> None:
     text = json.dumps([{"kind": "PersistentVolume", "spec": "ID"}]).partition("ID")
     manifest = {"Fn::Join": ["", [text[0], {"Ref": "FileSystem"}, text[2]]]}
     template = {
@@ -24,7 +24,7 @@ def test_objects_with_values_of_the_deployment_are_read() -> None:
     assert list(embedded_manifests(template)) == [{"kind": "PersistentVolume", "spec": "known-at-deployment"}]
 
 
-def test_the_pods_of_a_job_are_scanned_too() -> None:
+def test_returns_the_pods_of_a_job() -> None:
     (pod,) = pods_of_job(JOB)
     assert pod == {
         "apiVersion": "v1",
@@ -38,7 +38,7 @@ def test_the_pods_of_a_job_are_scanned_too() -> None:
     }
 
 
-def test_a_file_has_the_objects_and_their_pods(tmp_path: Path) -> None:
+def test_writes_objects_and_the_pods_of_jobs(tmp_path: Path) -> None:
     write_manifests([JOB], tmp_path / "new" / "jobs.yaml")
     kinds = [document["kind"] for document in yaml.safe_load_all((tmp_path / "new" / "jobs.yaml").read_text())]
     assert kinds == ["MPIJob", "Pod"]

@@ -1,4 +1,4 @@
-"""Collects every Kubernetes object that this project makes, as files that a scanner reads."""
+"""Write the Kubernetes objects of this project into files that a scanner reads."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ _MANIFEST = "Custom::AWSCDK-EKS-KubernetesResource"
 
 
 def embedded_manifests(template: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The objects that a stack applies to its cluster; values known at deployment only become words."""
+    """Return the objects that a stack applies to its cluster, with a placeholder for each value of the deployment."""
     for resource in template["Resources"].values():
         if resource["Type"] == _MANIFEST:
             yield from json.loads(_text(resource["Properties"]["Manifest"]))
@@ -26,7 +26,7 @@ def _text(value: Any) -> str:
 
 
 def pods_of_job(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The pods that the operator makes of an MPIJob, in which scanners do not look by themselves."""
+    """Return the pods that the operator creates for an MPIJob; a scanner does not read the templates in it."""
     name, namespace = job["metadata"]["name"], job["metadata"].get("namespace")
     for role, replicas in job["spec"]["mpiReplicaSpecs"].items():
         metadata = replicas["template"].get("metadata", {})
@@ -45,7 +45,7 @@ def pods_of_job(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def write_manifests(documents: Iterable[dict[str, Any]], path: Path) -> None:
-    """Writes objects, and the pods of the jobs among them, into one file."""
+    """Write objects, and the pods of the jobs among them, into one file."""
     written = list(documents)
     pods = [pod for document in written if document["kind"] == "MPIJob" for pod in pods_of_job(document)]
     path.parent.mkdir(parents=True, exist_ok=True)

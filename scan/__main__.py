@@ -1,4 +1,4 @@
-"""Runs every scanner over every configuration; `make scan`."""
+"""Run every scanner on every configuration; `make scan`."""
 
 import json
 import shutil
@@ -9,19 +9,19 @@ from pathlib import Path
 
 import yaml
 
-from checks.findings import Finding, read_acceptances, remaining
-from checks.manifests import embedded_manifests, write_manifests
-from checks.nag import synthesize
-from checks.rendered import render_everything
-from checks.scanners import cfn_lint, checkov
+from scan.nag import synthesize
+from scan.rendered import render_everything
+from scan.scanned_manifests import embedded_manifests, write_manifests
+from scan.scanner_findings import Finding, read_suppressions, unsuppressed
+from scan.scanners import cfn_lint, checkov
 
 ROOT = Path(__file__).parents[1]
-PROGRAMS = ROOT / ".venv-checks/bin"
+PROGRAMS = ROOT / ".venv-scan/bin"
 OUT = ROOT / ".scan"
 
 
 def main() -> None:
-    """Prints what was found and how much was scanned; the exit code is 1 if something was."""
+    """Print the findings and the number of scanned templates; exit with code 1 if there are findings."""
     for folder in ("templates", "manifests", "rendered"):
         shutil.rmtree(OUT / folder, ignore_errors=True)
     OUT.mkdir(exist_ok=True)
@@ -49,7 +49,7 @@ def _manifest_findings(templates: list[Path]) -> list[Finding]:
     for path in render_everything(OUT / "rendered"):
         write_manifests(filter(None, yaml.safe_load_all(path.read_text())), OUT / "manifests" / path.name)
     found = checkov(PROGRAMS, OUT / "manifests", "kubernetes")
-    return remaining(found, read_acceptances(ROOT / "checks/accepted.yaml"))
+    return unsuppressed(found, read_suppressions(ROOT / "scan/suppressions.yaml"))
 
 
 main()

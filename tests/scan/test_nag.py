@@ -1,4 +1,4 @@
-"""The scan of templates can fail."""
+"""The scan of templates finds mistakes."""
 
 from pathlib import Path
 
@@ -6,11 +6,11 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_s3 as s3
 
-from checks.nag import checked_app, nag_findings, synthesize
+from scan.nag import checked_app, nag_findings, synthesize
 from training_cluster import TrainingBucket, TrainingKey
 
 
-def test_a_bucket_without_tls_and_logs_is_found(tmp_path: Path) -> None:
+def test_finds_a_bucket_without_tls_and_logs(tmp_path: Path) -> None:
     app = checked_app(tmp_path / "bad", {})
     s3.Bucket(cdk.Stack(app, "Stack"), "Bucket")
     with pytest.raises(RuntimeError, match="ValidationFailed"):
@@ -20,7 +20,7 @@ def test_a_bucket_without_tls_and_logs_is_found(tmp_path: Path) -> None:
     assert ("AwsSolutions-S10", "Stack/Bucket/Resource") in found
 
 
-def test_our_bucket_passes(tmp_path: Path) -> None:
+def test_accepts_the_training_bucket(tmp_path: Path) -> None:
     app = checked_app(tmp_path / "good", {})
     stack = cdk.Stack(app, "Stack")
     TrainingBucket(stack, "Bucket", encryption_key=TrainingKey(stack, "Key").key)
@@ -28,8 +28,8 @@ def test_our_bucket_passes(tmp_path: Path) -> None:
     assert nag_findings(tmp_path / "good") == []
 
 
-def test_a_configuration_that_cannot_be_synthesized_is_no_clean_scan(tmp_path: Path) -> None:
+def test_reports_a_configuration_that_does_not_synthesize(tmp_path: Path) -> None:
     config = tmp_path / "cluster.yaml"
     config.write_text("node_groups: {gpu: {instance_type: p5.49xlarge}}\n")
-    with pytest.raises(RuntimeError, match=r"could not be synthesized:(.|\n)*'p5.49xlarge', which is not known"):
+    with pytest.raises(RuntimeError, match=r"could not be synthesized:(.|\n)*'p5.49xlarge'"):
         synthesize(config, tmp_path / "out")

@@ -1,20 +1,20 @@
-"""cfn-lint and checkov find what is wrong; without their environment (`make setup-checks`) there is nothing to try."""
+"""cfn-lint and checkov report mistakes. Skipped without their environment (`make setup-scan`)."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from checks.scanners import cfn_lint, checkov
+from scan.scanners import cfn_lint, checkov
 
 BUCKET = {"Resources": {"Bucket": {"Type": "AWS::S3::Bucket", "Properties": {"BucketNam": "typo"}}}}
 
 
 @pytest.fixture
 def programs(root: Path) -> Path:
-    folder = root / ".venv-checks/bin"
+    folder = root / ".venv-scan/bin"
     if not (folder / "checkov").exists():
-        pytest.skip("run make setup-checks")
+        pytest.skip("run make setup-scan")
     return folder
 
 
@@ -26,17 +26,17 @@ def template(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_property_that_is_none_is_found(programs: Path, template: Path) -> None:
+def test_cfn_lint_finds_an_unknown_property(programs: Path, template: Path) -> None:
     (finding,) = cfn_lint(programs, [template])
     assert finding.rule == "E3002"
     assert finding.resource == "Resources/Bucket/Properties/BucketNam"
 
 
-def test_an_open_bucket_is_found(programs: Path, template: Path) -> None:
+def test_checkov_finds_an_open_bucket(programs: Path, template: Path) -> None:
     rules = {finding.rule for finding in checkov(programs, template.parent, "cloudformation")}
     assert {"CKV_AWS_18", "CKV_AWS_53"} <= rules
 
 
-def test_nothing_to_scan_is_an_error(programs: Path, tmp_path: Path) -> None:
+def test_rejects_an_empty_folder(programs: Path, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="checkov could not read"):
         checkov(programs, tmp_path, "kubernetes")

@@ -2,12 +2,12 @@ from pathlib import Path
 
 import yaml
 
-from checks.rendered import render_everything
+from scan.rendered import render_everything
 from training_workloads.platform.parts import PLATFORM_FILES
 from training_workloads.recipes import RECIPES
 
 
-def test_every_recipe_and_every_part_is_scanned(tmp_path: Path) -> None:
+def test_renders_every_recipe_and_every_part(tmp_path: Path) -> None:
     paths = render_everything(tmp_path)
     assert {path.name for path in paths} == {f"{name}.k8s.yaml" for name in RECIPES} | set(PLATFORM_FILES)
     assert all(list(yaml.safe_load_all(path.read_text())) for path in paths)

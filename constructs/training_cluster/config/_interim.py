@@ -1,0 +1,46 @@
+"""Until every rule yields problems: the sentences of the old interface as problems. Deleted with that interface."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from training_cluster.cluster.access import check_admin_arns, check_public_access_cidrs
+from training_cluster.cluster.kubectl_layer import check_kubernetes_version
+from training_cluster.identity.job_identity import check_prefix
+from training_cluster.monitoring.alarms import check_email
+from training_cluster.network.training_network import check_availability_zones, check_vpc_cidr
+from training_workloads.platform.mirror import check_mirror
+from training_workloads.validation import InputError, Problem, Problems
+from training_workloads.yaml_lines import Typed
+
+
+def old_problems(error: InputError) -> Problems:
+    """Yield the problems of an error, and its sentences as problems."""
+    for each in error.args:
+        if isinstance(each, Problem):
+            yield each
+        elif parts := re.fullmatch(r"'([^']+)' (?:is|has) (.*?)(?:, (?:but )?(.*?))?; (.*)", each, re.DOTALL):
+            path = tuple(int(part) if part.isdigit() else part for part in parts[1].split("."))
+            yield Problem(path=path, given=Typed(parts[2]), allowed=parts[3] or "", fix=parts[4])
+        else:
+            yield Problem(path=(), given=Typed("wrong"), fix=each)
+
+
+def _raised(check: Callable[..., None]) -> Callable[..., Problems]:
+    def valid(name: str, value: Any, **options: Any) -> Problems:
+        try:
+            check(name, value, **options)
+        except InputError as error:
+            yield from old_problems(error)
+
+    return valid
+
+
+valid_admin_arns = _raised(check_admin_arns)
+valid_email = _raised(check_email)
+valid_kubernetes_version = _raised(check_kubernetes_version)
+valid_mirror = _raised(check_mirror)
+valid_prefix = _raised(check_prefix)
+valid_public_access_cidrs = _raised(check_public_access_cidrs)
+valid_vpc_cidr = _raised(check_vpc_cidr)
+valid_zones = _raised(check_availability_zones)

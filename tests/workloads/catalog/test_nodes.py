@@ -1,0 +1,52 @@
+import pytest
+
+from training_workloads import INSTANCE_TYPES
+from training_workloads.catalog.nodes import (
+    efa_hugepages,
+    gpu_toleration,
+    node_devices,
+    node_labels,
+    vcpus_left_to_daemons,
+)
+
+
+def test_a_node_with_efa_offers_gpus_efa_devices_and_huge_pages() -> None:
+    assert node_devices(INSTANCE_TYPES["p4d.24xlarge"], efa=True) == {
+        "nvidia.com/gpu": "8",
+        "vpc.amazonaws.com/efa": "4",
+        "hugepages-2Mi": "5120Mi",
+    }
+    assert efa_hugepages() == 2560
+
+
+def test_a_node_without_efa_offers_gpus_only() -> None:
+    assert node_devices(INSTANCE_TYPES["p4d.24xlarge"], efa=False) == {"nvidia.com/gpu": "8"}
+
+
+@pytest.mark.parametrize(
+    ("name", "efa", "labels"),
+    [
+        (
+            "p4d.24xlarge",
+            True,
+            {
+                "nvidia.com/gpu.present": "true",
+                "k8s.amazonaws.com/accelerator": "nvidia-a100",
+                "vpc.amazonaws.com/efa.present": "true",
+            },
+        ),
+        ("g6.xlarge", False, {"nvidia.com/gpu.present": "true", "k8s.amazonaws.com/accelerator": "nvidia-l4"}),
+        ("m5.xlarge", False, {}),
+    ],
+)
+def test_labels_name_the_devices(name: str, efa: bool, labels: dict[str, str]) -> None:
+    assert node_labels(INSTANCE_TYPES[name], efa=efa) == labels
+
+
+def test_tolerates_the_taint_of_gpu_nodes() -> None:
+    assert gpu_toleration() == {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(("name", "vcpus"), [("p5.4xlarge", 2), ("g5.8xlarge", 4), ("p4d.24xlarge", 4)])
+def test_small_nodes_reserve_fewer_vcpus_for_daemons(name: str, vcpus: int) -> None:
+    assert vcpus_left_to_daemons(INSTANCE_TYPES[name]) == vcpus
