@@ -20,7 +20,6 @@ from training_cluster import (
     GpuNodeGroup,
     JobIdentity,
     LustreFileSystem,
-    LustreSpec,
     LustreVolume,
     MpiOperator,
     Namespaces,
@@ -30,6 +29,7 @@ from training_cluster import (
     hourly_cost,
 )
 from training_cluster.nodes.system_nodes import SYSTEM_NODES
+from training_cluster.storage.lustre_spec import LustreSpec
 from training_workloads.catalog.lustre import lustre_throughput_mbps
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 from training_workloads.planning.storage_sizing import IMAGENET_BYTES_PER_IMAGE
@@ -130,9 +130,12 @@ class TrainingClusterStack(Stack):
             "Lustre",
             vpc=self.network.vpc,
             subnet=self.network.training_subnet,
-            clients=self.cluster.cluster_security_group,
             bucket=bucket,
-            spec=self.config.lustre,
+            deployment_type=self.config.lustre.deployment_type,
+            capacity=self.config.lustre.capacity_gib,
+            throughput_mbps_per_tib=self.config.lustre.throughput_mbps_per_tib,
+            efa=self.config.lustre.efa,
+            data_repositories=self.config.lustre.data_repositories,
             encryption_key=self._key,
         )
         volume = LustreVolume(
@@ -149,7 +152,6 @@ class TrainingClusterStack(Stack):
             vpc=self.network.vpc,
             # Notebooks run on the system nodes too, which are in every zone.
             subnets=self.network.private_subnets,
-            clients=self.cluster.cluster_security_group,
             encryption_key=self._key,
         )
         volume = ElasticVolume(self, "EfsVolume", cluster=self.cluster, file_system=file_system)

@@ -6,9 +6,8 @@ from training_cluster.config import ClusterConfig, ServiceAccountSpec, load_conf
 from training_cluster.identity.encryption_key import TrainingKey
 from training_cluster.identity.job_identity import JobIdentity
 from training_cluster.identity.pod_identity import PodRole
-from training_cluster.monitoring.budget import TrainingBudget
 from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring
-from training_cluster.monitoring.cost import CostEstimate, hourly_cost
+from training_cluster.monitoring.cost import CostEstimate, TrainingBudget, hourly_cost
 from training_cluster.network.training_network import TrainingNetwork
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group import GpuNodeGroup
@@ -18,30 +17,27 @@ from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevi
 from training_cluster.platform.mpi_operator import MpiOperator
 from training_cluster.platform.namespaces import Namespaces
 from training_cluster.storage.data import ImageRepository, TrainingBucket
-from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume, ExistingElasticFileSystem
+from training_cluster.storage.data_repository import DataRepository
+from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
 from training_cluster.storage.lustre_file_system import LustreFileSystem
-from training_cluster.storage.lustre_spec import DataRepositorySpec, LustreSpec
-from training_cluster.storage.lustre_volume import ExistingLustreFileSystem, LustreVolume
+from training_cluster.storage.lustre_volume import LustreVolume
 
 __all__ = [
     "ClusterAutoscaler",
     "ClusterConfig",
     "ClusterMonitoring",
     "CostEstimate",
-    "DataRepositorySpec",
+    "DataRepository",
     "EfaDevicePlugin",
     "EfaSecurityGroup",
     "ElasticFileSystem",
     "ElasticVolume",
     "ExistingCluster",
-    "ExistingElasticFileSystem",
-    "ExistingLustreFileSystem",
     "GpuNodeGroup",
     "GpuNodeGroupSpec",
     "ImageRepository",
     "JobIdentity",
     "LustreFileSystem",
-    "LustreSpec",
     "LustreVolume",
     "MpiOperator",
     "Namespaces",

@@ -23,7 +23,7 @@ def test_a_bucket_without_tls_and_logs_is_found(tmp_path: Path) -> None:
 def test_our_bucket_passes(tmp_path: Path) -> None:
     app = checked_app(tmp_path / "good", {})
     stack = cdk.Stack(app, "Stack")
-    TrainingBucket(stack, "Bucket", encryption_key=TrainingKey(stack, "Key").key)
+    TrainingBucket(stack, "Bucket", encryption_key=TrainingKey(stack, "Key"))
     app.synth()
     assert nag_findings(tmp_path / "good") == []
 

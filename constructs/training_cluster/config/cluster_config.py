@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 from pydantic import ConfigDict
 
+from training_cluster.config.lustre_config import LustreConfig
 from training_cluster.config.rules import RULES
 from training_cluster.config.service_account_spec import ServiceAccountSpec
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
-from training_cluster.storage.lustre_spec import LustreSpec
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.validation import enforce
 
@@ -44,7 +44,7 @@ class ClusterConfig:
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     node_groups: dict[str, GpuNodeGroupSpec]
-    lustre: LustreSpec = field(default_factory=LustreSpec)
+    lustre: LustreConfig = field(default_factory=LustreConfig)
     efs: bool = False
     kubernetes_version: str = KUBERNETES_VERSION
     vpc_cidr: str = "10.0.0.0/16"

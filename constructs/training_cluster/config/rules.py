@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from training_cluster.cluster.access import check_admin_arns, check_public_access_cidrs
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_cluster.cluster.kubectl_layer import check_kubernetes_version
-from training_cluster.monitoring.alarms import check_email
+from training_cluster.monitoring.alarms import valid_email
 from training_cluster.network.addresses import private_subnet_prefix, usable_addresses
 from training_cluster.network.training_network import check_availability_zones, check_vpc_cidr
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_workloads import InputError
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE, check_dns_label
 from training_workloads.platform.mirror import check_mirror
-from training_workloads.validation import check_at_least, refuse
+from training_workloads.validation import Problems, check_at_least, refuse
 
 if TYPE_CHECKING:
     from training_cluster.config.cluster_config import ClusterConfig
@@ -177,10 +177,10 @@ def _is_network(config: ClusterConfig) -> bool:
     return True
 
 
-def alarm_email_is_an_address(config: ClusterConfig) -> None:
+def alarm_email_is_an_address(config: ClusterConfig) -> Problems:
     """SNS takes anything and delivers nothing."""
     if config.alarm_email is not None:
-        check_email("alarm_email", config.alarm_email)
+        yield from valid_email("alarm_email", config.alarm_email)
 
 
 def budget_is_a_number(config: ClusterConfig) -> None:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from pydantic import ConfigDict
 
-from training_cluster.identity.job_identity import check_prefix
+from training_cluster.identity.job_identity import valid_prefix
 from training_workloads.names import check_dns_label
-from training_workloads.validation import enforce
+from training_workloads.validation import Problems, enforce
 
 __all__ = ["ServiceAccountSpec"]
 
@@ -32,9 +32,9 @@ class ServiceAccountSpec:
         enforce(self, (prefix_is_a_folder, namespace_is_a_label))
 
 
-def prefix_is_a_folder(spec: ServiceAccountSpec) -> None:
+def prefix_is_a_folder(spec: ServiceAccountSpec) -> Problems:
     """Neither the whole bucket by accident nor a wildcard."""
-    check_prefix("prefix", spec.prefix)
+    yield from valid_prefix("prefix", spec.prefix)
 
 
 def namespace_is_a_label(spec: ServiceAccountSpec) -> None:

@@ -83,8 +83,7 @@ class ClusterAutoscaler(Construct):
         check_one_of("kubernetes_version", kubernetes_version, CLUSTER_AUTOSCALER_IMAGE_TAGS)
         check_cluster("cluster", cluster)
         own(self, cluster, "autoscaler")
-        identity = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
-        self.role = identity.role
+        self.role = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
         _grant(self.role, cluster)
         reason = "reads no data, and changes only groups with the tag of this cluster"
         accept_wildcard(self, reason, "*", _node_groups(cluster))
@@ -93,7 +92,7 @@ class ClusterAutoscaler(Construct):
         self.chart = helm_release(
             self, "Resource", cluster=cluster, release=CLUSTER_AUTOSCALER, values=values, mirror=mirror, wait=True
         )
-        self.chart.node.add_dependency(identity)
+        self.chart.node.add_dependency(self.role)
 
 
 def _grant(role: iam.IRole, cluster: eks.ICluster) -> None:
