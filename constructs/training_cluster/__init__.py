@@ -1,6 +1,6 @@
 """AWS CDK constructs for a GPU training cluster; each can be used alone in another app."""
 
-from training_cluster.cluster.existing_cluster import ExistingCluster
+from training_cluster.cluster.imported_cluster import ImportedCluster
 from training_cluster.cluster.training_cluster import TrainingCluster
 from training_cluster.config import ClusterConfig, ServiceAccountSpec, load_config
 from training_cluster.identity.encryption_key import TrainingKey
@@ -11,11 +11,11 @@ from training_cluster.monitoring.cost import CostEstimate, TrainingBudget, hourl
 from training_cluster.network.training_network import TrainingNetwork
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group import GpuNodeGroup
-from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.platform.cluster_autoscaler import ClusterAutoscaler
 from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
 from training_cluster.platform.mpi_operator import MpiOperator
 from training_cluster.platform.namespaces import Namespaces
+from training_cluster.platform.training_platform import TrainingPlatform
 from training_cluster.storage.data import ImageRepository, TrainingBucket
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
@@ -32,10 +32,9 @@ __all__ = [
     "EfaSecurityGroup",
     "ElasticFileSystem",
     "ElasticVolume",
-    "ExistingCluster",
     "GpuNodeGroup",
-    "GpuNodeGroupSpec",
     "ImageRepository",
+    "ImportedCluster",
     "JobIdentity",
     "LustreFileSystem",
     "LustreVolume",
@@ -49,6 +48,7 @@ __all__ = [
     "TrainingCluster",
     "TrainingKey",
     "TrainingNetwork",
+    "TrainingPlatform",
     "hourly_cost",
     "load_config",
 ]

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
@@ -16,14 +15,12 @@ class OrderedCluster:
         network_addons: What a node needs to become ready. None: another tool installed it.
         node_addons: What runs on nodes, such as the drivers of file systems. None: another tool installed it.
         node_version: Kubernetes release of the nodes. None: EKS takes the cluster's.
-        training_subnet: The private subnet of the GPU nodes and of Lustre.
         encryption_key: Key of the nodes' volumes. None: the account's key for EBS.
     """
 
     network_addons: Construct | None = None
     node_addons: Construct | None = None
     node_version: str | None = None
-    training_subnet: ec2.ISubnet
     encryption_key: kms.IKey | None = None
 
 

@@ -156,7 +156,7 @@ def test_it_uses_our_bucket_and_its_key(site: Site) -> None:
 def test_it_is_created_after_the_network_add_ons_of_our_cluster(site: Site) -> None:
     cluster = TrainingCluster(site.stack, "Ours", vpc=site.vpc)
     bucket = s3.Bucket.from_bucket_name(site.stack, "Bucket", "data")
-    JobIdentity(site.stack, "Identity", cluster=cluster_of(cluster), bucket=bucket, prefix="/", service_account="a")
+    JobIdentity(site.stack, "Identity", cluster=cluster, bucket=bucket, prefix="/", service_account="a")
     template = site.template()
     addons = template.find_resources("AWS::EKS::Addon")
     ((_, association),) = (

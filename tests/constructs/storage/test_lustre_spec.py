@@ -61,8 +61,8 @@ BROKEN: list[tuple[Rule, Callable[[], Any], str]] = [
     (
         rules.data_repositories_are_few,
         lambda: LustreSpec(data_repositories=tuple(DataRepository(path=f"/{n}", prefix=f"{n}") for n in range(9))),
-        "'data_repositories' is ['/0', '/1', '/2', '/3', '/4', '/5', '/6', '/7', '/8'], but a file system has at most 8; "
-        "use a common parent folder instead of several of its children",
+        "'data_repositories' is ['/0', '/1', '/2', '/3', '/4', '/5', '/6', '/7', '/8'], but a file system has at most "
+        "8; use a common parent folder instead of several of its children",
     ),
     (
         rules.paths_do_not_overlap,
