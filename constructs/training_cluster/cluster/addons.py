@@ -84,6 +84,6 @@ def _addon(scope: Construct, name: str, cluster: eks.ICluster, values: dict[str,
 
 def _add_efs_driver(scope: Construct, cluster: eks.ICluster) -> None:
     role = PodRole(scope, "EfsRole", cluster=cluster, namespace="kube-system", service_account=_EFS_SERVICE_ACCOUNT)
-    role.role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(_EFS_POLICY))
+    role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(_EFS_POLICY))
     accept_policy(role, "kept by AWS for this driver, whose new releases may call more", _EFS_POLICY)
     _addon(scope, "aws-efs-csi-driver", cluster).node.add_dependency(role)
