@@ -4,11 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from training_cluster.cluster.access import check_admin_arns, check_public_access_cidrs
-from training_cluster.cluster.kubectl_layer import check_kubernetes_version
 from training_cluster.identity.job_identity import check_prefix
 from training_cluster.monitoring.alarms import check_email
-from training_cluster.network.training_network import check_availability_zones, check_vpc_cidr
 from training_workloads.platform.mirror import check_mirror
 from training_workloads.validation import InputError, Problem, Problems
 from training_workloads.yaml_lines import Typed
@@ -36,11 +33,6 @@ def _raised(check: Callable[..., None]) -> Callable[..., Problems]:
     return valid
 
 
-valid_admin_arns = _raised(check_admin_arns)
 valid_email = _raised(check_email)
-valid_kubernetes_version = _raised(check_kubernetes_version)
 valid_mirror = _raised(check_mirror)
 valid_prefix = _raised(check_prefix)
-valid_public_access_cidrs = _raised(check_public_access_cidrs)
-valid_vpc_cidr = _raised(check_vpc_cidr)
-valid_zones = _raised(check_availability_zones)

@@ -6,19 +6,14 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
+from training_cluster.cluster.access import valid_admin_arns, valid_public_access_cidrs
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
-from training_cluster.config._interim import (
-    valid_admin_arns,
-    valid_email,
-    valid_kubernetes_version,
-    valid_mirror,
-    valid_public_access_cidrs,
-    valid_vpc_cidr,
-    valid_zones,
-)
+from training_cluster.cluster.kubectl_layer import valid_kubernetes_version
+from training_cluster.config._interim import valid_email, valid_mirror
 from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, ServiceAccountConfig
 from training_cluster.config.strict_model import StrictModel
-from training_cluster.network.addresses import private_subnet_prefix, usable_addresses
+from training_cluster.network.addresses import private_subnet_prefix, usable_addresses, valid_vpc_cidr
+from training_cluster.network.training_network import valid_zones
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
