@@ -123,12 +123,15 @@ class LustreConfig(StrictModel):
     @property
     def spec(self) -> LustreSpec:
         """The same values with their defaults."""
-        return LustreSpec(**self.props())
+        values = {name: value for name, value in self.props().items() if name != "capacity"}
+        return LustreSpec(capacity_gib=self.capacity_gib, **values)
 
     def props(self) -> dict[str, Any]:
         """Return the keywords of `cluster.add_lustre`."""
-        props = self.model_dump(exclude={"availability_zone", "data_repositories"}, exclude_none=True)
-        return {**props, "data_repositories": tuple(each.spec for each in self.data_repositories)}
+        others = {"availability_zone", "capacity_gib", "data_repositories"}
+        repositories = tuple(each.spec for each in self.data_repositories)
+        props = self.model_dump(exclude=others, exclude_none=True)
+        return {**props, "capacity": self.capacity_gib, "data_repositories": repositories}
 
 
 class ServiceAccountConfig(StrictModel):
