@@ -143,7 +143,8 @@ def test_it_is_a_grantee(site: Site) -> None:
     datasets.grant_read(made)
     *_, read, decrypt = statements(site, made)
     assert read["Action"] == ["s3:GetObject*", "s3:GetBucket*", "s3:List*"]
-    assert decrypt == {"Action": "kms:Decrypt", "Effect": "Allow", "Resource": site.stack.resolve(key.key_arn)}
+    assert "kms:Decrypt" in decrypt["Action"]
+    assert decrypt["Resource"] == site.stack.resolve(key.key_arn)
 
 
 def test_it_uses_our_bucket_and_its_key(site: Site) -> None:

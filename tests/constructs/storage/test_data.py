@@ -1,3 +1,5 @@
+import json
+
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
@@ -103,8 +105,8 @@ def test_they_are_the_resources_of_the_cdk(stack: cdk.Stack) -> None:
     bucket.grant_read(role, "datasets/*")
     images.grant_pull(role)
     (policy,) = properties(assertions.Template.from_stack(stack), "AWS::IAM::Policy")
-    actions = [action for each in policy["PolicyDocument"]["Statement"] for action in each["Action"]]
-    assert {"s3:GetObject*", "kms:Decrypt", "ecr:BatchGetImage"} <= {*actions, "kms:Decrypt"}
+    text = json.dumps(policy["PolicyDocument"]["Statement"])
+    assert all(action in text for action in ("s3:GetObject*", "kms:Decrypt", "ecr:BatchGetImage"))
 
 
 def test_a_training_key_encrypts_the_objects(stack: cdk.Stack) -> None:
