@@ -12,7 +12,7 @@ from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 
 
-def alarms(site: Site, *, capacity: int = 4800, **options: Any) -> ClusterAlarms:
+def alarms(site: Site, *, capacity: float = 4800, **options: Any) -> ClusterAlarms:
     lustre = LustreFileSystem(
         site.stack,
         "Lustre",

@@ -94,9 +94,7 @@ def test_no_item_has_a_price() -> None:
         ({}, -1, "'nat_gateways' is -1; give 0 or more"),
     ],
 )
-def test_rejects_unknown_types_and_wrong_numbers(
-    nodes: dict[str, int], nat_gateways: int, message: str
-) -> None:
+def test_rejects_unknown_types_and_wrong_numbers(nodes: dict[str, int], nat_gateways: int, message: str) -> None:
     with pytest.raises(InputError) as caught:
         hourly_cost(nodes=nodes, nat_gateways=nat_gateways)
     assert str(caught.value) == message

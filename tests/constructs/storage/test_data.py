@@ -1,4 +1,6 @@
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import aws_cdk as cdk
 import pytest
@@ -17,16 +19,16 @@ def stack() -> cdk.Stack:
     return cdk.Stack(cdk.App(), "Stack")
 
 
-def bucket_and_logs(stack: cdk.Stack) -> tuple[dict, dict]:
+def bucket_and_logs(stack: cdk.Stack) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     buckets = assertions.Template.from_stack(stack).find_resources("AWS::S3::Bucket").values()
     (bucket,) = [each for each in buckets if "LoggingConfiguration" in each["Properties"]]
     (logs,) = [each for each in buckets if "LoggingConfiguration" not in each["Properties"]]
     return bucket, logs
 
 
-def encryption(bucket: dict) -> dict:
+def encryption(bucket: Mapping[str, Any]) -> dict[str, Any]:
     (rule,) = bucket["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    return rule
+    return dict(rule)
 
 
 def test_the_bucket_is_private_encrypted_versioned_and_retained(stack: cdk.Stack) -> None:

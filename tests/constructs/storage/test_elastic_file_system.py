@@ -209,7 +209,7 @@ def test_requires_an_access_point_of_a_file_system_of_the_cdk(site: Site) -> Non
 
 
 @pytest.mark.parametrize("names", [{"claim": "My Claim"}, {"namespace": "A B"}])
-def test_rejects_names_that_kubernetes_does_not_allow(names: dict[str, str], site: Site) -> None:
+def test_rejects_names_that_kubernetes_does_not_allow(names: dict[str, Any], site: Site) -> None:
     with pytest.raises(InputError, match=next(iter(names))):
         ElasticVolume(site.stack, "Volume", cluster=site.cluster, file_system=imported(site), **names)
 

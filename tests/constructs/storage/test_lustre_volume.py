@@ -163,7 +163,9 @@ def test_a_token_as_capacity_reaches_the_volume(site: Site) -> None:
 
 
 def test_allows_tokens_as_attributes(site: Site) -> None:
-    texts = {name: Token.as_string({"Ref": name}) for name in ("file_system_id", "dns_name", "mount_name")}
+    texts: dict[str, Any] = {
+        name: Token.as_string({"Ref": name}) for name in ("file_system_id", "dns_name", "mount_name")
+    }
     existing = LustreFileSystem.from_lustre_file_system_attributes(
         site.stack, "Existing", **texts, capacity=Token.as_number({"Ref": "Size"})
     )
