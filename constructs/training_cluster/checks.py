@@ -5,6 +5,7 @@ Each yields the problems of one argument; `check` raises what several of them fo
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from aws_cdk import Token
@@ -50,7 +51,11 @@ def check(*found: Iterable[Problem]) -> None:
     Raises:
         InputError: A rule found a problem.
     """
-    enforce(None, [lambda _, problems=problems: iter(list(problems)) for problems in found])
+    enforce(None, [partial(_as_rule, list(problems)) for problems in found])
+
+
+def _as_rule(problems: list[Problem], _: None) -> Problems:
+    yield from problems
 
 
 def valid_flag(name: str, value: Any) -> Problems:

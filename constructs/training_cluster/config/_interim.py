@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from training_cluster.identity.job_identity import check_prefix
-from training_cluster.monitoring.alarms import check_email
+from training_cluster.identity.job_identity import valid_prefix as valid_prefix
+from training_cluster.monitoring.alarms import valid_email as valid_email
 from training_workloads.platform.mirror import check_mirror
 from training_workloads.validation import InputError, Problem, Problems
 from training_workloads.yaml_lines import Typed
@@ -33,6 +33,4 @@ def _raised(check: Callable[..., None]) -> Callable[..., Problems]:
     return valid
 
 
-valid_email = _raised(check_email)
 valid_mirror = _raised(check_mirror)
-valid_prefix = _raised(check_prefix)

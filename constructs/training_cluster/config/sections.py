@@ -7,7 +7,8 @@ from pydantic import Field, model_validator
 from training_cluster.config._interim import valid_prefix
 from training_cluster.config.strict_model import StrictModel
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
-from training_cluster.storage.lustre_spec import DataRepositorySpec, LustreSpec
+from training_cluster.storage.data_repository import DataRepository
+from training_cluster.storage.lustre_spec import LustreSpec
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB, LUSTRE_THROUGHPUTS
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
@@ -85,9 +86,9 @@ class DataRepositoryConfig(StrictModel):
         return self
 
     @property
-    def spec(self) -> DataRepositorySpec:
+    def spec(self) -> DataRepository:
         """The value that `add_lustre` takes."""
-        return DataRepositorySpec(**self.model_dump())
+        return DataRepository(**self.model_dump())
 
 
 class LustreConfig(StrictModel):
@@ -122,12 +123,15 @@ class LustreConfig(StrictModel):
     @property
     def spec(self) -> LustreSpec:
         """The same values with their defaults."""
-        return LustreSpec(**self.props())
+        values = {name: value for name, value in self.props().items() if name != "capacity"}
+        return LustreSpec(capacity_gib=self.capacity_gib, **values)
 
     def props(self) -> dict[str, Any]:
         """Return the keywords of `cluster.add_lustre`."""
-        props = self.model_dump(exclude={"availability_zone", "data_repositories"}, exclude_none=True)
-        return {**props, "data_repositories": tuple(each.spec for each in self.data_repositories)}
+        others = {"availability_zone", "capacity_gib", "data_repositories"}
+        repositories = tuple(each.spec for each in self.data_repositories)
+        props = self.model_dump(exclude=others, exclude_none=True)
+        return {**props, "capacity": self.capacity_gib, "data_repositories": repositories}
 
 
 class ServiceAccountConfig(StrictModel):

@@ -82,11 +82,10 @@ class ClusterAutoscaler(Construct):
         """
         super().__init__(scope, id)
         check(valid_cluster("cluster", cluster))
-        version = kubernetes_version or getattr(cluster, "kubernetes_version", KUBERNETES_VERSION)
+        version: str = kubernetes_version or getattr(cluster, "kubernetes_version", KUBERNETES_VERSION)
         check(one_of("kubernetes_version", version, CLUSTER_AUTOSCALER_IMAGE_TAGS))
         own(self, cluster, "autoscaler")
-        identity = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
-        self.role = identity.role
+        self.role = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
         _grant(self.role, cluster)
         reason = "reads no data, and changes only groups with the tag of this cluster"
         accept_wildcard(self, reason, "*", _node_groups(cluster))
@@ -95,7 +94,7 @@ class ClusterAutoscaler(Construct):
         self.chart = helm_release(
             self, "Resource", cluster=cluster, release=CLUSTER_AUTOSCALER, values=values, mirror=mirror, wait=True
         )
-        self.chart.node.add_dependency(identity)
+        self.chart.node.add_dependency(self.role)
         after_node_addons(self, cluster)
 
 

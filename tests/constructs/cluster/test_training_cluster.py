@@ -38,7 +38,7 @@ def encrypted() -> assertions.Template:
 
 def addons(template: assertions.Template) -> dict[str, tuple[str, dict[str, Any]]]:
     found = template.find_resources("AWS::EKS::Addon")
-    return {addon["Properties"]["AddonName"]: (id, addon) for id, addon in found.items()}
+    return {addon["Properties"]["AddonName"]: (id, dict(addon)) for id, addon in found.items()}
 
 
 def key_arn(template: assertions.Template) -> dict[str, Any]:

@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 from aws_cdk import App, Stack, Token
 from aws_cdk.assertions import Template
+from training_cluster.monitoring.budget import TrainingBudget
 
 from tests.constructs.site import properties
-from training_cluster.monitoring.budget import TrainingBudget
 from training_workloads import InputError
 
 
