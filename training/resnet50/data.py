@@ -8,10 +8,11 @@ from typing import Any
 import horovod.tensorflow as hvd
 
 from training.imagenet import input_pipeline
-from training.imagenet.input_pipeline import Batch, InputPipeline, SyntheticPipeline
+from training.imagenet.input_pipeline import InputPipeline, SyntheticPipeline
 from training.records import cache, dataset, epoch_order
 from training.records.numbered_records import Records, Team
 from training.records.shard_files import TOTALS, TRAIN, VALIDATION
+from training.records.stages import Batch
 from training.resnet50.position import Position
 from training.resnet50.settings import Settings
 from training.runtime.distributed import on_every_rank, on_first_rank

@@ -52,7 +52,7 @@ class Trainer:
         self._train_step = make_train_step(job.network, job.step_options)
         self._evaluation_step = make_evaluation_step(job.network.model)
         self._throughput = results.Throughput(_WARM_UP_STEPS)
-        self._seconds_before = before.get("training_seconds", 0.0)
+        self._seconds_before: float = before.get("training_seconds", 0.0)
         self._curves = results.Curves(job.settings.output_dir)
         self._losses: list[float] = []
         self._since_line = np.zeros(2)

@@ -18,8 +18,8 @@ from tests.training.conftest import ROOT, Run, end, start
 from training.runtime import checkpoint
 
 # 1,437 images on two ranks: 22 steps an epoch.
-_OPTIONS = ("--image-size", "32", "--classes", "10", "--batch-size", "32", "--epochs", "3", "--warmup-epochs", "1")
-_OPTIONS += ("--learning-rate", "0.5", "--checkpoint-steps", "5", "--deterministic")
+_OPTIONS = ["--image-size", "32", "--classes", "10", "--batch-size", "32", "--epochs", "3", "--warmup-epochs", "1"]
+_OPTIONS += ["--learning-rate", "0.5", "--checkpoint-steps", "5", "--deterministic"]
 
 
 @pytest.fixture(scope="module")
