@@ -29,7 +29,7 @@ class S3Server:
         """Keys whose content arrives with one bit changed."""
         self.broken: Counter[str] = Counter()
         """Keys whose connection breaks in the middle, so many times."""
-        self.refused: dict[str, str] = {}
+        self.denied: dict[str, str] = {}
         """Keys, or the bucket's name, that are answered with this error code."""
         self.most_at_once = 0
         self._at_once = 0
@@ -78,7 +78,7 @@ def _handler(server: S3Server) -> type[BaseHTTPRequestHandler]:
 
         def answer(self) -> None:
             key = self.path.partition("?")[0].lstrip("/").partition("/")[2]
-            if code := server.refused.get(key or self.path.lstrip("/").partition("?")[0]):
+            if code := server.denied.get(key or self.path.lstrip("/").partition("?")[0]):
                 return self.refuse(code)
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = HTTPHeaders()

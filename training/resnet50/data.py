@@ -47,7 +47,7 @@ class Data:
     def training_batches(self, position: Position) -> Iterator[Batch]:
         """Yield the rest of the epoch, the same number of batches on every rank."""
         size, batch = hvd.size(), self.batch_size
-        over, first_step = epoch_order.go_on(position.segments, size, batch)
+        over, first_step = epoch_order.resume(position.segments, size, batch)
         order = epoch_order.training(
             self.training_images,
             over,
@@ -66,7 +66,7 @@ class Data:
 
     def skipped(self) -> dict[str, list[int]]:
         """Return the numbers of the records of each split that any rank has skipped; every rank must call it."""
-        own = {"train": self.training.bad_records, "validation": self.validation.bad_records}
+        own = {"train": self.training.skipped_records, "validation": self.validation.skipped_records}
         of_ranks = hvd.allgather_object(own, name="skipped")
         return {split: sorted(set().union(*(each[split] for each in of_ranks))) for split in own}
 
@@ -81,8 +81,8 @@ class Data:
                 f"there are {self.training_images:,} training images, but the run in {output} began with "
                 f"{written['training_images']:,}; put back those, or give another '--output-dir'"
             )
-        self.training.bad_records |= set(written["skipped"]["train"])
-        self.validation.bad_records |= set(written["skipped"]["validation"])
+        self.training.skipped_records |= set(written["skipped"]["train"])
+        self.validation.skipped_records |= set(written["skipped"]["validation"])
 
     def sentences(self) -> list[str]:
         """Describe how many images there are, and what is missing."""

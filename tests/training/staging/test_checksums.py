@@ -13,7 +13,7 @@ TAG = '"25f9e794323b453885f5181f1b624d0b"'
 @pytest.mark.parametrize(
     ("algorithm", "digest"), [("CRC64NVME", "ae8b14860a799888"), ("CRC32C", "e3069283"), ("CRC32", "cbf43926")]
 )
-def test_the_crcs_have_their_published_check_values(algorithm: str, digest: str) -> None:
+def test_crcs_have_their_published_check_values(algorithm: str, digest: str) -> None:
     verifier = Verifier(Expected(algorithm, bytes.fromhex(digest)), [])
     verifier.update(memoryview(CONTENT[:4]))
     verifier.update(memoryview(CONTENT[4:]))
@@ -36,12 +36,12 @@ def test_the_crcs_have_their_published_check_values(algorithm: str, digest: str)
         ({"ETag": '"something else"'}, None),
     ],
 )
-def test_what_s3_tells_of_a_content(response: dict[str, str], found: tuple[str, str, int | None] | None) -> None:
+def test_finds_the_checksum_in_a_response(response: dict[str, str], found: tuple[str, str, int | None] | None) -> None:
     assert expected(response) == (found and Expected(found[0], bytes.fromhex(found[1]), found[2]))
 
 
 @pytest.mark.parametrize("step", [1, 2, 4, 5, 9, 100])
-def test_a_checksum_of_parts_does_not_depend_on_how_the_content_arrives(step: int) -> None:
+def test_a_checksum_of_parts_is_independent_of_the_chunks(step: int) -> None:
     parts = [b"1234", b"5678", b"9"]
     digest = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
     verifier = Verifier(Expected("SHA256", digest, 3), [4, 4, 1])
@@ -51,7 +51,7 @@ def test_a_checksum_of_parts_does_not_depend_on_how_the_content_arrives(step: in
     assert verifier.matches()
 
 
-def test_other_parts_have_another_checksum() -> None:
+def test_other_part_sizes_give_another_checksum() -> None:
     digest = hashlib.md5(hashlib.md5(b"12345").digest() + hashlib.md5(b"6789").digest()).digest()
     for sizes, right in (([5, 4], True), ([4, 5], False), ([5, 5], False)):
         verifier = Verifier(Expected("MD5", digest, 2), sizes)
@@ -73,7 +73,7 @@ def test_equal_parts_need_two_requests(sizes: list[int], asked: list[int]) -> No
     assert numbers == asked
 
 
-def test_the_name_says_whether_it_is_of_parts() -> None:
+def test_the_name_includes_of_parts() -> None:
     assert Expected("MD5", b"").name == "MD5"
     assert Expected("MD5", b"", 2).name == "MD5 of parts"
     assert base64.b64encode(bytes.fromhex("cbf43926")) == b"y/Q5Jg=="

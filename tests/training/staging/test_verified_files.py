@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from training.staging.records import Records
-from training.staging.source import Item, Share
+from training.staging.s3_source import Item, Share
+from training.staging.verified_files import VerifiedFiles
 
 ITEM = Item("set/a", "a", 3, '"tag"')
 
@@ -16,16 +16,16 @@ def target(tmp_path: Path) -> Path:
 
 
 def add(target: Path, share: Share = Share(0, 1)) -> None:  # noqa: B008
-    with Records(target, share) as records:
-        records.add(ITEM, (target / "a").stat(), "MD5")
+    with VerifiedFiles(target, share) as verified:
+        verified.add(ITEM, (target / "a").stat(), "MD5")
 
 
 def is_known(target: Path, item: Item = ITEM) -> bool:
-    with Records(target, Share(0, 1)) as records:
-        return records.find(item, (target / "a").stat()) is not None
+    with VerifiedFiles(target, Share(0, 1)) as verified:
+        return verified.find(item, (target / "a").stat()) is not None
 
 
-def test_what_was_added_is_found_by_every_pod(target: Path) -> None:
+def test_every_pod_finds_an_added_file(target: Path) -> None:
     assert not is_known(target)
     add(target, Share(2, 3))
     assert is_known(target)
@@ -33,20 +33,20 @@ def test_what_was_added_is_found_by_every_pod(target: Path) -> None:
 
 
 @pytest.mark.parametrize("item", [Item("set/a", "a", 3, '"new"'), Item("set/a", "a", 4, '"tag"')])
-def test_a_changed_object_is_not_the_one_that_was_verified(target: Path, item: Item) -> None:
+def test_does_not_find_a_changed_object(target: Path, item: Item) -> None:
     add(target)
     assert not is_known(target, item)
 
 
 @pytest.mark.parametrize("content", [b"abd", b"abcd"])
-def test_a_file_that_was_written_to_is_not_the_one_that_was_verified(target: Path, content: bytes) -> None:
+def test_does_not_find_a_changed_file(target: Path, content: bytes) -> None:
     add(target)
     (target / "a").write_bytes(content)
     assert not is_known(target)
 
 
-@pytest.mark.parametrize("torn", ['{"path": "b", "etag"', "[1]", "null", "{}", "\x00\x00"])
-def test_a_torn_line_spoils_no_other(target: Path, torn: str) -> None:
-    (target / ".staged" / "0-of-1.jsonl").write_text(torn)
+@pytest.mark.parametrize("damaged", ['{"path": "b", "etag"', "[1]", "null", "{}", "\x00\x00"])
+def test_ignores_a_damaged_line(target: Path, damaged: str) -> None:
+    (target / ".staged" / "0-of-1.jsonl").write_text(damaged)
     add(target)
     assert is_known(target)

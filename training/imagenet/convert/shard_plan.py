@@ -1,4 +1,4 @@
-"""Which images go into which shard."""
+"""The plan of a conversion: the images of each shard."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from training.imagenet.convert.images import Image
-from training.imagenet.convert.source import Source
+from training.imagenet.convert.image_source import Source
+from training.imagenet.convert.source_images import Image
 from training.records.shard_files import TRAIN, VALIDATION, count_examples, shard_name
 from training.runtime.errors import UserError
 
-# The same for everyone: whoever converts the same images gets the same shards.
+# Fixed: the same images always give the same shards.
 _SEED = 0
 
 _OPTIONS = {TRAIN: "--train-shards", VALIDATION: "--validation-shards"}
@@ -20,41 +20,41 @@ _OPTIONS = {TRAIN: "--train-shards", VALIDATION: "--validation-shards"}
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A shard that is to be written."""
+    """A shard and its images."""
 
     path: Path
     images: Sequence[Image]
 
     def is_done(self, *, complete: bool) -> bool:
-        """Whether it is there, with all images if it shall be complete, as far as its index and its size tell."""
+        """Return whether the shard exists, and has all images if it must be complete, by its index and its size."""
         count = count_examples(self.path)
         return count is not None and (not complete or count == len(self.images))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Work:
-    """What is the same for every shard."""
+class Conversion:
+    """The settings that all shards share."""
 
     synsets: Sequence[str]
-    """The classes, sorted."""
+    """The sorted classes."""
     short_side: int | None
-    """Pixels; None leaves the images as large as they are."""
+    """Pixels; None resizes no image."""
     skip: bool
-    """Whether a shard is written without its bad images, and not left out for them."""
+    """Whether a shard is written without its damaged images; otherwise it is not written."""
 
 
 def make(source: Source, counts: Mapping[str, int], folder: Path) -> dict[str, list[Shard]]:
-    """Deals each split's images out to so many shards, shuffled: each shard is a random sample of the classes.
+    """Deal the shuffled images of each split to its shards: each shard is a random sample of the classes.
 
     Raises:
-        UserError: There would be empty shards.
+        UserError: A split has more shards than images.
     """
     shards = {}
     for split, count in counts.items():
         images = source.splits[split].images
         if count > len(images):
             raise UserError(
-                f"'{_OPTIONS[split]}' is {count:,} but there are {len(images):,} images; give {len(images):,} or less"
+                f"'{_OPTIONS[split]}' is {count:,}, but there are {len(images):,} images; give {len(images):,} or less"
             )
         order = np.random.default_rng(_SEED).permutation(len(images))
         shards[split] = [
@@ -65,7 +65,7 @@ def make(source: Source, counts: Mapping[str, int], folder: Path) -> dict[str, l
 
 
 def fingerprint(shards: Mapping[str, Sequence[Shard]]) -> str:
-    """Sums up which image is to be in which place: another order or another image gives another fingerprint."""
+    """Return a hash of the images and their places: another order or another image gives another fingerprint."""
     lines = (
         f"{shard.path.name} {image.synset}/{image.name}\n"
         for split in shards.values()

@@ -1,4 +1,4 @@
-"""Where an image lies: a file of its own, or a range of an archive."""
+"""The images of a source: each is a file, or a range of an archive."""
 
 import functools
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 from training.runtime.errors import UserError
 
 
-class BadImageError(Exception):
-    """One image cannot be used; the others go on."""
+class DamagedImageError(Exception):
+    """One image is damaged; the others are converted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class Image:
     file: str
     """The image's file, or the archive."""
     member: str = ""
-    """The path in the archive, and in the archive within it; empty for a file of its own."""
+    """The path in the archive and in its inner archive; empty for a separate file."""
     offset: int = 0
-    """Bytes from the archive's start."""
+    """Bytes from the start of the archive."""
     size: int = 0
     """Bytes in the archive."""
 
@@ -32,36 +32,36 @@ class Image:
 
     @property
     def name(self) -> str:
-        """The file name without folders."""
+        """Return the file name without folders."""
         return os.path.basename(self.member or self.file)
 
     def read(self) -> bytes:
-        """Reads the image.
+        """Return the content.
 
         Raises:
-            BadImageError: The file cannot be read.
-            UserError: The archive cannot be read, and so no other image of it.
+            DamagedImageError: The file cannot be read.
+            UserError: The archive cannot be read, which concerns all its images.
         """
         if self.member:
             return self._read_range()
         try:
             return Path(self.file).read_bytes()
         except OSError as error:
-            raise BadImageError(f"cannot be read ({error.strerror})") from error
+            raise DamagedImageError(f"cannot be read ({error.strerror})") from error
 
     def _read_range(self) -> bytes:
         try:
             content = os.pread(_open(self.file), self.size, self.offset)
         except OSError as error:
-            raise UserError(f"{self.file} cannot be read ({error.strerror}); mend that, then start again") from error
+            raise UserError(f"{self.file} cannot be read ({error.strerror}); fix that, then start again") from error
         if len(content) != self.size:
-            raise UserError(f"{self.file} has become shorter since it was listed; bring it back, then start again")
+            raise UserError(f"{self.file} has become shorter since it was listed; restore it, then start again")
         return content
 
 
 @functools.cache
 def _open(file: str) -> int:
-    # Open until the process ends: an archive is read a million times.
+    # Open until the process ends: the program reads an archive a million times.
     return os.open(file, os.O_RDONLY)
 
 
@@ -70,15 +70,15 @@ class Split:
     """The images of one split, sorted by class and name, so that archives and folders give the same shards."""
 
     place: Path
-    """The archive or the folder that they are in."""
+    """The archive or the folder with the images."""
     images: Sequence[Image]
 
     @property
     def synsets(self) -> list[str]:
-        """The classes that there are images of, sorted."""
+        """Return the sorted classes of the images."""
         return sorted({image.synset for image in self.images})
 
 
 def in_order(place: Path, images: Sequence[Image]) -> Split:
-    """Makes a split of images that were found in any order."""
+    """Return a split of images in any order."""
     return Split(place, sorted(images, key=lambda image: (image.synset, image.name)))

@@ -1,11 +1,14 @@
-"""How far it is, in a line every few seconds."""
+"""The progress of a run: a line every few seconds, and a summary."""
 
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from training.staging.source import Item
+from training.staging.s3_source import Item
+
+#: The name of a verification if S3 only has the size.
+SIZE_ONLY = "size only"
 
 
 class Progress:
@@ -15,27 +18,27 @@ class Progress:
         self._files, self._bytes = len(items), sum(item.size for item in items)
         self._done_bytes = self._moved_bytes = 0
         self.verified: Counter[str] = Counter()
-        """Files that are here and right, by what showed it."""
+        """The number of verified files by checksum."""
         self._lock, self._clock, self._started = threading.Lock(), clock, clock()
 
     def moved(self, count: int) -> None:
-        """Counts bytes that were copied or read."""
+        """Count bytes that were copied or read."""
         with self._lock:
             self._moved_bytes += count
             self._done_bytes += count
 
     def found(self, item: Item) -> None:
-        """Counts the bytes of a file that need not be moved."""
+        """Count the bytes of a file that was verified earlier."""
         with self._lock:
             self._done_bytes += item.size
 
     def finished(self, verified_by: str) -> None:
-        """Counts a file that is here and right."""
+        """Count a verified file."""
         with self._lock:
             self.verified[verified_by] += 1
 
     def line(self) -> str:
-        """Says how far it is."""
+        """Return the progress as a line."""
         with self._lock:
             speed = self._moved_bytes / max(self._clock() - self._started, 1e-6)
             left = max(self._bytes - self._done_bytes, 0)
@@ -47,11 +50,7 @@ class Progress:
             )
 
     def summary(self) -> str:
-        """Says what was verified, and by what."""
+        """Return the number of verified files by checksum."""
         by = sorted(self.verified.items(), key=lambda pair: (pair[0] == SIZE_ONLY, -pair[1], pair[0]))
         parts = ", ".join(f"{count:,} by {name}" for name, count in by)
         return f"{self._files:,} files, {self._bytes / 1e9:,.1f} GB" + (f": {parts}" if parts else "")
-
-
-#: What a file was verified by where S3 knows nothing but its size.
-SIZE_ONLY = "size only"

@@ -26,7 +26,7 @@ def validation_error(folder: Path) -> str:
     return str(caught.value)
 
 
-def test_the_training_images_are_ranges_of_the_outer_archive(folder: Path) -> None:
+def test_training_images_are_ranges_of_the_outer_archive(folder: Path) -> None:
     split = archives.train(folder / archives.TRAIN, 2)
     found = {f"{image.synset}/{image.name}": image.read() for image in split.images}
     assert found == imagenet_archives.train_images()
@@ -34,7 +34,7 @@ def test_the_training_images_are_ranges_of_the_outer_archive(folder: Path) -> No
     assert str(split.images[0]) == f"{folder}/{archives.TRAIN}: n01440764.tar/n01440764_0.JPEG"
 
 
-def test_the_validation_classes_are_those_of_the_development_kit(folder: Path) -> None:
+def test_validation_classes_come_from_the_development_kit(folder: Path) -> None:
     split = archives.validation(folder / archives.VALIDATION, folder / archives.DEVKIT)
     assert {image.name: image.synset for image in split.images} == {
         "ILSVRC2012_val_00000001.JPEG": "n07742313",
@@ -48,16 +48,16 @@ def test_the_validation_classes_are_those_of_the_development_kit(folder: Path) -
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
-def test_an_archive_that_is_cut_off(folder: Path, share: float) -> None:
+def test_rejects_an_archive_that_is_cut_off(folder: Path, share: float) -> None:
     path = folder / archives.TRAIN
-    # Without the blocks of zeros that archives are filled up with.
+    # Without the blocks of zeros at the end of archives.
     content = path.read_bytes().rstrip(b"\0")
     path.write_bytes(content[: int(len(content) * share)])
     assert train_error(path).startswith(f"{path}")
     assert train_error(path).endswith("; download it again")
 
 
-def test_a_damaged_header_does_not_hide_the_images_after_it(folder: Path) -> None:
+def test_rejects_a_damaged_header(folder: Path) -> None:
     path = folder / archives.TRAIN
     image = next(image for image in archives.train(path, 2).images if image.name == "n02105855_2.JPEG")
     content = bytearray(path.read_bytes())
@@ -68,7 +68,7 @@ def test_a_damaged_header_does_not_hide_the_images_after_it(folder: Path) -> Non
     )
 
 
-def test_an_archive_without_an_end_does_not_run_into_the_next(tmp_path: Path) -> None:
+def test_rejects_an_inner_archive_without_an_end(tmp_path: Path) -> None:
     path = tmp_path / "train.tar"
     whole = imagenet_archives.class_archives(imagenet_archives.train_images())
     cut = {name: content.rstrip(b"\0") for name, content in whole.items()}
@@ -79,36 +79,36 @@ def test_an_archive_without_an_end_does_not_run_into_the_next(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>" * 300, bytes(10)])
-def test_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
+def test_rejects_a_file_that_is_not_an_archive(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "ILSVRC2012_img_train.tar"
     path.write_bytes(content)
     assert train_error(path).startswith(f"{path} cannot be listed (")
 
 
-def test_the_wrong_archive(folder: Path) -> None:
+def test_rejects_the_wrong_archive(folder: Path) -> None:
     path = folder / archives.VALIDATION
     assert train_error(path) == (
-        f"{path} holds no archives such as n01440764.tar; give the archive of the training images"
+        f"{path} contains no archives such as n01440764.tar; give the archive of the training images"
     )
     path.write_bytes((folder / archives.TRAIN).read_bytes())
     assert validation_error(folder) == (
-        f"{path} holds n07742313.tar, but ILSVRC2012_devkit_t12.tar.gz has labels for the 6 images "
+        f"{path} contains n07742313.tar, but ILSVRC2012_devkit_t12.tar.gz has labels for the 6 images "
         "ILSVRC2012_val_00000001.JPEG to _00000006.JPEG; give the two archives of the same year"
     )
 
 
-def test_fewer_images_than_labels(folder: Path) -> None:
+def test_rejects_fewer_images_than_labels(folder: Path) -> None:
     images = imagenet_archives.validation_images()
     images.pop("ILSVRC2012_val_00000003.JPEG")
     (folder / archives.VALIDATION).write_bytes(imagenet_archives.tar(images))
     assert validation_error(folder) == (
-        f"{folder}/ILSVRC2012_img_val.tar holds 5 images, but ILSVRC2012_devkit_t12.tar.gz has 6 labels; "
+        f"{folder}/ILSVRC2012_img_val.tar contains 5 images, but ILSVRC2012_devkit_t12.tar.gz has 6 labels; "
         "download it again"
     )
 
 
 @pytest.mark.parametrize("damage", ["cut", "no archive", "no file in it", "no matlab"])
-def test_a_development_kit_that_cannot_be_read(folder: Path, damage: str) -> None:
+def test_rejects_a_damaged_development_kit(folder: Path, damage: str) -> None:
     path = folder / archives.DEVKIT
     truth = "kit/data/ILSVRC2012_validation_ground_truth.txt"
     path.write_bytes(
@@ -123,7 +123,7 @@ def test_a_development_kit_that_cannot_be_read(folder: Path, damage: str) -> Non
     assert validation_error(folder).endswith("; download it again")
 
 
-def test_folders_and_hidden_files_in_an_archive_are_passed_over(tmp_path: Path) -> None:
+def test_ignores_folders_and_hidden_files_in_an_archive(tmp_path: Path) -> None:
     path = tmp_path / "val.tar"
     with tarfile.open(path, "w") as archive:
         for name, kind, content in (

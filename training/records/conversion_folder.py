@@ -1,4 +1,4 @@
-"""What a folder of shards is made with: a run that was interrupted goes on with the same, and with nothing else."""
+"""The output folder of a conversion: one run at a time, and a resumed run must have the same settings."""
 
 import fcntl
 import json
@@ -15,21 +15,21 @@ NAME = "conversion.json"
 
 
 @contextmanager
-def folder_for(folder: Path, settings: Mapping[str, Any]) -> Iterator[None]:
-    """Keeps an output folder for one run, and for runs with these settings.
+def locked(folder: Path, settings: Mapping[str, Any]) -> Iterator[None]:
+    """Lock an output folder for one run, and for runs with these settings.
 
     Args:
-        folder: It is there.
-        settings: What the shards depend on, by the options' names.
+        folder: An existing folder.
+        settings: The values that the shards depend on, by the names of the options.
 
     Raises:
-        UserError: Another run writes there now, or one with other settings did, or there are others' shards.
+        UserError: Another run writes there, a run with other settings wrote there, or another program's shards exist.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         _lock(descriptor, folder)
         _check(folder, settings)
-        # Of a run that was killed: there is no other run now.
+        # Of a killed run: no other run has the lock.
         _remove_unfinished(folder)
         try:
             yield
@@ -40,7 +40,7 @@ def folder_for(folder: Path, settings: Mapping[str, Any]) -> Iterator[None]:
 
 
 def write_synsets(folder: Path, synsets: Sequence[str]) -> None:
-    """Writes the classes' names: line 1 is that of label 1."""
+    """Write the names of the classes: line 1 is label 1."""
     write_atomically(folder / "synsets.txt", "".join(f"{synset}\n" for synset in synsets).encode())
 
 
@@ -52,7 +52,7 @@ def _lock(descriptor: int, folder: Path) -> None:
             f"'--output-dir' is {folder}, where another run is writing; wait for it, or give another folder"
         ) from error
     except OSError:
-        # Not every file system has locks (Lustre without `flock`); two runs there write the same bytes.
+        # Some file systems have no locks (Lustre without `flock`); two runs there write the same bytes.
         return
 
 
@@ -67,14 +67,14 @@ def _check(folder: Path, settings: Mapping[str, Any]) -> None:
     except (ValueError, TypeError) as error:
         raise UserError(f"{path} is damaged ({error}); empty the folder, or give another '--output-dir'") from error
     changed = [
-        f"{_quoted(name)} was {_said(begun.get(name))} and is {_said(settings.get(name))} now"
+        f"{_quoted(name)} was {_shown(begun.get(name))} and is {_shown(settings.get(name))} now"
         for name in sorted({*begun, *settings})
         if begun.get(name) != settings.get(name)
     ]
     if changed:
         raise UserError(
-            f"'--output-dir' is {folder}, which was begun otherwise: {'; '.join(changed)}; "
-            "go on with what it was begun with, or give another folder"
+            f"'--output-dir' is {folder}, which has shards of other settings: {'; '.join(changed)}; "
+            "give the same settings, or another folder"
         )
 
 
@@ -87,7 +87,7 @@ def _quoted(name: str) -> str:
     return f"'{name}'" if name.startswith("--") else name
 
 
-def _said(value: object) -> str:
+def _shown(value: object) -> str:
     return "not given" if value is None else str(value)
 
 
@@ -95,6 +95,6 @@ def _check_no_shards(folder: Path) -> None:
     shard = next((path for split in ("train", "validation") for path in folder.glob(f"{split}-*-of-*")), None)
     if shard:
         raise UserError(
-            f"'--output-dir' is {folder}, which holds {shard.name} but no {NAME}: "
-            "shards that this program did not write; give an empty folder"
+            f"'--output-dir' is {folder}, which contains {shard.name} but no {NAME}: "
+            "this program did not write the shards; give an empty folder"
         )
