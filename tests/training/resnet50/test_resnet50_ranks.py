@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.training.conftest import Run
+from tests.training.mpirun import Run
 
 
 @pytest.fixture(scope="module")
