@@ -88,9 +88,9 @@ def _handler(server: S3Server) -> type[BaseHTTPRequestHandler]:
             # nothing of the parts themselves.
             method = "GET" if self.command == "HEAD" and "partNumber=" not in self.path else self.command
             url = f"https://s3.us-east-1.amazonaws.com{self.path}"
-            status, answer, content = BotocoreStubber().process_request(
-                AWSPreparedRequest(method, url, headers, body, False)
-            )
+            answered = BotocoreStubber().process_request(AWSPreparedRequest(method, url, headers, body, False))
+            assert answered is not None, "moto knows every request of S3"
+            status, answer, content = answered
             content = content.encode() if isinstance(content, str) else content
             self.send(status, answer, content, key)
 
