@@ -88,7 +88,7 @@ bench-scaling: $(TRAINING) ## Compare two ranks of ResNet-50 on the CPU with one
 bench-accuracy: $(TRAINING) ## Train ResNet-50 on the digits as JPEG TFRecords; the limit is 0.95 within 10 minutes
 	@.venv-training/bin/python -m benchmarks.accuracy
 bench-input: $(TRAINING) ## Compare the input of ImageNet with the naive one and with the JPEG decoder; 2 minutes
-	@.venv-training/bin/python -m benchmarks.input_pipeline
+	@.venv-training/bin/python -m benchmarks.input_speed
 
 wheel: $(CDK) ## Build the library as a wheel into dist/
 	@python -m hatchling build -t wheel -d dist
@@ -100,7 +100,7 @@ lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 	@for group in horovod mpi node scan training uv; do \
 		$(LOCK) --group $$group $$([ $$group = horovod ] && echo --no-deps || true) -o requirements/$$group.txt; \
 	done
-	@$(LOCK) pyproject.toml --group dev -o requirements/cdk.txt
+	@$(LOCK) pyproject.toml --all-extras --group dev -o requirements/cdk.txt
 	@npm install --package-lock-only
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 

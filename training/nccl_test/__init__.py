@@ -1,1 +1,1 @@
-"""NVIDIA's nccl-tests, run and judged: `python -m training.nccl_test`."""
+"""The program `python -m training.nccl_test`: NVIDIA's nccl-tests, run and judged."""

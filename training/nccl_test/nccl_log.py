@@ -1,19 +1,19 @@
-"""What the output of nccl-tests says: the table of bandwidths, the ranks, and NCCL's own lines about the network.
+"""The parser of nccl-tests' output: the table of bandwidths, the ranks, and NCCL's lines about the network.
 
-The table is that of https://github.com/NVIDIA/nccl-tests (src/common.cu, src/util.cu); the columns are found by their
-header, because their number changed over the releases. NCCL's lines come with NCCL_DEBUG=INFO.
+The table is defined in https://github.com/NVIDIA/nccl-tests (src/common.cu, src/util.cu). Its header names the columns,
+whose number differs between releases. NCCL prints its lines with NCCL_DEBUG=INFO.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-# What mpirun puts before a line when it tags its output: "[1,0]<stdout>:", and since Open MPI 5 "[name@1,0]<stdout>: ".
+# The prefix of a line when mpirun tags its output: "[1,0]<stdout>:", and since Open MPI 5 "[name@1,0]<stdout>: ".
 _TAG = re.compile(r"^\[[^\]\s]*\d+,\s*\d+\]<\w+>: ?")
 _HEADER = re.compile(r"^#\s+size\s+count\s+type\s.*\bbusbw\b")
 _ROW = re.compile(r"^\s*\d+\s+\d+\s+[a-z]\w*\s")
 _OUT_OF_BOUNDS = re.compile(r"^#\s*Out of bounds values\s*:\s*(\d+)")
-# Older releases have no group.
+# Older releases print no group.
 _RANK = re.compile(r"^#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device")
 _NCCL = re.compile(r"([^\s:\[\]]+):\d+:\d+ \[\d+\] NCCL INFO (.*)")
 _NETWORK = re.compile(r"^Using network (.+?)\s*$")
@@ -32,23 +32,23 @@ class Row:
     in_place: float
     """Bus bandwidth into the same buffer."""
     wrong: int
-    """Values that were wrong; 0 where the test did not count them."""
+    """The number of wrong values; 0 if the test did not count them."""
 
 
 @dataclass(slots=True)
 class Network:
-    """What one node's NCCL says about its network."""
+    """The network of one node, as NCCL reports it."""
 
     names: set[str] = field(default_factory=set)
-    """The networks chosen, as NCCL calls them: "AWS Libfabric", "Libfabric", "Socket", "IB"."""
+    """The selected networks, in NCCL's words: "AWS Libfabric", "Libfabric", "Socket", "IB"."""
     providers: set[str] = field(default_factory=set)
-    """The libfabric providers that the EFA plugin chose."""
+    """The libfabric providers that the EFA plugin selected."""
     interfaces: int | None = None
-    """Interfaces that the plugin found, the fewest where ranks differ; None where it does not say."""
+    """The interfaces that the plugin found, the fewest of all ranks; None if it does not print them."""
 
     @property
     def is_efa(self) -> bool:
-        """Whether the plugin chose EFA and NCCL then used the plugin."""
+        """Return whether the plugin selected EFA and NCCL used the plugin."""
         return self.providers == {"efa"} and all("libfabric" in name.lower() for name in self.names)
 
     def __str__(self) -> str:
@@ -60,24 +60,24 @@ class Network:
 
 @dataclass(slots=True)
 class Log:
-    """All that was read so far."""
+    """The content of the output so far."""
 
     rows: list[Row] = field(default_factory=list)
     out_of_bounds: int | None = None
-    """Wrong values over the whole test, from its last lines."""
+    """The number of wrong values in the whole test, from its last lines."""
     ranks: dict[int, str] = field(default_factory=dict)
     """The node of each rank."""
     networks: dict[str, Network] = field(default_factory=dict)
-    """By node."""
+    """The network of each node."""
     _columns: list[str] = field(default_factory=list)
 
     @property
     def nodes(self) -> list[str]:
-        """The nodes that took part, in the order of their ranks."""
+        """Return the nodes that took part, in the order of their ranks."""
         return list(dict.fromkeys([self.ranks[rank] for rank in sorted(self.ranks)] or self.networks))
 
     def read(self, line: str) -> None:
-        """Takes in one line of the output."""
+        """Parse one line of the output."""
         line = _TAG.sub("", line.rstrip("\r\n"))
         if _HEADER.match(line):
             self._columns = line.lstrip("#").split()
@@ -91,12 +91,12 @@ class Log:
             self._read_network(found[1], found[2])
 
     def _read_row(self, words: list[str]) -> None:
-        # A line that another rank's output cut in two is no row.
+        # Another rank's output can split a line: that is not a row.
         if len(words) < len(self._columns):
             return
         pairs = list(zip(self._columns, words, strict=False))
         out_of_place, in_place = _numbers(word for name, word in pairs if name == "busbw")
-        # The older column "error" holds the largest difference, whose bound the test knows: its last lines judge it.
+        # The older column "error" has the largest difference; the test's last lines compare it with its bound.
         wrong = sum(_numbers(word for name, word in pairs if name == "#wrong" and word != "N/A"))
         self.rows.append(Row(int(words[0]), out_of_place, in_place, int(wrong)))
 

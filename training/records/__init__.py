@@ -1,1 +1,1 @@
-"""Numbered records: the files that hold them, the order of an epoch, and the stages that read them."""
+"""Numbered records: their files, the order of an epoch, and the stages that read them."""

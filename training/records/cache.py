@@ -1,4 +1,4 @@
-"""A rank's records in memory, not decoded: from the second epoch on nothing is read from the file system."""
+"""A rank's records in memory, not decoded: from the second epoch, the run does not read the file system."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,22 +15,22 @@ _GIB = 2**30
 
 
 class CachedRecords(Records):
-    """Keeps what it has read of a range of records."""
+    """Keeps the records of a range in memory after the first read."""
 
     def __init__(self, records: Records, kept: range) -> None:
         self._records, self._range = records, kept
         self._contents: dict[int, bytes] = {}
-        self.faults, self.lost = records.faults, records.lost
+        self.damage, self.damaged = records.damage, records.damaged
 
     def __len__(self) -> int:
         return len(self._records)
 
     def sizes(self, numbers: Sequence[int]) -> np.ndarray:
-        """Returns the records' bytes on the disk."""
+        """Return the records' bytes on the disk."""
         return self._records.sizes(numbers)
 
     def read(self, numbers: Sequence[int]) -> list[bytes]:
-        """Reads those from the disk that are not in memory."""
+        """Return contents, from the disk if they are not in memory."""
         numbers = [int(number) for number in numbers]
         missing = [number for number in numbers if number not in self._contents]
         read = dict(zip(missing, self._records.read(missing), strict=True))
@@ -38,40 +38,40 @@ class CachedRecords(Records):
         return [read[number] if number in read else self._contents[number] for number in numbers]
 
     def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """As the records do."""
+        """Return the JPEGs and labels, as the records do."""
         return self._records.parse(contents, numbers)
 
     def where(self, number: int) -> str:
-        """Names the record on the disk."""
+        """Return the record's place on the disk."""
         return self._records.where(number)
 
 
 def cached(splits: Sequence[tuple[Records, range]], ranks: int) -> list[CachedRecords]:
-    """Puts a cache before each split.
+    """Return the splits with a cache.
 
     Args:
-        splits: Records, and those of them that this rank reads every epoch: `epoch_order.own_range`.
-        ranks: Of this machine or pod: they share its memory.
+        splits: Records, and the range that this rank reads every epoch: `epoch_order.own_range`.
+        ranks: Ranks of this machine or pod, which share its memory.
 
     Raises:
-        UserError: They do not fit into a rank's part of the free memory.
+        UserError: The records do not fit into a rank's part of the free memory.
     """
     needed = sum(int(records.sizes(kept).sum()) for records, kept in splits)
     free = free_memory() // ranks
     if needed > free:
         raise UserError(
             f"'--cache' needs {needed / _GIB:.1f} GiB a rank for the records, but {free / _GIB:.1f} GiB are free for "
-            f"each of the {ranks} ranks here; leave '--cache' out (the page cache keeps what fits), "
+            f"each of the {ranks} ranks here; remove '--cache' (the page cache keeps the records that fit), "
             "or use more machines or larger ones"
         )
     return [CachedRecords(records, kept) for records, kept in splits]
 
 
 def free_memory(cgroups: Path = _CGROUPS, membership: Path = Path("/proc/self/cgroup")) -> int:
-    """Returns how many bytes the processes here may still take: the machine's, or less by a cgroup's limit."""
+    """Return the bytes that processes can still use: the machine's, or less with a cgroup's limit."""
     free = psutil.virtual_memory().available
     own = membership.read_text().rpartition("::/")[2].strip() if membership.exists() else ""
-    # In a container the path may be the host's, which is not there; the container's own limit is then at the root.
+    # In a container the path may be the host's and not exist; then the container's limit is at the root.
     group = cgroups / own
     while group.is_relative_to(cgroups):
         limit = group / "memory.max"
@@ -82,7 +82,7 @@ def free_memory(cgroups: Path = _CGROUPS, membership: Path = Path("/proc/self/cg
 
 
 def _used(group: Path) -> int:
-    """What a cgroup's processes hold; without the files that the kernel keeps in memory and gives up when asked to."""
+    """Return the memory of a cgroup's processes, without the page cache, which the kernel can release."""
     statistics = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
     files = int(statistics["inactive_file"]) + int(statistics["active_file"])
     return int((group / "memory.current").read_text()) - files

@@ -3,7 +3,7 @@
 ENCODED = "image/encoded"
 """The JPEG's bytes."""
 LABEL = "image/class/label"
-"""From 1: the place of the synset among all, sorted. 0 would be a background class, which no image has."""
+"""From 1: the place of the synset in the sorted synsets. 0 is a background class, which no image has."""
 SYNSET = "image/class/synset"
 FILENAME = "image/filename"
 HEIGHT = "image/height"
@@ -14,7 +14,7 @@ CHANNELS = "image/channels"
 
 
 def encode(*, jpeg: bytes, label: int, synset: str, filename: str, height: int, width: int) -> bytes:
-    """Serializes an image, always to the same bytes.
+    """Return an image as a serialized example, always with the same bytes.
 
     Args:
         jpeg: The image, not decoded.
@@ -24,7 +24,7 @@ def encode(*, jpeg: bytes, label: int, synset: str, filename: str, height: int, 
         height: Pixels.
         width: Pixels.
     """
-    # Here, so that whoever needs no more than the names does not wait for TensorFlow.
+    # Here, so that modules that only need the names do not import TensorFlow.
     import tensorflow as tf
 
     def texts(value: bytes) -> tf.train.Feature:
@@ -45,5 +45,5 @@ def encode(*, jpeg: bytes, label: int, synset: str, filename: str, height: int, 
         CHANNELS: numbers(3),
     }
     example = tf.train.Example(features=tf.train.Features(feature=features))
-    # Protocol buffers order a map's entries at will otherwise, another way in each process.
+    # By default, Protocol Buffers order a map's entries differently in each process.
     return bytes(example.SerializeToString(deterministic=True))

@@ -1,4 +1,4 @@
-"""What every kind of data set offers: records with numbers from 0, each an image with its label."""
+"""The interface of every dataset: records with numbers from 0, each with an image and its label."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -9,33 +9,33 @@ from typing import Any, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from training.records.tfrecords import BadRecordError
+from training.records.tfrecords import DamagedRecordError
 from training.runtime.errors import UserError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# They wait for the file system and hardly compute.
+# They mostly wait for the file system.
 _THREADS = 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Team:
-    """The ranks that look for the records together; the default is a rank alone."""
+    """The ranks that list the records together; the default is a single rank."""
 
     rank: int = 0
     size: int = 1
     gather: Callable[[Any], list[Any]] = lambda value: [value]
-    """Gives every rank the values of all, as `hvd.allgather_object` does."""
-    first: Callable[[Callable[[], Any]], Any] = lambda look: look()
-    """Lets rank 0 do something and gives all ranks its value or its exception, as `distributed.on_first_rank` does: a
-    thousand names are listed once, and no rank stops alone at what its machine does not see."""
+    """Returns the values of all ranks on every rank, as `hvd.allgather_object` does."""
+    first: Callable[[Callable[[], Any]], Any] = lambda work: work()
+    """Runs a function on rank zero and gives all ranks its value or its exception, as `distributed.on_first_rank` does:
+    a thousand names are listed once, and no rank ends alone because its machine has no such file."""
 
     def share(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Does the work on every item, each rank on its part, and returns all results on every rank.
+        """Apply the work to every item, each rank to its part; return all results on every rank.
 
         Raises:
-            UserError: On every rank, where one rank's work raises it.
+            UserError: On every rank, if one rank's work raises it.
         """
         own, failure = [], None
         try:
@@ -53,35 +53,35 @@ class Team:
 class Records(ABC):
     """The images of a split; any number of threads may read at once."""
 
-    faults: Sequence[str] = ()
-    """What is missing of the split, a sentence each."""
-    lost: int = 0
-    """Records that are missing, as far as is known."""
+    damage: Sequence[str] = ()
+    """Missing and damaged parts of the split, a sentence each."""
+    damaged: int = 0
+    """The known number of damaged records."""
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     @abstractmethod
     def sizes(self, numbers: Sequence[int]) -> np.ndarray:
-        """Returns how many bytes each of the records has on the disk."""
+        """Return the bytes of each record on the disk."""
 
     @abstractmethod
     def read(self, numbers: Sequence[int]) -> list[bytes]:
-        """Reads what `parse` takes.
+        """Return the contents for `parse`.
 
         Raises:
-            BadRecordError: One of the records is damaged.
-            UserError: The operating system does not let the file be read.
+            DamagedRecordError: One of the records is damaged.
+            UserError: The operating system cannot read the file.
         """
 
     @abstractmethod
     def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Finds the JPEGs (strings) and labels (int64, from 1) in what was read, as operations of TensorFlow."""
+        """Return the JPEGs (strings) and labels (int64, from 1) of contents, as TensorFlow operations."""
 
     @abstractmethod
     def where(self, number: int) -> str:
-        """Names a record's file, and its place in it."""
+        """Return a record's file, and its place in it."""
 
-    def bad(self, number: int, reason: str) -> BadRecordError:
-        """Makes the error that says what is wrong with a record."""
-        return BadRecordError(self.where(number), reason)
+    def damaged_record(self, number: int, reason: str) -> DamagedRecordError:
+        """Return the error of a damaged record."""
+        return DamagedRecordError(self.where(number), reason)

@@ -1,4 +1,4 @@
-"""The files of a dataset: `train-00000-of-01024`, each with its index beside it."""
+"""The files of a dataset: shards such as `train-00000-of-01024`, each with an index."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ TRAIN, VALIDATION = "train", "validation"
 #: Images of ILSVRC 2012: https://image-net.org/challenges/LSVRC/2012/
 TOTALS = {TRAIN: 1_281_167, VALIDATION: 50_000}
 
-# Names that a message shows of many.
+# The number of names that a message shows.
 _SHOWN = 5
 
 
@@ -28,16 +28,16 @@ class Shards:
     paths: Sequence[Path]
     """In the order of their numbers."""
     missing: Sequence[str]
-    """Names of those that are not there."""
+    """Names of the shards that do not exist."""
 
 
 def shard_name(split: str, index: int, count: int) -> str:
-    """Names a shard, the first of which has index 0."""
+    """Return the name of a shard; the first has index 0."""
     return f"{split}-{index:05d}-of-{count:05d}"
 
 
 def index_path(shard: Path) -> Path:
-    """Returns where a shard's index is: a line a record, with its offset and its size with framing, in bytes."""
+    """Return the path of a shard's index: a line per record with its offset and its size with framing, in bytes."""
     return shard.with_name(f"{shard.name}.idx")
 
 
@@ -45,25 +45,25 @@ def index_path(shard: Path) -> Path:
 
 
 def find(folder: Path, split: str, *, allow_missing: bool = False) -> Shards:
-    """Finds the shards of a split.
+    """Find the shards of a split.
 
     Args:
-        folder: What the user gave as `--data-dir`.
+        folder: Given as '--data-dir'.
         split: `TRAIN` or `VALIDATION`.
-        allow_missing: Whether to return what is there, with the names of those that are not.
+        allow_missing: Whether shards may be missing.
 
     Raises:
-        UserError: There are none, not all, or those of two datasets.
+        UserError: All shards or some are missing, or there are shards of two datasets.
     """
     if not folder.is_dir():
-        raise UserError(f"'--data-dir' is {folder}, which is not a folder; give the folder that holds the shards")
+        raise UserError(f"'--data-dir' is {folder}, which is not a folder; give the folder with the shards")
     counts = _counts(folder, split)
     if not counts:
-        raise UserError(_none_there(folder, split))
+        raise UserError(_no_shards(folder, split))
     if len(counts) > 1:
         of = " and ".join(f"-of-{count:05d}" for count in sorted(counts))
         raise UserError(
-            f"'--data-dir' is {folder}, which holds {split} shards of {len(counts)} datasets: {of}; "
+            f"'--data-dir' is {folder}, which has {split} shards of {len(counts)} datasets: {of}; "
             "move the files of all but one into another folder"
         )
     (count,) = counts
@@ -79,21 +79,21 @@ def find(folder: Path, split: str, *, allow_missing: bool = False) -> Shards:
 
 
 def _counts(folder: Path, split: str) -> set[int]:
-    """Reads from the shards' names how many there are to be; more than one number for more than one dataset."""
+    """Return the numbers of shards in the shards' names: more than one number for several datasets."""
     found = (re.fullmatch(rf"{split}-\d{{5}}-of-(\d{{5}})", name) for name in os.listdir(folder))
     return {int(match[1]) for match in found if match}
 
 
-def _none_there(folder: Path, split: str) -> str:
-    """Says what is in the folder instead, and what to do about it."""
-    given = f"'--data-dir' is {folder}, which holds no {split} shards such as {shard_name(split, 0, 1024)}"
+def _no_shards(folder: Path, split: str) -> str:
+    """Return the error of a folder without shards: its content, and the fix."""
+    given = f"'--data-dir' is {folder}, which has no {split} shards such as {shard_name(split, 0, 1024)}"
     folders = sorted(path for path in folder.iterdir() if path.is_dir())
     if inside := [path for path in folders if any(_counts(path, name) for name in (TRAIN, VALIDATION))]:
-        return f"{given}, but shards are in {_some(inside)}; give one folder that holds those of both splits"
+        return f"{given}, but shards are in {_some(inside)}; give one folder with the shards of both splits"
     if any(re.fullmatch(r"n\d{8}(\.tar)?", path.name) for path in [*folder.iterdir(), *folder.glob("train/n*")]):
         return f"{given}, but images; convert them first: python -m training.imagenet.convert --help"
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    return f"{given}; {f'there are {_some(names)}' if names else 'it is empty'}: give the folder that holds the shards"
+    return f"{given}, but {_some(names) or 'no files'}; give the folder with the shards"
 
 
 def _some(names: Sequence[object]) -> str:
@@ -105,17 +105,17 @@ def _some(names: Sequence[object]) -> str:
 
 
 def write_shard(path: Path, examples: Iterable[bytes], classes: int) -> int:
-    """Writes a shard and its index, reads the shard back, and returns how many examples it has.
+    """Write a shard and its index, read the shard back, and return its number of examples.
 
-    A shard that has its name is whole, was read back, and has its index.
+    A shard gets its name when it is complete and verified, and has its index.
 
     Args:
-        path: Where to.
-        examples: Serialized, as `training.records.example.encode` makes them.
-        classes: The largest label that may be in it.
+        path: The shard's path.
+        examples: Serialized, as `training.records.example.encode` returns them.
+        classes: The largest allowed label.
 
     Raises:
-        UserError: It cannot be written, or is read otherwise than it was written.
+        UserError: The shard cannot be written, or differs when it is read back.
     """
     import tensorflow as tf
 
@@ -123,15 +123,15 @@ def write_shard(path: Path, examples: Iterable[bytes], classes: int) -> int:
     try:
         sizes = _write(temporary, examples)
         _check(path, _read_labels(temporary), len(sizes), classes)
-        # Before the shard has its name: a shard without its index is of no use.
+        # Before the shard gets its name: a shard needs its index.
         write_atomically(index_path(path), _index(sizes))
         temporary.replace(path)
         sync(path.parent)
     except (OSError, tf.errors.OpError) as error:
         reason = error.strerror if isinstance(error, OSError) else error.message
         raise UserError(
-            f"the shard {path} cannot be written ({reason}); make room or mend what is wrong, "
-            "then start again: the finished shards stay"
+            f"the shard {path} cannot be written ({reason}); free some space or fix the cause, "
+            "then start again: the finished shards are kept"
         ) from error
     finally:
         temporary.unlink(missing_ok=True)
@@ -139,7 +139,7 @@ def write_shard(path: Path, examples: Iterable[bytes], classes: int) -> int:
 
 
 def _write(path: Path, examples: Iterable[bytes]) -> list[int]:
-    """Returns the records' sizes, with framing."""
+    """Return the records' sizes, with framing."""
     import tensorflow as tf
 
     sizes = []
@@ -152,19 +152,22 @@ def _write(path: Path, examples: Iterable[bytes]) -> list[int]:
 
 
 def _check(shard: Path, labels: Sequence[int], count: int, classes: int) -> None:
-    """Compares what was read back with what was written."""
+    """Compare the shard as it was read back with its examples."""
     wrong = next((label for label in labels if not 1 <= label <= classes), None)
     if len(labels) != count:
         raise UserError(
-            f"the shard {shard} was written with {count:,} examples but read back with {len(labels):,}; "
+            f"the shard {shard} was written with {count:,} examples, but read back with {len(labels):,}; "
             "check the disk, then start again"
         )
     if wrong is not None:
-        raise UserError(f"the shard {shard} would have the label {wrong}; labels are from 1 to {classes}")
+        raise UserError(
+            f"the shard {shard} would have the label {wrong}, but labels are 1 to {classes}; "
+            "check the classes of the source"
+        )
 
 
 def _read_labels(path: Path) -> list[int]:
-    """Reads every record, whose checksums TensorFlow compares."""
+    """Return the labels of all records, whose checksums TensorFlow verifies."""
     import tensorflow as tf
 
     features = {LABEL: tf.io.FixedLenFeature([], tf.int64)}
@@ -172,7 +175,7 @@ def _read_labels(path: Path) -> list[int]:
     try:
         return [int(label) for batch in batches for label in tf.io.parse_example(batch, features)[LABEL]]
     except tf.errors.DataLossError as error:
-        raise OSError(errno.EIO, "it is not read back as it was written") from error
+        raise OSError(errno.EIO, "it differs when it is read back") from error
 
 
 def _index(sizes: Iterable[int]) -> bytes:
@@ -184,7 +187,7 @@ def _index(sizes: Iterable[int]) -> bytes:
 
 
 def count_examples(shard: Path) -> int | None:
-    """Counts the examples of a shard by its index; None where one of the two is missing or they do not match."""
+    """Return the number of examples in a shard's index; None if a file is missing or the two do not match."""
     try:
         size, lines = shard.stat().st_size, index_path(shard).read_text("ascii").splitlines()
         records = [(int(offset), int(length)) for offset, length in (line.split() for line in lines)]

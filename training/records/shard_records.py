@@ -1,4 +1,4 @@
-"""The records of a split that lies in TFRecord files; random access, and any number of files."""
+"""The records of a split in TFRecord files, with random access."""
 
 import os
 import resource
@@ -16,7 +16,7 @@ from training.records.numbered_records import Records, Team
 from training.records.tfrecords import Shard
 from training.runtime.errors import UserError
 
-# What is not there reads as what no image is, so that the record is found and named.
+# A missing feature gets an invalid value, so that the record is found and reported.
 _FEATURES = {
     ENCODED: tf.io.FixedLenFeature([], tf.string, default_value=b""),
     LABEL: tf.io.FixedLenFeature([], tf.int64, default_value=-1),
@@ -30,30 +30,30 @@ class ShardRecords(Records):
         self._shards = shards
         self._starts = np.cumsum([0, *(len(shard) for shard in shards)])
         self._descriptors: dict[Path, int] = {}
-        # A run that begins anew with other ranks opens them again.
+        # A run that restarts with another number of ranks opens them again.
         weakref.finalize(self, _close, self._descriptors)
         self._opening = threading.Lock()
-        self.faults = [
+        self.damage = [
             *(f"the shard {name} is missing" for name in missing),
-            *(f"{shard.fault.where} {shard.fault.reason}" for shard in shards if shard.fault),
+            *(f"{shard.damage.where} {shard.damage.reason}" for shard in shards if shard.damage),
         ]
-        self.lost = sum(shard.lost for shard in shards)
+        self.damaged = sum(shard.damaged for shard in shards)
         _allow_open_files(len(shards))
 
     def __len__(self) -> int:
         return int(self._starts[-1])
 
     def sizes(self, numbers: Sequence[int]) -> np.ndarray:
-        """Returns the records' bytes, framing included."""
+        """Return the records' bytes, with framing."""
         sizes = np.concatenate([np.diff(shard.bounds) for shard in self._shards])
         return sizes[np.asarray(numbers, np.int64)]
 
     def read(self, numbers: Sequence[int]) -> list[bytes]:
-        """Reads serialized Examples and verifies their checksums."""
+        """Return serialized Examples with verified checksums."""
         places = [(self._descriptor(shard.path), shard, record) for shard, record in map(self._place, numbers)]
         for descriptor, shard, record in places:
             start, end = shard.bounds[record : record + 2].tolist()
-            # All are asked for before the first is waited for: a network file system answers them at the same time.
+            # All are requested before the first is read: a network file system answers them at the same time.
             os.posix_fadvise(descriptor, start, end - start, os.POSIX_FADV_WILLNEED)
         contents = []
         for descriptor, shard, record in places:
@@ -62,12 +62,12 @@ class ShardRecords(Records):
         return contents
 
     def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Takes the two features of the Examples that training needs."""
+        """Return the two features of the Examples that training needs."""
         features = tf.io.parse_example(contents, _FEATURES)
         return features[ENCODED], features[LABEL]
 
     def where(self, number: int) -> str:
-        """Names the shard, the record's number in it, and its offset in bytes."""
+        """Return the shard, the record's number in it, and its offset in bytes."""
         shard, record = self._place(number)
         return tfrecords.where(shard.path, record, int(shard.bounds[record]))
 
@@ -76,30 +76,30 @@ class ShardRecords(Records):
         return self._shards[index], int(number - self._starts[index])
 
     def _descriptor(self, path: Path) -> int:
-        # Opened once: on Lustre that is a question to the metadata server, and reading from an open file is none.
+        # Opened once: on Lustre an open is a request to the metadata server, and a read is not.
         with self._opening, tfrecords.readable(path):
             if path not in self._descriptors:
                 self._descriptors[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             return self._descriptors[path]
 
 
-def load(folder: Path, split: str, *, team: Team, skip_bad: bool) -> ShardRecords:
-    """Finds the shards of a split and the records in them, each rank in a part of the shards.
+def load(folder: Path, split: str, *, team: Team, skip_damaged: bool) -> ShardRecords:
+    """Find the shards of a split and their records, each rank in a part of the shards.
 
     Raises:
-        UserError: A shard is missing or damaged, and `skip_bad` does not allow it; or there is no record at all.
+        UserError: A shard is missing or damaged and `skip_damaged` is false, or there is no record.
     """
-    found = team.first(lambda: shard_files.find(folder, split, allow_missing=skip_bad))
+    found = team.first(lambda: shard_files.find(folder, split, allow_missing=skip_damaged))
 
     def load_one(path: Path) -> Shard:
         shard = tfrecords.load(path, shard_files.index_path(path))
-        if shard.fault and not skip_bad:
-            raise shard.fault
+        if shard.damage and not skip_damaged:
+            raise shard.damage
         return shard
 
     records = ShardRecords(team.share(load_one, list(found.paths)), found.missing)
     if not len(records):
-        raise UserError(f"'--data-dir' is {folder}, whose {split} shards hold no record; convert the images again")
+        raise UserError(f"'--data-dir' is {folder}, whose {split} shards have no record; convert the images again")
     return records
 
 
@@ -109,7 +109,7 @@ def _close(descriptors: dict[Path, int]) -> None:
 
 
 def _allow_open_files(more: int) -> None:
-    """Raises this process's own limit of open files, often 1,024: a rank alone has all shards open."""
+    """Raise this process's limit of open files, often 1,024: a single rank has all shards open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     raised = soft + more if hard == resource.RLIM_INFINITY else min(soft + more, hard)
     if soft != resource.RLIM_INFINITY:

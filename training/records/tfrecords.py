@@ -1,4 +1,4 @@
-"""One TFRecord file: where its records lie, and their content with its checksums verified.
+"""One TFRecord file: the offsets of its records, and their content with verified checksums.
 
 A record is a length (8 bytes), the length's masked CRC-32C (4), the data, and the data's masked CRC-32C (4), all
 little-endian: https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_format_details
@@ -18,35 +18,33 @@ from training.runtime.errors import UserError
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
-#: Bytes that a record has besides its content.
+#: Bytes of a record in addition to its content.
 FRAMING = _HEADER.size + _FOOTER.size
 
 
-class BadRecordError(UserError):
-    """A record, or the rest of a file, that cannot be used; another record may take its place."""
+class DamagedRecordError(UserError):
+    """A damaged record, or the damaged rest of a file; another record can take its place."""
 
     def __init__(self, where: str, reason: str) -> None:
-        super().__init__(
-            f"{where} {reason}; copy or convert the file again, or give '--on-bad-data skip' to go on without it"
-        )
+        super().__init__(f"{where} {reason}; copy or convert the file again, or give '--on-bad-data skip' to skip it")
         self.where, self.reason = where, reason
 
-    def __reduce__(self) -> tuple[type["BadRecordError"], tuple[str, str]]:
-        # It travels between ranks; an exception is rebuilt from its message alone otherwise.
-        return BadRecordError, (self.where, self.reason)
+    def __reduce__(self) -> tuple[type["DamagedRecordError"], tuple[str, str]]:
+        # Ranks send it to each other. By default, pickle calls the class with the message only.
+        return DamagedRecordError, (self.where, self.reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A file and its records, which follow one another without a gap."""
+    """A file and its records, which have no gaps."""
 
     path: Path
     bounds: np.ndarray
-    """Bytes: the offset of each record, then the end of the last one."""
-    lost: int = 0
-    """Records known to be missing at the end."""
-    fault: BadRecordError | None = None
-    """What is wrong with the file; None where it is whole."""
+    """Bytes: the offset of each record, and the end of the last one."""
+    damaged: int = 0
+    """The known number of damaged records at the end."""
+    damage: DamagedRecordError | None = None
+    """The damage of the file; None if it has none."""
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
@@ -54,7 +52,7 @@ class Shard:
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turns a refusal of the operating system into a sentence with the file's name."""
+    """Turn an error of the operating system into a message with the file's name."""
     try:
         yield
     except OSError as error:
@@ -65,15 +63,15 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def where(path: Path, record: int, offset: int) -> str:
-    """Names a record: its number, counted from 0 as everywhere here, and its offset in bytes."""
+    """Describe a record: its number, from 0, and its offset in bytes."""
     return f"{path}: record {record} at byte {offset}"
 
 
 def load(path: Path, index: Path) -> Shard:
-    """Finds the records of a file: from its index if that fits the file, by walking over the framing otherwise.
+    """Find the records of a file: from its index if that fits the file, otherwise from the records' lengths.
 
-    The end of the last record is compared with the file's size; so an index costs no read of the file itself, and one
-    that was left behind by another file is not believed. What it says beyond that is verified when a record is read.
+    The end of the last record must be the file's size, so that the index of another file is ignored without a read of
+    the file. The rest of the index is verified when a record is read.
     """
     with readable(path):
         size = path.stat().st_size
@@ -82,22 +80,22 @@ def load(path: Path, index: Path) -> Shard:
             return Shard(path, listed)
         bounds, reason = _scan(path, size)
     offsets = bounds[:-1]
-    lost = int(reason is not None)
+    damaged = int(reason is not None)
     if listed is not None and len(listed) > len(bounds) and np.array_equal(listed[: len(bounds)], bounds):
-        lost = len(listed) - len(bounds)
-        reason = reason or f"is missing: the file ends there, and its index lists {lost} more"
-    fault = BadRecordError(where(path, len(offsets), int(bounds[-1])), reason) if reason else None
-    return Shard(path, bounds, lost, fault)
+        damaged = len(listed) - len(bounds)
+        reason = reason or f"is missing: the file ends there, and its index lists {damaged} more"
+    damage = DamagedRecordError(where(path, len(offsets), int(bounds[-1])), reason) if reason else None
+    return Shard(path, bounds, damaged, damage)
 
 
 def read(descriptor: int, shard: Shard, record: int) -> bytes:
-    """Reads the data of one record.
+    """Return the data of one record.
 
     Raises:
-        BadRecordError: The record is cut off, or differs from its checksums.
+        DamagedRecordError: The record is cut off, or differs from its checksums.
     """
     offset, end = shard.bounds[record : record + 2].tolist()
-    # Three calls and not one: a content without its framing is a copy of 100 KB, which takes longer than the calls.
+    # Three calls: to cut the framing from one buffer would copy 100 KB, which takes longer than the calls.
     header = os.pread(descriptor, _HEADER.size, offset)
     data = os.pread(descriptor, end - offset - FRAMING, offset + _HEADER.size)
     footer = os.pread(descriptor, _FOOTER.size, end - _FOOTER.size)
@@ -109,11 +107,11 @@ def read(descriptor: int, shard: Shard, record: int) -> bytes:
         reason = "does not match its checksum"
     else:
         return data
-    raise BadRecordError(where(shard.path, record, offset), reason)
+    raise DamagedRecordError(where(shard.path, record, offset), reason)
 
 
 def _listed(index: Path) -> np.ndarray | None:
-    """Reads an index, a line "offset size" a record; None where there is none, or none that can be true."""
+    """Return the bounds of an index, which has a line "offset size" a record; None without a valid one."""
     try:
         table = np.array(index.read_bytes().split(), np.int64).reshape(-1, 2)
     except (FileNotFoundError, ValueError, OverflowError):
@@ -123,7 +121,7 @@ def _listed(index: Path) -> np.ndarray | None:
 
 
 def _scan(path: Path, size: int) -> tuple[np.ndarray, str | None]:
-    """Walks from length to length and reads nothing else; returns the bounds, and what ended the walk too early."""
+    """Read only the lengths of all records; return the bounds, and the damage that ended the scan."""
     bounds, reason = [0], None
     with path.open("rb") as stream:
         while bounds[-1] < size:
@@ -140,12 +138,12 @@ def _scan(path: Path, size: int) -> tuple[np.ndarray, str | None]:
 
 
 def _length(header: bytes) -> int | None:
-    """Returns the length of a record's data; None where it differs from its checksum."""
+    """Return the length of a record's data; None if it differs from its checksum."""
     length, checksum = _HEADER.unpack(header)
     return length if checksum == _masked(header[:8]) else None
 
 
 def _masked(data: bytes) -> int:
-    """A CRC of data that holds CRCs is weak, so the format rotates it and adds a constant."""
+    """Mask a CRC: a CRC of data that contains CRCs is weak, so the format rotates it and adds a constant."""
     checksum = crc32c(data)
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from training.runtime.errors import UserError
 from training.runtime.files import write_atomically
@@ -24,34 +25,34 @@ _DIGEST_LENGTH = 64
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Checkpoint:
-    """The state of a run after so many steps."""
+    """The state of a run after a step."""
 
     step: int
     """Steps finished since the run began."""
-    arrays: Sequence[np.ndarray]
+    arrays: Sequence[NDArray[Any]]
     """Weights and optimizer slots, in the order in which the program keeps them."""
     metadata: dict[str, Any]
-    """Whatever else is needed to go on, as JSON knows it."""
+    """What else a run needs to resume, in JSON's types."""
 
 
 class DamagedError(Exception):
-    """A checkpoint file that is not what was written."""
+    """A checkpoint file with another content than was written."""
 
 
 def save(folder: Path, checkpoint: Checkpoint, keep: int = 3) -> Path:
-    """Writes a checkpoint, reads it back, and only then removes those before it but for the newest `keep` - 1.
+    """Write a checkpoint, read it back, and only then remove earlier ones except for the newest `keep` - 1.
 
-    Later ones stay: they are there only if they were damaged, and must not count as those to keep.
+    Later checkpoints stay: they exist only if they were damaged, and must not count as those to keep.
 
     Raises:
-        OSError: It cannot be written; those before it are untouched.
-        DamagedError: What is read back is not what was written; those before it are untouched.
+        OSError: It cannot be written; the earlier checkpoints are untouched.
+        DamagedError: It cannot be read back; the earlier checkpoints are untouched.
     """
     folder.mkdir(parents=True, exist_ok=True)
     _remove_unfinished(folder)
     path = folder / f"step-{checkpoint.step:08d}.checkpoint"
     write_atomically(path, _encode(checkpoint), check=read)
-    # For people and programs; `newest` looks for itself, since this file may be the one that was not written any more.
+    # For people and programs; `newest` does not read it, because this file may be the one that was not written.
     write_atomically(folder / "latest", f"{path.name}\n".encode())
     earlier = [other for other in _paths(folder) if _step(other) < checkpoint.step]
     for old in earlier[keep - 1 :]:
@@ -60,10 +61,10 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 3) -> Path:
 
 
 def newest(folder: Path) -> Checkpoint | None:
-    """Returns the newest checkpoint that is whole, with a warning on stderr for each damaged one after it.
+    """Return the newest undamaged checkpoint, with a warning on stderr for each damaged one after it.
 
     Raises:
-        UserError: There are some, but none is whole.
+        UserError: All checkpoints are damaged.
     """
     paths = _paths(folder)
     for path in paths:
@@ -73,17 +74,17 @@ def newest(folder: Path) -> Checkpoint | None:
             print(f"warning: {error}; trying the checkpoint before it", file=sys.stderr, flush=True)
     if paths:
         raise UserError(
-            f"none of the {len(paths)} checkpoints in {folder} is whole; copy one back from where they were exported, "
-            "or give another '--output-dir' to begin again"
+            f"all {len(paths)} checkpoints in {folder} are damaged; copy one back from where they were exported, or "
+            "give another '--output-dir' to start a new run"
         )
     return None
 
 
 def read(path: Path) -> Checkpoint:
-    """Reads one checkpoint and checks it against its checksum.
+    """Return a checkpoint whose checksum is right.
 
     Raises:
-        DamagedError: It is not what was written, or cannot be read.
+        DamagedError: It has another content than was written, or cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -96,7 +97,7 @@ def read(path: Path) -> Checkpoint:
 
 
 def _paths(folder: Path) -> list[Path]:
-    """Lists the checkpoints, newest first."""
+    """Return the checkpoints, newest first."""
     return sorted(folder.glob("step-*.checkpoint"), key=_step, reverse=True)
 
 
@@ -105,7 +106,7 @@ def _step(path: Path) -> int:
 
 
 def _remove_unfinished(folder: Path) -> None:
-    """Gives back the room of a checkpoint during whose writing the run was killed."""
+    """Remove a checkpoint during whose writing the run was killed."""
     for path in folder.glob(".step-*.partial"):
         path.unlink(missing_ok=True)
 

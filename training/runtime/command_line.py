@@ -1,4 +1,4 @@
-"""Command line options that say what was given and what is allowed."""
+"""Command-line options whose errors name the value given and the values allowed."""
 
 import argparse
 import math
@@ -13,12 +13,12 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that raises a `UserError` where argparse would print its usage and exit."""
 
     def error(self, message: str) -> NoReturn:
-        """Turns argparse's "argument --epochs: is 0" into "'--epochs' is 0"."""
+        """Raise argparse's "argument --epochs: is 0" as "'--epochs' is 0"."""
         raise UserError(re.sub(r"^argument (\S+): ", r"'\1' ", message))
 
 
 def whole_number(minimum: int, maximum: int = 10**9) -> Callable[[str], int]:
-    """Makes an option type that takes whole numbers from `minimum` to `maximum`."""
+    """Return an option type for whole numbers from `minimum` to `maximum`."""
 
     def parse(text: str) -> int:
         if not re.fullmatch(r"[+-]?[0-9]{1,20}", text):
@@ -33,7 +33,7 @@ def whole_number(minimum: int, maximum: int = 10**9) -> Callable[[str], int]:
 
 
 def positive_number(text: str) -> float:
-    """Takes a finite number above 0."""
+    """Return a finite number above 0."""
     value = _number(text)
     if not math.isfinite(value) or value <= 0:
         raise argparse.ArgumentTypeError(f"is {text}; give a number above 0")
@@ -41,7 +41,7 @@ def positive_number(text: str) -> float:
 
 
 def number_from(minimum: float, maximum: float = 1e9) -> Callable[[str], float]:
-    """Makes an option type that takes numbers from `minimum` to `maximum`."""
+    """Return an option type for numbers from `minimum` to `maximum`."""
 
     def parse(text: str) -> float:
         if not minimum <= _number(text) <= maximum:

@@ -1,9 +1,9 @@
-"""Ranks that act as one: rank 0 speaks and writes, and a mistake ends all ranks together."""
+"""Ranks that act as one: rank zero prints and writes, and an error ends all ranks together."""
 
 import os
 import sys
 from collections.abc import Callable
-from typing import IO, TypeVar
+from typing import Any, TypeVar
 
 import horovod.tensorflow as hvd
 
@@ -17,27 +17,28 @@ Value = TypeVar("Value")
 class RankParser(command_line.Parser):
     """The parser of a program that runs as several ranks."""
 
-    def print_help(self, file: IO[str] | None = None) -> None:
-        """Prints the help once, not once a rank."""
+    def print_help(self, file: Any = None) -> None:
+        """Print the help once, not once per rank."""
         if hvd.rank() == 0:
             super().print_help(file)
 
 
 def say(sentence: str) -> None:
-    """Prints a sentence once, not once a rank."""
+    """Print a sentence once, not once per rank."""
     if hvd.rank() == 0:
         # Flushed, because mpirun reads a pipe and Python would hold the lines back.
         print(sentence, flush=True)
 
 
 def on_first_rank(action: Callable[[], Value]) -> Value:
-    """Runs `action` on rank 0 alone and gives its value to every rank, or raises its exception on every rank."""
+    """Run `action` on rank zero alone and return its value on every rank, or raise its exception on every rank."""
     outcome: tuple[Value | None, Exception | None] = (None, None)
     if hvd.rank() == 0:
         try:
             outcome = (action(), None)
         except Exception as error:
             outcome = (None, error)
+    value: Value
     value, failure = hvd.broadcast_object(outcome, root_rank=0, name="outcome")
     if failure is not None:
         raise failure
@@ -45,7 +46,7 @@ def on_first_rank(action: Callable[[], Value]) -> Value:
 
 
 def on_every_rank(action: Callable[[], Value]) -> list[Value]:
-    """Runs `action` on every rank and gives all values to every rank, or raises the first exception on every rank."""
+    """Run `action` on every rank and return all values on every rank, or raise the first exception on every rank."""
     outcome: tuple[Value | None, Exception | None]
     try:
         outcome = (action(), None)
@@ -59,28 +60,28 @@ def on_every_rank(action: Callable[[], Value]) -> list[Value]:
 
 
 def barrier() -> None:
-    """Returns when every rank has arrived."""
+    """Return when every rank has arrived."""
     hvd.allgather_object(None, name="barrier")
 
 
 def run(program: Callable[[], None]) -> int:
-    """Runs a program on every rank and returns its exit code.
+    """Run a program on every rank and return its exit code.
 
     Returns:
-        2 for a mistake of the user's, told once; `stop_request.EXIT_CODE` for a run that was asked to end and can
-        go on. Every rank must raise the `UserError`: all do where they check the same values, `on_first_rank` and
-        `on_every_rank` see to the rest. A `RankError` ends the process.
+        2 for a user's error, printed once; `stop_request.EXIT_CODE` for a run that has saved its state on request.
+        Every rank must raise the `UserError`: all do where they check the same values, and where `on_first_rank` and
+        `on_every_rank` run the check. A `RankError` ends the process.
     """
     try:
         program()
     except RankError as error:
         print(f"error: rank {hvd.rank()}: {error}", file=sys.stderr, flush=True)
-        # Not an orderly end: that would wait for the other ranks, which wait for this one. mpirun ends them.
+        # Without cleaning up, which would wait for the other ranks, which wait for this one. mpirun ends them.
         os._exit(2)
     except UserError as error:
         if hvd.rank() == 0:
             print(f"error: {error}", file=sys.stderr, flush=True)
-        # mpirun ends the other ranks as soon as one fails: rank 0 must have spoken before.
+        # mpirun ends the other ranks as soon as one fails: rank zero must have printed the error before.
         barrier()
         return 2
     except Stopped:

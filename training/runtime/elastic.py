@@ -1,40 +1,40 @@
-"""Ranks that come and go while a run lasts: what `horovodrun --host-discovery-script` starts.
+"""Elastic runs, whose ranks come and go: what `horovodrun --host-discovery-script` starts.
 
 A run under `mpirun` passes through here unchanged. https://horovod.readthedocs.io/en/v0.28.1/elastic.html
 """
 
 import os
+import select
 import sys
+import threading
 from collections.abc import Callable, Sequence
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
 from horovod.common.elastic import State
 
-from training.runtime import orphans
-
-#: Called after each checkpoint: it does not return where workers were added or are about to go.
+#: Called after each checkpoint: it does not return where workers were added or will leave.
 CheckHosts = Callable[[], None]
 
 
 def active() -> bool:
-    """Whether ranks may come and go: `horovodrun` says so to every rank that it starts with a discovery script."""
+    """Return whether ranks may come and go: `horovodrun` sets the variable where it has a discovery script."""
     return os.environ.get("HOROVOD_ELASTIC") == "1"
 
 
 def run(program: Callable[[CheckHosts], None], variables: Sequence[tf.Variable]) -> None:
-    """Runs a program to its end, and begins it anew with the ranks that are there whenever ranks were lost or added.
+    """Run a program to its end, and restart it with the present ranks whenever ranks were lost or added.
 
     Args:
-        program: Goes on from the newest checkpoint. No rank may have used a collective operation before: a rank that
-            joins later would make it alone.
-        variables: All that training changes. Each beginning finds them as they are now, in case there is no checkpoint
+        program: Resumes from the newest checkpoint. No rank may have used a collective operation before: a rank that
+            joins later would call it alone.
+        variables: All that training changes. Each start finds them as they are now, in case there is no checkpoint
             yet. They stay the same objects, because Horovod knows them by names that a second model would not get.
     """
     if not active():
         program(lambda: None)
         return
-    orphans.end_with_the_launcher(sys.stdout.fileno())
+    end_with_the_launcher(sys.stdout.fileno())
     first = [variable.numpy() for variable in variables]
 
     def begin(state: State) -> None:
@@ -45,21 +45,42 @@ def run(program: Callable[[CheckHosts], None], variables: Sequence[tf.Variable])
         except tf.errors.UnknownError as error:
             if "Horovod" in error.message:
                 raise
-            # Horovod would let any other one of this kind pass for the end of a run that went well.
+            # Horovod would take any other error of this kind for the end of a successful run.
             raise RuntimeError(error.message) from error
 
-    # Horovod: catches what a collective operation raises when a rank is lost, finds the ranks that are left, repeats.
+    # Horovod: catches the error of a collective operation when a rank is lost, finds the remaining ranks, repeats.
     hvd.elastic.run(begin)(_NoState(bcast_object=hvd.broadcast_object, get_rank=hvd.rank))
 
 
 class _NoState(State):
-    """Nothing kept in memory: the checkpoint on the shared file system is all that a new beginning needs."""
+    """Nothing kept in memory: a restart needs only the checkpoint on the shared file system."""
 
     def save(self) -> None:
-        """Does nothing: the program has written a checkpoint."""
+        """Do nothing: the program has written a checkpoint."""
 
     def restore(self) -> None:
-        """Does nothing: the program reads the newest checkpoint when it begins."""
+        """Do nothing: the program reads the newest checkpoint when it starts."""
 
     def sync(self) -> None:
-        """Does nothing: rank 0 reads the checkpoint and broadcasts it."""
+        """Do nothing: rank zero reads the checkpoint and broadcasts it."""
+
+
+def end_with_the_launcher(output: int) -> None:
+    """End this process as soon as the other end of its output is closed, so that it does not become an orphan.
+
+    `horovodrun` starts ranks by plain ssh, and sshd does not end a program whose connection is lost. Such a rank would
+    keep its GPU, and would keep writing checkpoints beside the ranks of the next launcher.
+
+    Args:
+        output: The file descriptor of a pipe or a socket; any other kind never ends the process.
+    """
+    poll = select.poll()
+    # No events: poll always reports that the other end was closed.
+    poll.register(output, 0)
+
+    def wait() -> None:
+        poll.poll()
+        # Without cleaning up, which would wait for ranks that have ended too.
+        os._exit(1)
+
+    threading.Thread(target=wait, name="end-with-the-launcher", daemon=True).start()

@@ -1,18 +1,18 @@
-"""The mistakes that a user can make and mend."""
+"""Errors that a user can fix."""
 
 import math
 
 
 class UserError(Exception):
-    """A mistake in what the user gave: the message says what was given, what is allowed, and what to do."""
+    """An error in the input: the message says what was given, what is allowed, and what to do."""
 
 
 class RankError(UserError):
-    """One that this rank has met, such as a damaged file that only it reads: the others know nothing of it."""
+    """An error of this rank alone, such as a damaged file that only it reads: the other ranks do not know of it."""
 
 
 def check_finite(loss: float, epoch: int) -> None:
-    """Stops a run that has diverged, before its weights become a checkpoint.
+    """Reject a run that has diverged, before its weights become a checkpoint.
 
     Raises:
         UserError: The loss is not a number, or infinite. Every rank has the same loss, so all of them raise.

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that exist completely or not at all."""
 
 import errno
 import json
@@ -11,14 +11,14 @@ from training.runtime.errors import UserError
 
 
 def write_atomically(path: Path, content: bytes, check: Callable[[Path], object] | None = None) -> None:
-    """Writes a file so that a reader, or a machine that stops, finds the old content or the new one.
+    """Write a file so that a reader, or a machine that stops, finds the old content or the new one.
 
-    The temporary name lies in the same folder, since a rename is atomic within one file system only.
+    The temporary file is in the same folder, because a rename is atomic within one file system only.
 
     Args:
         path: Of the file.
-        content: Of it.
-        check: Is given the written file before it gets its name, and raises if it is not good.
+        content: Of the file.
+        check: Called with the written file before it gets its name; raises to reject it.
     """
     temporary = path.with_name(f".{path.name}.partial")
     try:
@@ -30,15 +30,15 @@ def write_atomically(path: Path, content: bytes, check: Callable[[Path], object]
             check(temporary)
         temporary.replace(path)
     except Exception:
-        # On a full disk its part of the content would be in the way of the next try.
+        # On a full disk the partial file would take the room of the next attempt.
         temporary.unlink(missing_ok=True)
         raise
-    # The rename itself is safe once the folder is on the disk.
+    # The rename is durable once the folder is on the disk.
     sync(path.parent)
 
 
 def sync(path: Path) -> None:
-    """Returns when the file or the folder is on the disk as it is now."""
+    """Return when the present content of a file or folder is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -47,12 +47,12 @@ def sync(path: Path) -> None:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Writes a JSON file for people and programs."""
+    """Write a JSON file for people and programs."""
     write_atomically(path, (json.dumps(content, indent=2) + "\n").encode())
 
 
 def make_writable(folder: Path) -> None:
-    """Makes the output folder and tries to write in it, so that a mistake shows before the training and not after."""
+    """Create the output folder and write in it, so that an error shows before the training and not after."""
     probe = folder / ".writable"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -63,6 +63,6 @@ def make_writable(folder: Path) -> None:
 
 
 def unwritable(folder: Path, error: OSError) -> UserError:
-    """Says of the output folder what the operating system said."""
-    remedy = "make room there" if error.errno == errno.ENOSPC else "give a folder that this user may write to"
-    return UserError(f"'--output-dir' is {folder}, where user {os.getuid()} cannot write ({error.strerror}); {remedy}")
+    """Return the error of an output folder, with the reason of the operating system."""
+    fix = "make room there" if error.errno == errno.ENOSPC else "give a folder that this user may write to"
+    return UserError(f"'--output-dir' is {folder}, where user {os.getuid()} cannot write ({error.strerror}); {fix}")

@@ -1,4 +1,4 @@
-"""What a run leaves behind in results.json: how fast, how good, and with which versions."""
+"""The results of a run: its speed, its curves, and the versions that they depend on."""
 
 import ctypes
 import platform
@@ -22,36 +22,36 @@ class Throughput:
         self._steps: list[tuple[int, float, float]] = []
 
     def step(self, images: int, seconds: float, waited: float = 0.0) -> None:
-        """Counts one finished step.
+        """Count one finished step.
 
         Args:
-            images: That it trained on.
-            seconds: From the end of the step before to its own.
-            waited: Seconds of these in which it waited for images.
+            images: Images of the step.
+            seconds: From the end of the step before to the end of this one.
+            waited: The part of these seconds in which the step waited for images.
         """
         self._steps.append((images, seconds, waited))
 
     @property
     def seconds(self) -> float:
-        """Seconds of all steps, the first ones too."""
+        """Seconds of all steps, including the first ones."""
         return sum(seconds for _, seconds, _ in self._steps)
 
     @property
     def images_per_second(self) -> float:
-        """Images per second after the first steps, or over all of them in a run that has no others; 0 without any."""
+        """Images per second after the first steps, or of all steps in a run that has no others; 0 without any."""
         images, seconds, _ = self._sums(self._measured)
         return images / seconds if seconds else 0.0
 
     def recent(self, steps: int) -> tuple[float, float]:
-        """Images per second of the last steps, and the share of their time spent waiting for images; 0 without any.
+        """Return images per second of the last steps, and the share of their time spent waiting for images.
 
-        The first steps do not count, even if there are no others yet.
+        Both are 0 without any; the first steps do not count, even if there are no others yet.
         """
         images, seconds, waited = self._sums(self._steps[self._skip :][-steps:])
         return (images / seconds, waited / seconds) if seconds else (0.0, 0.0)
 
     def figures(self) -> dict[str, Any]:
-        """What a run says of this rank's steps: how many were measured, their milliseconds, and the wait for images."""
+        """Return this rank's figures: measured steps, their milliseconds, and the share of the wait for images."""
         measured = self._measured
         _, seconds, waited = self._sums(measured)
         milliseconds = np.percentile([1000 * step[1] for step in measured] or [0], (50, 90, 99))
@@ -73,8 +73,8 @@ class Throughput:
 
 
 def speeds(images_per_second: float) -> dict[str, Any]:
-    """Gathers the ranks' images per second."""
-    # Horovod: each rank times itself; the list shows a slow one that the total would hide.
+    """Return the images per second of all ranks."""
+    # Horovod: each rank measures itself; the list shows a slow rank that the total would hide.
     per_rank: Sequence[float] = hvd.allgather_object(images_per_second, name="speeds")
     return {
         "images_per_second": round(sum(per_rank), 1),
@@ -83,23 +83,23 @@ def speeds(images_per_second: float) -> dict[str, Any]:
 
 
 class Curves:
-    """TensorBoard's curves of a run, which rank 0 alone writes. Where there is no room for them the run goes on."""
+    """TensorBoard's curves of a run, which rank zero alone writes. A run continues where they cannot be written."""
 
     def __init__(self, output: Path) -> None:
-        """Begins a file in `output`/tensorboard.
+        """Create a file in `output`/tensorboard.
 
         Args:
             output: The folder given as '--output-dir'.
         """
         self._folder = output / "tensorboard"
         self._writer: tf.summary.SummaryWriter | None = None
-        # Horovod: rank 0 alone writes the curves.
+        # Horovod: rank zero alone writes the curves.
         if hvd.rank() == 0:
             with self._or_none():
                 self._writer = tf.summary.create_file_writer(str(self._folder))
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
-        """Adds a point to each curve."""
+        """Add a point to each curve."""
         if self._writer is None:
             return
         with self._or_none():
@@ -116,14 +116,14 @@ class Curves:
             self._writer = None
             print(
                 f"warning: {self._folder} cannot be written ({error.message}); "
-                "the run goes on, and its curves end here until it is started again",
+                "the run continues, and its curves end here until it is restarted",
                 file=sys.stderr,
                 flush=True,
             )
 
 
 def versions() -> dict[str, str]:
-    """Names the software that a figure depends on."""
+    """Return the versions of the software that a figure depends on."""
     return {
         "python": platform.python_version(),
         "tensorflow": tf.__version__,
@@ -134,7 +134,7 @@ def versions() -> dict[str, str]:
 
 
 def _mpi_version() -> str:
-    """Asks the MPI library that Horovod is linked with, which need not be the one of the mpirun on the PATH."""
+    """Return the version of the MPI library that Horovod is linked with; the mpirun on the PATH may have another."""
     if not (hvd.mpi_built() and hvd.mpi_enabled()):
         return "none: Horovod runs on Gloo"
     # Found through Horovod's own library, which is linked with it.

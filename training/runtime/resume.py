@@ -1,4 +1,4 @@
-"""All ranks start from one state: the newest checkpoint's, or rank 0's first weights."""
+"""All ranks start from one state: the newest checkpoint's, or rank zero's first weights."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.runtime import checkpoint
 from training.runtime.distributed import on_first_rank
@@ -25,24 +26,25 @@ def save(
     per_rank: Sequence[tf.Variable] = (),
     keep: int = 3,
 ) -> bool:
-    """Writes the state after so many steps; every rank calls it.
+    """Write the state after a step; every rank must call it.
 
-    Where it cannot be written, as on a full disk, a warning says so and the run may go on: those before it stay.
+    Where it cannot be written, as on a full disk, it prints a warning and the run may continue: earlier checkpoints
+    stay.
 
     Args:
         output: The folder given as '--output-dir'.
         variables: What is the same on all ranks.
         step: Steps since the run began.
-        metadata: Whatever else is needed to go on, as JSON knows it.
+        metadata: What else the run needs to resume, in JSON's types.
         per_rank: float32 variables that differ from rank to rank, such as the moving statistics of batch normalization.
-        keep: How many checkpoints are kept.
+        keep: Number of checkpoints to keep.
 
     Returns:
-        Whether it was written. Only rank 0 knows; the others return True.
+        Whether it was written. Only rank zero knows; the others return True.
     """
-    # Horovod: every rank sends its own, so every rank must come here.
+    # Horovod: every rank sends its values, so every rank must come here.
     rows = hvd.allgather(_flat(per_rank)[np.newaxis], name="per rank").numpy() if per_rank else None
-    # Horovod: all ranks hold the same state, so one writes it; the others would write over its file.
+    # Horovod: all ranks hold the same state, so one writes it; the others would overwrite its file.
     if hvd.rank() != 0:
         return True
     arrays = [variable.numpy() for variable in variables] + ([] if rows is None else [rows])
@@ -53,7 +55,7 @@ def save(
         reason = error.strerror if isinstance(error, OSError) else str(error)
         print(
             f"warning: the checkpoint of step {step} could not be written to {output / _FOLDER} ({reason}); "
-            "the run goes on, and those before it are kept",
+            "the run continues, and earlier checkpoints are kept",
             file=sys.stderr,
             flush=True,
         )
@@ -68,17 +70,17 @@ def resume(
     *,
     per_rank: Sequence[tf.Variable] = (),
 ) -> dict[str, Any]:
-    """Sets the variables of every rank and returns the metadata of the checkpoint; none without a checkpoint.
+    """Set the variables of every rank and return the metadata of the checkpoint; empty without a checkpoint.
 
     Args:
         output: The folder given as '--output-dir'.
         variables: All that training changes, optimizer slots included: they must exist by now.
-        settings: The options that decide what is learned; a run goes on only with the same.
-        per_rank: As they were saved: each rank gets its own again, or the mean where the ranks are not as many as then.
+        settings: The options that decide what is learned; a run resumes only with the same.
+        per_rank: As they were saved: each rank gets its values, or the mean where the number of ranks is another.
     """
-    # Horovod: rank 0 alone reads, so that no rank goes on from an older file or stops alone at a damaged one.
+    # Horovod: rank zero alone reads, so that no rank resumes from an older file or stops alone at a damaged one.
     metadata, rows = on_first_rank(lambda: _read(output, variables, settings, per_rank))
-    # Horovod: what rank 0 has read, or drawn at random, reaches the others here.
+    # Horovod: what rank zero has read, or drawn at random, reaches the others here.
     hvd.broadcast_variables([*variables, *per_rank], root_rank=0)
     if rows is not None:
         own = rows[hvd.rank()] if len(rows) == hvd.size() else rows.mean(axis=0, dtype=np.float64)
@@ -88,11 +90,11 @@ def resume(
 
 def _read(
     output: Path, variables: Sequence[tf.Variable], settings: Mapping[str, Any], per_rank: Sequence[tf.Variable]
-) -> tuple[dict[str, Any], np.ndarray | None]:
+) -> tuple[dict[str, Any], NDArray[np.float32] | None]:
     found = checkpoint.newest(output / _FOLDER)
     if found is None:
         return {}, None
-    refuse_other_settings(output, settings, found.metadata["settings"])
+    check_settings(output, settings, found.metadata["settings"])
     arrays = list(found.arrays)
     rows = arrays.pop() if per_rank else None
     fits = [array.shape for array in arrays] == [tuple(variable.shape) for variable in variables]
@@ -103,12 +105,13 @@ def _read(
     return found.metadata, rows
 
 
-def _flat(variables: Sequence[tf.Variable]) -> np.ndarray:
-    """One vector, because a hundred small arrays would be a hundred messages."""
-    return np.concatenate([np.ravel(variable.numpy()) for variable in variables]).astype(np.float32)
+def _flat(variables: Sequence[tf.Variable]) -> NDArray[np.float32]:
+    """Return one vector, because a hundred small arrays would be a hundred messages."""
+    flat: NDArray[np.float32] = np.concatenate([np.ravel(variable.numpy()) for variable in variables], dtype=np.float32)
+    return flat
 
 
-def _assign_flat(variables: Sequence[tf.Variable], values: np.ndarray) -> None:
+def _assign_flat(variables: Sequence[tf.Variable], values: NDArray[Any]) -> None:
     start = 0
     for variable in variables:
         end = start + int(np.prod(variable.shape))
@@ -117,12 +120,12 @@ def _assign_flat(variables: Sequence[tf.Variable], values: np.ndarray) -> None:
 
 
 def average(variables: Sequence[tf.Variable]) -> None:
-    """Gives every rank the mean over all ranks."""
+    """Set the variables of every rank to the mean over all ranks."""
     _assign_flat(variables, hvd.allreduce(_flat(variables), op=hvd.Average, name="average").numpy())
 
 
-def refuse_other_settings(output: Path, given: Mapping[str, Any], written: Mapping[str, Any]) -> None:
-    """Refuses to go on with a run whose options were others: the result would be neither run's."""
+def check_settings(output: Path, given: Mapping[str, Any], written: Mapping[str, Any]) -> None:
+    """Reject a checkpoint of a run with other options: the result would be neither run's."""
     if not given.keys() <= written.keys():
         raise UserError(f"the checkpoints in {output} are those of another program; give another '--output-dir'")
     differing = [name for name in given if given[name] != written[name]]
@@ -131,5 +134,5 @@ def refuse_other_settings(output: Path, given: Mapping[str, Any], written: Mappi
         before = " ".join(f"{name} {written[name]}" for name in differing)
         raise UserError(
             f"{now}, but the checkpoints in {output} were written with {before}; "
-            f"give {before} to go on with that run, or another '--output-dir' to start a new one"
+            f"give {before} to resume that run, or another '--output-dir' to start a new one"
         )

@@ -1,7 +1,7 @@
-"""The end of a rank that waits for ever.
+"""The watchdog: it ends a rank that makes no progress.
 
-Horovod ends a job whose ranks wait for one that is hung, but not if that one is rank 0, nor if a rank hangs by itself,
-such as in a read from a file system that does not answer. Here every rank watches its own progress.
+Horovod ends a job whose ranks wait for one that hangs, but not if that one is rank zero, nor if a rank hangs outside
+Horovod, such as in a read from a file system that does not answer. Here every rank watches its own progress.
 """
 
 import faulthandler
@@ -15,22 +15,22 @@ _DEFAULT_SECONDS = 600
 
 
 def limit() -> int:
-    """Seconds without progress after which a rank ends; where none is set, Horovod gets the same one.
+    """Return the seconds without progress after which a rank ends; where none are set, Horovod gets the same limit.
 
-    To be called before Horovod starts.
+    Call it before Horovod starts.
     """
     text = os.environ.setdefault(_VARIABLE, str(_DEFAULT_SECONDS))
     return int(text) if text.isdecimal() and int(text) > 0 else _DEFAULT_SECONDS
 
 
 def progress() -> None:
-    """Says that this rank has got on; if that is not said again in time, it ends with code 1 and says where it hangs.
+    """Report progress; without another report in time the rank prints where it hangs and ends with code 1.
 
-    In a thread of faulthandler's, which needs no lock of Python's: the main thread may hold it for ever.
+    The thread of faulthandler needs no lock of Python's, which the main thread may hold for ever.
     """
     faulthandler.dump_traceback_later(limit(), exit=True)
 
 
 def finished() -> None:
-    """Ends the watch."""
+    """Stop watching."""
     faulthandler.cancel_dump_traceback_later()

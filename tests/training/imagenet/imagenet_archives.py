@@ -1,4 +1,4 @@
-"""A tiny ImageNet: the archives as they are downloaded, and the folders that they are extracted to."""
+"""A tiny ImageNet: the archives as they are downloaded, and their extracted folders."""
 
 import base64
 import io
@@ -12,7 +12,7 @@ import tensorflow as tf
 
 SYNSETS = ("n01440764", "n02105855", "n07742313")
 
-# The development kit counts in another order than the sorted names, and has synsets without images of their own.
+# The development kit's numbers are not in the order of the names, and some of its synsets have no images.
 DEVKIT_IDS = {1: "n07742313", 2: "n01440764", 3: "n02105855", 4: "n00001740"}
 
 # Of the six validation images, in the order of their numbers.
@@ -27,7 +27,7 @@ CMYK = base64.b64decode(
 
 
 def pixels(seed: int, height: int = 20, width: int = 30, channels: int = 3) -> np.ndarray:
-    """A smooth image: noise would not survive a JPEG."""
+    """Return a smooth image: a JPEG would change noise."""
     corners = np.random.default_rng(seed).integers(0, 256, (1, 2, 2, channels))
     return tf.cast(tf.image.resize(corners, [height, width])[0], tf.uint8).numpy()
 
@@ -37,7 +37,7 @@ def jpeg(seed: int, **shape: int) -> bytes:
 
 
 def train_images() -> dict[str, bytes]:
-    """21 images by class and name, with the two oddities of the real ones and one in grey."""
+    """Return 21 images by class and name: one is a PNG and one CMYK, as in ImageNet, and one is grey."""
     images = {
         f"{synset}/{synset}_{number}.JPEG": jpeg(100 * place + number, height=20 + number)
         for place, synset in enumerate(SYNSETS)
@@ -50,7 +50,7 @@ def train_images() -> dict[str, bytes]:
 
 
 def validation_images() -> dict[str, bytes]:
-    """Six images by name."""
+    """Return six images by name."""
     return {f"ILSVRC2012_val_{number:08d}.JPEG": jpeg(1000 + number) for number in range(1, 7)}
 
 

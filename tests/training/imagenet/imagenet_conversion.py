@@ -1,4 +1,4 @@
-"""Conversions of the tiny ImageNet, and what they leave behind."""
+"""Conversions of the tiny ImageNet, and their results."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from training.imagenet.convert import __main__ as convert
-from training.imagenet.convert import plan, work
+from training.imagenet.convert import shard_writer
+from training.imagenet.convert.shard_plan import Conversion, Shard
 from training.records import shard_files
 
 COUNTS = ("--train-shards", "4", "--validation-shards", "2")
@@ -23,10 +24,10 @@ FEATURES = {
 }
 
 
-def write_here(task: plan.Work, shards: Sequence[plan.Shard], workers: int) -> Iterator[tuple[plan.Shard, list[str]]]:
-    """Writes the shards in this process, which has imported TensorFlow already, as `pool.run` does in others."""
+def write_here(conversion: Conversion, shards: Sequence[Shard], workers: int) -> Iterator[tuple[Shard, list[str]]]:
+    """Write the shards in this process, which has imported TensorFlow, as `shard_processes.run` does in others."""
     for shard in shards:
-        yield shard, work.write(task, shard)
+        yield shard, shard_writer.write(conversion, shard)
 
 
 def command(source: Path, output: Path, *arguments: str) -> list[str]:

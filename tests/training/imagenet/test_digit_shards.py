@@ -30,7 +30,7 @@ def read(folder: Path, split: str) -> list[dict[str, np.ndarray]]:
     return list(examples.as_numpy_iterator())
 
 
-def test_every_digit_is_there_with_its_label(folder: Path) -> None:
+def test_writes_every_digit_with_its_label(folder: Path) -> None:
     train, validation = read(folder, "train"), read(folder, "validation")
     assert (len(train), len(validation)) == (1437, 360)
     counts = np.bincount([example["image/class/label"] for example in train + validation])
@@ -51,7 +51,7 @@ def test_the_images_are_the_digits(folder: Path) -> None:
     assert np.abs(small - data.test_images[0, ..., 0]).mean() < 0.1
 
 
-def test_the_files_are_as_many_as_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_writes_the_given_number_of_shards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--output-dir", str(tmp_path), "--train-shards", "2", "--validation-shards", "1", "--image-size", "8"]
     assert digit_shards.main(arguments) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -72,6 +72,6 @@ def test_the_files_are_as_many_as_asked_for(tmp_path: Path, capsys: pytest.Captu
     assert "'--train-shards' was 2 and is 8 now" in capsys.readouterr().err
 
 
-def test_too_many_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rejects_more_shards_than_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert digit_shards.main(["--output-dir", str(tmp_path), "--validation-shards", "361"]) == 2
     assert capsys.readouterr().err == "error: '--validation-shards' is 361; give 360 or less\n"

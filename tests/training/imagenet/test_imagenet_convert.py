@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from tests.training.imagenet import imagenet_archives
 from tests.training.imagenet.imagenet_conversion import COUNTS, command, contents, read, run, write_here
-from training.imagenet.convert import pool, settings
-from training.records import shard_files
+from training.imagenet.convert import shard_processes
+from training.records import conversion_folder, shard_files
 
 ROOT = Path(__file__).parents[3]
 
@@ -26,7 +26,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def converted(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The archives, undisturbed, by two processes of a real run."""
+    """Convert the archives with two processes of a real run."""
     output = tmp_path_factory.mktemp("converted")
     done = subprocess.run(command(source, output, *COUNTS), cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
@@ -35,15 +35,15 @@ def converted(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Writes the shards in this process, which has imported TensorFlow already."""
+    """Write the shards in this process, which has imported TensorFlow."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    monkeypatch.setattr(pool, "run", write_here)
+    monkeypatch.setattr(shard_processes, "run", write_here)
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
 
 
-# ------------------------------------------------------------------------------------------------------ what is in
+# -------------------------------------------------------------------------------------------------------- contents
 
 
 def test_every_training_image_is_in_a_shard_with_its_label(converted: Path) -> None:
@@ -61,7 +61,7 @@ def test_every_training_image_is_in_a_shard_with_its_label(converted: Path) -> N
     assert sorted(changed) == ["n02105855_3.JPEG", "n07742313_4.JPEG"]
 
 
-def test_every_image_is_a_jpeg_of_the_size_that_it_says(converted: Path) -> None:
+def test_every_image_is_a_jpeg_of_its_recorded_size(converted: Path) -> None:
     for example in read(converted, "train").values():
         image = tf.io.decode_jpeg(example["image/encoded"], channels=3)
         assert image.shape == (example["image/height"], example["image/width"], 3)
@@ -69,7 +69,7 @@ def test_every_image_is_a_jpeg_of_the_size_that_it_says(converted: Path) -> None
     assert np.abs(tf.io.decode_jpeg(cmyk).numpy().astype(int) - (220, 51, 196)).max() <= 3
 
 
-def test_the_validation_labels_follow_the_sorted_names_and_not_the_development_kit(converted: Path) -> None:
+def test_validation_labels_follow_the_sorted_names(converted: Path) -> None:
     labels = {name: int(example["image/class/label"]) for name, example in read(converted, "validation").items()}
     assert labels == {
         "ILSVRC2012_val_00000001.JPEG": 3,
@@ -81,7 +81,7 @@ def test_the_validation_labels_follow_the_sorted_names_and_not_the_development_k
     }
 
 
-def test_the_shards_are_equally_large_samples(converted: Path) -> None:
+def test_shards_are_samples_of_equal_size(converted: Path) -> None:
     found = shard_files.find(converted, "train")
     assert [shard_files.count_examples(path) for path in found.paths] == [6, 5, 5, 5]
     for path in found.paths:
@@ -89,7 +89,7 @@ def test_the_shards_are_equally_large_samples(converted: Path) -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_extracted_folders_give_the_same_bytes_as_the_archives(
+def test_folders_give_the_same_bytes_as_the_archives(
     converted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folders = imagenet_archives.write_folders(tmp_path / "source")
@@ -104,12 +104,12 @@ def test_extracted_folders_give_the_same_bytes_as_the_archives(
         "classes: n01440764 to n07742313, not ImageNet's, so their images are counted but not compared",
         "train: 21 images in 4 shards",
         "validation: 6 images in 2 shards",
-        "PASS: every image that can be used is in its shard, and every shard was read back",
+        "PASS: every image that is not damaged is in its shard, and every shard was read back",
     ]
 
 
 @pytest.mark.usefixtures("here")
-def test_resized_images(source: Path, tmp_path: Path) -> None:
+def test_resizes_images(source: Path, tmp_path: Path) -> None:
     large = imagenet_archives.write_folders(tmp_path / "source")
     path = large / "train/n01440764/n01440764_0.JPEG"
     path.write_bytes(imagenet_archives.jpeg(0, height=128, width=96))
@@ -123,12 +123,12 @@ def test_resized_images(source: Path, tmp_path: Path) -> None:
 
 
 class Killed(BaseException):
-    """Nothing catches it."""
+    """An exception that no code catches."""
 
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("at", [2, 5, 8, 9, 10, 11, 12, 20])
-def test_a_run_that_ended_anywhere_goes_on_to_the_same_bytes(
+def test_a_run_that_ended_anywhere_resumes_to_the_same_bytes(
     source: Path, converted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     calls = []
@@ -154,40 +154,40 @@ def test_a_run_that_ended_anywhere_goes_on_to_the_same_bytes(
 
 
 @pytest.mark.usefixtures("here")
-def test_only_what_is_not_whole_is_written_again(
+def test_writes_only_incomplete_shards_again(
     source: Path, converted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, content in contents(converted).items():
         (tmp_path / name).write_bytes(content)
-    cut, lost = tmp_path / "train-00001-of-00004", tmp_path / "validation-00000-of-00002"
+    cut, missing = tmp_path / "train-00001-of-00004", tmp_path / "validation-00000-of-00002"
     cut.write_bytes(cut.read_bytes()[:-1])
-    lost.unlink()
+    missing.unlink()
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert run(source, tmp_path) == 0
-    assert "4 of 6 shards are done already\n" in capsys.readouterr().out
+    assert "4 of 6 shards are already done\n" in capsys.readouterr().out
     assert contents(tmp_path) == contents(converted)
     changed = [path.name for path in tmp_path.glob("*-of-0000?") if path.stat().st_mtime_ns != before.get(path.name)]
     assert sorted(changed) == ["train-00001-of-00004", "validation-00000-of-00002"]
 
 
 @pytest.mark.usefixtures("here")
-def test_other_images_are_not_mixed_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rejects_other_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folders = imagenet_archives.write_folders(tmp_path / "source")
     assert run(folders, tmp_path / "shards") == 0
     (folders / "train/n01440764/n01440764_0.JPEG").rename(folders / "train/n01440764/n01440764_9.JPEG")
     assert run(folders, tmp_path / "shards") == 2
     assert re.search(
-        r"was begun otherwise: the fingerprint of the images was [0-9a-f]{16} and is [0-9a-f]{16} now; go on with",
+        r"has shards of other settings: the fingerprint of the images was [0-9a-f]{16} and is [0-9a-f]{16} now; give",
         capsys.readouterr().err,
     )
 
 
-# -------------------------------------------------------------------------------------------------------- bad data
+# -------------------------------------------------------------------------------------------------- damaged images
 
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Path:
-    """Archives in which a training image is cut off, one is empty, and one is no image."""
+    """Return archives with a training image that is cut off, an empty one, and one that is not an image."""
     images = imagenet_archives.train_images()
     images["n01440764/n01440764_2.JPEG"] = images["n01440764/n01440764_2.JPEG"][:-20]
     images["n02105855/n02105855_0.JPEG"] = b""
@@ -196,7 +196,7 @@ def damaged(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("here")
-def test_bad_images_are_all_named_and_their_shards_left_out(
+def test_reports_all_damaged_images_and_does_not_write_their_shards(
     damaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(damaged, tmp_path / "shards") == 1
@@ -205,35 +205,33 @@ def test_bad_images_are_all_named_and_their_shards_left_out(
     assert (
         f"{archive}n01440764.tar/n01440764_2.JPEG cannot be decoded: its JPEG data is damaged or cut off\n"
         f"{archive}n02105855.tar/n02105855_0.JPEG cannot be decoded: the file is empty\n"
-        f"{archive}n07742313.tar/n07742313_6.JPEG cannot be decoded: it begins with b'<html>' and is no whole JPEG, "
-        "PNG, GIF or BMP\n"
-        "FAIL: 3 images cannot be used (above), and their shards are not written; replace the images, "
-        "or start again with '--on-bad-data skip' to leave them out: the other shards are done\n"
+        f"{archive}n07742313.tar/n07742313_6.JPEG cannot be decoded: it begins with b'<html>' and is not a complete "
+        "JPEG, PNG, GIF or BMP\n"
+        "FAIL: 3 images are damaged (above), and their shards are not written; replace the images, "
+        "or skip them with '--on-bad-data skip': the other shards are done\n"
     ) in out
     assert len(shard_files.find(tmp_path / "shards", "validation").paths) == 2
     assert 1 <= len(shard_files.find(tmp_path / "shards", "train", allow_missing=True).missing) <= 3
 
 
 @pytest.mark.usefixtures("here")
-def test_bad_images_may_be_skipped_and_are_counted(
-    damaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_skips_and_counts_damaged_images(damaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "shards"
     assert run(damaged, output) == 1
     capsys.readouterr()
     for _ in range(2):
         assert run(damaged, output, "--on-bad-data", "skip") == 0
-        assert "\ntrain: 18 images in 4 shards, 3 that cannot be used are left out\n" in capsys.readouterr().out
+        assert "\ntrain: 18 images in 4 shards, 3 damaged ones are skipped\n" in capsys.readouterr().out
     assert len(read(output, "train")) == 18
-    # Whoever does not skip them is told again.
+    # A run that does not skip them reports them again.
     assert run(damaged, output) == 1
 
 
-# --------------------------------------------------------------------------------------------------------- mistakes
+# ----------------------------------------------------------------------------------------------------------- errors
 
 
 @pytest.mark.usefixtures("here")
-def test_a_full_disk_is_told_and_keeps_the_finished_shards(
+def test_a_full_disk_keeps_the_finished_shards(
     source: Path, converted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fsync, calls = os.fsync, []
@@ -248,8 +246,8 @@ def test_a_full_disk_is_told_and_keeps_the_finished_shards(
         patch.setattr(os, "fsync", full)
         assert run(source, tmp_path) == 2
     assert capsys.readouterr().err == (
-        f"error: the shard {tmp_path}/train-00002-of-00004 cannot be written (No space left on device); make room or "
-        "mend what is wrong, then start again: the finished shards stay\n"
+        f"error: the shard {tmp_path}/train-00002-of-00004 cannot be written (No space left on device); free some "
+        "space or fix the cause, then start again: the finished shards are kept\n"
     )
     assert not list(tmp_path.glob(".*"))
     assert run(source, tmp_path) == 0
@@ -257,24 +255,26 @@ def test_a_full_disk_is_told_and_keeps_the_finished_shards(
 
 
 @pytest.mark.usefixtures("here")
-def test_more_shards_than_images(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rejects_more_shards_than_images(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(source, tmp_path, "--train-shards", "22") == 2
-    assert capsys.readouterr().err == ("error: '--train-shards' is 22 but there are 21 images; give 21 or less\n")
+    assert capsys.readouterr().err == ("error: '--train-shards' is 22, but there are 21 images; give 21 or less\n")
 
 
-def test_a_mistake_is_told_at_once_and_without_tensorflow(tmp_path: Path) -> None:
+def test_reports_an_input_error_without_tensorflow(tmp_path: Path) -> None:
     given = command(tmp_path / "nothing", tmp_path / "shards")
     code = "import runpy, sys; sys.argv = sys.argv[1:]\ntry: runpy.run_module(sys.argv[0], run_name='__main__')\n"
     check = "finally: assert 'tensorflow' not in sys.modules"
     done = subprocess.run(
-        [sys.executable, "-c", code + check, *given[2:]], cwd=ROOT, capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", code + check, *given[2:]], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 2
-    assert done.stderr.startswith(f"error: '--source' is {tmp_path}/nothing, which is not a folder; give the one that")
+    assert done.stderr.startswith(
+        f"error: '--source' is {tmp_path}/nothing, which is not a folder; give the folder with"
+    )
 
 
-def test_two_runs_at_once(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with settings.folder_for(tmp_path, {}):
+def test_rejects_two_runs_at_the_same_time(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with conversion_folder.locked(tmp_path, {}):
         assert run(source, tmp_path) == 2
     assert capsys.readouterr().err == (
         f"error: '--output-dir' is {tmp_path}, where another run is writing; wait for it, or give another folder\n"

@@ -58,14 +58,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def rewrite(folder: Path, changes: dict[int, bytes], count: int = 50) -> None:
-    """Puts other Examples, with right checksums, in the place of some."""
+    """Replace some Examples by others with correct checksums."""
     contents = examples(count)
     for number, content in changes.items():
         contents[number] = content
     write_shards(folder, contents, 3)
 
 
-def test_batches_are_bytes_labels_from_0_flips_and_weights(folder: Path) -> None:
+def test_batches_have_images_labels_flips_and_weights(folder: Path) -> None:
     (batch,) = InputPipeline(open_train(folder), settings()).training(order_of([[0, 1, 2, 49, 7]]), epoch=0)
     assert [(tensor.shape.as_list(), tensor.dtype) for tensor in batch] == [
         ([5, 16, 16, 3], tf.uint8),
@@ -77,9 +77,9 @@ def test_batches_are_bytes_labels_from_0_flips_and_weights(folder: Path) -> None
     assert batch.weights.numpy().tolist() == [1, 1, 1, 1, 1]
 
 
-# 100: more than is read in one go, and no multiple of it.
+# 100: more than one chunk, and not a multiple of it.
 @pytest.mark.parametrize(("count", "batch_size", "start"), [(50, 8, 3), (300, 100, 1)])
-def test_a_resumed_epoch_goes_on_with_the_same_bytes_and_reads_nothing_before(
+def test_a_resumed_epoch_has_the_same_batches_and_reads_no_earlier_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, batch_size: int, start: int
 ) -> None:
     write_shards(tmp_path, examples(count), 3)
@@ -94,7 +94,7 @@ def test_a_resumed_epoch_goes_on_with_the_same_bytes_and_reads_nothing_before(
     assert sorted(asked) == sorted(order.numbers[start:].ravel().tolist())
 
 
-def test_another_epoch_or_seed_shows_other_crops_and_flips(folder: Path) -> None:
+def test_another_epoch_or_seed_has_other_crops_and_flips(folder: Path) -> None:
     records, order = open_train(folder), order_of([range(50)])
     (first,) = InputPipeline(records, settings()).training(order, epoch=0)
     for pipeline, epoch in ((InputPipeline(records, settings()), 1), (InputPipeline(records, settings(seed=1)), 0)):
@@ -104,7 +104,7 @@ def test_another_epoch_or_seed_shows_other_crops_and_flips(folder: Path) -> None
         assert (first.images.numpy() != other.images.numpy()).mean() > 0.8
 
 
-def test_crops_and_flips_are_as_the_settings_say(folder: Path) -> None:
+def test_crops_and_flips_follow_the_settings(folder: Path) -> None:
     records, order = open_train(folder), order_of([range(50)])
     (usual,) = InputPipeline(records, settings()).training(order, epoch=0)
     (other,) = InputPipeline(records, settings(min_crop_area=0.9, mirror=False)).training(order, epoch=0)
@@ -114,7 +114,7 @@ def test_crops_and_flips_are_as_the_settings_say(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_an_evaluation_shows_every_image_once(folder: Path, size: int) -> None:
+def test_an_evaluation_has_every_image_once(folder: Path, size: int) -> None:
     records = open_train(folder)
     labels: list[int] = []
     images = []
@@ -129,7 +129,7 @@ def test_an_evaluation_shows_every_image_once(folder: Path, size: int) -> None:
     assert len(np.unique(np.concatenate(images), axis=0)) == 50
 
 
-def test_raw_jpegs_go_the_same_way(tmp_path: Path) -> None:
+def test_reads_a_folder_of_jpegs(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / "train" / name).mkdir(parents=True)
         for index in range(3):
@@ -139,13 +139,13 @@ def test_raw_jpegs_go_the_same_way(tmp_path: Path) -> None:
     assert batch.labels.numpy().tolist() == [int("/b/" in records.where(number)) for number in range(6)]
 
 
-# ------------------------------------------------------------------------------------------------------- bad data
+# ------------------------------------------------------------------------------------------------------- damaged
 
-ADVICE = "; copy or convert the file again, or give '--on-bad-data skip' to go on without it"
+ADVICE = "; copy or convert the file again, or give '--on-bad-data skip' to skip it"
 
 
 def damage(folder: Path, number: int) -> None:
-    """Changes a byte in the middle of a record."""
+    """Change a byte in the middle of a record."""
     path, offset = place(folder, number)
     content = bytearray(path.read_bytes())
     content[offset + 100] ^= 1
@@ -163,14 +163,14 @@ def place(folder: Path, number: int) -> tuple[Path, int]:
         (None, "does not match its checksum"),
         (example(20, label=0), "has the label 0, but labels are 1 to 3 with '--classes' 3"),
         (example(20, label=4), "has the label 4, but labels are 1 to 3 with '--classes' 3"),
-        (example(20, content=jpeg(20)[:500]), "holds 500 bytes that should be a JPEG image, but does not decode"),
-        (example(20, content=b"\x89PNG\r\n"), "holds 6 bytes that should be a JPEG image, but is a PNG image"),
+        (example(20, content=jpeg(20)[:500]), "has 500 bytes that should be a JPEG image, but does not decode"),
+        (example(20, content=b"\x89PNG\r\n"), "has 6 bytes that should be a JPEG image, but is a PNG image"),
         (example(20, content=b""), "has no image/encoded, the bytes of a JPEG image"),
         (b"", "has no image/encoded, the bytes of a JPEG image"),
         (b"\xff\xff", "is not a tf.train.Example with an image and its label"),
     ],
 )
-def test_a_bad_record_ends_the_run_with_its_place(folder: Path, content: bytes | None, reason: str) -> None:
+def test_reports_the_place_of_a_damaged_record(folder: Path, content: bytes | None, reason: str) -> None:
     if content is None:
         damage(folder, 20)
     else:
@@ -188,78 +188,74 @@ def test_a_bad_record_ends_the_run_with_its_place(folder: Path, content: bytes |
     assert str(caught.value) == f"{path}: record 3 at byte {offset} {reason}{ADVICE}"
 
 
-def test_skipping_takes_the_one_before_and_changes_nothing_else(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_replaces_a_skipped_record_by_the_one_before_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     order = in_epoch(50)
     flat = order.numbers.ravel()
-    # The first of all, two in a row, and the first of a step whose forerunner is bad too.
+    # The first record, two adjacent ones, and the first record of a step after a damaged one.
     places = [0, 17, 18, 31, 32]
     kept = flat.copy()
     kept[[0, 17, 18, 31, 32]] = flat[[-1, 16, 16, 30, 30]]
     expected_order = order_of(kept.reshape(order.numbers.shape))
     expected = [arrays(each) for each in InputPipeline(open_train(folder), settings()).training(expected_order, 0)]
 
-    bad_jpeg = {int(flat[where]): example(0, content=b"nothing") for where in places[:2]}
-    rewrite(folder, bad_jpeg | {int(flat[18]): example(0, label=9)})
+    damaged_jpeg = {int(flat[where]): example(0, content=b"nothing") for where in places[:2]}
+    rewrite(folder, damaged_jpeg | {int(flat[18]): example(0, label=9)})
     for where in places[3:]:
         damage(folder, int(flat[where]))
     for start in (0, 2, 4):
-        pipeline = InputPipeline(open_train(folder), settings(skip_bad=True))
+        pipeline = InputPipeline(open_train(folder), settings(skip_damaged=True))
         assert_same([arrays(each) for each in pipeline.training(order, 0, start)], expected[start:])
         capsys.readouterr()
-    pipeline = InputPipeline(open_train(folder), settings(skip_bad=True))
+    pipeline = InputPipeline(open_train(folder), settings(skip_damaged=True))
     for _ in range(2):
         assert len(list(pipeline.training(order, 0))) == 6
-    assert pipeline.bad_records == {int(flat[where]) for where in places}
+    assert pipeline.skipped_records == {int(flat[where]) for where in places}
     warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: skipped: ")]
     assert len(warnings) == 5
     path, offset = place(folder, int(flat[0]))
     assert f"warning: skipped: {path}: record " in warnings[0]
-    assert f" at byte {offset} holds 7 bytes that should be a JPEG image, but does not decode" in warnings[0]
+    assert f" at byte {offset} has 7 bytes that should be a JPEG image, but does not decode" in warnings[0]
 
 
-def test_an_evaluation_does_not_count_what_it_skips(folder: Path) -> None:
+def test_an_evaluation_does_not_count_skipped_records(folder: Path) -> None:
     rewrite(folder, {20: example(20, label=0)})
-    pipeline = InputPipeline(open_train(folder), settings(skip_bad=True))
+    pipeline = InputPipeline(open_train(folder), settings(skip_damaged=True))
     batches = list(pipeline.evaluation(epoch_order.evaluation(50, batch_size=8, rank=0, size=1)))
     assert len(batches) == 7
     assert sum(batch.weights.numpy().sum() for batch in batches) == 49
     assert batches[2].weights.numpy().tolist() == [1, 1, 1, 1, 0, 1, 1, 1]
-    assert pipeline.bad_records == {20}
+    assert pipeline.skipped_records == {20}
 
 
-def test_where_nothing_is_good_the_run_ends(folder: Path) -> None:
+def test_a_rank_with_only_damaged_records_ends_the_run(folder: Path) -> None:
     rewrite(folder, {number: b"" for number in range(50)})
-    pipeline = InputPipeline(open_train(folder), settings(skip_bad=True))
-    with pytest.raises(
-        UserError, match="none of this rank's records can be used; convert the data set again, or look at"
-    ):
+    pipeline = InputPipeline(open_train(folder), settings(skip_damaged=True))
+    with pytest.raises(UserError, match="all records of this rank are damaged; convert the dataset again, or check"):
         list(pipeline.training(in_epoch(50), epoch=0))
 
 
-def test_a_shard_that_vanishes_ends_the_run_even_if_bad_data_are_skipped(folder: Path) -> None:
+def test_a_deleted_shard_ends_the_run_even_with_skipping(folder: Path) -> None:
     records = open_train(folder)
     (folder / "train-00001-of-00003").unlink()
     with pytest.raises(UserError, match=r"train-00001-of-00003 cannot be read \(No such file or directory\)"):
-        list(InputPipeline(records, settings(skip_bad=True)).training(in_epoch(50), epoch=0))
+        list(InputPipeline(records, settings(skip_damaged=True)).training(in_epoch(50), epoch=0))
 
 
-def test_a_truncated_shard_gives_what_is_whole(folder: Path) -> None:
+def test_reads_the_undamaged_records_of_a_truncated_shard(folder: Path) -> None:
     path = folder / "train-00001-of-00003"
     os.truncate(path, path.stat().st_size - 10)
-    records = open_split(folder, "train", classes=CLASSES, team=Team(), skip_bad=True)
-    assert (len(records), records.lost) == (49, 1)
-    pipeline = InputPipeline(records, settings(skip_bad=True))
+    records = open_split(folder, "train", classes=CLASSES, team=Team(), skip_damaged=True)
+    assert (len(records), records.damaged) == (49, 1)
+    pipeline = InputPipeline(records, settings(skip_damaged=True))
     (batch,) = pipeline.training(order_of([[32, 33, 48]]), epoch=0)
-    # Record 33, the last of the shard, is gone; those after it moved up by one.
+    # Record 33, the last of the shard, is damaged; the numbers after it decrease by one.
     assert batch.labels.numpy().tolist() == [32 % 3, 34 % 3, 49 % 3]
 
 
 # ---------------------------------------------------------------------------------------------------------- other
 
 
-def test_a_device_gets_the_same_batches(folder: Path) -> None:
+def test_copies_the_same_batches_to_a_device(folder: Path) -> None:
     order = in_epoch(50)
     expected = [arrays(batch) for batch in InputPipeline(open_train(folder), settings()).training(order, 0)]
     pipeline = InputPipeline(open_train(folder), settings(device="/CPU:0"))
@@ -278,10 +274,10 @@ def test_synthetic_batches_have_the_same_shape(folder: Path) -> None:
             assert [(each.shape, each.dtype) for each in one] == [(each.shape, each.dtype) for each in other]
             np.testing.assert_array_equal(one.weights, other.weights)
             assert 0 <= one.labels.numpy().min() <= one.labels.numpy().max() < CLASSES
-    assert synthetic.bad_records == set()
+    assert synthetic.skipped_records == set()
 
 
-def test_threads_are_the_variables_or_the_share_of_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_threads_are_the_variable_or_the_share_of_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(12)))
     monkeypatch.setattr(os, "cpu_count", lambda: 12)
     monkeypatch.delenv("TRAINING_DATA_THREADS", raising=False)
@@ -294,7 +290,7 @@ def test_threads_are_the_variables_or_the_share_of_the_cores(monkeypatch: pytest
             data_threads(1)
 
 
-def test_records_in_shards_without_index_are_the_same(folder: Path, tmp_path: Path) -> None:
+def test_reads_the_same_records_without_an_index(folder: Path, tmp_path: Path) -> None:
     order = in_epoch(50)
     expected = [arrays(batch) for batch in InputPipeline(open_train(folder), settings()).training(order, 0)]
     for shard in folder.glob("train-?????-of-?????"):

@@ -20,23 +20,23 @@ def read(*lines: str) -> Log:
 
 
 @pytest.mark.parametrize("tag", ["", "[1,0]<stdout>:", "[1,12]<stdout>: ", "[prterun-launcher-7@1,0]<stdout>: "])
-def test_the_table_is_read_with_and_without_the_tags_of_mpirun(tag: str) -> None:
+def test_reads_the_table_with_and_without_mpirun_s_tags(tag: str) -> None:
     log = read(*(f"{tag}{line}" for line in ("#", HEADER, UNITS, ROW, "# Out of bounds values : 0 OK")))
     assert log.rows == [Row(size=2147483648, out_of_place=78.34, in_place=78.31, wrong=0)]
     assert log.out_of_bounds == 0
 
 
-def test_values_that_were_not_checked_are_not_wrong() -> None:
+def test_values_that_are_not_checked_are_not_wrong() -> None:
     line = f"{SMALL}    309.4    3.39    6.35    N/A    307.3    3.41    6.40    N/A"
     assert read(HEADER, line).rows == [Row(1048576, 6.35, 6.40, 0)]
 
 
-def test_wrong_values_of_both_halves_are_added() -> None:
+def test_adds_the_wrong_values_of_both_halves() -> None:
     line = f"{SMALL}    309.4    3.39    6.35      3    307.3    3.41    6.40  1e+06"
     assert read(HEADER, line).rows[0].wrong == 1_000_003
 
 
-def test_the_older_table_has_no_root_and_an_error_instead_of_a_count() -> None:
+def test_reads_the_older_table_without_root_and_count() -> None:
     log = read(
         "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error",
         "#        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)       ",
@@ -47,7 +47,7 @@ def test_the_older_table_has_no_root_and_an_error_instead_of_a_count() -> None:
     assert log.out_of_bounds == 2
 
 
-def test_the_columns_of_all_gather_before_it_had_an_operation() -> None:
+def test_reads_the_older_table_of_all_gather() -> None:
     log = read(
         "#       size         count    type     time   algbw   busbw  error     time   algbw   busbw  error",
         "     1048576         16384   float    303.1    3.46    3.24  0e+00    301.0    3.48    3.27  0e+00",
@@ -55,11 +55,11 @@ def test_the_columns_of_all_gather_before_it_had_an_operation() -> None:
     assert log.rows == [Row(1048576, 3.24, 3.27, 0)]
 
 
-def test_a_line_that_was_cut_in_two_is_no_row() -> None:
+def test_ignores_a_split_line() -> None:
     assert read(HEADER, ROW[:70], "worker-0:21:27 [0] NCCL INFO comm 0x7f rank 0").rows == []
 
 
-def test_numbers_before_the_header_are_no_rows() -> None:
+def test_ignores_numbers_before_the_header() -> None:
     assert read(ROW).rows == []
 
 
@@ -70,7 +70,7 @@ def test_numbers_before_the_header_are_no_rows() -> None:
         "#   Rank  3 Pid   3688 on worker-1 device  3 [0x20] A100",
     ],
 )
-def test_the_nodes_are_those_of_the_ranks(line: str) -> None:
+def test_finds_the_nodes_of_the_ranks(line: str) -> None:
     log = read(line, "#  Rank  0 Group  0 Pid     21 on worker-0 device  0 [0000:04:00] NVIDIA H100 80GB HBM3")
     assert (log.ranks, log.nodes) == ({3: "worker-1", 0: "worker-0"}, ["worker-0", "worker-1"])
 
@@ -85,7 +85,7 @@ def test_the_nodes_are_those_of_the_ranks(line: str) -> None:
             ["NET/OFI Selected Provider is tcp;ofi_rxm", "Using network AWS Libfabric"],
             "AWS Libfabric and libfabric provider tcp;ofi_rxm",
         ),
-        # The plugin came up, but NCCL then took its own sockets.
+        # The plugin started, but NCCL then used its own sockets.
         (
             ["NET/OFI Selected Provider is efa (found 4 nics)", "Using network Socket"],
             "Socket and libfabric provider efa",
@@ -95,13 +95,13 @@ def test_the_nodes_are_those_of_the_ranks(line: str) -> None:
         (["Bootstrap : Using eth0:10.11.13.106<0>"], "unknown"),
     ],
 )
-def test_the_network_is_what_nccl_s_own_lines_say(lines: list[str], network: str) -> None:
+def test_reads_the_network_from_nccl_s_lines(lines: list[str], network: str) -> None:
     log = read(*(f"[1,0]<stdout>:worker-0:21:27 [0] NCCL INFO {line}" for line in lines))
     assert str(log.networks["worker-0"]) == network
     assert log.networks["worker-0"].is_efa == network.startswith("EFA")
 
 
-def test_ranks_of_one_node_that_differ_are_not_efa() -> None:
+def test_a_node_with_different_networks_is_not_efa() -> None:
     log = read(
         "worker-0:21:27 [0] NCCL INFO NET/OFI Selected Provider is efa (found 4 nics)",
         "worker-0:21:27 [0] NCCL INFO Using network AWS Libfabric",
@@ -110,7 +110,7 @@ def test_ranks_of_one_node_that_differ_are_not_efa() -> None:
     assert not log.networks["worker-0"].is_efa
 
 
-def test_the_fewest_interfaces_of_a_node_s_ranks_count() -> None:
+def test_keeps_the_fewest_interfaces_of_a_node_s_ranks() -> None:
     lines = (
         f"worker-0:2{count}:27 [0] NCCL INFO NET/OFI Selected Provider is efa (found {count} nics)"
         for count in (4, 1, 4)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from training.nccl_test.__main__ import parse_options
+from training.nccl_test.__main__ import Settings
 from training.runtime.errors import UserError
 
 ROOT = Path(__file__).parents[3]
@@ -38,14 +38,14 @@ def log_of(networks: dict[str, list[str]], table: str = TABLE, tag: str = "[1,0]
             lines.append(
                 f"#  Rank {number * 8 + gpu:2} Group  0 Pid   {gpu + 21} on {node} device  {gpu} [0x10] NVIDIA A100"
             )
-    for node, said in networks.items():
-        lines += [f"{node}:21:27 [0] NCCL INFO {text}" for text in said]
+    for node, lines_of_nccl in networks.items():
+        lines += [f"{node}:21:27 [0] NCCL INFO {text}" for text in lines_of_nccl]
     return "".join(f"{tag}{line}\n" for line in [*lines, *table.splitlines()])
 
 
 @pytest.fixture
 def fake(tmp_path: Path) -> Path:
-    """A program by the name of nccl-tests' that prints the file `log` beside it and ends with the code in `code`."""
+    """Return a placeholder of all_reduce_perf: it prints the file `log` and exits with the code in the file `code`."""
     program = tmp_path / "all_reduce_perf"
     program.write_text('#!/bin/sh\ncat "${0%/*}/log"\necho warning >&2\nexit $(cat "${0%/*}/code")\n')
     program.chmod(0o755)
@@ -67,15 +67,15 @@ def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         "sh",
         str(program),
     ]
-    return subprocess.run([*command, "-b", "8", "-e", "2G"], cwd=ROOT, capture_output=True, text=True, timeout=20)
+    return subprocess.run([*command, "-b", "8", "-e", "2G"], cwd=ROOT, capture_output=True, text=True, timeout=60)
 
 
-def test_a_good_measurement_passes_and_its_output_is_handed_on_unchanged(fake: Path) -> None:
+def test_a_good_measurement_passes_and_its_output_is_forwarded_unchanged(fake: Path) -> None:
     done = run(fake, "--minimum-bus-bandwidth", "62.4", "--published", "78 GB/s at 2 GiB, 2 nodes", "--nodes", "2")
     assert done.returncode == 0
     assert done.stdout == (fake.parent / "log").read_text() + (
         "warning\n"
-        "all_reduce: bus bandwidth 78.33 GB/s out-of-place (the one that counts), 78.32 GB/s in-place, at 2 GiB, "
+        "all_reduce: bus bandwidth 78.33 GB/s out-of-place (the compared one), 78.32 GB/s in-place, at 2 GiB, "
         "over 16 ranks on 2 nodes\n"
         "network of worker-0: EFA with 4 interfaces\n"
         "network of worker-1: EFA with 4 interfaces\n"
@@ -85,10 +85,10 @@ def test_a_good_measurement_passes_and_its_output_is_handed_on_unchanged(fake: P
     assert done.stderr == ""
 
 
-def test_without_a_minimum_nothing_is_compared_and_it_says_so(fake: Path) -> None:
+def test_reports_that_no_minimum_is_given(fake: Path) -> None:
     done = run(fake)
     assert done.returncode == 0
-    assert done.stdout.endswith("minimum: none was given, so the bandwidth is compared with nothing\nPASS\n")
+    assert done.stdout.endswith("minimum: none is given, so the bandwidth is not compared\nPASS\n")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_without_a_minimum_nothing_is_compared_and_it_says_so(fake: Path) -> Non
             ("--message-gib", "16"),
             None,
             TABLE,
-            "no message of 16 GiB was measured, only 8 bytes to 2 GiB; give the command that size with -e",
+            "no message of 16 GiB was measured, only 8 bytes to 2 GiB; give -e that size",
         ),
         ((), None, "", "the output has no table of bandwidths"),
         ((), None, TABLE.replace("78.33      0", "78.33      7"), "7 values were wrong at 2 GiB"),
@@ -113,7 +113,7 @@ def test_without_a_minimum_nothing_is_compared_and_it_says_so(fake: Path) -> Non
         ((), {"worker-0": EFA, "worker-1": SOCKET}, TABLE, "EFA is not proven on worker-1: its network is Socket"),
         ((), {"worker-0": EFA, "worker-1": []}, TABLE, "EFA is not proven on worker-1: its network is unknown"),
         (("--nodes", "2"), {"worker-0": EFA}, TABLE, "1 nodes took part, not 2"),
-        ((), {}, TABLE, "EFA is not proven: the output has no line of NCCL's; set NCCL_DEBUG=INFO for every rank"),
+        ((), {}, TABLE, "EFA is not proven: the output has no line of NCCL; set NCCL_DEBUG=INFO for every rank"),
         (
             ("--efa-interfaces", "0"),
             {"worker-0": EFA},
@@ -134,20 +134,20 @@ def test_every_reason_fails_the_test(
     assert "PASS" not in done.stdout
 
 
-def test_no_efa_was_asked_for_and_none_was_used(fake: Path) -> None:
+def test_passes_without_efa_if_none_is_required(fake: Path) -> None:
     (fake.parent / "log").write_text(log_of({"worker-0": SOCKET, "worker-1": SOCKET}, tag=""))
     done = run(fake, "--efa-interfaces", "0", "--minimum-bus-bandwidth", "5")
     assert done.returncode == 0
     assert "network of worker-1: Socket\n" in done.stdout
 
 
-def test_all_reasons_are_told_at_once(fake: Path) -> None:
+def test_reports_all_reasons_at_once(fake: Path) -> None:
     (fake.parent / "log").write_text(log_of({"worker-0": SOCKET}, TABLE.replace(": 0 OK", ": 3 FAILED")))
     done = run(fake, "--minimum-bus-bandwidth", "300", "--nodes", "2")
     assert done.stdout.count("FAIL: ") == 4
 
 
-def test_the_code_of_a_command_that_failed_is_kept(fake: Path) -> None:
+def test_returns_the_exit_code_of_a_failed_command(fake: Path) -> None:
     (fake.parent / "code").write_text("7")
     (fake.parent / "log").write_text("worker-0: Test NCCL failure common.cu:958 'unhandled system error'\n")
     done = run(fake)
@@ -155,7 +155,7 @@ def test_the_code_of_a_command_that_failed_is_kept(fake: Path) -> None:
     assert "FAIL: the command ended with exit code 7\nFAIL: the output has no table of bandwidths\n" in done.stdout
 
 
-def test_the_results_are_written_for_programs(fake: Path, tmp_path: Path) -> None:
+def test_writes_results_json(fake: Path, tmp_path: Path) -> None:
     run(fake, "--minimum-bus-bandwidth", "80", "--output-dir", str(tmp_path / "out"))
     content = json.loads((tmp_path / "out" / "results.json").read_text())
     assert content["sizes"][1] == {"bytes": 1073741824, "out_of_place": 76.79, "in_place": 76.86, "wrong": 0}
@@ -179,29 +179,29 @@ def test_the_results_are_written_for_programs(fake: Path, tmp_path: Path) -> Non
         ([], "there is no command; give it after '--', as in: -- mpirun -np 16 all_reduce_perf -b 8 -e 2G -f 2"),
         (
             ["--", "mpirun", "all_gather_perf"],
-            "the command 'mpirun all_gather_perf' does not run all_reduce_perf; give that, or another '--collective'",
+            "the command 'mpirun all_gather_perf' does not run all_reduce_perf; run that, or "
+            "give another '--collective'",
         ),
         (["--minimum-bus-bandwidth", "0"], "'--minimum-bus-bandwidth' is 0; give a number above 0"),
     ],
 )
-def test_a_mistake_is_named_with_what_to_do(arguments: list[str], message: str) -> None:
+def test_reports_an_input_error_with_its_fix(arguments: list[str], message: str) -> None:
     with pytest.raises(UserError) as caught:
-        parse_options(["--collective", "all_reduce", "--efa-interfaces", "4", *arguments])
+        Settings.parse(["--collective", "all_reduce", "--efa-interfaces", "4", *arguments])
     assert str(caught.value) == message
 
 
-def test_a_mistake_ends_with_2_and_without_a_traceback() -> None:
+def test_an_input_error_has_exit_code_2_and_no_traceback() -> None:
     arguments = ["--collective", "all_reduce", "--efa-interfaces", "4", "--", "/nowhere/all_reduce_perf"]
     command = [sys.executable, "-m", "training.nccl_test", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "error: '/nowhere/all_reduce_perf' cannot be run: No such file or directory; "
-        "give a program that is in the image\n"
+        "error: '/nowhere/all_reduce_perf' cannot be run: No such file or directory; give a program of the image\n"
     )
 
 
-def test_sigterm_ends_the_command_too(tmp_path: Path) -> None:
+def test_forwards_sigterm_to_the_command(tmp_path: Path) -> None:
     program = tmp_path / "all_reduce_perf"
     program.write_text("#!/bin/sh\necho $$\nexec sleep 60\n")
     program.chmod(0o755)
@@ -213,12 +213,12 @@ def test_sigterm_ends_the_command_too(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert "FAIL: the command ended with exit code 143" in process.stdout.read()
     assert process.returncode == 143
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while Path(f"/proc/{child}").exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
-def test_neither_tensorflow_nor_horovod_is_imported() -> None:
-    code = "import sys, training.nccl_test; assert not {'tensorflow', 'horovod'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, env=os.environ, timeout=20)
+def test_imports_neither_tensorflow_nor_horovod() -> None:
+    code = "import sys, training.nccl_test.__main__; assert not {'tensorflow', 'horovod'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, env=os.environ, timeout=60)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.conftest import ROOT
+from tests.training.mpirun import ROOT
 from training.pods.reachable_hosts import main
 
 
@@ -20,7 +20,7 @@ class Sshd(socketserver.BaseRequestHandler):
 
 @pytest.fixture
 def sshd() -> Iterator[socketserver.ThreadingTCPServer]:
-    """Listens on 127.0.0.1 alone: on the machine's other loopback addresses nothing answers."""
+    """Listen on 127.0.0.1 only: nothing answers on the other loopback addresses."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Sshd) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server
@@ -41,7 +41,7 @@ def named(script: Path, hosts: list[str], port: int, capsys: pytest.CaptureFixtu
     return capsys.readouterr().out.splitlines()
 
 
-def test_only_workers_whose_sshd_answers_are_named(
+def test_prints_only_workers_whose_sshd_answers(
     sshd: socketserver.ThreadingTCPServer, script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     port = sshd.server_address[1]
@@ -52,7 +52,7 @@ def test_only_workers_whose_sshd_answers_are_named(
     assert named(script, [], port, capsys) == []
 
 
-def test_an_open_port_that_is_no_sshd_is_not_enough(
+def test_skips_an_open_port_without_sshd(
     sshd: socketserver.ThreadingTCPServer,
     script: Path,
     capsys: pytest.CaptureFixture[str],
@@ -62,7 +62,7 @@ def test_an_open_port_that_is_no_sshd_is_not_enough(
     assert named(script, ["127.0.0.1"], sshd.server_address[1], capsys) == []
 
 
-def test_who_has_answered_stays_until_the_operator_drops_it(
+def test_keeps_a_worker_that_has_answered_until_the_operator_drops_it(
     sshd: socketserver.ThreadingTCPServer,
     script: Path,
     capsys: pytest.CaptureFixture[str],
@@ -76,14 +76,14 @@ def test_who_has_answered_stays_until_the_operator_drops_it(
     assert named(script, ["127.0.0.1"], port, capsys) == []
 
 
-def test_the_code_of_the_operator_s_script_is_kept(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_returns_the_exit_code_of_the_operator_s_script(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script.write_text("#!/bin/sh\nexit 3\n")
     assert main([str(script), "--answered", str(script.parent / "answered")]) == 3
 
 
-def test_a_script_that_is_not_there_is_told_without_a_traceback() -> None:
+def test_reports_a_missing_script_without_a_traceback() -> None:
     command = [sys.executable, "-m", "training.pods.reachable_hosts", "/nowhere/discover_hosts.sh"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "error: /nowhere/discover_hosts.sh cannot be run: No such file or directory; give the operator's script\n"

@@ -1,3 +1,4 @@
+import re
 import signal
 import subprocess
 import sys
@@ -11,8 +12,8 @@ import pytest
 
 from training.pods import worker
 
-# An sshd whose one session has started rank 0, with a helper of its own, and rank 1 of horovodrun. Each notes when it
-# is asked to end, and whether sshd is still there; a rank then takes a moment to save its state.
+# An sshd with one session, which has started rank 0 with a helper, and rank 1 of horovodrun. Each records a request to
+# end, and whether sshd still runs; a rank then needs a moment to save a checkpoint.
 SSHD = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
@@ -21,8 +22,8 @@ variables = {"rank-0": {"OMPI_COMM_WORLD_RANK": "0"}, "rank-1": {"HOROVOD_RANK":
 starts = {"sshd": ["session"], "session": ["rank-0", "rank-1"], "rank-0": ["helper"]}
 
 def end(*_):
-    with (folder / "told").open("a") as told:
-        print(name, "with sshd" if (folder / "sshd-runs").exists() else "without sshd", file=told)
+    with (folder / "asked").open("a") as asked:
+        print(name, "with sshd" if (folder / "sshd-runs").exists() else "without sshd", file=asked)
     (folder / f"{name}-runs").unlink()
     if name.startswith("rank"):
         time.sleep(0.3)
@@ -68,44 +69,45 @@ def started(*command: str, below: tuple[str, ...] = ()) -> Iterator[subprocess.P
 
 
 def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not true():
-        assert time.monotonic() < deadline, "it has not come true"
+        assert time.monotonic() < deadline, "still false after 60 s"
         time.sleep(0.02)
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 255", 255), ("kill -SEGV $$", 139)])
-def test_the_end_of_sshd_is_the_workers_end(script: str, code: int) -> None:
+def test_ends_with_the_exit_code_of_sshd(script: str, code: int) -> None:
     with started("sh", "-c", script) as process:
-        assert process.wait(timeout=20) == code
+        assert process.wait(timeout=60) == code
 
 
-def test_without_ranks_it_ends_at_once(sshd: list[str], tmp_path: Path) -> None:
+def test_ends_at_once_without_ranks(sshd: list[str], tmp_path: Path) -> None:
     with started(*sshd, "idle") as process:
         until((tmp_path / "idle-runs").exists)
         process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=60)
     assert (process.returncode, output) == (143, "")
-    assert (tmp_path / "told").read_text() == "idle without sshd\n"
+    assert (tmp_path / "asked").read_text() == "idle without sshd\n"
 
 
-def test_ranks_end_in_order_when_sshd_is_gone_and_their_session_is_left_alone(sshd: list[str], tmp_path: Path) -> None:
+def test_ends_sshd_then_the_ranks_and_not_their_session(sshd: list[str], tmp_path: Path) -> None:
     with started(*sshd, "sshd") as process:
         until(lambda: all((tmp_path / f"{name}-runs").exists() for name in ("rank-0", "rank-1", "helper")))
         process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=20)
-    assert output == (
-        "asked to end: sends SIGTERM to its ranks (2) and waits for them\nthe ranks have ended after 0 seconds\n"
+        output, _ = process.communicate(timeout=60)
+    assert re.fullmatch(
+        r"asked to end: sends SIGTERM to its ranks \(2\) and waits for them\nthe ranks have ended after \d+ seconds\n",
+        output,
     )
     assert process.returncode == 143
-    told = (tmp_path / "told").read_text().splitlines()
-    assert told[0] == "sshd with sshd"
-    assert sorted(told[1:]) == ["rank-0 without sshd", "rank-1 without sshd"]
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked[0] == "sshd with sshd"
+    assert sorted(asked[1:]) == ["rank-0 without sshd", "rank-1 without sshd"]
     assert (tmp_path / "rank-0-saved").exists()
     assert (tmp_path / "rank-1-saved").exists()
 
 
-def test_orphans_are_reaped() -> None:
+def test_reaps_orphans() -> None:
     with started("sh", "-c", "(sleep 0.2 & echo $! & wait $!) ; exec sleep 60") as process:
         assert process.stdout
         orphan = int(process.stdout.readline())
@@ -114,22 +116,22 @@ def test_orphans_are_reaped() -> None:
 
 @pytest.mark.skipif(
     subprocess.run([*NEW_PIDS, "true"], capture_output=True, check=False).returncode != 0,
-    reason="no namespace of processes can be made here",
+    reason="this machine allows no PID namespace",
 )
 @pytest.mark.parametrize("request_to_end", [signal.SIGTERM, signal.SIGINT])
 def test_as_the_first_process_of_a_container(sshd: list[str], tmp_path: Path, request_to_end: signal.Signals) -> None:
-    """There the kernel drops each signal that is not handled."""
+    """Handle each signal: the kernel drops the others there."""
     with started(*sshd, "sshd", below=NEW_PIDS) as process:
         until(lambda: all((tmp_path / f"{name}-runs").exists() for name in ("rank-0", "rank-1", "helper")))
         (first,) = psutil.Process(process.pid).children()
         first.send_signal(request_to_end)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     assert process.returncode == 143
     assert (tmp_path / "rank-0-saved").exists()
     assert (tmp_path / "rank-1-saved").exists()
 
 
-def test_a_mistake_is_told_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reports_an_input_error_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     assert worker.main(["--", "/usr/sbin/sshhd", "-De"]) == 2
     assert capsys.readouterr().err == (
         "error: the command is '/usr/sbin/sshhd -De'; give a program of the image after '--', such as /usr/sbin/sshd\n"

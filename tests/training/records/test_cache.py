@@ -9,7 +9,7 @@ from training.records.numbered_records import Team
 from training.runtime.errors import UserError
 
 
-def test_a_cache_reads_its_range_once_and_the_rest_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_its_range_once_and_the_rest_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_shards(tmp_path, [example(number) for number in range(6)], 2)
     records = open_split(tmp_path, "train", classes=1, team=Team())
     expected = records.read([0, 3, 5, 3])
@@ -22,7 +22,7 @@ def test_a_cache_reads_its_range_once_and_the_rest_each_time(tmp_path: Path, mon
     assert (cache.where(3), len(cache)) == (records.where(3), 6)
 
 
-def test_a_cache_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejects_a_cache_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_shards(tmp_path, [example(number) for number in range(6)], 2)
     records = open_split(tmp_path, "train", classes=1, team=Team())
     needed = int(records.sizes(range(6)).sum())
@@ -37,7 +37,7 @@ def test_a_cache_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(("limit", "free"), [("max", 4000), ("5000", 1500), ("1000", 0)])
-def test_free_memory_is_the_machines_or_what_a_cgroup_leaves(
+def test_free_memory_is_the_machine_s_or_the_cgroup_s(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, free: int
 ) -> None:
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 4000}))
@@ -46,7 +46,7 @@ def test_free_memory_is_the_machines_or_what_a_cgroup_leaves(
     (group / "memory.max").write_text("max\n")
     (group.parent / "memory.max").write_text(f"{limit}\n")
     (group.parent / "memory.current").write_text("4500\n")
-    # 1,000 bytes of the 4,500 are files that the kernel can drop.
+    # 1,000 of the 4,500 bytes are page cache.
     (group.parent / "memory.stat").write_text("anon 3500\ninactive_file 600\nactive_file 400\n")
     membership = tmp_path / "membership"
     membership.write_text("0::/pod/container\n")

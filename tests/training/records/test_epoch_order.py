@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from training.records import epoch_order
-from training.records.epoch_order import Order, Segment, evaluation, go_on, own_range
+from training.records.epoch_order import Order, Segment, evaluation, own_range, resume
 
 
 def deal(
@@ -22,7 +22,7 @@ def segment(world_size: int, batch_size: int, steps: int) -> Segment:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8])
 @pytest.mark.parametrize("records", [240, 9999])
-def test_an_epoch_shows_every_record_once_but_for_what_fills_no_batch(size: int, records: int) -> None:
+def test_an_epoch_has_every_record_once_except_an_incomplete_batch(size: int, records: int) -> None:
     orders = deal(records, size, 10)
     assert {order.numbers.shape for order in orders} == {(records // (10 * size), 10)}
     numbers = np.concatenate([order.numbers.ravel() for order in orders])
@@ -40,7 +40,7 @@ def test_an_epoch_shows_every_record_once_but_for_what_fills_no_batch(size: int,
         [(3, 5, 0), (3, 7, 1)],
     ],
 )
-def test_no_record_comes_twice_when_the_number_of_ranks_changes(trained: list[tuple[int, int, int]]) -> None:
+def test_no_record_repeats_when_the_number_of_ranks_changes(trained: list[tuple[int, int, int]]) -> None:
     seen: list[int] = []
     segments: list[Segment] = []
     for size, batch_size, steps in trained:
@@ -53,13 +53,13 @@ def test_no_record_comes_twice_when_the_number_of_ranks_changes(trained: list[tu
     assert set(seen) <= set(range(1000))
 
 
-def test_the_rest_is_as_many_steps_as_it_fills() -> None:
+def test_the_rest_of_an_epoch_has_only_complete_steps() -> None:
     # 1,000 less 2 x 5 x 7 are 930, which are 62 steps of 3 x 5.
     assert [len(order) for order in deal(1000, 3, 5, [segment(2, 5, 7)])] == [62, 62, 62]
     assert [len(order) for order in deal(20, 3, 7)] == [0, 0, 0]
 
 
-def test_the_order_depends_on_seed_epoch_and_rank_only() -> None:
+def test_the_order_depends_only_on_seed_epoch_and_rank() -> None:
     first, again = deal(500, 2, 10), deal(500, 2, 10)
     assert all((a.numbers == b.numbers).all() for a, b in zip(first, again, strict=True))
     for other in (deal(500, 2, 10, seed=1), deal(500, 2, 10, epoch=1)):
@@ -67,13 +67,13 @@ def test_the_order_depends_on_seed_epoch_and_rank_only() -> None:
     assert (first[0].numbers != first[1].numbers - 250).mean() > 0.9
 
 
-def test_a_rank_keeps_its_records_over_the_epochs() -> None:
+def test_a_rank_has_the_same_records_in_every_epoch() -> None:
     for epoch in range(3):
         for rank, order in enumerate(deal(100_000, 4, 100, epoch=epoch)):
             assert (order.numbers.min() // 25_000, order.numbers.max() // 25_000) == (rank, rank)
 
 
-def test_shares_differ_by_one_record_at_most() -> None:
+def test_shares_differ_by_at_most_one_record() -> None:
     assert [own_range(11, rank, 3) for rank in range(3)] == [range(4), range(4, 8), range(8, 11)]
     assert own_range(1, 1, 2) == range(0)
 
@@ -87,23 +87,23 @@ def test_the_order_is_well_mixed() -> None:
     assert (np.diff(numbers) == 1).mean() < 0.01
 
 
-def test_records_that_lie_side_by_side_are_read_at_about_the_same_time() -> None:
+def test_adjacent_records_are_read_at_about_the_same_time() -> None:
     (order,) = deal(100_000, 1, 100)
     place = np.argsort(order.numbers.ravel())
     blocks = place.reshape(-1, 16)
-    # All 16 within one window of 4,096, but for the blocks at the edge of two.
+    # All 16 are within one window of 4,096, except blocks at the edge of two windows.
     assert (np.ptp(blocks, axis=1) < 4096).mean() > 0.98
 
 
-def test_a_resumed_run_goes_on_in_its_segment() -> None:
-    assert go_on([], 2, 8) == ((), 0)
-    assert go_on([segment(2, 8, 5)], 2, 8) == ((), 5)
-    assert go_on([segment(1, 8, 3), segment(2, 8, 5)], 2, 8) == ((segment(1, 8, 3),), 5)
+def test_a_resumed_run_continues_its_segment() -> None:
+    assert resume([], 2, 8) == ((), 0)
+    assert resume([segment(2, 8, 5)], 2, 8) == ((), 5)
+    assert resume([segment(1, 8, 3), segment(2, 8, 5)], 2, 8) == ((segment(1, 8, 3),), 5)
 
 
 @pytest.mark.parametrize(("size", "batch_size"), [(3, 8), (2, 4)])
-def test_another_size_or_batch_begins_a_segment(size: int, batch_size: int) -> None:
-    assert go_on([segment(2, 8, 5)], size, batch_size) == ((segment(2, 8, 5),), 0)
+def test_another_size_or_batch_starts_a_segment(size: int, batch_size: int) -> None:
+    assert resume([segment(2, 8, 5)], size, batch_size) == ((segment(2, 8, 5),), 0)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8])

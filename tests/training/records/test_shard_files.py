@@ -36,7 +36,7 @@ def test_names() -> None:
     assert shard_files.index_path(Path("/d/train-00000-of-01024")) == Path("/d/train-00000-of-01024.idx")
 
 
-def test_the_shards_of_a_split_are_found_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+def test_finds_the_shards_of_a_split_in_order(tmp_path: Path) -> None:
     touch(tmp_path, "validation-00001-of-00002", "train-00000-of-00001", "validation-00000-of-00002")
     touch(tmp_path, "validation-00000-of-00002.idx", ".validation-00001-of-00002.partial", "synsets.txt")
     found = shard_files.find(tmp_path, "validation")
@@ -44,7 +44,7 @@ def test_the_shards_of_a_split_are_found_in_the_order_of_their_numbers(tmp_path:
     assert found.missing == []
 
 
-def test_missing_shards_are_counted_and_the_first_ones_named(tmp_path: Path) -> None:
+def test_reports_the_number_of_missing_shards_and_the_first_names(tmp_path: Path) -> None:
     touch(tmp_path, "train-00002-of-00009")
     assert message(tmp_path) == (
         f"'--data-dir' is {tmp_path}, where 8 of 9 train shards are missing: train-00000-of-00009, "
@@ -53,43 +53,43 @@ def test_missing_shards_are_counted_and_the_first_ones_named(tmp_path: Path) -> 
     )
 
 
-def test_missing_shards_may_be_left_to_the_caller(tmp_path: Path) -> None:
+def test_returns_missing_shards_if_they_are_allowed(tmp_path: Path) -> None:
     touch(tmp_path, "train-00001-of-00003")
     found = shard_files.find(tmp_path, "train", allow_missing=True)
     assert found.paths == [tmp_path / "train-00001-of-00003"]
     assert found.missing == ["train-00000-of-00003", "train-00002-of-00003"]
 
 
-def test_two_datasets_in_one_folder(tmp_path: Path) -> None:
+def test_rejects_two_datasets_in_one_folder(tmp_path: Path) -> None:
     touch(tmp_path, "train-00000-of-00001", "train-00000-of-01024")
     assert message(tmp_path) == (
-        f"'--data-dir' is {tmp_path}, which holds train shards of 2 datasets: -of-00001 and -of-01024; "
+        f"'--data-dir' is {tmp_path}, which has train shards of 2 datasets: -of-00001 and -of-01024; "
         "move the files of all but one into another folder"
     )
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_rejects_a_missing_folder(tmp_path: Path) -> None:
     assert message(tmp_path / "data") == (
-        f"'--data-dir' is {tmp_path}/data, which is not a folder; give the folder that holds the shards"
+        f"'--data-dir' is {tmp_path}/data, which is not a folder; give the folder with the shards"
     )
 
 
-def test_what_is_there_instead_is_said(tmp_path: Path) -> None:
-    given = f"'--data-dir' is {tmp_path}, which holds no train shards such as train-00000-of-01024"
-    assert message(tmp_path) == f"{given}; it is empty: give the folder that holds the shards"
+def test_reports_the_content_of_a_folder_without_shards(tmp_path: Path) -> None:
+    given = f"'--data-dir' is {tmp_path}, which has no train shards such as train-00000-of-01024"
+    assert message(tmp_path) == f"{given}, but no files; give the folder with the shards"
     touch(tmp_path, "validation-00000-of-00001")
-    assert message(tmp_path) == f"{given}; there are validation-00000-of-00001: give the folder that holds the shards"
+    assert message(tmp_path) == f"{given}, but validation-00000-of-00001; give the folder with the shards"
     touch(tmp_path, "old/train-00000-of-00001", "new/validation-00000-of-00001")
     assert message(tmp_path) == (
-        f"{given}, but shards are in {tmp_path}/new, {tmp_path}/old; give one folder that holds those of both splits"
+        f"{given}, but shards are in {tmp_path}/new, {tmp_path}/old; give one folder with the shards of both splits"
     )
 
 
 @pytest.mark.parametrize("name", ["train/n01440764/n01440764_1.JPEG", "n01440764/n01440764_1.JPEG", "n01440764.tar"])
-def test_images_are_to_be_converted_first(tmp_path: Path, name: str) -> None:
+def test_reports_images_that_are_not_converted(tmp_path: Path, name: str) -> None:
     touch(tmp_path, name)
     assert message(tmp_path) == (
-        f"'--data-dir' is {tmp_path}, which holds no train shards such as train-00000-of-01024, but images; "
+        f"'--data-dir' is {tmp_path}, which has no train shards such as train-00000-of-01024, but images; "
         "convert them first: python -m training.imagenet.convert --help"
     )
 
@@ -97,7 +97,7 @@ def test_images_are_to_be_converted_first(tmp_path: Path, name: str) -> None:
 # ----------------------------------------------------------------------------------------------------------- write
 
 
-def test_a_shard_is_read_as_it_was_written_and_by_its_index(tmp_path: Path) -> None:
+def test_reads_a_shard_as_written_and_by_its_index(tmp_path: Path) -> None:
     path, contents = tmp_path / "train-00000-of-00001", examples(3, 1, 2)
     assert shard_files.write_shard(path, iter(contents), classes=3) == 3
     assert list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator()) == contents
@@ -109,7 +109,7 @@ def test_a_shard_is_read_as_it_was_written_and_by_its_index(tmp_path: Path) -> N
     assert shard_files.count_examples(path) == 3
 
 
-def test_the_index_is_there_before_the_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_the_index_before_the_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
     fsync, replace = os.fsync, Path.replace
     monkeypatch.setattr(os, "fsync", lambda handle: (events.append("fsync"), fsync(handle)))
@@ -119,13 +119,13 @@ def test_the_index_is_there_before_the_shard(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("label", [0, 4])
-def test_a_label_that_no_class_has_is_refused(tmp_path: Path, label: int) -> None:
-    with pytest.raises(UserError, match=rf"would have the label {label}; labels are from 1 to 3$"):
+def test_rejects_a_label_without_a_class(tmp_path: Path, label: int) -> None:
+    with pytest.raises(UserError, match=rf"would have the label {label}, but labels are 1 to 3; check the"):
         shard_files.write_shard(tmp_path / "shard", examples(1, label), classes=3)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_written_wrongly_gets_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shard_that_was_written_wrongly_gets_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fsync = os.fsync
 
     def damage(handle: int) -> None:
@@ -139,13 +139,13 @@ def test_what_was_written_wrongly_gets_no_name(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(UserError) as caught:
         shard_files.write_shard(tmp_path / "shard", examples(1), classes=1)
     assert str(caught.value) == (
-        f"the shard {tmp_path}/shard cannot be written (it is not read back as it was written); make room or mend what "
-        "is wrong, then start again: the finished shards stay"
+        f"the shard {tmp_path}/shard cannot be written (it differs when it is read back); free some space or fix the "
+        "cause, then start again: the finished shards are kept"
     )
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -153,19 +153,19 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(UserError) as caught:
         shard_files.write_shard(tmp_path / "shard", examples(1), classes=1)
     assert str(caught.value) == (
-        f"the shard {tmp_path}/shard cannot be written (No space left on device); make room or mend what is wrong, "
-        "then start again: the finished shards stay"
+        f"the shard {tmp_path}/shard cannot be written (No space left on device); free some space or fix the cause, "
+        "then start again: the finished shards are kept"
     )
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_gone(tmp_path: Path) -> None:
+def test_reports_a_deleted_folder(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"cannot be written \(.*No such file or directory\)"):
         shard_files.write_shard(tmp_path / "gone" / "shard", examples(1), classes=1)
 
 
 @pytest.mark.parametrize("damage", ["cut", "grown", "no index", "cut index", "other index", "no shard"])
-def test_a_shard_that_is_not_what_its_index_says_is_not_done(tmp_path: Path, damage: str) -> None:
+def test_a_shard_that_differs_from_its_index_is_not_done(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "shard"
     index = tmp_path / "shard.idx"
     shard_files.write_shard(path, examples(1, 2), classes=2)

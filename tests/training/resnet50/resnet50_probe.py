@@ -1,12 +1,14 @@
-"""What two ranks of training.resnet50 see of each other; rank 0 prints it as JSON."""
+"""Ask two ranks about what they see of each other; rank zero prints the answers as JSON."""
 
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.imagenet.augmentation import to_float
 from training.resnet50 import train_step
@@ -20,7 +22,7 @@ answers: dict[str, object] = {}
 layers = tf.keras.layers
 
 
-def of_ranks(value: object) -> list:
+def of_ranks(value: object) -> Any:
     return hvd.allgather_object(value, name="of ranks")
 
 
@@ -38,13 +40,13 @@ def batch(start: int, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
 
 
 def plain_network() -> train_step.Network:
-    """Without batch normalization, which sees one rank's images only."""
+    """Return a network without batch normalization, which sees one rank's images only."""
     tf.keras.utils.set_random_seed(0)
     model = tf.keras.Sequential([layers.Conv2D(4, 3, input_shape=(8, 8, 3)), layers.Flatten(), layers.Dense(10)])
     return train_step.make_network(model, momentum=0.9)
 
 
-def two_steps(network: train_step.Network, given: train_step.StepOptions) -> list[np.ndarray]:
+def two_steps(network: train_step.Network, given: train_step.StepOptions) -> list[NDArray[np.float32]]:
     network.optimizer.learning_rate = 0.01
     step = train_step.make_train_step(network, given)
     for _ in range(2):
@@ -52,8 +54,8 @@ def two_steps(network: train_step.Network, given: train_step.StepOptions) -> lis
     return [weight.numpy() for weight in network.model.trainable_variables]
 
 
-def one_big_batch() -> list[np.ndarray]:
-    """The same by hand: all images at once, and the L2 term in the loss."""
+def one_big_batch() -> list[NDArray[np.float32]]:
+    """Train the same by hand: all images at once, and the L2 term in the loss."""
     model = plain_network().model
     sgd = tf.keras.optimizers.SGD(0.01, momentum=0.9)
     images, labels, flips = batch(0, 16)
@@ -119,7 +121,7 @@ answers["scale again"] = of_ranks(float(network.optimizer.loss_scale))
 resume.average(network.statistics)
 answers["averaged"] = of_ranks([float(values.numpy().sum()) for values in network.statistics])
 
-# A folder that is a file: nothing can be written, and the run goes on.
+# A folder that is a file: nothing can be written, and the run continues.
 (output / "blocked").write_text("")
 answers["not saved"] = of_ranks(resume.save(output / "blocked", network.variables, 4, metadata))
 
@@ -127,7 +129,7 @@ answers["not saved"] = of_ranks(resume.save(output / "blocked", network.variable
 def fail_on_rank_1() -> int:
     if hvd.rank() == 1:
         raise UserError("seen by rank 1")
-    return hvd.rank()
+    return int(hvd.rank())
 
 
 try:

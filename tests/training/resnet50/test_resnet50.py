@@ -14,12 +14,12 @@ import numpy as np
 import psutil
 import pytest
 
-from tests.training.conftest import ROOT, Run, end, start
+from tests.training.mpirun import PATIENCE, ROOT, Run, end, start
 from training.runtime import checkpoint
 
 # 1,437 images on two ranks: 22 steps an epoch.
-_OPTIONS = ("--image-size", "32", "--classes", "10", "--batch-size", "32", "--epochs", "3", "--warmup-epochs", "1")
-_OPTIONS += ("--learning-rate", "0.5", "--checkpoint-steps", "5", "--deterministic")
+_OPTIONS = ["--image-size", "32", "--classes", "10", "--batch-size", "32", "--epochs", "3", "--warmup-epochs", "1"]
+_OPTIONS += ["--learning-rate", "0.5", "--checkpoint-steps", "5", "--deterministic"]
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def same(first: Path, second: Path) -> bool:
     return last(first).step == last(second).step and all(np.array_equal(a, b) for a, b in pairs)
 
 
-def test_what_is_going_to_happen_is_said_first(finished: Run) -> None:
+def test_prints_its_arithmetic_first(finished: Run) -> None:
     assert finished.stdout.splitlines()[:5] == [
         "ranks: 2, of them 2 on the machine of rank 0, which computes on: cpu, in float32",
         "data: 1,437 images to train on, 360 to test with",
@@ -86,7 +86,7 @@ def test_what_is_going_to_happen_is_said_first(finished: Run) -> None:
     ]
 
 
-def test_results_say_how_good_and_how_fast(finished: Run) -> None:
+def test_results_have_accuracy_and_speed(finished: Run) -> None:
     results = json.loads((finished.output / "results.json").read_text())
     expected = {"steps": 66, "epochs": 3, "world_size": 2, "global_batch_size": 64, "evaluated_images": 360}
     assert {name: results[name] for name in expected} == expected
@@ -109,7 +109,7 @@ def test_one_rank_writes_the_files(finished: Run) -> None:
         assert curve in events.read_bytes()
 
 
-def test_the_accuracy_is_that_of_the_model_on_every_image_once(finished: Run, digits_folder: Path) -> None:
+def test_accuracy_is_that_of_the_model_on_every_image_once(finished: Run, digits_folder: Path) -> None:
     """Two ranks with batches of 32 counted what one process counts image by image."""
     import tensorflow as tf
 
@@ -127,7 +127,7 @@ def test_the_accuracy_is_that_of_the_model_on_every_image_once(finished: Run, di
     assert results["accuracy"] == np.mean(guesses == labels.numpy() - 1)
 
 
-def test_a_killed_run_ends_with_the_very_weights_of_an_uninterrupted_one(
+def test_a_killed_run_resumes_to_the_same_weights_as_an_uninterrupted_one(
     launch: Callable[..., Run], arguments: Callable[[Path], list[str]], finished: Run, tmp_path: Path
 ) -> None:
     killed = launch(2, *arguments(tmp_path), output=tmp_path, kill_at="step 33:")
@@ -141,11 +141,11 @@ def test_a_killed_run_ends_with_the_very_weights_of_an_uninterrupted_one(
     resumed = launch(2, *arguments(tmp_path), output=tmp_path)
     assert resumed.code == 0, resumed.stderr
     assert f"warning: {newest} is damaged" in resumed.stderr
-    assert f"going on after step {before}, " in resumed.stdout
+    assert f"resuming after step {before}, " in resumed.stdout
     assert same(tmp_path, finished.output)
 
 
-def test_a_signal_to_one_rank_saves_the_state_of_all_and_the_run_can_go_on(
+def test_a_stop_request_to_one_rank_saves_the_state_of_all_and_the_run_can_resume(
     launch: Callable[..., Run], arguments: Callable[[Path], list[str]], finished: Run, tmp_path: Path
 ) -> None:
     output, logs = tmp_path / "run", tmp_path / "logs"
@@ -159,15 +159,15 @@ def test_a_signal_to_one_rank_saves_the_state_of_all_and_the_run_can_go_on(
         ]
         (one,) = [each for each in ranks if each.environ()["OMPI_COMM_WORLD_RANK"] == "1"]
         one.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 75
+        assert process.wait(timeout=PATIENCE) == 75
     finally:
         end(process)
     said = (logs / "stdout").read_text()
-    step = int(said.rpartition("stopped as asked after step ")[2].partition(";")[0])
-    assert f"stopped as asked after step {step}; the same command goes on from here\n" in said
+    step = int(said.rpartition("stopped on request after step ")[2].partition(";")[0])
+    assert f"stopped on request after step {step}; the same command resumes from here\n" in said
     assert last(output).step == step
     resumed = launch(2, *arguments(output), output=output)
-    assert f"going on after step {step}, {64 * step} images into epoch 1: written by 2 ranks, now 2" in resumed.stdout
+    assert f"resuming after step {step}, {64 * step} images into epoch 1: written by 2 ranks, now 2" in resumed.stdout
     assert same(output, finished.output)
 
 
@@ -179,7 +179,7 @@ def test_a_run_that_was_stopped_at_the_end_of_an_epoch_finishes_it(
     for number in (60, 65):
         (output / "checkpoints" / f"step-000000{number}.checkpoint").unlink()
     last_step = last(output)
-    # As if asked to end after the 66th step, before the evaluation: another position, the same weights.
+    # As if stopped on request after the 66th step, before the evaluation: another position, the same weights.
     position = {"step": 66, "epoch": 2, "segments": [[2, 32, 22]]}
     metadata = {**last_step.metadata, "position": position}
     checkpoint.save(output / "checkpoints", dataclasses.replace(last_step, metadata=metadata))
@@ -207,7 +207,7 @@ def test_half_as_many_ranks_go_on_with_half_the_learning_rate_and_what_is_left_o
     for number in (65, 66):
         (output / "checkpoints" / f"step-000000{number}.checkpoint").unlink()
     run = launch(1, *arguments(output), output=output)
-    assert "going on after step 60, 1024 images into epoch 3: written by 2 ranks, now 1" in run.stdout
+    assert "resuming after step 60, 1024 images into epoch 3: written by 2 ranks, now 1" in run.stdout
     assert "learning rate: 0.5 x 32 / 256 = 0.0625" in run.stdout
     # 413 images are left: 12 batches of 32.
     assert last(output).step == 72
@@ -216,7 +216,7 @@ def test_half_as_many_ranks_go_on_with_half_the_learning_rate_and_what_is_left_o
 
 
 def wait_for(text: str, process: "subprocess.Popen[str]", logs: Path) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while text not in (logs / "stdout").read_text():
         assert process.poll() is None, (logs / "stderr").read_text()
         assert time.monotonic() < deadline

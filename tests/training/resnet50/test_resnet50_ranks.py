@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.training.conftest import Run
+from tests.training.mpirun import Run
 
 
 @pytest.fixture(scope="module")
@@ -18,19 +18,20 @@ def probe(launch: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="module")
 def answers(probe: Run) -> dict[str, Any]:
-    return json.loads(probe.stdout)
+    content: dict[str, Any] = json.loads(probe.stdout)
+    return content
 
 
-def test_two_ranks_learn_what_one_learns_from_one_big_batch(answers: dict[str, Any]) -> None:
+def test_two_ranks_learn_what_one_rank_learns_from_one_big_batch(answers: dict[str, Any]) -> None:
     assert answers["moved"] > 1e-2
     assert answers["distance"] < 1e-6
 
 
-def test_halved_gradients_are_the_same_but_for_their_rounding(answers: dict[str, Any]) -> None:
+def test_fp16_compression_changes_gradients_only_by_rounding(answers: dict[str, Any]) -> None:
     assert 0 < answers["distance with fp16"] < 1e-3
 
 
-def test_infinity_on_one_rank_halves_the_scale_on_both_and_changes_nothing(answers: dict[str, Any]) -> None:
+def test_infinity_on_one_rank_halves_the_loss_scale_on_both_and_changes_no_weight(answers: dict[str, Any]) -> None:
     assert answers["scale before"] == [32768, 32768]
     assert answers["changed by infinity"] == [False, False]
     assert answers["scale after"] == [16384, 16384]
@@ -38,7 +39,7 @@ def test_infinity_on_one_rank_halves_the_scale_on_both_and_changes_nothing(answe
     assert answers["changed afterwards"] == [True, True]
 
 
-def test_each_rank_finds_its_own_statistics_again(answers: dict[str, Any]) -> None:
+def test_each_rank_resumes_with_its_own_statistics(answers: dict[str, Any]) -> None:
     assert answers["statistics"][0] != answers["statistics"][1]
     assert answers["saved"] == [True, True]
     assert answers["resumed at"] == [3, 3]
@@ -46,19 +47,19 @@ def test_each_rank_finds_its_own_statistics_again(answers: dict[str, Any]) -> No
     assert answers["scale again"] == [16384, 16384]
 
 
-def test_the_average_is_the_same_on_every_rank(answers: dict[str, Any]) -> None:
+def test_average_is_the_same_on_every_rank(answers: dict[str, Any]) -> None:
     first, second = answers["averaged"]
     assert first == second
     assert first == pytest.approx([(a + b) / 2 for a, b in zip(*answers["statistics"], strict=True)])
 
 
-def test_what_cannot_be_saved_is_warned_of_and_ends_nothing(answers: dict[str, Any], probe: Run) -> None:
+def test_a_failed_save_prints_a_warning_and_ends_nothing(answers: dict[str, Any], probe: Run) -> None:
     assert answers["not saved"] == [False, True]
     folder = Path(probe.output) / "blocked" / "checkpoints"
-    warning = f"the checkpoint of step 4 could not be written to {folder} (Not a directory); the run goes on"
-    assert probe.stderr.count(f"warning: {warning}, and those before it are kept") == 1
+    warning = f"the checkpoint of step 4 could not be written to {folder} (Not a directory); the run continues"
+    assert probe.stderr.count(f"warning: {warning}, and earlier checkpoints are kept") == 1
 
 
-def test_a_mistake_on_any_rank_reaches_every_rank(answers: dict[str, Any]) -> None:
+def test_an_error_on_any_rank_reaches_every_rank(answers: dict[str, Any]) -> None:
     assert answers["heard"] == ["seen by rank 1"] * 2
     assert answers["values"] == [0, 1]

@@ -1,4 +1,4 @@
-"""training.resnet50 with a network of one block, and a line for every step: what is around the network is the same."""
+"""Run training.resnet50 with a network of one block and a line for every step; the rest is the same."""
 
 import sys
 

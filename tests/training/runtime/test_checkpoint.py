@@ -1,19 +1,21 @@
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from training.runtime import checkpoint, files
 from training.runtime.errors import UserError
 
 
 def write(folder: Path, epoch: int, keep: int = 3) -> Path:
-    arrays = [np.full((2, 3), epoch, np.float32), np.array(epoch, np.int64)]
+    arrays: list[NDArray[Any]] = [np.full((2, 3), epoch, np.float32), np.array(epoch, np.int64)]
     return checkpoint.save(folder, checkpoint.Checkpoint(step=epoch, arrays=arrays, metadata={"seed": 7}), keep=keep)
 
 
-def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
+def test_reads_what_was_written(tmp_path: Path) -> None:
     write(tmp_path, 4)
     found = checkpoint.newest(tmp_path)
     assert found is not None
@@ -26,13 +28,13 @@ def test_an_empty_folder_has_no_checkpoint(tmp_path: Path) -> None:
     assert checkpoint.newest(tmp_path / "missing") is None
 
 
-def test_the_order_of_more_than_ten_arrays_is_kept(tmp_path: Path) -> None:
+def test_keeps_the_order_of_more_than_ten_arrays(tmp_path: Path) -> None:
     arrays = [np.array(number) for number in range(12)]
     path = checkpoint.save(tmp_path, checkpoint.Checkpoint(step=1, arrays=arrays, metadata={}))
     assert [int(array) for array in checkpoint.read(path).arrays] == list(range(12))
 
 
-def test_the_newest_are_kept(tmp_path: Path) -> None:
+def test_keeps_the_newest(tmp_path: Path) -> None:
     for epoch in (8, 9, 10, 11):
         write(tmp_path, epoch, keep=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -43,7 +45,7 @@ def test_the_newest_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda content: content[:-1], lambda content: b"", lambda content: flip(content)])
-def test_a_damaged_newest_one_falls_back_with_a_warning(
+def test_a_damaged_newest_checkpoint_falls_back_with_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[bytes], bytes]
 ) -> None:
     write(tmp_path, 1)
@@ -62,7 +64,7 @@ def flip(content: bytes) -> bytes:
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
 
 
-def test_a_stop_while_writing_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_while_writing_keeps_the_old_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, 1)
     monkeypatch.setattr(Path, "replace", lambda self, target: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
@@ -72,7 +74,9 @@ def test_a_stop_while_writing_leaves_the_old_one(tmp_path: Path, monkeypatch: py
     assert found.step == 1
 
 
-def test_old_ones_go_only_after_the_new_one_was_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removes_old_checkpoints_only_after_the_new_one_was_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path, 1)
     lose_a_byte(monkeypatch)
     with pytest.raises(checkpoint.DamagedError):
@@ -80,7 +84,9 @@ def test_old_ones_go_only_after_the_new_one_was_read_back(tmp_path: Path, monkey
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-00000001.checkpoint"]
 
 
-def test_one_of_the_same_step_is_replaced_only_by_a_whole_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replaces_a_checkpoint_of_the_same_step_only_by_an_undamaged_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path, 1)
     lose_a_byte(monkeypatch)
     with pytest.raises(checkpoint.DamagedError):
@@ -93,26 +99,26 @@ def lose_a_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "write_atomically", lambda path, content, check: whole(path, content[:-1], check))
 
 
-def test_a_file_names_the_newest(tmp_path: Path) -> None:
+def test_latest_names_the_newest(tmp_path: Path) -> None:
     for step in (1, 2):
         write(tmp_path, step)
     assert (tmp_path / "latest").read_text() == "step-00000002.checkpoint\n"
 
 
-def test_what_a_killed_run_left_half_written_is_removed(tmp_path: Path) -> None:
+def test_removes_the_partial_file_of_a_killed_run(tmp_path: Path) -> None:
     (tmp_path / ".step-00000001.checkpoint.partial").write_bytes(b"half")
     write(tmp_path, 2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-00000002.checkpoint"]
 
 
-def test_a_folder_of_damaged_ones_is_no_new_beginning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rejects_a_folder_of_damaged_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for step in (1, 2):
         write(tmp_path, step).write_bytes(b"damaged")
-    with pytest.raises(UserError, match=f"none of the 2 checkpoints in {tmp_path} is whole; copy one back"):
+    with pytest.raises(UserError, match=f"all 2 checkpoints in {tmp_path} are damaged; copy one back"):
         checkpoint.newest(tmp_path)
 
 
-def test_one_that_cannot_be_read_falls_back_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreadable_newest_checkpoint_falls_back_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, 1)
     # A folder in its place: root may read every file.
     (tmp_path / "step-00000002.checkpoint").mkdir()
@@ -122,7 +128,7 @@ def test_one_that_cannot_be_read_falls_back_too(tmp_path: Path, capsys: pytest.C
     assert "step-00000002.checkpoint cannot be read (Is a directory); trying" in capsys.readouterr().err
 
 
-def test_a_new_checkpoint_outlives_damaged_ones_after_it(tmp_path: Path) -> None:
+def test_a_new_checkpoint_is_kept_before_damaged_later_ones(tmp_path: Path) -> None:
     for epoch in (10, 11, 12):
         write(tmp_path, epoch).write_bytes(b"damaged")
     write(tmp_path, 1)
@@ -131,7 +137,7 @@ def test_a_new_checkpoint_outlives_damaged_ones_after_it(tmp_path: Path) -> None
     assert found.step == 1
 
 
-def test_epochs_are_ordered_as_numbers(tmp_path: Path) -> None:
+def test_steps_are_ordered_as_numbers(tmp_path: Path) -> None:
     for epoch in (99_999_999, 100_000_000):
         write(tmp_path, epoch, keep=1)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-100000000.checkpoint"]

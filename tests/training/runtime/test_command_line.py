@@ -1,6 +1,8 @@
+from dataclasses import asdict
+
 import pytest
 
-from training.digits.__main__ import parse_options
+from training.digits.__main__ import parse
 from training.runtime.errors import UserError
 
 
@@ -20,20 +22,20 @@ from training.runtime.errors import UserError
         ("--learning-rate", "fast", "'--learning-rate' is fast; give a number above 0"),
     ],
 )
-def test_a_wrong_value_is_named_with_what_is_allowed(option: str, value: str, message: str) -> None:
+def test_rejects_a_wrong_value_with_the_allowed_ones(option: str, value: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
-        parse_options(["--output-dir", "out", option, value])
+        parse(["--output-dir", "out", option, value])
     assert str(caught.value) == message
 
 
-def test_the_output_folder_is_required() -> None:
+def test_output_folder_is_required() -> None:
     with pytest.raises(UserError) as caught:
-        parse_options([])
+        parse([])
     assert str(caught.value) == "the following arguments are required: --output-dir"
 
 
-def test_the_defaults() -> None:
-    given = vars(parse_options(["--output-dir", "out"]))
+def test_defaults_of_the_digits() -> None:
+    given = asdict(parse(["--output-dir", "out"]))
     assert {name: value for name, value in given.items() if name != "output_dir"} == {
         "epochs": 12,
         "batch_size": 16,

@@ -8,9 +8,7 @@ from training.runtime import devices
     ("usable", "present", "local_size", "share"),
     [(2, 2, 1, 2), (2, 2, 2, 1), (2, 2, 4, 1), (96, 96, 8, 12), (12, 96, 8, 12)],
 )
-def test_the_cores_are_shared_unless_mpirun_bound_the_ranks(
-    usable: int, present: int, local_size: int, share: int
-) -> None:
+def test_cores_are_shared_unless_mpirun_bound_the_ranks(usable: int, present: int, local_size: int, share: int) -> None:
     assert devices.share_of_cores(usable, present, local_size) == share
 
 

@@ -6,7 +6,7 @@ from training.runtime.errors import UserError, check_finite
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf])
-def test_a_diverged_run_stops_before_its_checkpoint(loss: float) -> None:
+def test_rejects_the_loss_of_a_diverged_run(loss: float) -> None:
     check_finite(2.3, 1)
     with pytest.raises(UserError, match=rf"^the loss of epoch 3 is {loss}; the checkpoint before it is kept: lower "):
         check_finite(loss, 3)

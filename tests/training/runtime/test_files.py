@@ -20,34 +20,43 @@ def test_json_replaces_the_old_file_and_leaves_no_other(tmp_path: Path) -> None:
 def test_content_reaches_the_disk_before_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
     fsync, replace = os.fsync, Path.replace
-    monkeypatch.setattr(os, "fsync", lambda handle: (events.append("fsync"), fsync(handle)))
-    monkeypatch.setattr(Path, "replace", lambda self, target: (events.append("rename"), replace(self, target)))
+
+    def noted_fsync(descriptor: int) -> None:
+        events.append("fsync")
+        fsync(descriptor)
+
+    def noted_replace(self: Path, target: Path) -> Path:
+        events.append("rename")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(Path, "replace", noted_replace)
     files.write_atomically(tmp_path / "file", b"content")
     assert events == ["fsync", "rename", "fsync"]
 
 
-def test_what_is_not_good_gets_no_name_and_leaves_no_file(tmp_path: Path) -> None:
-    def refuse(path: Path) -> None:
+def test_rejected_content_gets_no_name_and_leaves_no_file(tmp_path: Path) -> None:
+    def reject(path: Path) -> None:
         raise ValueError(path.read_bytes())
 
     with pytest.raises(ValueError, match="content"):
-        files.write_atomically(tmp_path / "file", b"content", check=refuse)
+        files.write_atomically(tmp_path / "file", b"content", check=reject)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_needs_room_and_no_other_folder() -> None:
+def test_error_of_a_full_disk_asks_for_room() -> None:
     error = files.unwritable(Path("/runs/a"), OSError(errno.ENOSPC, "No space left on device"))
     assert str(error) == (
         f"'--output-dir' is /runs/a, where user {os.getuid()} cannot write (No space left on device); make room there"
     )
 
 
-def test_the_output_folder_is_made(tmp_path: Path) -> None:
+def test_creates_the_output_folder(tmp_path: Path) -> None:
     files.make_writable(tmp_path / "a" / "b")
     assert list((tmp_path / "a" / "b").iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+def test_rejects_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     # Below a file, since root may write everywhere else.
     (tmp_path / "file").write_text("")
     folder = tmp_path / "file" / "run"

@@ -6,7 +6,7 @@ import pytest
 from training.runtime import results
 
 
-def test_the_first_steps_are_left_out_of_the_speed_but_not_of_the_seconds() -> None:
+def test_first_steps_count_in_the_seconds_but_not_in_the_speed() -> None:
     throughput = results.Throughput(skip=1)
     for images, seconds in [(16, 8.0), (16, 0.5), (8, 0.5)]:
         throughput.step(images, seconds)
@@ -33,7 +33,7 @@ def test_figures_of_the_steps_that_count() -> None:
     assert throughput.recent(2) == pytest.approx((32.0, 0.25))
 
 
-def test_a_start_without_a_step_has_figures_too() -> None:
+def test_a_start_without_steps_has_figures_too() -> None:
     throughput = results.Throughput()
     assert throughput.figures() == {
         "warm_up_steps": 0,
@@ -44,7 +44,7 @@ def test_a_start_without_a_step_has_figures_too() -> None:
     assert (throughput.images_per_second, throughput.recent(5)) == (0.0, (0.0, 0.0))
 
 
-def test_the_first_steps_have_no_recent_speed() -> None:
+def test_first_steps_have_no_recent_speed() -> None:
     throughput = results.Throughput(skip=5)
     throughput.step(16, 2.0)
     assert throughput.recent(10) == (0.0, 0.0)
@@ -60,4 +60,4 @@ def test_curves_that_cannot_be_written_end_with_a_warning(
         curves.add(step, {"loss": 1.0})
     warning = capsys.readouterr().err
     assert warning.startswith(f"warning: {tmp_path / 'tensorboard'} cannot be written (")
-    assert warning.count("the run goes on") == 1
+    assert warning.count("the run continues") == 1

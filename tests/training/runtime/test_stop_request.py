@@ -17,12 +17,12 @@ def _signals() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
-def test_a_signal_is_remembered_and_does_not_end_the_process(number: signal.Signals) -> None:
+def test_a_signal_is_noted_and_does_not_end_the_process(number: signal.Signals) -> None:
     stop = StopRequest()
-    assert not stop.asked
+    assert not stop.received
     os.kill(os.getpid(), number)
-    assert stop.asked
+    assert stop.received
 
 
-def test_the_code_is_that_of_a_temporary_failure() -> None:
+def test_exit_code_is_that_of_a_temporary_failure() -> None:
     assert EXIT_CODE == 75

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.training.s3_server import S3Server
-from training.staging import __main__ as stage_data
-from training.staging import stage
+from training.staging import __main__ as staging
+from training.staging import transfer
+from training.staging.s3_source import STATE_FOLDER
 
 ROOT = Path(__file__).parents[3]
 
@@ -44,12 +45,12 @@ def put_in_parts(s3: S3Server, path: str, parts: list[bytes], **options: str) ->
         client.upload_part(**where, UploadId=upload, PartNumber=number, Body=part)["ETag"]
         for number, part in enumerate(parts, start=1)
     ]
-    told = {"Parts": [{"ETag": tag, "PartNumber": number} for number, tag in enumerate(tags, start=1)]}
-    client.complete_multipart_upload(**where, UploadId=upload, MultipartUpload=told)
+    uploaded = {"Parts": [{"ETag": tag, "PartNumber": number} for number, tag in enumerate(tags, start=1)]}
+    client.complete_multipart_upload(**where, UploadId=upload, MultipartUpload=uploaded)
 
 
 def run(mode: str, target: Path, *arguments: str, source: str = "s3://data/set") -> int:
-    return stage_data.main([mode, "--source", source, "--target", str(target), *arguments])
+    return staging.main([mode, "--source", source, "--target", str(target), *arguments])
 
 
 def files(target: Path) -> dict[str, bytes]:
@@ -57,9 +58,9 @@ def files(target: Path) -> dict[str, bytes]:
 
 
 def names(target: Path) -> list[str]:
-    """All files but this program's records, unfinished ones too."""
+    """Return all files, also incomplete ones, without the logs of verified files."""
     paths = [path for path in target.rglob("*") if path.is_file()]
-    return [str(path.relative_to(target)) for path in paths if stage_data.source.RECORDS not in path.parts]
+    return [str(path.relative_to(target)) for path in paths if STATE_FOLDER not in path.parts]
 
 
 def write(target: Path, contents: dict[str, bytes]) -> None:
@@ -71,7 +72,7 @@ def write(target: Path, contents: dict[str, bytes]) -> None:
 # ------------------------------------------------------------------------------------------------------------ copy
 
 
-def test_everything_is_copied_and_the_last_sentences_say_what_was_verified(
+def test_copies_all_files_and_prints_a_summary(
     filled: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("copy", tmp_path / "set", "--workers", "3") == 0
@@ -81,11 +82,11 @@ def test_everything_is_copied_and_the_last_sentences_say_what_was_verified(
     assert lines[1].startswith("12/12 files, 0.0/0.0 GB, ")
     assert lines[2:] == [
         "share 1 of 1: 12 files, 0.0 GB: 12 by CRC64NVME",
-        "PASS: every file is here and right",
+        "PASS: every file is verified",
     ]
 
 
-def test_each_kind_of_checksum_is_computed(s3: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verifies_each_kind_of_checksum(s3: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for algorithm in ("CRC64NVME", "CRC32C", "CRC32", "SHA256", "SHA1"):
         put(s3, {algorithm: os.urandom(5_000_000)}, ChecksumAlgorithm=algorithm)
     put(s3, {"etag": os.urandom(5_000_000), "empty": b""})
@@ -99,12 +100,12 @@ def test_each_kind_of_checksum_is_computed(s3: S3Server, tmp_path: Path, capsys:
             "share 1 of 1: 11 files, 0.1 GB: 2 by MD5, 2 by MD5 of parts, 1 by CRC32, 1 by CRC32C, 1 by CRC64NVME, "
             "1 by SHA1, 1 by SHA256, 1 by SHA256 of parts, 1 by size only"
         )
-        for record in (tmp_path / "set" / ".staged").iterdir():
-            record.unlink()
+        for log in (tmp_path / "set" / ".staged").iterdir():
+            log.unlink()
 
 
 @pytest.mark.parametrize("kind", ["CRC64NVME", "SHA256", "etag", "parts"])
-def test_a_content_that_was_changed_on_its_way_is_named_and_not_kept(
+def test_reports_and_deletes_a_file_that_was_changed_on_its_way(
     s3: S3Server, filled: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     if kind == "parts":
@@ -115,16 +116,14 @@ def test_a_content_that_was_changed_on_its_way_is_named_and_not_kept(
     assert run("copy", tmp_path / "set") == 1
     assert files(tmp_path / "set") == filled
     out = capsys.readouterr().out
-    assert "bad file: train/bad does not match its " in out
-    assert "\nFAIL: 1 files are not what S3 holds:\n  train/bad does not match its " in out
+    assert "mismatch: train/bad does not match its " in out
+    assert "\nFAIL: 1 files differ from S3:\n  train/bad does not match its " in out
     s3.flipped.clear()
     assert run("copy", tmp_path / "set") == 0
     assert s3.gets == {f"set/{path}": 1 for path in filled} | {"set/train/bad": 2}
 
 
-def test_what_is_here_is_not_fetched_again_but_what_was_changed_is(
-    s3: S3Server, filled: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_fetches_only_missing_and_changed_files(s3: S3Server, filled: dict[str, bytes], tmp_path: Path) -> None:
     assert run("copy", tmp_path) == 0
     assert run("copy", tmp_path) == 0
     assert set(s3.gets.values()) == {1}
@@ -138,23 +137,23 @@ def test_what_is_here_is_not_fetched_again_but_what_was_changed_is(
     assert {key for key, count in s3.gets.items() if count == 2} == {f"set/test/{number}" for number in range(1, 6)}
 
 
-def test_a_torn_record_is_no_record(s3: S3Server, filled: dict[str, bytes], tmp_path: Path) -> None:
+def test_fetches_the_file_of_a_damaged_log_line(s3: S3Server, filled: dict[str, bytes], tmp_path: Path) -> None:
     assert run("copy", tmp_path, "--workers", "1") == 0
-    (records,) = (tmp_path / ".staged").iterdir()
-    records.write_bytes(records.read_bytes()[:-20])
+    (log,) = (tmp_path / ".staged").iterdir()
+    log.write_bytes(log.read_bytes()[:-20])
     assert run("copy", tmp_path) == 0
     assert run("copy", tmp_path) == 0
     assert sum(s3.gets.values()) == 13
 
 
-def test_a_broken_connection_is_tried_again(s3: S3Server, filled: dict[str, bytes], tmp_path: Path) -> None:
+def test_retries_a_broken_connection(s3: S3Server, filled: dict[str, bytes], tmp_path: Path) -> None:
     s3.broken["set/train/1"] = 2
     assert run("copy", tmp_path) == 0
     assert files(tmp_path) == filled
     assert s3.gets["set/train/1"] == 3
 
 
-def test_files_and_folders_can_be_read_by_all_whatever_the_umask(
+def test_all_users_can_read_the_files_whatever_the_umask(
     s3: S3Server, filled: dict[str, bytes], tmp_path: Path
 ) -> None:
     put(s3, {"empty/folder/": b""})
@@ -169,13 +168,13 @@ def test_files_and_folders_can_be_read_by_all_whatever_the_umask(
     assert (tmp_path / "new/set/empty/folder").is_dir()
 
 
-def test_the_workers_fetch_at_the_same_time(s3: S3Server, filled: dict[str, bytes], tmp_path: Path) -> None:
+def test_workers_fetch_at_the_same_time(s3: S3Server, filled: dict[str, bytes], tmp_path: Path) -> None:
     s3.seconds_per_get = 0.2
     assert run("copy", tmp_path, "--workers", "6") == 0
     assert s3.most_at_once >= 4
 
 
-def test_the_pods_of_an_indexed_job_share_the_work(
+def test_the_pods_of_an_indexed_job_share_the_files(
     s3: S3Server, filled: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for index, names in (("0", ["0", "3"]), ("1", ["1", "4"]), ("2", ["2", "5"])):
@@ -184,7 +183,7 @@ def test_the_pods_of_an_indexed_job_share_the_work(
         assert run("copy", tmp_path, "--shards", "3") == 0
         assert set(files(tmp_path)) - before == {f"{split}/{name}" for split in ("train", "test") for name in names}
     assert files(tmp_path) == filled
-    # With another number of pods, the records of all of them count.
+    # With another number of pods, the logs of all of them count.
     monkeypatch.delenv("JOB_COMPLETION_INDEX")
     assert run("copy", tmp_path) == 0
     assert set(s3.gets.values()) == {1}
@@ -193,7 +192,7 @@ def test_the_pods_of_an_indexed_job_share_the_work(
 # --------------------------------------------------------------------------------------------------------- preload
 
 
-def test_preload_reads_and_verifies_what_is_here(
+def test_preload_reads_and_verifies_existing_files(
     s3: S3Server, filled: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path, filled)
@@ -202,7 +201,7 @@ def test_preload_reads_and_verifies_what_is_here(
     assert not s3.gets
 
 
-def test_preload_names_every_file_that_is_not_what_s3_holds(
+def test_preload_reports_every_file_that_differs_from_s3(
     filled: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path, filled)
@@ -212,34 +211,34 @@ def test_preload_names_every_file_that_is_not_what_s3_holds(
     assert run("preload", tmp_path) == 1
     assert capsys.readouterr().out.splitlines()[-5:] == [
         "share 1 of 1: 12 files, 0.0 GB: 9 by CRC64NVME",
-        "FAIL: 3 files are not what S3 holds:",
-        "  test/1 is in S3 but not here; is the file system linked to this prefix, and was it imported?",
+        "FAIL: 3 files differ from S3:",
+        "  test/1 is in S3 but not here; check that a data repository links the file system to it, and its import",
         "  test/2 does not match its CRC64NVME in S3",
         "  test/3 has 2,000 bytes here, but 1,003 in S3",
     ]
 
 
-def test_preload_reads_a_file_again_whose_content_was_released(
+def test_preload_reads_a_released_file_again(
     filled: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, filled)
     assert run("preload", tmp_path) == 0
     read: list[int] = []
-    real = stage._verify
-    monkeypatch.setattr(stage, "_verify", lambda *given: read.append(1) or real(*given))
+    real = transfer._verify
+    monkeypatch.setattr(transfer, "_verify", lambda *given: read.append(1) or real(*given))
     assert run("preload", tmp_path) == 0
     assert not read
-    monkeypatch.setattr(stage, "is_loaded", lambda found: False)
+    monkeypatch.setattr(transfer, "is_loaded", lambda found: False)
     assert run("preload", tmp_path) == 0
     assert len(read) == 12
 
 
-def test_a_file_of_one_block_is_one_that_only_s3_holds(tmp_path: Path) -> None:
+def test_a_file_with_one_block_is_not_loaded(tmp_path: Path) -> None:
     (tmp_path / "full").write_bytes(bytes(10_000))
     with (tmp_path / "released").open("wb") as file:
         file.truncate(10_000)
-    assert stage.is_loaded((tmp_path / "full").stat())
-    assert not stage.is_loaded((tmp_path / "released").stat())
+    assert transfer.is_loaded((tmp_path / "full").stat())
+    assert not transfer.is_loaded((tmp_path / "released").stat())
 
 
 # ------------------------------------------------------------------------------------------------------------ stop
@@ -257,25 +256,25 @@ def start(s3: S3Server, target: Path) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_run_that_is_stopped_in_the_middle_goes_on(
+def test_a_stopped_run_resumes(
     s3: S3Server, filled: dict[str, bytes], tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     s3.seconds_per_get = 0.2
     with start(s3, tmp_path) as process:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while sum(not name.endswith(".partial") for name in names(tmp_path)) < 4:
             assert time.monotonic() < deadline
             time.sleep(0.02)
         process.send_signal(number)
         stopped = time.monotonic()
-        out = process.communicate(timeout=10)[0]
+        out = process.communicate(timeout=60)[0]
     assert process.returncode == code
-    assert time.monotonic() - stopped < 6
+    assert time.monotonic() - stopped < 30
     left = {path: content for path, content in files(tmp_path).items() if not path.endswith(".partial")}
     assert 4 <= len(left) < 12
     assert left.items() <= filled.items()
     if number is not signal.SIGKILL:
-        assert out.endswith("stopped; a new start goes on from here\n")
+        assert out.endswith("stopped; the same command resumes\n")
         assert files(tmp_path) == left
     s3.seconds_per_get = 0
     before = sum(s3.gets.values())
@@ -284,51 +283,51 @@ def test_a_run_that_is_stopped_in_the_middle_goes_on(
     assert sum(s3.gets.values()) - before <= 12 - len(left) + 2
 
 
-def test_a_line_tells_how_far_it_is(s3: S3Server, filled: dict[str, bytes], tmp_path: Path) -> None:
+def test_prints_the_progress(s3: S3Server, filled: dict[str, bytes], tmp_path: Path) -> None:
     s3.seconds_per_get = 0.4
     with start(s3, tmp_path) as process:
-        lines = process.communicate(timeout=20)[0].splitlines()
+        lines = process.communicate(timeout=60)[0].splitlines()
     assert process.returncode == 0
     assert len(lines) >= 1 + 2 + 3
     assert " files, 0.0/0.0 GB, " in lines[2]
     assert lines[2].endswith(" minutes left")
 
 
-# -------------------------------------------------------------------------------------------------------- mistakes
+# -------------------------------------------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
-    ("refused", "message"),
+    ("denied", "message"),
     [
-        ({}, "there is no file under s3://data/set/; give a '--source' that holds some"),
+        ({}, "'--source' is s3://data/set/, which has no files; give a folder with files"),
         ({"data": "NoSuchBucket"}, "'--source' is s3://data/set/, but there is no such bucket; give one that exists"),
         (
             {"data": "AccessDenied"},
-            "S3 refuses ListObjectsV2 for s3://data/set/ (AccessDenied); let the role of the pod's",
+            "S3 denies ListObjectsV2 for s3://data/set/ (AccessDenied); allow the role of the pod's",
         ),
         ({"data": "Strange"}, "S3 answers ListObjectsV2 for s3://data/set/ with Strange: said by the test"),
     ],
 )
-def test_a_source_that_cannot_be_listed(
-    s3: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: dict[str, str], message: str
+def test_reports_a_source_that_cannot_be_listed(
+    s3: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], denied: dict[str, str], message: str
 ) -> None:
-    s3.refused.update(refused)
+    s3.denied.update(denied)
     assert run("copy", tmp_path) == 2
     assert capsys.readouterr().err.startswith(f"error: {message}")
 
 
-def test_an_object_that_may_not_be_read_ends_the_run(
+def test_an_object_without_permission_ends_the_run(
     s3: S3Server, filled: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    s3.refused["set/train/5"] = "AccessDenied"
+    s3.denied["set/train/5"] = "AccessDenied"
     assert run("copy", tmp_path, "--workers", "1") == 2
-    assert "error: S3 refuses GetObject for s3://data/set/train/5 (AccessDenied); let" in capsys.readouterr().err
-    s3.refused.clear()
+    assert "error: S3 denies GetObject for s3://data/set/train/5 (AccessDenied); allow" in capsys.readouterr().err
+    s3.denied.clear()
     assert run("copy", tmp_path) == 0
     assert set(s3.gets.values()) == {1}
 
 
-def test_no_credentials_name_the_service_account(
+def test_reports_missing_credentials_with_the_service_account(
     s3: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -344,7 +343,7 @@ def test_no_credentials_name_the_service_account(
     )
 
 
-def test_a_full_disk_ends_the_run_and_keeps_what_is_there(
+def test_a_full_disk_ends_the_run_and_keeps_the_files(
     filled: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, calls = os.fsync, []
@@ -357,9 +356,8 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_there(
 
     monkeypatch.setattr(os, "fsync", fsync)
     assert run("copy", tmp_path, "--workers", "1") == 2
-    assert (
-        f"error: '--target' is {tmp_path}, where no space is left for test/5 (0.0 GB); make room, then start again"
-        in (capsys.readouterr().err)
+    assert f"error: '--target' is {tmp_path}, where no space is left for test/5 (0.0 GB); free some space, then" in (
+        capsys.readouterr().err
     )
     assert len(files(tmp_path)) == 5
     monkeypatch.setattr(os, "fsync", real)
@@ -367,53 +365,50 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_there(
     assert files(tmp_path) == filled
 
 
-def test_a_target_that_cannot_be_written(
+def test_rejects_a_target_that_is_not_writable(
     filled: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
     assert run("copy", tmp_path / "file" / "set") == 2
     assert capsys.readouterr().err == (
         f"error: '--target' is {tmp_path}/file/set, where user {os.getuid()} cannot write (Not a directory); "
-        "give this user the folder, or another one\n"
+        "make this user its owner, or give another folder\n"
     )
 
 
-def test_preload_needs_the_folder_that_lustre_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_preload_requires_the_folder_of_lustre(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("preload", tmp_path / "set") == 2
     assert capsys.readouterr().err == (
-        f"error: '--target' is {tmp_path}/set, which is not there; give the folder that Lustre shows for '--source'\n"
+        f"error: '--target' is {tmp_path}/set, which does not exist; give the folder that Lustre has for '--source'\n"
     )
 
 
-def test_the_container_s_own_disk_is_no_shared_file_system(
+def test_rejects_the_container_s_disk(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setattr(Path, "is_mount", lambda path: path == Path("/"))
     assert run("copy", tmp_path / "set") == 2
-    assert "which is on the container's own disk and would go with it; mount the shared" in capsys.readouterr().err
+    assert "which is on the container's disk and would be deleted with it; mount the shared" in capsys.readouterr().err
     monkeypatch.setattr(Path, "is_mount", lambda path: path == tmp_path)
-    stage_data.prepare_target(tmp_path / "set", "copy")
+    staging.prepare_target(tmp_path / "set", "copy")
 
 
-def test_a_folder_in_the_place_of_a_file_is_a_bad_file(
+def test_reports_a_folder_in_the_place_of_a_file(
     filled: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "test/1").mkdir(parents=True)
     assert run("copy", tmp_path) == 1
-    assert (
-        "FAIL: 1 files are not what S3 holds:\n  test/1 cannot be used here: Is a directory\n"
-        in capsys.readouterr().out
-    )
+    assert "FAIL: 1 files differ from S3:\n  test/1 cannot be used here: Is a directory\n" in capsys.readouterr().out
 
 
-def test_a_mistake_in_the_options_is_told_without_a_traceback(tmp_path: Path) -> None:
+def test_reports_an_input_error_without_a_traceback(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "training.staging", "copy", "--source", "bucket", "--target", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: '--source' is bucket; give s3://bucket/prefix\n"
 
 
-def test_neither_tensorflow_nor_horovod_is_imported() -> None:
+def test_imports_neither_tensorflow_nor_horovod() -> None:
     code = "import sys, training.staging.__main__; assert not {'tensorflow', 'horovod'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=20)
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)

@@ -1,10 +1,10 @@
-from training.staging.progress import SIZE_ONLY, Progress
-from training.staging.source import Item
+from training.staging.s3_source import Item
+from training.staging.staging_progress import SIZE_ONLY, Progress
 
 ITEMS = [Item(str(number), str(number), 50_000_000_000, "") for number in range(3)]
 
 
-def test_the_line_counts_files_bytes_speed_and_the_time_that_is_left() -> None:
+def test_the_line_has_files_bytes_speed_and_remaining_time() -> None:
     now = [100.0]
     progress = Progress(ITEMS, clock=lambda: now[0])
     assert progress.line() == "0/3 files, 0.0/150.0 GB, 0 MB/s, no data yet"
@@ -15,14 +15,14 @@ def test_the_line_counts_files_bytes_speed_and_the_time_that_is_left() -> None:
     assert progress.line() == "1/3 files, 90.0/150.0 GB, 1,000 MB/s, 1.0 minutes left"
 
 
-def test_a_content_that_came_in_vain_does_not_count() -> None:
+def test_does_not_count_a_failed_download() -> None:
     progress = Progress(ITEMS, clock=lambda: 0.0)
     progress.moved(10_000_000_000)
     progress.moved(-10_000_000_000)
     assert progress.line() == "0/3 files, 0.0/150.0 GB, 0 MB/s, no data yet"
 
 
-def test_the_summary_names_what_was_verified_by_its_size_last() -> None:
+def test_the_summary_ends_with_the_files_verified_by_size() -> None:
     progress = Progress(ITEMS)
     for name in (SIZE_ONLY, SIZE_ONLY, "CRC64NVME", "MD5", "MD5"):
         progress.finished(name)
