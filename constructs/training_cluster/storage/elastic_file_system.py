@@ -14,6 +14,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from training_cluster.checks import check, valid_cluster, valid_id, valid_vpc
+from training_cluster.identity.encryption_key import valid_key
 from training_cluster.network.training_network import private_subnets
 from training_cluster.storage.cluster_volume import Volume, allow_tcp, valid_nodes
 from training_workloads.jobs.image import UID
@@ -62,9 +63,9 @@ class ElasticFileSystem(efs.FileSystem):
             encryption_key: Key of the stored files. Default: the account's key for EFS.
 
         Raises:
-            InputError: `vpc` is of another type.
+            InputError: `vpc` or `encryption_key` is of another type.
         """
-        check(valid_vpc("vpc", vpc))
+        check(valid_vpc("vpc", vpc), valid_key(encryption_key))
         # A mount target opens no connections.
         self.security_group = ec2.SecurityGroup(
             scope, f"{id}SecurityGroup", vpc=vpc, description="Elastic File System", allow_all_outbound=False
