@@ -6,6 +6,7 @@ the command line or with a file and a line. No code parses a rendered message.
 """
 
 import re
+import reprlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 _FEW_NAMES = 10
+_LONGEST_SHOWN = 400
 _INT32 = 2**31 - 1
 
 _Subject = TypeVar("_Subject")
@@ -58,7 +60,9 @@ _PLAIN = (str, int, float, bool, dict, list, tuple, type(None))
 def shown(value: Any) -> str:
     """Return a value as the user typed it, or its type where Python would show an address in memory."""
     if isinstance(value, _PLAIN):
-        return repr(value)
+        # A pod template has pages.
+        text = repr(value)
+        return text if len(text) <= _LONGEST_SHOWN else reprlib.repr(value)
     kind = type(value).__name__
     return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
 

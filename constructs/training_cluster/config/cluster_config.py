@@ -9,14 +9,15 @@ from pydantic import AfterValidator, Field, model_validator
 from training_cluster.cluster.access import valid_admin_arns, valid_public_access_cidrs
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_cluster.cluster.kubectl_layer import valid_kubernetes_version
-from training_cluster.config._interim import valid_email, valid_mirror
 from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, ServiceAccountConfig
 from training_cluster.config.strict_model import StrictModel
+from training_cluster.monitoring.alarms import valid_email
 from training_cluster.network.addresses import private_subnet_prefix, usable_addresses, valid_vpc_cidr
 from training_cluster.network.training_network import valid_zones
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
+from training_workloads.platform.mirror import ecr_registry
 from training_workloads.validation import (
     MISSING,
     InputError,
@@ -169,7 +170,7 @@ def gang_scheduler_is_a_name(config: ClusterConfig) -> Problems:
 def mirror_is_a_registry(config: ClusterConfig) -> Problems:
     """The function with kubectl logs in to ECR and to no other registry."""
     if config.mirror is not None:
-        yield from valid_mirror("mirror", config.mirror)
+        yield from ecr_registry("mirror", config.mirror)
 
 
 def without_nat_there_is_a_mirror(config: ClusterConfig) -> Problems:

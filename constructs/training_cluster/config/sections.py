@@ -4,8 +4,8 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from training_cluster.config._interim import valid_prefix
 from training_cluster.config.strict_model import StrictModel
+from training_cluster.identity.job_identity import valid_prefix
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.lustre_spec import LustreSpec
@@ -124,14 +124,17 @@ class LustreConfig(StrictModel):
     def spec(self) -> LustreSpec:
         """The same values with their defaults."""
         values = {name: value for name, value in self.props().items() if name != "capacity"}
-        return LustreSpec(capacity_gib=self.capacity_gib, **values)
+        values = self.model_dump(exclude={"availability_zone", "data_repositories"})
+        return LustreSpec(**values, data_repositories=self._data_repositories)
 
     def props(self) -> dict[str, Any]:
         """Return the keywords of `cluster.add_lustre`."""
-        others = {"availability_zone", "capacity_gib", "data_repositories"}
-        repositories = tuple(each.spec for each in self.data_repositories)
-        props = self.model_dump(exclude=others, exclude_none=True)
-        return {**props, "capacity": self.capacity_gib, "data_repositories": repositories}
+        props = self.model_dump(exclude={"availability_zone", "capacity_gib", "data_repositories"}, exclude_none=True)
+        return {**props, "capacity": self.capacity_gib, "data_repositories": self._data_repositories}
+
+    @property
+    def _data_repositories(self) -> tuple[DataRepository, ...]:
+        return tuple(each.spec for each in self.data_repositories)
 
 
 class ServiceAccountConfig(StrictModel):

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from training_cluster.config._interim import old_problems
 from training_workloads.validation import MISSING, InputError, Problem, known_names
 from training_workloads.yaml_lines import read_yaml
 
@@ -84,7 +83,7 @@ def _problems(fields: dict[str, FieldInfo], error: ValidationError) -> Iterator[
         match details["type"]:
             case "value_error":
                 # Of a rule, or of a section within this one.
-                yield from (problem.under(*path) for problem in old_problems(details["ctx"]["error"]))
+                yield from (problem.under(*path) for problem in details["ctx"]["error"].problems)
             case "extra_forbidden":
                 fix = known_names(str(path[-1]), fields)
                 yield Problem(path=path, given=given, allowed="there is no such key", fix=fix)

@@ -1,8 +1,11 @@
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from training_cluster import TrainingCluster
 from training_cluster.config import (
     ClusterConfig,
     DataRepositoryConfig,
@@ -10,6 +13,7 @@ from training_cluster.config import (
     LustreConfig,
     ServiceAccountConfig,
 )
+from training_cluster.storage.data_repository import DataRepository
 from training_workloads import InputError
 
 
@@ -33,6 +37,37 @@ def test_a_node_group_gives_the_keywords_of_the_construct() -> None:
 def test_a_service_account_gives_the_keywords_of_the_construct() -> None:
     account = ServiceAccountConfig(prefix="runs", allow_delete=True)
     assert account.props() == {"prefix": "runs", "namespace": "default", "allow_delete": True}
+
+
+def test_lustre_gives_the_keywords_of_the_construct() -> None:
+    lustre = LustreConfig(capacity_gib=2400, data_repositories=(DataRepositoryConfig(path="/data", prefix="data/"),))
+    assert lustre.props() == {
+        "deployment_type": "PERSISTENT_2",
+        "capacity": 2400,
+        "efa": False,
+        "data_repositories": (DataRepository(path="/data", prefix="data/"),),
+    }
+    assert lustre.spec.mbps_per_tib == 125
+
+
+@pytest.mark.parametrize(
+    ("section", "method", "others"),
+    [
+        (GpuNodeGroupConfig(instance_type="p4d.24xlarge"), TrainingCluster.add_gpu_node_group, {"subnet"}),
+        (LustreConfig(), TrainingCluster.add_lustre, {"bucket", "mirror", "subnet"}),
+        (
+            ServiceAccountConfig(prefix="runs"),
+            TrainingCluster.add_job_identity,
+            {"bucket", "encryption_key", "service_account"},
+        ),
+    ],
+)
+def test_the_file_has_a_key_for_each_keyword(section: Any, method: Callable[..., Any], others: set[str]) -> None:
+    """Apart from those that the complete cluster gives."""
+    keywords = set(inspect.signature(method).parameters) - {"self", "id"}
+    assert set(section.props()) <= keywords
+    keys = set(type(section).model_fields) - {"availability_zone"}
+    assert {key.removesuffix("_gib") for key in keys} == keywords - others
 
 
 def test_a_section_has_the_rules_of_its_construct() -> None:
@@ -61,4 +96,4 @@ def test_the_path_of_a_mistake_begins_at_the_outermost_section() -> None:
 def test_a_section_does_not_change() -> None:
     section = ServiceAccountConfig(prefix="runs")
     with pytest.raises(ValidationError):
-        section.prefix = "/"  # type: ignore[misc]
+        section.prefix = "/"

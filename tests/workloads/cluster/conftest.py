@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-# They add their commands to the program.
-import training_workloads.cli.remote
-import training_workloads.cli.remote_watch  # noqa: F401
 from tests.workloads.cluster.fake_cluster import FakeCluster, serve, write_kubeconfig
 from training_workloads.cli import main
 from training_workloads.cluster import polling

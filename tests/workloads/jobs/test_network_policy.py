@@ -4,7 +4,7 @@ import cdk8s
 import pytest
 
 from tests.schemas import check_manifest
-from training_workloads.jobs.network_policy import JobNetworkPolicy
+from training_workloads import JobNetworkPolicy
 
 PODS = {"matchLabels": {"training.kubeflow.org/job-name": "resnet"}}
 

@@ -112,19 +112,20 @@ def test_two_jobs_side_by_side_know_their_own_pods_only(job_spec: HorovodJobSpec
         ({"colocate_in": ""}, "'colocate_in' is ''; give the key of a node label"),
         (
             {"spread_over": "zone", "colocate_in": "zone"},
-            "'spread_over' and 'colocate_in' are both 'zone'; workers cannot be apart and together",
+            "'spread_over' is 'zone', but colocate_in is the same label, and workers cannot be apart and together",
         ),
         ({"capacity_type": "spot"}, "'capacity_type' is 'spot'; give one of ON_DEMAND, SPOT, CAPACITY_BLOCK"),
     ],
 )
-def test_what_kubernetes_would_refuse_or_never_schedule(scheduling: dict[str, Any], message: str) -> None:
+def test_rejects_what_kubernetes_rejects_or_never_schedules(scheduling: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         Scheduling(**scheduling)
     assert message in str(caught.value)
 
 
-def test_anything_but_a_scheduling(job_spec: HorovodJobSpec) -> None:
+def test_rejects_anything_but_a_scheduling(job_spec: HorovodJobSpec) -> None:
+    changes: dict[str, Any] = {"scheduling": "gpu"}
     with pytest.raises(
         InputError, match=r"^'scheduling' is 'gpu'; give a Scheduling, such as Scheduling\(queue='gpu'\)$"
     ):
-        dataclasses.replace(job_spec, scheduling="gpu")
+        dataclasses.replace(job_spec, **changes)

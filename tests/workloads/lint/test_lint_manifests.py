@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from training_workloads import INSTANCE_TYPES, HorovodJobSpec
-from training_workloads.jobs.mpi_job_spec import API_VERSION, KIND, MpiJobSpec
 from training_workloads.lint import lint_manifest, lint_text
+from training_workloads.mpijob.spec import API_VERSION, KIND, MpiJobSpec
 from training_workloads.recipes import NEEDS, RECIPES, recipe
 
 MANIFESTS = Path(__file__).parent / "manifests"
@@ -103,7 +103,7 @@ def manifest(spec: MpiJobSpec) -> dict[str, Any]:
 @pytest.mark.parametrize("name", [name for name in RECIPES if name not in NEEDS])
 def test_nothing_is_wrong_with_our_recipes(name: str) -> None:
     spec: Any = recipe(name)
-    jobs = [spec.to_mpi_job()] if hasattr(spec, "to_mpi_job") else []
+    jobs = [spec.mpi_job] if hasattr(spec, "mpi_job") else []
     assert [str(finding) for job in jobs for finding in lint_manifest(manifest(job))] == []
 
 
@@ -118,4 +118,4 @@ def test_nothing_is_wrong_with_a_horovod_job_on_any_type(
     if instance.efa_interfaces * (gpus_per_worker or instance.gpus) % instance.gpus:
         gpus_per_worker = instance.gpus
     spec = dataclasses.replace(job_spec, instance_type=instance_type, gpus_per_worker=gpus_per_worker, efa=efa)
-    assert [str(finding) for finding in lint_manifest(manifest(spec.to_mpi_job()))] == []
+    assert [str(finding) for finding in lint_manifest(manifest(spec.mpi_job))] == []

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.workloads.lint.jobs import changed
+from tests.workloads.lint.sample_job import changed
 from training_workloads import InputError
 from training_workloads.lint import Finding, lint_documents, lint_manifest, lint_text
 

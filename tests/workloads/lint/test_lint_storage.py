@@ -137,7 +137,6 @@ def test_each_rule_on_storage_has_a_case_that_it_finds_and_one_that_it_lets_pass
 
 
 def test_storage_of_any_shape_is_no_traceback() -> None:
-    junk: list[Any] = [
-        {"kind": kind, "spec": spec} for kind in ("PersistentVolume", "StorageClass") for spec in (1, [], "x")
-    ]
+    shapes: list[Any] = [1, [], "x"]
+    junk: list[Any] = [{"kind": kind, "spec": spec} for kind in ("PersistentVolume", "StorageClass") for spec in shapes]
     assert all(isinstance(one, list) for one in lint_documents([*junk, None, 7, "x"]))

@@ -41,7 +41,7 @@ def test_it_runs_on_gpu_nodes_whatever_their_taints(chart: Chart) -> None:
         (EfaDevicePluginChart, {"vpc.amazonaws.com/efa.present": "true"}),
     ],
 )
-def test_it_runs_where_the_device_is_only(chart: Chart, label: dict[str, str]) -> None:
+def test_it_runs_only_where_the_device_is(chart: Chart, label: dict[str, str]) -> None:
     assert pod(chart)["nodeSelector"] == label
 
 
@@ -84,7 +84,7 @@ def test_the_image_comes_from_the_mirror(chart: Chart, name: str, image: str) ->
 
 
 @BOTH
-def test_the_api_server_refuses_a_second_plugin_beside_the_helm_release(chart: Chart) -> None:
+def test_the_api_server_rejects_a_second_plugin_beside_the_helm_release(chart: Chart) -> None:
     """The stack's release has the same name and namespace, but other labels, and a selector cannot be changed."""
     document = daemon_set(chart)
     name = {"EfaDevicePluginChart": "aws-efa-k8s-device-plugin", "NvidiaDevicePluginChart": "nvidia-device-plugin"}

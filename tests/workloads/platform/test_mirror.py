@@ -39,11 +39,11 @@ def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> N
 
 
 @pytest.mark.parametrize("mirror", ["docker.io/mine", "mirror", f"https://{MIRROR}", f"{MIRROR}/"])
-def test_another_kind_of_registry_is_refused(mirror: str) -> None:
+def test_rejects_another_kind_of_registry(mirror: str) -> None:
     with pytest.raises(InputError, match=r"give the address of an ECR registry"):
         check_mirror("mirror", mirror)
 
 
-def test_a_release_that_is_not_known() -> None:
+def test_rejects_an_unknown_release() -> None:
     with pytest.raises(InputError, match=r"^'kubernetes_version' is '1.20'; give one of 1.34, 1.35$"):
         list(mirror_commands(MIRROR, "1.20"))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.schemas import check_manifest, check_mpi_job
 from training_workloads import InputError, LustreVolumeChart, MpiJobDefinitionChart, MpiOperatorChart
-from training_workloads.platform.mpi_job_crd import mpi_job_crd
+from training_workloads.mpijob.definition import mpi_job_definition
 
 # kubectl keeps the applied manifest in an annotation of at most this size.
 CLIENT_SIDE_APPLY_LIMIT = 262_144
@@ -45,11 +45,11 @@ def test_every_platform_manifest_is_valid() -> None:
 
 
 def test_the_definition_fits_client_side_apply() -> None:
-    assert len(str(mpi_job_crd())) < CLIENT_SIDE_APPLY_LIMIT / 10
+    assert len(str(mpi_job_definition())) < CLIENT_SIDE_APPLY_LIMIT / 10
 
 
 def test_the_state_of_a_job_is_its_newest_condition() -> None:
-    columns = mpi_job_crd()["spec"]["versions"][0]["additionalPrinterColumns"]
+    columns = mpi_job_definition()["spec"]["versions"][0]["additionalPrinterColumns"]
     assert [column["name"] for column in columns] == ["Running", "Suspended", "Succeeded", "Failed", "Age"]
     assert columns[0]["jsonPath"] == '.status.conditions[?(@.type=="Running")].status'
 
@@ -101,7 +101,7 @@ def test_the_operator_makes_gangs_for_the_scheduler_that_is_named(operator: dict
     assert container["args"][-1] == "--gang-scheduling=volcano"
 
 
-def test_a_gang_scheduler_that_cannot_be_one() -> None:
+def test_rejects_an_invalid_name_of_a_gang_scheduler() -> None:
     with pytest.raises(InputError) as caught:
         MpiOperatorChart(cdk8s.App(), "Operator", gang_scheduler="Volcano!")
     assert str(caught.value) == "'gang_scheduler' is 'Volcano!'; give lower-case letters, digits and '-', at most 63"

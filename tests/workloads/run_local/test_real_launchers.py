@@ -12,7 +12,7 @@ import psutil
 import pytest
 import yaml
 
-from training_workloads.jobs.launcher import horovodrun_command, mpirun_command
+from training_workloads.mpijob.launch_command import horovodrun_command, mpirun_command
 from training_workloads.run_local.runner import run_locally
 
 SAY_PID = "echo pid $$; exec sleep 60"

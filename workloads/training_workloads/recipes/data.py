@@ -1,8 +1,8 @@
-"""What stands around the training: a dataset on its way to the file system, and the curves of every run."""
+"""What belongs to training: a dataset on its way to the file system, and the curves of every run."""
 
-from training_workloads.jobs.image import LOCAL_IMAGE
 from training_workloads.jobs.stage_data_job import StageDataJobSpec
 from training_workloads.jobs.tensorboard import TensorBoardSpec
+from training_workloads.mpijob.programs import LOCAL_IMAGE
 
 __all__ = ["stage_data", "tensorboard"]
 
