@@ -1,3 +1,4 @@
+import aws_cdk as cdk
 from aws_cdk import assertions
 
 
@@ -23,3 +24,10 @@ def test_the_key_encrypts_objects_and_images(data_template: assertions.Template)
 def test_the_outputs_name_them(data_template: assertions.Template) -> None:
     outputs = data_template.to_json()["Outputs"]
     assert {"BucketName", "ImageRepositoryUri", "KeyArn"} <= set(outputs)
+
+
+def test_its_attributes_are_the_resources() -> None:
+    stack = TrainingDataStack(cdk.App(), "Data")
+    assert isinstance(stack.key, kms.Key)
+    assert isinstance(stack.bucket, s3.Bucket)
+    assert isinstance(stack.repository, ecr.Repository)

@@ -17,8 +17,8 @@ from training_cluster.identity.pod_identity import PodRole
 from training_cluster.owner import own
 from training_cluster.storage.training_bucket import valid_bucket
 from training_cluster.suppressions import accept_wildcard
-from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
-from training_workloads.validation import Problem, Problems, matches
+from training_workloads.names import dns_label
+from training_workloads.validation import Problem, Problems
 
 __all__ = ["JobIdentity", "valid_prefix"]
 
@@ -75,8 +75,8 @@ class JobIdentity(Construct):
             valid_bucket(bucket),
             valid_prefix("prefix", prefix),
             valid_flag("allow_delete", allow_delete),
-            matches("service_account", service_account, DNS_LABEL, DNS_LABEL_RULE),
-            matches("namespace", namespace, DNS_LABEL, DNS_LABEL_RULE),
+            dns_label("service_account", service_account),
+            dns_label("namespace", namespace),
             valid_key(encryption_key),
         )
         target = cast(eks.ICluster, cluster)

@@ -66,10 +66,7 @@ class ElasticFileSystem(efs.FileSystem):
             InputError: `vpc` or `encryption_key` is of another type.
         """
         check(valid_vpc("vpc", vpc), valid_key(encryption_key))
-        # A mount target opens no connections.
-        self.security_group = ec2.SecurityGroup(
-            scope, f"{id}SecurityGroup", vpc=vpc, description="Elastic File System", allow_all_outbound=False
-        )
+        self.security_group = _security_group(scope, f"{id}SecurityGroup", vpc)
         chosen = private_subnets(vpc) if subnets is None else list(subnets)
         super().__init__(
             scope,
@@ -90,13 +87,7 @@ class ElasticFileSystem(efs.FileSystem):
             out_of_infrequent_access_policy=efs.OutOfInfrequentAccessPolicy.AFTER_1_ACCESS,
             removal_policy=RemovalPolicy.RETAIN,
         )
-        user = str(UID)
-        self.access_point = self.add_access_point(
-            "AccessPoint",
-            path=_FOLDER,
-            create_acl=efs.Acl(owner_uid=user, owner_gid=user, permissions=_PERMISSIONS),
-            posix_user=efs.PosixUser(uid=user, gid=user),
-        )
+        self.access_point = _add_folder(self)
 
     @property
     def access_point_id(self) -> str:
@@ -170,6 +161,21 @@ class ImportedElasticFileSystem(Construct):
     def connections(self) -> ec2.Connections:
         """Its security group, with the port of NFS by default."""
         return self._connections
+
+
+def _security_group(scope: Construct, id: str, vpc: ec2.IVpc) -> ec2.SecurityGroup:
+    # A mount target opens no connections.
+    return ec2.SecurityGroup(scope, id, vpc=vpc, description="Elastic File System", allow_all_outbound=False)
+
+
+def _add_folder(file_system: efs.FileSystem) -> efs.AccessPoint:
+    user = str(UID)
+    return file_system.add_access_point(
+        "AccessPoint",
+        path=_FOLDER,
+        create_acl=efs.Acl(owner_uid=user, owner_gid=user, permissions=_PERMISSIONS),
+        posix_user=efs.PosixUser(uid=user, gid=user),
+    )
 
 
 def _policy() -> iam.PolicyDocument:

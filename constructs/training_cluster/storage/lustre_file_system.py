@@ -167,13 +167,8 @@ class LustreFileSystem(LustreFileSystemBase):
             _bucket_or_no_repositories(bucket, repositories),
             valid_key(encryption_key),
         )
-        self.spec = _spec(
-            deployment_type=getattr(deployment_type, "value", deployment_type),
-            capacity_gib=_gib(capacity),
-            throughput_mbps_per_tib=throughput_mbps_per_tib,
-            efa=efa,
-            data_repositories=tuple(repositories) if isinstance(repositories, list) else repositories,
-        )
+        kind, size = getattr(deployment_type, "value", deployment_type), _gib(capacity)
+        self.spec = _spec(kind, size, throughput_mbps_per_tib, efa, repositories)
         super().__init__(scope, id)
         self.efa, self.capacity_gib = efa, _as_text_if_token(self.spec.capacity_gib)
         self.security_group = ec2.SecurityGroup(self, "SecurityGroup", vpc=vpc, description="FSx for Lustre")
@@ -364,10 +359,16 @@ def _bucket_or_no_repositories(bucket: Any, repositories: Any) -> Problems:
         )
 
 
-def _spec(**values: Any) -> LustreSpec:
+def _spec(deployment_type: Any, gib: Any, throughput: Any, efa: bool, repositories: Any) -> LustreSpec:
     """Return the spec; its problems name the arguments of the construct."""
     try:
-        return LustreSpec(**values)
+        return LustreSpec(
+            deployment_type=deployment_type,
+            capacity_gib=gib,
+            throughput_mbps_per_tib=throughput,
+            efa=efa,
+            data_repositories=tuple(repositories) if isinstance(repositories, list) else repositories,
+        )
     except InputError as error:
         problems = (
             replace(each, path=("capacity",)) if each.path == ("capacity_gib",) else each for each in error.problems
