@@ -1,5 +1,10 @@
 import aws_cdk as cdk
 from aws_cdk import assertions
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+
+from stacks import TrainingDataStack
 
 
 def test_key_bucket_and_images_outlive_the_stack(data_template: assertions.Template) -> None:
