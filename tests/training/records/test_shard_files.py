@@ -120,9 +120,7 @@ def test_writes_the_index_before_the_shard(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("label", [0, 4])
 def test_rejects_a_label_without_a_class(tmp_path: Path, label: int) -> None:
-    with pytest.raises(
-        UserError, match=rf"would have the label {label}, but labels are 1 to 3; check the"
-    ):
+    with pytest.raises(UserError, match=rf"would have the label {label}, but labels are 1 to 3; check the"):
         shard_files.write_shard(tmp_path / "shard", examples(1, label), classes=3)
     assert list(tmp_path.iterdir()) == []
 
