@@ -31,7 +31,7 @@ class Data:
         batch_size: Images per rank and step.
         seed: Of the order.
         missing: Shards and parts of shards that are missing, a sentence each.
-        missing_records: Records in them, as far as known.
+        damaged_records: Records in them, as far as known.
     """
 
     training_images: int
@@ -41,7 +41,7 @@ class Data:
     batch_size: int
     seed: int
     missing: Sequence[str] = ()
-    missing_records: int = 0
+    damaged_records: int = 0
 
     def training_batches(self, position: Position) -> Iterator[Batch]:
         """Yield the rest of the epoch, the same number of batches on every rank."""
@@ -103,7 +103,7 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
         mirror=settings.mirror == "on",
         threads=input_pipeline.data_threads(hvd.local_size()),
         device="/GPU:0" if on_gpu else None,
-        skip_bad=settings.on_bad_data == "skip",
+        skip_damaged=settings.on_bad_data == "skip",
     )
     if settings.data_dir is None:
         pipeline = SyntheticPipeline(decoding)
@@ -124,7 +124,7 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
 def _from_files(folder: Path, settings: Settings, decoding: input_pipeline.Settings) -> Data:
     team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object, first=on_first_rank)
     splits: list[Records] = [
-        dataset.open_split(folder, split, classes=settings.classes, team=team, skip_bad=decoding.skip_bad)
+        dataset.open_split(folder, split, classes=settings.classes, team=team, skip_damaged=decoding.skip_damaged)
         for split in (TRAIN, VALIDATION)
     ]
     if settings.cache:
@@ -137,8 +137,8 @@ def _from_files(folder: Path, settings: Settings, decoding: input_pipeline.Setti
         validation=InputPipeline(validation, decoding),
         batch_size=settings.batch_size,
         seed=settings.seed,
-        missing=[*train.faults, *validation.faults],
-        missing_records=train.lost + validation.lost,
+        missing=[*train.damage, *validation.damage],
+        damaged_records=train.damaged + validation.damaged,
     )
 
 

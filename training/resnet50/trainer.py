@@ -200,7 +200,7 @@ class Trainer:
             **results.speeds(throughput.images_per_second),
             **figures[0],
             "data_wait_share_per_rank": waits,
-            "bad_records": data.missing_records + sum(len(numbers) for numbers in data.skipped().values()),
+            "bad_records": data.damaged_records + sum(len(numbers) for numbers in data.skipped().values()),
             "training_seconds": self._seconds,
             "steps": self.position.step,
             "epochs": self.position.epoch,
