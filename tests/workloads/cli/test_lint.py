@@ -112,7 +112,7 @@ def test_json_has_an_object_for_each_finding(folder: Path) -> None:
     [
         (["none.yaml"], None, "'FILE' is 'none.yaml', but it cannot be read (No such file or directory)"),
         (["d.txt"], None, "d.txt:1 is 'not: [yaml', but"),
-        (["-"], "a: {{ b }}\n", "- is a Helm template"),
+        (["-"], "a: {{ b }}\n", "-:1 is a Helm template"),
         (["empty"], None, "'FILE' is 'empty', but the folder has no .yaml, .yml or .json file"),
         (["binary.yaml"], None, "binary.yaml is not UTF-8 text"),
         ([""], None, "'FILE' is ''"),

@@ -122,7 +122,7 @@ def test_nothing_is_wrong_with_right_storage(text: str) -> None:
 
 
 @pytest.mark.parametrize(("rule", "texts", "message"), FIRES)
-def test_a_rule_on_storage_says_what_is_wrong(rule: str, texts: list[str], message: str) -> None:
+def test_a_rule_on_storage_reports_what_is_wrong(rule: str, texts: list[str], message: str) -> None:
     assert (rule, message) in found(*texts)
 
 
@@ -131,12 +131,12 @@ def test_a_rule_on_storage_is_silent_where_nothing_is_wrong(rule: str, texts: li
     assert rule not in dict(found(*texts))
 
 
-def test_each_rule_on_storage_has_a_case_that_it_finds_and_one_that_it_lets_pass() -> None:
+def test_each_rule_on_storage_has_a_wrong_case_and_a_right_one() -> None:
     ids = {rule.id for rule in STORAGE_RULES}
     assert {rule for rule, *_ in FIRES} == {rule for rule, *_ in SILENT} == ids
 
 
-def test_storage_of_any_shape_is_no_traceback() -> None:
+def test_storage_of_any_shape_is_linted() -> None:
     shapes: list[Any] = [1, [], "x"]
     junk: list[Any] = [{"kind": kind, "spec": spec} for kind in ("PersistentVolume", "StorageClass") for spec in shapes]
     assert all(isinstance(one, list) for one in lint_documents([*junk, None, 7, "x"]))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from training_workloads.jobs.horovod_job import BASE_RULES, HorovodJobSpec
-from training_workloads.jobs.mpi_job import IsolatedMpiJob
+from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.rank_environment import rank_environment
 from training_workloads.mpijob.launch_command import horovodrun_command
 from training_workloads.mpijob.spec import MpiJobSpec

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from training_workloads.catalog import InstanceType, gpu_instance_type
 from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.jobs.gpu_pods import GpuPods
-from training_workloads.jobs.mpi_job import IsolatedMpiJob
+from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.pod_template import image, namespace, service_account
 from training_workloads.jobs.rank_environment import hierarchical_all_reduce, rank_environment
 from training_workloads.jobs.scheduling import Scheduling, is_scheduling

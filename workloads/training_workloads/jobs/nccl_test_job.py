@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from training_workloads.catalog import BusBandwidth, InstanceType, gpu_instance_type
 from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.jobs.gpu_pods import GpuPods
-from training_workloads.jobs.mpi_job import IsolatedMpiJob
+from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.pod_template import above_zero, image, namespace
 from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.jobs.scheduling import Scheduling, is_scheduling

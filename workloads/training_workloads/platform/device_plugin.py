@@ -50,7 +50,7 @@ def device_plugin(
         containers=[container],
         volumes=folders,
         node_selector={node_label: "true"},
-        # No taint must keep the plugin off such a node.
+        # The plugin must run on such a node whatever its taints.
         tolerations=[k8s.Toleration(operator="Exists")],
         # Without the plugin no job can use the node.
         priority_class_name="system-node-critical",

@@ -81,7 +81,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
 }
 
-#: For each rule: changes that it does not mind.
+#: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "empty-container": [
         {},
@@ -92,7 +92,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-POD containers": [None]},
     ],
     "container-names": [
-        # Each pod has names of its own.
+        # Another pod may have the same names.
         {"LAUNCHER-CONTAINER name": "worker"},
         {"WORKER-POD initContainers": [{"name": "wait", "image": "i"}]},
         {"WORKER-POD initContainers": [{"image": "i"}, {"image": "i"}]},

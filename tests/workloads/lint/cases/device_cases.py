@@ -186,7 +186,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
 }
 
-#: For each rule: changes that it does not mind.
+#: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "quantity": [
         {"WORKER-CONTAINER resources limits memory": "1e12"},

@@ -195,7 +195,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
 }
 
-#: For each rule: changes that it does not mind.
+#: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "api-version": [
         {},

@@ -99,7 +99,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
 }
 
-#: For each rule: changes that it does not mind.
+#: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "keys-not-readable": [
         {"WORKER-POD securityContext": {"runAsUser": 1000}},
@@ -113,7 +113,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "worker-without-sshd": [
         {"WORKER-CONTAINER command": GONE},
         {"WORKER-CONTAINER command": ["/start-worker"]},
-        # Workers of a scheduler of its own.
+        # Workers that run another scheduler.
         {
             "WORKER-CONTAINER command": ["python", "work.py"],
             "LAUNCHER-CONTAINER command": ["python", "mpi_scheduler.py"],
