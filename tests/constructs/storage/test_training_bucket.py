@@ -1,10 +1,17 @@
+import json
+from collections.abc import Mapping
+from typing import Any
+
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import properties
-from training_cluster import ImageRepository, TrainingBucket
+from training_cluster import TrainingBucket, TrainingKey
+from training_workloads import InputError
 
 
 @pytest.fixture
@@ -12,16 +19,16 @@ def stack() -> cdk.Stack:
     return cdk.Stack(cdk.App(), "Stack")
 
 
-def bucket_and_logs(stack: cdk.Stack) -> tuple[dict, dict]:
+def bucket_and_logs(stack: cdk.Stack) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     buckets = assertions.Template.from_stack(stack).find_resources("AWS::S3::Bucket").values()
     (bucket,) = [each for each in buckets if "LoggingConfiguration" in each["Properties"]]
     (logs,) = [each for each in buckets if "LoggingConfiguration" not in each["Properties"]]
     return bucket, logs
 
 
-def encryption(bucket: dict) -> dict:
+def encryption(bucket: Mapping[str, Any]) -> dict[str, Any]:
     (rule,) = bucket["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    return rule
+    return dict(rule)
 
 
 def test_the_bucket_is_private_encrypted_versioned_and_retained(stack: cdk.Stack) -> None:
@@ -33,7 +40,7 @@ def test_the_bucket_is_private_encrypted_versioned_and_retained(stack: cdk.Stack
         assert encryption(bucket) == {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
 
 
-def test_nobody_reads_it_without_tls(stack: cdk.Stack) -> None:
+def test_rejects_requests_without_tls(stack: cdk.Stack) -> None:
     TrainingBucket(stack, "Bucket")
     policies = properties(assertions.Template.from_stack(stack), "AWS::S3::BucketPolicy")
     assert len(policies) == 2
@@ -50,7 +57,13 @@ def test_a_key_encrypts_the_objects_but_not_the_access_logs(stack: cdk.Stack) ->
     assert encryption(logs)["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
 
 
-def test_each_request_is_written_down(stack: cdk.Stack) -> None:
+def test_rejects_the_alias_of_a_key(stack: cdk.Stack) -> None:
+    with pytest.raises(InputError) as caught:
+        TrainingBucket(stack, "Bucket", encryption_key="alias/training")  # type: ignore[arg-type]
+    assert [problem.path for problem in caught.value.problems] == [("encryption_key",)]
+
+
+def test_logs_each_request(stack: cdk.Stack) -> None:
     construct = TrainingBucket(stack, "Bucket")
     bucket, _ = bucket_and_logs(stack)
     assert bucket["Properties"]["LoggingConfiguration"]["DestinationBucketName"] == stack.resolve(
@@ -58,7 +71,7 @@ def test_each_request_is_written_down(stack: cdk.Stack) -> None:
     )
 
 
-def test_old_versions_and_unfinished_uploads_go(stack: cdk.Stack) -> None:
+def test_old_versions_and_unfinished_uploads_expire(stack: cdk.Stack) -> None:
     TrainingBucket(stack, "Bucket")
     bucket, logs = bucket_and_logs(stack)
     tidy = {
@@ -74,16 +87,21 @@ def test_old_versions_and_unfinished_uploads_go(stack: cdk.Stack) -> None:
     ]
 
 
-def test_images_are_scanned_kept_and_their_tags_final(stack: cdk.Stack) -> None:
-    ImageRepository(stack, "Images")
-    (repository,) = assertions.Template.from_stack(stack).find_resources("AWS::ECR::Repository").values()
-    assert repository["DeletionPolicy"] == "Retain"
-    assert repository["Properties"]["ImageTagMutability"] == "IMMUTABLE"
-    assert repository["Properties"]["ImageScanningConfiguration"] == {"ScanOnPush": True}
+def test_it_is_a_bucket_of_the_cdk(stack: cdk.Stack) -> None:
+    bucket = TrainingBucket(stack, "Bucket", encryption_key=TrainingKey(stack, "Key"))
+    assert isinstance(bucket, s3.Bucket)
+    bucket.grant_read(iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com")), "datasets/*")
+    (policy,) = properties(assertions.Template.from_stack(stack), "AWS::IAM::Policy")
+    text = json.dumps(policy["PolicyDocument"]["Statement"])
+    assert all(action in text for action in ("s3:GetObject*", "kms:Decrypt"))
 
 
-def test_a_key_encrypts_the_images(stack: cdk.Stack) -> None:
-    key = kms.Key(stack, "Key")
-    ImageRepository(stack, "Images", encryption_key=key)
-    (repository,) = properties(assertions.Template.from_stack(stack), "AWS::ECR::Repository")
-    assert repository["EncryptionConfiguration"] == {"EncryptionType": "KMS", "KmsKey": stack.resolve(key.key_arn)}
+def test_a_training_key_encrypts_the_objects(stack: cdk.Stack) -> None:
+    key = TrainingKey(stack, "Key")
+    bucket = TrainingBucket(stack, "Bucket", encryption_key=key)
+    resource, _ = bucket_and_logs(stack)
+    assert encryption(resource)["ServerSideEncryptionByDefault"] == {
+        "SSEAlgorithm": "aws:kms",
+        "KMSMasterKeyID": stack.resolve(key.key_arn),
+    }
+    assert bucket.encryption_key is key

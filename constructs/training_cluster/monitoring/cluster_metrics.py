@@ -1,16 +1,19 @@
-"""The CloudWatch metrics that the dashboard and the alarms are made of; each exists in AWS's lists.
+"""The CloudWatch metrics of the dashboard and the alarms; each is in AWS's lists.
 
 `ContainerInsights`, from the add-on's agent, with the dimensions of its source:
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Container-Insights-metrics-enhanced-EKS.html,
 https://github.com/aws/amazon-cloudwatch-agent/blob/main/translator/translate/otel/exporter/awsemf/kubernetes.go.
-`AWS/FSx`, from FSx: https://docs.aws.amazon.com/fsx/latest/LustreGuide/fs-metrics.html.
+`AWS/FSx`: see `lustre_metric`.
 """
+
+from typing import cast
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_fsx as fsx
 
-from training_cluster.storage.lustre_file_system import LustreFileSystem
-from training_cluster.storage.lustre_volume import ExistingLustreFileSystem, capacity_text
+from training_cluster.storage.lustre_file_system import LustreFileSystemBase, lustre_metric
+from training_cluster.storage.lustre_volume import capacity_text
 
 __all__ = [
     "Lustre",
@@ -23,8 +26,8 @@ __all__ = [
     "sum_of_nodes",
 ]
 
-#: What can be watched: its id and its capacity are known, the one here and the other from its owner.
-Lustre = LustreFileSystem | ExistingLustreFileSystem
+#: What can be monitored: its id and its capacity are known.
+Lustre = LustreFileSystemBase | fsx.LustreFileSystem
 
 _CONTAINER_INSIGHTS = "ContainerInsights"
 _PERIOD = Duration.minutes(5)
@@ -36,7 +39,7 @@ _NODE = "${PROP('Dim.NodeName')}"
 
 
 def cluster_metric(cluster_name: str, name: str, statistic: str) -> cloudwatch.Metric:
-    """One number for the whole cluster, every 5 minutes.
+    """Return one number for the whole cluster, every 5 minutes.
 
     Args:
         cluster_name: EKS's name of the cluster.
@@ -53,7 +56,7 @@ def cluster_metric(cluster_name: str, name: str, statistic: str) -> cloudwatch.M
 
 
 def per_node(cluster_name: str, name: str) -> cloudwatch.MathExpression:
-    """One line for each node, found by a search, so that new nodes appear by themselves.
+    """Return one line for each node, found by a search, so that new nodes appear by themselves.
 
     Args:
         cluster_name: EKS's name of the cluster.
@@ -63,18 +66,18 @@ def per_node(cluster_name: str, name: str) -> cloudwatch.MathExpression:
 
 
 def per_node_total(cluster_name: str, name: str, label: str) -> cloudwatch.MathExpression:
-    """One line for each node: the sum over its devices, of which each sends a sample of its own.
+    """Return one line for each node: the sum over its devices, each of which sends a sample.
 
     Args:
         cluster_name: EKS's name of the cluster.
         name: As for `per_node`.
-        label: What stands before the node's name.
+        label: Text before the node's name.
     """
     return _expression(_node_search(cluster_name, name, "Sum", _MINUTE), f"{label} {_NODE}", _MINUTE)
 
 
 def sum_of_nodes(cluster_name: str, name: str, label: str) -> cloudwatch.MathExpression:
-    """One line: the sum over the nodes.
+    """Return one line: the sum over the nodes.
 
     The statistic Sum of the whole cluster's metric would also add up the minutes of a period.
 
@@ -87,7 +90,7 @@ def sum_of_nodes(cluster_name: str, name: str, label: str) -> cloudwatch.MathExp
 
 
 def per_namespace(cluster_name: str, name: str) -> cloudwatch.MathExpression:
-    """One line for each namespace.
+    """Return one line for each namespace.
 
     Args:
         cluster_name: EKS's name of the cluster.
@@ -98,7 +101,7 @@ def per_namespace(cluster_name: str, name: str) -> cloudwatch.MathExpression:
 
 
 def lustre_throughput(file_system: Lustre) -> list[cloudwatch.IMetric]:
-    """Bytes per second that clients read and write."""
+    """Return the bytes per second that clients read and write."""
     return [
         cloudwatch.MathExpression(
             expression=f"{name} / PERIOD({name})",
@@ -111,9 +114,9 @@ def lustre_throughput(file_system: Lustre) -> list[cloudwatch.IMetric]:
 
 
 def lustre_free_percent(file_system: Lustre) -> cloudwatch.MathExpression:
-    """Free storage in percent of the capacity that was asked for.
+    """Return the free storage in percent of the requested capacity.
 
-    The capacity stands in the expression, not in a threshold, because it can be a value known at deployment only.
+    The capacity is in the expression, not in a threshold, because it can be a token.
     """
     return cloudwatch.MathExpression(
         expression=f"100 * free / ({capacity_text(file_system)} * {_GIB})",
@@ -124,14 +127,7 @@ def lustre_free_percent(file_system: Lustre) -> cloudwatch.MathExpression:
 
 
 def _fsx(file_system: Lustre, name: str) -> cloudwatch.Metric:
-    """Sum is over the storage targets (OST) of the file system."""
-    return cloudwatch.Metric(
-        namespace="AWS/FSx",
-        metric_name=name,
-        dimensions_map={"FileSystemId": file_system.file_system_id},
-        statistic="Sum",
-        period=_MINUTE,
-    )
+    return lustre_metric(cast(fsx.IFileSystem, file_system), name)
 
 
 def _node_search(cluster_name: str, name: str, statistic: str, period: Duration) -> str:
