@@ -75,7 +75,7 @@ def hang(number: int, step: int) -> Fault:
     def inject(life: Life) -> None:
         # Horovod takes the larger of the two.
         limits = {f"HOROVOD_STALL_{name}_TIME_SECONDS": str(_WATCHDOG_SECONDS) for name in ("CHECK", "SHUTDOWN")}
-        with life.run(**limits) as run:
+        with life.run(2, **limits) as run:
             victim = run.rank(number)
             run.wait_for_step(step)
             victim.suspend()

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.faults.launched import Launched, Lost, mpirun
+from tests.faults.launched import Launched, Lost
+from tests.training.mpirun import mpirun
 from training.runtime import checkpoint
 
 CHECKPOINT_STEPS = 4

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from random import Random
 
-from tests.faults import checkpoints, disks, elastic, kills, other_ranks, shards, stops
+from tests.faults import checkpoints, disks, kills, lost_ranks, other_ranks, shards, stops
 from tests.faults.life import STEPS, Fault, Life
 
 
@@ -45,15 +45,17 @@ def plans(random: Random, may_mount: bool) -> list[Plan]:
             compared=False,
             finish=other_ranks.finish,
         ),
-        *(
-            Plan(name=f"elastic-{rank}", faults=[elastic.lost_rank(rank, 9)], compared=False, finish=elastic.finish)
-            for rank in (0, 1)
-        ),
+        *(_elastic(rank) for rank in (0, 1)),
         Plan(name="limited", faults=[disks.unwritable("files limited to 4 KB", step) for step in (9, 34)]),
     ]
     if may_mount:
         chosen += _on_small_disks()
     return chosen
+
+
+def _elastic(rank: int) -> Plan:
+    lost = lost_ranks.lost_rank(rank, 9)
+    return Plan(name=f"elastic-{rank}", faults=[lost], compared=False, finish=lost_ranks.finish)
 
 
 def _killed(random: Random, name: str) -> Plan:

@@ -3,6 +3,7 @@
 mpirun -np 2 python -m training.digits --output-dir runs/digits
 """
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -146,7 +147,7 @@ class Job:
     @property
     def steps_per_epoch(self) -> int:
         """Steps of an epoch with the ranks of now; the last one has the images that remain."""
-        return -(-len(self.data.train_images) // (self.settings.batch_size * hvd.size()))
+        return math.ceil(len(self.data.train_images) / (self.settings.batch_size * int(hvd.size())))
 
     def rate(self, epoch: float) -> float:
         """Return the learning rate after this number of epochs: that of one rank, times the ranks after the warm-up."""
@@ -167,8 +168,12 @@ class Job:
         ]
 
 
-def make_train_step(job: Job) -> Callable[..., tf.Tensor]:
-    """Compile one step: it changes the weights and returns the sum of the losses of this rank's images."""
+#: A compiled step: (images, labels, weights, images of all ranks) to the sum of the losses of this rank's images.
+TrainStep = Callable[[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
+
+
+def make_train_step(job: Job) -> TrainStep:
+    """Compile one step, which changes the weights."""
     model = job.model
 
     # AutoGraph would rewrite Horovod too, in six seconds at every start, and nothing in here needs it.
@@ -188,10 +193,11 @@ def make_train_step(job: Job) -> Callable[..., tf.Tensor]:
         job.optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return loss_sum
 
-    return train_step
+    compiled: TrainStep = train_step
+    return compiled
 
 
-def train_epoch(job: Job, train_step: Callable[..., tf.Tensor], epoch: int) -> float:
+def train_epoch(job: Job, train_step: TrainStep, epoch: int) -> float:
     """Train one epoch on this rank's images and return the mean loss of all ranks' images."""
     data, batch_size = job.data, job.settings.batch_size
     order = epoch_order(len(data.train_images), job.settings.seed, epoch)

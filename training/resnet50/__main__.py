@@ -4,10 +4,10 @@ import sys
 
 import horovod.tensorflow as hvd
 
-from training.resnet50.job import Job, make_job, prepare
 from training.resnet50.position import Position
 from training.resnet50.settings import parse
 from training.resnet50.trainer import Trainer
+from training.resnet50.training_job import Job, make_job, prepare
 from training.runtime import elastic, files, watchdog
 from training.runtime.distributed import on_first_rank, run, say
 from training.runtime.resume import resume

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from training.imagenet.augmentation import to_float
-from training.imagenet.input_pipeline import Batch
+from training.records.stages import Batch
 from training.runtime import watchdog
 from training.runtime.errors import UserError
 

@@ -101,7 +101,8 @@ def make_train_step(network: Network, options: StepOptions) -> TrainStep:
         tf.cond(changed, tf.no_op, lambda: _assign(statistics, before))
         return loss, changed
 
-    return train_step
+    compiled: TrainStep = train_step
+    return compiled
 
 
 def smoothed_loss(logits: tf.Tensor, labels: tf.Tensor, options: StepOptions) -> tf.Tensor:

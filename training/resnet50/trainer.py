@@ -11,9 +11,9 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.resnet50.evaluation import Accuracy, evaluate, make_evaluation_step
-from training.resnet50.job import Job
 from training.resnet50.position import Position
 from training.resnet50.train_step import make_train_step
+from training.resnet50.training_job import Job
 from training.runtime import elastic, results, watchdog
 from training.runtime.distributed import barrier, say
 from training.runtime.errors import UserError
@@ -52,7 +52,7 @@ class Trainer:
         self._train_step = make_train_step(job.network, job.step_options)
         self._evaluation_step = make_evaluation_step(job.network.model)
         self._throughput = results.Throughput(_WARM_UP_STEPS)
-        self._seconds_before = before.get("training_seconds", 0.0)
+        self._seconds_before: float = before.get("training_seconds", 0.0)
         self._curves = results.Curves(job.settings.output_dir)
         self._losses: list[float] = []
         self._since_line = np.zeros(2)
@@ -200,7 +200,7 @@ class Trainer:
             **results.speeds(throughput.images_per_second),
             **figures[0],
             "data_wait_share_per_rank": waits,
-            "bad_records": data.damaged_records + sum(len(numbers) for numbers in data.skipped().values()),
+            "bad_records": data.damaged + sum(len(numbers) for numbers in data.skipped().values()),
             "training_seconds": self._seconds,
             "steps": self.position.step,
             "epochs": self.position.epoch,

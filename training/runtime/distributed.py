@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
-from typing import IO, TypeVar
+from typing import Any, TypeVar
 
 import horovod.tensorflow as hvd
 
@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 class RankParser(command_line.Parser):
     """The parser of a program that runs as several ranks."""
 
-    def print_help(self, file: IO[str] | None = None) -> None:
+    def print_help(self, file: Any = None) -> None:
         """Print the help once, not once per rank."""
         if hvd.rank() == 0:
             super().print_help(file)
@@ -38,6 +38,7 @@ def on_first_rank(action: Callable[[], Value]) -> Value:
             outcome = (action(), None)
         except Exception as error:
             outcome = (None, error)
+    value: Value
     value, failure = hvd.broadcast_object(outcome, root_rank=0, name="outcome")
     if failure is not None:
         raise failure

@@ -107,7 +107,8 @@ def _read(
 
 def _flat(variables: Sequence[tf.Variable]) -> NDArray[np.float32]:
     """Return one vector, because a hundred small arrays would be a hundred messages."""
-    return np.concatenate([np.ravel(variable.numpy()) for variable in variables]).astype(np.float32)
+    flat: NDArray[np.float32] = np.concatenate([np.ravel(variable.numpy()) for variable in variables], dtype=np.float32)
+    return flat
 
 
 def _assign_flat(variables: Sequence[tf.Variable], values: NDArray[Any]) -> None:

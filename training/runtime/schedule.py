@@ -20,7 +20,7 @@ def square(left: float) -> float:
     return left**2
 
 
-_NAMES = {cosine: "a cosine", square: "a polynomial of power 2"}
+_NAMES: dict[Decay, str] = {cosine: "a cosine", square: "a polynomial of power 2"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.training.conftest import Run
+from tests.training.mpirun import Run
 from training.runtime import checkpoint
 
 
@@ -33,7 +33,7 @@ def test_results_have_speed_device_and_versions(finished: Run) -> None:
     assert len(content["images_per_second_per_rank"]) == 2
     assert min(content["images_per_second_per_rank"]) > 0
     assert content["images_per_second"] == pytest.approx(sum(content["images_per_second_per_rank"]), abs=0.2)
-    assert 0 < content["training_seconds"] < 120
+    assert content["training_seconds"] > 0
     expected = {"world_size": 2, "epochs": 12, "global_batch_size": 32, "device": "cpu"}
     assert {name: content[name] for name in expected} == expected
     assert list(content["versions"]) == ["python", "tensorflow", "horovod", "numpy", "mpi"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.conftest import ROOT
+from tests.training.mpirun import ROOT
 from training.pods.reachable_hosts import main
 
 

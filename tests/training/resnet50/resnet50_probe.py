@@ -3,10 +3,12 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.imagenet.augmentation import to_float
 from training.resnet50 import train_step
@@ -20,7 +22,7 @@ answers: dict[str, object] = {}
 layers = tf.keras.layers
 
 
-def of_ranks(value: object) -> list:
+def of_ranks(value: object) -> Any:
     return hvd.allgather_object(value, name="of ranks")
 
 
@@ -44,7 +46,7 @@ def plain_network() -> train_step.Network:
     return train_step.make_network(model, momentum=0.9)
 
 
-def two_steps(network: train_step.Network, given: train_step.StepOptions) -> list[np.ndarray]:
+def two_steps(network: train_step.Network, given: train_step.StepOptions) -> list[NDArray[np.float32]]:
     network.optimizer.learning_rate = 0.01
     step = train_step.make_train_step(network, given)
     for _ in range(2):
@@ -52,7 +54,7 @@ def two_steps(network: train_step.Network, given: train_step.StepOptions) -> lis
     return [weight.numpy() for weight in network.model.trainable_variables]
 
 
-def one_big_batch() -> list[np.ndarray]:
+def one_big_batch() -> list[NDArray[np.float32]]:
     """Train the same by hand: all images at once, and the L2 term in the loss."""
     model = plain_network().model
     sgd = tf.keras.optimizers.SGD(0.01, momentum=0.9)
@@ -127,7 +129,7 @@ answers["not saved"] = of_ranks(resume.save(output / "blocked", network.variable
 def fail_on_rank_1() -> int:
     if hvd.rank() == 1:
         raise UserError("seen by rank 1")
-    return hvd.rank()
+    return int(hvd.rank())
 
 
 try:

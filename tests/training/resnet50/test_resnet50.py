@@ -14,12 +14,12 @@ import numpy as np
 import psutil
 import pytest
 
-from tests.training.conftest import ROOT, Run, end, start
+from tests.training.mpirun import PATIENCE, ROOT, Run, end, start
 from training.runtime import checkpoint
 
 # 1,437 images on two ranks: 22 steps an epoch.
-_OPTIONS = ("--image-size", "32", "--classes", "10", "--batch-size", "32", "--epochs", "3", "--warmup-epochs", "1")
-_OPTIONS += ("--learning-rate", "0.5", "--checkpoint-steps", "5", "--deterministic")
+_OPTIONS = ["--image-size", "32", "--classes", "10", "--batch-size", "32", "--epochs", "3", "--warmup-epochs", "1"]
+_OPTIONS += ["--learning-rate", "0.5", "--checkpoint-steps", "5", "--deterministic"]
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def test_a_stop_request_to_one_rank_saves_the_state_of_all_and_the_run_can_resum
         ]
         (one,) = [each for each in ranks if each.environ()["OMPI_COMM_WORLD_RANK"] == "1"]
         one.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 75
+        assert process.wait(timeout=PATIENCE) == 75
     finally:
         end(process)
     said = (logs / "stdout").read_text()
@@ -216,7 +216,7 @@ def test_half_as_many_ranks_go_on_with_half_the_learning_rate_and_what_is_left_o
 
 
 def wait_for(text: str, process: "subprocess.Popen[str]", logs: Path) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while text not in (logs / "stdout").read_text():
         assert process.poll() is None, (logs / "stderr").read_text()
         assert time.monotonic() < deadline

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.training.conftest import Run
+from tests.training.mpirun import Run
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,8 @@ def probe(launch: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="module")
 def answers(probe: Run) -> dict[str, Any]:
-    return json.loads(probe.stdout)
+    content: dict[str, Any] = json.loads(probe.stdout)
+    return content
 
 
 def test_two_ranks_learn_what_one_rank_learns_from_one_big_batch(answers: dict[str, Any]) -> None:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import horovod.tensorflow as hvd
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ def options(**changes: object) -> train_step.StepOptions:
     return train_step.StepOptions(**{**given, "compression": hvd.Compression.none, **changes})
 
 
-def regularized(name: str, weight: list, gradient: list, **changes: object) -> list:
+def regularized(name: str, weight: object, gradient: object, **changes: object) -> Any:
     variable = tf.Variable(weight, name=name, dtype=tf.float32)
     return train_step._regularized(tf.constant(gradient, tf.float32), variable, options(**changes)).numpy().tolist()
 

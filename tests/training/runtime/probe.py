@@ -11,6 +11,7 @@ from pathlib import Path
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.digits import __main__ as digits
 from training.runtime import resume
@@ -24,7 +25,8 @@ finished, empty = Path(sys.argv[1]), Path(sys.argv[2])
 def state(job: digits.Job) -> list[float]:
     """Return one number per rank for everything that training changes."""
     numbers = np.concatenate([np.ravel(variable.numpy()).astype(np.float64) for variable in job.variables])
-    return hvd.allgather_object(float(np.sum(numbers * np.arange(1, len(numbers) + 1))), name="state")
+    states: list[float] = hvd.allgather_object(float(np.sum(numbers * np.arange(1, len(numbers) + 1))), name="state")
+    return states
 
 
 def job_of(output: Path, *options: str) -> digits.Job:
@@ -38,10 +40,11 @@ def heard(action: Callable[[], object]) -> list[str]:
         text = "nothing"
     except UserError as error:
         text = str(error)
-    return hvd.allgather_object(text, name="heard")
+    texts: list[str] = hvd.allgather_object(text, name="heard")
+    return texts
 
 
-def one_big_batch(job: digits.Job) -> list[np.ndarray]:
+def one_big_batch(job: digits.Job) -> list[NDArray[np.float32]]:
     """Train an epoch as the job does, but without Horovod and without shards."""
     model, _ = digits.build(job.settings.seed)
     optimizer = tf.keras.optimizers.SGD(momentum=0.9, nesterov=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.training.conftest import Run
+from tests.training.mpirun import Run
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def answers(launch: Callable[..., Run], finished: Run, folder: Path) -> dict[str, Any]:
     run = launch(2, "-m", "tests.training.runtime.probe", finished.output, folder, output=folder)
     assert run.code == 0, run.stderr
-    return json.loads(run.stdout)
+    content: dict[str, Any] = json.loads(run.stdout)
+    return content
 
 
 def test_two_ranks_learn_what_one_rank_learns_from_one_big_batch(answers: dict[str, Any]) -> None:

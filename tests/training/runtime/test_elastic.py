@@ -12,7 +12,7 @@ import psutil
 import pytest
 import tensorflow as tf
 
-from tests.training.conftest import ROOT, end
+from tests.training.mpirun import PATIENCE, ROOT, end
 from training.runtime import elastic
 
 
@@ -28,7 +28,7 @@ class ElasticRun:
         return (self.folder / "stdout").read_text()
 
     def wait_for(self, text: str) -> None:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE
         while text not in self.output:
             assert self.process.poll() is None, (self.folder / "stderr").read_text()
             assert time.monotonic() < deadline, self.output
@@ -42,7 +42,7 @@ class ElasticRun:
         raise AssertionError(f"no process of rank {rank}")
 
     def finish(self) -> dict[str, Any]:
-        assert self.process.wait(timeout=150) == 0, (self.folder / "stderr").read_text()
+        assert self.process.wait(timeout=PATIENCE) == 0, (self.folder / "stderr").read_text()
         results: dict[str, Any] = json.loads((self.folder / "run" / "results.json").read_text())
         return results
 
@@ -61,7 +61,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., ElasticRun]]:
         flags = ["-np", count, "--min-np", "1", "--max-np", "2", "--slots-per-host", "1"]
         flags += ["--host-discovery-script", f"sh {script}", "--network-interface", "lo"]
         # A new rank first imports TensorFlow; the others would give up after 30 s.
-        flags += ["--gloo-timeout-seconds", "120"]
+        flags += ["--gloo-timeout-seconds", f"{PATIENCE:.0f}"]
         program = [sys.executable, "-m", "training.digits", "--output-dir", str(tmp_path / "run"), *arguments]
         with (tmp_path / "stdout").open("w") as stdout, (tmp_path / "stderr").open("w") as stderr:
             process = subprocess.Popen(
@@ -79,7 +79,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., ElasticRun]]:
     yield run
     for started in runs:
         end(started.process)
-        started.process.wait(timeout=10)
+        started.process.wait(timeout=PATIENCE)
 
 
 def test_when_a_rank_is_killed_the_other_resumes_and_loses_an_epoch_at_most(start: Callable[..., ElasticRun]) -> None:
@@ -142,9 +142,9 @@ def test_a_rank_ends_when_its_output_is_closed() -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.stdout.close()
-        assert process.wait(timeout=60) == 1
+        assert process.wait(timeout=PATIENCE) == 1
 
 
 def test_a_rank_whose_output_is_a_file_continues(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w") as log:
-        subprocess.run([sys.executable, "-c", _ORPHAN, "0.2"], cwd=ROOT, stdout=log, check=True, timeout=120)
+        subprocess.run([sys.executable, "-c", _ORPHAN, "0.2"], cwd=ROOT, stdout=log, check=True, timeout=PATIENCE)

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from tests.training.mpirun import PATIENCE
 from training.runtime import watchdog
 
 _VARIABLE = "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"
@@ -22,9 +23,15 @@ def test_horovod_gets_the_default_where_it_has_none(monkeypatch: pytest.MonkeyPa
 
 
 def hang(program: str, seconds: int) -> subprocess.CompletedProcess[str]:
-    program = f"import time\nfrom training.runtime import watchdog\nwatchdog.progress()\n{program}"
+    command = [
+        sys.executable,
+        "-c",
+        f"import time\nfrom training.runtime import watchdog\nwatchdog.progress()\n{program}",
+    ]
     environment = os.environ | {_VARIABLE: str(seconds)}
-    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=PATIENCE
+    )
 
 
 def test_a_rank_without_progress_ends_and_prints_where_it_hangs() -> None:

@@ -24,12 +24,13 @@ import tensorflow as tf  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from training.imagenet import augmentation  # noqa: E402
-from training.imagenet.input_pipeline import InputPipeline, Settings  # noqa: E402
+from training.imagenet.input_pipeline import InputPipeline  # noqa: E402
 from training.records import epoch_order, shard_files  # noqa: E402
 from training.records.dataset import open_split  # noqa: E402
 from training.records.epoch_order import Order  # noqa: E402
 from training.records.example import ENCODED, LABEL, encode  # noqa: E402
 from training.records.numbered_records import Team  # noqa: E402
+from training.records.stages import Settings  # noqa: E402
 
 ROUNDS = 7
 IMAGES, BATCH, EPOCHS = 256, 128, 3

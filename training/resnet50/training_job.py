@@ -7,7 +7,7 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 
 from training.resnet50 import model
-from training.resnet50.data import Data, load
+from training.resnet50.rank_images import Data, load
 from training.resnet50.recipe import MOMENTUM, Recipe, lars, sgd
 from training.resnet50.settings import Settings
 from training.resnet50.train_step import Network, StepOptions, make_network

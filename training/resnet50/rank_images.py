@@ -8,10 +8,11 @@ from typing import Any
 import horovod.tensorflow as hvd
 
 from training.imagenet import input_pipeline
-from training.imagenet.input_pipeline import Batch, InputPipeline, SyntheticPipeline
-from training.records import cache, dataset, epoch_order
+from training.imagenet.input_pipeline import InputPipeline, SyntheticPipeline
+from training.records import cache, dataset, epoch_order, stages
 from training.records.numbered_records import Records, Team
 from training.records.shard_files import TOTALS, TRAIN, VALIDATION
+from training.records.stages import Batch
 from training.resnet50.position import Position
 from training.resnet50.settings import Settings
 from training.runtime.distributed import on_every_rank, on_first_rank
@@ -30,8 +31,8 @@ class Data:
         validation: Pipeline of the validation images.
         batch_size: Images per rank and step.
         seed: Of the order.
-        missing: Shards and parts of shards that are missing, a sentence each.
-        damaged_records: Records in them, as far as known.
+        damage: Skipped shards and parts of shards, a sentence each.
+        damaged: The known number of records in them.
     """
 
     training_images: int
@@ -40,8 +41,8 @@ class Data:
     validation: InputPipeline | SyntheticPipeline
     batch_size: int
     seed: int
-    missing: Sequence[str] = ()
-    damaged_records: int = 0
+    damage: Sequence[str] = ()
+    damaged: int = 0
 
     def training_batches(self, position: Position) -> Iterator[Batch]:
         """Yield the rest of the epoch, the same number of batches on every rank."""
@@ -84,9 +85,9 @@ class Data:
         self.validation.skipped_records |= set(written["skipped"]["validation"])
 
     def sentences(self) -> list[str]:
-        """Describe how many images there are, and what is missing."""
+        """Describe how many images there are, and what is skipped."""
         counted = f"data: {self.training_images:,} images to train on, {self.validation_images:,} to test with"
-        return [counted, *(f"warning: skipped: {fault}" for fault in self.missing)]
+        return [counted, *(f"warning: skipped: {each}" for each in self.damage)]
 
 
 def load(settings: Settings, *, on_gpu: bool) -> Data:
@@ -95,7 +96,7 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
     Raises:
         UserError: They are missing or damaged; on every rank.
     """
-    decoding = input_pipeline.Settings(
+    decoding = stages.Settings(
         image_size=settings.image_size,
         classes=settings.classes,
         seed=settings.seed,
@@ -121,10 +122,11 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
     return data
 
 
-def _from_files(folder: Path, settings: Settings, decoding: input_pipeline.Settings) -> Data:
+def _from_files(folder: Path, settings: Settings, decoding: stages.Settings) -> Data:
     team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object, first=on_first_rank)
+    skip = decoding.skip_damaged
     splits: list[Records] = [
-        dataset.open_split(folder, split, classes=settings.classes, team=team, skip_damaged=decoding.skip_damaged)
+        dataset.open_split(folder, split, classes=settings.classes, team=team, skip_damaged=skip)
         for split in (TRAIN, VALIDATION)
     ]
     if settings.cache:
@@ -137,8 +139,8 @@ def _from_files(folder: Path, settings: Settings, decoding: input_pipeline.Setti
         validation=InputPipeline(validation, decoding),
         batch_size=settings.batch_size,
         seed=settings.seed,
-        missing=[*train.damage, *validation.damage],
-        damaged_records=train.damaged + validation.damaged,
+        damage=[*train.damage, *validation.damage],
+        damaged=train.damaged + validation.damaged,
     )
 
 
