@@ -100,7 +100,7 @@ lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 	@for group in horovod mpi node scan training uv; do \
 		$(LOCK) --group $$group $$([ $$group = horovod ] && echo --no-deps || true) -o requirements/$$group.txt; \
 	done
-	@$(LOCK) pyproject.toml --group dev -o requirements/cdk.txt
+	@$(LOCK) pyproject.toml --all-extras --group dev -o requirements/cdk.txt
 	@npm install --package-lock-only
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 

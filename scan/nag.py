@@ -1,34 +1,30 @@
-"""Synthesizes the app of this project with cdk-nag in it: `python -m scan.nag CONFIG OUTDIR`."""
+"""Synthesize the app of this project with cdk-nag in it: `python -m scan.nag CONFIG OUTDIR`."""
 
 import json
-import runpy
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import aws_cdk as cdk
 from cdk_nag import AwsSolutionsChecks
 
+from app import build
 from scan.scanner_findings import Finding
+from training_cluster import load_config
 
 __all__ = ["checked_app", "nag_findings", "synthesize"]
-
-# Kept by name: while the app's program runs, `cdk.App` is another.
-_App = cdk.App
 
 _ROOT = Path(__file__).parents[1]
 _REPORT = "validation-report.json"
 
 
 def synthesize(config: Path, outdir: Path) -> list[Finding]:
-    """Synthesizes one configuration in a process of its own, and returns what cdk-nag says.
+    """Synthesize one configuration in a separate process, and return the findings of cdk-nag.
 
     Args:
         config: The configuration file of a cluster.
-        outdir: Where the templates go.
+        outdir: The folder of the templates.
 
     Raises:
         RuntimeError: The synthesis failed for another reason than findings.
@@ -43,10 +39,10 @@ def synthesize(config: Path, outdir: Path) -> list[Finding]:
 
 
 def nag_findings(outdir: Path) -> list[Finding]:
-    """Reads the report of a synthesis.
+    """Return the findings in the report of a synthesis.
 
     Args:
-        outdir: Where the templates went.
+        outdir: The folder of the templates.
     """
     reports = json.loads((outdir / _REPORT).read_text())["pluginReports"]
     return [
@@ -64,22 +60,20 @@ def nag_findings(outdir: Path) -> list[Finding]:
 
 
 def checked_app(outdir: Path, context: dict[str, Any]) -> cdk.App:
-    """An app in which every resource is held against the rules of AWS Solutions.
+    """Return an app that validates every resource with the rules of AWS Solutions.
 
     Args:
-        outdir: Where the templates go.
-        context: The context, as cdk.json and the command line would give it.
+        outdir: The folder of the templates.
+        context: The context, as from cdk.json and the command line.
     """
-    app = _App(outdir=str(outdir), context=context)
+    app = cdk.App(outdir=str(outdir), context=context)
     cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     return app
 
 
 def _main(config: Path, outdir: Path) -> None:
-    """Runs the program that `cdk synth` runs."""
-    context = json.loads((_ROOT / "cdk.json").read_text())["context"] | {"config": str(config)}
-    with mock.patch.object(cdk, "App", partial(checked_app, outdir, context)):
-        runpy.run_path(str(_ROOT / "app.py"), run_name="__main__")
+    context = json.loads((_ROOT / "cdk.json").read_text())["context"]
+    build(load_config(config), checked_app(outdir, context)).synth()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Renders what the command line can render: every recipe, and the platform with every part and volume."""
+"""Render what the command line can render: every recipe, and the platform with every part and volume."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from training_workloads.rendering import render_jobs, render_platform
 
 __all__ = ["render_everything"]
 
-# What only a user knows, in the form that it has.
+# Placeholders for values that only a user knows.
 _NEEDED = {"source": "s3://bucket/data/", "service_account": "training"}
 _LUSTRE = LustreFileSystem(
     file_system_id="fs-0123456789abcdef0",
@@ -22,10 +22,10 @@ _EFS = ElasticFileSystem(file_system_id="fs-01234567", access_point_id="fsap-012
 
 
 def render_everything(folder: Path) -> list[Path]:
-    """Writes the manifests into folders of a folder, and returns their paths.
+    """Write the manifests into subfolders of a folder, and return their paths.
 
     Args:
-        folder: Where they go; nothing of an earlier time is in it.
+        folder: An empty folder.
     """
     needed: dict[str, dict[str, Any]] = {
         name: {field: _NEEDED[field] for field in NEEDS.get(name, ())} for name in RECIPES

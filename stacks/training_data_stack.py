@@ -14,9 +14,9 @@ class TrainingDataStack(Stack):
     """Key, bucket and image repository; all stay when the stack is destroyed.
 
     Attributes:
-        key: Encrypts the bucket, the images, and what the clusters keep.
-        bucket: Datasets in, checkpoints and results out.
-        repository: Training images.
+        key: The key of the bucket, of the images, and of what the clusters keep.
+        bucket: The bucket: datasets in, checkpoints and results out.
+        repository: The repository of training images.
     """
 
     def __init__(
@@ -28,19 +28,19 @@ class TrainingDataStack(Stack):
         email: str | None = None,
         **kwargs: Any,
     ) -> None:
-        """Defines the stack.
+        """Define the stack.
 
         Args:
             scope: The app.
             id: Name of the stack.
-            monthly_budget_usd: Dollars a month for the whole account. Default: no budget.
-            email: Who is told when the budget is used up; without it there is none.
+            monthly_budget_usd: US dollars a month for the whole account. Default: no budget.
+            email: Address that gets the budget's mails. Default: no budget.
             **kwargs: Those of `aws_cdk.Stack`.
         """
         super().__init__(scope, id, **kwargs)
-        self.key = TrainingKey(self, "Key").key
-        self.bucket = TrainingBucket(self, "Bucket", encryption_key=self.key).bucket
-        self.repository = ImageRepository(self, "Images", encryption_key=self.key).repository
+        self.key = TrainingKey(self, "Key")
+        self.bucket = TrainingBucket(self, "Bucket", encryption_key=self.key)
+        self.repository = ImageRepository(self, "Images", encryption_key=self.key)
         if monthly_budget_usd is not None and email is not None:
             TrainingBudget(self, "Budget", monthly_usd=monthly_budget_usd, email=email)
         CfnOutput(self, "BucketName", value=self.bucket.bucket_name)

@@ -6,7 +6,7 @@ import jsonschema
 import kubernetes_validate
 
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
-from training_workloads.platform.mpi_job_crd import mpi_job_crd
+from training_workloads.mpijob.definition import mpi_job_definition
 
 # The oldest and the newest Kubernetes release of a cluster.
 VERSIONS = (KUBERNETES_VERSIONS[0], KUBERNETES_VERSIONS[-1])
@@ -28,7 +28,7 @@ def check_object(document: dict[str, Any]) -> None:
 
 def check_mpi_job(job: dict[str, Any]) -> None:
     """Raise unless the job matches the definition, and its pod templates match Kubernetes' schema."""
-    version = mpi_job_crd()["spec"]["versions"][0]
+    version = mpi_job_definition()["spec"]["versions"][0]
     assert job["apiVersion"] == f"kubeflow.org/{version['name']}"
     schema = _reject_unknown_fields(version["schema"]["openAPIV3Schema"])
     schema["properties"]["metadata"] = {"type": "object"}

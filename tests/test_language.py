@@ -12,7 +12,7 @@ from tests.source_tree import ROOT, files, relative
 #: Each pattern with the glossary's words for it.
 INSTEAD = {
     r"\b(is|are|was|were|be|been|being|gets?) told\b": "report, print, show, say; or name what a program receives",
-    r"\btells?\b": "report, print, show, say",
+    r"(?<!\.)\btells?\b": "report, print, show, say",
     r"\bmend(s|ed|ing)?\b": "fix",
     r"\bgo(es)? on with\b|\bgoes on\b": "resume, continue",
     r"\b(nobody|somebody|anybody|everybody)\b": "name who: the user, the project, Kubernetes",

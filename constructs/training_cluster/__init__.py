@@ -1,58 +1,55 @@
 """AWS CDK constructs for a GPU training cluster; each can be used alone in another app."""
 
-from training_cluster.cluster.existing_cluster import ExistingCluster
+from training_cluster.cluster.imported_cluster import ImportedCluster
 from training_cluster.cluster.training_cluster import TrainingCluster
-from training_cluster.config import ClusterConfig, ServiceAccountSpec, load_config
+from training_cluster.complete_training_cluster import CompleteTrainingCluster
+from training_cluster.config import ClusterConfig, load_config
 from training_cluster.identity.encryption_key import TrainingKey
 from training_cluster.identity.job_identity import JobIdentity
 from training_cluster.identity.pod_identity import PodRole
-from training_cluster.monitoring.budget import TrainingBudget
 from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring
-from training_cluster.monitoring.cost import CostEstimate, hourly_cost
+from training_cluster.monitoring.cost import CostEstimate, TrainingBudget, hourly_cost
 from training_cluster.network.training_network import TrainingNetwork
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group import GpuNodeGroup
-from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.platform.cluster_autoscaler import ClusterAutoscaler
 from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
 from training_cluster.platform.mpi_operator import MpiOperator
 from training_cluster.platform.namespaces import Namespaces
+from training_cluster.platform.training_platform import TrainingPlatform
 from training_cluster.storage.data import ImageRepository, TrainingBucket
-from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume, ExistingElasticFileSystem
+from training_cluster.storage.data_repository import DataRepository
+from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
 from training_cluster.storage.lustre_file_system import LustreFileSystem
-from training_cluster.storage.lustre_spec import DataRepositorySpec, LustreSpec
-from training_cluster.storage.lustre_volume import ExistingLustreFileSystem, LustreVolume
+from training_cluster.storage.lustre_volume import LustreVolume
 
 __all__ = [
     "ClusterAutoscaler",
     "ClusterConfig",
     "ClusterMonitoring",
+    "CompleteTrainingCluster",
     "CostEstimate",
-    "DataRepositorySpec",
+    "DataRepository",
     "EfaDevicePlugin",
     "EfaSecurityGroup",
     "ElasticFileSystem",
     "ElasticVolume",
-    "ExistingCluster",
-    "ExistingElasticFileSystem",
-    "ExistingLustreFileSystem",
     "GpuNodeGroup",
-    "GpuNodeGroupSpec",
     "ImageRepository",
+    "ImportedCluster",
     "JobIdentity",
     "LustreFileSystem",
-    "LustreSpec",
     "LustreVolume",
     "MpiOperator",
     "Namespaces",
     "NvidiaDevicePlugin",
     "PodRole",
-    "ServiceAccountSpec",
     "TrainingBucket",
     "TrainingBudget",
     "TrainingCluster",
     "TrainingKey",
     "TrainingNetwork",
+    "TrainingPlatform",
     "hourly_cost",
     "load_config",
 ]

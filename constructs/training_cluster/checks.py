@@ -1,17 +1,20 @@
-"""What several constructs ask of their arguments: types that Python does not check, clusters, VPCs, folders and ids."""
+"""Rules that several constructs share: for flags, names, lists, ids, folders, clusters and VPCs.
+
+Each yields the problems of one argument; `check` raises what several of them found.
+"""
 
 import re
-from collections.abc import Sequence
-from enum import Enum
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from aws_cdk import Token
 
-from training_workloads import InputError
-from training_workloads.validation import check_text
+from training_workloads.validation import Problem, Problems, enforce, instance_of, matches, shown
 
 __all__ = [
     "ID_DIGITS",
+    "check",
     "check_cluster",
     "check_flag",
     "check_folder",
@@ -21,158 +24,170 @@ __all__ = [
     "check_string",
     "check_vpc",
     "shown",
+    "valid_cluster",
+    "valid_flag",
+    "valid_folder",
+    "valid_id",
+    "valid_list",
+    "valid_string",
+    "valid_vpc",
 ]
-
-_PLAIN = (str, int, float, bool, dict, list, tuple, type(None))
 
 # What people copy from the console in front of the folder: s3://bucket/, arn:aws:s3:::bucket/.
 _BUCKET = re.compile(r"(s3://[^/]*/?|arn:[^:]*:s3:::[^/]*/?)(.*)", re.DOTALL)
+
+_IMPORT = "import it with TrainingCluster.from_cluster_attributes"
 
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html: 8 or 17 hexadecimal digits.
 ID_DIGITS = r"([0-9a-f]{8}|[0-9a-f]{17})"
 
 
-def shown(value: Any) -> str:
-    """A value as the user typed it, or its type where Python would show an address in memory."""
-    if isinstance(value, Enum):
-        return str(value)
-    kind = type(value).__name__
-    article = "an" if kind[0] in "AEIOU" else "a"
-    return repr(value) if isinstance(value, _PLAIN) else f"{article} {kind}"
+def check(*found: Iterable[Problem]) -> None:
+    """Raise the problems of several rules at once.
 
-
-def check_flag(argument: str, value: Any) -> None:
-    """Refuses what is true or false to Python only: 'no' would mean yes.
+    Args:
+        *found: What each rule yields.
 
     Raises:
-        InputError: `value` is not a bool.
+        InputError: A rule found a problem.
     """
+    enforce(None, [partial(_as_rule, list(problems)) for problems in found])
+
+
+def _as_rule(problems: list[Problem], _: None) -> Problems:
+    yield from problems
+
+
+def valid_flag(name: str, value: Any) -> Problems:
+    """Reject non-bools: 'no' is true to Python."""
     if not isinstance(value, bool):
-        raise InputError(f"{argument!r} is {shown(value)}; give True or False")
+        yield Problem(path=(name,), given=value, fix="give True or False")
 
 
-def check_string(argument: str, value: Any, example: str) -> None:
-    """Refuses objects of CDK, and numbers, where a name stands as text.
-
-    Raises:
-        InputError: `value` is not a string.
-    """
+def valid_string(name: str, value: Any, example: str) -> Problems:
+    """Reject numbers and objects of the CDK where a name must be a string."""
     if not isinstance(value, str):
-        raise InputError(f"{argument!r} is {shown(value)}; give the name as a string, such as {example!r}")
+        yield Problem(path=(name,), given=value, fix=f"give the name as a string, such as {example!r}")
 
 
-def check_list(argument: str, values: Any) -> None:
-    """Refuses one value where a list is wanted; the letters of a string would be taken for its items.
-
-    Raises:
-        InputError: `values` is not a list.
-    """
+def valid_list(name: str, values: Any) -> Problems:
+    """Reject one value in the place of a list: the letters of a string would be its items."""
     if isinstance(values, str):
-        raise InputError(f"{argument!r} is {values!r}; give a list: [{values}]")
-    if not isinstance(values, Sequence):
-        raise InputError(f"{argument!r} is {shown(values)}; give a list")
+        yield Problem(path=(name,), given=values, fix=f"give a list: [{values}]")
+    elif not isinstance(values, Sequence):
+        yield Problem(path=(name,), given=values, fix="give a list")
 
 
-def check_is(argument: str, value: Any, *kinds: type) -> None:
-    """Refuses an object of another type.
-
-    Args:
-        argument: What the user set, spelled as they typed it.
-        value: What they gave.
-        kinds: The types that are allowed.
-
-    Raises:
-        InputError: `value` is of none of them.
-    """
-    if not isinstance(value, kinds):
-        wanted = " or ".join(f"{kind.__name__}(...)" for kind in kinds)
-        raise InputError(f"{argument!r} is {shown(value)}; give {wanted}")
-
-
-def check_id(argument: str, value: Any, kind: str, command: str) -> None:
-    """Refuses what is not the id of a resource; an id that only the deployment knows is taken.
+def valid_id(name: str, value: Any, kind: str, command: str) -> Problems:
+    """Reject what is not the id of a resource; a token is allowed.
 
     Args:
-        argument: What the user set, spelled as they typed it.
+        name: The argument, as the user typed it.
         value: What they gave.
         kind: What the id starts with, such as `sg`.
         command: What shows the id.
-
-    Raises:
-        InputError: `value` does not look like `<kind>-0123456789abcdef0`.
     """
     if not Token.is_unresolved(value):
-        check_text(argument, value, f"{kind}-{ID_DIGITS}", f"an id such as {kind}-0123456789abcdef0 ({command})")
+        yield from matches(name, value, f"{kind}-{ID_DIGITS}", f"an id such as {kind}-0123456789abcdef0 ({command})")
 
 
-def check_cluster(argument: str, cluster: Any, *, kubectl: bool = True, security_group: bool = False) -> None:
-    """Refuses what is not a cluster of `aws_eks_v2`, or one to which nothing can be added.
+def valid_cluster(name: str, cluster: Any, *, kubectl: bool = True, security_group: bool = False) -> Problems:
+    """Reject what is not a cluster of `aws_eks_v2`, or was imported without what the construct uses.
 
     Args:
-        argument: What the user set, spelled as they typed it.
+        name: The argument, as the user typed it.
         cluster: What they gave.
         kubectl: Whether manifests are applied to it.
-        security_group: Whether nodes join it.
-
-    Raises:
-        InputError: It is a construct around a cluster, something else, or a cluster that was imported without what is
-            needed.
+        security_group: Whether nodes join it: they need its security group and its VPC.
     """
-    if hasattr(cluster, "cluster"):
-        raise InputError(f"{argument!r} is {shown(cluster)}; give .cluster of it")
     if type(cluster).__module__ == "aws_cdk.aws_eks" or not hasattr(cluster, "cluster_name"):
-        raise InputError(
-            f"{argument!r} is {shown(cluster)}; give a cluster of aws_eks_v2, such as .cluster of a TrainingCluster or "
-            "of an ExistingCluster"
-        )
+        yield Problem(path=(name,), given=cluster, fix="give a cluster of aws_eks_v2, such as a TrainingCluster")
+        return
     if kubectl and cluster.kubectl_provider is None:
-        raise InputError(f"{argument!r} was imported without kubectl; use ExistingCluster and give .cluster of it")
-    if security_group and not _has_security_group(cluster):
-        raise InputError(
-            f"{argument!r} was imported without its security group; use ExistingCluster and give .cluster of it"
-        )
+        yield _imported_without(name, cluster, "kubectl")
+    for attribute, what in (("cluster_security_group", "its security group"), ("vpc", "its VPC")):
+        if security_group and not _has(cluster, attribute):
+            yield _imported_without(name, cluster, what)
 
 
-def _has_security_group(cluster: Any) -> bool:
-    """An imported cluster raises where it was not told; there is no other way to ask."""
+def _imported_without(name: str, cluster: Any, what: str) -> Problem:
+    return Problem(path=(name,), given=cluster.cluster_name, allowed=f"it was imported without {what}", fix=_IMPORT)
+
+
+def _has(cluster: Any, attribute: str) -> bool:
+    """Return whether an imported cluster knows an attribute; CDK raises for those that were not given."""
     try:
-        return cluster.cluster_security_group is not None
+        return getattr(cluster, attribute) is not None
     except RuntimeError:
         return False
 
 
-def check_vpc(argument: str, vpc: Any) -> None:
-    """Refuses what is not a VPC.
-
-    Raises:
-        InputError: It is a construct around a VPC, or something else.
-    """
-    if hasattr(vpc, "vpc"):
-        raise InputError(f"{argument!r} is {shown(vpc)}; give .vpc of it")
+def valid_vpc(name: str, vpc: Any) -> Problems:
+    """Reject what is not a VPC."""
     if not hasattr(vpc, "vpc_id"):
-        raise InputError(f"{argument!r} is {shown(vpc)}; give a VPC, such as .vpc of a TrainingNetwork")
+        yield Problem(path=(name,), given=vpc, fix="give a VPC, such as a TrainingNetwork")
+
+
+def valid_folder(name: str, folder: str) -> Problems:
+    """Reject what S3 would read as the name of another folder: with a bucket, an empty part, `.` or `..` in it.
+
+    Args:
+        name: The argument, as the user typed it.
+        folder: Folder of a bucket.
+    """
+    allowed = ""
+    if with_bucket := _BUCKET.fullmatch(folder):
+        bucket, rest = with_bucket.groups()
+        fix = f"give the folder without {bucket}: {rest}" if rest else f"give the folder without {bucket}, such as runs"
+    elif folder.startswith("arn:"):
+        allowed, fix = "that is an ARN", "give a folder of the bucket, such as runs"
+    elif "//" in folder:
+        allowed, fix = "a folder between // has no name", f"give {re.sub('/+', '/', folder).strip('/') or 'runs'}"
+    elif {".", ".."} & set(folder.split("/")):
+        allowed, fix = "S3 has no '.' and '..'", "give the folder's whole name, such as runs"
+    else:
+        return
+    yield Problem(path=(name,), given=folder, allowed=allowed, fix=fix)
+
+
+# The functions below raise; they go when the packages that call them yield problems.
+
+
+def check_flag(argument: str, value: Any) -> None:
+    """Raise what `valid_flag` finds."""
+    check(valid_flag(argument, value))
+
+
+def check_string(argument: str, value: Any, example: str) -> None:
+    """Raise what `valid_string` finds."""
+    check(valid_string(argument, value, example))
+
+
+def check_list(argument: str, values: Any) -> None:
+    """Raise what `valid_list` finds."""
+    check(valid_list(argument, values))
+
+
+def check_is(argument: str, value: Any, *kinds: type) -> None:
+    """Raise what `instance_of` finds."""
+    check(instance_of(argument, value, *kinds))
+
+
+def check_id(argument: str, value: Any, kind: str, command: str) -> None:
+    """Raise what `valid_id` finds."""
+    check(valid_id(argument, value, kind, command))
+
+
+def check_cluster(argument: str, cluster: Any, *, kubectl: bool = True, security_group: bool = False) -> None:
+    """Raise what `valid_cluster` finds."""
+    check(valid_cluster(argument, cluster, kubectl=kubectl, security_group=security_group))
+
+
+def check_vpc(argument: str, vpc: Any) -> None:
+    """Raise what `valid_vpc` finds."""
+    check(valid_vpc(argument, vpc))
 
 
 def check_folder(argument: str, folder: str) -> None:
-    """Refuses what S3 would take for the name of another folder than the one that is meant.
-
-    Args:
-        argument: What the user set, spelled as they typed it.
-        folder: Folder of a bucket.
-
-    Raises:
-        InputError: It has the bucket in it, an empty part, or `.` or `..`.
-    """
-    if with_bucket := _BUCKET.fullmatch(folder):
-        bucket, rest = with_bucket.groups()
-        told = f"{bucket}: {rest}" if rest else f"{bucket}, such as runs"
-        raise InputError(f"{argument!r} is {folder!r}; give the folder without {told}")
-    if folder.startswith("arn:"):
-        raise InputError(f"{argument!r} is {folder!r}, which is an ARN; give a folder of the bucket, such as runs")
-    if "//" in folder:
-        told = re.sub("/+", "/", folder).strip("/") or "runs"
-        raise InputError(f"{argument!r} is {folder!r}, with a folder without a name between // in it; give {told}")
-    if {".", ".."} & set(folder.split("/")):
-        raise InputError(
-            f"{argument!r} is {folder!r}, but S3 has no '.' and '..'; give the folder's whole name, such as runs"
-        )
+    """Raise what `valid_folder` finds."""
+    check(valid_folder(argument, folder))

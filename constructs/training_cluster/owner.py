@@ -1,39 +1,43 @@
-"""What a cluster may have once: a second one is refused where it is defined."""
+"""What a cluster has at most once: a second owner is rejected where it is defined."""
 
 from aws_cdk import Stack
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_workloads import InputError
+from training_workloads.validation import InputError, Problem
 
 __all__ = ["own"]
 
 
 class _Owner(Construct):
-    """Marks in the tree that a cluster has something."""
+    """A mark in the tree: the cluster has an owner of something."""
 
     def __init__(self, scope: Construct, id: str, *, path: str) -> None:
         super().__init__(scope, id)
         self.path = path
 
 
-def own(construct: Construct, cluster: eks.ICluster, what: str) -> None:
-    """Makes a construct the owner of something in a cluster.
+def own(construct: Construct, cluster: eks.ICluster | eks.Cluster, what: str) -> None:
+    """Make a construct the owner of something in a cluster.
 
     Args:
         construct: The new owner.
         cluster: The cluster.
-        what: What there is once, such as "plugin for nvidia.com/gpu".
+        what: What the cluster has once, such as "plugin for nvidia.com/gpu".
 
     Raises:
         InputError: Another construct owns it.
     """
-    # Beside the cluster: jsii takes an imported one for no construct. An id cannot hold a slash.
+    # Beside the cluster: jsii does not know that an imported one is a construct. An id cannot have a slash.
     stack, id = Stack.of(cluster), f"Owner of the {what.replace('/', ' ')} in {cluster.node.addr}"
     owner = stack.node.try_find_child(id)
     if isinstance(owner, _Owner):
         raise InputError(
-            f"'{construct.node.path}' is a second {what} in one cluster; "
-            f"keep that of {owner.path!r} and remove this one"
+            Problem(
+                path=(construct.node.path,),
+                given=f"a second {what}",
+                allowed=f"{owner.path} owns that of the cluster",
+                fix="remove one of the two",
+            )
         )
     _Owner(stack, id, path=construct.node.path)

@@ -13,7 +13,6 @@ from training_cluster import (
     GpuNodeGroup,
     GpuNodeGroupSpec,
     LustreFileSystem,
-    LustreSpec,
     LustreVolume,
     MpiOperator,
     NvidiaDevicePlugin,
@@ -63,9 +62,9 @@ class GpuTrainingStack(cdk.Stack):
             "Lustre",
             vpc=self.vpc,
             subnet=self.subnet,
-            clients=self.cluster.cluster_security_group,
             bucket=s3.Bucket.from_bucket_name(self, "Bucket", self.setting("bucket_name")),
-            spec=LustreSpec(capacity_gib=2400, throughput_mbps_per_tib=250),
+            capacity=2400,
+            throughput_mbps_per_tib=250,
         )
         LustreVolume(self, "LustreVolume", cluster=self.cluster, file_system=lustre)
 

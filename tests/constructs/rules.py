@@ -5,7 +5,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-Rule = Callable[[Any], None]
+Rule = Callable[[Any], Any]
 
 
 def rules_of(module: ModuleType) -> set[Rule]:

@@ -2,83 +2,112 @@ from typing import Any
 
 import pytest
 from aws_cdk import App, Stack, Token
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks as eks_v1
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk.lambda_layer_kubectl_v35 import KubectlV35Layer
 
 from tests.constructs.site import Site
-from training_cluster import ExistingCluster, TrainingCluster
-from training_cluster.checks import check_cluster, check_flag, check_id, check_list, check_string, check_vpc
+from training_cluster import TrainingCluster, TrainingNetwork
+from training_cluster.checks import (
+    check,
+    valid_cluster,
+    valid_flag,
+    valid_folder,
+    valid_id,
+    valid_list,
+    valid_string,
+    valid_vpc,
+)
 from training_workloads import InputError
+from training_workloads.validation import Problems
 
-ADVICE = "give a cluster of aws_eks_v2, such as .cluster of a TrainingCluster or of an ExistingCluster"
+FIX = "give a cluster of aws_eks_v2, such as a TrainingCluster"
+IMPORT = "import it with TrainingCluster.from_cluster_attributes"
 
 
-def refusal(check: Any, *arguments: Any, **options: Any) -> str:
+def text(problems: Problems) -> str:
+    return "\n".join(map(str, problems))
+
+
+def test_check_raises_what_all_rules_found() -> None:
+    check(valid_flag("a", True), valid_list("b", []))
     with pytest.raises(InputError) as caught:
-        check("a", *arguments, **options)
-    return str(caught.value)
+        check(valid_flag("a", 1), valid_list("b", 2))
+    assert [problem.path for problem in caught.value.problems] == [("a",), ("b",)]
 
 
-def test_a_cluster_is_taken_as_both_constructs_give_it(site: Site) -> None:
-    existing = ExistingCluster(
+def test_accepts_clusters_of_ours_and_of_cdk(site: Site) -> None:
+    imported = TrainingCluster.from_cluster_attributes(
         site.stack,
-        "Existing",
+        "Imported",
         cluster_name="research",
         cluster_security_group_id="sg-0123456789abcdef0",
         vpc=site.vpc,
     )
-    for cluster in (site.cluster, existing.cluster):
-        check_cluster("a", cluster, security_group=True)
-    assert refusal(check_cluster, existing) == "'a' is an ExistingCluster; give .cluster of it"
-    made = TrainingCluster(site.stack, "Made", vpc=site.vpc)
-    assert refusal(check_cluster, made) == "'a' is a TrainingCluster; give .cluster of it"
+    for cluster in (site.cluster, imported, TrainingCluster(site.stack, "Training", vpc=site.vpc)):
+        assert not text(valid_cluster("a", cluster, security_group=True))
 
 
-def test_what_is_no_cluster(site: Site) -> None:
-    assert refusal(check_cluster, "research") == f"'a' is 'research'; {ADVICE}"
-    assert refusal(check_cluster, None) == f"'a' is None; {ADVICE}"
+def test_rejects_what_is_no_cluster(site: Site) -> None:
+    assert text(valid_cluster("a", "research")) == f"'a' is 'research'; {FIX}"
+    assert text(valid_cluster("a", None)) == f"'a' is None; {FIX}"
     old = eks_v1.Cluster(
         Stack(App(), "Old"),
         "Cluster",
         version=eks_v1.KubernetesVersion.V1_33,
         kubectl_layer=KubectlV35Layer(site.stack, "OldLayer"),
     )
-    assert refusal(check_cluster, old) == f"'a' is a Cluster; {ADVICE}"
+    assert text(valid_cluster("a", old)) == f"'a' is a Cluster; {FIX}"
 
 
-def test_what_an_imported_cluster_lacks(site: Site) -> None:
+def test_rejects_a_cluster_that_was_imported_without_what_is_used(site: Site) -> None:
     bare = eks.Cluster.from_cluster_attributes(site.stack, "Bare", cluster_name="research")
-    check_cluster("a", bare, kubectl=False)
-    assert refusal(check_cluster, bare) == (
-        "'a' was imported without kubectl; use ExistingCluster and give .cluster of it"
-    )
-    assert refusal(check_cluster, bare, kubectl=False, security_group=True) == (
-        "'a' was imported without its security group; use ExistingCluster and give .cluster of it"
-    )
+    assert not text(valid_cluster("a", bare, kubectl=False))
+    assert text(valid_cluster("a", bare)) == f"'a' is 'research', but it was imported without kubectl; {IMPORT}"
+    assert text(valid_cluster("a", bare, kubectl=False, security_group=True)).splitlines() == [
+        f"'a' is 'research', but it was imported without its security group; {IMPORT}",
+        f"'a' is 'research', but it was imported without its VPC; {IMPORT}",
+    ]
 
 
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [("no", "'no'"), (0, "0"), (None, "None"), (ec2.DefaultInstanceTenancy.DEFAULT, "DefaultInstanceTenancy.DEFAULT")],
-)
-def test_what_is_no_flag(value: Any, told: str) -> None:
-    assert refusal(check_flag, value) == f"'a' is {told}; give True or False"
+@pytest.mark.parametrize(("value", "shown"), [("no", "'no'"), (0, "0"), (None, "None")])
+def test_rejects_what_is_no_flag(value: Any, shown: str) -> None:
+    assert text(valid_flag("a", value)) == f"'a' is {shown}; give True or False"
 
 
-def test_what_is_no_string_and_no_list() -> None:
-    assert refusal(check_string, 1, "x") == "'a' is 1; give the name as a string, such as 'x'"
-    assert refusal(check_list, {1}) == "'a' is a set; give a list"
+def test_rejects_what_is_no_string_and_no_list() -> None:
+    assert text(valid_string("a", 1, "x")) == "'a' is 1; give the name as a string, such as 'x'"
+    assert text(valid_list("a", {1})) == "'a' is a set; give a list"
+    assert text(valid_list("a", "x")) == "'a' is 'x'; give a list: [x]"
 
 
-def test_ids() -> None:
+def test_rejects_what_is_no_id() -> None:
     for value in ("sg-0123456789abcdef0", "sg-01234567", Token.as_string({"Ref": "Group"})):
-        check_id("a", value, "sg", "aws")
-    assert refusal(check_id, "subnet-01234567", "sg", "aws ec2") == (
+        assert not text(valid_id("a", value, "sg", "aws"))
+    assert text(valid_id("a", "subnet-01234567", "sg", "aws ec2")) == (
         "'a' is 'subnet-01234567'; give an id such as sg-0123456789abcdef0 (aws ec2)"
     )
 
 
-def test_a_vpc_by_its_id() -> None:
-    assert refusal(check_vpc, "vpc-1") == "'a' is 'vpc-1'; give a VPC, such as .vpc of a TrainingNetwork"
+def test_rejects_the_id_of_a_vpc(site: Site) -> None:
+    assert text(valid_vpc("a", "vpc-1")) == "'a' is 'vpc-1'; give a VPC, such as a TrainingNetwork"
+    assert not text(valid_vpc("a", TrainingNetwork(site.stack, "Network")))
+
+
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        ("s3://mine/runs", "'a' is 's3://mine/runs'; give the folder without s3://mine/: runs"),
+        ("s3://mine", "'a' is 's3://mine'; give the folder without s3://mine, such as runs"),
+        ("arn:aws:s3:::mine/runs", "'a' is 'arn:aws:s3:::mine/runs'; give the folder without arn:aws:s3:::mine/: runs"),
+        (
+            "arn:aws:iam::1:x",
+            "'a' is 'arn:aws:iam::1:x', but that is an ARN; give a folder of the bucket, such as runs",
+        ),
+        ("runs//a", "'a' is 'runs//a', but a folder between // has no name; give runs/a"),
+        ("../runs", "'a' is '../runs', but S3 has no '.' and '..'; give the folder's whole name, such as runs"),
+        ("runs/a", ""),
+    ],
+)
+def test_rejects_what_is_no_folder(folder: str, message: str) -> None:
+    assert text(valid_folder("a", folder)) == message

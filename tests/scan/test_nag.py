@@ -23,7 +23,7 @@ def test_finds_a_bucket_without_tls_and_logs(tmp_path: Path) -> None:
 def test_accepts_the_training_bucket(tmp_path: Path) -> None:
     app = checked_app(tmp_path / "good", {})
     stack = cdk.Stack(app, "Stack")
-    TrainingBucket(stack, "Bucket", encryption_key=TrainingKey(stack, "Key").key)
+    TrainingBucket(stack, "Bucket", encryption_key=TrainingKey(stack, "Key"))
     app.synth()
     assert nag_findings(tmp_path / "good") == []
 

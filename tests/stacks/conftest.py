@@ -1,4 +1,4 @@
-"""The stacks' templates as fixtures."""
+"""The templates of the stacks as fixtures."""
 
 import pytest
 from aws_cdk import assertions

@@ -1,4 +1,4 @@
-"""Both stacks, synthesized once for each scenario."""
+"""Both stacks of each scenario, synthesized once."""
 
 import json
 from functools import cache
@@ -8,7 +8,7 @@ from typing import Any
 import aws_cdk as cdk
 from aws_cdk import assertions
 
-from stacks import TrainingClusterStack, TrainingDataStack
+from app import build
 from training_cluster import load_config
 
 ROOT = Path(__file__).parents[2]
@@ -17,20 +17,15 @@ SCENARIOS = {path.stem: path for path in sorted((Path(__file__).parent / "scenar
 
 @cache
 def templates(scenario: str) -> dict[str, assertions.Template]:
-    """Templates by stack, from a scenario's configuration file and the project's own context."""
+    """Return the templates by stack, from a scenario's configuration file and the project's context."""
     app = cdk.App(context=json.loads((ROOT / "cdk.json").read_text())["context"])
-    config = load_config(SCENARIOS[scenario])
-    data = TrainingDataStack(
-        app, "TrainingDataStack", monthly_budget_usd=config.monthly_budget_usd, email=config.alarm_email
-    )
-    cluster = TrainingClusterStack(
-        app, "TrainingClusterStack", config=config, bucket=data.bucket, encryption_key=data.key
-    )
-    return {stack.stack_name: assertions.Template.from_stack(stack) for stack in (data, cluster)}
+    build(load_config(SCENARIOS[scenario]), app)
+    stacks = [child for child in app.node.children if isinstance(child, cdk.Stack)]
+    return {stack.stack_name: assertions.Template.from_stack(stack) for stack in stacks}
 
 
 def stable(value: Any) -> Any:
-    """Makes a template readable in a diff: manifests as trees, and no asset names, which change with each release."""
+    """Make a template readable in a diff: manifests as trees, and no asset names, which change with each release."""
     if isinstance(value, list):
         return [stable(item) for item in value]
     if not isinstance(value, dict):
@@ -43,7 +38,7 @@ def stable(value: Any) -> Any:
 
 
 def _text(manifest: Any) -> str:
-    """The manifest's text, with a name for each value that is known at deployment only."""
+    """Return a manifest's text, with a name for each value that only the deployment knows."""
     if isinstance(manifest, str):
         return manifest
     parts = manifest["Fn::Join"][1]

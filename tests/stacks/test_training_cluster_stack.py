@@ -7,7 +7,8 @@ from aws_cdk.assertions import Match
 
 from stacks import TrainingClusterStack, TrainingDataStack
 from tests.stacks.templates import templates
-from training_cluster import ClusterConfig, GpuNodeGroupSpec
+from training_cluster import ClusterConfig
+from training_cluster.config import GpuNodeGroupConfig
 
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 MOST_RESOURCES = 500
@@ -202,7 +203,7 @@ NO_ADMIN = Match.string_like_regexp("'admin_arns' is empty")
 
 def annotations(**settings: Any) -> assertions.Annotations:
     app = cdk.App()
-    config = ClusterConfig(node_groups={"gpu": GpuNodeGroupSpec(instance_type="p3.16xlarge")}, **settings)
+    config = ClusterConfig(node_groups={"gpu": GpuNodeGroupConfig(instance_type="p3.16xlarge")}, **settings)
     bucket = TrainingDataStack(app, "Data").bucket
     return assertions.Annotations.from_stack(TrainingClusterStack(app, "Cluster", config=config, bucket=bucket))
 

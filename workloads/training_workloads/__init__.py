@@ -3,15 +3,13 @@
 from training_workloads.catalog import INSTANCE_TYPES, InstanceType, gpu_instance_type
 from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJob, ElasticHorovodJobSpec
 from training_workloads.jobs.horovod_job import HorovodJob, HorovodJobSpec
-from training_workloads.jobs.mpi_job import MpiJob
-from training_workloads.jobs.mpi_job_spec import MpiJobSpec, ReplicaSpec
+from training_workloads.jobs.isolated_mpi_job import JobNetworkPolicy, MpiJob
 from training_workloads.jobs.nccl_test_job import NcclTestJob, NcclTestJobSpec
-from training_workloads.jobs.network_policy import JobNetworkPolicy
-from training_workloads.jobs.run_policy import RunPolicy, SchedulingPolicy
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.stage_data_job import StageDataJob, StageDataJobSpec
 from training_workloads.jobs.tensorboard import TensorBoard, TensorBoardSpec
 from training_workloads.jobs.volumes import SharedVolume
+from training_workloads.mpijob.spec import MpiJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
 from training_workloads.planning.storage_sizing import LustreSizing, size_lustre
 from training_workloads.platform import (
     EfaDevicePluginChart,

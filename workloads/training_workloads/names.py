@@ -1,8 +1,8 @@
-"""The forms of names that Kubernetes takes."""
+"""The forms of names that Kubernetes accepts."""
 
 from typing import Any
 
-from training_workloads.validation import check_text
+from training_workloads.validation import Problems, check_text, matches
 
 __all__ = [
     "DNS_1035_CHARACTERS",
@@ -13,6 +13,10 @@ __all__ = [
     "check_dns_label",
     "check_dns_subdomain",
     "check_label_key",
+    "dns_1035_label",
+    "dns_label",
+    "dns_subdomain",
+    "label_key",
 ]
 
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
@@ -28,6 +32,30 @@ _DNS_SUBDOMAIN = r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*
 
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
 _LABEL_KEY = rf"({_DNS_SUBDOMAIN}/)?[A-Za-z0-9]([-\w.]{{0,61}}[A-Za-z0-9])?"
+
+
+def dns_label(name: str, value: Any) -> Problems:
+    """Reject what is not a DNS label."""
+    yield from matches(name, value, DNS_LABEL, DNS_LABEL_RULE)
+
+
+def dns_1035_label(name: str, value: Any) -> Problems:
+    """Reject what is not a DNS label that begins with a letter, the form of a Service's name."""
+    rule = "lower-case letters, digits and '-', a letter first and no '-' at the end, at most 63"
+    yield from matches(name, value, rf"(?!.{{{DNS_LABEL_LENGTH + 1}}}){DNS_1035_CHARACTERS}", rule)
+
+
+def dns_subdomain(name: str, value: Any) -> Problems:
+    """Reject what is not a DNS subdomain, the form of most objects' names."""
+    yield from matches(name, value, _DNS_SUBDOMAIN, "a name of lower-case letters, digits, '-' and '.', at most 253")
+
+
+def label_key(name: str, value: Any) -> Problems:
+    """Reject what is not the key of a label, such as `topology.kubernetes.io/zone`."""
+    yield from matches(name, value, _LABEL_KEY, "the key of a node label, such as topology.kubernetes.io/zone")
+
+
+# The functions below are the old interface; the packages that still call them replace the calls, then they go.
 
 
 def check_dns_label(argument: str, value: Any) -> None:

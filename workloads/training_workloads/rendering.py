@@ -1,39 +1,36 @@
-"""From specs to manifest files: a folder of jobs, and a folder that is the platform and nothing else."""
+"""Renders specs into manifest files: a folder of jobs, and a folder that contains the platform and nothing else."""
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import cdk8s
 
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.kinds import JobSpec, define_job
-from training_workloads.lint.documents import MANIFEST_SUFFIXES
+from training_workloads.mpijob.documents import MANIFEST_SUFFIXES
 from training_workloads.platform.parts import PLATFORM_FILES, PlatformSpec, add_platform
-from training_workloads.validation import InputError
+from training_workloads.validation import InputError, Problem, Problems, enforce
 
 __all__ = ["render_jobs", "render_platform"]
 
 
 def render_jobs(specs: Iterable[JobSpec], folder: Path) -> tuple[list[Path], list[str]]:
-    """Writes one manifest a job, `<job>.k8s.yaml`.
+    """Render one manifest a job, `<job>.k8s.yaml`.
 
     Args:
         specs: The jobs.
         folder: Where the files go.
 
     Returns:
-        The paths, and what the lint advises against, each with the job's name first.
+        The paths, and the lint's warnings, each with the job's name first.
 
     Raises:
-        InputError: A job has the name of another, or the folder is that of the platform.
+        InputError: Two jobs have one name, or the folder is that of the platform.
     """
-    specs, taken = list(specs), set()
-    for spec in specs:
-        if spec.name in taken:
-            raise InputError(f"'name' is {spec.name!r}, which another manifest has already; choose another name")
-        taken.add(spec.name)
-    _check_no_platform(folder)
+    specs = list(specs)
+    enforce(specs, (_unique_names,))
+    enforce(folder, (_no_platform,))
     app = cdk8s.App(outdir=str(folder.absolute()))
     jobs = {spec.name: define_job(cdk8s.Chart(app, spec.name), "Job", spec=spec) for spec in specs}
     _prepare(folder, jobs)
@@ -48,7 +45,7 @@ def render_jobs(specs: Iterable[JobSpec], folder: Path) -> tuple[list[Path], lis
 
 
 def render_platform(spec: PlatformSpec, folder: Path) -> tuple[list[Path], list[Path]]:
-    """Makes a folder whose manifests are a platform and nothing else, so that it can be applied as a whole.
+    """Render a folder whose manifests are a platform and nothing else, so that it can be applied as a whole.
 
     Args:
         spec: What the cluster gets.
@@ -58,9 +55,9 @@ def render_platform(spec: PlatformSpec, folder: Path) -> tuple[list[Path], list[
         The paths that were written, and those that were removed.
 
     Raises:
-        InputError: The folder has manifests of something else, or the namespace is not one of Kubernetes.
+        InputError: The folder has other manifests, or the namespace is not one of Kubernetes.
     """
-    _check_nothing_else(folder)
+    enforce(folder, (_nothing_else,))
     app = cdk8s.App(outdir=str(folder.absolute()))
     add_platform(app, spec)
     written = [folder / f"{chart.node.id}.k8s.yaml" for chart in app.charts]
@@ -73,38 +70,45 @@ def render_platform(spec: PlatformSpec, folder: Path) -> tuple[list[Path], list[
 
 
 def _prepare(folder: Path, names: Iterable[str]) -> None:
-    """Makes the folder, and finds out whether the files can be written: cdk8s would answer with JavaScript's words."""
+    """Create the folder, and check that the files can be written: cdk8s would fail with a trace of JavaScript."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise InputError(
-            f"'outdir' is {str(folder)!r}, where nothing can be written ({error.strerror}); give a folder that is yours"
-        ) from error
+        allowed = f"nothing can be written there ({error.strerror})"
+        fix = "give a folder that you may write to"
+        raise InputError(Problem(path=("outdir",), given=str(folder), allowed=allowed, fix=fix)) from error
     for path in (folder / f"{name}.k8s.yaml" for name in names):
         if path.is_dir():
-            raise InputError(
-                f"'outdir' is {str(folder)!r}, in which {path.name} is a folder; remove it, or give another"
-            )
+            allowed = f"{path.name} in it is a folder"
+            fix = "remove that, or give another folder"
+            raise InputError(Problem(path=("outdir",), given=str(folder), allowed=allowed, fix=fix))
 
 
-def _check_nothing_else(folder: Path) -> None:
-    """Old jobs, say, would be started by whoever installs the platform."""
-    # kubectl does not look into folders of the folder.
+def _unique_names(specs: Sequence[JobSpec]) -> Problems:
+    taken: set[str] = set()
+    for spec in specs:
+        if spec.name in taken:
+            yield Problem(path=("name",), given=spec.name, allowed="another manifest has it", fix="choose another name")
+        taken.add(spec.name)
+
+
+def _nothing_else(folder: Path) -> Problems:
+    """Reject other manifests: an installation of the platform would start old jobs, for example."""
+    # kubectl does not read the folders inside the folder.
     applied = sorted(path.name for path in folder.glob("*") if path.suffix in MANIFEST_SUFFIXES)
     if others := [name for name in applied if name not in PLATFORM_FILES]:
-        raise InputError(
-            f"'outdir' is {str(folder)!r}, where 'kubectl apply -f {folder}' would apply {', '.join(others)} too; "
-            "remove or move what is not the platform ('training-workloads render' writes jobs into dist/jobs), or give "
-            "another folder"
+        allowed = f"'kubectl apply -f {folder}' would apply {', '.join(others)} too"
+        fix = (
+            "remove or move other manifests ('training-workloads render' writes jobs into dist/jobs), or give another "
+            "folder"
         )
+        yield Problem(path=("outdir",), given=str(folder), allowed=allowed, fix=fix)
 
 
-def _check_no_platform(folder: Path) -> None:
-    platform = sorted(name for name in PLATFORM_FILES if (folder / name).is_file())
-    if platform:
-        raise InputError(
-            f"'outdir' is {str(folder)!r}, the folder of the platform ({', '.join(platform)}), which is applied as a "
-            "whole; give a folder for jobs, such as dist/jobs"
-        )
+def _no_platform(folder: Path) -> Problems:
+    if platform := sorted(name for name in PLATFORM_FILES if (folder / name).is_file()):
+        allowed = f"it is the folder of the platform ({', '.join(platform)}), which is applied as a whole"
+        fix = "give a folder for jobs, such as dist/jobs"
+        yield Problem(path=("outdir",), given=str(folder), allowed=allowed, fix=fix)

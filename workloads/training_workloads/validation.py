@@ -6,6 +6,7 @@ the command line or with a file and a line. No code parses a rendered message.
 """
 
 import re
+import reprlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 _FEW_NAMES = 10
+_LONGEST_SHOWN = 400
 _INT32 = 2**31 - 1
 
 _Subject = TypeVar("_Subject")
@@ -58,7 +60,9 @@ _PLAIN = (str, int, float, bool, dict, list, tuple, type(None))
 def shown(value: Any) -> str:
     """Return a value as the user typed it, or its type where Python would show an address in memory."""
     if isinstance(value, _PLAIN):
-        return repr(value)
+        # A pod template has pages.
+        text = repr(value)
+        return text if len(text) <= _LONGEST_SHOWN else reprlib.repr(value)
     kind = type(value).__name__
     return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
 
@@ -81,6 +85,7 @@ class Problem:
         allowed: The constraint that the value breaks, as a clause after "but". Default: `fix` says it.
         fix: What to do, in the imperative.
         related: Paths of the other values that the rule compared with this one.
+        source: Where the user wrote the value, such as `cluster.yaml:12` or `-c nat`. Default: it is an argument.
     """
 
     path: Path
@@ -88,6 +93,7 @@ class Problem:
     fix: str
     allowed: str = ""
     related: tuple[Path, ...] = ()
+    source: str = ""
 
     def under(self, *prefix: str | int) -> "Problem":
         """Return the same problem of a value that is inside another."""
@@ -100,9 +106,12 @@ class Problem:
             name: The value's name where the user typed it, such as `--min-size`. Default: the dotted path.
             given: The value as the user typed it. Default: as Python shows it.
         """
+        key = name or dotted(self.path)
+        # Without a path the file itself has the problem.
+        subject = ": ".join(filter(None, [self.source, key and f"'{key}'"])) or "the text"
         verb = "is missing" if self.given is MISSING else f"is {shown(self.given) if given is None else given}"
         clause = f", but {self.allowed}" if self.allowed else ""
-        return f"'{name or dotted(self.path)}' {verb}{clause}; {self.fix}"
+        return f"{subject} {verb}{clause}; {self.fix}"
 
     def __str__(self) -> str:
         return self.text()

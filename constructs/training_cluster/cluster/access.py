@@ -1,23 +1,29 @@
-"""Who may reach and administer the Kubernetes API: the rules of EKS, checked before the deployment."""
+"""Access to the Kubernetes API: the rules of EKS for addresses and administrators, validated before the deployment."""
 
 import ipaddress
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from aws_cdk import Token
 from aws_cdk import aws_eks_v2 as eks
 
-from training_cluster.checks import check_list, shown
-from training_cluster.network.addresses import SHORTEST_OWNED_PREFIX
-from training_cluster.network.training_network import parse_cidr
-from training_workloads import InputError
-from training_workloads.validation import refuse
+from training_cluster.checks import check, valid_list
+from training_cluster.network.addresses import SHORTEST_OWNED_PREFIX, valid_cidr
+from training_workloads.validation import Problem, Problems
 
-__all__ = ["administration", "check_admin_arns", "check_public_access_cidrs"]
+__all__ = [
+    "administration",
+    "check_admin_arns",
+    "check_public_access_cidrs",
+    "valid_admin_arns",
+    "valid_public_access_cidrs",
+]
 
-# RFC 1918: no address on the internet, so EKS refuses them here.
+# RFC 1918: no address on the internet, so EKS rejects them here.
 _PRIVATE = [ipaddress.IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
-_EVERYBODY = ipaddress.IPv4Network("0.0.0.0/0")
+_ANY_ADDRESS = ipaddress.IPv4Network("0.0.0.0/0")
 
 # https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html (read 2026-11-21)
 _MOST_RANGES = 40
@@ -30,7 +36,7 @@ _SERVICE_LINKED = ":role/aws-service-role/"
 
 
 def administration() -> eks.IAccessPolicy:
-    """The policy that lets a principal do everything in the cluster.
+    """Return the policy that allows a principal everything in the cluster.
 
     https://docs.aws.amazon.com/eks/latest/userguide/access-policy-permissions.html
     """
@@ -38,84 +44,88 @@ def administration() -> eks.IAccessPolicy:
     return eks.AccessPolicy.from_access_policy_name(name, access_scope_type=eks.AccessScopeType.CLUSTER)
 
 
-def check_public_access_cidrs(argument: str, cidrs: Sequence[str], *, allow_any_address: bool = False) -> None:
-    """Refuses what EKS does not take as the addresses that reach the API from outside the VPC, and the whole internet.
+def valid_public_access_cidrs(name: str, cidrs: Any, *, allow_any_address: bool = False) -> Problems:
+    """Reject address ranges from which EKS does not open the API to the internet, and the whole internet.
 
     Args:
-        argument: What the user set, spelled as they typed it.
+        name: The argument, as the user typed it.
         cidrs: The address ranges.
         allow_any_address: Whether the ranges may cover the whole internet.
-
-    Raises:
-        InputError: There are too many values, or one is not an IPv4 range, or one of private addresses, which have no
-            meaning on the internet; or together they are the whole internet and `allow_any_address` is not set.
     """
-    check_list(argument, cidrs)
+    if problems := list(valid_list(name, cidrs)):
+        yield from problems
+        return
     networks: list[ipaddress.IPv4Network] = []
-    mistakes: list[str] = []
-    for cidr in cidrs:
+    for index, cidr in enumerate(cidrs):
         if Token.is_unresolved(cidr):
             continue
-        try:
-            networks.append(_public_network(argument, cidr))
-        except InputError as error:
-            mistakes += error.args
-    mistakes += _too_many(argument, cidrs)
-    mistakes += [] if allow_any_address else _too_wide(argument, networks)
-    refuse(dict.fromkeys(mistakes))
-
-
-def _public_network(argument: str, cidr: str) -> ipaddress.IPv4Network:
-    network = parse_cidr(argument, cidr, example="203.0.113.7/32")
-    if any(network.subnet_of(private) for private in _PRIVATE):
-        raise InputError(
-            f"{argument!r} has '{network}', which is private; give the public addresses from which people come, and "
-            "leave those inside the VPC out: they reach the API anyway"
-        )
-    return network
-
-
-def _too_many(argument: str, cidrs: Sequence[str]) -> Iterator[str]:
+        if problems := [problem.under(name) for problem in _public_range(index, cidr)]:
+            yield from problems
+        else:
+            networks.append(ipaddress.IPv4Network(cidr))
     if len(cidrs) > _MOST_RANGES:
-        yield f"{argument!r} has {len(cidrs)} ranges; give {_MOST_RANGES} or fewer, as larger ranges"
+        given = f"a list of {len(cidrs)} ranges"
+        yield Problem(path=(name,), given=given, fix=f"give {_MOST_RANGES} or fewer, as larger ranges")
+    if not allow_any_address:
+        yield from _too_wide(name, networks)
 
 
-def _too_wide(argument: str, networks: Sequence[ipaddress.IPv4Network]) -> Iterator[str]:
-    advice = "give the addresses from which people come, such as 203.0.113.7/32, or set allow_any_address to true"
+def _public_range(index: int, cidr: Any) -> Problems:
+    if problems := list(valid_cidr("", cidr, example="203.0.113.7/32")):
+        yield from (replace(problem, path=(index,)) for problem in problems)
+    elif any(ipaddress.IPv4Network(cidr).subnet_of(private) for private in _PRIVATE):
+        yield Problem(
+            path=(index,),
+            given=cidr,
+            allowed="it is private",
+            fix="give the public addresses of your people, and omit those inside the VPC: they reach the API anyway",
+        )
+
+
+def _too_wide(name: str, networks: Sequence[ipaddress.IPv4Network]) -> Problems:
+    fix = "give the addresses of your people, such as 203.0.113.7/32, or set allow_any_address to true"
     wide = [str(network) for network in networks if network.prefixlen < SHORTEST_OWNED_PREFIX]
-    # Together: 0.0.0.0/1 and 128.0.0.0/1 are everybody too.
-    if _EVERYBODY in ipaddress.collapse_addresses(networks):
-        yield f"{argument!r} is {list(map(str, networks))}, which is the whole internet; {advice}"
+    given = [str(network) for network in networks]
+    # Together: 0.0.0.0/1 and 128.0.0.0/1 are the whole internet too.
+    if _ANY_ADDRESS in ipaddress.collapse_addresses(networks):
+        yield Problem(path=(name,), given=given, allowed="that is the whole internet", fix=fix)
     elif wide:
-        shortest = f"/{SHORTEST_OWNED_PREFIX}"
-        yield f"{argument!r} has {', '.join(wide)}, a large part of the internet (shorter than {shortest}); {advice}"
+        allowed = f"{', '.join(wide)} is a large part of the internet (shorter than /{SHORTEST_OWNED_PREFIX})"
+        yield Problem(path=(name,), given=given, allowed=allowed, fix=fix)
 
 
-def check_admin_arns(argument: str, arns: Sequence[str]) -> None:
-    """Refuses what cannot have an access entry.
+def valid_admin_arns(name: str, arns: Any) -> Problems:
+    """Reject what cannot have an access entry: what is not the ARN of an IAM role or user, or is given twice."""
+    problems = list(valid_list(name, arns)) or [
+        problem.under(name)
+        for index, arn in enumerate(arns)
+        if not Token.is_unresolved(arn)
+        for problem in _valid_principal(index, arn)
+    ]
+    if not problems and len(set(arns)) < len(arns):
+        problems = [Problem(path=(name,), given=list(arns), fix="give each ARN once")]
+    yield from problems
 
-    Raises:
-        InputError: A value is not the ARN of an IAM role or user, or stands there twice.
-    """
-    check_list(argument, arns)
-    mistakes = [mistake for arn in arns if not Token.is_unresolved(arn) for mistake in _not_a_principal(argument, arn)]
-    if not mistakes and len(set(arns)) < len(arns):
-        mistakes = [f"{argument!r} is {list(arns)}; give each ARN once"]
-    refuse(dict.fromkeys(mistakes))
 
-
-def _not_a_principal(argument: str, arn: str) -> Iterator[str]:
+def _valid_principal(index: int, arn: Any) -> Problems:
     text = str(arn)
     if session := _SESSION.fullmatch(text):
         partition, account, role = session.groups()
-        yield (
-            f"{argument!r} has {arn!r}, which is a session; give its role, such as "
-            f"arn:{partition}:iam::{account}:role/{role} (with the role's path, if it has one)"
-        )
+        fix = f"give its role, such as arn:{partition}:iam::{account}:role/{role} (with the role's path, if it has one)"
+        yield Problem(path=(index,), given=arn, allowed="that is a session", fix=fix)
     elif _SERVICE_LINKED in text:
-        yield f"{argument!r} has {arn!r}, the role of an AWS service, which EKS does not take; give one of your own"
+        allowed = "EKS does not accept the role of an AWS service"
+        yield Problem(path=(index,), given=arn, allowed=allowed, fix="give a role or user of your account")
     elif not isinstance(arn, str) or not _PRINCIPAL.fullmatch(arn):
-        yield (
-            f"{argument!r} has {shown(arn)}; give ARNs of IAM roles or users, "
-            "such as arn:aws:iam::111122223333:role/Admin"
-        )
+        fix = "give ARNs of IAM roles or users, such as arn:aws:iam::111122223333:role/Admin"
+        yield Problem(path=(index,), given=arn, fix=fix)
+
+
+def check_public_access_cidrs(argument: str, cidrs: Sequence[str], *, allow_any_address: bool = False) -> None:
+    """Raise what `valid_public_access_cidrs` finds."""
+    check(valid_public_access_cidrs(argument, cidrs, allow_any_address=allow_any_address))
+
+
+def check_admin_arns(argument: str, arns: Sequence[str]) -> None:
+    """Raise what `valid_admin_arns` finds."""
+    check(valid_admin_arns(argument, arns))

@@ -1,4 +1,4 @@
-"""EKS's own add-ons: which ones, how they are set, and which role each gets."""
+"""EKS's add-ons: their selection, their settings and their roles."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from training_cluster.nodes.node_user_data import JUMBO_FRAME_BYTES
 from training_cluster.suppressions import accept_policy
 from training_workloads.catalog.nodes import gpu_toleration
 
-__all__ = ["ADDRESSES_PER_NODE", "add_network_addons", "add_node_addons"]
+__all__ = ["ADDRESSES_PER_NODE", "add_efs_driver", "add_network_addons", "add_node_addons"]
 
 _ADDRESSES_FOR_PODS = 16
 _SPARE_ADDRESSES = 4
@@ -20,10 +20,10 @@ _SPARE_ADDRESSES = 4
 #: that it fetches when pods use these up. Further interfaces of a launch template come on top.
 ADDRESSES_PER_NODE = 1 + _ADDRESSES_FOR_PODS + _SPARE_ADDRESSES
 
-# The add-on's schema takes strings only (`aws eks describe-addon-configuration --addon-name vpc-cni`); meaning of each:
+# The add-on's schema accepts strings only (`aws eks describe-addon-configuration --addon-name vpc-cni`); their meaning:
 # https://github.com/aws/amazon-vpc-cni-k8s#cni-configuration-variables
 _VPC_CNI = {
-    # Without it the cluster accepts NetworkPolicies and enforces none.
+    # Without it the cluster accepts NetworkPolicies and does not enforce them.
     "enableNetworkPolicy": "true",
     "env": {
         # Jumbo frames, which all GPU types have: NCCL over TCP and Lustre move large messages.
@@ -36,17 +36,18 @@ _VPC_CNI = {
 }
 
 # https://docs.aws.amazon.com/eks/latest/userguide/efs-csi.html
+_EFS_DRIVER = "aws-efs-csi-driver"
 _EFS_SERVICE_ACCOUNT = "efs-csi-controller-sa"
 _EFS_POLICY = "service-role/AmazonEFSCSIDriverPolicy"
 
 
 def add_network_addons(scope: Construct, id: str, *, cluster: eks.ICluster) -> Construct:
-    """Adds what a node needs to become ready: addresses for pods, services, and roles for pods.
+    """Add what a node needs to become ready: addresses for pods, services, and roles for pods.
 
     Args:
         scope: A stack, or a construct in one.
         id: Id in the scope.
-        cluster: A cluster without add-ons of its own.
+        cluster: A cluster without add-ons.
     """
     addons = Construct(scope, id)
     _addon(addons, "vpc-cni", cluster, _VPC_CNI)
@@ -56,25 +57,25 @@ def add_network_addons(scope: Construct, id: str, *, cluster: eks.ICluster) -> C
 
 
 def add_node_addons(scope: Construct, id: str, *, cluster: eks.ICluster, efs: bool) -> Construct:
-    """Adds what becomes healthy only on a node: DNS, the drivers of the file systems, and the nodes' own watchman.
+    """Add what becomes healthy only on a node: DNS, the drivers of the file systems, and the node monitoring agent.
 
     Args:
         scope: A stack, or a construct in one.
         id: Id in the scope.
-        cluster: The cluster; its system nodes must be there first.
+        cluster: The cluster; its system nodes must exist first.
         efs: Whether volumes on EFS are used.
     """
     addons = Construct(scope, id)
     _addon(addons, "coredns", cluster)
-    # Static volumes only: the driver mounts them and calls no AWS API, so it has no role.
+    # Static volumes only: the driver mounts them and calls no AWS API, so it needs no role.
     _addon(addons, "aws-fsx-csi-driver", cluster)
     # Finds broken GPUs and interfaces; node auto repair acts on what it finds.
     # https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
-    # It asks NVIDIA's DCGM, whose pods stay off tainted nodes by default: GPUs would count as broken without them, and
+    # It reads NVIDIA's DCGM, whose pods avoid tainted nodes by default: without them GPUs would count as broken, and
     # auto repair would replace node after node (https://github.com/aws/containers-roadmap/issues/2567).
     _addon(addons, "eks-node-monitoring-agent", cluster, {"dcgmAgent": {"tolerations": [gpu_toleration()]}})
     if efs:
-        _add_efs_driver(addons, cluster)
+        add_efs_driver(addons, cluster=cluster)
     return addons
 
 
@@ -82,8 +83,16 @@ def _addon(scope: Construct, name: str, cluster: eks.ICluster, values: dict[str,
     return eks.Addon(scope, name, cluster=cluster, addon_name=name, configuration_values=values)
 
 
-def _add_efs_driver(scope: Construct, cluster: eks.ICluster) -> None:
-    role = PodRole(scope, "EfsRole", cluster=cluster, namespace="kube-system", service_account=_EFS_SERVICE_ACCOUNT)
-    role.role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(_EFS_POLICY))
-    accept_policy(role, "kept by AWS for this driver, whose new releases may call more", _EFS_POLICY)
-    _addon(scope, "aws-efs-csi-driver", cluster).node.add_dependency(role)
+def add_efs_driver(addons: Construct, *, cluster: eks.ICluster) -> None:
+    """Add the driver of EFS to the node add-ons, once.
+
+    Args:
+        addons: What `add_node_addons` returned.
+        cluster: The cluster.
+    """
+    if addons.node.try_find_child(_EFS_DRIVER):
+        return
+    role = PodRole(addons, "EfsRole", cluster=cluster, namespace="kube-system", service_account=_EFS_SERVICE_ACCOUNT)
+    role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(_EFS_POLICY))
+    accept_policy(role, "maintained by AWS for this driver, whose new releases may call more", _EFS_POLICY)
+    _addon(addons, _EFS_DRIVER, cluster).node.add_dependency(role)

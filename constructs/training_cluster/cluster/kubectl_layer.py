@@ -1,27 +1,29 @@
-"""The kubectl that talks to a cluster: it must be of the cluster's own release, or of the one before or after."""
+"""The Lambda layer with kubectl: of the cluster's own Kubernetes release, or of the one before or after."""
 
 from importlib import import_module
 
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from training_cluster.checks import check
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
-from training_workloads.validation import check_one_of
+from training_workloads.validation import Problems, one_of
 
-__all__ = ["check_kubernetes_version", "kubectl_layer"]
+__all__ = ["check_kubernetes_version", "kubectl_layer", "valid_kubernetes_version"]
+
+
+def valid_kubernetes_version(name: str, version: str) -> Problems:
+    """Reject a release that this library was not tested with, or has no kubectl for."""
+    yield from one_of(name, version, KUBERNETES_VERSIONS)
 
 
 def check_kubernetes_version(argument: str, version: str) -> None:
-    """Refuses a release that this library was not tried with, or has no kubectl for.
-
-    Raises:
-        InputError: `version` is not in the catalog.
-    """
-    check_one_of(argument, version, KUBERNETES_VERSIONS)
+    """Raise what `valid_kubernetes_version` finds."""
+    check(valid_kubernetes_version(argument, version))
 
 
 def kubectl_layer(scope: Construct, id: str, *, kubernetes_version: str) -> lambda_.LayerVersion:
-    """Defines the Lambda layer with kubectl and Helm.
+    """Define the Lambda layer with kubectl and Helm.
 
     There is a Python package for each release; the project depends on those of the catalog's releases.
 
@@ -33,7 +35,7 @@ def kubectl_layer(scope: Construct, id: str, *, kubernetes_version: str) -> lamb
     Raises:
         InputError: There is no layer for the release.
     """
-    check_kubernetes_version("kubernetes_version", kubernetes_version)
+    check(valid_kubernetes_version("kubernetes_version", kubernetes_version))
     minor = kubernetes_version.partition(".")[2]
     module = import_module(f"aws_cdk.lambda_layer_kubectl_v{minor}")
     layer: lambda_.LayerVersion = getattr(module, f"KubectlV{minor}Layer")(scope, id)

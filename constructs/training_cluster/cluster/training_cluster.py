@@ -1,7 +1,7 @@
 """The EKS cluster: control plane, system nodes and add-ons, without any GPU node yet."""
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any
 
 from aws_cdk import Token
 from aws_cdk import aws_ec2 as ec2
@@ -9,16 +9,18 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import check_flag, check_vpc
-from training_cluster.cluster.access import administration, check_admin_arns, check_public_access_cidrs
+from training_cluster.checks import check, valid_flag, valid_vpc
+from training_cluster.cluster.access import administration, valid_admin_arns, valid_public_access_cidrs
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
+from training_cluster.cluster.cluster_additions import ClusterAdditions
+from training_cluster.cluster.imported_cluster import ImportedCluster
 from training_cluster.cluster.kubectl_handler import secure_kubectl
-from training_cluster.cluster.kubectl_layer import check_kubernetes_version, kubectl_layer
+from training_cluster.cluster.kubectl_layer import kubectl_layer, valid_kubernetes_version
 from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
 from training_cluster.suppressions import accept, accept_implied_dependency, accept_policy
-from training_workloads import InputError
 from training_workloads.catalog.versions import KUBERNETES_VERSION
+from training_workloads.validation import Problem, Problems
 
 __all__ = ["TrainingCluster"]
 
@@ -26,14 +28,12 @@ _ZONES = 2
 _LOGS = eks.ClusterLoggingTypes
 
 
-class TrainingCluster(Construct):
+class TrainingCluster(eks.Cluster, ClusterAdditions):
     """An EKS cluster with explicit capacity (no Auto Mode), its system node group and the add-ons that jobs need.
 
     Attributes:
-        cluster: The EKS cluster.
         system_nodes: Node group of the operator, the launchers and the cluster's own services.
-        network_addons: What a node needs to become ready; make every further node group depend on it.
-        node_addons: What runs on nodes, the drivers of file systems among it; make every volume depend on it.
+        kubernetes_version: Release of Kubernetes.
     """
 
     def __init__(
@@ -49,109 +49,145 @@ class TrainingCluster(Construct):
         encryption_key: kms.IKey | None = None,
         efs: bool = False,
     ) -> None:
-        """Defines the cluster.
+        """Define the cluster.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            vpc: Where the cluster lives; nodes go into its private subnets, or its isolated ones if it has no other.
+            vpc: The VPC of the cluster; nodes go into its private subnets, or its isolated ones if it has no other.
             kubernetes_version: Release of Kubernetes, one of the catalog's. Default: the newest of them.
-            public_access_cidrs: Who reaches the Kubernetes API from outside the VPC. Default: nobody.
+            public_access_cidrs: Addresses outside the VPC that reach the Kubernetes API. Default: none.
             allow_any_address: Whether `public_access_cidrs` may be the whole internet. Default: no.
             admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
-            encryption_key: Key of Kubernetes' secrets, the nodes' volumes and the logs; `TrainingKey` lets in all that
-                use it. Default: keys of the services.
+            encryption_key: Key of Kubernetes' secrets, the nodes' volumes and the logs; the policy of `TrainingKey`
+                allows all services that use it. Default: keys of the services.
             efs: Whether volumes on EFS are used; adds its driver. Default: no.
 
         Raises:
-            InputError: A release, an address range or an ARN is not one that EKS takes, the VPC has no private subnets
-                in two zones, or a flag is not a bool.
+            InputError: EKS does not accept a release, an address range or an ARN, the VPC has no private subnets in
+                two zones, or a flag is not a bool.
         """
-        super().__init__(scope, id)
         cidrs = () if public_access_cidrs is None else public_access_cidrs
         admins = () if admin_arns is None else admin_arns
-        check_kubernetes_version("kubernetes_version", kubernetes_version)
-        check_flag("allow_any_address", allow_any_address)
-        check_flag("efs", efs)
-        check_public_access_cidrs("public_access_cidrs", cidrs, allow_any_address=allow_any_address)
-        check_admin_arns("admin_arns", admins)
-        _check_zones(vpc)
+        check(
+            valid_kubernetes_version("kubernetes_version", kubernetes_version),
+            valid_flag("allow_any_address", allow_any_address),
+            valid_flag("efs", efs),
+            valid_public_access_cidrs("public_access_cidrs", cidrs, allow_any_address=allow_any_address is True),
+            valid_admin_arns("admin_arns", admins),
+            _valid_zones(vpc),
+        )
+        # Beside the cluster: a construct cannot have children before it exists.
+        layer = kubectl_layer(scope, f"{id}KubectlLayer", kubernetes_version=kubernetes_version)
+        self.kubectl_provider_options = eks.KubectlProviderOptions(kubectl_layer=layer)
         subnets = ec2.SubnetSelection(subnets=private_subnets(vpc))
-        endpoint_access = _endpoint_access(cidrs)
-        self.cluster = self._control_plane(vpc, subnets, kubernetes_version, endpoint_access, encryption_key)
-        self.network_addons = add_network_addons(self, "NetworkAddons", cluster=self.cluster)
+        options = _options(kubernetes_version, cidrs, encryption_key)
+        super().__init__(
+            scope,
+            id,
+            vpc=vpc,
+            vpc_subnets=[subnets],
+            kubectl_provider_options=self.kubectl_provider_options,
+            **options,
+        )
+        self.kubernetes_version = self.node_version = kubernetes_version
+        self.encryption_key = encryption_key
+        self._suppress_findings()
+        self._add_system(subnets, efs=efs)
+        entries = Construct(self, "Administrators")
+        for arn in admins:
+            eks.AccessEntry(entries, arn, cluster=self.as_cluster, principal=arn, access_policies=[administration()])
+
+    @classmethod
+    def from_cluster_attributes(  # type: ignore[override] # CDK's has no required attribute; kubectl needs three.
+        cls,
+        scope: Construct,
+        id: str,
+        *,
+        cluster_name: str,
+        cluster_security_group_id: str,
+        vpc: ec2.IVpc,
+        kubernetes_version: str = KUBERNETES_VERSION,
+    ) -> ImportedCluster:
+        """Import an existing cluster, with kubectl and the same `add_…` methods.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            cluster_name: Name of the cluster.
+            cluster_security_group_id: The security group that EKS created for it (`sg-…`, shown by
+                `aws eks describe-cluster` as clusterSecurityGroupId).
+            vpc: Its VPC, with private subnets from which the cluster's API is reached.
+            kubernetes_version: Its release, such as 1.35, which decides the kubectl.
+
+        Raises:
+            InputError: EKS has no such name, id or release, or the VPC has no subnets for kubectl.
+        """
+        return ImportedCluster(
+            scope,
+            id,
+            cluster_name=cluster_name,
+            cluster_security_group_id=cluster_security_group_id,
+            vpc=vpc,
+            kubernetes_version=kubernetes_version,
+        )
+
+    def _add_system(self, subnets: ec2.SubnetSelection, *, efs: bool) -> None:
+        cluster = self.as_cluster
+        self.network_addons = add_network_addons(self, "NetworkAddons", cluster=cluster)
         nodes = SystemNodes(
             self,
             "SystemNodes",
-            cluster=self.cluster,
+            cluster=cluster,
             subnets=subnets,
-            kubernetes_version=kubernetes_version,
-            encryption_key=encryption_key,
+            kubernetes_version=self.kubernetes_version,
+            encryption_key=self.encryption_key,
         )
         nodes.node.add_dependency(self.network_addons)
         self.system_nodes = nodes.node_group
-        self.node_addons = add_node_addons(self, "NodeAddons", cluster=self.cluster, efs=efs)
+        self.node_addons = add_node_addons(self, "NodeAddons", cluster=cluster, efs=efs)
         self.node_addons.node.add_dependency(nodes)
-        self._grant_administration(admins)
 
-    def _control_plane(
-        self,
-        vpc: ec2.IVpc,
-        subnets: ec2.SubnetSelection,
-        version: str,
-        endpoint_access: eks.EndpointAccess,
-        encryption_key: kms.IKey | None,
-    ) -> eks.ICluster:
-        layer = kubectl_layer(self, "KubectlLayer", kubernetes_version=version)
-        cluster = eks.Cluster(
-            self,
-            "Resource",
-            version=eks.KubernetesVersion.of(version),
-            vpc=vpc,
-            vpc_subnets=[subnets],
-            endpoint_access=endpoint_access,
-            default_capacity_type=eks.DefaultCapacityType.NODEGROUP,
-            default_capacity=0,
-            # EKS's own add-ons take their place, in versions that EKS keeps up to date.
-            bootstrap_self_managed_addons=False,
-            bootstrap_cluster_creator_admin_permissions=False,
-            secrets_encryption_key=encryption_key,
-            cluster_logging=[_LOGS.API, _LOGS.AUDIT, _LOGS.AUTHENTICATOR, _LOGS.CONTROLLER_MANAGER, _LOGS.SCHEDULER],
-            kubectl_provider_options=eks.KubectlProviderOptions(kubectl_layer=layer),
-        )
-        _accept_findings(cluster, encryption_key)
-        # jsii's Python types lack a member of the interface that the class has, so a type checker must be told.
-        return cast(eks.ICluster, cluster)
-
-    def _grant_administration(self, arns: Sequence[str]) -> None:
-        policy = administration()
-        entries = Construct(self, "Administrators")
-        for arn in arns:
-            eks.AccessEntry(entries, arn, cluster=self.cluster, principal=arn, access_policies=[policy])
+    def _suppress_findings(self) -> None:
+        accept_policy(self.role, "EKS names this policy for its control plane and keeps it", "AmazonEKSClusterPolicy")
+        accept_implied_dependency(self)
+        if self.encryption_key is None:
+            accept(self, "EKS encrypts secrets with its own key, as no key was given", "CKV_AWS_58")
+        secure_kubectl(self, self.encryption_key)
 
 
-def _check_zones(vpc: ec2.IVpc) -> None:
-    """EKS refuses subnets of one zone only: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html."""
-    check_vpc("vpc", vpc)
+def _options(version: str, public_access_cidrs: Sequence[str], encryption_key: kms.IKey | None) -> dict[str, Any]:
+    public = eks.EndpointAccess.PUBLIC_AND_PRIVATE
+    return {
+        "version": eks.KubernetesVersion.of(version),
+        "endpoint_access": public.only_from(*public_access_cidrs)
+        if public_access_cidrs
+        else eks.EndpointAccess.PRIVATE,
+        "default_capacity_type": eks.DefaultCapacityType.NODEGROUP,
+        "default_capacity": 0,
+        # EKS's own add-ons replace them, in versions that EKS keeps up to date.
+        "bootstrap_self_managed_addons": False,
+        "bootstrap_cluster_creator_admin_permissions": False,
+        "secrets_encryption_key": encryption_key,
+        "cluster_logging": [_LOGS.API, _LOGS.AUDIT, _LOGS.AUTHENTICATOR, _LOGS.CONTROLLER_MANAGER, _LOGS.SCHEDULER],
+    }
+
+
+def _valid_zones(vpc: Any) -> Problems:
+    """Reject private subnets in fewer than two zones, as EKS does.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
+    """
+    if problems := list(valid_vpc("vpc", vpc)):
+        yield from problems
+        return
     subnets = private_subnets(vpc)
     if not subnets:
-        raise InputError("'vpc' has no private subnets, and nodes are nowhere else; give a VPC with two, in two zones")
+        allowed = "it has no private subnets, and nodes use no other"
+        yield Problem(path=("vpc",), given=vpc, allowed=allowed, fix="give a VPC with two, in two zones")
     # One id can stand for a list that only the deployment knows.
-    if len({subnet.availability_zone for subnet in subnets}) < _ZONES and not Token.is_unresolved(
+    elif len({subnet.availability_zone for subnet in subnets}) < _ZONES and not Token.is_unresolved(
         [subnet.subnet_id for subnet in subnets]
     ):
-        raise InputError("'vpc' has private subnets in one zone only, but EKS needs two; give a VPC with both")
-
-
-def _endpoint_access(public_access_cidrs: Sequence[str]) -> eks.EndpointAccess:
-    if not public_access_cidrs:
-        return eks.EndpointAccess.PRIVATE
-    return eks.EndpointAccess.PUBLIC_AND_PRIVATE.only_from(*public_access_cidrs)
-
-
-def _accept_findings(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> None:
-    accept_policy(cluster.role, "EKS names this policy for its control plane and keeps it", "AmazonEKSClusterPolicy")
-    accept_implied_dependency(cluster)
-    if encryption_key is None:
-        accept(cluster, "EKS encrypts secrets with a key of its own, as no key was given", "CKV_AWS_58")
-    secure_kubectl(cluster, encryption_key)
+        allowed = "it has private subnets in one zone only, and EKS needs two"
+        yield Problem(path=("vpc",), given=vpc, allowed=allowed, fix="give a VPC with both")

@@ -1,7 +1,19 @@
-"""The configuration file of a cluster: what it may say, and how it is read."""
+"""The configuration file of a cluster: its sections, its rules and its loader."""
 
 from training_cluster.config.cluster_config import ClusterConfig
 from training_cluster.config.loader import load_config
-from training_cluster.config.service_account_spec import ServiceAccountSpec
+from training_cluster.config.sections import (
+    DataRepositoryConfig,
+    GpuNodeGroupConfig,
+    LustreConfig,
+    ServiceAccountConfig,
+)
 
-__all__ = ["ClusterConfig", "ServiceAccountSpec", "load_config"]
+__all__ = [
+    "ClusterConfig",
+    "DataRepositoryConfig",
+    "GpuNodeGroupConfig",
+    "LustreConfig",
+    "ServiceAccountConfig",
+    "load_config",
+]

@@ -1,70 +1,292 @@
-"""Everything that one cluster can be told, in one typed value."""
+"""The configuration of a cluster, and the rules over more than one of its sections."""
 
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator
+from typing import Annotated
 
-from pydantic import ConfigDict
+from pydantic import AfterValidator, Field, model_validator
 
-from training_cluster.config.rules import RULES
-from training_cluster.config.service_account_spec import ServiceAccountSpec
-from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
-from training_cluster.storage.lustre_spec import LustreSpec
+from training_cluster.cluster.access import valid_admin_arns, valid_public_access_cidrs
+from training_cluster.cluster.addons import ADDRESSES_PER_NODE
+from training_cluster.cluster.kubectl_layer import valid_kubernetes_version
+from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, ServiceAccountConfig
+from training_cluster.config.strict_model import StrictModel
+from training_cluster.monitoring.alarms import valid_email
+from training_cluster.network.addresses import private_subnet_prefix, usable_addresses, valid_vpc_cidr
+from training_cluster.network.training_network import valid_zones
+from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_workloads.catalog.versions import KUBERNETES_VERSION
-from training_workloads.validation import enforce
+from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
+from training_workloads.platform.mirror import ecr_registry
+from training_workloads.validation import (
+    MISSING,
+    InputError,
+    Path,
+    Problem,
+    Problems,
+    at_least,
+    dotted,
+    enforce,
+    matches,
+)
 
 __all__ = ["ClusterConfig"]
 
+_NODE_GROUP = "gpu: {instance_type: …, min_size: 0}"
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClusterConfig:
-    """Everything that one `TrainingClusterStack` can be told.
+# CDK takes the first two of the region.
+_DEFAULT_ZONES = 2
+
+# EKS needs 16 free addresses in each subnet of its control plane:
+# https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
+_EKS_ADDRESSES = 16
+
+
+def _name(pattern: str, rule: str) -> AfterValidator:
+    """Return the validator of a key that the user chose."""
+
+    def validate(name: str) -> str:
+        if not re.fullmatch(pattern, name):
+            raise InputError(Problem(path=(), given=name, allowed="it is not valid as a name", fix=f"use {rule}"))
+        return name
+
+    return AfterValidator(validate)
+
+
+# It becomes an id in the tree, and so part of CloudFormation's.
+_NodeGroupName = Annotated[str, _name(r"[A-Za-z][A-Za-z0-9-]*", "letters, digits and '-', a letter first")]
+_ServiceAccountName = Annotated[str, _name(DNS_LABEL, DNS_LABEL_RULE)]
+
+
+class ClusterConfig(StrictModel):
+    """The configuration of one cluster.
 
     Attributes:
         node_groups: GPU node groups by name.
-        lustre: Kind, size and speed of the file system, and what of the bucket it shows.
+        lustre: The Lustre file system.
         efs: Whether there is an EFS file system too, for code and notebooks.
         kubernetes_version: Release of EKS.
         vpc_cidr: Address range of the VPC, /16 to /20.
-        availability_zones: Names of two or more zones, the one with the GPU capacity first. Default: the first two
-            of the region.
-        nat: Whether nodes reach the internet through a NAT gateway. Without, they reach AWS through interface
-            endpoints and nothing else, and `mirror` is needed.
-        gang_scheduler: Scheduler that starts all workers of a job together or none: `volcano`, or the name of one with
-            the coscheduling plugin. It must be installed in the cluster. Default: none.
-        mirror: ECR registry with copies of the charts and images that come from elsewhere. Default: their makers' own.
-        public_access_cidrs: Who reaches the Kubernetes API from outside the VPC. Default: nobody.
-        allow_any_address: Whether `public_access_cidrs` may hold 0.0.0.0/0.
+        availability_zones: Names of two or more zones, the one with the GPU capacity first. Default: the first two of
+            the region.
+        nat: Whether nodes reach the internet through a NAT gateway. Without it they reach AWS through interface
+            endpoints and nothing else, and `mirror` is required.
+        gang_scheduler: Scheduler that starts all workers of a job together: `volcano`, or the name of one with the
+            coscheduling plugin. It must be installed in the cluster. Default: none.
+        mirror: ECR registry with copies of charts and images. Default: the registries of their makers.
+        public_access_cidrs: Addresses that reach the Kubernetes API from outside the VPC. Default: none.
+        allow_any_address: Whether `public_access_cidrs` may contain 0.0.0.0/0.
         admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
-        service_accounts: What jobs may read and write in S3, by the name of their service account. Default: nothing;
-            Lustre needs none of it.
-        alarm_email: Who is told when GPUs stand idle, Lustre fills up or a node fails. Default: nobody.
-        monthly_budget_usd: Costs of the account in US dollars a month, of which `alarm_email` is told at 80 % and when
-            they are about to be exceeded. Default: no budget.
+        service_accounts: Permissions of jobs in S3, by the name of their service account. Default: none; Lustre needs
+            none.
+        alarm_email: Address that gets a message when GPUs are idle, Lustre fills up or a node fails. Default: none.
+        monthly_budget_usd: Budget of the account in US dollars a month; `alarm_email` gets a message at 80 % and when
+            the forecast exceeds it. Default: no budget.
     """
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
-
-    node_groups: dict[str, GpuNodeGroupSpec]
-    lustre: LustreSpec = field(default_factory=LustreSpec)
+    node_groups: dict[_NodeGroupName, GpuNodeGroupConfig] = Field(
+        default={}, examples=["gpu: {instance_type: …, min_size: 0}"]
+    )
+    lustre: LustreConfig = Field(default=LustreConfig(), examples=["capacity_gib: 1200"])
     efs: bool = False
     kubernetes_version: str = KUBERNETES_VERSION
     vpc_cidr: str = "10.0.0.0/16"
-    availability_zones: tuple[str, ...] = ()
+    availability_zones: tuple[str, ...] = Field(default=(), examples=["[us-east-1a, us-east-1b]"])
     nat: bool = True
-    gang_scheduler: str | None = None
-    mirror: str | None = None
-    public_access_cidrs: tuple[str, ...] = ()
+    gang_scheduler: str | None = Field(default=None, examples=["volcano"])
+    mirror: str | None = Field(default=None, examples=["111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"])
+    public_access_cidrs: tuple[str, ...] = Field(default=(), examples=["[203.0.113.7/32]"])
     allow_any_address: bool = False
-    admin_arns: tuple[str, ...] = ()
-    service_accounts: dict[str, ServiceAccountSpec] = field(default_factory=dict)
-    alarm_email: str | None = None
-    monthly_budget_usd: int | None = None
+    admin_arns: tuple[str, ...] = Field(default=(), examples=["[arn:aws:iam::111122223333:role/Admin]"])
+    service_accounts: dict[_ServiceAccountName, ServiceAccountConfig] = Field(
+        default={}, examples=["trainer: {prefix: runs}"]
+    )
+    alarm_email: str | None = Field(default=None, examples=["team@example.com"])
+    monthly_budget_usd: int | None = Field(default=None, examples=[20000])
 
-    def __post_init__(self) -> None:
-        """Checks what no single section can know."""
+    @model_validator(mode="after")
+    def _check(self) -> "ClusterConfig":
         enforce(self, RULES)
+        return self
 
     @property
     def training_zone(self) -> str | None:
         """Zone of the GPU nodes and of the file system; None for the first of the region."""
-        named = [self.lustre.availability_zone, *(spec.availability_zone for spec in self.node_groups.values())]
-        return next(filter(None, [*named, *self.availability_zones]), None)
+        return next(iter([*_named_zones(self).values(), *self.availability_zones]), None)
+
+
+def there_is_a_node_group(config: ClusterConfig) -> Problems:
+    """Reject a training cluster without GPUs; one scaled to zero is allowed."""
+    if not config.node_groups:
+        yield Problem(path=("node_groups",), given=config.node_groups, fix=f"add one, such as {_NODE_GROUP}")
+
+
+def kubernetes_version_is_known(config: ClusterConfig) -> Problems:
+    """Each release needs its kubectl layer and its autoscaler."""
+    yield from valid_kubernetes_version("kubernetes_version", config.kubernetes_version)
+
+
+def ami_releases_are_of_the_kubernetes_version(config: ClusterConfig) -> Problems:
+    """EKS rejects nodes of another release than the node group's, which is the cluster's."""
+    version = config.kubernetes_version
+    for name, group in config.node_groups.items():
+        if group.ami_release is not None and not group.ami_release.startswith(f"{version}."):
+            yield Problem(
+                path=("node_groups", name, "ami_release"),
+                given=group.ami_release,
+                allowed=f"kubernetes_version is {version!r}",
+                fix=f"give a release of {version}, or change the version",
+                related=(("kubernetes_version",),),
+            )
+
+
+def vpc_cidr_is_one_of_a_vpc(config: ClusterConfig) -> Problems:
+    """EC2 must accept the range, and EKS must fit in it."""
+    yield from valid_vpc_cidr("vpc_cidr", config.vpc_cidr)
+
+
+def availability_zones_are_two_or_none(config: ClusterConfig) -> Problems:
+    """EKS needs two zones."""
+    yield from valid_zones("availability_zones", config.availability_zones)
+
+
+def public_access_is_limited(config: ClusterConfig) -> Problems:
+    """The API is private, or open to a list of addresses."""
+    cidrs, anywhere = config.public_access_cidrs, config.allow_any_address
+    yield from valid_public_access_cidrs("public_access_cidrs", cidrs, allow_any_address=anywhere)
+
+
+def administrators_are_roles_or_users(config: ClusterConfig) -> Problems:
+    """Access entries accept neither sessions nor duplicates."""
+    yield from valid_admin_arns("admin_arns", config.admin_arns)
+
+
+def gang_scheduler_is_a_name(config: ClusterConfig) -> Problems:
+    """The name of a scheduler goes into the pods unchanged."""
+    if config.gang_scheduler is not None:
+        yield from matches("gang_scheduler", config.gang_scheduler, DNS_LABEL, DNS_LABEL_RULE)
+
+
+def mirror_is_a_registry(config: ClusterConfig) -> Problems:
+    """The function with kubectl logs in to ECR and to no other registry."""
+    if config.mirror is not None:
+        yield from ecr_registry("mirror", config.mirror)
+
+
+def without_nat_there_is_a_mirror(config: ClusterConfig) -> Problems:
+    """Without the internet neither charts nor images come from their makers."""
+    if not config.nat and config.mirror is None:
+        fix = "run 'training-workloads mirror-commands <ECR registry>' to see how to copy charts and images there"
+        allowed, related = "nat: false needs it", (("nat",),)
+        yield Problem(path=("mirror",), given=MISSING, allowed=allowed, fix=fix, related=related)
+
+
+def named_zones_are_zones_of_the_network(config: ClusterConfig) -> Problems:
+    """The VPC has subnets in `availability_zones` only."""
+    zones = ", ".join(config.availability_zones) or "empty"
+    for path, zone in _named_zones(config).items():
+        if zone not in config.availability_zones:
+            allowed, fix = f"availability_zones is {zones}", f"add the zone there, or omit {dotted(path)}"
+            yield Problem(path=path, given=zone, allowed=allowed, fix=fix, related=(("availability_zones",),))
+
+
+def nodes_and_file_system_share_a_zone(config: ClusterConfig) -> Problems:
+    """EFA does not cross zones, and Lustre traffic between zones is slow and costs money."""
+    named = _named_zones(config)
+    first = next(iter(named), ())
+    for path, zone in named.items():
+        if zone != named[first]:
+            yield Problem(
+                path=path,
+                given=zone,
+                allowed=f"{dotted(first)} is {named[first]!r}",
+                fix="give all nodes and the file system one zone: EFA does not cross zones, and Lustre traffic between "
+                "them is slow and costs money",
+                related=(first,),
+            )
+
+
+def reserved_capacity_names_its_zone(config: ClusterConfig) -> Problems:
+    """A reservation belongs to one zone, which is seldom the first zone of the region."""
+    for name, group in config.node_groups.items():
+        if group.capacity_reservation_id and not config.availability_zones:
+            yield Problem(
+                path=("node_groups", name, "capacity_reservation_id"),
+                given=group.capacity_reservation_id,
+                allowed="availability_zones is empty",
+                fix="name two zones there, the zone of the reservation first",
+                related=(("availability_zones",),),
+            )
+
+
+def training_subnet_holds_the_nodes(config: ClusterConfig) -> Problems:
+    """Nodes beyond the addresses of the subnet do not start, and pods beyond them have no network."""
+    # Without a range and zones that are valid there is no subnet to measure; other rules report that.
+    if any(vpc_cidr_is_one_of_a_vpc(config)) or any(availability_zones_are_two_or_none(config)):
+        return
+    prefix = private_subnet_prefix(config.vpc_cidr, len(config.availability_zones) or _DEFAULT_ZONES)
+    free = usable_addresses(prefix) - _EKS_ADDRESSES - MOST_SYSTEM_NODES * ADDRESSES_PER_NODE
+    specs = {name: group.spec for name, group in config.node_groups.items()}
+    wanted = {name: spec.maximum * (ADDRESSES_PER_NODE - 1 + spec.ip_interfaces) for name, spec in specs.items()}
+    if sum(wanted.values()) > free:
+        groups = ", ".join(f"{name} at max_size {specs[name].maximum}: {wanted[name]}" for name in wanted)
+        yield Problem(
+            path=("vpc_cidr",),
+            given=config.vpc_cidr,
+            allowed=f"its subnets (/{prefix}) have {free} addresses for GPU nodes and their pods, and the node groups "
+            f"can take {sum(wanted.values())} ({groups})",
+            fix="give a larger range, fewer zones, or lower max_size",
+            related=(("availability_zones",), *(("node_groups", name, "max_size") for name in wanted)),
+        )
+
+
+def alarm_email_is_an_address(config: ClusterConfig) -> Problems:
+    """SNS accepts anything and delivers nothing."""
+    if config.alarm_email is not None:
+        yield from valid_email("alarm_email", config.alarm_email)
+
+
+def budget_is_a_number(config: ClusterConfig) -> Problems:
+    """AWS Budgets needs a positive amount."""
+    if config.monthly_budget_usd is not None:
+        yield from at_least("monthly_budget_usd", config.monthly_budget_usd, 1)
+
+
+def budget_has_a_reader(config: ClusterConfig) -> Problems:
+    """A budget without an address limits nothing."""
+    if config.monthly_budget_usd is not None and config.alarm_email is None:
+        allowed, fix = "monthly_budget_usd needs it", "add the address that gets the messages"
+        related: tuple[Path, ...] = (("monthly_budget_usd",),)
+        yield Problem(path=("alarm_email",), given=MISSING, allowed=allowed, fix=fix, related=related)
+
+
+def _named_zones(config: ClusterConfig) -> dict[Path, str]:
+    """Return every zone that a section names, by its path."""
+    return {path: zone for path, zone in _zones(config) if zone is not None}
+
+
+def _zones(config: ClusterConfig) -> Iterator[tuple[Path, str | None]]:
+    yield ("lustre", "availability_zone"), config.lustre.availability_zone
+    for name, group in config.node_groups.items():
+        yield ("node_groups", name, "availability_zone"), group.availability_zone
+
+
+RULES = (
+    there_is_a_node_group,
+    kubernetes_version_is_known,
+    ami_releases_are_of_the_kubernetes_version,
+    vpc_cidr_is_one_of_a_vpc,
+    availability_zones_are_two_or_none,
+    public_access_is_limited,
+    administrators_are_roles_or_users,
+    gang_scheduler_is_a_name,
+    mirror_is_a_registry,
+    without_nat_there_is_a_mirror,
+    named_zones_are_zones_of_the_network,
+    nodes_and_file_system_share_a_zone,
+    reserved_capacity_names_its_zone,
+    training_subnet_holds_the_nodes,
+    alarm_email_is_an_address,
+    budget_is_a_number,
+    budget_has_a_reader,
+)

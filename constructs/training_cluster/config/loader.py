@@ -1,170 +1,175 @@
-"""Reads a configuration file, applies the values of the command line, and reports every mistake at once."""
+"""Load a configuration file, apply the options `-c key=value`, and report every mistake at once with its place."""
 
+import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import reduce
 from os import PathLike
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from training_cluster.config.cluster_config import ClusterConfig
-from training_cluster.config.messages import describe, shown, unknown_key, unknown_section, without_keys
-from training_cluster.config.schema import (
-    Place,
-    dotted,
-    fields_at,
-    is_list,
-    is_names,
-    is_section,
-    kind_at,
-    optional_at,
-    without_empty,
-)
-from training_cluster.config.service_account_spec import ServiceAccountSpec
-from training_cluster.config.yaml_file import parse_yaml
-from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
-from training_workloads import INSTANCE_TYPES, InputError
+from training_cluster.config.strict_model import Override
+from training_workloads.validation import MISSING, InputError, Path, Problem, dotted, known_names
+from training_workloads.yaml_lines import Typed, YamlDocument, read_yaml
 
 __all__ = ["load_config"]
 
 # Keys that AWS CDK itself keeps in the context: feature flags, settings, look-ups of an account, notes of its CLI.
 _CDK_KEY = re.compile(r"@.*|aws(-cdk)?:.*|[\w-]+:account=.*|cli-telemetry|acknowledged-issue-numbers")
 
-# What takes the place of a section with mistakes, so that its name is still judged, and the cluster as a whole.
-_STAND_INS: dict[str, Any] = {
-    "node_groups": GpuNodeGroupSpec(instance_type=next(one.name for one in INSTANCE_TYPES.values() if one.gpus)),
-    "service_accounts": ServiceAccountSpec(prefix="/"),
-}
+# Sections with names that the user chose, and the keys that each needs.
+_NAMED = {"node_groups": "instance_type", "service_accounts": "prefix"}
 
 
 def load_config(path: str | PathLike[str], context: Mapping[str, Any] | None = None) -> ClusterConfig:
-    """Reads a configuration file and applies the values given with `cdk -c key=value`.
+    """Load a configuration file and apply the values of `cdk -c key=value`.
 
-    A key that has a default and is left empty has its default.
+    An empty key has its default.
 
     Args:
         path: The YAML file.
         context: The CDK context. A key is a dotted path to a value of the file, such as
-            `node_groups.gpu.instance_type`; what CDK keeps there for itself is left alone.
+            `node_groups.gpu.instance_type`; keys of CDK itself are ignored.
 
     Raises:
-        InputError: The file is not there or not a mapping, or one or more values are not allowed; the message has one
-            line for each.
+        InputError: The file does not exist or is not a mapping, or one or more values are not allowed.
     """
-    settings, mistakes = _read(Path(path))
-    given = {key: value for key, value in (context or {}).items() if not _CDK_KEY.fullmatch(key)}
-    # What is given as a whole comes before its parts.
-    for key in sorted(given, key=lambda key: key.count(".")):
+    document = _read(str(path))
+    options = {key: value for key, value in (context or {}).items() if not _CDK_KEY.fullmatch(key)}
+    settings, problems = document.content, list(document.problems)
+    applied: dict[str, Any] = {}
+    # A section as a whole comes before its parts.
+    for key in sorted(options, key=lambda key: key.count(".")):
         try:
-            settings, found = _override(settings, tuple(key.split(".")), given[key])
-            mistakes += found
+            settings = _with(settings, tuple(key.split(".")), _value(key, options[key]), key)
+            applied[key] = options[key]
         except InputError as error:
-            mistakes += error.args
-    config, found = _validate(without_empty(settings))
-    mistakes += found
-    if config is None or mistakes:
-        subject = f"{path} with the values of the command line" if given else path
-        raise InputError("\n".join([f"{subject} cannot be used:", *(f"  {mistake}" for mistake in mistakes)]))
+            problems += (replace(problem, source=f"-c {key}") for problem in error.problems)
+    config, found = _validate(settings)
+    problems += (_located(problem, document, applied) for problem in found)
+    if config is None or problems:
+        # In the order of the file; the options come last.
+        raise InputError(*sorted(problems, key=lambda each: (each.source[:3] == "-c ", _line(each, document) or 0)))
     return config
 
 
-def _read(path: Path) -> tuple[dict[str, Any], list[str]]:
-    if not path.is_file():
-        raise InputError(f"'config' is {str(path)!r}, which is not a file; give another with '-c config=<file>'")
-    settings, mistakes = parse_yaml(str(path), path.read_bytes())
-    if settings is None:
-        raise InputError(f"{path} is empty; write 'key: value' lines")
-    if not isinstance(settings, dict):
-        what = "a list" if isinstance(settings, list) else shown(settings)
-        raise InputError(f"{path} holds {what}; write 'key: value' lines")
-    return settings, mistakes
+def _read(name: str) -> YamlDocument:
+    try:
+        text = FilePath(name).read_bytes()
+    except OSError as error:
+        allowed, fix = f"it cannot be read ({error.strerror})", "give another file with '-c config=<file>'"
+        raise InputError(Problem(path=("config",), given=name, allowed=allowed, fix=fix)) from error
+    documents = read_yaml(text, name, keys_as_typed=True)
+    if len(documents) != 1 or not isinstance(documents[0].content, dict):
+        given = (
+            f"{len(documents)} documents" if len(documents) > 1 else documents[0].typed(()) if documents else "empty"
+        )
+        raise InputError(Problem(path=(), given=Typed(given), fix="write 'key: value' lines", source=name))
+    return documents[0]
 
 
-def _override(settings: dict[str, Any], place: tuple[str, ...], given: Any) -> tuple[dict[str, Any], list[str]]:
-    """Sets one value by the path to it."""
-    section: Any = settings
-    for depth, name in enumerate(place):
-        above, kind = place[:depth], kind_at(place[:depth])
-        names = section if isinstance(section, dict) else {}
-        if is_section(kind) and name not in fields_at(above):
-            raise InputError(unknown_key(place[: depth + 1]))
-        # Sections whose names are free are made as a whole only, or a slip of the pen would make another.
-        if is_names(kind) and name not in names and depth < len(place) - 1:
-            raise InputError(unknown_section(place, place[: depth + 1], names))
-        if not is_section(kind) and not is_names(kind):
-            raise InputError(without_keys(place, above))
-        section = names.get(name)
-    value, mistakes = _value(place, given)
-    return _with(settings, place, value), mistakes
-
-
-def _with(section: Any, place: tuple[str, ...], value: Any) -> Any:
-    """A copy with one other value: an alias of YAML may use the same section twice."""
-    if not place:
-        return value
-    if not isinstance(section, dict | None):
-        # Validation tells that it should be a section.
-        return section
-    name, *below = place
-    return {**(section or {}), name: _with((section or {}).get(name), tuple(below), value)}
-
-
-def _value(place: tuple[str, ...], given: Any) -> tuple[Any, list[str]]:
-    """Text stays as it was typed: on a command line 1.30 has no quotes, since the shell takes them."""
+def _value(key: str, given: Any) -> Any:
+    """Return the section or list that a text is; other text keeps its form until its field decides the type."""
     if not isinstance(given, str):
-        return given, []
-    if kind_at(place) is not str:
-        return parse_yaml(f"'{dotted(place)}'", given, place)
-    quoted = re.fullmatch(r"\s*(['\"])(.*)\1\s*", given)
-    return (quoted[2] if quoted else given.strip()) or None, []
+        return given
+    try:
+        documents = read_yaml(given, keys_as_typed=True)
+    except InputError as error:
+        if given.lstrip()[:1] in ("[", "{"):
+            raise InputError(*(problem.under(*key.split(".")) for problem in error.problems)) from error
+        return Override(given)
+    if not documents or not isinstance(documents[0].content, dict | list):
+        return Override(given)
+    if problems := documents[0].problems:
+        raise InputError(*(problem.under(*key.split(".")) for problem in problems))
+    return documents[0].content
 
 
-def _validate(settings: dict[str, Any]) -> tuple[ClusterConfig | None, list[str]]:
-    """Validates again without each mistake that was found, since a rule needs values of the right type to judge."""
-    mistakes: dict[str, None] = {}
-    replaced: set[Place] = set()
+def _with(section: Any, path: Path, value: Any, key: str) -> Any:
+    """Return a copy with one other value: an alias of YAML may use the same section twice."""
+    if not path:
+        return value
+    above, names = tuple(key.split("."))[: -len(path)], {} if section is None else section
+    if not isinstance(names, dict):
+        allowed, fix = f"{dotted(above)} has no keys", f"give it as a whole: -c '{dotted(above)}=…'"
+        raise InputError(Problem(path=(*above, *path), given=value, allowed=allowed, fix=fix))
+    # A misspelled name would otherwise define a second section.
+    if len(above) == 1 and len(path) > 1 and above[0] in _NAMED and path[0] not in names:
+        meant = f"{known_names(str(path[0]), names)}; " if names else ""
+        fix = f"{meant}give a new one as a whole: -c '{dotted((*above, path[0]))}={{{_NAMED[above[0]]}: …}}'"
+        raise InputError(Problem(path=(*above, path[0]), given=MISSING, allowed="an option sets a part of it", fix=fix))
+    return {**names, str(path[0]): _with(names.get(path[0]), path[1:], value, key)}
+
+
+def _validate(settings: Any) -> tuple[ClusterConfig | None, list[Problem]]:
+    """Validate again without each value that has a problem, so that rules over several values run too."""
+    problems: list[Problem] = []
+    removed: set[Path] = set()
     while True:
         try:
-            return TypeAdapter(ClusterConfig).validate_python(settings), list(mistakes)
-        except ValidationError as error:
-            found = error.errors(include_url=False)
-        for details in found:
-            is_rule = details["type"] == "value_error"
-            told = (mistake for mistake in describe(details) if not (is_rule and _is_about(mistake, replaced)))
-            mistakes |= dict.fromkeys(told)
-        places = {_replace(settings, details["loc"]) for details in found if details["loc"]}
-        if places <= replaced:
-            return None, list(mistakes)
-        replaced |= places
+            return ClusterConfig(**settings), problems
+        except InputError as error:
+            found = error.problems
+        # A rule that compares with a removed value waits until the user corrects the value.
+        problems += (each for each in found if each not in problems and not _is_about(each, removed))
+        places = {_present(settings, problem.path) for problem in found} - {()}
+        if not places:
+            return None, problems
+        settings = reduce(_without, places, settings)
+        removed |= places
 
 
-def _is_about(mistake: str, replaced: set[Place]) -> bool:
-    """Whether a rule judges, or compares with, a value that is no longer what the user wrote."""
-    section = mistake.split("'")[1].rpartition(".")[0]
-    known = [dotted(place) for place in replaced if place[-1] in fields_at(place[:-1])]
-    # A section's own rules name its other keys without the path.
-    near = [name.removeprefix(f"{section}.") for name in known if section and name.startswith(f"{section}.")]
-    return any(re.search(rf"(?<![\w.]){re.escape(name)}(?![\w-])", mistake) for name in [*known, *near])
+def _is_about(problem: Problem, removed: set[Path]) -> bool:
+    paths = (problem.path, *problem.related)
+    return any(_starts(path, place) or _starts(place, path) for path in paths for place in removed)
 
 
-def _replace(settings: dict[str, Any], location: Place) -> Place:
-    """Puts a default, or a section without mistakes, where a mistake is; returns the place of what was replaced."""
-    # A list is judged as a whole: without one of its values it would be another list.
-    lists = [depth for depth in range(1, len(location)) if is_list(kind_at(location[:depth]))]
-    place = location[: lists[0]] if lists else location
-    # A section goes with a value that it cannot be without.
-    if len(place) > 1 and place[-1] in fields_at(place[:-1]) and place[-1] not in set(optional_at(place[:-1])):
-        place = place[:-1]
-    section: Any = settings
-    for part in place[:-1]:
-        section = section.get(part) if isinstance(section, dict) else None
-    if isinstance(section, dict):
-        stand_in = _STAND_INS.get(str(place[0]))
-        if len(place) == 1 and place[0] not in set(optional_at(())) and stand_in:
-            section[place[-1]] = {"stand-in": stand_in}
-        elif len(place) == 2 and stand_in:
-            section[place[-1]] = stand_in
-        else:
-            section.pop(place[-1], None)
-    return place
+def _present(settings: Any, path: Path) -> Path:
+    """Return the part of a path that exists; a list counts as one value."""
+    for depth, part in enumerate(path):
+        if not isinstance(settings, dict) or part not in settings:
+            return path[:depth]
+        settings = settings[part]
+    return path
+
+
+def _without(settings: Any, place: Path) -> Any:
+    name, below = place[0], place[1:]
+    if name not in settings:
+        return settings
+    kept = {key: value for key, value in settings.items() if key != name}
+    return {**kept, name: _without(settings[name], below)} if below else kept
+
+
+def _located(problem: Problem, document: YamlDocument, options: Mapping[str, Any]) -> Problem:
+    """Return a problem with its place and its value as the user typed them."""
+    path, given = problem.path, problem.given
+    typed, option, line = document.typed(path), _option(path, options), _line(problem, document)
+    # An option gives the value, or a part of what the file does not have.
+    if option and (typed is None or _starts(path, option)):
+        typed, source = None, f"-c {dotted(option)}"
+    else:
+        source = f"{document.source}:{line}" if line else document.source
+    if given is None:
+        given = Typed("empty")
+    elif given is not MISSING and not isinstance(given, str):
+        given = typed or Typed(json.dumps(given, ensure_ascii=False, default=str))
+    return replace(problem, given=given, source=source)
+
+
+def _line(problem: Problem, document: YamlDocument) -> int | None:
+    """Return the line of a value or, of a missing one, of the value that needs it."""
+    return next((document.line(path) for path in (problem.path, *problem.related) if document.typed(path[:1])), None)
+
+
+def _option(path: Path, options: Mapping[str, Any]) -> Path:
+    """Return the option that gives a value: the longest around it, else one that gives a part of it."""
+    paths = sorted((tuple(key.split(".")) for key in options), key=len, reverse=True)
+    around = (each for each in paths if _starts(path, each))
+    return next(around, next((each for each in paths if _starts(each, path)), ()))
+
+
+def _starts(path: Path, beginning: Path) -> bool:
+    return path[: len(beginning)] == beginning

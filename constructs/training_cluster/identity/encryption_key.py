@@ -12,61 +12,57 @@ __all__ = ["TrainingKey"]
 _USE = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"]
 
 
-class TrainingKey(Construct):
+class TrainingKey(kms.Key):
     """A customer managed key that rotates every year. Retained on deletion: without it the data is lost.
 
-    IAM policies of the account decide about it, as is KMS's default. On top of that, its policy lets in those that no
-    policy of the account reaches: the service-linked roles of EC2 Auto Scaling and of FSx, and CloudWatch Logs.
-
-    Attributes:
-        key: The key.
+    IAM policies of the account control it, as is KMS's default. Its own policy adds the principals that no policy of
+    the account reaches: the service-linked roles of EC2 Auto Scaling and of FSx, and CloudWatch Logs.
     """
 
     def __init__(self, scope: Construct, id: str) -> None:
-        """Defines the key.
+        """Define the key.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
         """
-        super().__init__(scope, id)
-        self.key = kms.Key(
-            self,
-            "Resource",
+        super().__init__(
+            scope,
+            id,
             description="Training: secrets, volumes, objects, images, file systems and logs",
             enable_key_rotation=True,
             removal_policy=RemovalPolicy.RETAIN,
         )
         for statement in (_volumes_of_nodes(), _lustre_in_the_bucket(), _log_groups()):
-            self.key.add_to_resource_policy(statement)
-        accept(self.key, "everybody means callers from this account, and through one service each", "CKV_AWS_33")
+            self.add_to_resource_policy(statement)
+        accept(self, "the wildcard means callers of this account, through one service each", "CKV_AWS_33")
 
 
 def _volumes_of_nodes() -> iam.PolicyStatement:
-    """Lets EC2 use the key for whoever in the account may use EC2, as AWS's own key for EBS does.
+    """Allow EC2 to use the key for every principal that may use EC2, as AWS's own key for EBS does.
 
-    EC2 Auto Scaling launches nodes as its service-linked role, and an encrypted volume on a key that does not let it
-    in ends every launch with Client.InternalError. Naming the role is no way out: before an account's first Auto
-    Scaling group it does not exist, and KMS refuses a policy with a principal that does not exist.
+    EC2 Auto Scaling launches nodes as its service-linked role. An encrypted volume on a key that does not admit the
+    role ends every launch with Client.InternalError. The statement cannot name the role: before an account's first Auto
+    Scaling group it does not exist, and KMS rejects a policy with a principal that does not exist.
     https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html
     """
-    return _anybody_in_the_account("VolumesOfNodes", "ec2", [*_USE, "kms:CreateGrant"])
+    return _every_principal_of_the_account("VolumesOfNodes", "ec2", [*_USE, "kms:CreateGrant"])
 
 
 def _lustre_in_the_bucket() -> iam.PolicyStatement:
-    """Lets FSx for Lustre read and write the objects of a bucket that uses the key.
+    """Allow FSx for Lustre to read and write the objects of a bucket that uses the key.
 
-    FSx makes a service-linked role for each file system, whose name nobody knows beforehand; its sessions are called
-    FSx. The bucket is not named: its own definition names the key, and each cannot wait for the other.
+    FSx creates a service-linked role for each file system, whose name is not known beforehand; its sessions are called
+    FSx. The statement does not name the bucket: the bucket's definition names the key, which would be a cycle.
     https://docs.aws.amazon.com/fsx/latest/LustreGuide/s3-server-side-encryption-support.html
     """
-    statement = _anybody_in_the_account("LustreInTheBucket", "s3", _USE)
+    statement = _every_principal_of_the_account("LustreInTheBucket", "s3", _USE)
     statement.add_condition("StringLike", {"aws:userid": "*:FSx"})
     return statement
 
 
 def _log_groups() -> iam.PolicyStatement:
-    """Lets CloudWatch Logs encrypt log groups of this account and region.
+    """Allow CloudWatch Logs to encrypt log groups of this account and region.
 
     https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/encrypt-log-data-kms.html
     """
@@ -80,7 +76,7 @@ def _log_groups() -> iam.PolicyStatement:
     )
 
 
-def _anybody_in_the_account(sid: str, service: str, actions: list[str]) -> iam.PolicyStatement:
+def _every_principal_of_the_account(sid: str, service: str, actions: list[str]) -> iam.PolicyStatement:
     return iam.PolicyStatement(
         sid=sid,
         principals=[iam.AnyPrincipal()],

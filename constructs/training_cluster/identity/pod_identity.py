@@ -1,28 +1,35 @@
-"""An IAM role that the pods of one service account borrow through EKS Pod Identity."""
+"""An IAM role that the pods of one service account assume through EKS Pod Identity."""
 
 from aws_cdk import Aws
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from training_cluster.checks import check, valid_cluster
+
 __all__ = ["PodRole"]
 
 
-class PodRole(Construct):
-    """A role without permissions yet, and its association with one service account of one cluster.
+class PodRole(iam.Role):
+    """A role without permissions, and its association with one service account of one cluster.
 
-    The cluster needs the add-on `eks-pod-identity-agent`, which `TrainingCluster` has. Pods that were started before
-    the association was made go on without the role.
+    The cluster needs the add-on `eks-pod-identity-agent`, which `TrainingCluster` has. Pods that started before the
+    association existed stay without the role.
 
     Attributes:
-        role: The role; give it what the pods need.
         association: Its association with the service account.
     """
 
     def __init__(
-        self, scope: Construct, id: str, *, cluster: eks.ICluster, namespace: str, service_account: str
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        cluster: eks.ICluster | eks.Cluster,
+        namespace: str,
+        service_account: str,
     ) -> None:
-        """Defines the role.
+        """Define the role.
 
         Args:
             scope: A stack, or a construct in one.
@@ -30,28 +37,31 @@ class PodRole(Construct):
             cluster: The cluster that the pods run in.
             namespace: Namespace of the pods.
             service_account: Their service account, which need not exist yet.
+
+        Raises:
+            InputError: `cluster` is of another type.
         """
-        super().__init__(scope, id)
-        self.role = iam.Role(self, "Resource", assumed_by=_pod_identity(cluster, namespace, service_account))
+        check(valid_cluster("cluster", cluster, kubectl=False))
+        super().__init__(scope, id, assumed_by=_pod_identity(cluster.cluster_name, namespace, service_account))
         self.association = eks.CfnPodIdentityAssociation(
             self,
             "Association",
             cluster_name=cluster.cluster_name,
             namespace=namespace,
             service_account=service_account,
-            role_arn=self.role.role_arn,
+            role_arn=self.role_arn,
         )
 
 
-def _pod_identity(cluster: eks.ICluster, namespace: str, service_account: str) -> iam.IPrincipal:
-    """EKS Pod Identity on behalf of one service account; without the conditions any association could lend the role.
+def _pod_identity(cluster_name: str, namespace: str, service_account: str) -> iam.IPrincipal:
+    """Return EKS Pod Identity for one service account; without the conditions any association could use the role.
 
     https://docs.aws.amazon.com/eks/latest/userguide/pod-id-role.html
     """
     conditions = {
         "StringEquals": {
             "aws:SourceAccount": Aws.ACCOUNT_ID,
-            "aws:RequestTag/eks-cluster-name": cluster.cluster_name,
+            "aws:RequestTag/eks-cluster-name": cluster_name,
             "aws:RequestTag/kubernetes-namespace": namespace,
             "aws:RequestTag/kubernetes-service-account": service_account,
         }

@@ -1,4 +1,4 @@
-"""Alarms of a training cluster: what costs money for nothing, and what will stop a job."""
+"""Alarms of a training cluster: idle GPUs that cost money, and what will stop a job."""
 
 import re
 
@@ -11,10 +11,10 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from training_cluster.monitoring.metrics import Lustre, cluster_metric, lustre_free_percent
-from training_workloads import InputError
+from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric, lustre_free_percent
+from training_workloads.validation import Problem, Problems
 
-__all__ = ["ClusterAlarms", "check_email"]
+__all__ = ["ClusterAlarms", "valid_email"]
 
 _IDLE_PERCENT = 5
 _IDLE_PERIODS = 6  # of 5 minutes
@@ -22,12 +22,12 @@ _FREE_PERCENT = 10
 _FREE_PERIODS = 5  # of 1 minute
 _NOT_READY_PERIODS = 2  # of 5 minutes
 
-# One address, without a name before it; whether somebody reads it is known when the confirmation is answered.
+# One address, without a name before it; AWS asks it for a confirmation.
 _EMAIL = re.compile(r"[^@\s<>,;]+@[^@\s<>,;]+\.[^@\s<>,;.]+")
 
 
 class ClusterAlarms(Construct):
-    """Four alarms, three without a file system, and, where there is an address, the topic that mails them.
+    """Four alarms, three without a file system, and, where there is an address, the topic that mails to it.
 
     Attributes:
         gpus_idle: The highest GPU utilisation was below 5 % for 30 minutes while there were GPU nodes.
@@ -48,19 +48,16 @@ class ClusterAlarms(Construct):
         email: str | None = None,
         encryption_key: kms.IKey | None = None,
     ) -> None:
-        """Defines the alarms.
+        """Define the alarms.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
             cluster_name: EKS's name of a cluster with Container Insights.
             file_system: The file system that can run full; None for none.
-            gpu_errors: How many Xid lines there were.
-            email: Who is told; AWS asks this address once for consent. Default: nobody, alarms only show.
-            encryption_key: Encrypts the topic. Default: a key made here, where there is an address.
-
-        Raises:
-            InputError: `email` is not one email address.
+            gpu_errors: The number of Xid lines.
+            email: Address that gets mails; AWS asks it once for consent. Default: no mails, alarms only show.
+            encryption_key: Key of the topic. Default: a key defined here, where there is an address.
         """
         super().__init__(scope, id)
         self.gpus_idle = _gpus_idle(self, cluster_name)
@@ -79,18 +76,14 @@ class ClusterAlarms(Construct):
         return [self.gpus_idle, *lustre, self.node_not_ready, self.gpu_errors]
 
 
-def check_email(argument: str, address: str) -> None:
-    """Refuses what is not one email address.
-
-    Raises:
-        InputError: `address` is not of the form name@host.domain.
-    """
+def valid_email(name: str, address: str) -> Problems:
+    """Reject what is not one email address; a token is allowed."""
     if not Token.is_unresolved(address) and not _EMAIL.fullmatch(str(address)):
-        raise InputError(f"{argument!r} is {address!r}; give one email address, such as team@example.com")
+        yield Problem(path=(name,), given=address, fix="give one email address, such as team@example.com")
 
 
 def _gpus_idle(scope: Construct, cluster_name: str) -> cloudwatch.Alarm:
-    """Without GPU nodes neither metric has data, and an expression without data does not alarm."""
+    """Return the alarm of idle GPUs; without GPU nodes neither metric has data, and the expression does not alarm."""
     idle = cloudwatch.MathExpression(
         expression=f"IF(gpus > 0 AND busiest < {_IDLE_PERCENT}, 1, 0)",
         using_metrics={
@@ -120,14 +113,14 @@ def _lustre_nearly_full(scope: Construct, file_system: Lustre) -> cloudwatch.Ala
         threshold=_FREE_PERCENT,
         evaluation_periods=_FREE_PERIODS,
         comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
-        # A gap in the data does not make room.
+        # A gap in the data frees no storage.
         treat_missing_data=cloudwatch.TreatMissingData.IGNORE,
         alarm_description="Checkpoints will fail when Lustre is full; release exported files or enlarge it",
     )
 
 
 def _node_not_ready(scope: Construct, cluster_name: str) -> cloudwatch.Alarm:
-    """`cluster_failed_node_count` would be the obvious choice, but the agent does not count nodes that are not ready.
+    """Return the alarm of nodes; the agent does not count nodes that are not ready in `cluster_failed_node_count`.
 
     https://github.com/open-telemetry/opentelemetry-collector-contrib/blob/main/internal/aws/k8s/k8sclient/node.go
     """
@@ -160,15 +153,14 @@ def _gpu_errors(scope: Construct, xids: cloudwatch.IMetric) -> cloudwatch.Alarm:
 
 
 def _topic(scope: Construct, email: str, key: kms.IKey | None) -> sns.Topic:
-    check_email("alarm_email", email)
     cloudwatch_service = iam.ServicePrincipal("cloudwatch.amazonaws.com")
     # AWS's own key for SNS cannot be used by CloudWatch:
     # https://repost.aws/knowledge-center/cloudwatch-receive-sns-for-alarm-trigger
-    # A key made here encrypts messages on their way only, so nothing is lost with it.
+    # A key defined here encrypts messages in transit only, so nothing is lost with it.
     key = key or kms.Key(scope, "Key", enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
     key.grant(cloudwatch_service, "kms:Decrypt", "kms:GenerateDataKey*")
     topic = sns.Topic(scope, "Topic", master_key=key, enforce_ssl=True)
-    # A policy of one's own replaces SNS's default, which let the account's alarms publish.
+    # A resource policy replaces SNS's default, which let the account's alarms publish.
     topic.add_to_resource_policy(
         iam.PolicyStatement(
             sid="AlarmsOfThisAccount",

@@ -1,6 +1,6 @@
 """Metrics, logs, a dashboard and alarms of a training cluster, all in CloudWatch."""
 
-from typing import TypedDict
+from typing import TypedDict, cast
 
 from aws_cdk import Aws, Duration, RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -10,13 +10,13 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from training_cluster.checks import check_cluster, check_is
+from training_cluster.checks import check, valid_cluster
+from training_cluster.cluster.lifecycle import after_node_addons
 from training_cluster.identity.pod_identity import PodRole
-from training_cluster.monitoring.alarms import ClusterAlarms
+from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
+from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric
 from training_cluster.monitoring.dashboard import ClusterDashboard
-from training_cluster.monitoring.metrics import Lustre
-from training_cluster.storage.lustre_file_system import LustreFileSystem
-from training_cluster.storage.lustre_volume import ExistingLustreFileSystem
+from training_cluster.storage.lustre_volume import valid_lustre
 from training_cluster.suppressions import accept_policy, accept_services_log_key
 
 __all__ = ["ClusterMonitoring"]
@@ -27,15 +27,15 @@ _SERVICE_ACCOUNT = "cloudwatch-agent"
 _POLICY = "CloudWatchAgentServerPolicy"
 _RETENTION = logs.RetentionDays.ONE_MONTH
 
-# What the agent and Fluent Bit write to; unless somebody else makes them, they make them, and logs are kept for ever.
+# The agent and Fluent Bit create missing log groups, and those keep their logs for ever.
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Container-Insights-setup-logs-FluentBit.html
 _LOG_GROUPS = ("application", "dataplane", "host", "performance")
 
-# What jobs print outlives the cluster; the others tell of nodes that are gone with it.
+# What jobs print outlives the cluster; the others are about nodes that are deleted with it.
 _JOBS_OUTPUT = "application"
 
-# A configuration of one's own replaces the add-on's, so what it leaves out is off: Application Signals, with which
-# newer releases of the add-on instrument every service unasked.
+# This configuration replaces the add-on's, so what it omits is off: Application Signals, with which newer releases of
+# the add-on instrument every service by default.
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/install-CloudWatch-Observability-EKS-addon.html
 # https://github.com/aws-observability/helm-charts/pull/240
 _AGENT = {
@@ -45,7 +45,7 @@ _AGENT = {
 }
 
 
-class _Watched(TypedDict):
+class _Common(TypedDict):
     """What alarms and dashboard have in common."""
 
     cluster_name: str
@@ -56,14 +56,13 @@ class _Watched(TypedDict):
 class ClusterMonitoring(Construct):
     """Container Insights with GPU and EFA metrics, a dashboard and alarms.
 
-    The add-on becomes healthy only on a node: where the stack makes those too, add a dependency on them, such as
-    `monitoring.node.add_dependency(training_cluster.system_nodes)`.
+    The add-on becomes healthy only on a node: with a cluster of this library it waits for the cluster's own add-ons.
 
     Attributes:
         addon: The EKS add-on with the CloudWatch agent, Fluent Bit and NVIDIA's DCGM exporter.
         pod_role: The role of agent and Fluent Bit, with AWS's policy for them.
         log_groups: Log groups by their last name: application, dataplane, host, performance. Lines are kept for a
-            month; the first, with what the jobs printed, outlives the cluster.
+            month; the first, with the output of the jobs, outlives the cluster.
         dashboard: The dashboard.
         alarms: The alarms and their topic.
     """
@@ -73,44 +72,64 @@ class ClusterMonitoring(Construct):
         scope: Construct,
         id: str,
         *,
-        cluster: eks.ICluster,
+        cluster: eks.ICluster | eks.Cluster,
         file_system: Lustre | None = None,
         alarm_email: str | None = None,
         encryption_key: kms.IKey | None = None,
     ) -> None:
-        """Defines add-on, dashboard and alarms.
+        """Define add-on, dashboard and alarms.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
             cluster: The cluster, with the add-on eks-pod-identity-agent.
-            file_system: The Lustre of its jobs, made here or elsewhere. Default: none, and so no graphs and no
-                alarm of it.
-            alarm_email: Who is told of alarms. Default: nobody, alarms only show on the dashboard.
-            encryption_key: Encrypts logs and alarm mails' topic. Default: logs with a key of CloudWatch, the topic,
-                where there is one, with a key made here.
+            file_system: The Lustre of its jobs: one of this library, imported or not, or one of the CDK. Default: none,
+                and so no graphs and no alarm of it.
+            alarm_email: Address that gets the alarms. Default: no mails, alarms only show on the dashboard.
+            encryption_key: Key of the logs and of the alarms' topic. Default: logs have a key of CloudWatch; the topic,
+                where there is one, has a key defined here.
 
         Raises:
             InputError: `alarm_email` is not one email address, or an argument is of another type.
         """
         super().__init__(scope, id)
-        check_cluster("cluster", cluster, kubectl=False)
-        if file_system is not None:
-            check_is("file_system", file_system, LustreFileSystem, ExistingLustreFileSystem)
-        name = cluster.cluster_name
+        check(
+            valid_cluster("cluster", cluster, kubectl=False),
+            () if file_system is None else valid_lustre("file_system", file_system),
+            () if alarm_email is None else valid_email("alarm_email", alarm_email),
+        )
+        self._cluster_name = name = cluster.cluster_name
         self.log_groups = self._add_log_groups(name, encryption_key)
         self.pod_role = self._add_pod_role(cluster)
-        self.addon = self._add_addon(cluster)
-        gpu_errors = self._count_gpu_errors(name)
-        watched: _Watched = {"cluster_name": name, "file_system": file_system, "gpu_errors": gpu_errors}
-        self.alarms = ClusterAlarms(self, "Alarms", **watched, email=alarm_email, encryption_key=encryption_key)
-        self.dashboard = ClusterDashboard(self, "Dashboard", **watched, alarms=self.alarms.all).dashboard
+        self.addon = self._add_addon(cast(eks.ICluster, cluster))
+        self._gpu_errors = self._count_gpu_errors(name)
+        common: _Common = {"cluster_name": name, "file_system": file_system, "gpu_errors": self.metric_gpu_errors()}
+        self.alarms = ClusterAlarms(self, "Alarms", **common, email=alarm_email, encryption_key=encryption_key)
+        self.dashboard = ClusterDashboard(self, "Dashboard", **common, alarms=self.alarms.all)
+        after_node_addons(self, cluster)
 
-    def _add_pod_role(self, cluster: eks.ICluster) -> PodRole:
-        """Defines the role of Fluent Bit, too: both programs have one service account."""
+    def metric(self, name: str, *, statistic: str = "Average") -> cloudwatch.Metric:
+        """Return a metric of the whole cluster from Container Insights, every 5 minutes.
+
+        Args:
+            name: Name of a metric with the dimension `ClusterName` alone, such as `cluster_node_count`.
+            statistic: Over nodes (or GPUs) and minutes. Default: Average.
+        """
+        return cluster_metric(self._cluster_name, name, statistic)
+
+    def metric_gpu_utilization(self, *, statistic: str = "Average") -> cloudwatch.Metric:
+        """Return the utilisation of the GPUs in percent. Default: the average of all."""
+        return self.metric("node_gpu_utilization", statistic=statistic)
+
+    def metric_gpu_errors(self) -> cloudwatch.Metric:
+        """Return the number of Xid lines of the NVIDIA driver in 5 minutes."""
+        return self._gpu_errors.metric(statistic="Sum", period=Duration.minutes(5), label="Xid lines")
+
+    def _add_pod_role(self, cluster: eks.ICluster | eks.Cluster) -> PodRole:
+        """Define the role of the agent and of Fluent Bit, which have one service account."""
         role = PodRole(self, "PodRole", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
-        role.role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(_POLICY))
-        accept_policy(role, "kept by AWS for this agent, whose new releases may call more", _POLICY)
+        role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(_POLICY))
+        accept_policy(role, "maintained by AWS for this agent, whose new releases may call more", _POLICY)
         return role
 
     def _add_log_groups(self, cluster_name: str, key: kms.IKey | None) -> dict[str, logs.LogGroup]:
@@ -139,30 +158,29 @@ class ClusterMonitoring(Construct):
             cluster=cluster,
             addon_name=_ADDON,
             configuration_values={"agent": {"config": _AGENT}},
-            # Else its pods would run on without anybody who owns them, and make log groups anew.
+            # Otherwise its pods would keep running without an owner, and create the log groups again.
             preserve_on_delete=False,
         )
-        # Pods get their role when they start, and log groups must be there before their first writer.
+        # Pods get their role when they start, and log groups must exist before their first writer.
         addon.node.add_dependency(self.pod_role, *self.log_groups.values())
         return addon
 
-    def _count_gpu_errors(self, cluster_name: str) -> cloudwatch.Metric:
-        """Counts the driver's lines in the kernel log: neither Container Insights nor EKS has a metric of Xids."""
-        counter = logs.MetricFilter(
+    def _count_gpu_errors(self, cluster_name: str) -> logs.MetricFilter:
+        """Count the driver's lines in the kernel log: neither Container Insights nor EKS has a metric of Xids."""
+        return logs.MetricFilter(
             self,
             "GpuErrors",
             log_group=self.log_groups["host"],
             filter_pattern=logs.FilterPattern.all_terms("NVRM: Xid"),
-            # A name of its own, or two clusters of an account would share one counter.
+            # With the cluster's name: otherwise two clusters of an account would share one counter.
             metric_namespace=f"TrainingCluster/{cluster_name}",
             metric_name="GpuXidErrors",
             metric_value="1",
         )
-        return counter.metric(statistic="Sum", period=Duration.minutes(5), label="Xid lines")
 
 
 def _log_service() -> iam.IPrincipal:
-    """CloudWatch Logs, for the log groups of Container Insights in this account and region.
+    """Return CloudWatch Logs, for the log groups of Container Insights in this account and region.
 
     https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/encrypt-log-data-kms.html
     """

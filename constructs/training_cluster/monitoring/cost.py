@@ -1,13 +1,22 @@
-"""What a cluster costs by the hour, where the catalog has a dated price for every part of the sum."""
+"""What a cluster costs by the hour, where the catalog has a dated price for every part, and a monthly budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from aws_cdk import Token
+from aws_cdk import aws_budgets as budgets
+from constructs import Construct
+
+from training_cluster.checks import check
+from training_cluster.monitoring.alarms import valid_email
 from training_workloads.catalog import INSTANCE_TYPES, Price
 from training_workloads.catalog.prices import EKS_CONTROL_PLANE, NAT_GATEWAY
-from training_workloads.validation import check_at_least, unknown_name
+from training_workloads.validation import Problems, at_least, unknown
 
-__all__ = ["CostEstimate", "CostItem", "hourly_cost"]
+__all__ = ["CostEstimate", "CostItem", "TrainingBudget", "hourly_cost"]
+
+# Percent of the budget. https://docs.aws.amazon.com/cost-management/latest/userguide/budgets-best-practices.html
+_NOTIFICATIONS = (("ACTUAL", 80), ("FORECASTED", 100))
 
 # Paid by use, by contract, or without a dated price in the catalog.
 _NOT_INCLUDED = (
@@ -27,7 +36,7 @@ class CostItem:
     """A number of equal things.
 
     Attributes:
-        count: How many.
+        count: Number of them.
         name: What it is.
         price: Of one; None where the catalog has none.
     """
@@ -43,10 +52,10 @@ class CostItem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CostEstimate:
-    """What a cluster costs by the hour, as a sum or as the reason why there is none; `str()` makes a sentence of it.
+    """What a cluster costs by the hour, as a sum or as the reason why there is none; `str()` is a sentence.
 
     Attributes:
-        items: What was counted.
+        items: The parts.
     """
 
     items: tuple[CostItem, ...]
@@ -83,28 +92,83 @@ class CostEstimate:
 
 
 def hourly_cost(*, nodes: Mapping[str, int], nat_gateways: int = 0) -> CostEstimate:
-    """Adds up the nodes, the EKS control plane and the NAT gateways.
+    """Return the cost of the nodes, the EKS control plane and the NAT gateways.
 
     Args:
-        nodes: How many nodes of each EC2 type, system nodes included. A group that is at 0 is shown with its price.
-        nat_gateways: How many there are. Default: 0.
+        nodes: Number of nodes of each EC2 type, system nodes included. A group at 0 is shown with its price.
+        nat_gateways: Number of NAT gateways. Default: 0.
 
     Raises:
         InputError: The catalog does not know a type, or a number is not a whole number of 0 or more.
     """
-    check_at_least("nat_gateways", nat_gateways, 0)
-    items = []
-    for name, count in nodes.items():
-        if name not in INSTANCE_TYPES:
-            raise unknown_name("nodes", name, INSTANCE_TYPES)
-        check_at_least(f"nodes.{name}", count, 0)
-        items.append(CostItem(count=count, name=name, price=INSTANCE_TYPES[name].price))
+    check(at_least("nat_gateways", nat_gateways, 0), *(_valid_nodes(name, count) for name, count in nodes.items()))
+    items = [CostItem(count=count, name=name, price=INSTANCE_TYPES[name].price) for name, count in nodes.items()]
     items.append(CostItem(count=1, name="EKS control plane", price=EKS_CONTROL_PLANE))
     if nat_gateways:
         items.append(CostItem(count=nat_gateways, name="NAT gateway", price=NAT_GATEWAY))
     return CostEstimate(items=tuple(items))
 
 
+def _valid_nodes(instance_type: str, count: int) -> Problems:
+    yield from unknown("nodes", instance_type, INSTANCE_TYPES)
+    for problem in at_least(instance_type, count, 0):
+        yield problem.under("nodes")
+
+
 def _dollars(amount: float) -> str:
-    """Two decimals, or as many as the price has."""
+    """Return two decimals, or as many as the price has."""
     return f"{amount:.2f}" if round(amount, 2) == amount else f"{amount:g}"
+
+
+class TrainingBudget(Construct):
+    """A budget for everything in the account, with mails at 80 % spent and at 100 % forecast.
+
+    It warns and stops nothing. It covers the account and not the cluster: costs can be separated only by a tag that is
+    activated for billing first, and until then a budget of that tag would silently stay at 0
+    (https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/activating-tags.html).
+
+    Attributes:
+        budget: The budget, with a name that CloudFormation generates.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, monthly_usd: int, email: str) -> None:
+        """Define the budget.
+
+        Args:
+            scope: A stack that outlives the clusters, or a construct in one.
+            id: Id in the scope.
+            monthly_usd: Dollars per calendar month.
+            email: Address that gets the mails.
+
+        Raises:
+            InputError: `monthly_usd` is not a whole number of 1 or more, or `email` is not one email address.
+        """
+        super().__init__(scope, id)
+        check(
+            () if Token.is_unresolved(monthly_usd) else at_least("monthly_usd", monthly_usd, 1),
+            valid_email("email", email),
+        )
+        budget = budgets.CfnBudget
+        self.budget = budget(
+            self,
+            "Resource",
+            budget=budget.BudgetDataProperty(
+                budget_type="COST",
+                time_unit="MONTHLY",
+                budget_limit=budget.SpendProperty(amount=monthly_usd, unit="USD"),
+            ),
+            notifications_with_subscribers=[_notification(kind, percent, email) for kind, percent in _NOTIFICATIONS],
+        )
+
+
+def _notification(kind: str, percent: int, email: str) -> budgets.CfnBudget.NotificationWithSubscribersProperty:
+    budget = budgets.CfnBudget
+    return budget.NotificationWithSubscribersProperty(
+        notification=budget.NotificationProperty(
+            notification_type=kind,
+            comparison_operator="GREATER_THAN",
+            threshold=percent,
+            threshold_type="PERCENTAGE",
+        ),
+        subscribers=[budget.SubscriberProperty(subscription_type="EMAIL", address=email)],
+    )

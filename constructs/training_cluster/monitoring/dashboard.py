@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from training_cluster.monitoring.metrics import (
+from training_cluster.monitoring.cluster_metrics import (
     Lustre,
     cluster_metric,
     lustre_free_percent,
@@ -23,12 +23,8 @@ _HALF = _WIDTH // 2
 _PERCENT = cloudwatch.YAxisProps(min=0, max=100, show_units=False, label="%")
 
 
-class ClusterDashboard(Construct):
-    """GPUs, EFA, Lustre, nodes and pods of one cluster.
-
-    Attributes:
-        dashboard: The dashboard, with a name that CloudFormation makes.
-    """
+class ClusterDashboard(cloudwatch.Dashboard):
+    """GPUs, EFA, Lustre, nodes and pods of one cluster, with a name that CloudFormation generates."""
 
     def __init__(
         self,
@@ -40,27 +36,26 @@ class ClusterDashboard(Construct):
         gpu_errors: cloudwatch.IMetric,
         alarms: Sequence[cloudwatch.IAlarm] = (),
     ) -> None:
-        """Defines the dashboard.
+        """Define the dashboard.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
             cluster_name: EKS's name of a cluster with Container Insights.
             file_system: The file system of the jobs; None for no graphs of one.
-            gpu_errors: How many Xid lines there were.
-            alarms: Whose state stands at the top. Default: none.
+            gpu_errors: The number of Xid lines.
+            alarms: Alarms whose state is at the top. Default: none.
         """
         super().__init__(scope, id)
-        self.dashboard = cloudwatch.Dashboard(self, "Resource")
         if alarms:
             status = cloudwatch.AlarmStatusWidget(alarms=list(alarms), title="Alarms", width=_WIDTH, height=2)
-            self.dashboard.add_widgets(status)
-        self.dashboard.add_widgets(*_gpus(cluster_name))
-        self.dashboard.add_widgets(*_efa(cluster_name))
+            self.add_widgets(status)
+        self.add_widgets(*_gpus(cluster_name))
+        self.add_widgets(*_efa(cluster_name))
         if file_system:
-            self.dashboard.add_widgets(*_lustre(file_system))
-        self.dashboard.add_widgets(*_nodes_and_jobs(cluster_name))
-        self.dashboard.add_widgets(*_faults(cluster_name, gpu_errors))
+            self.add_widgets(*_lustre(file_system))
+        self.add_widgets(*_nodes_and_jobs(cluster_name))
+        self.add_widgets(*_faults(cluster_name, gpu_errors))
 
 
 def _graph(title: str, *lines: cloudwatch.IMetric, axis: cloudwatch.YAxisProps | None = None) -> cloudwatch.GraphWidget:

@@ -1,8 +1,20 @@
-"""The address plan of a training VPC, and what CDK makes of a range, as plain arithmetic."""
+"""Address ranges: the plan of a training VPC as CDK divides it, and the rules of a range."""
 
 import ipaddress
+from typing import Any
 
-__all__ = ["PUBLIC_SUBNET_PREFIX", "SHORTEST_OWNED_PREFIX", "private_subnet_prefix", "usable_addresses"]
+from aws_cdk import Token
+
+from training_workloads.validation import Problem, Problems
+
+__all__ = [
+    "PUBLIC_SUBNET_PREFIX",
+    "SHORTEST_OWNED_PREFIX",
+    "private_subnet_prefix",
+    "usable_addresses",
+    "valid_cidr",
+    "valid_vpc_cidr",
+]
 
 #: Public subnets hold NAT gateways and nothing else: 64 addresses each.
 PUBLIC_SUBNET_PREFIX = 26
@@ -12,12 +24,19 @@ SHORTEST_OWNED_PREFIX = 8
 
 _ADDRESS_BITS = 32
 
+# EC2 allows a /16 at most. Below a /20 the private subnets of two zones have under 1,000 addresses, and EKS gives each
+# pod one. https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html
+_LARGEST_VPC = 16
+_SMALLEST_VPC = 20
+
+_EXAMPLE = "10.0.0.0/16"
+
 # The first four and the last: https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html
 _KEPT_BY_AWS = 5
 
 
 def private_subnet_prefix(cidr: str, zones: int) -> int:
-    """Prefix length of each private subnet, such as 18 for 10.0.0.0/16 in two zones.
+    """Return the prefix length of each private subnet, such as 18 for 10.0.0.0/16 in two zones.
 
     The private subnets share what the public ones leave, in equal powers of two; without NAT gateways the range of the
     public subnets stays empty, so that the answer is the same.
@@ -32,9 +51,48 @@ def private_subnet_prefix(cidr: str, zones: int) -> int:
 
 
 def usable_addresses(prefix: int) -> int:
-    """Addresses that a subnet of this prefix length has for nodes and pods; AWS keeps five.
+    """Return the number of addresses that a subnet has for nodes and pods; AWS keeps five.
 
     Args:
         prefix: Prefix length of the subnet.
     """
     return (1 << (_ADDRESS_BITS - prefix)) - _KEPT_BY_AWS
+
+
+def valid_vpc_cidr(name: str, cidr: Any) -> Problems:
+    """Reject a range that a training VPC cannot have: not IPv4, not /16 to /20, or one that no VPC may have."""
+    if Token.is_unresolved(cidr):
+        return
+    network = _read(cidr)
+    if network is None:
+        yield from valid_cidr(name, cidr, example=_EXAMPLE)
+    elif not _LARGEST_VPC <= network.prefixlen <= _SMALLEST_VPC:
+        # An address alone, or with bits behind the prefix: the user may not know how a range is written.
+        example = "" if str(network) == cidr else f", such as {_EXAMPLE}"
+        fix = f"give a range from /{_LARGEST_VPC} to /{_SMALLEST_VPC}{example}"
+        yield Problem(path=(name,), given=cidr, fix=fix)
+    elif problems := list(valid_cidr(name, cidr, example=_EXAMPLE)):
+        yield from problems
+    elif network.is_loopback or network.is_multicast or network.is_link_local:
+        fix = f"give a private range such as {_EXAMPLE}"
+        yield Problem(path=(name,), given=cidr, allowed="no VPC can have it", fix=fix)
+
+
+def valid_cidr(name: str, cidr: Any, *, example: str) -> Problems:
+    """Reject what is not an IPv4 range, written as `<address>/<prefix length>` without bits behind the prefix."""
+    network = _read(cidr)
+    if network is None:
+        yield Problem(path=(name,), given=cidr, allowed="that is not an IPv4 range", fix=f"write one such as {example}")
+    elif str(network) != cidr:
+        # Where the prefix is the mistake, the address under it is no suggestion.
+        mistyped = network.prefixlen < SHORTEST_OWNED_PREFIX
+        fix = f"write a range such as {example}" if mistyped else f"did you mean {network}?"
+        yield Problem(path=(name,), given=cidr, fix=fix)
+
+
+def _read(cidr: Any) -> ipaddress.IPv4Network | None:
+    try:
+        # Python would read a number as an address.
+        return ipaddress.IPv4Network(cidr if isinstance(cidr, str) else "", strict=False)
+    except ValueError:
+        return None

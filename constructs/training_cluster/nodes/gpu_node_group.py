@@ -1,35 +1,35 @@
 """A managed node group of GPU instances in one zone, placed close to each other."""
 
-from aws_cdk import Fn, Token
+from aws_cdk import Fn
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import check_cluster, check_is, check_vpc, shown
+from training_cluster.checks import check, valid_cluster
+from training_cluster.cluster.lifecycle import OrderedCluster, after_network_addons
+from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.nodes.node_parts import accept_node_policies, metadata_options, root_volume, update_in_place
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
-from training_workloads import InputError
 from training_workloads.catalog.nodes import GPU_TAINT_KEY, node_devices, node_labels
+from training_workloads.validation import MISSING, Problem, Problems
 
 __all__ = ["GpuNodeGroup"]
 
 _ROOT_VOLUME_GIB = 200
+_EXAMPLE = "vpc.private_subnets[0]"
 
 
 class GpuNodeGroup(Construct):
     """GPU nodes side by side in one zone, with every network interface of their type on the launch template.
 
-    Nodes become ready only in a cluster with a CNI: where the stack makes that too, add a dependency on it, such as
-    `group.node.add_dependency(training_cluster.network_addons)`.
-
     Attributes:
-        spec: Which nodes, and how many.
+        spec: The nodes and their number, with what follows from them.
         node_group: The EKS node group.
-        launch_template: Where interfaces, placement, reservation, disks, user data and metadata access are said.
+        launch_template: Interfaces, placement, reservation, disks, user data and metadata access.
         placement_group: Where EC2 puts the nodes close to each other; None where a reservation decides that.
         efa_security_group: The group of the EFA interfaces; None where the nodes have no EFA.
     """
@@ -40,49 +40,82 @@ class GpuNodeGroup(Construct):
         id: str,
         *,
         cluster: eks.ICluster,
-        vpc: ec2.IVpc,
-        subnet: ec2.ISubnet,
-        spec: GpuNodeGroupSpec,
+        instance_type: ec2.InstanceType | str,
+        subnet: ec2.ISubnet | None = None,
+        min_size: int = 0,
+        desired_size: int | None = None,
+        max_size: int | None = None,
+        capacity_type: eks.CapacityType | str = "ON_DEMAND",
+        capacity_reservation_id: str | None = None,
+        placement_group: bool | None = None,
+        efa: bool | None = None,
+        ami_release: str | None = None,
         encryption_key: kms.IKey | None = None,
         kubernetes_version: str | None = None,
     ) -> None:
-        """Defines the node group.
+        """Define the node group.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            cluster: The cluster that the nodes join.
-            vpc: The cluster's VPC.
-            subnet: A private subnet, in the zone of the file system that the jobs read.
-            spec: Which nodes, and how many.
-            encryption_key: Key of the root volumes. Default: the account's own key for EBS.
-            kubernetes_version: Release of the nodes, which follows when the cluster's changes. Default: the cluster's
-                when the group is made.
+            cluster: The cluster that the nodes join: ours or one of `aws_eks_v2`.
+            instance_type: EC2 type with GPUs.
+            subnet: A private subnet of the cluster's VPC, in the zone of the file system that the jobs read. Default:
+                that of the training zone, or the VPC's first private subnet.
+            min_size: Minimum number of nodes; with 0 the group scales to zero when no job needs it.
+            desired_size: Nodes at deployment. Default: `min_size`.
+            max_size: Maximum number of nodes, the limit of the autoscaler. Default: the larger of `desired_size` and 1.
+            capacity_type: ON_DEMAND, SPOT or CAPACITY_BLOCK (Capacity Block for ML).
+            capacity_reservation_id: The On-Demand Capacity Reservation or Capacity Block (`cr-…`) that the nodes run
+                in. Default: none.
+            placement_group: Whether the nodes get a new cluster placement group. Default: yes where the type can,
+                unless a reservation decides the placement, or Spot capacity is scarce enough without.
+            efa: Whether the nodes get all EFA interfaces of their type. Default: yes where the type has them.
+            ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917. Default: the newest at
+                deployment.
+            encryption_key: Key of the root volumes. Default: the key of a `TrainingCluster`, else the account's key
+                for EBS.
+            kubernetes_version: Release of the nodes, which follows when the cluster's changes. Default: that of a
+                `TrainingCluster`, else the cluster's when the group is created.
 
         Raises:
-            InputError: The cluster was imported without its security group, the subnet is public or in another zone
-                than the spec says, or an argument is of another type.
+            InputError: The values contradict each other or the catalog, the cluster was imported without its security
+                group or VPC, or the subnet is public.
         """
         super().__init__(scope, id)
-        check_cluster("cluster", cluster, kubectl=False, security_group=True)
-        check_vpc("vpc", vpc)
-        check_is("spec", spec, GpuNodeGroupSpec)
-        _check_private(vpc, subnet)
-        _check_zone(spec, subnet)
-        self.spec = spec
-        cluster_placement = ec2.PlacementGroupStrategy.CLUSTER
-        self.placement_group = (
-            ec2.PlacementGroup(self, "PlacementGroup", strategy=cluster_placement) if spec.in_placement_group else None
+        check(valid_cluster("cluster", cluster, kubectl=False, security_group=True))
+        self.spec = GpuNodeGroupSpec(
+            instance_type=instance_type.to_string() if isinstance(instance_type, ec2.InstanceType) else instance_type,
+            min_size=min_size,
+            desired_size=desired_size,
+            max_size=max_size,
+            capacity_type=capacity_type.value if isinstance(capacity_type, eks.CapacityType) else capacity_type,
+            capacity_reservation_id=capacity_reservation_id,
+            placement_group=placement_group,
+            efa=efa,
+            ami_release=ami_release,
         )
+        ours = cluster if isinstance(cluster, OrderedCluster) else OrderedCluster()
+        subnet = subnet or training_subnet(cluster.vpc)
+        check(_valid_subnet(cluster.vpc, subnet))
+        assert subnet
+        self.placement_group = self._placement_group()
         self.efa_security_group = (
-            EfaSecurityGroup(self, "EfaSecurityGroup", vpc=vpc).security_group if spec.efa_interfaces else None
+            EfaSecurityGroup(self, "EfaSecurityGroup", vpc=cluster.vpc) if self.spec.efa_interfaces else None
         )
         # With interfaces on the launch template, EKS no longer adds the cluster's own security group.
-        groups = [cluster.cluster_security_group, *filter(None, [self.efa_security_group])]
-        self.launch_template = self._launch_template([group.security_group_id for group in groups], encryption_key)
+        groups = [cluster.cluster_security_group_id]
+        groups += [self.efa_security_group.security_group_id] if self.efa_security_group else []
+        self.launch_template = self._launch_template(groups, encryption_key or ours.encryption_key)
         self.node_group = self._node_group(cluster, subnet)
-        update_in_place(self.node_group, kubernetes_version)
+        update_in_place(self.node_group, kubernetes_version or ours.node_version)
         accept_node_policies(self.node_group)
+        after_network_addons(self, cluster)
+
+    def _placement_group(self) -> ec2.PlacementGroup | None:
+        if not self.spec.in_placement_group:
+            return None
+        return ec2.PlacementGroup(self, "PlacementGroup", strategy=ec2.PlacementGroupStrategy.CLUSTER)
 
     def _node_group(self, cluster: eks.ICluster, subnet: ec2.ISubnet) -> eks.Nodegroup:
         spec, efa = self.spec, bool(self.spec.efa_interfaces)
@@ -97,7 +130,7 @@ class GpuNodeGroup(Construct):
             desired_size=spec.desired,
             max_size=spec.maximum,
             subnets=ec2.SubnetSelection(subnets=[subnet]),
-            # A node whose GPU, disk or network fails is replaced; the node monitoring agent tells EKS.
+            # A node whose GPU, disk or network fails is replaced; the node monitoring agent reports it to EKS.
             enable_node_auto_repair=True,
             labels=node_labels(spec.instance, efa=efa),
             taints=[eks.TaintSpec(key=GPU_TAINT_KEY, value="true", effect=eks.TaintEffect.NO_SCHEDULE)],
@@ -108,13 +141,13 @@ class GpuNodeGroup(Construct):
         )
 
     def _launch_template(self, security_group_ids: list[str], key: kms.IKey | None) -> ec2.CfnLaunchTemplate:
-        """Defines the template on the L1, the only place where network cards and EFA can be said."""
+        """Define the template on the L1, the only place for network cards and EFA."""
         template, spec = ec2.CfnLaunchTemplate, self.spec
         return template(
             self,
             "LaunchTemplate",
             launch_template_data=template.LaunchTemplateDataProperty(
-                # Here and not on the node group, because EKS wants it here for a Capacity Block.
+                # Here and not on the node group, because EKS requires it here for a Capacity Block.
                 instance_type=spec.instance_type,
                 network_interfaces=self._network_interfaces(security_group_ids),
                 placement=self._placement(),
@@ -149,7 +182,7 @@ class GpuNodeGroup(Construct):
         template = ec2.CfnLaunchTemplate
         if self.spec.capacity_reservation_id is None:
             return None
-        # A target and no preference: EC2 takes one of the two.
+        # A target and no preference: EC2 accepts one of the two.
         return template.CapacityReservationSpecificationProperty(
             capacity_reservation_target=template.CapacityReservationTargetProperty(
                 capacity_reservation_id=self.spec.capacity_reservation_id
@@ -157,34 +190,19 @@ class GpuNodeGroup(Construct):
         )
 
     def _market(self) -> ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty | None:
-        """https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html."""
+        # https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
         if self.spec.capacity_type != "CAPACITY_BLOCK":
             return None
         return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type="capacity-block")
 
 
-def _check_private(vpc: ec2.IVpc, subnet: ec2.ISubnet) -> None:
-    """EC2 gives no public address to an instance with several interfaces, so it could not reach its cluster."""
-    if not hasattr(subnet, "subnet_id"):
-        raise InputError(f"'subnet' is {shown(subnet)}; give a subnet, such as vpc.private_subnets[0]")
-    public = {each.subnet_id for each in vpc.public_subnets}
-    if isinstance(subnet, ec2.PublicSubnet) or subnet.subnet_id in public:
-        raise InputError("'subnet' is a public subnet; give a private one, such as vpc.private_subnets[0]")
-
-
-def _check_zone(spec: GpuNodeGroupSpec, subnet: ec2.ISubnet) -> None:
-    wanted, actual = spec.availability_zone, _known_zone(subnet)
-    if wanted is not None and actual is not None and not Token.is_unresolved(wanted) and wanted != actual:
-        raise InputError(
-            f"'availability_zone' is {wanted!r}, but the subnet is in {actual}; give a subnet of {wanted}, or leave "
-            "availability_zone out"
-        )
-
-
-def _known_zone(subnet: ec2.ISubnet) -> str | None:
-    try:
-        zone = subnet.availability_zone
-    except RuntimeError:
-        # A subnet that was imported by its id alone raises; there is no other way to ask.
-        return None
-    return None if Token.is_unresolved(zone) else zone
+def _valid_subnet(vpc: ec2.IVpc, subnet: ec2.ISubnet | None) -> Problems:
+    """Reject public subnets: EC2 gives no public address to an instance with several interfaces."""
+    if subnet is None:
+        allowed = "the cluster's VPC has no private subnets"
+        yield Problem(path=("subnet",), given=MISSING, allowed=allowed, fix="give the private subnet of the nodes")
+    elif not hasattr(subnet, "subnet_id"):
+        yield Problem(path=("subnet",), given=subnet, fix=f"give a subnet, such as {_EXAMPLE}")
+    elif isinstance(subnet, ec2.PublicSubnet) or subnet.subnet_id in {each.subnet_id for each in vpc.public_subnets}:
+        fix = f"give a private one, such as {_EXAMPLE}"
+        yield Problem(path=("subnet",), given=subnet, allowed="it is public", fix=fix)

@@ -8,13 +8,14 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from training_cluster.checks import check_cluster
+from training_cluster.checks import check, valid_cluster
+from training_cluster.cluster.lifecycle import after_node_addons
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.owner import own
 from training_cluster.platform.helm_release import helm_release
 from training_cluster.suppressions import accept_wildcard
 from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, CLUSTER_AUTOSCALER_IMAGE_TAGS, KUBERNETES_VERSION
-from training_workloads.validation import check_one_of
+from training_workloads.validation import one_of
 
 __all__ = ["ClusterAutoscaler", "scale_from_zero_tags"]
 
@@ -39,7 +40,7 @@ _CHANGE = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAut
 
 
 def scale_from_zero_tags(devices: Mapping[str, str]) -> dict[str, str]:
-    """Tags of a node group by which the autoscaler knows what its nodes offer while there are none.
+    """Return the tags of a node group by which the autoscaler knows what its nodes offer while it has none.
 
     It reads CPU, memory and GPUs from EC2 and labels and taints from EKS, but learns of EFA devices and huge pages
     only here; it takes the tags from the EKS node group, so they need not be on the Auto Scaling group.
@@ -55,7 +56,7 @@ class ClusterAutoscaler(Construct):
 
     Attributes:
         chart: The Helm release.
-        role: What the autoscaler may do.
+        role: The role of its pods.
     """
 
     def __init__(
@@ -63,40 +64,41 @@ class ClusterAutoscaler(Construct):
         scope: Construct,
         id: str,
         *,
-        cluster: eks.ICluster,
-        kubernetes_version: str = KUBERNETES_VERSION,
+        cluster: eks.ICluster | eks.Cluster,
+        kubernetes_version: str | None = None,
         mirror: str | None = None,
     ) -> None:
-        """Defines the autoscaler.
+        """Define the autoscaler.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            cluster: The cluster with the node groups; it needs the Pod Identity agent.
-            kubernetes_version: Release of the cluster.
-            mirror: ECR registry with copies of chart and image. Default: the Kubernetes project's own.
+            cluster: The cluster with the node groups, ours or one of `aws_eks_v2`; it needs the Pod Identity agent.
+            kubernetes_version: Release of the cluster. Default: that of a cluster of ours, else the catalog's newest.
+            mirror: ECR registry with copies of chart and image. Default: the Kubernetes project's registry.
 
         Raises:
             InputError: The release is not in the catalog, or the cluster has an autoscaler from another construct.
         """
         super().__init__(scope, id)
-        check_one_of("kubernetes_version", kubernetes_version, CLUSTER_AUTOSCALER_IMAGE_TAGS)
-        check_cluster("cluster", cluster)
+        check(valid_cluster("cluster", cluster))
+        version: str = kubernetes_version or getattr(cluster, "kubernetes_version", KUBERNETES_VERSION)
+        check(one_of("kubernetes_version", version, CLUSTER_AUTOSCALER_IMAGE_TAGS))
         own(self, cluster, "autoscaler")
-        identity = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
-        self.role = identity.role
+        self.role = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
         _grant(self.role, cluster)
         reason = "reads no data, and changes only groups with the tag of this cluster"
         accept_wildcard(self, reason, "*", _node_groups(cluster))
-        values = _values(Stack.of(self).region, cluster, CLUSTER_AUTOSCALER_IMAGE_TAGS[kubernetes_version])
-        # An autoscaler that does not run is noticed at the deployment, not when a job waits for ever.
+        values = _values(Stack.of(self).region, cluster, CLUSTER_AUTOSCALER_IMAGE_TAGS[version])
+        # The deployment fails where the autoscaler does not run; else a job would wait for ever.
         self.chart = helm_release(
             self, "Resource", cluster=cluster, release=CLUSTER_AUTOSCALER, values=values, mirror=mirror, wait=True
         )
-        self.chart.node.add_dependency(identity)
+        self.chart.node.add_dependency(self.role)
+        after_node_addons(self, cluster)
 
 
-def _grant(role: iam.IRole, cluster: eks.ICluster) -> None:
+def _grant(role: iam.IRole, cluster: eks.ICluster | eks.Cluster) -> None:
     role.add_to_principal_policy(iam.PolicyStatement(actions=list(_READ), resources=["*"]))
     role.add_to_principal_policy(
         iam.PolicyStatement(actions=["eks:DescribeNodegroup"], resources=[_node_groups(cluster)])
@@ -108,12 +110,12 @@ def _grant(role: iam.IRole, cluster: eks.ICluster) -> None:
     )
 
 
-def _node_groups(cluster: eks.ICluster) -> str:
+def _node_groups(cluster: eks.ICluster | eks.Cluster) -> str:
     stack = Stack.of(cluster)
     return stack.format_arn(service="eks", resource="nodegroup", resource_name=f"{cluster.cluster_name}/*")
 
 
-def _values(region: str, cluster: eks.ICluster, image_tag: str) -> dict[str, Any]:
+def _values(region: str, cluster: eks.ICluster | eks.Cluster, image_tag: str) -> dict[str, Any]:
     return {
         "awsRegion": region,
         # EKS tags the Auto Scaling groups of its node groups for this discovery.

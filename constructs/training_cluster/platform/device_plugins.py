@@ -1,9 +1,10 @@
-"""The device plugins that make GPUs and EFA interfaces countable for the scheduler."""
+"""The device plugins, which report GPUs and EFA interfaces to the scheduler as resources."""
 
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import check_cluster
+from training_cluster.checks import check, valid_cluster
+from training_cluster.cluster.lifecycle import after_node_addons
 from training_cluster.owner import own
 from training_cluster.platform.helm_release import helm_release
 from training_workloads.catalog.nodes import EFA_PRESENT_LABEL, EFA_RESOURCE, GPU_RESOURCE, gpu_toleration
@@ -19,51 +20,58 @@ class NvidiaDevicePlugin(Construct):
         chart: The Helm release.
     """
 
-    def __init__(self, scope: Construct, id: str, *, cluster: eks.ICluster, mirror: str | None = None) -> None:
-        """Defines the release.
+    def __init__(
+        self, scope: Construct, id: str, *, cluster: eks.ICluster | eks.Cluster, mirror: str | None = None
+    ) -> None:
+        """Define the release.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            cluster: The cluster with the GPU nodes. One that NVIDIA's GPU Operator manages has the plugin already.
-            mirror: ECR registry with copies of chart and image. Default: NVIDIA's own.
+            cluster: The cluster with the GPU nodes: ours or one of `aws_eks_v2`. NVIDIA's GPU Operator installs the
+                plugin itself.
+            mirror: ECR registry with copies of chart and image. Default: NVIDIA's registry.
 
         Raises:
             InputError: The cluster has this plugin from another construct.
         """
         super().__init__(scope, id)
-        check_cluster("cluster", cluster)
-        # Two plugins for one device hand the same device to two pods.
+        check(valid_cluster("cluster", cluster))
+        # Two plugins for one device give the same device to two pods.
         own(self, cluster, f"plugin for {GPU_RESOURCE}")
         values = {"tolerations": [gpu_toleration()]}
         self.chart = helm_release(
             self, "Resource", cluster=cluster, release=NVIDIA_DEVICE_PLUGIN, values=values, mirror=mirror
         )
+        after_node_addons(self, cluster)
 
 
 class EfaDevicePlugin(Construct):
-    """AWS's EFA device plugin on the nodes that have EFA; elsewhere it would crash in a loop.
+    """AWS's EFA device plugin on the nodes that have EFA; on others it would crash in a loop.
 
     Attributes:
         chart: The Helm release.
     """
 
-    def __init__(self, scope: Construct, id: str, *, cluster: eks.ICluster, mirror: str | None = None) -> None:
-        """Defines the release.
+    def __init__(
+        self, scope: Construct, id: str, *, cluster: eks.ICluster | eks.Cluster, mirror: str | None = None
+    ) -> None:
+        """Define the release.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            cluster: The cluster with the EFA nodes.
-            mirror: ECR registry with copies of chart and image. Default: AWS's own.
+            cluster: The cluster with the EFA nodes: ours or one of `aws_eks_v2`.
+            mirror: ECR registry with copies of chart and image. Default: AWS's registry.
 
         Raises:
             InputError: The cluster has this plugin from another construct.
         """
         super().__init__(scope, id)
-        check_cluster("cluster", cluster)
+        check(valid_cluster("cluster", cluster))
         own(self, cluster, f"plugin for {EFA_RESOURCE}")
         values = {"nodeSelector": {EFA_PRESENT_LABEL: "true"}, "tolerations": [gpu_toleration()]}
         self.chart = helm_release(
             self, "Resource", cluster=cluster, release=EFA_DEVICE_PLUGIN, values=values, mirror=mirror
         )
+        after_node_addons(self, cluster)

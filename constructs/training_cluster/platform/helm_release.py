@@ -1,6 +1,6 @@
 """Charts of the catalog, installed from their makers' repositories or from a mirror."""
 
-from typing import Any
+from typing import Any, cast
 
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
@@ -17,13 +17,13 @@ def helm_release(
     scope: Construct,
     id: str,
     *,
-    cluster: eks.ICluster,
+    cluster: eks.ICluster | eks.Cluster,
     release: HelmRelease,
     values: dict[str, Any],
     mirror: str | None,
     wait: bool = False,
 ) -> eks.HelmChart:
-    """Installs a chart into kube-system.
+    """Install a chart into kube-system.
 
     Args:
         scope: A stack, or a construct in one.
@@ -31,7 +31,7 @@ def helm_release(
         cluster: The cluster.
         release: The chart and its version.
         values: Values of the chart.
-        mirror: Registry with copies of chart and image. Default: the makers' own.
+        mirror: Registry with copies of chart and image. Default: the makers' registry.
         wait: Whether the deployment waits until the pods are ready.
     """
     # All of the catalog's charts name their image by this value.
@@ -39,7 +39,7 @@ def helm_release(
     return eks.HelmChart(
         scope,
         id,
-        cluster=cluster,
+        cluster=cast(eks.ICluster, cluster),
         chart=release.chart,
         repository=f"oci://{mirror}/{release.chart}" if mirror else release.repository,
         version=release.version,

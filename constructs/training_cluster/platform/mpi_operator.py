@@ -1,10 +1,13 @@
 """The MPI operator, installed in a cluster."""
 
+from typing import cast
+
 import cdk8s
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import check_cluster
+from training_cluster.checks import check, valid_cluster
+from training_cluster.cluster.lifecycle import after_node_addons
 from training_cluster.owner import own
 from training_workloads import MpiJobDefinitionChart, MpiOperatorChart
 
@@ -24,29 +27,31 @@ class MpiOperator(Construct):
         scope: Construct,
         id: str,
         *,
-        cluster: eks.ICluster,
+        cluster: eks.ICluster | eks.Cluster,
         gang_scheduler: str | None = None,
         mirror: str | None = None,
     ) -> None:
-        """Installs the operator.
+        """Install the operator.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            cluster: The cluster that runs the jobs.
-            gang_scheduler: Scheduler that starts all workers of a job together or none, which must be installed:
-                `volcano`, or the name of one with the coscheduling plugin. Default: none.
-            mirror: ECR registry with a copy of the image. Default: the operator's own.
+            cluster: The cluster that runs the jobs: ours or one of `aws_eks_v2`.
+            gang_scheduler: Scheduler that starts all workers of a job together or not at all: `volcano`, or the name
+                of one with the coscheduling plugin. Install it in the cluster. Default: none.
+            mirror: ECR registry with a copy of the image. Default: the operator's registry.
 
         Raises:
-            InputError: The cluster has an operator from another construct, or the scheduler's name is none.
+            InputError: The cluster has an operator from another construct, or no scheduler has such a name.
         """
         super().__init__(scope, id)
-        check_cluster("cluster", cluster)
+        check(valid_cluster("cluster", cluster))
         own(self, cluster, "MPI operator")
+        after_node_addons(self, cluster)
+        target = cast(eks.ICluster, cluster)
         charts = cdk8s.App()
         definition = MpiJobDefinitionChart(charts, "Definition")
         operator = MpiOperatorChart(charts, "Operator", gang_scheduler=gang_scheduler, mirror=mirror)
-        self.definition = eks.KubernetesManifest(self, "Definition", cluster=cluster, manifest=definition.to_json())
-        self.operator = eks.KubernetesManifest(self, "Operator", cluster=cluster, manifest=operator.to_json())
+        self.definition = eks.KubernetesManifest(self, "Definition", cluster=target, manifest=definition.to_json())
+        self.operator = eks.KubernetesManifest(self, "Operator", cluster=target, manifest=operator.to_json())
         self.operator.node.add_dependency(self.definition)

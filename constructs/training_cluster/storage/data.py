@@ -14,10 +14,10 @@ __all__ = ["ImageRepository", "TrainingBucket"]
 
 _UNTAGGED_IMAGES_KEPT = 10
 
-# A checkpoint that a later one has replaced is an old version: a month is time enough to notice a mistake.
+# A checkpoint that a later one replaced is an old version: a month is enough to notice a mistake.
 _OLD_VERSIONS_KEPT = Duration.days(30)
 _ACCESS_LOGS_KEPT = Duration.days(90)
-# Parts of uploads that nobody finished cost as much as objects, and no listing shows them.
+# Parts of unfinished uploads cost as much as objects, and no listing shows them.
 _UNFINISHED_UPLOADS_KEPT = Duration.days(7)
 
 _TIDY = s3.LifecycleRule(
@@ -34,77 +34,81 @@ _PRIVATE_AND_KEPT: dict[str, Any] = {
 }
 
 
-class TrainingBucket(Construct):
+class TrainingBucket(s3.Bucket):
     """A private, encrypted, versioned bucket: datasets in, checkpoints and results out. Retained on deletion.
 
     Attributes:
-        bucket: The bucket.
-        access_logs: Where S3 writes down each request, for 90 days.
+        access_logs: The bucket in which S3 records each request, for 90 days. It is beside this one in the tree, with
+            the id `<id>AccessLogs`.
     """
 
     def __init__(self, scope: Construct, id: str, *, encryption_key: kms.IKey | None = None) -> None:
-        """Defines the bucket.
+        """Define the bucket.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
             encryption_key: Key of the objects. FSx for Lustre uses it too: see `TrainingKey`. Default: a key of S3.
         """
-        super().__init__(scope, id)
-        self.access_logs = s3.Bucket(
-            self,
-            "AccessLogs",
-            **_PRIVATE_AND_KEPT,
-            # S3 writes access logs into no bucket with a KMS key:
-            # https://docs.aws.amazon.com/AmazonS3/latest/userguide/enable-server-access-logging.html
-            encryption=s3.BucketEncryption.S3_MANAGED,
-            lifecycle_rules=[_TIDY, s3.LifecycleRule(expiration=_ACCESS_LOGS_KEPT)],
-        )
-        accept(self.access_logs, "these are the access logs; logging their own delivery would never end", "CKV_AWS_18")
-        self.bucket = s3.Bucket(
-            self,
-            "Resource",
+        self.access_logs = _access_logs(scope, f"{id}AccessLogs")
+        super().__init__(
+            scope,
+            id,
             **_PRIVATE_AND_KEPT,
             encryption=s3.BucketEncryption.KMS if encryption_key else s3.BucketEncryption.S3_MANAGED,
             encryption_key=encryption_key,
-            # One data key for many objects: a dataset of small files costs no KMS request for each.
+            # One data key for many objects: small files cost no KMS request each.
             bucket_key_enabled=True if encryption_key else None,
             lifecycle_rules=[_TIDY],
             server_access_logs_bucket=self.access_logs,
             server_access_logs_prefix="training/",
         )
-        for bucket in (self.bucket, self.access_logs):
-            # A bucket that stays without its policy would take plain-text requests.
-            if bucket.policy:
-                bucket.policy.apply_removal_policy(RemovalPolicy.RETAIN)
+        _retain_policy(self)
+        _retain_policy(self.access_logs)
 
 
-class ImageRepository(Construct):
-    """A repository of training images, scanned on push. Retained on deletion.
+def _access_logs(scope: Construct, id: str) -> s3.Bucket:
+    bucket = s3.Bucket(
+        scope,
+        id,
+        **_PRIVATE_AND_KEPT,
+        # S3 writes access logs into no bucket with a KMS key:
+        # https://docs.aws.amazon.com/AmazonS3/latest/userguide/enable-server-access-logging.html
+        encryption=s3.BucketEncryption.S3_MANAGED,
+        lifecycle_rules=[_TIDY, s3.LifecycleRule(expiration=_ACCESS_LOGS_KEPT)],
+    )
+    accept(bucket, "these are the access logs; logging their delivery would never end", "CKV_AWS_18")
+    return bucket
 
-    Attributes:
-        repository: The ECR repository.
-    """
+
+def _retain_policy(bucket: s3.Bucket) -> None:
+    """Retain the policy too: a bucket without it would accept plain-text requests."""
+    if bucket.policy:
+        bucket.policy.apply_removal_policy(RemovalPolicy.RETAIN)
+
+
+class ImageRepository(ecr.Repository):
+    """A repository of training images, scanned on push. Retained on deletion."""
 
     def __init__(self, scope: Construct, id: str, *, encryption_key: kms.IKey | None = None) -> None:
-        """Defines the repository.
+        """Define the repository.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            encryption_key: Key of the images; a repository keeps the one that it was made with. Default: a key of ECR.
+            encryption_key: Key of the images; a repository keeps the key that it was created with. Default: a key of
+                ECR.
         """
-        super().__init__(scope, id)
-        self.repository = ecr.Repository(
-            self,
-            "Resource",
+        super().__init__(
+            scope,
+            id,
             encryption=ecr.RepositoryEncryption.KMS if encryption_key else ecr.RepositoryEncryption.AES_256,
             encryption_key=encryption_key,
             image_scan_on_push=True,
-            # A tag names one image for ever, so that a job can be run again.
+            # A tag names one image for ever, so that a job can be repeated.
             image_tag_mutability=ecr.TagMutability.IMMUTABLE,
             removal_policy=RemovalPolicy.RETAIN,
         )
-        self.repository.add_lifecycle_rule(tag_status=ecr.TagStatus.UNTAGGED, max_image_count=_UNTAGGED_IMAGES_KEPT)
+        self.add_lifecycle_rule(tag_status=ecr.TagStatus.UNTAGGED, max_image_count=_UNTAGGED_IMAGES_KEPT)
         if encryption_key is None:
-            accept(self.repository, "encrypted with ECR's own key, as no key was given", "CKV_AWS_136")
+            accept(self, "encrypted with ECR's key, as no key was given", "CKV_AWS_136")

@@ -1,9 +1,10 @@
 """An Elastic File System for code, notebooks and small files, and its volume in the cluster."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import cdk8s
+import jsii
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_efs as efs
@@ -12,15 +13,15 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import check_cluster, check_id, check_is, check_vpc
-from training_cluster.owner import own
-from training_cluster.storage.volume_manifest import volume_manifest
-from training_workloads.jobs.image import UID
+from training_cluster.checks import check, valid_cluster, valid_id, valid_vpc
+from training_cluster.network.training_network import private_subnets
+from training_cluster.storage.cluster_volume import Volume, allow_tcp, valid_nodes
 from training_workloads.jobs.volumes import EFS_CLAIM
+from training_workloads.mpijob.programs import UID
 from training_workloads.platform.efs_volume import EfsVolumeChart
-from training_workloads.validation import enforce
+from training_workloads.validation import MISSING, Problem, Problems
 
-__all__ = ["ElasticFileSystem", "ElasticVolume", "ExistingElasticFileSystem"]
+__all__ = ["ElasticFileSystem", "ElasticVolume", "ImportedElasticFileSystem"]
 
 _NFS = 2049
 _FOLDER = "/training"
@@ -29,16 +30,16 @@ _FOLDER = "/training"
 _PERMISSIONS = "750"
 
 
-class ElasticFileSystem(Construct):
+class ElasticFileSystem(efs.FileSystem):
     """A file system that grows by itself and outlives its stack; one folder of it belongs to the jobs.
 
-    Files are encrypted, stored and on the wire. What nobody has read for 30 days moves to cheaper storage and comes
-    back when it is read.
+    Files are encrypted, stored and on the wire. Files that were not read for 30 days move to cheaper storage and return
+    when they are read.
 
     Attributes:
-        file_system: The file system. Retained on deletion.
-        access_point: The jobs' folder, `/training`: whoever writes there writes as the jobs' user.
-        security_group: The group of its mount target.
+        access_point: The jobs' folder, `/training`: all that clients write there belongs to the jobs' user.
+        security_group: The group of its mount targets. It is beside the file system in the tree, with the id
+            `<id>SecurityGroup`.
     """
 
     def __init__(
@@ -47,42 +48,40 @@ class ElasticFileSystem(Construct):
         id: str,
         *,
         vpc: ec2.IVpc,
-        subnets: Sequence[ec2.ISubnet],
-        clients: ec2.ISecurityGroup,
+        subnets: Sequence[ec2.ISubnet] | None = None,
         encryption_key: kms.IKey | None = None,
     ) -> None:
-        """Defines the file system.
+        """Define the file system.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
             vpc: The VPC of the subnets.
-            subnets: Where its mount targets are, one in each zone whose nodes mount it.
-            clients: Security group of the nodes that mount it.
+            subnets: Subnets of its mount targets, one in each zone whose nodes mount it. Default: the VPC's private
+                subnets, or its isolated ones if it has no other.
             encryption_key: Key of the stored files. Default: the account's key for EFS.
 
         Raises:
             InputError: `vpc` is of another type.
         """
-        super().__init__(scope, id)
-        check_vpc("vpc", vpc)
+        check(valid_vpc("vpc", vpc))
         # A mount target opens no connections.
         self.security_group = ec2.SecurityGroup(
-            self, "SecurityGroup", vpc=vpc, description="Elastic File System", allow_all_outbound=False
+            scope, f"{id}SecurityGroup", vpc=vpc, description="Elastic File System", allow_all_outbound=False
         )
-        self.security_group.add_ingress_rule(clients, ec2.Port.tcp(_NFS), "NFS from its clients")
-        self.file_system = efs.FileSystem(
-            self,
-            "Resource",
+        chosen = private_subnets(vpc) if subnets is None else list(subnets)
+        super().__init__(
+            scope,
+            id,
             vpc=vpc,
             # In a zone without a mount target its name does not resolve:
             # https://docs.aws.amazon.com/efs/latest/ug/mounting-fs-mount-cmd-dns-name.html
-            vpc_subnets=ec2.SubnetSelection(subnets=list(subnets)),
+            vpc_subnets=ec2.SubnetSelection(subnets=chosen),
             security_group=self.security_group,
             encrypted=True,
             kms_key=encryption_key,
             file_system_policy=_policy(),
-            # The policy is whole as it stands: without this, CDK adds a statement that lets clients be root.
+            # The policy is complete: without this, CDK adds a statement that lets clients be root.
             allow_anonymous_access=True,
             # Paid by what is read and written; bursting would slow a small file system down to almost nothing.
             throughput_mode=efs.ThroughputMode.ELASTIC,
@@ -91,7 +90,7 @@ class ElasticFileSystem(Construct):
             removal_policy=RemovalPolicy.RETAIN,
         )
         user = str(UID)
-        self.access_point = self.file_system.add_access_point(
+        self.access_point = self.add_access_point(
             "AccessPoint",
             path=_FOLDER,
             create_acl=efs.Acl(owner_uid=user, owner_gid=user, permissions=_PERMISSIONS),
@@ -99,18 +98,81 @@ class ElasticFileSystem(Construct):
         )
 
     @property
-    def file_system_id(self) -> str:
-        """`fs-…`, known at deployment."""
-        return self.file_system.file_system_id
+    def access_point_id(self) -> str:
+        """`fsap-…`, a token."""
+        return self.access_point.access_point_id
+
+    @staticmethod
+    def from_elastic_file_system_attributes(
+        scope: Construct,
+        id: str,
+        *,
+        file_system_id: str,
+        access_point_id: str,
+        security_group: ec2.ISecurityGroup | None = None,
+    ) -> "ImportedElasticFileSystem":
+        """Import an existing file system; `aws efs describe-access-points` shows its two ids.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            file_system_id: `fs-…`.
+            access_point_id: `fsap-…`, an access point of it.
+            security_group: The group of its mount targets, which an `ElasticVolume` opens to the nodes. Default: its
+                rules admit the nodes on TCP 2049 already.
+
+        Raises:
+            InputError: An id is none of EFS.
+        """
+        return ImportedElasticFileSystem(
+            scope, id, file_system_id=file_system_id, access_point_id=access_point_id, security_group=security_group
+        )
+
+
+@jsii.implements(ec2.IConnectable)
+class ImportedElasticFileSystem(Construct):
+    """An existing file system and the access point that jobs use; `ElasticFileSystem` imports it.
+
+    Attributes:
+        file_system_id: `fs-…`.
+        access_point_id: `fsap-…`.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        file_system_id: str,
+        access_point_id: str,
+        security_group: ec2.ISecurityGroup | None = None,
+    ) -> None:
+        """Refer to the file system.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            file_system_id: `fs-…`.
+            access_point_id: `fsap-…`, an access point of it.
+            security_group: The group of its mount targets. Default: its rules admit the nodes already.
+
+        Raises:
+            InputError: An id is none of EFS.
+        """
+        check(*_valid_ids(file_system_id, access_point_id))
+        super().__init__(scope, id)
+        self.file_system_id, self.access_point_id = file_system_id, access_point_id
+        groups = [security_group] if security_group else []
+        self._connections = ec2.Connections(security_groups=groups, default_port=ec2.Port.tcp(_NFS))
 
     @property
-    def access_point_id(self) -> str:
-        """`fsap-…`, known at deployment."""
-        return self.access_point.access_point_id
+    def connections(self) -> ec2.Connections:
+        """Its security group, with the port of NFS by default."""
+        return self._connections
 
 
 def _policy() -> iam.PolicyDocument:
-    """Nodes mount without IAM, through the mount target, with TLS, and not as root.
+    """Let nodes mount without IAM, through the mount target, with TLS, and not as root.
 
     https://docs.aws.amazon.com/efs/latest/ug/create-file-system-policy.html
     """
@@ -128,33 +190,8 @@ def _policy() -> iam.PolicyDocument:
     return iam.PolicyDocument(statements=[mount, plain_text])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExistingElasticFileSystem:
-    """A file system that was made elsewhere; its security group must let the nodes in on TCP 2049.
-
-    Attributes:
-        file_system_id: `fs-…`.
-        access_point_id: `fsap-…`, an access point of it.
-    """
-
-    file_system_id: str
-    access_point_id: str
-
-    def __post_init__(self) -> None:
-        """Checks what no pod could mount."""
-        enforce(self, (_check_file_system_id, _check_access_point_id))
-
-
-def _check_file_system_id(existing: ExistingElasticFileSystem) -> None:
-    check_id("file_system_id", existing.file_system_id, "fs", "aws efs describe-file-systems")
-
-
-def _check_access_point_id(existing: ExistingElasticFileSystem) -> None:
-    check_id("access_point_id", existing.access_point_id, "fsap", "aws efs describe-access-points")
-
-
-class ElasticVolume(Construct):
-    """The file system as a static volume and a claim in the cluster.
+class ElasticVolume(Volume):
+    """The file system as a static volume and a claim in the cluster, with NFS open to the nodes.
 
     Attributes:
         manifest: The volume and the claim.
@@ -165,35 +202,82 @@ class ElasticVolume(Construct):
         scope: Construct,
         id: str,
         *,
-        cluster: eks.ICluster,
-        file_system: ElasticFileSystem | ExistingElasticFileSystem,
+        cluster: eks.ICluster | eks.Cluster,
+        file_system: ElasticFileSystem | ImportedElasticFileSystem | efs.IFileSystem,
+        access_point: efs.IAccessPoint | None = None,
         claim: str = EFS_CLAIM,
         namespace: str = "default",
     ) -> None:
-        """Defines the volume.
+        """Define the volume.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
             cluster: The cluster with the EFS CSI driver.
-            file_system: The file system.
+            file_system: The file system: one of this library, imported or not, or one of the CDK.
+            access_point: Its folder that the volume shows; required with a file system of the CDK. Default: that of the
+                file system.
             claim: Name of the claim, and of the volume. Default: `training-efs`.
             namespace: Namespace of the claim, and so of the jobs; it must exist. Default: `default`.
 
         Raises:
-            InputError: The cluster has no kubectl, the file system is of another kind, or a name is not one of
-                Kubernetes.
+            InputError: The cluster has no kubectl, or such a volume from another construct; the file system is of
+                another kind or has no access point, or Kubernetes does not allow a name.
         """
-        super().__init__(scope, id)
-        check_cluster("cluster", cluster)
-        check_is("file_system", file_system, ElasticFileSystem, ExistingElasticFileSystem)
-        own(self, cluster, f"volume {claim}")
+        check(
+            valid_cluster("cluster", cluster),
+            _valid_elastic("file_system", file_system),
+            _valid_access_point(access_point, file_system),
+            valid_nodes("cluster", cluster, file_system),
+        )
+        access_point_id = access_point.access_point_id if access_point else _own_access_point_id(file_system)
+        check(*_valid_ids(file_system.file_system_id, access_point_id))
+        super().__init__(scope, id, cluster=cluster, claim=claim)
         chart = EfsVolumeChart(
             cdk8s.App(),
             "Volume",
             file_system_id=file_system.file_system_id,
-            access_point_id=file_system.access_point_id,
+            access_point_id=access_point_id,
             claim=claim,
             namespace=namespace,
         )
-        self.manifest = volume_manifest(self, cluster=cluster, chart=chart, file_system=file_system)
+        self._apply(chart, after=(file_system, access_point, self._open_port(file_system.connections)))
+
+    def _open_port(self, connections: ec2.Connections) -> Construct:
+        scope, ports = Construct(self, "Ports"), range(_NFS, _NFS + 1)
+        for number, group in enumerate(connections.security_groups):
+            nodes = self._cluster.cluster_security_group
+            allow_tcp(scope, str(number), group=group, peer=nodes, ports=ports, description="NFS from its clients")
+        return scope
+
+
+def _valid_elastic(name: str, file_system: Any) -> Problems:
+    """Reject what is no Elastic File System, such as one for Lustre."""
+    if not isinstance(file_system, ImportedElasticFileSystem) and not hasattr(file_system, "mount_targets_available"):
+        fix = "give an ElasticFileSystem, or import one with ElasticFileSystem.from_elastic_file_system_attributes"
+        yield Problem(path=(name,), given=file_system, fix=fix)
+
+
+def _valid_access_point(access_point: Any, file_system: Any) -> Problems:
+    """Require one with a file system of the CDK: its root belongs to root, and jobs could not write."""
+    fix = "give one, such as file_system.add_access_point(...)"
+    if access_point is not None and not hasattr(access_point, "access_point_id"):
+        yield Problem(path=("access_point",), given=access_point, fix=fix)
+    elif access_point is None and hasattr(file_system, "grant_root_access") and not _has_access_point(file_system):
+        allowed = "jobs cannot write to the root of a file system"
+        yield Problem(path=("access_point",), given=MISSING, allowed=allowed, fix=fix, related=(("file_system",),))
+
+
+def _has_access_point(file_system: Any) -> bool:
+    return isinstance(file_system, ElasticFileSystem | ImportedElasticFileSystem)
+
+
+def _own_access_point_id(file_system: Any) -> str:
+    return str(file_system.access_point_id)
+
+
+def _valid_ids(file_system_id: str, access_point_id: str) -> tuple[Problems, Problems]:
+    return (
+        valid_id("file_system_id", file_system_id, "fs", "aws efs describe-file-systems"),
+        valid_id("access_point_id", access_point_id, "fsap", "aws efs describe-access-points"),
+    )

@@ -1,38 +1,123 @@
-"""FSx for Lustre linked to S3."""
+"""FSx for Lustre whose folders mirror prefixes of a bucket."""
 
-from aws_cdk import Token, Tokenization
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from aws_cdk import Duration, RemovalPolicy, Size, SizeRoundingBehavior, Token, Tokenization
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import check_is, check_vpc
-from training_cluster.storage.lustre_spec import DataRepositorySpec, LustreSpec
+from training_cluster.checks import check, valid_id, valid_vpc
+from training_cluster.storage.cluster_volume import allow_all, allow_tcp
+from training_cluster.storage.data_repository import DataRepository
+from training_cluster.storage.lustre_spec import LustreSpec
+from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB
 from training_workloads.catalog.versions import LUSTRE_VERSION
+from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, matches
 
-__all__ = ["LustreFileSystem"]
+__all__ = ["EFA_RULE", "LUSTRE_PORTS", "LustreFileSystem", "LustreFileSystemBase", "lustre_metric"]
 
-# https://docs.aws.amazon.com/fsx/latest/LustreGuide/limit-access-security-groups.html
-_PORTS = (range(988, 989), range(1018, 1024))
+#: Every range of TCP ports, between the servers and between servers and clients, in both directions.
+#: https://docs.aws.amazon.com/fsx/latest/LustreGuide/limit-access-security-groups.html
+LUSTRE_PORTS = (range(988, 989), range(1018, 1024))
 
-_ALL_TRAFFIC = "-1"
-_EFA_RULE = "Lustre over EFA"
+EFA_RULE = "Lustre over EFA"
+
+# One range for `connections`, as CDK's LustreFileSystem has it.
+_DEFAULT_PORT = ec2.Port.tcp_range(LUSTRE_PORTS[0].start, LUSTRE_PORTS[-1].stop - 1)
+
+_SHOWS = "aws fsx describe-file-systems"
+
+# https://docs.aws.amazon.com/fsx/latest/APIReference/API_LustreFileSystemConfiguration.html
+_MOUNT_NAME = r"[A-Za-z0-9_-]{1,8}"
+_DNS_NAME = r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"
 
 
-class LustreFileSystem(Construct):
+def lustre_metric(
+    file_system: fsx.IFileSystem, name: str, *, statistic: str = "Sum", period: Duration | None = None
+) -> cloudwatch.Metric:
+    """Return a metric of the namespace AWS/FSx.
+
+    https://docs.aws.amazon.com/fsx/latest/LustreGuide/fs-metrics.html
+
+    Args:
+        file_system: The file system.
+        name: Name of the metric, with the dimension FileSystemId alone.
+        statistic: Over the storage targets (OST) and the samples of a period. Default: Sum.
+        period: Default: 1 minute, the distance of two samples: in a longer one Sum also adds up minutes.
+    """
+    return cloudwatch.Metric(
+        namespace="AWS/FSx",
+        metric_name=name,
+        dimensions_map={"FileSystemId": file_system.file_system_id},
+        statistic=statistic,
+        period=period or Duration.minutes(1),
+    )
+
+
+class LustreFileSystemBase(fsx.FileSystemBase):
+    """What a file system of this library and an imported one have in common.
+
+    Attributes:
+        capacity_gib: Storage in GiB; text that stands for it where it is a token.
+        efa: Whether clients can reach it with EFA.
+    """
+
+    capacity_gib: int | str
+    efa: bool
+    _connections: ec2.Connections
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Its security group, with the ports 988 to 1023 by default."""
+        return self._connections
+
+    @property
+    def mount_name(self) -> str:
+        """FSx's name for the root of the file system, which clients mount."""
+        raise NotImplementedError
+
+    def metric(self, name: str, *, statistic: str = "Sum", period: Duration | None = None) -> cloudwatch.Metric:
+        """Return a metric of the namespace AWS/FSx.
+
+        Args:
+            name: Name of the metric, with the dimension FileSystemId alone.
+            statistic: Over the storage targets and the samples of a period. Default: Sum.
+            period: Default: 1 minute.
+        """
+        return lustre_metric(cast(fsx.IFileSystem, self), name, statistic=statistic, period=period)
+
+    def metric_data_read_bytes(self, *, period: Duration | None = None) -> cloudwatch.Metric:
+        """Return the bytes that clients read in a period. Default: 1 minute."""
+        return self.metric("DataReadBytes", period=period)
+
+    def metric_data_write_bytes(self, *, period: Duration | None = None) -> cloudwatch.Metric:
+        """Return the bytes that clients write in a period. Default: 1 minute."""
+        return self.metric("DataWriteBytes", period=period)
+
+    def metric_free_data_storage_capacity(self) -> cloudwatch.Metric:
+        """Return the free bytes, every minute."""
+        return self.metric("FreeDataStorageCapacity")
+
+
+class LustreFileSystem(LustreFileSystemBase):
     """A file system whose folders mirror prefixes of a bucket.
 
     New and changed objects appear as files, new and changed files are exported as objects. Deletions are exported
-    only where the spec says so twice: otherwise `rm` on Lustre never deletes an object.
+    only where a data repository has both keys for it: otherwise `rm` on Lustre never deletes an object.
 
-    It has no backups: FSx makes none of a file system that is linked to a data repository, nor of a scratch one
-    (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateBackup.html). What must be kept is exported.
+    It has no backups: FSx makes none of a file system with data repositories, nor of a scratch one
+    (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateBackup.html). Export what must be kept.
 
     Attributes:
-        spec: Kind, size, speed and links.
+        spec: Kind, size, speed and data repositories.
         file_system: The FSx file system.
-        data_repositories: Its links to the bucket, by their path in the file system.
+        data_repositories: Its data repository associations, by their path in the file system.
         security_group: The group of its network interfaces.
     """
 
@@ -43,39 +128,90 @@ class LustreFileSystem(Construct):
         *,
         vpc: ec2.IVpc,
         subnet: ec2.ISubnet,
-        clients: ec2.ISecurityGroup,
-        bucket: s3.IBucket,
-        spec: LustreSpec | None = None,
+        bucket: s3.IBucket | None = None,
+        deployment_type: fsx.LustreDeploymentType | str = fsx.LustreDeploymentType.PERSISTENT_2,
+        capacity: Size | float = LUSTRE_SMALLEST_GIB,
+        throughput_mbps_per_tib: float | None = None,
+        efa: bool = False,
+        data_repositories: Sequence[DataRepository] | None = None,
         encryption_key: kms.IKey | None = None,
     ) -> None:
-        """Defines the file system.
+        """Define the file system.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
             vpc: The VPC of the subnet.
-            subnet: Where it lives; the zone of the nodes that use it.
-            clients: Security group of the nodes that mount it.
-            bucket: The bucket behind it.
-            spec: Kind, size, speed and links. Default: PERSISTENT_2, 1200 GiB at 125 MB/s per TiB, root to root.
+            subnet: Its subnet, in the zone of the nodes that use it.
+            bucket: The bucket behind its data repositories.
+            deployment_type: `PERSISTENT_2`, which is replicated in its zone, or `SCRATCH_2`, which loses files when a
+                server fails. Default: PERSISTENT_2.
+            capacity: Storage, as a size or a whole number of GiB, which may be a token: 1200 or a multiple of 2400; with EFA a multiple of 38400, 19200,
+                9600 or 4800 for the four throughput classes. Default: 1200 GiB.
+            throughput_mbps_per_tib: Throughput class of PERSISTENT_2 in MB/s per TiB of storage: 125, 250, 500 or
+                1000. Default: 125; SCRATCH_2 has 200 and no choice.
+            efa: Whether clients can reach it with EFA, on PERSISTENT_2 only. Default: TCP only.
+            data_repositories: Up to 8 folders that mirror prefixes of the bucket. Default: one, root to root, where
+                there is a bucket.
             encryption_key: Key of the stored files. Default, and always with SCRATCH_2: FSx's own key.
 
         Raises:
-            InputError: `spec` or `vpc` is of another type.
+            InputError: FSx does not offer the combination, or an argument is of another type.
         """
+        repositories = _default_repositories(bucket) if data_repositories is None else data_repositories
+        check(valid_vpc("vpc", vpc), _valid_subnet(subnet), _valid_bucket(bucket, repositories))
+        self.spec = _spec(
+            deployment_type=getattr(deployment_type, "value", deployment_type),
+            capacity_gib=_gib(capacity),
+            throughput_mbps_per_tib=throughput_mbps_per_tib,
+            efa=efa,
+            data_repositories=tuple(repositories) if isinstance(repositories, list) else repositories,
+        )
         super().__init__(scope, id)
-        check_vpc("vpc", vpc)
-        self.spec = LustreSpec() if spec is None else spec
-        check_is("spec", self.spec, LustreSpec)
+        self.efa, self.capacity_gib = efa, _as_text_if_token(self.spec.capacity_gib)
         self.security_group = ec2.SecurityGroup(self, "SecurityGroup", vpc=vpc, description="FSx for Lustre")
+        self._connections = ec2.Connections(security_groups=[self.security_group], default_port=_DEFAULT_PORT)
         self.file_system = self._create(subnet, encryption_key)
-        self._open_ports(clients)
-        if self.spec.efa:
-            self._open_efa(clients)
-        links = Construct(self, "DataRepository")
-        self.data_repositories = {
-            repository.path: self._link(links, bucket, repository) for repository in self.spec.data_repositories
-        }
+        # What must stay is in the bucket: the file system can be deleted with the cluster.
+        self.apply_removal_policy(RemovalPolicy.DESTROY)
+        self._connect_servers()
+        self.data_repositories = self._associate(bucket) if bucket else {}
+
+    @staticmethod
+    def from_lustre_file_system_attributes(
+        scope: Construct,
+        id: str,
+        *,
+        file_system_id: str,
+        dns_name: str,
+        mount_name: str,
+        capacity: Size | float,
+        security_group: ec2.ISecurityGroup | None = None,
+    ) -> LustreFileSystemBase:
+        """Import an existing file system; `aws fsx describe-file-systems` shows its values.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            file_system_id: `fs-…`.
+            dns_name: DNS name that clients mount.
+            mount_name: FSx's name for the root of the file system.
+            capacity: Storage, as a size or a whole number of GiB, as the volume shows it.
+            security_group: The group of its network interfaces, which a `LustreVolume` opens to the nodes. Default: its
+                rules admit the nodes on TCP 988 and 1018 to 1023 already.
+
+        Raises:
+            InputError: A value is none that a file system has.
+        """
+        return _ImportedLustreFileSystem(
+            scope,
+            id,
+            file_system_id=file_system_id,
+            dns_name=dns_name,
+            mount_name=mount_name,
+            capacity=capacity,
+            security_group=security_group,
+        )
 
     def _create(self, subnet: ec2.ISubnet, encryption_key: kms.IKey | None) -> fsx.CfnFileSystem:
         persistent = self.spec.deployment_type == "PERSISTENT_2"
@@ -94,86 +230,54 @@ class LustreFileSystem(Construct):
                 deployment_type=self.spec.deployment_type,
                 per_unit_storage_throughput=self.spec.mbps_per_tib if persistent else None,
                 data_compression_type="LZ4",
-                efa_enabled=True if self.spec.efa else None,
-                # FSx takes EFA only together with a metadata configuration; AUTOMATIC grows with the storage.
-                metadata_configuration=automatic if self.spec.efa else None,
+                efa_enabled=True if self.efa else None,
+                # FSx accepts EFA only together with a metadata configuration; AUTOMATIC grows with the storage.
+                metadata_configuration=automatic if self.efa else None,
             ),
         )
 
-    def _open_ports(self, clients: ec2.ISecurityGroup) -> None:
-        group_id = self.security_group.security_group_id
-        for port in _PORTS:
-            # FSx refuses to make a file system whose servers cannot reach each other, so these rules come first.
-            between_servers = ec2.CfnSecurityGroupIngress(
-                self,
-                f"Servers{port.start}",
-                group_id=group_id,
-                source_security_group_id=group_id,
-                ip_protocol="tcp",
-                from_port=port.start,
-                to_port=port.stop - 1,
-                description="Lustre between its servers",
-            )
-            self.file_system.add_resource_dependency(between_servers)
-            tcp = ec2.Port.tcp_range(port.start, port.stop - 1)
-            self.security_group.add_ingress_rule(clients, tcp, "Lustre from its clients")
-            clients.add_ingress_rule(self.security_group, tcp, "Lustre to its clients")
+    def _connect_servers(self) -> None:
+        """Open the ports between the servers before FSx creates them.
 
-    def _open_efa(self, clients: ec2.ISecurityGroup) -> None:
-        """Opens all traffic within the group, and between it and the clients, in both directions.
-
-        EFA bypasses the IP stack: only rules that name the other group cover it, so they are made on the L1, where
-        open egress does not swallow them, and FSx looks for them when it makes the file system.
+        FSx checks that the servers reach each other, with EFA by all traffic within their group. It does not know the
+        clients: their rules may come later, with the volume.
         https://docs.aws.amazon.com/fsx/latest/LustreGuide/limit-access-security-groups.html#efa-security-groups
         """
-        servers, nodes = self.security_group.security_group_id, clients.security_group_id
-        rules = Construct(self, "Efa")
-        for name, here, there in (
-            ("Servers", servers, servers),
-            ("Clients", servers, nodes),
-            ("FromClients", nodes, servers),
-        ):
-            incoming = ec2.CfnSecurityGroupIngress(
-                rules,
-                f"{name}In",
-                group_id=here,
-                source_security_group_id=there,
-                ip_protocol=_ALL_TRAFFIC,
-                description=_EFA_RULE,
-            )
-            outgoing = ec2.CfnSecurityGroupEgress(
-                rules,
-                f"{name}Out",
-                group_id=here,
-                destination_security_group_id=there,
-                ip_protocol=_ALL_TRAFFIC,
-                description=_EFA_RULE,
-            )
-            for rule in (incoming, outgoing):
-                self.file_system.add_resource_dependency(rule)
+        group = self.security_group
+        between = "Lustre between its servers"
+        rules = [
+            allow_tcp(self, f"Servers{ports.start}", group=group, peer=group, ports=ports, description=between)
+            for ports in LUSTRE_PORTS
+        ]
+        if self.efa:
+            rules += allow_all(Construct(self, "Efa"), "Servers", group=group, peer=group, description=EFA_RULE)
+        for rule in rules:
+            self.file_system.add_resource_dependency(rule)
 
-    def _link(
-        self, scope: Construct, bucket: s3.IBucket, repository: DataRepositorySpec
-    ) -> fsx.CfnDataRepositoryAssociation:
+    def _associate(self, bucket: s3.IBucket) -> dict[str, fsx.CfnDataRepositoryAssociation]:
         association = fsx.CfnDataRepositoryAssociation
-        imported = ["NEW", "CHANGED"]
-        exported = [*imported, "DELETED"] if repository.export_deletions else imported
-        return association(
-            scope,
-            repository.path.strip("/") or "Default",
-            file_system_id=self.file_system_id,
-            file_system_path=repository.path,
-            data_repository_path="/".join(filter(None, (f"s3://{bucket.bucket_name}", repository.prefix))),
-            batch_import_meta_data_on_create=True,
-            s3=association.S3Property(
-                auto_import_policy=association.AutoImportPolicyProperty(events=imported),
-                auto_export_policy=association.AutoExportPolicyProperty(events=exported),
-            ),
-        )
+        scope, imported = Construct(self, "DataRepository"), ["NEW", "CHANGED"]
+        return {
+            repository.path: association(
+                scope,
+                repository.path.strip("/") or "Default",
+                file_system_id=self.file_system_id,
+                file_system_path=repository.path,
+                data_repository_path="/".join(filter(None, (f"s3://{bucket.bucket_name}", repository.prefix))),
+                batch_import_meta_data_on_create=True,
+                s3=association.S3Property(
+                    auto_import_policy=association.AutoImportPolicyProperty(events=imported),
+                    auto_export_policy=association.AutoExportPolicyProperty(
+                        events=[*imported, "DELETED"] if repository.export_deletions else imported
+                    ),
+                ),
+            )
+            for repository in self.spec.data_repositories
+        }
 
     @property
     def file_system_id(self) -> str:
-        """`fs-…`, known at deployment."""
+        """`fs-…`, a token."""
         return self.file_system.ref
 
     @property
@@ -186,8 +290,87 @@ class LustreFileSystem(Construct):
         """FSx's name for the root of the file system, which clients mount."""
         return self.file_system.attr_lustre_mount_name
 
+
+class _ImportedLustreFileSystem(LustreFileSystemBase):
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        file_system_id: str,
+        dns_name: str,
+        mount_name: str,
+        capacity: Size | float,
+        security_group: ec2.ISecurityGroup | None,
+    ) -> None:
+        gib = _gib(capacity)
+        check(
+            valid_id("file_system_id", file_system_id, "fs", _SHOWS),
+            _form("dns_name", dns_name, _DNS_NAME, f"the name alone, as DNSName of {_SHOWS}"),
+            _form("mount_name", mount_name, _MOUNT_NAME, f"MountName of {_SHOWS}, at most 8 characters"),
+            () if Token.is_unresolved(gib) else at_least("capacity", gib, 1),
+        )
+        super().__init__(scope, id)
+        self._id, self._dns_name, self._mount_name = file_system_id, dns_name, mount_name
+        # Nodes use TCP: whether EFA is open between them and the file system is not known.
+        self.efa, self.capacity_gib = False, _as_text_if_token(gib)
+        groups = [security_group] if security_group else []
+        self._connections = ec2.Connections(security_groups=groups, default_port=_DEFAULT_PORT)
+
     @property
-    def capacity_gib(self) -> int | str:
-        """Storage in GiB; text that stands for it where only the deployment knows it."""
-        gib = self.spec.capacity_gib
-        return Tokenization.stringify_number(gib) if Token.is_unresolved(gib) else gib
+    def file_system_id(self) -> str:
+        return self._id
+
+    @property
+    def dns_name(self) -> str:
+        return self._dns_name
+
+    @property
+    def mount_name(self) -> str:
+        return self._mount_name
+
+
+def _form(name: str, value: Any, pattern: str, rule: str) -> Problems:
+    if not Token.is_unresolved(value):
+        yield from matches(name, value, pattern, rule)
+
+
+def _valid_subnet(subnet: Any) -> Problems:
+    if not hasattr(subnet, "subnet_id"):
+        yield Problem(path=("subnet",), given=subnet, fix="give one subnet, such as vpc.private_subnets[0]")
+
+
+def _default_repositories(bucket: s3.IBucket | None) -> tuple[DataRepository, ...]:
+    return (DataRepository(),) if bucket else ()
+
+
+def _valid_bucket(bucket: Any, repositories: Any) -> Problems:
+    fix = "give a bucket, such as a TrainingBucket or Bucket.from_bucket_name(...)"
+    if bucket is None and repositories:
+        allowed = "its data repositories need one"
+        yield Problem(path=("bucket",), given=MISSING, allowed=allowed, fix=fix, related=(("data_repositories",),))
+    elif bucket is not None and not hasattr(bucket, "bucket_name"):
+        yield Problem(path=("bucket",), given=bucket, fix=fix)
+
+
+def _spec(**values: Any) -> LustreSpec:
+    """Return the spec; its problems name the arguments of the construct."""
+    try:
+        return LustreSpec(**values)
+    except InputError as error:
+        problems = (
+            replace(each, path=("capacity",)) if each.path == ("capacity_gib",) else each for each in error.problems
+        )
+        raise InputError(*problems) from None
+
+
+def _gib(capacity: Any) -> Any:
+    """Return a size in GiB; a rule rejects what is neither a size nor a whole number."""
+    if not isinstance(capacity, Size):
+        return capacity
+    gib = capacity.to_gibibytes(rounding=SizeRoundingBehavior.NONE)
+    return int(gib) if not Token.is_unresolved(gib) and gib == int(gib) else gib
+
+
+def _as_text_if_token(gib: int) -> int | str:
+    return Tokenization.stringify_number(gib) if Token.is_unresolved(gib) else gib

@@ -3,79 +3,81 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
-from training_cluster.cluster.access import check_admin_arns, check_public_access_cidrs
-from training_workloads import InputError
+from training_cluster.cluster.access import valid_admin_arns, valid_public_access_cidrs
+from training_workloads.validation import Problems
 
 ROLE = "arn:aws:iam::111122223333:role/team/Admin"
 
 
-def test_what_eks_takes() -> None:
-    check_public_access_cidrs("a", ["203.0.113.7/32", "198.51.100.0/24"])
-    check_admin_arns("a", [ROLE, "arn:aws-us-gov:iam::111122223333:user/me"])
+def texts(problems: Problems) -> list[str]:
+    return [str(problem) for problem in problems]
+
+
+def test_accepts_what_eks_accepts() -> None:
+    assert not texts(valid_public_access_cidrs("a", ["203.0.113.7/32", "198.51.100.0/24"]))
+    assert not texts(valid_admin_arns("a", [ROLE, "arn:aws-us-gov:iam::111122223333:user/me"]))
 
 
 @pytest.mark.parametrize(
     ("cidrs", "message"),
     [
         ("203.0.113.7/32", "'a' is '203.0.113.7/32'; give a list: [203.0.113.7/32]"),
-        (["203.0.113.7"], "'a' is '203.0.113.7'; did you mean 203.0.113.7/32?"),
-        (["203.0.113.7/24"], "'a' is '203.0.113.7/24'; did you mean 203.0.113.0/24?"),
-        (["me"], "'a' is 'me', which is not an IPv4 range; write one like 203.0.113.7/32"),
+        (["203.0.113.7"], "'a.0' is '203.0.113.7'; did you mean 203.0.113.7/32?"),
+        (["203.0.113.7/24"], "'a.0' is '203.0.113.7/24'; did you mean 203.0.113.0/24?"),
+        (["me"], "'a.0' is 'me', but that is not an IPv4 range; write one such as 203.0.113.7/32"),
         (
             ["10.1.0.0/16"],
-            "'a' has '10.1.0.0/16', which is private; give the public addresses from which people come, and "
-            "leave those inside the VPC out: they reach the API anyway",
+            "'a.0' is '10.1.0.0/16', but it is private; give the public addresses of your people, and omit those "
+            "inside the VPC: they reach the API anyway",
         ),
         (
             ["0.0.0.0/0"],
-            "'a' is ['0.0.0.0/0'], which is the whole internet; give the addresses from which people come, such as "
+            "'a' is ['0.0.0.0/0'], but that is the whole internet; give the addresses of your people, such as "
             "203.0.113.7/32, or set allow_any_address to true",
         ),
         (
             ["0.0.0.0/1", "128.0.0.0/1"],
-            "'a' is ['0.0.0.0/1', '128.0.0.0/1'], which is the whole internet; give the addresses from which people "
-            "come, such as 203.0.113.7/32, or set allow_any_address to true",
+            "'a' is ['0.0.0.0/1', '128.0.0.0/1'], but that is the whole internet; give the addresses of your people, "
+            "such as 203.0.113.7/32, or set allow_any_address to true",
         ),
         (
             [f"203.0.113.{host}/32" for host in range(41)],
-            "'a' has 41 ranges; give 40 or fewer, as larger ranges",
+            "'a' is 'a list of 41 ranges'; give 40 or fewer, as larger ranges",
         ),
         (
             ["0.0.0.0/1", "203.0.113.7/32"],
-            "'a' has 0.0.0.0/1, a large part of the internet (shorter than /8); give the addresses from which people "
-            "come, such as 203.0.113.7/32, or set allow_any_address to true",
+            "'a' is ['0.0.0.0/1', '203.0.113.7/32'], but 0.0.0.0/1 is a large part of the internet (shorter than /8); "
+            "give the addresses of your people, such as 203.0.113.7/32, or set allow_any_address to true",
         ),
-        (["203.0.113.7/0"], "'a' is '203.0.113.7/0'; write a range like 203.0.113.7/32"),
-        ([None], "'a' is None, which is not an IPv4 range; write one like 203.0.113.7/32"),
+        (["203.0.113.7/0"], "'a.0' is '203.0.113.7/0'; write a range such as 203.0.113.7/32"),
+        ([None], "'a.0' is None, but that is not an IPv4 range; write one such as 203.0.113.7/32"),
         (None, "'a' is None; give a list"),
     ],
 )
-def test_addresses_that_eks_refuses(cidrs: Any, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        check_public_access_cidrs("a", cidrs)
-    assert str(caught.value) == message
+def test_rejects_addresses_that_eks_rejects(cidrs: Any, message: str) -> None:
+    assert texts(valid_public_access_cidrs("a", cidrs)) == [message]
 
 
-def test_every_address_is_told_at_once() -> None:
-    with pytest.raises(InputError) as caught:
-        check_public_access_cidrs("a", ["10.0.0.0/8", "0.0.0.0/0", "x"])
-    private, malformed, everybody = caught.value.args
-    assert private.startswith("'a' has '10.0.0.0/8', which is private; ")
-    assert malformed == "'a' is 'x', which is not an IPv4 range; write one like 203.0.113.7/32"
-    assert everybody.startswith("'a' is ['0.0.0.0/0'], which is the whole internet; ")
+def test_reports_every_address() -> None:
+    problems = valid_public_access_cidrs("a", ["10.0.0.0/8", "0.0.0.0/0", "x"])
+    assert [(problem.path, problem.given) for problem in problems] == [
+        (("a", 0), "10.0.0.0/8"),
+        (("a", 2), "x"),
+        (("a",), ["0.0.0.0/0"]),
+    ]
 
 
-def test_a_large_part_of_the_internet_only_on_purpose() -> None:
-    check_public_access_cidrs("a", ["0.0.0.0/1"], allow_any_address=True)
-    check_public_access_cidrs("a", ["8.0.0.0/8"])
+def test_accepts_a_large_part_of_the_internet_with_a_second_key() -> None:
+    assert not texts(valid_public_access_cidrs("a", ["0.0.0.0/1"], allow_any_address=True))
+    assert not texts(valid_public_access_cidrs("a", ["8.0.0.0/8"]))
 
 
-def test_the_whole_internet_only_on_purpose() -> None:
-    check_public_access_cidrs("a", ["0.0.0.0/0"], allow_any_address=True)
+def test_accepts_the_whole_internet_with_a_second_key() -> None:
+    assert not texts(valid_public_access_cidrs("a", ["0.0.0.0/0"], allow_any_address=True))
 
 
-def test_an_address_that_is_known_at_deployment_only_is_taken() -> None:
-    check_public_access_cidrs("a", [cdk.Token.as_string({"Ref": "Office"}), "203.0.113.7/32"])
+def test_accepts_an_address_that_is_a_token() -> None:
+    assert not texts(valid_public_access_cidrs("a", [cdk.Token.as_string({"Ref": "Office"}), "203.0.113.7/32"]))
 
 
 @pytest.mark.parametrize(
@@ -84,47 +86,44 @@ def test_an_address_that_is_known_at_deployment_only_is_taken() -> None:
         (ROLE, f"'a' is '{ROLE}'; give a list: [{ROLE}]"),
         (
             ["arn:aws:sts::111122223333:assumed-role/Admin/me"],
-            "'a' has 'arn:aws:sts::111122223333:assumed-role/Admin/me', which is a session; give its role, such as "
+            "'a.0' is 'arn:aws:sts::111122223333:assumed-role/Admin/me', but that is a session; give its role, such as "
             "arn:aws:iam::111122223333:role/Admin (with the role's path, if it has one)",
         ),
         (
             ["Admin"],
-            "'a' has 'Admin'; give ARNs of IAM roles or users, such as arn:aws:iam::111122223333:role/Admin",
+            "'a.0' is 'Admin'; give ARNs of IAM roles or users, such as arn:aws:iam::111122223333:role/Admin",
         ),
         (
             ["arn:aws:iam::111122223333:root"],
-            "'a' has 'arn:aws:iam::111122223333:root'; give ARNs of IAM roles or users, "
+            "'a.0' is 'arn:aws:iam::111122223333:root'; give ARNs of IAM roles or users, "
             "such as arn:aws:iam::111122223333:role/Admin",
         ),
         (
             ["arn:aws:iam::111122223333:role/*"],
-            "'a' has 'arn:aws:iam::111122223333:role/*'; give ARNs of IAM roles or users, such as "
+            "'a.0' is 'arn:aws:iam::111122223333:role/*'; give ARNs of IAM roles or users, such as "
             "arn:aws:iam::111122223333:role/Admin",
         ),
         (
             ["arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/AWSServiceRoleForAmazonEKS"],
-            "'a' has 'arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/AWSServiceRoleForAmazonEKS', "
-            "the role of an AWS service, which EKS does not take; give one of your own",
+            "'a.0' is 'arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/AWSServiceRoleForAmazonEKS', "
+            "but EKS does not accept the role of an AWS service; give a role or user of your account",
         ),
         (
             [None],
-            "'a' has None; give ARNs of IAM roles or users, such as arn:aws:iam::111122223333:role/Admin",
+            "'a.0' is None; give ARNs of IAM roles or users, such as arn:aws:iam::111122223333:role/Admin",
         ),
         ([ROLE, ROLE], f"'a' is ['{ROLE}', '{ROLE}']; give each ARN once"),
     ],
 )
-def test_principals_that_eks_refuses(arns: Any, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        check_admin_arns("a", arns)
-    assert str(caught.value) == message
+def test_rejects_principals_that_eks_rejects(arns: Any, message: str) -> None:
+    assert texts(valid_admin_arns("a", arns)) == [message]
 
 
-def test_every_principal_is_told_at_once() -> None:
+def test_reports_every_principal() -> None:
     session = "arn:aws:sts::111122223333:assumed-role/Admin/me"
-    with pytest.raises(InputError) as caught:
-        check_admin_arns("a", ["Admin", session, "x", ROLE])
-    assert [mistake.split(" ")[2].strip(";,") for mistake in caught.value.args] == ["'Admin'", f"'{session}'", "'x'"]
+    problems = valid_admin_arns("a", ["Admin", session, "x", ROLE])
+    assert [problem.path for problem in problems] == [("a", 0), ("a", 1), ("a", 2)]
 
 
-def test_a_principal_that_is_known_at_deployment_only_is_taken() -> None:
-    check_admin_arns("a", [cdk.Token.as_string({"Ref": "Admin"}), ROLE])
+def test_accepts_a_principal_that_is_a_token() -> None:
+    assert not texts(valid_admin_arns("a", [cdk.Token.as_string({"Ref": "Admin"}), ROLE]))

@@ -4,7 +4,7 @@ from pathlib import Path
 import aws_cdk as cdk
 import pytest
 
-from training_cluster.cluster.kubectl_layer import check_kubernetes_version, kubectl_layer
+from training_cluster.cluster.kubectl_layer import kubectl_layer
 from training_workloads import InputError
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 
@@ -18,6 +18,6 @@ def test_every_release_has_its_kubectl(version: str, root: Path) -> None:
     assert any(dependency.startswith(package) for dependency in dependencies)
 
 
-def test_a_release_without_kubectl() -> None:
-    with pytest.raises(InputError, match=r"^'version' is '1\.99'; give one of 1\.34, 1\.35$"):
-        check_kubernetes_version("version", "1.99")
+def test_rejects_a_release_without_kubectl() -> None:
+    with pytest.raises(InputError, match=r"^'kubernetes_version' is '1\.99'; give one of 1\.34, 1\.35$"):
+        kubectl_layer(cdk.Stack(), "Layer", kubernetes_version="1.99")

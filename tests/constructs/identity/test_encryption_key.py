@@ -14,13 +14,13 @@ def key() -> dict[str, Any]:
     stack = cdk.Stack(cdk.App(), "Stack")
     TrainingKey(stack, "Key")
     (made,) = assertions.Template.from_stack(stack).find_resources("AWS::KMS::Key").values()
-    return made
+    return dict(made)
 
 
 def statement(key: dict[str, Any], sid: str) -> dict[str, Any]:
     statements = key["Properties"]["KeyPolicy"]["Statement"]
     (found,) = [each for each in statements if each.get("Sid") == sid]
-    return found
+    return dict(found)
 
 
 def text(value: Any) -> str:
@@ -28,18 +28,18 @@ def text(value: Any) -> str:
     return "".join(part if isinstance(part, str) else part["Ref"] for part in value["Fn::Join"][1])
 
 
-def test_it_rotates_and_is_kept(key: dict[str, Any]) -> None:
+def test_it_rotates_and_is_retained(key: dict[str, Any]) -> None:
     assert key["Properties"]["EnableKeyRotation"] is True
     assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("Retain", "Retain")
 
 
-def test_the_accounts_policies_decide_about_it(key: dict[str, Any]) -> None:
+def test_the_policies_of_the_account_control_it(key: dict[str, Any]) -> None:
     first = key["Properties"]["KeyPolicy"]["Statement"][0]
     assert first["Action"] == "kms:*"
     assert first["Principal"]["AWS"]["Fn::Join"][1][-1] == ":root"
 
 
-def test_nodes_start_before_auto_scaling_has_a_role(key: dict[str, Any]) -> None:
+def test_admits_ec2_before_auto_scaling_has_a_role(key: dict[str, Any]) -> None:
     volumes = statement(key, "VolumesOfNodes")
     assert volumes["Principal"] == {"AWS": "*"}
     assert volumes["Action"] == [*USE, "kms:CreateGrant"]
@@ -48,7 +48,7 @@ def test_nodes_start_before_auto_scaling_has_a_role(key: dict[str, Any]) -> None
     assert text(conditions["kms:ViaService"]) == "ec2.AWS::Region.amazonaws.com"
 
 
-def test_lustre_reads_and_writes_the_bucket(key: dict[str, Any]) -> None:
+def test_admits_lustre_through_s3(key: dict[str, Any]) -> None:
     lustre = statement(key, "LustreInTheBucket")
     assert lustre["Action"] == USE
     assert lustre["Condition"]["StringLike"] == {"aws:userid": "*:FSx"}
@@ -56,7 +56,7 @@ def test_lustre_reads_and_writes_the_bucket(key: dict[str, Any]) -> None:
     assert lustre["Condition"]["StringEquals"]["kms:CallerAccount"] == {"Ref": "AWS::AccountId"}
 
 
-def test_cloudwatch_encrypts_log_groups_of_this_account(key: dict[str, Any]) -> None:
+def test_admits_cloudwatch_for_log_groups_of_this_account(key: dict[str, Any]) -> None:
     logs = statement(key, "LogGroups")
     assert text(logs["Principal"]["Service"]) == "logs.AWS::Region.amazonaws.com"
     assert text(logs["Condition"]["ArnLike"]["kms:EncryptionContext:aws:logs:arn"]) == (
@@ -64,6 +64,6 @@ def test_cloudwatch_encrypts_log_groups_of_this_account(key: dict[str, Any]) -> 
     )
 
 
-def test_everybody_elses_use_has_a_condition(key: dict[str, Any]) -> None:
+def test_each_wildcard_principal_has_a_condition(key: dict[str, Any]) -> None:
     for each in key["Properties"]["KeyPolicy"]["Statement"]:
         assert "Condition" in each or each["Principal"] != {"AWS": "*"}

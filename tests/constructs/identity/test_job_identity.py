@@ -9,8 +9,8 @@ from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import Site, properties
 from tests.schemas import check_manifest
-from training_cluster import ExistingCluster
-from training_cluster.identity.job_identity import JobIdentity, check_prefix
+from training_cluster import TrainingBucket, TrainingCluster, TrainingKey
+from training_cluster.identity.job_identity import JobIdentity, valid_prefix
 from training_workloads import InputError
 
 
@@ -44,7 +44,7 @@ def test_the_job_reads_and_writes_its_prefix_only(site: Site) -> None:
     assert listing["Condition"] == {"StringLike": {"s3:prefix": ["runs/resnet50", "runs/resnet50/*"]}}
 
 
-def test_deleting_must_be_asked_for(site: Site) -> None:
+def test_allow_delete_adds_the_permission(site: Site) -> None:
     objects, _ = statements(site, identity(site, allow_delete=True))
     assert "s3:DeleteObject" in objects["Action"]
 
@@ -80,7 +80,7 @@ def test_it_belongs_to_one_service_account(site: Site) -> None:
 
 
 def test_a_bucket_of_another_stack(site: Site) -> None:
-    data = cdk.Stack(site.stack.node.scope, "Data")
+    data = cdk.Stack(cdk.App.of(site.stack), "Data")
     identity(site, bucket=s3.Bucket(data, "Bucket"))
     assertions.Template.from_stack(site.stack).resource_count_is("AWS::EKS::PodIdentityAssociation", 1)
 
@@ -92,7 +92,7 @@ def test_a_bucket_of_another_stack(site: Site) -> None:
         ("  ", "'prefix' is '  '; give a folder of the bucket, such as runs/resnet50, or / for all"),
         (
             "runs/*",
-            "'prefix' is 'runs/*', in which IAM reads * as a wildcard or a variable; give the name of a folder",
+            "'prefix' is 'runs/*', but IAM reads * as a wildcard or a variable; give the name of a folder",
         ),
         ("s3://b/runs", "'prefix' is 's3://b/runs'; give the folder without s3://b/: runs"),
         ("s3://b", "'prefix' is 's3://b'; give the folder without s3://b, such as runs"),
@@ -102,52 +102,76 @@ def test_a_bucket_of_another_stack(site: Site) -> None:
         ),
         (
             "arn:aws:iam::111122223333:role/Admin",
-            "'prefix' is 'arn:aws:iam::111122223333:role/Admin', which is an ARN; give a folder of the bucket, such as "
-            "runs",
+            "'prefix' is 'arn:aws:iam::111122223333:role/Admin', but that is an ARN; give a folder of the bucket, such "
+            "as runs",
         ),
-        ("a//b", "'prefix' is 'a//b', with a folder without a name between // in it; give a/b"),
-        ("//", "'prefix' is '//', with a folder without a name between // in it; give runs"),
+        ("a//b", "'prefix' is 'a//b', but a folder between // has no name; give a/b"),
+        ("//", "'prefix' is '//', but a folder between // has no name; give runs"),
         ("../x", "'prefix' is '../x', but S3 has no '.' and '..'; give the folder's whole name, such as runs"),
         (
             "${aws:username}",
-            "'prefix' is '${aws:username}', in which IAM reads $ as a wildcard or a variable; give the name of a "
-            "folder",
+            "'prefix' is '${aws:username}', but IAM reads $ as a wildcard or a variable; give the name of a folder",
         ),
     ],
 )
-def test_a_prefix_that_is_no_folder(prefix: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        check_prefix("prefix", prefix)
-    assert str(caught.value) == message
+def test_rejects_a_prefix_that_is_no_folder(prefix: str, message: str) -> None:
+    assert [str(problem) for problem in valid_prefix("prefix", prefix)] == [message]
 
 
 @pytest.mark.parametrize("argument", ["service_account", "namespace"])
-def test_a_name_that_kubernetes_refuses(argument: str, site: Site) -> None:
+def test_rejects_a_name_that_kubernetes_does_not_allow(argument: str, site: Site) -> None:
+    arguments: dict[str, Any] = {argument: "My_Job"}
     with pytest.raises(InputError) as caught:
-        identity(site, **{argument: "My_Job"})
-    assert str(caught.value) == f"'{argument}' is 'My_Job'; give lower-case letters, digits and '-', at most 63"
+        identity(site, **arguments)
+    assert [problem.path for problem in caught.value.problems] == [(argument,)]
 
 
 @pytest.mark.parametrize("prefix", ["/", "/runs", "runs/", "runs/.hidden", cdk.Token.as_string({"Ref": "Folder"})])
-def test_a_folder_is_taken_as_people_write_it(prefix: str) -> None:
-    check_prefix("prefix", prefix)
+def test_allows_the_usual_spellings_of_a_folder(prefix: str) -> None:
+    assert not list(valid_prefix("prefix", prefix))
 
 
-def test_a_flag_is_no_string(site: Site) -> None:
+def test_reports_all_problems_together(site: Site) -> None:
     with pytest.raises(InputError) as caught:
-        identity(site, allow_delete="no")
-    assert str(caught.value) == "'allow_delete' is 'no'; give True or False"
+        identity(site, allow_delete="no", prefix="")
+    assert [problem.path for problem in caught.value.problems] == [("prefix",), ("allow_delete",)]
 
 
-def test_a_construct_around_the_cluster_is_no_cluster(site: Site) -> None:
-    existing = ExistingCluster(
-        site.stack,
-        "Existing",
-        cluster_name="research",
-        cluster_security_group_id="sg-0123456789abcdef0",
-        vpc=site.vpc,
-    )
+def test_it_is_a_grantee(site: Site) -> None:
+    key = kms.Key(site.stack, "Key")
+    datasets = s3.Bucket(site.stack, "Datasets", encryption=s3.BucketEncryption.KMS, encryption_key=key)
+    made = identity(site)
+    datasets.grant_read(made)
+    *_, read, decrypt = statements(site, made)
+    assert read["Action"] == ["s3:GetObject*", "s3:GetBucket*", "s3:List*"]
+    assert "kms:Decrypt" in decrypt["Action"]
+    assert decrypt["Resource"] == site.stack.resolve(key.key_arn)
+
+
+def test_it_uses_our_bucket_and_its_key(site: Site) -> None:
+    key = TrainingKey(site.stack, "Key")
+    made = identity(site, bucket=TrainingBucket(site.stack, "Data", encryption_key=key))
+    *_, decryption = statements(site, made)
+    assert decryption["Resource"] == site.stack.resolve(key.key_arn)
+
+
+def test_it_is_created_after_the_network_add_ons_of_our_cluster(site: Site) -> None:
+    cluster = TrainingCluster(site.stack, "Ours", vpc=site.vpc)
     bucket = s3.Bucket.from_bucket_name(site.stack, "Bucket", "data")
+    JobIdentity(site.stack, "Identity", cluster=cluster, bucket=bucket, prefix="/", service_account="a")
+    template = site.template()
+    addons = template.find_resources("AWS::EKS::Addon")
+    ((_, association),) = (
+        (id, each)
+        for id, each in template.find_resources("AWS::EKS::PodIdentityAssociation").items()
+        if id.startswith("Identity")
+    )
+    assert {addons[id]["Properties"]["AddonName"] for id in association["DependsOn"] if id in addons} >= {
+        "eks-pod-identity-agent"
+    }
+
+
+def test_rejects_the_name_of_a_bucket(site: Site) -> None:
     with pytest.raises(InputError) as caught:
-        JobIdentity(site.stack, "Identity", cluster=existing, bucket=bucket, prefix="/", service_account="a")  # type: ignore[arg-type]
-    assert str(caught.value) == "'cluster' is an ExistingCluster; give .cluster of it"
+        identity(site, bucket="my-data")  # type: ignore[arg-type]
+    assert [problem.path for problem in caught.value.problems] == [("bucket",)]

@@ -1,8 +1,10 @@
+from aws_cdk import aws_iam as iam
+
 from tests.constructs.site import Site, properties
 from training_cluster import PodRole
 
 
-def test_only_pods_of_this_cluster_borrow_the_role(site: Site) -> None:
+def test_only_pods_of_this_cluster_assume_the_role(site: Site) -> None:
     PodRole(site.stack, "Role", cluster=site.cluster, namespace="jobs", service_account="trainer")
     made = site.template()
     ((cluster_id, _),) = made.find_resources("AWS::EKS::Cluster").items()
@@ -23,3 +25,13 @@ def test_the_service_account_is_bound_to_it(site: Site) -> None:
     PodRole(site.stack, "Role", cluster=site.cluster, namespace="jobs", service_account="trainer")
     (association,) = properties(site.template(), "AWS::EKS::PodIdentityAssociation")
     assert (association["Namespace"], association["ServiceAccount"]) == ("jobs", "trainer")
+
+
+def test_it_is_a_role_and_a_grantee(site: Site) -> None:
+    role = PodRole(site.stack, "Role", cluster=site.cluster, namespace="jobs", service_account="trainer")
+    assert isinstance(role, iam.Role)
+    role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name("ReadOnlyAccess"))
+    roles = properties(site.template(), "AWS::IAM::Role")
+    assert [each["ManagedPolicyArns"][0]["Fn::Join"][1][-1] for each in roles if "ManagedPolicyArns" in each].count(
+        ":iam::aws:policy/ReadOnlyAccess"
+    ) == 1

@@ -1,22 +1,19 @@
 from typing import Any
 
+import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 
 from tests.constructs.site import Site, properties
-from training_cluster import GpuNodeGroup, GpuNodeGroupSpec
+from training_cluster import GpuNodeGroup, TrainingCluster, TrainingNetwork
+from training_workloads import InputError
 
 
-def template(site: Site, **spec: Any) -> assertions.Template:
-    GpuNodeGroup(
-        site.stack,
-        "Gpu",
-        cluster=site.cluster,
-        vpc=site.vpc,
-        subnet=site.subnet,
-        spec=GpuNodeGroupSpec(**spec),
-    )
+def template(site: Site, **given: Any) -> assertions.Template:
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, **given)
     return site.template()
 
 
@@ -99,7 +96,7 @@ def test_metadata_needs_a_token_and_the_disk_is_encrypted(site: Site) -> None:
     assert disk["Ebs"]["VolumeType"] == "gp3"
 
 
-def test_an_eks_launch_template_leaves_to_eks_what_is_its_own(site: Site) -> None:
+def test_the_launch_template_has_nothing_that_eks_sets_itself(site: Site) -> None:
     data = launch_template(template(site, instance_type="p4d.24xlarge"))
     assert not {"ImageId", "SecurityGroupIds", "IamInstanceProfile"} & set(data)
     assert all("SubnetId" not in interface for interface in data["NetworkInterfaces"])
@@ -133,7 +130,7 @@ def test_a_capacity_block(site: Site) -> None:
     assert (group["CapacityType"], group["ScalingConfig"]["DesiredSize"]) == ("CAPACITY_BLOCK", 0)
 
 
-def test_spot_is_said_on_the_node_group_only(site: Site) -> None:
+def test_spot_is_a_property_of_the_node_group_only(site: Site) -> None:
     made = template(site, instance_type="p3.16xlarge", capacity_type="SPOT")
     (group,) = properties(made, "AWS::EKS::Nodegroup")
     assert group["CapacityType"] == "SPOT"
@@ -157,15 +154,13 @@ def test_the_autoscaler_knows_the_devices_of_a_group_without_nodes(site: Site) -
     }
 
 
-def test_an_update_takes_a_node_away_before_it_starts_another(site: Site) -> None:
+def test_an_update_stops_a_node_before_it_starts_another(site: Site) -> None:
     (group,) = properties(template(site, instance_type="p3.16xlarge"), "AWS::EKS::Nodegroup")
     assert group["UpdateConfig"] == {"MaxUnavailable": 1, "UpdateStrategy": "MINIMAL"}
 
 
 def test_the_nodes_follow_the_release_of_the_cluster(site: Site) -> None:
-    spec = GpuNodeGroupSpec(instance_type="p3.16xlarge")
-    where = {"cluster": site.cluster, "vpc": site.vpc, "subnet": site.subnet}
-    GpuNodeGroup(site.stack, "Gpu", spec=spec, kubernetes_version="1.35", **where)
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge", kubernetes_version="1.35")
     (group,) = properties(site.template(), "AWS::EKS::Nodegroup")
     assert group["Version"] == "1.35"
 
@@ -176,18 +171,91 @@ def test_an_ami_release_can_be_pinned(site: Site) -> None:
     assert group["ReleaseVersion"] == "1.35.0-20260917"
 
 
-def test_the_root_volume_takes_a_key(site: Site) -> None:
+def test_a_key_encrypts_the_root_volume(site: Site) -> None:
     key = kms.Key(site.stack, "Key")
-    spec = GpuNodeGroupSpec(instance_type="p3.16xlarge")
-    GpuNodeGroup(
-        site.stack, "Gpu", cluster=site.cluster, vpc=site.vpc, subnet=site.subnet, spec=spec, encryption_key=key
-    )
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge", encryption_key=key)
     made = site.template()
     ((key_id, _),) = made.find_resources("AWS::KMS::Key").items()
     (disk,) = launch_template(made)["BlockDeviceMappings"]
     assert disk["Ebs"]["KmsKeyId"] == {"Fn::GetAtt": [key_id, "Arn"]}
 
 
-def test_the_user_data_stands_in_the_launch_template(site: Site) -> None:
+def test_the_user_data_is_in_the_launch_template(site: Site) -> None:
     data = launch_template(template(site, instance_type="p4d.24xlarge"))
     assert "kind: NodeConfig" in data["UserData"]["Fn::Base64"]
+
+
+def test_accepts_the_types_of_cdk(site: Site) -> None:
+    made = template(site, instance_type=ec2.InstanceType("p4d.24xlarge"), capacity_type=eks.CapacityType.SPOT)
+    (group,) = properties(made, "AWS::EKS::Nodegroup")
+    assert group["CapacityType"] == "SPOT"
+    assert launch_template(made)["InstanceType"] == "p4d.24xlarge"
+
+
+def test_nodes_of_a_cdk_cluster_are_in_its_first_private_subnet(site: Site) -> None:
+    (group,) = properties(template(site, instance_type="p3.16xlarge"), "AWS::EKS::Nodegroup")
+    assert group["Subnets"] == [site.stack.resolve(site.subnet.subnet_id)]
+
+
+def test_a_training_cluster_decides_subnet_release_key_and_order() -> None:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    zones = ["us-east-1a", "us-east-1b"]
+    network = TrainingNetwork(stack, "Network", availability_zones=zones, training_zone="us-east-1b")
+    key = kms.Key(stack, "Key")
+    cluster = TrainingCluster(stack, "Cluster", vpc=network, kubernetes_version="1.34", encryption_key=key)
+    group = GpuNodeGroup(stack, "Gpu", cluster=cluster.as_cluster, instance_type="p3.16xlarge")
+    made = assertions.Template.from_stack(stack)
+    (found,) = [each for each in made.find_resources("AWS::EKS::Nodegroup").values() if "Taints" in each["Properties"]]
+    assert found["Properties"]["Subnets"] == [stack.resolve(network.training_subnet.subnet_id)]
+    assert found["Properties"]["Version"] == "1.34"
+    addons = made.find_resources("AWS::EKS::Addon")
+    before = {addons[id]["Properties"]["AddonName"] for id in found["DependsOn"]}
+    assert before == {"vpc-cni", "kube-proxy", "eks-pod-identity-agent"}
+    disks = group.launch_template.launch_template_data.block_device_mappings  # type: ignore[union-attr]
+    assert stack.resolve(disks)[0]["ebs"]["kmsKeyId"] == stack.resolve(key.key_arn)
+
+
+def rejection(site: Site, **given: Any) -> str:
+    arguments = {"cluster": site.cluster, "instance_type": "p4d.24xlarge"} | given
+    with pytest.raises(InputError) as caught:
+        GpuNodeGroup(site.stack, f"Gpu{len(site.stack.node.children)}", **arguments)
+    return str(caught.value)
+
+
+def test_rejects_a_cluster_that_nodes_cannot_join(site: Site) -> None:
+    bare = eks.Cluster.from_cluster_attributes(site.stack, "Bare", cluster_name="research")
+    fix = "import it with TrainingCluster.from_cluster_attributes"
+    assert rejection(site, cluster=bare).splitlines() == [
+        f"'cluster' is 'research', but it was imported without its security group; {fix}",
+        f"'cluster' is 'research', but it was imported without its VPC; {fix}",
+    ]
+
+
+def test_rejects_a_public_subnet(site: Site) -> None:
+    fix = "give a private one, such as vpc.private_subnets[0]"
+    assert rejection(site, subnet=site.vpc.public_subnets[0]) == f"'subnet' is a PublicSubnet, but it is public; {fix}"
+    public = site.vpc.public_subnets[0].subnet_id
+    by_id = ec2.Subnet.from_subnet_id(site.stack, "Public", public)
+    assert rejection(site, subnet=by_id).endswith(f"but it is public; {fix}")
+
+
+def test_rejects_a_cluster_without_private_subnets(site: Site) -> None:
+    vpc = ec2.Vpc.from_vpc_attributes(
+        site.stack, "Imported", vpc_id="vpc-0123456789abcdef0", availability_zones=["us-east-1a"]
+    )
+    cluster = eks.Cluster.from_cluster_attributes(
+        site.stack, "Bare", cluster_name="research", cluster_security_group_id="sg-0123456789abcdef0", vpc=vpc
+    )
+    assert rejection(site, cluster=cluster) == (
+        "'subnet' is missing, but the cluster's VPC has no private subnets; give the private subnet of the nodes"
+    )
+
+
+def test_accepts_a_subnet_by_its_id_alone(site: Site) -> None:
+    subnet = ec2.Subnet.from_subnet_id(site.stack, "Private", "subnet-0123456789abcdef0")
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, subnet=subnet, instance_type="p4d.24xlarge")
+
+
+def test_rejects_what_is_no_subnet(site: Site) -> None:
+    message = "'subnet' is 'subnet-1'; give a subnet, such as vpc.private_subnets[0]"
+    assert rejection(site, subnet="subnet-1") == message

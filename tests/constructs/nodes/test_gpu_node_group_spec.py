@@ -2,13 +2,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_eks_v2 as eks
 
 from tests.constructs.rules import Rule, rules_of
-from training_cluster import GpuNodeGroupSpec
-from training_cluster.nodes import gpu_node_group_ami, gpu_node_group_spec
-from training_cluster.nodes import gpu_node_group_rules as rules
+from training_cluster.nodes import gpu_node_group_spec as rules
+from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_workloads import InputError, gpu_instance_type
 from training_workloads.catalog.versions import AmiDrivers
 
@@ -41,7 +38,7 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     (
         rules.desired_size_is_in_range,
         P3 | {"desired_size": 3, "max_size": 2},
-        "'desired_size' is 3; it must lie between min_size (0) and max_size (2)",
+        "'desired_size' is 3; give a number from min_size (0) to max_size (2)",
     ),
     (
         rules.min_size_is_at_most_max_size,
@@ -55,18 +52,13 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     ),
     (
         rules.capacity_type_is_known,
-        P3 | {"capacity_type": eks.CapacityType.SPOT},
-        "'capacity_type' is CapacityType.SPOT; give the name as a string, such as 'SPOT'",
+        P3 | {"capacity_type": ["SPOT"]},
+        "'capacity_type' is ['SPOT']; give the name as a string, such as 'SPOT'",
     ),
     (
-        rules.instance_type_is_a_name,
+        rules.instance_type_has_gpus,
         {"instance_type": ["p4d.24xlarge"]},
-        "'instance_type' is ['p4d.24xlarge']; give the name as a string, such as 'p3.2xlarge'",
-    ),
-    (
-        rules.instance_type_is_a_name,
-        {"instance_type": ec2.InstanceType("p4d.24xlarge")},
-        "'instance_type' is an InstanceType; give the name as a string, such as 'p3.2xlarge'",
+        "'instance_type' is ['p4d.24xlarge']; give EC2's name of a type, such as p4d.24xlarge",
     ),
     (rules.efa_is_a_flag, P4D | {"efa": "false"}, "'efa' is 'false'; give True or False"),
     (
@@ -77,7 +69,7 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     (
         rules.ami_release_has_a_date,
         P3 | {"ami_release": "1.35.0-20991399"},
-        "'ami_release' is '1.35.0-20991399', which ends with no date (year, month, day); give one of "
+        "'ami_release' is '1.35.0-20991399', but it does not end with a date (year, month, day); give one of "
         "https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html",
     ),
     (
@@ -93,7 +85,7 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     (
         rules.reservation_is_an_id,
         P4D | {"capacity_reservation_id": "my-reservation"},
-        "'capacity_reservation_id' is 'my-reservation'; give the id of a Capacity Reservation, such as "
+        "'capacity_reservation_id' is 'my-reservation'; give an id such as "
         "cr-0123456789abcdef0 (aws ec2 describe-capacity-reservations)",
     ),
     (
@@ -105,14 +97,14 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     (
         rules.capacity_block_names_its_reservation,
         P4D | {"capacity_type": "CAPACITY_BLOCK"},
-        "'capacity_reservation_id' is missing, and capacity_type CAPACITY_BLOCK needs it; give the id of the block "
+        "'capacity_reservation_id' is missing, but capacity_type CAPACITY_BLOCK needs it; give the id of the block "
         "that you bought (aws ec2 describe-capacity-reservations)",
     ),
     (
         rules.capacity_block_sells_the_type,
         P3 | BLOCK,
-        "'capacity_type' is CAPACITY_BLOCK, which EC2 does not sell for p3.16xlarge; set it to ON_DEMAND or SPOT, or "
-        "choose a type such as those of the p5 family",
+        "'capacity_type' is 'CAPACITY_BLOCK', but EC2 does not sell it for p3.16xlarge; set it to ON_DEMAND or SPOT, "
+        "or choose a type such as those of the p5 family",
     ),
     (
         rules.capacity_block_is_large_enough,
@@ -123,13 +115,13 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     (
         rules.placement_group_goes_without_a_reservation,
         P4D | {"placement_group": True, "capacity_reservation_id": RESERVATION},
-        "'placement_group' is true, but the reservation cr-0123456789abcdef0 decides the placement and a new group may "
-        "not reach all of its instances; leave placement_group out",
+        "'placement_group' is True, but the reservation cr-0123456789abcdef0 decides the placement and a new group may "
+        "not reach all of its instances; omit placement_group",
     ),
     (
         rules.efa_is_on_the_type,
         P3 | {"efa": True},
-        "'efa' is true, but p3.16xlarge has no EFA; leave efa out, or choose a type that has it, such as the largest "
+        "'efa' is True, but p3.16xlarge has no EFA; omit efa, or choose a type that has it, such as the largest "
         "of its family",
     ),
     (
@@ -141,26 +133,28 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("rule", "spec", "message"), BROKEN)
-def test_a_broken_rule(rule: Rule, spec: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_rule_rejects_its_mistake(
+    rule: Rule, spec: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(InputError) as caught:
         GpuNodeGroupSpec(**spec)
     assert message in str(caught.value)
-    # The message is that rule's own, not another's that happens to be alike.
-    monkeypatch.setattr(gpu_node_group_spec, "RULES", (rule,))
+    # The message is of that rule, not of another with a similar one.
+    monkeypatch.setattr(rules, "RULES", (rule,))
     with pytest.raises(InputError) as caught:
         GpuNodeGroupSpec(**spec)
     assert str(caught.value).startswith(message)
 
 
-def test_no_type_of_the_catalog_is_refused_a_placement_group_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every type with GPUs can be in one, so the rule is shown on a type that cannot."""
+def test_rejects_a_placement_group_for_a_type_that_cannot_be_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every type of the catalog can be in one, so the test changes one."""
     apart = replace(gpu_instance_type("p3.16xlarge"), placement_group=False)
-    monkeypatch.setattr(gpu_node_group_spec, "gpu_instance_type", lambda _: apart)
+    monkeypatch.setattr(rules, "gpu_instance_type", lambda _: apart)
     with pytest.raises(InputError) as caught:
         GpuNodeGroupSpec(instance_type="p3.16xlarge", placement_group=True)
     assert str(caught.value) == (
-        "'placement_group' is true, but p3.16xlarge cannot be launched in a cluster placement group; "
-        "leave placement_group out"
+        "'placement_group' is True, but p3.16xlarge cannot be launched in a cluster placement group; "
+        "omit placement_group"
     )
 
 
@@ -168,15 +162,15 @@ def test_no_type_of_the_catalog_is_refused_a_placement_group_yet(monkeypatch: py
     ("branches", "instance_type", "needed"),
     [((590, 595), "p3.16xlarge", "branch 580 or older"), ((570,), "p6-b300.48xlarge", "branch 580 or newer")],
 )
-def test_a_gpu_that_no_driver_of_the_ami_runs(
+def test_rejects_an_ami_without_a_driver_for_the_gpu(
     branches: tuple[int, ...], instance_type: str, needed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drivers = (AmiDrivers(since=20270101, branches=branches, source="a release yet to come"),)
-    monkeypatch.setattr(gpu_node_group_ami, "AMI_DRIVERS", drivers)
-    for release, told in ((None, "the newest"), ("1.36.0-20270102", "1.36.0-20270102")):
+    monkeypatch.setattr(rules, "AMI_DRIVERS", drivers)
+    for release in (None, "1.36.0-20270102"):
         with pytest.raises(InputError) as caught:
             GpuNodeGroupSpec(instance_type=instance_type, ami_release=release)
-        assert str(caught.value).startswith(f"'ami_release' is {told}, whose NVIDIA drivers (")
+        assert str(caught.value).startswith(f"'ami_release' is '{release or 'the newest'}', but its NVIDIA drivers (")
         assert needed in str(caught.value)
     GpuNodeGroupSpec(instance_type=instance_type, ami_release="1.35.0-20261231")
 
@@ -195,11 +189,12 @@ def test_every_rule_is_applied_and_tested() -> None:
     }
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_reports_all_problems_at_once() -> None:
     with pytest.raises(InputError) as caught:
         GpuNodeGroupSpec(instance_type="p5.49xlarge", min_size=-1, capacity_type="BLOCK", ami_release="new")
-    starts = [mistake.split(" is ")[0] for mistake in caught.value.args]
-    assert starts == ["'instance_type'", "'min_size'", "'capacity_type'", "'ami_release'"]
+    paths = [problem.path for problem in caught.value.problems]
+    assert paths[-3:] == [("min_size",), ("capacity_type",), ("ami_release",)]
+    assert "'instance_type' is 'p5.49xlarge'" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -211,14 +206,14 @@ def test_every_mistake_is_told_at_once() -> None:
         ({"efa": "yes"}, "'efa' is 'yes'; give True or False"),
         (
             {"instance_type": None, "capacity_type": "CAPACITY_BLOCK", "capacity_reservation_id": RESERVATION},
-            "'instance_type' is None; give the name as a string, such as 'p3.2xlarge'",
+            "'instance_type' is None; give EC2's name of a type, such as p4d.24xlarge",
         ),
     ],
 )
-def test_a_mistake_is_told_once(spec: dict[str, Any], message: str) -> None:
+def test_reports_a_problem_once(spec: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         GpuNodeGroupSpec(**P3 | spec)
-    assert caught.value.args == (message,)
+    assert str(caught.value) == message
 
 
 def test_sizes_by_default() -> None:
@@ -239,11 +234,11 @@ def test_sizes_by_default() -> None:
         (P4D | BLOCK, False),
     ],
 )
-def test_the_placement_group_is_left_out_with_a_reservation_and_on_spot(spec: dict[str, Any], expected: bool) -> None:
+def test_no_placement_group_with_a_reservation_or_on_spot(spec: dict[str, Any], expected: bool) -> None:
     assert GpuNodeGroupSpec(**spec).in_placement_group is expected
 
 
-def test_efa_can_be_left_out() -> None:
+def test_efa_is_optional() -> None:
     spec = GpuNodeGroupSpec(instance_type="p4d.24xlarge", efa=False)
     assert (spec.efa_interfaces, len(spec.network_interfaces)) == (0, 1)
     spec = GpuNodeGroupSpec(instance_type="p4d.24xlarge")

@@ -12,10 +12,10 @@ from training_workloads import gpu_instance_type
 def test_both_parts_are_where_cloud_init_and_nodeadm_look_for_them() -> None:
     message = email.message_from_string(node_user_data(gpu_instance_type("p4d.24xlarge"), efa=True))
     assert message.get_content_type() == "multipart/mixed"
-    config, script = message.get_payload()
+    _, config, script = message.walk()
     assert (config.get_content_type(), script.get_content_type()) == ("application/node.eks.aws", "text/x-shellscript")
-    assert yaml.safe_load(config.get_payload()) == node_config(gpu_instance_type("p4d.24xlarge"), efa=True)
-    assert script.get_payload().startswith("#!/bin/bash\n")
+    assert yaml.safe_load(str(config.get_payload())) == node_config(gpu_instance_type("p4d.24xlarge"), efa=True)
+    assert str(script.get_payload()).startswith("#!/bin/bash\n")
 
 
 def test_a_large_node_with_local_disks() -> None:

@@ -36,9 +36,12 @@ def test_a_mirror_keeps_the_tag_of_the_cluster_s_release(site: Site) -> None:
     ).replace("\\", "")
 
 
-def test_a_second_one_and_an_unknown_release_are_refused(site: Site) -> None:
+def test_rejects_a_second_one_and_an_unknown_release(site: Site) -> None:
     ClusterAutoscaler(site.stack, "Autoscaler", cluster=site.cluster)
-    with pytest.raises(InputError, match=r"^'Site/Other' is a second autoscaler in one cluster; keep that of"):
+    with pytest.raises(
+        InputError,
+        match=r"^'Site/Other' is 'a second autoscaler', but Site/Autoscaler owns that of the cluster; remove one",
+    ):
         ClusterAutoscaler(site.stack, "Other", cluster=site.cluster)
     with pytest.raises(InputError, match=r"^'kubernetes_version' is '1.20'; give one of 1.34, 1.35$"):
         ClusterAutoscaler(site.stack, "Third", cluster=site.cluster, kubernetes_version="1.20")

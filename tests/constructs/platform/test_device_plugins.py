@@ -22,7 +22,7 @@ def test_nvidias_plugin_tolerates_the_taint_of_the_node_groups(site: Site) -> No
     assert values == {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]}
 
 
-def test_the_efa_plugin_is_kept_to_nodes_with_efa(site: Site) -> None:
+def test_the_efa_plugin_runs_on_nodes_with_efa_only(site: Site) -> None:
     EfaDevicePlugin(site.stack, "Plugin", cluster=site.cluster)
     made, values = chart(site)
     assert (made["Chart"], made["Version"]) == ("aws-efa-k8s-device-plugin", "v0.5.30")
@@ -38,12 +38,12 @@ def test_chart_and_image_come_from_a_mirror(site: Site) -> None:
     assert values["image"] == {"repository": f"{mirror}/k8s-device-plugin"}
 
 
-def test_a_device_has_one_plugin_in_a_cluster(site: Site) -> None:
+def test_rejects_a_second_plugin(site: Site) -> None:
     NvidiaDevicePlugin(site.stack, "Plugin", cluster=site.cluster)
     EfaDevicePlugin(site.stack, "EfaPlugin", cluster=site.cluster)
     with pytest.raises(InputError) as caught:
         NvidiaDevicePlugin(Construct(site.stack, "Other"), "Plugin", cluster=site.cluster)
     assert str(caught.value) == (
-        "'Site/Other/Plugin' is a second plugin for nvidia.com/gpu in one cluster; "
-        "keep that of 'Site/Plugin' and remove this one"
+        "'Site/Other/Plugin' is 'a second plugin for nvidia.com/gpu', but Site/Plugin owns that of the cluster; "
+        "remove one of the two"
     )

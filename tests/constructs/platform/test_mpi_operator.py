@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 from tests.constructs.site import Site
 from tests.schemas import check_manifest
@@ -18,8 +19,8 @@ def test_the_definition_is_applied_before_the_operator(site: Site) -> None:
     assert kinds["CustomResourceDefinition"][0] in kinds["Namespace"][1]["DependsOn"]
 
 
-def _without_cdk_label(document: dict) -> dict:
-    """Leaves out the label by which CDK prunes; its value is empty, which is allowed."""
+def _without_cdk_label(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a manifest without the label by which CDK prunes; its empty value is allowed."""
     labels = document["metadata"].get("labels", {})
     document["metadata"]["labels"] = {key: value for key, value in labels.items() if not key.startswith("aws.cdk.eks")}
     return document

@@ -4,7 +4,7 @@ from tests.constructs.site import Site, properties
 from training_cluster import Namespaces
 
 
-def test_namespaces_that_are_not_there_yet_are_made(site: Site) -> None:
+def test_defines_all_but_the_default_namespace(site: Site) -> None:
     made = Namespaces(site.stack, "Namespaces", cluster=site.cluster, names=["research", "default", "research"])
     assert made.names == ["research"]
     (manifest,) = properties(site.template(), "Custom::AWSCDK-EKS-KubernetesResource")

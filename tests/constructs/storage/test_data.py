@@ -1,10 +1,17 @@
+import json
+from collections.abc import Mapping
+from typing import Any
+
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import properties
-from training_cluster import ImageRepository, TrainingBucket
+from training_cluster import ImageRepository, TrainingBucket, TrainingKey
 
 
 @pytest.fixture
@@ -12,16 +19,16 @@ def stack() -> cdk.Stack:
     return cdk.Stack(cdk.App(), "Stack")
 
 
-def bucket_and_logs(stack: cdk.Stack) -> tuple[dict, dict]:
+def bucket_and_logs(stack: cdk.Stack) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     buckets = assertions.Template.from_stack(stack).find_resources("AWS::S3::Bucket").values()
     (bucket,) = [each for each in buckets if "LoggingConfiguration" in each["Properties"]]
     (logs,) = [each for each in buckets if "LoggingConfiguration" not in each["Properties"]]
     return bucket, logs
 
 
-def encryption(bucket: dict) -> dict:
+def encryption(bucket: Mapping[str, Any]) -> dict[str, Any]:
     (rule,) = bucket["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    return rule
+    return dict(rule)
 
 
 def test_the_bucket_is_private_encrypted_versioned_and_retained(stack: cdk.Stack) -> None:
@@ -33,7 +40,7 @@ def test_the_bucket_is_private_encrypted_versioned_and_retained(stack: cdk.Stack
         assert encryption(bucket) == {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
 
 
-def test_nobody_reads_it_without_tls(stack: cdk.Stack) -> None:
+def test_rejects_requests_without_tls(stack: cdk.Stack) -> None:
     TrainingBucket(stack, "Bucket")
     policies = properties(assertions.Template.from_stack(stack), "AWS::S3::BucketPolicy")
     assert len(policies) == 2
@@ -50,7 +57,7 @@ def test_a_key_encrypts_the_objects_but_not_the_access_logs(stack: cdk.Stack) ->
     assert encryption(logs)["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
 
 
-def test_each_request_is_written_down(stack: cdk.Stack) -> None:
+def test_logs_each_request(stack: cdk.Stack) -> None:
     construct = TrainingBucket(stack, "Bucket")
     bucket, _ = bucket_and_logs(stack)
     assert bucket["Properties"]["LoggingConfiguration"]["DestinationBucketName"] == stack.resolve(
@@ -58,7 +65,7 @@ def test_each_request_is_written_down(stack: cdk.Stack) -> None:
     )
 
 
-def test_old_versions_and_unfinished_uploads_go(stack: cdk.Stack) -> None:
+def test_old_versions_and_unfinished_uploads_expire(stack: cdk.Stack) -> None:
     TrainingBucket(stack, "Bucket")
     bucket, logs = bucket_and_logs(stack)
     tidy = {
@@ -74,7 +81,7 @@ def test_old_versions_and_unfinished_uploads_go(stack: cdk.Stack) -> None:
     ]
 
 
-def test_images_are_scanned_kept_and_their_tags_final(stack: cdk.Stack) -> None:
+def test_images_are_scanned_and_retained_and_tags_are_immutable(stack: cdk.Stack) -> None:
     ImageRepository(stack, "Images")
     (repository,) = assertions.Template.from_stack(stack).find_resources("AWS::ECR::Repository").values()
     assert repository["DeletionPolicy"] == "Retain"
@@ -87,3 +94,29 @@ def test_a_key_encrypts_the_images(stack: cdk.Stack) -> None:
     ImageRepository(stack, "Images", encryption_key=key)
     (repository,) = properties(assertions.Template.from_stack(stack), "AWS::ECR::Repository")
     assert repository["EncryptionConfiguration"] == {"EncryptionType": "KMS", "KmsKey": stack.resolve(key.key_arn)}
+
+
+def test_they_are_the_resources_of_the_cdk(stack: cdk.Stack) -> None:
+    key = TrainingKey(stack, "Key")
+    bucket = TrainingBucket(stack, "Bucket", encryption_key=key)
+    images = ImageRepository(stack, "Images", encryption_key=key)
+    assert isinstance(key, kms.Key)
+    assert isinstance(bucket, s3.Bucket)
+    assert isinstance(images, ecr.Repository)
+    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
+    bucket.grant_read(role, "datasets/*")
+    images.grant_pull(role)
+    (policy,) = properties(assertions.Template.from_stack(stack), "AWS::IAM::Policy")
+    text = json.dumps(policy["PolicyDocument"]["Statement"])
+    assert all(action in text for action in ("s3:GetObject*", "kms:Decrypt", "ecr:BatchGetImage"))
+
+
+def test_a_training_key_encrypts_the_objects(stack: cdk.Stack) -> None:
+    key = TrainingKey(stack, "Key")
+    bucket = TrainingBucket(stack, "Bucket", encryption_key=key)
+    resource, _ = bucket_and_logs(stack)
+    assert encryption(resource)["ServerSideEncryptionByDefault"] == {
+        "SSEAlgorithm": "aws:kms",
+        "KMSMasterKeyID": stack.resolve(key.key_arn),
+    }
+    assert bucket.encryption_key is key

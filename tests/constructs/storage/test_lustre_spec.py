@@ -5,14 +5,15 @@ import pytest
 from aws_cdk import Token
 
 from tests.constructs.rules import Rule, rules_of
-from training_cluster.storage import data_repository_rules as link_rules
-from training_cluster.storage import lustre_rules as rules
-from training_cluster.storage.lustre_spec import DataRepositorySpec, LustreSpec
+from training_cluster.storage import data_repository as repository_rules
+from training_cluster.storage import lustre_spec as rules
+from training_cluster.storage.data_repository import DataRepository
+from training_cluster.storage.lustre_spec import LustreSpec
 from training_workloads import InputError
 
-DATA = DataRepositorySpec(path="/data", prefix="data")
+DATA = DataRepository(path="/data", prefix="data")
 
-# One row for each way to break a rule: the rule, what breaks it, and what the user reads.
+# One row for each way to break a rule: the rule, what breaks it, and the message.
 BROKEN: list[tuple[Rule, Callable[[], Any], str]] = [
     (
         rules.deployment_type_is_known,
@@ -39,12 +40,12 @@ BROKEN: list[tuple[Rule, Callable[[], Any], str]] = [
     (
         rules.capacity_is_offered,
         lambda: LustreSpec(capacity_gib=1000),
-        "'capacity_gib' is 1000, which Lustre does not offer; give 1200 or a multiple of 2400, such as 1200",
+        "'capacity_gib' is 1000, but Lustre does not offer this size; give 1200 or a multiple of 2400, such as 1200",
     ),
     (
         rules.capacity_is_offered,
         lambda: LustreSpec(capacity_gib=3600, deployment_type="SCRATCH_2"),
-        "'capacity_gib' is 3600, which Lustre does not offer; give 1200 or a multiple of 2400, such as 4800",
+        "'capacity_gib' is 3600, but Lustre does not offer this size; give 1200 or a multiple of 2400, such as 4800",
     ),
     (
         rules.capacity_is_offered_with_efa,
@@ -55,49 +56,55 @@ BROKEN: list[tuple[Rule, Callable[[], Any], str]] = [
     (
         rules.efa_needs_persistent_storage,
         lambda: LustreSpec(deployment_type="SCRATCH_2", efa=True),
-        "'efa' is true, but SCRATCH_2 has no EFA; leave it out, or use PERSISTENT_2",
+        "'efa' is True, but SCRATCH_2 has no EFA; leave it out, or use PERSISTENT_2",
     ),
     (
         rules.data_repositories_are_few,
-        lambda: LustreSpec(data_repositories=tuple(DataRepositorySpec(path=f"/{n}", prefix=f"{n}") for n in range(9))),
-        "'data_repositories' has 9 links, but a file system takes 8; "
-        "link a common parent folder instead of several of its children",
+        lambda: LustreSpec(data_repositories=tuple(DataRepository(path=f"/{n}", prefix=f"{n}") for n in range(9))),
+        "'data_repositories' is ['/0', '/1', '/2', '/3', '/4', '/5', '/6', '/7', '/8'], but a file system has at most "
+        "8; use a common parent folder instead of several of its children",
     ),
     (
         rules.paths_do_not_overlap,
-        lambda: LustreSpec(data_repositories=(DATA, DataRepositorySpec(path="/data/train", prefix="train"))),
-        "'data_repositories' has the paths /data, /data/train, of which one contains another; "
+        lambda: LustreSpec(data_repositories=(DATA, DataRepository(path="/data/train", prefix="train"))),
+        "'data_repositories.1.path' is '/data/train', but it overlaps with /data; "
+        "give folders side by side, such as /data and /runs",
+    ),
+    (
+        rules.paths_do_not_overlap,
+        lambda: LustreSpec(data_repositories=(DATA, DataRepository())),
+        "'data_repositories.1.path' is '/', but it overlaps with /data; "
         "give folders side by side, such as /data and /runs",
     ),
     (
         rules.prefixes_differ,
-        lambda: LustreSpec(data_repositories=(DATA, DataRepositorySpec(path="/runs", prefix="data/"))),
-        "'data_repositories' has the prefix 'data' more than once; "
-        "give each link a prefix of its own, such as data and runs",
+        lambda: LustreSpec(data_repositories=(DATA, DataRepository(path="/runs", prefix="data/"))),
+        "'data_repositories.1.prefix' is 'data/', but /data has the same; "
+        "give each data repository a different prefix, such as data and runs",
     ),
     (
-        link_rules.path_is_absolute,
-        lambda: DataRepositorySpec(path="data"),
+        repository_rules.path_is_absolute,
+        lambda: DataRepository(path="data"),
         "'path' is 'data'; give a folder from the root, such as /data",
     ),
     (
-        link_rules.prefix_is_relative,
-        lambda: DataRepositorySpec(prefix="/data"),
+        repository_rules.prefix_is_relative,
+        lambda: DataRepository(prefix="/data"),
         "'prefix' is '/data'; give the start of the objects' keys without a leading '/', or ''",
     ),
     *(
         (
-            link_rules.path_is_plain,
-            lambda path=path: DataRepositorySpec(path=path),
+            repository_rules.path_is_plain,
+            lambda path=path: DataRepository(path=path),
             f"'path' is {path!r}; give the folder's path without '//', '.' and '..', such as /data",
         )
         for path in ("//data", "/a/../b", "/./a")
     ),
     *(
-        (link_rules.prefix_is_a_folder, lambda prefix=prefix: DataRepositorySpec(prefix=prefix), message)
+        (repository_rules.prefix_is_a_folder, lambda prefix=prefix: DataRepository(prefix=prefix), message)
         for prefix, message in (
             ("s3://b/runs", "'prefix' is 's3://b/runs'; give the folder without s3://b/: runs"),
-            ("runs//a", "'prefix' is 'runs//a', with a folder without a name between // in it; give runs/a"),
+            ("runs//a", "'prefix' is 'runs//a', but a folder between // has no name; give runs/a"),
         )
     ),
     (
@@ -106,75 +113,72 @@ BROKEN: list[tuple[Rule, Callable[[], Any], str]] = [
         "'efa' is 'no'; give True or False",
     ),
     (
-        rules.data_repositories_are_specs,
+        rules.data_repositories_have_their_type,
         lambda: LustreSpec(data_repositories=None),  # type: ignore[arg-type]
-        "'data_repositories' is None; give a tuple of DataRepositorySpec(...), empty for no links",
+        "'data_repositories' is None; give a list of DataRepository(...), empty for none",
     ),
     (
-        rules.data_repositories_are_specs,
+        rules.data_repositories_have_their_type,
         lambda: LustreSpec(data_repositories=DATA),  # type: ignore[arg-type]
-        "'data_repositories' is a DataRepositorySpec; give a tuple of DataRepositorySpec(...), empty for no links",
+        "'data_repositories' is a DataRepository; give a list of DataRepository(...), empty for none",
     ),
     (
-        rules.data_repositories_are_specs,
+        rules.data_repositories_have_their_type,
         lambda: LustreSpec(data_repositories=[{"path": "/data"}]),  # type: ignore[arg-type]
-        "'data_repositories' has {'path': '/data'}; give DataRepositorySpec(path=..., prefix=...)",
+        "'data_repositories.0' is {'path': '/data'}; give DataRepository(path=..., prefix=...)",
     ),
     (
-        link_rules.export_deletions_is_a_flag,
-        lambda: DataRepositorySpec(export_deletions="no"),  # type: ignore[arg-type]
+        repository_rules.export_deletions_is_a_flag,
+        lambda: DataRepository(export_deletions="no"),  # type: ignore[arg-type]
         "'export_deletions' is 'no'; give True or False",
     ),
     (
-        link_rules.i_know_that_rm_deletes_objects_is_a_flag,
-        lambda: DataRepositorySpec(i_know_that_rm_deletes_objects="no"),  # type: ignore[arg-type]
+        repository_rules.i_know_that_rm_deletes_objects_is_a_flag,
+        lambda: DataRepository(i_know_that_rm_deletes_objects="no"),  # type: ignore[arg-type]
         "'i_know_that_rm_deletes_objects' is 'no'; give True or False",
     ),
     (
-        link_rules.deleting_objects_takes_two_keys,
-        lambda: DataRepositorySpec(export_deletions=True),
-        "'export_deletions' is true, so that 'rm' on Lustre deletes the objects in S3; "
+        repository_rules.deleting_objects_takes_two_keys,
+        lambda: DataRepository(export_deletions=True),
+        "'export_deletions' is True, but then 'rm' on Lustre deletes the objects in S3; "
         "set 'i_know_that_rm_deletes_objects' to true as well, or leave both out to keep the objects",
     ),
     (
-        link_rules.deleting_objects_takes_two_keys,
-        lambda: DataRepositorySpec(i_know_that_rm_deletes_objects=True),
-        "'i_know_that_rm_deletes_objects' is true, but 'export_deletions' is not, so that nothing is deleted; "
+        repository_rules.deleting_objects_takes_two_keys,
+        lambda: DataRepository(i_know_that_rm_deletes_objects=True),
+        "'i_know_that_rm_deletes_objects' is True, but without 'export_deletions' nothing is deleted; "
         "set both to true, or leave both out",
     ),
 ]
 
 
 @pytest.mark.parametrize(("make", "message"), [row[1:] for row in BROKEN], ids=[row[0].__name__ for row in BROKEN])
-def test_a_broken_rule_is_told(make: Callable[[], Any], message: str) -> None:
+def test_each_rule_reports_its_problem(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         make()
-    assert caught.value.args == (message,)
+    assert str(caught.value) == message
 
 
 def test_every_rule_is_applied_and_tested() -> None:
     assert set(rules.RULES) == rules_of(rules)
-    assert set(link_rules.RULES) == rules_of(link_rules)
-    assert {rule for rule, _, _ in BROKEN} == rules_of(rules) | rules_of(link_rules)
+    assert set(repository_rules.RULES) == rules_of(repository_rules)
+    assert {rule for rule, _, _ in BROKEN} == rules_of(rules) | rules_of(repository_rules)
 
 
-def test_mistakes_are_told_together() -> None:
+def test_reports_all_problems_together() -> None:
     with pytest.raises(InputError) as caught:
         LustreSpec(capacity_gib=1000, throughput_mbps_per_tib=1)
-    assert caught.value.args == (
-        "'throughput_mbps_per_tib' is 1; give one of 125, 250, 500, 1000",
-        "'capacity_gib' is 1000, which Lustre does not offer; give 1200 or a multiple of 2400, such as 1200",
-    )
+    assert [problem.path for problem in caught.value.problems] == [("throughput_mbps_per_tib",), ("capacity_gib",)]
 
 
 @pytest.mark.parametrize("deployment_type", ["PERSISTENT_2", "SCRATCH_2"])
 @pytest.mark.parametrize("capacity", [1200, 2400, 4800, 24000])
-def test_sizes_that_lustre_offers(capacity: int, deployment_type: str) -> None:
+def test_allows_the_sizes_of_lustre(capacity: int, deployment_type: str) -> None:
     assert LustreSpec(capacity_gib=capacity, deployment_type=deployment_type).capacity_gib == capacity
 
 
 @pytest.mark.parametrize(("throughput", "capacity"), [(125, 38400), (250, 19200), (500, 9600), (1000, 4800)])
-def test_sizes_that_lustre_offers_with_efa(throughput: int, capacity: int) -> None:
+def test_allows_the_sizes_with_efa(throughput: int, capacity: int) -> None:
     for gib in (capacity, 2 * capacity):
         assert LustreSpec(capacity_gib=gib, throughput_mbps_per_tib=throughput, efa=True).capacity_gib == gib
     with pytest.raises(InputError, match=f"multiples of {capacity}; give {capacity}, or start at 4800"):
@@ -193,32 +197,32 @@ def test_the_throughput_of_a_tib(spec: LustreSpec, throughput: int) -> None:
     assert spec.mbps_per_tib == throughput
 
 
-def test_eight_links_side_by_side_are_allowed() -> None:
-    links = tuple(DataRepositorySpec(path=f"/data{n}", prefix=f"{n}") for n in range(8))
-    assert LustreSpec(data_repositories=links).data_repositories == links
+def test_allows_eight_data_repositories_side_by_side() -> None:
+    repositories = tuple(DataRepository(path=f"/data{n}", prefix=f"{n}") for n in range(8))
+    assert LustreSpec(data_repositories=repositories).data_repositories == repositories
 
 
 @pytest.mark.parametrize("efa", [False, True])
-def test_a_size_known_at_deployment_leaves_the_rest_checked(efa: bool) -> None:
-    size = Token.as_number({"Ref": "Size"})
+def test_allows_a_token_as_size_and_checks_the_rest(efa: bool) -> None:
+    size: Any = Token.as_number({"Ref": "Size"})
     assert LustreSpec(capacity_gib=size, efa=efa).capacity_gib == size
     with pytest.raises(InputError, match=r"^'throughput_mbps_per_tib' is 1;"):
         LustreSpec(capacity_gib=size, throughput_mbps_per_tib=1, efa=efa)
 
 
 @pytest.mark.parametrize("efa", [False, True])
-def test_a_throughput_known_at_deployment_is_taken(efa: bool) -> None:
-    throughput = Token.as_number({"Ref": "Throughput"})
+def test_allows_a_token_as_throughput(efa: bool) -> None:
+    throughput: Any = Token.as_number({"Ref": "Throughput"})
     spec = LustreSpec(throughput_mbps_per_tib=throughput, capacity_gib=1200, efa=efa)
     assert spec.mbps_per_tib == throughput
 
 
-def test_a_prefix_known_at_deployment_is_taken() -> None:
+def test_allows_a_token_as_prefix() -> None:
     prefix = Token.as_string({"Ref": "Prefix"})
-    assert DataRepositorySpec(prefix=prefix).prefix == prefix
+    assert DataRepository(prefix=prefix).prefix == prefix
 
 
-def test_a_throughput_that_is_no_number() -> None:
+def test_rejects_a_throughput_that_is_no_number() -> None:
     with pytest.raises(InputError) as caught:
         LustreSpec(throughput_mbps_per_tib=[125], efa=True)  # type: ignore[arg-type]
-    assert str(caught.value) == "'throughput_mbps_per_tib' is [125]; give one of 125, 250, 500, 1000"
+    assert [problem.path for problem in caught.value.problems] == [("throughput_mbps_per_tib",)]

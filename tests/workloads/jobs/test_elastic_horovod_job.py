@@ -31,7 +31,7 @@ def test_the_launcher_starts_with_the_fewest_workers_and_discovers_others() -> N
     words = launcher["command"]
     assert words[:9] == [
         *("horovodrun", "-np", "8", "--min-np", "8", "--max-np", "32"),
-        *("--host-discovery-script", "python -m training.reachable_hosts /etc/mpi/discover_hosts.sh"),
+        *("--host-discovery-script", "python -m training.pods.reachable_hosts /etc/mpi/discover_hosts.sh"),
     ]
     assert words[-3:] == ["python", "-m", "train"]
     assert made["spec"]["launcherCreationPolicy"] == "AtStartup"
@@ -39,13 +39,13 @@ def test_the_launcher_starts_with_the_fewest_workers_and_discovers_others() -> N
     assert made["spec"]["slotsPerWorker"] == 8
 
 
-def test_ranks_get_what_they_need_for_a_second_worker_even_if_there_is_one() -> None:
+def test_ranks_have_the_variables_of_several_workers_even_with_one() -> None:
     launcher = manifest(spec(workers=1))["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
     names = {entry["name"] for entry in launcher["env"]}
     assert {"FI_PROVIDER", "NCCL_SOCKET_IFNAME"} <= names
-    # Workers may come and go, and with them the number of ranks on a node.
+    # The number of workers may change, and with it the number of ranks on a node.
     assert "HOROVOD_HIERARCHICAL_ALLREDUCE" not in names
-    # Both together, and Horovod crashes as soon as ranks come or go.
+    # With both, Horovod crashes when ranks come or go.
     assert names & {"HOROVOD_FUSION_THRESHOLD", "HOROVOD_CYCLE_TIME"} == {"HOROVOD_FUSION_THRESHOLD"}
 
 
@@ -57,7 +57,7 @@ def test_workers_on_spot_and_a_gang_of_the_fewest() -> None:
     assert made["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 2}
 
 
-def test_the_largest_number_of_workers_is_the_first_one_unless_said() -> None:
+def test_the_largest_number_of_workers_is_the_first_one_by_default() -> None:
     assert spec(workers=3).largest == 3
     assert spec(workers=3, max_workers=5).largest == 5
 
@@ -67,27 +67,27 @@ def test_the_largest_number_of_workers_is_the_first_one_unless_said() -> None:
     [
         (
             {"min_workers": 3},
-            "'min_workers' is 3, 'workers' is 2 and 'max_workers' is 2; give numbers that rise in this",
+            "'min_workers' is 3, but workers is 2; lower the one or raise the other",
         ),
         (
             {"max_workers": 1},
-            "'min_workers' is 1, 'workers' is 2 and 'max_workers' is 1; give numbers that rise in this",
+            "'max_workers' is 1, but workers is 2; raise the one or lower the other",
         ),
         ({"min_workers": 0}, "'min_workers' is 0; give 1 or more"),
         ({"max_workers": "4"}, "'max_workers' is '4'; give a whole number, 1 or more"),
         ({"workers": 0}, "'workers' is 0; give 1 or more"),
         (
             {"environment": {"HOROVOD_CYCLE_TIME": "5"}},
-            "'environment' sets HOROVOD_CYCLE_TIME, with which Horovod 0.28 crashes when workers come or go; leave it "
-            "out",
+            "'environment.HOROVOD_CYCLE_TIME' is '5', but with it Horovod 0.28 crashes when workers come or go; leave "
+            "it out",
         ),
         ({"bind_to": "socket"}, "'bind_to' is 'socket', but horovodrun does not bind elastic ranks; leave it out"),
         ({"image": ""}, "'image' is ''; give the image's address"),
-        # Two workers would do, but not the hundredth.
+        # Valid for two workers, but not for the hundredth.
         ({"name": "a" * 54, "max_workers": 100}, "use a name of 53 characters or fewer"),
     ],
 )
-def test_what_cannot_run_is_refused_at_construction(change: dict[str, Any], message: str) -> None:
+def test_rejects_what_cannot_run(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         spec(**change)
     assert message in str(caught.value)

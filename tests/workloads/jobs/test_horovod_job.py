@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from training_workloads import HorovodJobSpec, InputError, SharedVolume
-from training_workloads.jobs import image
+from training_workloads.mpijob import programs
 
 Synthesize = Callable[[HorovodJobSpec], dict[str, Any]]
 
@@ -26,7 +26,7 @@ def test_p4d_slots_ranks_and_devices_follow_from_the_type(job_spec: HorovodJobSp
     assert manifest["spec"]["slotsPerWorker"] == 8
     assert replica(manifest, "Worker")["replicas"] == 3
     command = pod(manifest, "Launcher")["containers"][0]["command"]
-    assert command[:5] == ["python", "-m", "training.wait_for_workers", "/etc/mpi/hostfile", "--"]
+    assert command[:5] == ["python", "-m", "training.pods.wait_for_workers", "/etc/mpi/hostfile", "--"]
     assert command[5:8] == ["mpirun", "-np", "24"]
     limits = pod(manifest, "Worker")["containers"][0]["resources"]["limits"]
     assert (limits["nvidia.com/gpu"], limits["vpc.amazonaws.com/efa"]) == (8, 4)
@@ -54,7 +54,7 @@ def test_every_exported_variable_is_set_on_the_launcher(job_spec: HorovodJobSpec
     assert "SEED" in exported
 
 
-def test_a_users_variable_wins_over_a_derived_one(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+def test_a_users_variable_overrides_a_derived_one(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     manifest = synthesize(dataclasses.replace(job_spec, environment={"NCCL_DEBUG": "WARN"}))
     env = pod(manifest, "Launcher")["containers"][0]["env"]
     assert [entry["value"] for entry in env if entry["name"] == "NCCL_DEBUG"] == ["WARN"]
@@ -71,17 +71,17 @@ def test_a_users_variable_wins_over_a_derived_one(job_spec: HorovodJobSpec, synt
         ({"instance_type": "p4d.24xlarge", "bind_to": "none"}, ["slot", "none"]),
     ],
 )
-def test_ranks_of_a_whole_node_keep_to_the_socket_of_their_gpu(
+def test_ranks_of_a_whole_node_are_bound_to_the_socket_of_their_gpu(
     change: dict[str, Any], placement: list[str], job_spec: HorovodJobSpec, synthesize: Synthesize
 ) -> None:
     words = pod(synthesize(dataclasses.replace(job_spec, **change)), "Launcher")["containers"][0]["command"]
     assert [words[words.index(flag) + 1] for flag in ("--map-by", "--bind-to")] == placement
 
 
-def test_pods_run_under_the_service_account(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+def test_pods_have_the_service_account(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     manifest = synthesize(dataclasses.replace(job_spec, service_account="runs"))
     assert [pod(manifest, role)["serviceAccountName"] for role in ("Launcher", "Worker")] == ["runs", "runs"]
-    # Pod Identity brings its credentials another way; the jobs do not talk to Kubernetes.
+    # Pod Identity brings its credentials another way; the jobs do not call the API of Kubernetes.
     assert pod(manifest, "Worker")["automountServiceAccountToken"] is False
 
 
@@ -130,20 +130,20 @@ def test_a_lost_worker_restarts_the_launcher_and_a_finished_job_frees_its_gpus(
 def test_the_launcher_waits_for_workers_whose_sshd_answers(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     manifest = synthesize(job_spec)
     worker = pod(manifest, "Worker")["containers"][0]
-    # It is there from the beginning, and with it its deadline; what it runs waits for every worker.
+    # It exists from the beginning, and with it its deadline; its command waits for every worker.
     assert manifest["spec"]["launcherCreationPolicy"] == "AtStartup"
-    assert "training.wait_for_workers" in pod(manifest, "Launcher")["containers"][0]["command"]
+    assert "training.pods.wait_for_workers" in pod(manifest, "Launcher")["containers"][0]["command"]
     assert worker["readinessProbe"]["tcpSocket"] == {"port": 2222}
     assert worker["command"][-4:] == ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]
 
 
-def test_pods_that_are_to_go_let_their_ranks_end_within_a_spot_notice(
+def test_pods_that_end_give_their_ranks_time_within_a_spot_notice(
     job_spec: HorovodJobSpec, synthesize: Synthesize
 ) -> None:
     manifest = synthesize(job_spec)
-    assert pod(manifest, "Worker")["containers"][0]["command"][:4] == ["python", "-m", "training.worker", "--"]
+    assert pod(manifest, "Worker")["containers"][0]["command"][:4] == ["python", "-m", "training.pods.worker", "--"]
     assert pod(manifest, "Launcher")["containers"][0]["command"][2:6] == [
-        "training.wait_for_workers",
+        "training.pods.wait_for_workers",
         "/etc/mpi/hostfile",
         "--",
         "mpirun",
@@ -161,16 +161,20 @@ def test_pods_that_are_to_go_let_their_ranks_end_within_a_spot_notice(
         ({"gpus_per_worker": 1.5}, "'gpus_per_worker' is 1.5; give a whole number, 1 or more"),
         (
             {"command": "python train.py"},
-            "'command' is the string 'python train.py'; give a tuple of words: ('python', 'train.py')",
+            "'command' is 'python train.py'; give a tuple of words: ('python', 'train.py')",
         ),
         ({"command": ("python", 3)}, "'command' is ('python', 3); give the program that each rank runs, as a tuple"),
         ({"image": ""}, "'image' is ''; give the image's address, such as <repository>:<tag>"),
         ({"namespace": "Team A"}, "'namespace' is 'Team A'; give lower-case letters, digits and '-', at most 63"),
         ({"environment": {"A=B": "1"}}, "'environment' is 'A=B'; give names of letters, digits and '_'"),
-        ({"environment": {"EPOCHS": 3}}, "is 3; give a string"),
+        ({"environment": {"EPOCHS": 3}}, "'environment.EPOCHS' is 3; give a string"),
         ({"environment": [("A", "1")]}, "'environment' is [('A', '1')]; give a dictionary of names and values"),
-        ({"volumes": SharedVolume()}, "give a tuple of SharedVolume"),
-        ({"volumes": (SharedVolume(), SharedVolume(claim="b"))}, "has the mount paths /fsx, /fsx; give each volume"),
+        ({"volumes": SharedVolume()}, "'volumes' is a SharedVolume; give a tuple of SharedVolume"),
+        ({"volumes": ("/fsx",)}, "'volumes.0' is '/fsx'; give SharedVolume(...)"),
+        (
+            {"volumes": (SharedVolume(), SharedVolume(claim="b"))},
+            "'volumes.1.mount_path' is '/fsx', but another volume has the same path; give",
+        ),
         ({"volumes": 5}, "'volumes' is 5; give a tuple of SharedVolume"),
         ({"backoff_limit": -1}, "'backoff_limit' is -1; give 0 or more"),
         ({"backoff_limit": 2**31}, "'backoff_limit' is 2147483648; give 2147483647 or less"),
@@ -180,19 +184,17 @@ def test_pods_that_are_to_go_let_their_ranks_end_within_a_spot_notice(
         ({"bind_to": "core"}, "'bind_to' is 'core'; give one of socket, none"),
         (
             {"bind_to": "socket", "gpus_per_worker": 4},
-            "'bind_to' is 'socket', but a worker with 4 of the 8 GPUs of p3.16xlarge has no equal number of ranks for",
+            "'bind_to' is 'socket', but a worker with 4 of the 8 GPUs of p3.16xlarge does not have an equal number",
         ),
         ({"command": ()}, "'command' is (); give the program that each rank runs, as a tuple of words"),
         (
             {"gpus_per_worker": 9},
-            "'gpus_per_worker' is 9 but p3.16xlarge has 8 GPUs; lower it to 8 or fewer, or use more workers",
+            "'gpus_per_worker' is 9, but p3.16xlarge has 8 GPUs; lower it to 8 or fewer, or use more workers",
         ),
         ({"name": "x" * 60}, "use a name of 54 characters or fewer"),
     ],
 )
-def test_what_cannot_run_is_refused_at_construction(
-    change: dict[str, Any], message: str, job_spec: HorovodJobSpec
-) -> None:
+def test_rejects_what_cannot_run(change: dict[str, Any], message: str, job_spec: HorovodJobSpec) -> None:
     with pytest.raises(InputError) as caught:
         dataclasses.replace(job_spec, **change)
     assert message in str(caught.value)
@@ -206,16 +208,16 @@ def test_what_cannot_run_is_refused_at_construction(
         ({"mount_path": "/dev/shm"}, "'mount_path' is '/dev/shm'; give an absolute path other than /dev/shm"),
     ],
 )
-def test_a_volume_that_kubernetes_would_refuse(volume: dict[str, str], message: str) -> None:
+def test_rejects_a_volume_that_kubernetes_rejects(volume: dict[str, str], message: str) -> None:
     with pytest.raises(InputError) as caught:
         SharedVolume(**volume)
     assert message in str(caught.value)
 
 
-def test_the_image_is_what_the_jobs_expect(root: Path) -> None:
+def test_the_dockerfile_builds_the_image_that_jobs_expect(root: Path) -> None:
     dockerfile = (root / "training/Dockerfile").read_text()
-    assert f"useradd --uid {image.UID} " in dockerfile
-    assert f"USER {image.UID}:{image.UID}" in dockerfile
-    assert f"'Port {image.SSH_PORT}'" in dockerfile
-    assert f'"-f", "{image.SSHD_CONFIG}"]' in dockerfile
-    assert f"'HostKey {image.HOME}/.ssh/id_rsa'" in dockerfile
+    assert f"useradd --uid {programs.UID} " in dockerfile
+    assert f"USER {programs.UID}:{programs.UID}" in dockerfile
+    assert f"'Port {programs.SSH_PORT}'" in dockerfile
+    assert f'"-f", "{programs.SSHD_CONFIG}"]' in dockerfile
+    assert f"'HostKey {programs.HOME}/.ssh/id_rsa'" in dockerfile

@@ -35,7 +35,7 @@ def limits(test: NcclTestJobSpec) -> dict[str, Any]:
 
 def test_two_nodes_are_compared_with_the_published_figure() -> None:
     words = command(spec())
-    assert words[2:5] == ["training.wait_for_workers", "/etc/mpi/hostfile", "--"]
+    assert words[2:5] == ["training.pods.wait_for_workers", "/etc/mpi/hostfile", "--"]
     words = words[5:]
     assert words[:11] == [
         *("python", "-m", "training.nccl_test", "--collective", "all_reduce", "--nodes", "2"),
@@ -48,7 +48,7 @@ def test_two_nodes_are_compared_with_the_published_figure() -> None:
 
 
 @pytest.mark.parametrize(("interfaces", "expected"), [(None, 32), (32, 32), (1, 1), (0, None)])
-def test_the_workers_ask_for_the_interfaces_that_are_tested(interfaces: int | None, expected: int | None) -> None:
+def test_the_workers_request_the_interfaces_that_are_tested(interfaces: int | None, expected: int | None) -> None:
     assert limits(spec(efa_interfaces=interfaces)).get("vpc.amazonaws.com/efa") == expected
 
 
@@ -72,7 +72,7 @@ def test_larger_messages_are_measured_too_but_not_compared() -> None:
     assert (option(test, "-e"), option(test, "--message-gib")) == ("16G", "2")
 
 
-def test_a_threshold_of_ones_own() -> None:
+def test_the_user_can_give_a_threshold() -> None:
     test = spec(instance_type="p4d.24xlarge", collective="reduce_scatter", minimum_bus_bandwidth=40.5)
     assert option(test, "--minimum-bus-bandwidth") == "40.5"
     assert option(test, "--published") is None
@@ -87,11 +87,11 @@ def test_the_largest_message_is_the_published_one_or_fits_the_gpu(instance_type:
     assert option(spec(instance_type=instance_type), "-e") == message
 
 
-def test_one_node_has_no_network_to_prove() -> None:
+def test_one_node_has_no_network_to_test() -> None:
     assert option(spec(nodes=1), "--efa-interfaces") == "0"
 
 
-def test_a_slow_network_is_not_tried_again_and_a_hanging_one_ends() -> None:
+def test_a_slow_network_is_not_retried_and_a_hanging_one_ends() -> None:
     policy = manifest(spec())["spec"]["runPolicy"]
     assert (policy["backoffLimit"], policy["activeDeadlineSeconds"]) == (0, 3600)
 
@@ -111,7 +111,7 @@ def test_it_needs_no_file_system() -> None:
         ),
         (
             {"efa_interfaces": 33},
-            "'efa_interfaces' is 33 but p5.48xlarge has 32; lower it, or leave it out to use all",
+            "'efa_interfaces' is 33, but p5.48xlarge has 32; lower it, or leave it out to use all",
         ),
         ({"efa_interfaces": -1}, "'efa_interfaces' is -1; give 0 or more"),
         ({"efa_interfaces": "all"}, "'efa_interfaces' is 'all'; give a whole number, 0 or more"),
@@ -123,13 +123,13 @@ def test_it_needs_no_file_system() -> None:
         ({"message_gib": 0}, "'message_gib' is 0; give 1 or more"),
         ({"minimum_bus_bandwidth": -1}, "'minimum_bus_bandwidth' is -1; give a number above 0"),
         ({"minimum_bus_bandwidth": float("nan")}, "'minimum_bus_bandwidth' is nan; give a number above 0"),
-        ({"instance_type": "m5.xlarge"}, "'instance_type' is 'm5.xlarge', which has no GPU"),
+        ({"instance_type": "m5.xlarge"}, "'instance_type' is 'm5.xlarge', but it has no GPU"),
         ({"image": "a b"}, "'image' is 'a b'; give the image's address"),
         ({"namespace": "A"}, "'namespace' is 'A'; give lower-case letters"),
         ({"name": "NCCL"}, "'name' is 'NCCL'; give lower-case letters, digits and '-', a letter first"),
     ],
 )
-def test_what_cannot_run_is_refused_at_construction(change: dict[str, Any], message: str) -> None:
+def test_rejects_what_cannot_run(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         spec(**change)
     assert message in str(caught.value)

@@ -19,7 +19,7 @@ def pods(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     return [manifest["spec"]["mpiReplicaSpecs"][role]["template"]["spec"] for role in ("Launcher", "Worker")]
 
 
-def test_by_default_nothing_is_said_but_that_the_launcher_keeps_off_spot(
+def test_by_default_only_the_launcher_has_an_affinity_against_spot(
     job_spec: HorovodJobSpec, synthesize: Synthesize
 ) -> None:
     manifest = made(synthesize, job_spec)
@@ -38,11 +38,11 @@ def test_by_default_nothing_is_said_but_that_the_launcher_keeps_off_spot(
     assert not {"suspend", "schedulingPolicy"} & set(manifest["spec"]["runPolicy"])
 
 
-def test_a_gang_is_the_workers_and_a_launcher_that_is_there_at_once(
+def test_a_gang_is_the_workers_and_a_launcher_that_is_created_at_once(
     job_spec: HorovodJobSpec, synthesize: Synthesize
 ) -> None:
     manifest = made(synthesize, job_spec, gang=True, priority_class="high")
-    # A launcher that is created after the workers would never come: the gang would wait for it.
+    # The gang would wait for ever for a launcher that is created after the workers.
     assert manifest["spec"]["launcherCreationPolicy"] == "AtStartup"
     assert manifest["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 3, "priorityClass": "high"}
 
@@ -90,7 +90,7 @@ def test_workers_on_spot(job_spec: HorovodJobSpec, synthesize: Synthesize) -> No
     assert "nodeSelector" not in launcher
 
 
-def test_two_jobs_side_by_side_know_their_own_pods_only(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+def test_two_jobs_side_by_side_select_only_their_pods(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     scheduling = Scheduling(spread_over="kubernetes.io/hostname")
     selectors = []
     for name in ("first", "second"):
@@ -112,19 +112,20 @@ def test_two_jobs_side_by_side_know_their_own_pods_only(job_spec: HorovodJobSpec
         ({"colocate_in": ""}, "'colocate_in' is ''; give the key of a node label"),
         (
             {"spread_over": "zone", "colocate_in": "zone"},
-            "'spread_over' and 'colocate_in' are both 'zone'; workers cannot be apart and together",
+            "'spread_over' is 'zone', but colocate_in is the same label, and workers cannot be apart and together",
         ),
         ({"capacity_type": "spot"}, "'capacity_type' is 'spot'; give one of ON_DEMAND, SPOT, CAPACITY_BLOCK"),
     ],
 )
-def test_what_kubernetes_would_refuse_or_never_schedule(scheduling: dict[str, Any], message: str) -> None:
+def test_rejects_what_kubernetes_rejects_or_never_schedules(scheduling: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         Scheduling(**scheduling)
     assert message in str(caught.value)
 
 
-def test_anything_but_a_scheduling(job_spec: HorovodJobSpec) -> None:
+def test_rejects_anything_but_a_scheduling(job_spec: HorovodJobSpec) -> None:
+    changes: dict[str, Any] = {"scheduling": "gpu"}
     with pytest.raises(
         InputError, match=r"^'scheduling' is 'gpu'; give a Scheduling, such as Scheduling\(queue='gpu'\)$"
     ):
-        dataclasses.replace(job_spec, scheduling="gpu")
+        dataclasses.replace(job_spec, **changes)

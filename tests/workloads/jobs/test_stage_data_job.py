@@ -34,7 +34,7 @@ def pod(job: StageDataJobSpec) -> dict[str, Any]:
 def test_files_of_lustre_are_read_so_that_they_are_fetched() -> None:
     (container,) = pod(spec())["containers"]
     assert container["command"] == [
-        *("python", "-m", "training.stage_data", "preload", "--source", "s3://bucket/data/imagenet/"),
+        *("python", "-m", "training.staging", "preload", "--source", "s3://bucket/data/imagenet/"),
         *("--target", "/fsx/data/imagenet", "--shards", "1", "--workers", "32"),
     ]
     assert container["volumeMounts"] == [{"name": "shared", "mountPath": "/fsx"}]
@@ -64,8 +64,8 @@ def test_everything_but_the_change_of_owner_runs_as_the_jobs_user() -> None:
     assert owner["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]}
 
 
-def test_the_folder_becomes_the_jobs_users_and_its_files_stay_as_they_are(tmp_path: Path) -> None:
-    """The script itself, with a `chown` that notes what it is asked for."""
+def test_the_folder_gets_the_jobs_user_as_its_owner_and_its_files_do_not(tmp_path: Path) -> None:
+    """The script itself, with a `chown` that records its arguments."""
     (owner,) = pod(spec())["initContainers"]
     folder = tmp_path / "data"
     programs = tmp_path / "bin"
@@ -78,7 +78,7 @@ def test_the_folder_becomes_the_jobs_users_and_its_files_stay_as_they_are(tmp_pa
     assert (tmp_path / "asked").read_text() == f"1000:1000 {folder}\n"
 
 
-def test_a_drained_node_is_no_failure_and_a_mistake_is_not_tried_again() -> None:
+def test_a_drained_node_is_no_failure_and_a_mistake_is_not_retried() -> None:
     assert manifest(spec())["spec"]["podFailurePolicy"]["rules"] == [
         {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
         {"action": "FailJob", "onExitCodes": {"containerName": "stage", "operator": "In", "values": [2]}},
@@ -105,14 +105,14 @@ def test_it_ends_and_leaves_no_pods_for_ever() -> None:
         ({"pods": 0}, "'pods' is 0; give 1 or more"),
         ({"pods": 200_000}, "'pods' is 200000; give 100000 or less"),
         ({"service_account": ""}, "'service_account' is ''; give a name of lower-case letters"),
-        ({"volume": "/fsx"}, "'volumes' is ('/fsx',); give a tuple of SharedVolume"),
+        ({"volume": "/fsx"}, "'volume' is '/fsx'; give SharedVolume(...)"),
         ({"name": "a_b"}, "'name' is 'a_b'; give lower-case letters, digits and '-', at most 63"),
         ({"image": ""}, "'image' is ''; give the image's address"),
         ({"namespace": "A"}, "'namespace' is 'A'; give lower-case letters"),
         ({"backoff_limit": -1}, "'backoff_limit' is -1; give 0 or more"),
     ],
 )
-def test_what_cannot_run_is_refused_at_construction(change: dict[str, Any], message: str) -> None:
+def test_rejects_what_cannot_run(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         spec(**change)
     assert message in str(caught.value)

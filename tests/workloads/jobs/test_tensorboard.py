@@ -60,11 +60,11 @@ def test_another_folder() -> None:
         ({"image": ""}, "'image' is ''; give the image's address"),
         ({"name": "1board"}, "'name' is '1board'; give lower-case letters, digits and '-', a letter first"),
         ({"folder": "/runs"}, "'folder' is '/runs'; give a folder of the file system without a slash first"),
-        ({"volume": None}, "'volumes' is (None,); give a tuple of SharedVolume"),
+        ({"volume": None}, "'volume' is None; give SharedVolume(...)"),
         ({"namespace": "A"}, "'namespace' is 'A'; give lower-case letters"),
     ],
 )
-def test_what_cannot_run_is_refused_at_construction(change: dict[str, Any], message: str) -> None:
+def test_rejects_what_cannot_run(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         TensorBoardSpec(**{"image": "image:1", **change})
     assert message in str(caught.value)

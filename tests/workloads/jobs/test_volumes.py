@@ -35,7 +35,7 @@ def test_the_elastic_file_system() -> None:
         ),
     ],
 )
-def test_what_the_api_server_would_refuse(wrong: dict[str, Any], message: str) -> None:
+def test_rejects_what_the_api_server_rejects(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         SharedVolume(**wrong)
     assert str(caught.value) == message

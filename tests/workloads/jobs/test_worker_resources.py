@@ -47,20 +47,20 @@ def test_a_small_node_keeps_three_gib_for_its_daemons() -> None:
     assert worker_resources(gpu_instance_type("g4dn.xlarge"), 1).memory_gib == 13
 
 
-def test_more_gpus_than_the_type_has() -> None:
+def test_rejects_more_gpus_than_the_type_has() -> None:
     with pytest.raises(InputError) as caught:
         worker_resources(gpu_instance_type("p3.16xlarge"), 16)
     assert str(caught.value) == (
-        "'gpus_per_worker' is 16 but p3.16xlarge has 8 GPUs; lower it to 8 or fewer, or use more workers"
+        "'gpus_per_worker' is 16, but p3.16xlarge has 8 GPUs; lower it to 8 or fewer, or use more workers"
     )
 
 
-def test_no_gpus() -> None:
+def test_rejects_zero_gpus() -> None:
     with pytest.raises(InputError, match=r"^'gpus_per_worker' is 0; give 1 or more$"):
         worker_resources(gpu_instance_type("p3.16xlarge"), 0)
 
 
-def test_an_efa_interface_cannot_be_divided() -> None:
+def test_rejects_a_part_of_an_efa_interface() -> None:
     with pytest.raises(InputError) as caught:
         worker_resources(gpu_instance_type("p4d.24xlarge"), 3)
     assert str(caught.value) == (

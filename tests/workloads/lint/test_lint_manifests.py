@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from training_workloads import INSTANCE_TYPES, HorovodJobSpec
-from training_workloads.jobs.mpi_job_spec import API_VERSION, KIND, MpiJobSpec
 from training_workloads.lint import lint_manifest, lint_text
+from training_workloads.mpijob.spec import API_VERSION, KIND, MpiJobSpec
 from training_workloads.recipes import NEEDS, RECIPES, recipe
 
 MANIFESTS = Path(__file__).parent / "manifests"
@@ -83,7 +83,7 @@ EXPECTED = {
 }
 
 
-def test_every_manifest_is_expected_to_be_something() -> None:
+def test_every_manifest_has_an_expectation() -> None:
     assert {path.name for path in MANIFESTS.iterdir()} == set(EXPECTED)
 
 
@@ -96,14 +96,14 @@ def test_what_is_wrong_with_the_manifests_of_others(name: str) -> None:
 
 
 def manifest(spec: MpiJobSpec) -> dict[str, Any]:
-    """The job as it stands in its file."""
+    """Return the job in the Kubernetes wire format."""
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": spec.name}, "spec": spec.to_wire()}
 
 
 @pytest.mark.parametrize("name", [name for name in RECIPES if name not in NEEDS])
 def test_nothing_is_wrong_with_our_recipes(name: str) -> None:
     spec: Any = recipe(name)
-    jobs = [spec.to_mpi_job()] if hasattr(spec, "to_mpi_job") else []
+    jobs = [spec.mpi_job] if hasattr(spec, "mpi_job") else []
     assert [str(finding) for job in jobs for finding in lint_manifest(manifest(job))] == []
 
 
@@ -114,8 +114,8 @@ def test_nothing_is_wrong_with_a_horovod_job_on_any_type(
     job_spec: HorovodJobSpec, instance_type: str, gpus_per_worker: int | None, efa: bool
 ) -> None:
     instance = INSTANCE_TYPES[instance_type]
-    # A worker with few of a node's GPUs may not get an EFA device of its own.
+    # A worker with few of a node's GPUs may not get a whole EFA device.
     if instance.efa_interfaces * (gpus_per_worker or instance.gpus) % instance.gpus:
         gpus_per_worker = instance.gpus
     spec = dataclasses.replace(job_spec, instance_type=instance_type, gpus_per_worker=gpus_per_worker, efa=efa)
-    assert [str(finding) for finding in lint_manifest(manifest(spec.to_mpi_job()))] == []
+    assert [str(finding) for finding in lint_manifest(manifest(spec.mpi_job))] == []

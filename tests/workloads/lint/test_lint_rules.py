@@ -3,14 +3,22 @@ from typing import Any
 
 import pytest
 
-from tests.workloads.lint.cases import containers, devices, environment, job, launch, pods, schema
-from tests.workloads.lint.jobs import changed, path_of
+from tests.workloads.lint.cases import (
+    container_cases,
+    device_cases,
+    environment_cases,
+    job_cases,
+    launch_cases,
+    pod_cases,
+    schema_cases,
+)
+from tests.workloads.lint.sample_job import changed, path_of
 from training_workloads.lint import rules
-from training_workloads.lint.checks import lint_manifest
+from training_workloads.lint.finding import Found, Rule
 from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, STORAGE_RULES
-from training_workloads.lint.rules.rule import Problem, Rule
+from training_workloads.lint.run_rules import lint_manifest
 
-CASES = (job, launch, environment, devices, containers, pods, schema)
+CASES = (job_cases, launch_cases, environment_cases, device_cases, container_cases, pod_cases, schema_cases)
 FIRES = [(rule, *case) for module in CASES for rule, cases in module.FIRES.items() for case in cases]
 SILENT = [(rule, case) for module in CASES for rule, cases in module.SILENT.items() for case in cases]
 LEVELS = {rule.id: rule.level for rule in (*JOB_RULES, *FIELD_RULES)}
@@ -25,7 +33,7 @@ def test_nothing_is_wrong_with_the_right_job() -> None:
 
 
 @pytest.mark.parametrize("case", FIRES, ids=lambda case: case[0])
-def test_a_rule_says_what_is_wrong_and_where(case: tuple[Any, ...]) -> None:
+def test_a_rule_reports_what_is_wrong_and_where(case: tuple[Any, ...]) -> None:
     rule, changes, *expected = case
     found = [finding for finding in lint_manifest(changed(changes)) if finding.rule == rule]
     places, texts = [path_of(place) for place in expected[::2]], expected[1::2]
@@ -39,7 +47,7 @@ def test_a_rule_is_silent_where_nothing_is_wrong(rule: str, changes: dict[str, A
     assert [str(finding) for finding in lint_manifest(changed(changes)) if finding.rule == rule] == []
 
 
-def test_each_rule_on_jobs_has_a_case_that_it_finds_and_one_that_it_lets_pass() -> None:
+def test_each_rule_on_jobs_has_a_wrong_case_and_a_right_one() -> None:
     ids = [rule.id for rule in (*JOB_RULES, *FIELD_RULES)]
     assert len(ids) == len(set(ids))
     assert {rule for rule, *_ in FIRES} == set(ids)
@@ -47,14 +55,14 @@ def test_each_rule_on_jobs_has_a_case_that_it_finds_and_one_that_it_lets_pass() 
 
 
 def test_each_rule_that_is_written_is_wired() -> None:
-    names = ("containers", "devices", "environment", "job", "launch", "pods", "schema", "storage")
-    modules = [getattr(rules, name) for name in names]
+    names = ("container", "device", "environment", "job", "launch", "pod", "schema", "storage")
+    modules = [getattr(rules, f"{name}_rules") for name in names]
     written = {f"{module.__name__}.{name}" for module in modules for name in functions(module)}
-    every = (*JOB_RULES, *FIELD_RULES, *STORAGE_RULES)
+    every: list[Rule[Any]] = [*JOB_RULES, *FIELD_RULES, *STORAGE_RULES]
     assert written == {f"{rule.check.__module__}.{rule.check.__name__}" for rule in every}
 
 
-def test_the_schema_is_silent_where_a_rule_has_spoken() -> None:
+def test_the_schema_is_silent_where_a_rule_has_a_finding() -> None:
     found = lint_manifest(changed({"WORKER restartPolicy": "Always"}))
     assert [finding.rule for finding in found] == ["restart-policy"]
 
@@ -65,7 +73,7 @@ def test_a_document_of_another_kind_has_no_findings() -> None:
 
 def test_a_rule_makes_findings_with_its_name_and_level() -> None:
     def too_loud(subject: int) -> Any:
-        yield Problem(("volume", subject, "a/b"), f"is {subject}", "turn it down")
+        yield Found(("volume", subject, "a/b"), f"is {subject}", "turn it down")
 
     (finding,) = Rule("warning", too_loud).apply(11)
     assert str(finding) == "warning: volume[11]['a/b']: is 11; turn it down [too-loud]"

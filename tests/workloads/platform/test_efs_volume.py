@@ -41,7 +41,7 @@ def test_another_claim_in_another_namespace() -> None:
     assert claim["metadata"] == {"name": "notebooks", "namespace": "research"}
 
 
-def test_a_name_that_kubernetes_refuses() -> None:
+def test_rejects_a_name_that_kubernetes_rejects() -> None:
     with pytest.raises(InputError) as caught:
         EfsVolumeChart(cdk8s.App(), "Efs", file_system_id="fs-1", access_point_id="fsap-2", namespace="A B")
     assert str(caught.value) == "'namespace' is 'A B'; give lower-case letters, digits and '-', at most 63"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.schemas import check_manifest, check_mpi_job
 from training_workloads import InputError, LustreVolumeChart, MpiJobDefinitionChart, MpiOperatorChart
-from training_workloads.platform.mpi_job_crd import mpi_job_crd
+from training_workloads.mpijob.definition import mpi_job_definition
 
 # kubectl keeps the applied manifest in an annotation of at most this size.
 CLIENT_SIDE_APPLY_LIMIT = 262_144
@@ -45,16 +45,16 @@ def test_every_platform_manifest_is_valid() -> None:
 
 
 def test_the_definition_fits_client_side_apply() -> None:
-    assert len(str(mpi_job_crd())) < CLIENT_SIDE_APPLY_LIMIT / 10
+    assert len(str(mpi_job_definition())) < CLIENT_SIDE_APPLY_LIMIT / 10
 
 
 def test_the_state_of_a_job_is_its_newest_condition() -> None:
-    columns = mpi_job_crd()["spec"]["versions"][0]["additionalPrinterColumns"]
+    columns = mpi_job_definition()["spec"]["versions"][0]["additionalPrinterColumns"]
     assert [column["name"] for column in columns] == ["Running", "Suspended", "Succeeded", "Failed", "Age"]
     assert columns[0]["jsonPath"] == '.status.conditions[?(@.type=="Running")].status'
 
 
-def test_the_definition_takes_a_minimal_job() -> None:
+def test_the_definition_accepts_a_minimal_job() -> None:
     check_mpi_job(job())
 
 
@@ -74,7 +74,7 @@ def test_the_definition_takes_a_minimal_job() -> None:
         {"mpiReplicaSpecs": {"Launcher": {"template": {"spec": {"containers": [{"name": "c", "imag": "i"}]}}}}},
     ],
 )
-def test_the_definition_refuses_a_wrong_job(wrong: dict[str, Any]) -> None:
+def test_the_definition_rejects_a_wrong_job(wrong: dict[str, Any]) -> None:
     with pytest.raises((jsonschema.ValidationError, kubernetes_validate.ValidationError)):
         check_mpi_job(job(**wrong))
 
@@ -85,7 +85,7 @@ def test_the_operator_may_update_the_status_of_launcher_jobs(operator: dict[str,
     assert rule == {"apiGroups": ["batch"], "resources": ["jobs/status"], "verbs": ["get", "patch", "update"]}
 
 
-def test_the_operator_locks_in_its_own_namespace(operator: dict[str, dict[str, Any]]) -> None:
+def test_the_lock_of_the_operator_is_in_its_namespace(operator: dict[str, dict[str, Any]]) -> None:
     deployment = operator["Deployment/mpi-operator"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "mpioperator/mpi-operator:0.8.2"
@@ -101,7 +101,7 @@ def test_the_operator_makes_gangs_for_the_scheduler_that_is_named(operator: dict
     assert container["args"][-1] == "--gang-scheduling=volcano"
 
 
-def test_a_gang_scheduler_that_cannot_be_one() -> None:
+def test_rejects_an_invalid_name_of_a_gang_scheduler() -> None:
     with pytest.raises(InputError) as caught:
         MpiOperatorChart(cdk8s.App(), "Operator", gang_scheduler="Volcano!")
     assert str(caught.value) == "'gang_scheduler' is 'Volcano!'; give lower-case letters, digits and '-', at most 63"

@@ -1,4 +1,4 @@
-"""The folder of the platform can be applied as a whole, in one go, in any order of its files."""
+"""The folder of the platform can be applied as a whole, in any order of its files."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ EVERYTHING = PlatformSpec(
     efs=ElasticFileSystem(file_system_id="fs-01234567", access_point_id="fsap-0123456789abcdef0"),
 )
 
-# There before anything is applied.
+# They exist before anything is applied.
 EXISTING_NAMESPACES = {"default", "kube-system"}
 
 
@@ -56,11 +56,11 @@ def test_every_object_is_valid_and_as_reviewed(
         assert documents
         for document in documents:
             check_manifest(document)
-    # The definition is generated of the types of the jobs, and has tests of its own.
+    # The definition is generated from the types of the jobs, and has other tests.
     assert {name: documents for name, documents in files.items() if name != "mpi-job-definition.k8s.yaml"} == snapshot
 
 
-def test_no_object_needs_the_definition_to_be_there_first(files: dict[str, list[dict[str, Any]]]) -> None:
+def test_no_object_needs_the_definition_first(files: dict[str, list[dict[str, Any]]]) -> None:
     groups = {document["apiVersion"].rpartition("/")[0] for documents in files.values() for document in documents}
     (definition,) = files["mpi-job-definition.k8s.yaml"]
     assert definition["spec"]["group"] == "kubeflow.org"
@@ -92,7 +92,7 @@ def test_each_part_by_itself(part: str, tmp_path: Path) -> None:
     assert {path.name for path in written} == {path.name for path in tmp_path.iterdir()} == expected
 
 
-def test_a_part_that_is_left_out_is_not_applied_from_an_earlier_time(tmp_path: Path) -> None:
+def test_the_file_of_a_part_that_is_omitted_is_removed(tmp_path: Path) -> None:
     render_platform(PlatformSpec(), tmp_path)
     _, removed = render_platform(PlatformSpec(parts=("mpi-operator", "efa-device-plugin")), tmp_path)
     assert removed == [tmp_path / "nvidia-device-plugin.k8s.yaml"]
@@ -109,16 +109,16 @@ def test_the_claims_are_in_the_namespace_of_the_jobs_and_images_come_from_the_mi
     assert job["spec"]["template"]["spec"]["containers"][0]["image"] == "ecr/m/busybox:1.37.0"
 
 
-def test_an_unknown_part() -> None:
+def test_rejects_an_unknown_part() -> None:
     with pytest.raises(InputError) as caught:
         PlatformSpec(parts=("operator",))
     assert str(caught.value) == (
-        "'part' is 'operator', which is not known; did you mean mpi-operator? known: efa-device-plugin, mpi-operator, "
+        "'part' is 'operator', but it is not known; did you mean mpi-operator? known: efa-device-plugin, mpi-operator, "
         "nvidia-device-plugin"
     )
 
 
-def test_old_jobs_are_not_applied_with_the_platform(tmp_path: Path) -> None:
+def test_rejects_a_folder_with_other_manifests(tmp_path: Path) -> None:
     (tmp_path / "digits-p3.k8s.yaml").write_text("kind: MPIJob\n")
     (tmp_path / "mine.json").write_text("{}")
     (tmp_path / "library.whl").write_text("")
@@ -126,24 +126,25 @@ def test_old_jobs_are_not_applied_with_the_platform(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         render_platform(PlatformSpec(), tmp_path)
     assert str(caught.value) == (
-        f"'outdir' is '{tmp_path}', where 'kubectl apply -f {tmp_path}' would apply digits-p3.k8s.yaml, mine.json too; "
-        "remove or move what is not the platform ('training-workloads render' writes jobs into dist/jobs), or give "
-        "another folder"
+        f"'outdir' is '{tmp_path}', but 'kubectl apply -f {tmp_path}' would apply digits-p3.k8s.yaml, mine.json too; "
+        "remove or move other manifests ('training-workloads render' writes jobs into dist/jobs), or give another "
+        "folder"
     )
     assert not (tmp_path / "mpi-operator.k8s.yaml").exists()
 
 
-def test_jobs_do_not_go_where_the_platform_is(tmp_path: Path) -> None:
+def test_rejects_jobs_in_the_folder_of_the_platform(tmp_path: Path) -> None:
     render_platform(PlatformSpec(parts=("mpi-operator",)), tmp_path)
     with pytest.raises(InputError) as caught:
         render_jobs([recipe("digits-p3")], tmp_path)
     assert str(caught.value) == (
-        f"'outdir' is '{tmp_path}', the folder of the platform (mpi-job-definition.k8s.yaml, mpi-operator.k8s.yaml), "
+        f"'outdir' is '{tmp_path}', but it is the folder of the platform (mpi-job-definition.k8s.yaml, "
+        "mpi-operator.k8s.yaml), "
         "which is applied as a whole; give a folder for jobs, such as dist/jobs"
     )
     assert not (tmp_path / "digits-p3.k8s.yaml").exists()
 
 
-def test_two_jobs_of_one_name(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^'name' is 'x', which another manifest has already; choose another name$"):
+def test_rejects_two_jobs_of_one_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^'name' is 'x', but another manifest has it; choose another name$"):
         render_jobs([recipe("digits-p3", "x"), recipe("digits-p4d", "x")], tmp_path)

@@ -1,4 +1,4 @@
-"""The launchers themselves: Open MPI 5 and horovodrun as set up for training, Open MPI 4 where it is installed."""
+"""Real launchers: Open MPI 5 and horovodrun of the training environment, Open MPI 4 if it is installed."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import psutil
 import pytest
 import yaml
 
-from training_workloads.jobs.launcher import horovodrun_command, mpirun_command
+from training_workloads.mpijob.launch_command import horovodrun_command, mpirun_command
 from training_workloads.run_local.runner import run_locally
 
 SAY_PID = "echo pid $$; exec sleep 60"

@@ -1,26 +1,73 @@
-"""The program that every command belongs to, and what its exit codes mean."""
+"""The program that every command belongs to, its exit codes, and how it prints problems with what the user typed."""
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from itertools import product
+from typing import Any, Final
 
 import typer
+from typer.core import TyperGroup
 
-from training_workloads.cluster.exit_codes import INTERRUPTED
-from training_workloads.validation import InputError
+from training_workloads.validation import InputError, Problem
 
-__all__ = ["HERE", "ON_A_CLUSTER", "PLANNING", "USER_MISTAKE", "app", "option_names", "run"]
+__all__ = [
+    "CLUSTERS",
+    "CLUSTER_FAILED",
+    "INTERRUPTED",
+    "JOBS_HERE",
+    "JOBS_ON_A_CLUSTER",
+    "JOB_FAILED",
+    "LINT_ERRORS",
+    "TIMED_OUT",
+    "USER_MISTAKE",
+    "Program",
+    "app",
+    "error_line",
+    "run",
+]
 
-#: Exit code for what the user can mend in what they typed.
+# The exit codes of a job's programs, such as 75 after a stop request, are explained in `mpijob.programs`.
+
+#: The job ended without success, or was deleted before its end.
+JOB_FAILED = 1
+
+#: A manifest has an error.
+LINT_ERRORS = 1
+
+#: Something that the user typed, or wrote in a manifest, must be fixed.
 USER_MISTAKE = 2
 
-#: Under which heading of `--help` a command stands.
-HERE = "Jobs, on this machine"
-ON_A_CLUSTER = "Jobs, on the cluster of your kubeconfig"
-PLANNING = "Clusters"
+#: The cluster cannot be reached, or rejected a request.
+CLUSTER_FAILED = 3
+
+#: The time that the user gave, or that pods have to end, is over.
+TIMED_OUT = 4
+
+#: Ctrl-C, in the convention of shells: 128 + SIGINT.
+INTERRUPTED = 130
+
+#: The groups of commands in `--help`.
+JOBS_HERE: Final = "Jobs, on this machine"
+JOBS_ON_A_CLUSTER: Final = "Jobs, on the cluster of your kubeconfig"
+CLUSTERS: Final = "Clusters"
+
+
+class Program(TyperGroup):
+    """The commands; a problem with an option or a file is one line on standard error and exit code 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that the user typed."""
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            for problem in error.args:
+                print(error_line(problem, command), file=sys.stderr)
+            sys.exit(USER_MISTAKE)
+
 
 app = typer.Typer(
+    cls=Program,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -29,34 +76,46 @@ app = typer.Typer(
 
 
 def run() -> None:
-    """Runs the program; each of a user's mistakes is one line on standard error."""
+    """Run the program."""
     try:
         app()
-    except InputError as error:
-        for mistake in error.args:
-            print(f"error: {mistake}", file=sys.stderr)
-        sys.exit(USER_MISTAKE)
     except SystemExit as end:
         if end.code == INTERRUPTED:
-            _leave_at_once(INTERRUPTED)
+            _exit_at_once(INTERRUPTED)
         raise
 
 
-def _leave_at_once(code: int) -> None:
-    """Ends the program without a farewell to cdk8s' Node.js, which Ctrl-C has ended already."""
+def error_line(problem: "Problem | str", command: Any) -> str:
+    """Return a problem as the line that the user reads.
+
+    A value is named as the user typed it: `--gpus-per-worker` or `NAME` if the command has such a parameter,
+    `job.yaml:12: 'spec.slotsPerWorker'` if it is from a file, else its key.
+
+    Args:
+        problem: The problem.
+        command: The command that the user typed.
+    """
+    if isinstance(problem, str):
+        return f"error: {problem}"
+    from_file = bool(problem.source) or command is None
+    return f"error: {problem.text() if from_file else problem.text(_typed_name(problem, command))}"
+
+
+def _typed_name(problem: Problem, command: Any) -> str | None:
+    words = list(map(str, problem.path))
+    # `lustre.mount_name` is `--lustre-mount-name`, `scheduling.queue` is `--queue`.
+    keys = ["_".join(words[start:]) for start in range(len(words))]
+    for key, parameter in product(keys, command.params):
+        # An argument `files` takes several values, each a `file`.
+        if parameter.name in (key, f"{key}s"):
+            if parameter.param_type_name == "option":
+                return str(parameter.opts[0])
+            return str(parameter.metavar or parameter.name.upper())
+    return None
+
+
+def _exit_at_once(code: int) -> None:
+    """End the program without cdk8s' exit handler: it waits for Node.js, which Ctrl-C has ended already."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-@contextmanager
-def option_names(fields: Iterable[str]) -> Iterator[None]:
-    """Names the fields in a message as they are typed here: `'--gpus-per-worker'`."""
-    try:
-        yield
-    except InputError as error:
-        mistakes = [str(mistake) for mistake in error.args]
-        for field in fields:
-            option = f"'--{field.replace('_', '-')}'"
-            mistakes = [mistake.replace(f"'{field}'", option) for mistake in mistakes]
-        raise InputError(*mistakes) from error

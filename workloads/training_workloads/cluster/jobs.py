@@ -1,37 +1,40 @@
-"""Jobs by their names, and the pods that belong to them."""
+"""Jobs of a cluster: find and list them, scale and delete them, and wait for their end."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from training_workloads.cluster.cluster import Cluster
-from training_workloads.cluster.job_state import JobView, view_batch_job, view_mpi_job
-from training_workloads.cluster.resources import BATCH_JOBS, MPI_JOBS, PODS, Resource
-from training_workloads.jobs.labels import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
-from training_workloads.validation import InputError, known_names
+from training_workloads.cluster.client import Cluster
+from training_workloads.cluster.polling import Poller, Progress
+from training_workloads.cluster.resources import BATCH_JOBS, MPI_JOBS, NETWORK_POLICIES, PODS, Resource
+from training_workloads.cluster.views import JobView, is_ready, view_batch_job, view_mpi_job
+from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
+from training_workloads.validation import InputError, Problem, Problems, enforce, known_names
 
 __all__ = [
     "Job",
     "by_age",
+    "delete_job",
     "find_job",
-    "is_ready",
-    "job_pods",
     "launcher_pods",
     "list_jobs",
-    "ready_workers",
+    "scale_job",
     "try_find_job",
+    "wait_for_end",
+    "wait_until_gone",
     "worker_pods",
 ]
 
-# Kubernetes' own: https://kubernetes.io/docs/reference/labels-annotations-taints/#batch-kubernetes-io-job-name
+# https://kubernetes.io/docs/reference/labels-annotations-taints/#batch-kubernetes-io-job-name
 _BATCH_JOB_LABEL = "batch.kubernetes.io/job-name"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """A job that was found.
+    """A job of the cluster.
 
     Attributes:
-        resource: Which kind it is.
+        resource: Its kind.
         manifest: The object.
         pods: Its pods, oldest first.
     """
@@ -42,42 +45,48 @@ class Job:
 
     @property
     def is_mpi_job(self) -> bool:
-        """Whether it has a launcher and workers, or is a Job of Kubernetes itself."""
+        """Whether it has a launcher and workers, rather than the pods of a `batch/v1` Job."""
         return self.resource is MPI_JOBS
 
     @property
     def view(self) -> JobView:
-        """What it says about itself."""
+        """Its state."""
         if self.is_mpi_job:
-            return view_mpi_job(self.manifest, workers_ready=ready_workers(self.pods))
+            return view_mpi_job(self.manifest, workers_ready=_ready_workers(self.pods))
         return view_batch_job(self.manifest)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Scaling:
+    """A job, and the number of workers that the user wants."""
+
+    job: JobView
+    workers: int
+
+
 def find_job(cluster: Cluster, name: str) -> Job:
-    """The MPIJob of a name, else the Job.
+    """Return the MPIJob of a name, else the `batch/v1` Job.
 
     Raises:
-        InputError: There is neither.
-        ClusterError: The cluster could not be asked.
+        InputError: Neither exists.
+        ClusterError: A request failed.
     """
     if job := try_find_job(cluster, name):
         return job
-    names = [each["metadata"]["name"] for each in _every_job(cluster)]
-    hint = known_names(name, names) if names else "there is none; 'list -A' looks in every namespace"
-    raise InputError(f"'name' is {name!r}, and namespace {cluster.namespace!r} has no such job; {hint}")
+    raise InputError(_no_such_job(cluster, name))
 
 
 def try_find_job(cluster: Cluster, name: str) -> Job | None:
-    """The MPIJob of a name, else the Job, else `None`."""
+    """Return the MPIJob of a name, else the `batch/v1` Job, else `None`."""
     for resource in (MPI_JOBS, BATCH_JOBS):
         if manifest := cluster.get(resource, name):
-            pods = [pod for pod in job_pods(cluster, resource, name) if not _is_older(pod, manifest)]
+            pods = [pod for pod in _job_pods(cluster, resource, name) if not _is_older(pod, manifest)]
             return Job(resource=resource, manifest=manifest, pods=pods)
     return None
 
 
 def list_jobs(cluster: Cluster, *, all_namespaces: bool = False) -> list[JobView]:
-    """Every MPIJob, and every Job that belongs to none, the newest last."""
+    """Return every MPIJob, and every `batch/v1` Job that belongs to none, the newest last."""
     jobs = _every_job(cluster, all_namespaces=all_namespaces)
     pods = cluster.objects(PODS, all_namespaces=all_namespaces, labels=f"{JOB_ROLE_LABEL}={WORKER}")
     views = []
@@ -85,59 +94,156 @@ def list_jobs(cluster: Cluster, *, all_namespaces: bool = False) -> list[JobView
         if job["kind"] == BATCH_JOBS.kind:
             views.append(view_batch_job(job))
         else:
-            views.append(view_mpi_job(job, workers_ready=ready_workers([pod for pod in pods if _is_of(pod, job)])))
+            views.append(view_mpi_job(job, workers_ready=_ready_workers([pod for pod in pods if _is_of(pod, job)])))
     return sorted(views, key=lambda view: (view.created, view.name))
 
 
-def job_pods(cluster: Cluster, resource: Resource, name: str) -> list[dict[str, Any]]:
-    """The pods of a job, oldest first."""
-    label = _BATCH_JOB_LABEL if resource is BATCH_JOBS else JOB_NAME_LABEL
-    return sorted(cluster.objects(PODS, labels=f"{label}={name}"), key=by_age)
+def scale_job(cluster: Cluster, name: str, workers: int) -> JobView:
+    """Change the number of workers of an elastic job.
+
+    Returns:
+        The job before the change.
+
+    Raises:
+        InputError: There is no such job, it cannot be scaled, or the number is outside its limits.
+        ClusterError: A request failed.
+    """
+    view = find_job(cluster, name).view
+    enforce(_Scaling(job=view, workers=workers), [_job_can_be_scaled, _workers_are_within_the_limits])
+    if workers != view.workers:
+        cluster.merge(MPI_JOBS, name, {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": workers}}}})
+    return view
+
+
+def delete_job(cluster: Cluster, job: Job, deleted: Callable[[str], None]) -> None:
+    """Delete a job, its pods in the background, and the NetworkPolicy of the job.
+
+    Args:
+        cluster: The cluster.
+        job: The job.
+        deleted: Takes the kind and name of each object that was deleted.
+
+    Raises:
+        ClusterError: A request failed.
+    """
+    name = job.view.name
+    if cluster.delete(job.resource, name):
+        deleted(f"{job.view.kind} {name!r}")
+    policy = cluster.get(NETWORK_POLICIES, name)
+    # A policy that selects other pods has the name by chance.
+    selector = ((policy or {}).get("spec") or {}).get("podSelector") or {}
+    if (selector.get("matchLabels") or {}).get(JOB_NAME_LABEL) == name and cluster.delete(NETWORK_POLICIES, name):
+        deleted(f"NetworkPolicy {name!r}")
+
+
+def wait_until_gone(cluster: Cluster, job: Job, poller: Poller, progress: Progress) -> None:
+    """Wait until a deleted job has no pods.
+
+    Raises:
+        DeadlineError: They take longer than the poller's deadline.
+    """
+    while pods := poller.ask(lambda: _job_pods(cluster, job.resource, job.view.name)):
+        progress(f"waiting for {len(pods)} pods to end")
+        poller.pause()
+
+
+def wait_for_end(cluster: Cluster, first: Job, poller: Poller, progress: Callable[[JobView], None]) -> JobView | None:
+    """Wait until a job has ended.
+
+    Args:
+        cluster: The cluster.
+        first: The job as `find_job` returned it.
+        poller: How to wait.
+        progress: Takes the state of the job after each question.
+
+    Returns:
+        The ended job, or `None` if it was deleted, or replaced by another job of its name.
+
+    Raises:
+        DeadlineError: The poller's deadline came first.
+    """
+    identity = first.manifest["metadata"]["uid"]
+    job: Job | None = first
+    while job and job.manifest["metadata"]["uid"] == identity:
+        if job.view.is_finished:
+            return job.view
+        progress(job.view)
+        poller.pause()
+        job = poller.ask(lambda: try_find_job(cluster, first.view.name))
+    return None
 
 
 def launcher_pods(job: Job) -> list[dict[str, Any]]:
-    """The attempts of a job's launcher, oldest first; of a Job all its pods."""
+    """Return the attempts of a job's launcher, oldest first; of a `batch/v1` Job all its pods."""
     return [pod for pod in job.pods if not job.is_mpi_job or _role(pod) == LAUNCHER]
 
 
 def worker_pods(job: Job) -> list[dict[str, Any]]:
-    """The workers of an MPIJob, by their number."""
+    """Return the workers of an MPIJob in the order of their numbers."""
     workers = [pod for pod in job.pods if _role(pod) == WORKER]
     return sorted(workers, key=lambda pod: int(pod["metadata"]["name"].rpartition("-")[2]))
 
 
-def ready_workers(pods: list[dict[str, Any]]) -> int:
-    """How many of some pods are workers that are ready."""
-    return sum(_role(pod) == WORKER and is_ready(pod) for pod in pods)
-
-
-def is_ready(pod: dict[str, Any]) -> bool:
-    """Whether a pod's readiness probes pass."""
-    conditions = (pod.get("status") or {}).get("conditions") or []
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
-
-
 def by_age(pod: dict[str, Any]) -> tuple[str, str]:
-    """A key that sorts pods, the oldest first."""
+    """Return a key that sorts pods, the oldest first."""
     return str(pod["metadata"]["creationTimestamp"]), str(pod["metadata"]["name"])
 
 
+def _no_such_job(cluster: Cluster, name: str) -> Problem:
+    names = [each["metadata"]["name"] for each in _every_job(cluster)]
+    fix = known_names(name, names) if names else "there is none; 'list -A' shows those of every namespace"
+    return Problem(path=("name",), given=name, allowed=f"namespace {cluster.namespace!r} has no such job", fix=fix)
+
+
+def _job_can_be_scaled(scaling: _Scaling) -> Problems:
+    job = scaling.job
+    if job.kind != MPI_JOBS.kind:
+        allowed, fix = f"that is a {job.kind}, which has no workers", "give the name of an MPIJob"
+    elif job.is_finished:
+        allowed, fix = f"that job is {job.state}", "submit it again with another number of workers"
+    elif not job.elastic:
+        allowed = f"its command starts {job.world_size} ranks, no more and no fewer"
+        fix = "render it with '--workers' and submit it again, or make it an elastic job (horovodrun --min-np)"
+    elif job.queue is not None:
+        allowed = f"it is in the queue {job.queue!r}, and Kueue would end all of its pods to admit another size"
+        fix = "cancel it, render it with other '--workers' and submit it again"
+    else:
+        return
+    yield Problem(path=("name",), given=job.name, allowed=allowed, fix=fix)
+
+
+def _workers_are_within_the_limits(scaling: _Scaling) -> Problems:
+    job = scaling.job
+    low, high = job.min_workers or 1, job.max_workers
+    if job.elastic and (scaling.workers < low or (high is not None and scaling.workers > high)):
+        limits = f"{low} or more" if high is None else f"{low} to {high}"
+        allowed, fix = f"{job.name!r} runs with {limits} workers", "give a number within these limits"
+        yield Problem(path=("workers",), given=scaling.workers, allowed=allowed, fix=fix)
+
+
 def _every_job(cluster: Cluster, *, all_namespaces: bool = False) -> list[dict[str, Any]]:
-    mpi_jobs = cluster.objects(MPI_JOBS, all_namespaces=all_namespaces)
-    # A launcher's Job is a part of its MPIJob.
-    batch_jobs = [
-        each
-        for each in cluster.objects(BATCH_JOBS, all_namespaces=all_namespaces)
-        if not each["metadata"].get("ownerReferences")
-    ]
-    # A list does not repeat in each object what kind it is.
-    return [{**each, "kind": MPI_JOBS.kind} for each in mpi_jobs] + [
-        {**each, "kind": BATCH_JOBS.kind} for each in batch_jobs
-    ]
+    found = []
+    for resource in (MPI_JOBS, BATCH_JOBS):
+        for job in cluster.objects(resource, all_namespaces=all_namespaces):
+            # The Job of a launcher is a part of its MPIJob.
+            if resource is MPI_JOBS or not job["metadata"].get("ownerReferences"):
+                # A list does not repeat the kind in each object.
+                found.append({**job, "kind": resource.kind})
+    return found
+
+
+def _job_pods(cluster: Cluster, resource: Resource, name: str) -> list[dict[str, Any]]:
+    """Return the pods of a job, oldest first."""
+    label = _BATCH_JOB_LABEL if resource is BATCH_JOBS else JOB_NAME_LABEL
+    return sorted(cluster.objects(PODS, labels=f"{label}={name}"), key=by_age)
+
+
+def _ready_workers(pods: list[dict[str, Any]]) -> int:
+    return sum(_role(pod) == WORKER and is_ready(pod) for pod in pods)
 
 
 def _is_older(pod: dict[str, Any], job: dict[str, Any]) -> bool:
-    """Whether a pod is of an earlier job of the same name, and only about to end."""
+    """Return whether a pod belongs to an earlier job of the same name, and is about to end."""
     return str(pod["metadata"]["creationTimestamp"]) < str(job["metadata"]["creationTimestamp"])
 
 

@@ -1,15 +1,14 @@
-"""An elastic Horovod job: it goes on when workers are lost, and grows when they are added."""
+"""An elastic Horovod job: it continues when workers are lost, and grows when workers are added."""
 
-from dataclasses import dataclass, replace
-
-from constructs import Construct
+from dataclasses import dataclass
+from functools import cached_property
 
 from training_workloads.jobs.horovod_job import BASE_RULES, HorovodJobSpec
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
-from training_workloads.jobs.launcher import horovodrun_command
-from training_workloads.jobs.mpi_job_spec import MpiJobSpec
 from training_workloads.jobs.rank_environment import rank_environment
-from training_workloads.validation import InputError, check_at_least, enforce
+from training_workloads.mpijob.launch_command import horovodrun_command
+from training_workloads.mpijob.spec import MpiJobSpec
+from training_workloads.validation import Problem, Problems, at_least, enforce
 
 __all__ = ["ElasticHorovodJob", "ElasticHorovodJobSpec"]
 
@@ -19,19 +18,19 @@ __all__ = ["ElasticHorovodJob", "ElasticHorovodJobSpec"]
 _CYCLE_TIME = "HOROVOD_CYCLE_TIME"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ElasticHorovodJobSpec(HorovodJobSpec):
     """A Horovod job whose number of workers may change while it runs, such as on Spot nodes.
 
     The launcher runs `horovodrun`, whose ranks find each other with Gloo; NCCL moves the gradients as in every job.
-    What each rank runs must be elastic too: `training.digits` is; a script of your own runs its training below
+    What each rank runs must be elastic too: `training.digits` is; another script runs its training inside
     `hvd.elastic.run` (https://horovod.readthedocs.io/en/stable/elastic_include.html). The launcher asks the image's
-    `training.reachable_hosts` which workers can be used.
-    `training-workloads scale` changes the number of workers; the launcher learns of it when the kubelet has renewed
+    `training.pods.reachable_hosts` which workers can be used.
+    `training-workloads scale` changes the number of workers; the launcher sees it when the kubelet has updated
     the operator's file, after about a minute.
 
     Attributes:
-        workers: Worker pods that the job is created with.
+        workers: Worker pods of the job when it is created.
         min_workers: Workers with which it starts, and below which it waits for others. Default: 1.
         max_workers: Workers that it can be scaled to. Default: `workers`.
     """
@@ -40,9 +39,9 @@ class ElasticHorovodJobSpec(HorovodJobSpec):
     max_workers: int | None = None
 
     def __post_init__(self) -> None:
-        """Checks everything that can be known before the job runs."""
-        enforce(self, (*BASE_RULES, _check_bounds, _check_no_binding, _check_no_cycle_time))
-        # The pods' names must do for the largest number of workers, too: a job cannot be renamed when it is scaled.
+        """Check everything that can be known before the job runs, and derive the job."""
+        enforce(self, (*BASE_RULES, _bounds, _no_binding, _no_cycle_time))
+        # The pods' names must be valid for the largest number of workers too: a job that is scaled keeps its name.
         self._with_workers(self.largest)
 
     @property
@@ -50,70 +49,51 @@ class ElasticHorovodJobSpec(HorovodJobSpec):
         """Worker pods at most."""
         return self.workers if self.max_workers is None else self.max_workers
 
-    def to_mpi_job(self) -> MpiJobSpec:
-        """The MPIJob that runs this job.
-
-        Raises:
-            InputError: A value is not allowed, or does not go with the instance type.
-        """
+    @cached_property
+    def mpi_job(self) -> MpiJobSpec:
+        """The MPIJob that runs this job."""
         return self._with_workers(self.workers)
 
     def _with_workers(self, workers: int) -> MpiJobSpec:
         # NCCL's way between the nodes is chosen even if the job starts with one worker, since others may come.
         ranks = {**rank_environment(self.resources, max(2, self.largest)), **self.environment}
         ranks.pop(_CYCLE_TIME, None)
-        return replace(self.pods, workers=workers).mpi_job(
-            namespace=self.namespace,
-            command=horovodrun_command(self.resources.gpus, self.min_workers, self.largest, self.command),
-            environment=ranks,
-            backoff_limit=self.backoff_limit,
-            deadline_seconds=self.deadline_seconds,
-            min_workers=self.min_workers,
-        )
+        command = horovodrun_command(self.resources.gpus, self.min_workers, self.largest, self.command)
+        return self._mpi_job(workers, command, ranks, min_workers=self.min_workers)
 
 
-class ElasticHorovodJob(IsolatedMpiJob):
-    """An elastic Horovod job in a chart.
-
-    Attributes:
-        spec: What it was made from.
-        mpi_job: The MPIJob.
-        network_policy: What keeps other pods from the job's.
-    """
+class ElasticHorovodJob(IsolatedMpiJob[ElasticHorovodJobSpec]):
+    """An elastic Horovod job in a chart, with its NetworkPolicy."""
 
     kind = ElasticHorovodJobSpec
 
-    def __init__(self, scope: Construct, id: str, *, spec: ElasticHorovodJobSpec) -> None:
-        """Defines the job.
 
-        Args:
-            scope: A chart, or a construct in one.
-            id: Id in the scope; the name in the cluster is `spec.name`.
-            spec: The job.
-        """
-        super().__init__(scope, id, spec=spec)
-        self.spec = spec
-
-
-def _check_bounds(spec: ElasticHorovodJobSpec) -> None:
-    check_at_least("min_workers", spec.min_workers, 1)
-    check_at_least("workers", spec.workers, 1)
+def _bounds(spec: ElasticHorovodJobSpec) -> Problems:
+    wrong = list(at_least("min_workers", spec.min_workers, 1))
     if spec.max_workers is not None:
-        check_at_least("max_workers", spec.max_workers, 1)
-    if not spec.min_workers <= spec.workers <= spec.largest:
-        raise InputError(
-            f"'min_workers' is {spec.min_workers}, 'workers' is {spec.workers} and 'max_workers' is {spec.largest}; "
-            "give numbers that rise in this order, or are equal"
-        )
+        wrong += at_least("max_workers", spec.max_workers, 1)
+    yield from wrong
+    # Another rule reports a wrong number of workers.
+    if wrong or list(at_least("workers", spec.workers, 1)):
+        return
+    if spec.min_workers > spec.workers:
+        allowed = f"workers is {spec.workers}"
+        fix = "lower the one or raise the other"
+        yield Problem(path=("min_workers",), given=spec.min_workers, allowed=allowed, fix=fix, related=(("workers",),))
+    if spec.workers > spec.largest:
+        allowed = f"workers is {spec.workers}"
+        fix = "raise the one or lower the other"
+        yield Problem(path=("max_workers",), given=spec.max_workers, allowed=allowed, fix=fix, related=(("workers",),))
 
 
-def _check_no_binding(spec: ElasticHorovodJobSpec) -> None:
+def _no_binding(spec: ElasticHorovodJobSpec) -> Problems:
     if spec.bind_to is not None:
-        raise InputError(f"'bind_to' is {spec.bind_to!r}, but horovodrun does not bind elastic ranks; leave it out")
+        allowed = "horovodrun does not bind elastic ranks"
+        yield Problem(path=("bind_to",), given=spec.bind_to, allowed=allowed, fix="leave it out")
 
 
-def _check_no_cycle_time(spec: ElasticHorovodJobSpec) -> None:
-    if _CYCLE_TIME in spec.environment:
-        raise InputError(
-            f"'environment' sets {_CYCLE_TIME}, with which Horovod 0.28 crashes when workers come or go; leave it out"
-        )
+def _no_cycle_time(spec: ElasticHorovodJobSpec) -> Problems:
+    if isinstance(spec.environment, dict) and _CYCLE_TIME in spec.environment:
+        allowed = "with it Horovod 0.28 crashes when workers come or go"
+        given = spec.environment[_CYCLE_TIME]
+        yield Problem(path=("environment", _CYCLE_TIME), given=given, allowed=allowed, fix="leave it out")

@@ -1,4 +1,4 @@
-"""The pods of a job on GPU nodes: a launcher that holds no GPU, and workers whose sshd starts one rank per GPU."""
+"""The pods of a job on GPU nodes: a launcher without GPUs, and workers whose sshd starts one rank per GPU."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,25 +6,24 @@ from typing import Any
 
 from training_workloads.catalog import InstanceType
 from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL, gpu_toleration
-from training_workloads.jobs.image import HOME, RUN_WORKER, SSH_PORT, SSHD_CONFIG
-from training_workloads.jobs.launcher import launcher_environment
-from training_workloads.jobs.mpi_job_spec import MpiJobSpec, ReplicaSpec
 from training_workloads.jobs.pod_template import UNPRIVILEGED, pod_template
-from training_workloads.jobs.run_policy import DAY_SECONDS, RunPolicy
 from training_workloads.jobs.scheduling import Scheduling, not_on_spot
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources
+from training_workloads.mpijob.launch_command import launcher_environment
+from training_workloads.mpijob.programs import HOME, RUN_WORKER, SSH_PORT, SSHD_CONFIG
+from training_workloads.mpijob.spec import DAY_SECONDS, MpiJobSpec, ReplicaSpec, RunPolicy
 
 __all__ = ["GpuPods"]
 
-# A finished job's launcher, and with it its log, stays for a week.
+# A finished job's launcher, and with it its log, is kept for a week.
 _TTL_SECONDS = 7 * DAY_SECONDS
 
 # The launcher only runs mpirun and its ssh connections.
 _LAUNCHER_RESOURCES = {"requests": {"cpu": "250m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
 
-# How long the ranks of a pod that is to go may take to agree on a step and save their state: the two minutes between a
-# Spot notice and the node's end, less 5 seconds until somebody looks for a notice again, which is AWS's advice
+# How long the ranks of a pod that ends may take to agree on a step and save a checkpoint: the two minutes between a
+# Spot notice and the node's end, less 5 seconds between two checks for a notice, which is AWS's advice
 # (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html), and less 15 for the
 # eviction to reach the pod and for the last lines and exit codes to leave it.
 _GRACE_SECONDS = 100
@@ -34,17 +33,17 @@ _SHM_MOUNT = {"name": "shm", "mountPath": "/dev/shm"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GpuPods:
-    """What launcher and workers of one job are made of.
+    """The launcher and the workers of one job.
 
     Attributes:
         job: Name of the job.
         image: Image of both.
         instance: Type of the workers' nodes.
-        resources: What each worker asks of its node.
+        resources: Requests of each worker.
         workers: Worker pods.
         volumes: Shared file systems of the workers.
         scheduling: Where and when the pods start.
-        service_account: Under which the pods run; None for the namespace's default.
+        service_account: Of the pods; None for the namespace's default.
     """
 
     job: str
@@ -66,18 +65,18 @@ class GpuPods:
         deadline_seconds: int,
         min_workers: int | None = None,
     ) -> MpiJobSpec:
-        """The MPIJob of these pods.
+        """Return the MPIJob of these pods.
 
         Args:
             namespace: Its namespace; None for that of `kubectl`.
             command: What the launcher runs.
-            environment: Variables of the launcher that are meant for the ranks.
-            backoff_limit: How often the launcher is started again.
-            deadline_seconds: Seconds after which the job is ended.
-            min_workers: With how many workers the job can start; its command waits for them. Default: all.
+            environment: Variables of the launcher for the ranks.
+            backoff_limit: How often the launcher restarts.
+            deadline_seconds: Seconds after which the job ends.
+            min_workers: Workers with which the job can start; its command waits for them. Default: all.
 
         Raises:
-            InputError: The operator would refuse the job.
+            InputError: The operator would reject the job.
         """
         return MpiJobSpec(
             name=self.job,
@@ -85,7 +84,7 @@ class GpuPods:
             labels=self.scheduling.labels(),
             slots_per_worker=self.resources.gpus,
             ssh_auth_mount_path=f"{HOME}/.ssh",
-            # The launcher itself waits for its workers; its Job is there from the beginning, and with it the deadline.
+            # The launcher itself waits for its workers; its Job, and with it the deadline, exists from the beginning.
             launcher_creation_policy="AtStartup",
             run_policy=RunPolicy(
                 backoff_limit=backoff_limit,
@@ -94,9 +93,9 @@ class GpuPods:
                 suspend=self.scheduling.suspend(),
                 scheduling_policy=self.scheduling.gang_policy(self.workers if min_workers is None else min_workers),
             ),
-            # Each start of the launcher is a pod of its own, whose log stays.
+            # Each start of the launcher is another pod, whose log is kept.
             launcher=ReplicaSpec(template=self._launcher(command, environment), restart_policy="Never"),
-            # The operator replaces a missing worker, not a failed one: its sshd is started again in place.
+            # The operator replaces a missing worker, not a failed one: its sshd restarts in place.
             worker=ReplicaSpec(template=self._worker(), replicas=self.workers, restart_policy="OnFailure"),
         )
 
@@ -116,7 +115,7 @@ class GpuPods:
         )
 
     def _worker(self) -> dict[str, Any]:
-        # A claim's name may be no volume's name, so each gets a name in the pod.
+        # The name of a claim may not be allowed as that of a volume, so each gets a name in the pod.
         volumes = [(f"shared-{number}", volume) for number, volume in enumerate(self.volumes)]
         container = {
             "name": "worker",

@@ -1,4 +1,4 @@
-"""Every kind of job: what describes it, and the construct that makes its manifest."""
+"""Every kind of job: its spec, and the construct that renders it."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from training_workloads.jobs.tensorboard import TensorBoard, TensorBoardSpec
 
 __all__ = ["JobSpec", "define_job"]
 
-#: What describes a job.
+#: The spec of a job of any kind.
 JobSpec = HorovodJobSpec | ElasticHorovodJobSpec | NcclTestJobSpec | StageDataJobSpec | TensorBoardSpec
 
 _CONSTRUCTS: dict[type, Any] = {
@@ -25,7 +25,7 @@ _CONSTRUCTS: dict[type, Any] = {
 
 
 def define_job(scope: Construct, id: str, *, spec: JobSpec) -> Construct:
-    """Defines a job of any kind.
+    """Define a job of any kind.
 
     Args:
         scope: A chart, or a construct in one.

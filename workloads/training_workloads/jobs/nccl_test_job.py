@@ -1,20 +1,21 @@
 """A test of the network between GPU nodes: what NCCL reaches, and whether it uses EFA."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, get_args
 
-from constructs import Construct
-
 from training_workloads.catalog import BusBandwidth, InstanceType, gpu_instance_type
+from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
-from training_workloads.jobs.launcher import WAIT_FOR_WORKERS, mpirun_command
-from training_workloads.jobs.mpi_job_spec import MpiJobSpec
+from training_workloads.jobs.pod_template import above_zero, image, namespace
 from training_workloads.jobs.rank_environment import nccl_environment
-from training_workloads.jobs.scheduling import Scheduling
-from training_workloads.jobs.spec_rules import check_image, check_namespace, check_number, check_scheduling
+from training_workloads.jobs.scheduling import Scheduling, is_scheduling
 from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
-from training_workloads.validation import InputError, check_at_least, check_one_of, enforce
+from training_workloads.mpijob.launch_command import WAIT_FOR_WORKERS, mpirun_command
+from training_workloads.mpijob.programs import NCCL_TEST
+from training_workloads.mpijob.spec import MpiJobSpec
+from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
 
 __all__ = ["Collective", "NcclTestJob", "NcclTestJobSpec"]
 
@@ -32,7 +33,8 @@ _LARGEST_MESSAGE_GIB = 16
 _DEADLINE_SECONDS = 3600
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+# Without slots, which would leave no room for what is derived once.
+@dataclass(frozen=True, kw_only=True)
 class NcclTestJobSpec:
     """A run of nccl-tests on whole nodes: it ends with an error where the network is slow, wrong, or not EFA.
 
@@ -64,11 +66,12 @@ class NcclTestJobSpec:
     scheduling: Scheduling = field(default_factory=Scheduling)
 
     def __post_init__(self) -> None:
-        """Checks everything that can be known before the job runs."""
+        """Check everything that can be known before the job runs, and derive the job."""
         enforce(self, _RULES)
-        self.to_mpi_job()
+        # The MPIJob has rules too, such as the length of the pods' names.
+        _ = self.mpi_job
 
-    @property
+    @cached_property
     def instance(self) -> InstanceType:
         """The catalog's record of the instance type."""
         return gpu_instance_type(self.instance_type)
@@ -78,15 +81,15 @@ class NcclTestJobSpec:
         """EFA interfaces of each node that are used."""
         return self.instance.efa_interfaces if self.efa_interfaces is None else self.efa_interfaces
 
-    @property
+    @cached_property
     def resources(self) -> WorkerResources:
-        """What each worker asks of its node: everything but the EFA interfaces that shall not be used."""
+        """The requests of each worker: the whole node, but only the EFA interfaces that are used."""
         whole = worker_resources(self.instance, self.instance.gpus, efa=self.used_interfaces > 0)
         return replace(whole, efa_interfaces=self.used_interfaces)
 
-    @property
+    @cached_property
     def published(self) -> BusBandwidth | None:
-        """The catalog's figure for such a run; None where there is none to compare with."""
+        """The catalog's figure for such a run; None where it has none to compare with."""
         figure = self.instance.all_reduce_bandwidth
         alike = self.collective == "all_reduce" and self.used_interfaces == self.instance.efa_interfaces
         if not figure or not alike or self.nodes == 1:
@@ -101,12 +104,10 @@ class NcclTestJobSpec:
             return self.message_gib
         return self.published.message_gib if self.published else _message_that_fits(self.instance)
 
-    def to_mpi_job(self) -> MpiJobSpec:
-        """The MPIJob that runs the test.
-
-        Raises:
-            InputError: A value is not allowed, or does not go with the instance type.
-        """
+    @cached_property
+    def mpi_job(self) -> MpiJobSpec:
+        """The MPIJob that runs the test."""
+        environment = nccl_environment(self.resources, self.nodes)
         pods = GpuPods(
             job=self.name,
             image=self.image,
@@ -118,25 +119,22 @@ class NcclTestJobSpec:
         )
         return pods.mpi_job(
             namespace=self.namespace,
-            command=self._command(),
-            environment=self._environment(),
-            # A second run of a network that is too slow would be too slow as well.
+            command=self._command(environment),
+            environment=environment,
+            # A restart on a network that is too slow would be too slow as well.
             backoff_limit=0,
             deadline_seconds=_DEADLINE_SECONDS,
         )
 
-    def _environment(self) -> dict[str, str]:
-        return nccl_environment(self.resources, self.nodes)
-
-    def _command(self) -> list[str]:
-        """The judge, which starts mpirun, reads its output and decides."""
+    def _command(self, environment: dict[str, str]) -> list[str]:
+        """Return the command that starts mpirun, reads its output and decides whether the network passes."""
         world_size = self.nodes * self.instance.gpus
         # Sizes double from 8 bytes on; one GPU for each rank, and results are checked.
         largest = f"{self.largest_message_gib}G"
         program = [f"{self.collective}_perf", "-b", "8", "-e", largest, "-f", "2", "-g", "1", "-c", "1", "-n", "20"]
-        judge = ["python", "-m", "training.nccl_test", "--collective", self.collective, "--nodes", str(self.nodes)]
-        judge += ["--efa-interfaces", str(self.used_interfaces if self.nodes > 1 else 0), *self._threshold()]
-        return [*WAIT_FOR_WORKERS, *judge, "--", *mpirun_command(world_size, self._environment(), program)]
+        test = [*NCCL_TEST, "--collective", self.collective, "--nodes", str(self.nodes)]
+        test += ["--efa-interfaces", str(self.used_interfaces if self.nodes > 1 else 0), *self._threshold()]
+        return [*WAIT_FOR_WORKERS, *test, "--", *mpirun_command(world_size, environment, program)]
 
     def _threshold(self) -> list[str]:
         if self.minimum_bus_bandwidth is not None:
@@ -153,27 +151,10 @@ class NcclTestJobSpec:
         return ["--minimum-bus-bandwidth", f"{minimum:.1f}", *compared]
 
 
-class NcclTestJob(IsolatedMpiJob):
-    """A test of the network in a chart.
-
-    Attributes:
-        spec: What it was made from.
-        mpi_job: The MPIJob.
-        network_policy: What keeps other pods from the job's.
-    """
+class NcclTestJob(IsolatedMpiJob[NcclTestJobSpec]):
+    """A test of the network in a chart, with its NetworkPolicy."""
 
     kind = NcclTestJobSpec
-
-    def __init__(self, scope: Construct, id: str, *, spec: NcclTestJobSpec) -> None:
-        """Defines the job.
-
-        Args:
-            scope: A chart, or a construct in one.
-            id: Id in the scope; the name in the cluster is `spec.name`.
-            spec: The test.
-        """
-        super().__init__(scope, id, spec=spec)
-        self.spec = spec
 
 
 def _message_that_fits(instance: InstanceType) -> int:
@@ -183,37 +164,40 @@ def _message_that_fits(instance: InstanceType) -> int:
     return 1 << (room.bit_length() - 1)
 
 
-def _check_interfaces(spec: NcclTestJobSpec) -> None:
+def _interfaces(spec: NcclTestJobSpec) -> Problems:
     if spec.efa_interfaces is None:
         return
-    check_at_least("efa_interfaces", spec.efa_interfaces, 0)
+    wrong = list(at_least("efa_interfaces", spec.efa_interfaces, 0))
+    yield from wrong
+    # Another rule reports a wrong type.
+    if wrong or list(supported_gpu_type(spec.instance_type)):
+        return
     if spec.efa_interfaces > spec.instance.efa_interfaces:
-        raise InputError(
-            f"'efa_interfaces' is {spec.efa_interfaces} but {spec.instance.name} has {spec.instance.efa_interfaces}; "
-            "lower it, or leave it out to use all"
-        )
+        allowed = f"{spec.instance.name} has {spec.instance.efa_interfaces}"
+        fix = "lower it, or leave it out to use all"
+        yield Problem(path=("efa_interfaces",), given=spec.efa_interfaces, allowed=allowed, fix=fix)
 
 
-def _check_message(spec: NcclTestJobSpec) -> None:
+def _message(spec: NcclTestJobSpec) -> Problems:
     if spec.message_gib is None:
         return
-    check_at_least("message_gib", spec.message_gib, 1)
-    gpu = spec.instance.gpu
+    wrong = list(at_least("message_gib", spec.message_gib, 1))
+    yield from wrong
+    gpu = None if wrong or list(supported_gpu_type(spec.instance_type)) else spec.instance.gpu
     if gpu and spec.message_gib * 3 >= gpu.memory_gib:
-        raise InputError(
-            f"'message_gib' is {spec.message_gib}, but a GPU of {spec.instance.name} has {gpu.memory_gib} GiB and must "
-            f"hold the message three times; lower it to {_message_that_fits(spec.instance)}"
-        )
+        allowed = f"a GPU of {spec.instance.name} has {gpu.memory_gib} GiB and must hold the message three times"
+        fix = f"lower it to {_message_that_fits(spec.instance)}"
+        yield Problem(path=("message_gib",), given=spec.message_gib, allowed=allowed, fix=fix)
 
 
 _RULES = (
-    check_image,
-    check_namespace,
-    check_scheduling,
-    lambda spec: spec.instance,
-    lambda spec: check_at_least("nodes", spec.nodes, 1),
-    lambda spec: check_one_of("collective", spec.collective, get_args(Collective)),
-    _check_interfaces,
-    _check_message,
-    lambda spec: check_number("minimum_bus_bandwidth", spec.minimum_bus_bandwidth),
+    image,
+    namespace,
+    is_scheduling,
+    lambda spec: supported_gpu_type(spec.instance_type),
+    lambda spec: at_least("nodes", spec.nodes, 1),
+    lambda spec: one_of("collective", spec.collective, get_args(Collective)),
+    _interfaces,
+    _message,
+    lambda spec: above_zero("minimum_bus_bandwidth", spec.minimum_bus_bandwidth),
 )

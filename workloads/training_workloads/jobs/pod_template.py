@@ -1,29 +1,41 @@
-"""The pod that every job is made of: one container, the image's non-root user, and nothing it does not need."""
+"""The pod of every job: one container, the image's non-root user, no privileges; and the rules of these values."""
 
-from typing import Any
+import sys
+from typing import Any, Protocol
 
 from training_workloads.catalog.nodes import DO_NOT_DISRUPT, SAFE_TO_EVICT
-from training_workloads.jobs.image import UID
+from training_workloads.mpijob.programs import UID
+from training_workloads.names import dns_label, dns_subdomain
+from training_workloads.validation import InputError, Problem, Problems, matches
 
-__all__ = ["CONFINED", "UNPRIVILEGED", "pod_template"]
+__all__ = [
+    "CONFINED",
+    "UNPRIVILEGED",
+    "above_zero",
+    "check_kind",
+    "image",
+    "namespace",
+    "pod_template",
+    "service_account",
+]
 
-#: What no container of a job may do.
+#: Rights that no container of a job has.
 UNPRIVILEGED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
-#: The same for those that run no MPI, whose shared memory and binding to cores the runtime's profile would hinder.
+#: The same for containers without MPI, whose shared memory and binding to cores the runtime's profile would hinder.
 CONFINED = {**UNPRIVILEGED, "seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def pod_template(container: dict[str, Any], *, service_account: str | None, **fields: Any) -> dict[str, Any]:
-    """A pod template with one container, for the image's non-root user.
+    """Return a pod template with one container, for the image's non-root user.
 
     Args:
         container: In the Kubernetes wire format.
-        service_account: Under which the pod runs; None for the namespace's default.
+        service_account: Of the pod; None for the namespace's default.
         fields: Further fields of the pod's spec.
     """
     security = {"runAsNonRoot": True, "runAsUser": UID, "runAsGroup": UID, "fsGroup": UID}
-    # Jobs do not talk to Kubernetes; what Pod Identity gives to a service account comes another way.
+    # Jobs do not call the API of Kubernetes; Pod Identity gives a service account's permissions another way.
     spec: dict[str, Any] = {
         "automountServiceAccountToken": False,
         "containers": [container],
@@ -31,6 +43,56 @@ def pod_template(container: dict[str, Any], *, service_account: str | None, **fi
     }
     if service_account:
         spec["serviceAccountName"] = service_account
-    # A training pod cannot move to another node: autoscalers wait for its end, or the job would begin again.
+    # A training pod cannot move to another node: autoscalers wait for its end, or the job would restart.
     stays = {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"}
     return {"metadata": {"annotations": stays}, "spec": spec | fields}
+
+
+class _HasImage(Protocol):
+    @property
+    def image(self) -> str: ...
+
+
+class _HasNamespace(Protocol):
+    @property
+    def namespace(self) -> str | None: ...
+
+
+class _HasServiceAccount(Protocol):
+    @property
+    def service_account(self) -> str | None: ...
+
+
+def image(spec: _HasImage) -> Problems:
+    """Reject what cannot be an image's address."""
+    yield from matches("image", spec.image, r"\S+", "the image's address, such as <repository>:<tag>")
+
+
+def namespace(spec: _HasNamespace) -> Problems:
+    """Reject what cannot be a namespace."""
+    if spec.namespace is not None:
+        yield from dns_label("namespace", spec.namespace)
+
+
+def service_account(spec: _HasServiceAccount) -> Problems:
+    """Reject what cannot be the name of a service account."""
+    if spec.service_account is not None:
+        yield from dns_subdomain("service_account", spec.service_account)
+
+
+def above_zero(name: str, value: Any) -> Problems:
+    """Reject what is neither None nor a finite number above 0."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (is_number and 0 < value < sys.float_info.max):
+        yield Problem(path=(name,), given=value, fix="give a number above 0")
+
+
+def check_kind(spec: Any, kind: type) -> None:
+    """Reject the spec of another kind of job.
+
+    Raises:
+        InputError: `spec` is not of this kind.
+    """
+    # A subclass is another kind: an elastic job's spec is a Horovod job's, with another launcher.
+    if type(spec) is not kind:
+        raise InputError(Problem(path=("spec",), given=spec, fix=f"give a {kind.__name__}"))

@@ -9,11 +9,11 @@ __all__ = ["DATA_THREADS", "INTRAOP_THREADS", "hierarchical_all_reduce", "nccl_e
 #: TensorFlow's pool for the inside of one operation.
 INTRAOP_THREADS = "TF_NUM_INTRAOP_THREADS"
 
-#: Threads of a rank's tf.data pipeline, for `options.threading.private_threadpool_size`; TensorFlow has no variable of
-#: its own for it, so the programs in `training/` read this one.
+#: Threads of a rank's tf.data pipeline, for `options.threading.private_threadpool_size`; TensorFlow has no
+#: variable for it, so the programs in `training/` read this one.
 DATA_THREADS = "TRAINING_DATA_THREADS"
 
-# A rank that waits this long for the others ends the job, so that it starts again from its checkpoint.
+# A rank that waits this long for the others ends the job, which then restarts from its checkpoint.
 _STALL_SHUTDOWN_SECONDS = 600
 
 # One for Horovod's own thread and one for Python's. NVIDIA's ResNet-50 leaves two as well
@@ -22,7 +22,7 @@ _CPUS_BESIDE_DATA = 2
 
 
 def rank_environment(resources: WorkerResources, workers: int) -> dict[str, str]:
-    """Variables that every rank gets.
+    """Return the variables that every rank gets.
 
     Args:
         resources: Of one worker.
@@ -37,7 +37,7 @@ def rank_environment(resources: WorkerResources, workers: int) -> dict[str, str]
 
 
 def nccl_environment(resources: WorkerResources, workers: int) -> dict[str, str]:
-    """Variables by which NCCL finds its network, and says which it found.
+    """Return the variables by which NCCL finds its network, and logs which it found.
 
     Args:
         resources: Of one worker.
@@ -49,7 +49,7 @@ def nccl_environment(resources: WorkerResources, workers: int) -> dict[str, str]
         # NCCL's bootstrap must not pick the loopback or a bridge; pods see the network as eth0.
         variables["NCCL_SOCKET_IFNAME"] = "^lo,docker,veth"
         if resources.efa_interfaces:
-            # NCCL's EFA plugin shall find EFA or nothing. An image without the plugin uses TCP: the log says which.
+            # NCCL's EFA plugin must find EFA or nothing. An image without the plugin uses TCP: the log shows which.
             variables["FI_PROVIDER"] = "efa"
         else:
             # NCCL's own TCP, not that of libfabric, which the plugin might choose where it finds no EFA.
@@ -58,39 +58,39 @@ def nccl_environment(resources: WorkerResources, workers: int) -> dict[str, str]
 
 
 def _threads(resources: WorkerResources) -> dict[str, str]:
-    """Each rank sizes its pools by its share; without these every rank takes the whole node's vCPUs."""
+    """Return pool sizes for the share of a rank; without them every rank takes all vCPUs of the node."""
     data_threads = str(max(1, resources.cpus_per_rank - _CPUS_BESIDE_DATA))
     return {
-        # The GPU computes; what is left for the CPU are many small operations, side by side rather than divided.
+        # The GPU computes; the CPU has many small operations, which run side by side rather than divided.
         INTRAOP_THREADS: "1",
         "TF_NUM_INTEROP_THREADS": data_threads,
         DATA_THREADS: data_threads,
-        # A thread of each GPU's own launches its kernels, so that a busy input pipeline does not hold them up.
+        # A separate thread launches the kernels of each GPU, so that a busy input pipeline does not delay them.
         "TF_GPU_THREAD_MODE": "gpu_private",
     }
 
 
 def _batches_of_gradients(resources: WorkerResources) -> dict[str, str]:
-    """How many bytes of gradients Horovod sends at once, by default 128 MiB, and how often it looks for some, in ms.
+    """Return how many bytes of gradients Horovod sends at once, by default 128 MiB, and how often it checks, in ms.
 
     Bytes: with EFA what AWS trains Mask R-CNN with on P3dn and P4d, over TCP what it trained ResNet-50 with on P3:
     https://github.com/aws-samples/amazon-eks-machine-learning-with-terraform-and-kubeflow,
     https://github.com/aws-samples/aws-eks-deep-learning-benchmark
 
-    Milliseconds: the last gradients of a step wait for the next look before they are sent. Over EFA all of ResNet-50's
-    take about 4 ms, which Horovod's own 1 ms would make noticeably longer, so half of it; over TCP they take 30 ms and
-    more, and a shorter cycle would only split them into more messages. Derived, not measured. Horovod reads fractions
-    (`strtof` in https://github.com/horovod/horovod/blob/v0.28.1/horovod/common/operations.cc).
+    Milliseconds: the last gradients of a step wait for the next check before they are sent. Over EFA all of ResNet-50's
+    take about 4 ms, which Horovod's default of 1 ms would make noticeably longer, so half of it; over TCP they take
+    30 ms and more, and a shorter cycle would only split them into more messages. Derived, not measured. Horovod reads
+    fractions (`strtof` in https://github.com/horovod/horovod/blob/v0.28.1/horovod/common/operations.cc).
     """
     mib, cycle_ms = (64, 0.5) if resources.efa_interfaces else (16, 1)
     return {"HOROVOD_FUSION_THRESHOLD": str(mib * 1024 * 1024), "HOROVOD_CYCLE_TIME": str(cycle_ms)}
 
 
 def hierarchical_all_reduce(instance: InstanceType, resources: WorkerResources, workers: int) -> dict[str, str]:
-    """On V100 over TCP: NCCL adds up within each worker, and every rank then sends its share by MPI.
+    """Return the variable with which, on V100 over TCP, NCCL adds within each worker and MPI sends the sums.
 
     As AWS trained ResNet-50 on P3 (https://github.com/aws-samples/aws-eks-deep-learning-benchmark); nothing is
-    published for it on newer types. Only where every worker has as many ranks as the others, for good.
+    published for it on newer types. Only where every worker always has as many ranks as the others.
     """
     several = workers > 1 and resources.gpus > 1 and not resources.efa_interfaces
     is_v100 = instance.gpu is not None and instance.gpu.model == V100_16.model

@@ -1,18 +1,14 @@
 """Where and when the cluster starts a job's pods: gang, queue, priority, placement, Spot."""
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 from training_workloads.catalog.nodes import CAPACITY_TYPE_LABEL, KARPENTER_CAPACITY_TYPE_LABEL, CapacityType
-from training_workloads.jobs.labels import JOB_NAME_LABEL, JOB_ROLE_LABEL, WORKER
-from training_workloads.jobs.run_policy import SchedulingPolicy
-from training_workloads.names import check_dns_label, check_dns_subdomain, check_label_key
-from training_workloads.validation import InputError, check_one_of, enforce
+from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, QUEUE_LABEL, WORKER, SchedulingPolicy
+from training_workloads.names import dns_label, dns_subdomain, label_key
+from training_workloads.validation import Problem, Problems, enforce, one_of
 
-__all__ = ["QUEUE_LABEL", "Scheduling", "not_on_spot"]
-
-#: Kueue takes a job with this label into that LocalQueue (https://kueue.sigs.k8s.io/docs/tasks/run/kubeflow/mpijobs/).
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+__all__ = ["Scheduling", "is_scheduling", "not_on_spot"]
 
 _SPOT: CapacityType = "SPOT"
 
@@ -23,18 +19,18 @@ class Scheduling:
 
     Attributes:
         gang: Whether all workers start together or none does, so that two jobs cannot each hold half of the nodes that
-            both need. It has an effect where the operator was told of a gang scheduler, and there the operator makes a
-            gang of every job, this one or not; here it gets the priority and, for elastic jobs, the smaller number.
+            both need. It has an effect where the operator has a gang scheduler, and there the operator makes a gang of
+            every job, this one or not; here it gets the priority and, for elastic jobs, the smaller number.
         queue: Kueue's LocalQueue, in the job's namespace. The job is suspended until the queue admits it, which it
             never does where Kueue does not run.
-        priority_class: Name of a PriorityClass; pods of a higher one go first, and may push others out.
+        priority_class: Name of a PriorityClass; pods of a higher one start first, and may evict others.
         spread_over: Key of a node label over whose values the workers are spread evenly, such as
             `kubernetes.io/hostname`. A worker that would not fit like that stays Pending.
         colocate_in: Key of a node label that all workers must find with one value, such as
             `topology.kubernetes.io/zone` or, on EKS, `topology.k8s.aws/network-node-layer-3`
             (https://docs.aws.amazon.com/eks/latest/userguide/ml-workload-topology.html).
-        capacity_type: `ON_DEMAND`, `SPOT` or `CAPACITY_BLOCK`: what the workers' nodes were bought as. Default: any.
-            The launcher, whose loss ends the job, keeps off Spot nodes in any case.
+        capacity_type: `ON_DEMAND`, `SPOT` or `CAPACITY_BLOCK`: capacity type of the workers' nodes. Default: any.
+            The launcher, whose loss ends the job, never runs on Spot nodes.
     """
 
     gang: bool = False
@@ -45,37 +41,37 @@ class Scheduling:
     capacity_type: CapacityType | None = None
 
     def __post_init__(self) -> None:
-        """Checks the names, and that the workers are not to be spread and together by one label."""
+        """Check the names, and that one label does not both spread and colocate the workers."""
         enforce(self, _RULES)
 
     def labels(self) -> dict[str, str]:
-        """Labels of the MPIJob."""
+        """Return labels of the MPIJob."""
         return {QUEUE_LABEL: self.queue} if self.queue else {}
 
     def suspend(self) -> bool | None:
-        """Whether the job waits for its queue; None where there is none."""
-        # Kueue's webhook would do so too. Said here, so that without Kueue the job waits instead of jumping the queue.
+        """Return whether the job waits for its queue; None where there is none."""
+        # Kueue's webhook does so too. Here as well, so that without Kueue the job waits instead of jumping the queue.
         return True if self.queue else None
 
     def gang_policy(self, workers: int) -> SchedulingPolicy | None:
-        """What the gang scheduler is told to start together: so many workers, and the launcher; None without a gang."""
+        """Return the gang: a number of workers and the launcher, which start together; None without a gang."""
         return SchedulingPolicy(min_available=workers + 1, priority_class=self.priority_class) if self.gang else None
 
     def pod_fields(self) -> dict[str, Any]:
-        """Fields of every pod of the job."""
+        """Return fields of every pod of the job."""
         return {"priorityClassName": self.priority_class} if self.priority_class else {}
 
     def node_selector(self) -> dict[str, str]:
-        """Labels of the workers' nodes, beside those of their instance type."""
+        """Return labels of the workers' nodes, beside those of their instance type."""
         return {CAPACITY_TYPE_LABEL: self.capacity_type} if self.capacity_type else {}
 
     def worker_fields(self, job: str, workers: int) -> dict[str, Any]:
-        """Fields of the workers' pods, which are known by the job's name."""
+        """Return fields of the workers' pods, which a selector finds by the job's name."""
         selector = {"matchLabels": {JOB_NAME_LABEL: job, JOB_ROLE_LABEL: WORKER}}
         fields: dict[str, Any] = self.pod_fields()
         if self.spread_over:
             evenly = {"maxSkew": 1, "topologyKey": self.spread_over, "whenUnsatisfiable": "DoNotSchedule"}
-            # Where nodes are started for the job, the first would take all the workers that it has room for.
+            # Where nodes start for the job, the first would take all the workers that it has room for.
             evenly |= {"minDomains": min(2, workers)}
             fields["topologySpreadConstraints"] = [{**evenly, "labelSelector": selector}]
         if self.colocate_in:
@@ -85,42 +81,52 @@ class Scheduling:
 
 
 def not_on_spot() -> dict[str, Any]:
-    """The affinity that keeps a pod off nodes which EC2 may take back; nodes that do not say what they are will do."""
+    """Return the affinity that keeps a pod off Spot nodes; nodes without a label for it are allowed."""
     spot = {CAPACITY_TYPE_LABEL: _SPOT, KARPENTER_CAPACITY_TYPE_LABEL: _SPOT.lower()}
     off_spot = [{"key": label, "operator": "NotIn", "values": [value]} for label, value in spot.items()]
     terms = {"nodeSelectorTerms": [{"matchExpressions": off_spot}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
-def _check_flag(scheduling: Scheduling) -> None:
-    check_one_of("gang", scheduling.gang, (True, False))
+def _gang(scheduling: Scheduling) -> Problems:
+    yield from one_of("gang", scheduling.gang, (True, False))
 
 
-def _check_queue(scheduling: Scheduling) -> None:
-    if scheduling.queue is not None:
-        # The value of a label has at most 63 characters, which is narrower than the LocalQueue's own name.
-        check_dns_label("queue", scheduling.queue)
+def _names(scheduling: Scheduling) -> Problems:
+    # The value of a label has at most 63 characters, which is narrower than the LocalQueue's own name.
+    forms = {"queue": dns_label, "priority_class": dns_subdomain, "spread_over": label_key, "colocate_in": label_key}
+    for name, form in forms.items():
+        if (value := getattr(scheduling, name)) is not None:
+            yield from form(name, value)
 
 
-def _check_priority_class(scheduling: Scheduling) -> None:
-    if scheduling.priority_class is not None:
-        check_dns_subdomain("priority_class", scheduling.priority_class)
-
-
-def _check_placement(scheduling: Scheduling) -> None:
-    for argument in ("spread_over", "colocate_in"):
-        if getattr(scheduling, argument) is not None:
-            check_label_key(argument, getattr(scheduling, argument))
+def _placement(scheduling: Scheduling) -> Problems:
     if scheduling.spread_over is not None and scheduling.spread_over == scheduling.colocate_in:
-        raise InputError(
-            f"'spread_over' and 'colocate_in' are both {scheduling.spread_over!r}; workers cannot be apart and "
-            "together: give one of the two, or different labels"
+        yield Problem(
+            path=("spread_over",),
+            given=scheduling.spread_over,
+            allowed="colocate_in is the same label, and workers cannot be apart and together",
+            fix="give one of the two, or different labels",
+            related=(("colocate_in",),),
         )
 
 
-def _check_capacity_type(scheduling: Scheduling) -> None:
+def _capacity_type(scheduling: Scheduling) -> Problems:
     if scheduling.capacity_type is not None:
-        check_one_of("capacity_type", scheduling.capacity_type, get_args(CapacityType))
+        yield from one_of("capacity_type", scheduling.capacity_type, get_args(CapacityType))
 
 
-_RULES = (_check_flag, _check_queue, _check_priority_class, _check_placement, _check_capacity_type)
+_RULES = (_gang, _names, _placement, _capacity_type)
+
+
+class _HasScheduling(Protocol):
+    @property
+    def scheduling(self) -> Scheduling: ...
+
+
+def is_scheduling(spec: _HasScheduling) -> Problems:
+    """Reject anything but a `Scheduling`."""
+    scheduling: Any = spec.scheduling
+    if not isinstance(scheduling, Scheduling):
+        fix = "give a Scheduling, such as Scheduling(queue='gpu')"
+        yield Problem(path=("scheduling",), given=scheduling, fix=fix)

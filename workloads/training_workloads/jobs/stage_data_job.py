@@ -1,4 +1,4 @@
-"""Brings a dataset from S3 onto the shared file system, before GPUs wait for it."""
+"""Stages a dataset from S3 on the shared file system, before GPUs wait for it."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -6,14 +6,12 @@ from typing import Any, Literal, get_args
 import cdk8s
 from constructs import Construct
 
-from training_workloads.jobs.exit_codes import USER_ERROR
-from training_workloads.jobs.image import UID
-from training_workloads.jobs.pod_template import CONFINED, pod_template
-from training_workloads.jobs.run_policy import DAY_SECONDS
-from training_workloads.jobs.spec_rules import check_image, check_namespace, check_spec, check_volumes
-from training_workloads.jobs.volumes import EFS_CLAIM, SharedVolume, check_folder
-from training_workloads.names import check_dns_label, check_dns_subdomain
-from training_workloads.validation import check_at_least, check_one_of, check_text, enforce
+from training_workloads.jobs.pod_template import CONFINED, check_kind, image, namespace, pod_template
+from training_workloads.jobs.volumes import EFS_CLAIM, SharedVolume, folder
+from training_workloads.mpijob.programs import STAGING, UID, USER_ERROR
+from training_workloads.mpijob.spec import DAY_SECONDS
+from training_workloads.names import dns_label, dns_subdomain
+from training_workloads.validation import at_least, enforce, instance_of, matches, one_of
 
 __all__ = ["FileSystem", "StageDataJob", "StageDataJobSpec"]
 
@@ -22,7 +20,7 @@ FileSystem = Literal["lustre", "efs"]
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 _S3_FOLDER = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/(?!\.{1,2}(/|$))[^/\s]+)+/?"
 
-# S3 and Lustre answer slowly, so many files are under way at once.
+# S3 and Lustre answer slowly, so many files are read at once.
 _RESOURCES = {"requests": {"cpu": 1, "memory": "4Gi"}, "limits": {"memory": "4Gi"}}
 _THREADS_PER_POD = 32
 
@@ -34,21 +32,21 @@ _CONTAINER = "stage"
 class StageDataJobSpec:
     """A dataset on its way from S3 to the file system of the jobs, every file counted and its checksum verified.
 
-    Lustre shows the files of a linked bucket at once, but fetches each from S3 when it is read first: the job reads
-    them all. To EFS it copies them. A job that was interrupted goes on where it was; files that are whole stay.
+    Lustre shows the files of a data repository at once, but fetches each from S3 at its first read: the job reads them
+    all. To EFS it copies them. A job that was interrupted resumes where it was; complete files are kept.
 
     Attributes:
         name: Name of the job.
         image: The training image.
         source: Folder in S3, such as `s3://<bucket>/data/imagenet/`.
-        service_account: Under which the pods run; it must be allowed to read the bucket, as a `JobIdentity` is.
-        folder: Folder of the file system that holds the files. On Lustre it must be the one to which the link of the
-            file system maps `source`. Default: that of the same name, such as `data/imagenet`.
+        service_account: Service account of the pods; it must be allowed to read the bucket, as a `JobIdentity` is.
+        folder: Folder of the file system that holds the files. On Lustre it must be the one to which the data
+            repository association maps `source`. Default: that of the same name, such as `data/imagenet`.
         file_system: `lustre` or `efs`.
-        volume: The file system. Default: the claim that the cluster's Lustre or EFS has, at /fsx or /efs.
+        volume: The file system. Default: the claim of the cluster's Lustre or EFS, at /fsx or /efs.
         pods: Pods that share the files.
         namespace: Default: that of kubectl.
-        backoff_limit: How often a pod that failed is started again.
+        backoff_limit: How often a pod that failed is retried.
     """
 
     name: str
@@ -63,7 +61,7 @@ class StageDataJobSpec:
     backoff_limit: int = 10
 
     def __post_init__(self) -> None:
-        """Checks everything that can be known before the job runs."""
+        """Check everything that can be known before the job runs."""
         enforce(self, _RULES)
 
     @property
@@ -79,7 +77,7 @@ class StageDataJobSpec:
         return self.mounted.path(same if self.folder is None else self.folder)
 
     def to_wire(self) -> dict[str, Any]:
-        """The Kubernetes Job's `spec` as it stands in the manifest."""
+        """Return the Kubernetes Job's `spec` in the wire format."""
         template = pod_template(
             self._container(),
             service_account=self.service_account,
@@ -88,12 +86,12 @@ class StageDataJobSpec:
             **({"initContainers": [self._owner()]} if self.file_system == "lustre" else {}),
         )
         return {
-            # Each pod knows its number, and takes the files whose turn it is.
+            # Each pod has a number, and takes its share of the files.
             "completionMode": "Indexed",
             "completions": self.pods,
             "parallelism": self.pods,
             "backoffLimit": self.backoff_limit,
-            # A node that is drained counts as no failure; a mistake is none that another try would mend.
+            # A drained node does not count as a failure; a retry does not fix a mistake of the user.
             "podFailurePolicy": {
                 "rules": [
                     {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
@@ -115,16 +113,16 @@ class StageDataJobSpec:
         return {
             "name": _CONTAINER,
             "image": self.image,
-            "command": ["python", "-m", "training.stage_data", way, *words],
+            "command": [*STAGING, way, *words],
             "resources": _RESOURCES,
             "securityContext": CONFINED,
             "volumeMounts": [self.mounted.to_mount(_SHARED)],
         }
 
     def _owner(self) -> dict[str, Any]:
-        """Gives the folder to the jobs' user: what Lustre takes from S3 belongs to root.
+        """Return the container that gives the folder to the jobs' user: what Lustre fetches from S3 belongs to root.
 
-        Not the files, which everybody may read: Lustre would write each of them to S3 again, with its new owner
+        Not the files, which every user may read: Lustre would write each of them to S3 again, with its new owner
         (https://docs.aws.amazon.com/fsx/latest/LustreGuide/posix-metadata-support.html).
         """
         script = f'mkdir -p "$0" && chown {UID}:{UID} "$0"'
@@ -154,14 +152,14 @@ class StageDataJob(cdk8s.ApiObject):
     """
 
     def __init__(self, scope: Construct, id: str, *, spec: StageDataJobSpec) -> None:
-        """Defines the job.
+        """Define the job.
 
         Args:
             scope: A chart, or a construct in one.
             id: Id in the scope; the name in the cluster is `spec.name`.
             spec: The job.
         """
-        check_spec(spec, StageDataJobSpec)
+        check_kind(spec, StageDataJobSpec)
         metadata = cdk8s.ApiObjectMetadata(name=spec.name, namespace=spec.namespace)
         super().__init__(scope, id, api_version="batch/v1", kind="Job", metadata=metadata)
         self.spec = spec
@@ -169,15 +167,15 @@ class StageDataJob(cdk8s.ApiObject):
 
 
 _RULES = (
-    lambda spec: check_dns_label("name", spec.name),
-    check_image,
-    lambda spec: check_text("source", spec.source, _S3_FOLDER, "a folder in S3, such as s3://<bucket>/data/imagenet/"),
-    lambda spec: None if spec.folder is None else check_folder("folder", spec.folder),
-    lambda spec: check_dns_subdomain("service_account", spec.service_account),
-    lambda spec: check_one_of("file_system", spec.file_system, get_args(FileSystem)),
-    lambda spec: check_volumes((spec.volume,) if spec.volume is not None else ()),
+    lambda spec: dns_label("name", spec.name),
+    image,
+    lambda spec: matches("source", spec.source, _S3_FOLDER, "a folder in S3, such as s3://<bucket>/data/imagenet/"),
+    lambda spec: () if spec.folder is None else folder("folder", spec.folder),
+    lambda spec: dns_subdomain("service_account", spec.service_account),
+    lambda spec: one_of("file_system", spec.file_system, get_args(FileSystem)),
+    lambda spec: () if spec.volume is None else instance_of("volume", spec.volume, SharedVolume),
     # Kubernetes' limit for a Job that counts its pods (https://kubernetes.io/docs/concepts/workloads/controllers/job/).
-    lambda spec: check_at_least("pods", spec.pods, 1, 100_000),
-    check_namespace,
-    lambda spec: check_at_least("backoff_limit", spec.backoff_limit, 0),
+    lambda spec: at_least("pods", spec.pods, 1, 100_000),
+    namespace,
+    lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
 )

@@ -1,4 +1,4 @@
-"""TensorBoard over the shared file system, for whoever may forward a port to the cluster."""
+"""TensorBoard over the shared file system, for users who may forward a port to the cluster."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,11 +6,10 @@ from typing import Any
 import cdk8s
 from constructs import Construct
 
-from training_workloads.jobs.pod_template import CONFINED, pod_template
-from training_workloads.jobs.spec_rules import check_image, check_namespace, check_spec, check_volumes
-from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume, check_folder
-from training_workloads.names import check_dns_1035_label
-from training_workloads.validation import enforce
+from training_workloads.jobs.pod_template import CONFINED, check_kind, image, namespace, pod_template
+from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume, folder
+from training_workloads.names import dns_1035_label
+from training_workloads.validation import enforce, instance_of
 
 __all__ = ["TENSORBOARD_PORT", "TensorBoard", "TensorBoardSpec"]
 
@@ -25,14 +24,14 @@ _SHARED = "shared"
 class TensorBoardSpec:
     """A TensorBoard that shows every run below a folder: `kubectl port-forward service/<name> 6006`.
 
-    TensorBoard asks nobody for a password, so nothing but a forwarded port reaches it: no load balancer, and a policy
-    that turns other pods away.
+    TensorBoard has no password, so only a forwarded port reaches it: there is no load balancer, and a policy rejects
+    other pods.
 
     Attributes:
-        image: The training image, which has TensorBoard in it.
+        image: The training image, which contains TensorBoard.
         name: Name of the Deployment, the Service and the policy.
-        folder: Folder of the file system with the runs. Default: that in which all jobs of this project write.
-        volume: The shared file system. Default: the claim that the cluster's Lustre file system has.
+        folder: Folder of the file system with the runs. Default: that of all jobs of this project.
+        volume: The shared file system. Default: the claim of the cluster's Lustre file system.
         namespace: Default: that of kubectl.
     """
 
@@ -43,28 +42,28 @@ class TensorBoardSpec:
     namespace: str | None = None
 
     def __post_init__(self) -> None:
-        """Checks everything that can be known before it runs."""
+        """Check everything that can be known before it runs."""
         enforce(self, _RULES)
 
     @property
     def labels(self) -> dict[str, str]:
-        """By which Service and policy know the pod."""
+        """Labels by which Service and policy select the pod."""
         return {_NAME_LABEL: self.name}
 
     def deployment(self) -> dict[str, Any]:
-        """The Deployment's `spec` as it stands in the manifest."""
+        """Return the Deployment's `spec` in the wire format."""
         template = pod_template(self._container(), service_account=None, volumes=[self.volume.to_wire(_SHARED)])
         # Unlike a job it may move to another node at any time.
         template["metadata"] = {"labels": self.labels}
         return {"replicas": 1, "selector": {"matchLabels": self.labels}, "template": template}
 
     def service(self) -> dict[str, Any]:
-        """The Service's `spec`."""
+        """Return the Service's `spec`."""
         ports = [{"name": "http", "port": TENSORBOARD_PORT, "targetPort": "http"}]
         return {"type": "ClusterIP", "selector": self.labels, "ports": ports}
 
     def network_policy(self) -> dict[str, Any]:
-        """The NetworkPolicy's `spec`: a forwarded port comes from the pod's own node, which no policy keeps out."""
+        """Return the NetworkPolicy's `spec`: a forwarded port comes from the pod's node, which no policy rejects."""
         return {"podSelector": {"matchLabels": self.labels}, "policyTypes": ["Ingress"], "ingress": []}
 
     def _container(self) -> dict[str, Any]:
@@ -96,14 +95,14 @@ class TensorBoard(Construct):
     """
 
     def __init__(self, scope: Construct, id: str, *, spec: TensorBoardSpec) -> None:
-        """Defines the three objects.
+        """Define the three objects.
 
         Args:
             scope: A chart, or a construct in one.
             id: Id in the scope; the name in the cluster is `spec.name`.
             spec: What it shows.
         """
-        check_spec(spec, TensorBoardSpec)
+        check_kind(spec, TensorBoardSpec)
         super().__init__(scope, id)
         self.spec = spec
         for kind, api_version, wire in (
@@ -117,9 +116,9 @@ class TensorBoard(Construct):
 
 
 _RULES = (
-    lambda spec: check_dns_1035_label("name", spec.name),
-    check_image,
-    lambda spec: check_folder("folder", spec.folder),
-    lambda spec: check_volumes((spec.volume,)),
-    check_namespace,
+    lambda spec: dns_1035_label("name", spec.name),
+    image,
+    lambda spec: folder("folder", spec.folder),
+    lambda spec: instance_of("volume", spec.volume, SharedVolume),
+    namespace,
 )

@@ -3,10 +3,18 @@
 from dataclasses import dataclass
 from typing import Any
 
-from training_workloads.names import check_dns_subdomain
-from training_workloads.validation import check_text
+from training_workloads.names import dns_subdomain
+from training_workloads.validation import Problem, Problems, enforce, instance_of, matches
 
-__all__ = ["EFS_CLAIM", "LUSTRE_CLAIM", "RUNS_DIRECTORY", "SHARED_DIRECTORIES", "SharedVolume", "check_folder"]
+__all__ = [
+    "EFS_CLAIM",
+    "LUSTRE_CLAIM",
+    "RUNS_DIRECTORY",
+    "SHARED_DIRECTORIES",
+    "SharedVolume",
+    "folder",
+    "shared_volumes",
+]
 
 #: Name of the PersistentVolumeClaim of the cluster's Lustre file system.
 LUSTRE_CLAIM = "training-lustre"
@@ -37,31 +45,51 @@ class SharedVolume:
     mount_path: str = "/fsx"
 
     def __post_init__(self) -> None:
-        """Checks what the API server would refuse."""
-        check_dns_subdomain("claim", self.claim)
-        check_text("mount_path", self.mount_path, _MOUNT_PATH, "an absolute path other than /dev/shm, such as /fsx")
+        """Check what the API server would reject."""
+        enforce(self, (_claim, _mount_path))
 
     def path(self, folder: str) -> str:
-        """Where the ranks see a folder of the file system."""
+        """Return where the ranks see a folder of the file system."""
         return f"{self.mount_path.rstrip('/')}/{folder.rstrip('/')}"
 
     def to_wire(self, name: str) -> dict[str, Any]:
-        """The pod's volume as it stands in the manifest, under a name of its own."""
+        """Return the pod's volume with a name, in the Kubernetes wire format."""
         return {"name": name, "persistentVolumeClaim": {"claimName": self.claim}}
 
     def to_mount(self, name: str) -> dict[str, str]:
-        """The container's mount of the volume with that name."""
+        """Return the container's mount of the volume with that name."""
         return {"name": name, "mountPath": self.mount_path}
 
 
-def check_folder(argument: str, value: Any) -> None:
-    """Refuses what is not a folder of a file system, seen from its root.
+def _claim(volume: SharedVolume) -> Problems:
+    yield from dns_subdomain("claim", volume.claim)
 
-    Args:
-        argument: What the user set, spelled as they typed it.
-        value: What they gave.
 
-    Raises:
-        InputError: `value` is not a string, begins with a slash, or leads out of the file system.
-    """
-    check_text(argument, value, _FOLDER, "a folder of the file system without a slash first, such as data/imagenet")
+def _mount_path(volume: SharedVolume) -> Problems:
+    form = "an absolute path other than /dev/shm, such as /fsx"
+    yield from matches("mount_path", volume.mount_path, _MOUNT_PATH, form)
+
+
+def folder(name: str, value: Any) -> Problems:
+    """Reject what is not a folder of a file system, seen from its root."""
+    form = "a folder of the file system without a slash first, such as data/imagenet"
+    yield from matches(name, value, _FOLDER, form)
+
+
+def shared_volumes(name: str, volumes: Any) -> Problems:
+    """Reject what is not a list of volumes, and two volumes at one path."""
+    if not isinstance(volumes, list | tuple):
+        yield Problem(path=(name,), given=volumes, fix="give a tuple of SharedVolume")
+        return
+    wrong = [problem for number, each in enumerate(volumes) for problem in _under(name, number, each)]
+    yield from wrong
+    paths = [] if wrong else [volume.mount_path for volume in volumes]
+    for number, path in enumerate(paths):
+        if path in paths[:number]:
+            allowed = "another volume has the same path"
+            yield Problem(path=(name, number, "mount_path"), given=path, allowed=allowed, fix="give each another path")
+
+
+def _under(name: str, number: int, volume: Any) -> Problems:
+    for problem in instance_of(name, volume, SharedVolume):
+        yield Problem(path=(name, number), given=volume, fix=problem.fix)

@@ -1,4 +1,4 @@
-"""What one worker pod asks of its node, derived from the instance type and the GPUs that it takes."""
+"""The requests of a worker pod, derived from the instance type and the GPUs that it takes."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from training_workloads.catalog.nodes import (
     HUGEPAGES_RESOURCE,
     vcpus_left_to_daemons,
 )
-from training_workloads.validation import InputError, check_at_least
+from training_workloads.validation import Problem, Problems, at_least, enforce
 
-__all__ = ["WorkerResources", "worker_resources"]
+__all__ = ["WorkerResources", "gpus_that_fit", "worker_resources"]
 
 # What a node's daemons and the kubelet take of its memory.
 _DAEMON_MEMORY_FRACTION = 0.1
@@ -44,11 +44,11 @@ class WorkerResources:
 
     @property
     def cpus_per_rank(self) -> int:
-        """VCPUs that each rank has for itself."""
+        """VCPUs of each rank."""
         return max(1, self.cpus // self.gpus)
 
     def to_wire(self) -> dict[str, dict[str, str | int]]:
-        """The container's `resources` as they stand in the manifest."""
+        """Return the container's `resources` in the Kubernetes wire format."""
         amounts: dict[str, str | int] = {
             "cpu": self.cpus,
             "memory": f"{self.memory_gib}Gi",
@@ -61,7 +61,7 @@ class WorkerResources:
 
 
 def worker_resources(instance: InstanceType, gpus_per_worker: int, *, efa: bool = True) -> WorkerResources:
-    """Divides a node among the workers that share it, in proportion to their GPUs.
+    """Return the share of a worker in a node, in proportion to its GPUs.
 
     Args:
         instance: The node's type.
@@ -72,7 +72,7 @@ def worker_resources(instance: InstanceType, gpus_per_worker: int, *, efa: bool 
         InputError: The type has fewer GPUs, or EFA interfaces that cannot be divided like that.
     """
     devices = instance.efa_interfaces if efa else 0
-    _check_gpus(instance, gpus_per_worker, devices)
+    enforce(instance, (lambda type_: gpus_that_fit(type_, gpus_per_worker, efa=efa),))
     share = gpus_per_worker / instance.gpus
     efa_interfaces = devices * gpus_per_worker // instance.gpus
     hugepages_mib = int(EFA_HUGEPAGES_MIB * share) if efa_interfaces else 0
@@ -88,16 +88,23 @@ def worker_resources(instance: InstanceType, gpus_per_worker: int, *, efa: bool 
     )
 
 
-def _check_gpus(instance: InstanceType, gpus_per_worker: int, efa_devices: int) -> None:
-    check_at_least("gpus_per_worker", gpus_per_worker, 1)
-    if gpus_per_worker > instance.gpus:
-        raise InputError(
-            f"'gpus_per_worker' is {gpus_per_worker} but {instance.name} has {instance.gpus} GPUs; "
-            f"lower it to {instance.gpus} or fewer, or use more workers"
-        )
-    if efa_devices * gpus_per_worker % instance.gpus:
-        step = instance.gpus // efa_devices
-        raise InputError(
-            f"'gpus_per_worker' is {gpus_per_worker}, but on {instance.name} an EFA interface serves {step} GPUs; "
-            f"use a multiple of {step}, or no EFA (--no-efa)"
-        )
+def gpus_that_fit(instance: InstanceType, gpus_per_worker: int, *, efa: bool = True) -> Problems:
+    """Reject a number of GPUs that the type does not have, or that would divide an EFA interface.
+
+    Args:
+        instance: The node's type.
+        gpus_per_worker: GPUs of one worker.
+        efa: Whether the worker takes its share of the node's EFA devices.
+    """
+    path, devices = ("gpus_per_worker",), instance.efa_interfaces if efa else 0
+    if wrong := list(at_least(*path, gpus_per_worker, 1)):
+        yield from wrong
+    elif gpus_per_worker > instance.gpus:
+        allowed = f"{instance.name} has {instance.gpus} GPUs"
+        fix = f"lower it to {instance.gpus} or fewer, or use more workers"
+        yield Problem(path=path, given=gpus_per_worker, allowed=allowed, fix=fix)
+    elif devices * gpus_per_worker % instance.gpus:
+        step = instance.gpus // devices
+        allowed = f"on {instance.name} an EFA interface serves {step} GPUs"
+        fix = f"use a multiple of {step}, or no EFA (--no-efa)"
+        yield Problem(path=path, given=gpus_per_worker, allowed=allowed, fix=fix)

@@ -1,7 +1,6 @@
-"""Finds what is wrong in the manifests of MPIJobs and of their volumes before a cluster does, or does not."""
+"""Finds mistakes in the manifests of MPIJobs and of their volumes before a cluster does, or does not."""
 
-from training_workloads.lint.checks import lint_documents, lint_manifest
-from training_workloads.lint.documents import lint_text
 from training_workloads.lint.finding import Finding
+from training_workloads.lint.run_rules import lint_documents, lint_manifest, lint_read, lint_text
 
-__all__ = ["Finding", "lint_documents", "lint_manifest", "lint_text"]
+__all__ = ["Finding", "lint_documents", "lint_manifest", "lint_read", "lint_text"]

@@ -1,1 +1,1 @@
-"""What can be computed of a cluster or a job before it runs."""
+"""What can be calculated for a cluster or a job before it runs."""

@@ -1,11 +1,11 @@
-"""How large and how fast a Lustre file system must be so that a job does not wait for its images."""
+"""The Lustre file system that is large and fast enough for a job to never wait for its images."""
 
 import math
 from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.catalog.lustre import LUSTRE_THROUGHPUTS, lustre_capacity_gib, lustre_throughput_mbps
-from training_workloads.validation import InputError, check_at_least, enforce
+from training_workloads.validation import Problem, Problems, at_least, enforce
 
 __all__ = ["IMAGENET_BYTES_PER_IMAGE", "LustreSizing", "size_lustre"]
 
@@ -27,13 +27,13 @@ class _Demand:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LustreSizing:
-    """A PERSISTENT_2 file system that is large and fast enough; as text, one sentence that shows the arithmetic.
+    """A PERSISTENT_2 file system that is large and fast enough; its text shows the arithmetic.
 
     Attributes:
         capacity_gib: Storage in GiB.
         throughput_mbps_per_tib: Throughput class in MB/s per TiB of storage.
-        sustained_mbps: What the two give together, in MB/s.
-        images_per_second: What all ranks read together.
+        sustained_mbps: Throughput of capacity and class together, in MB/s.
+        images_per_second: Images that all ranks read together.
         bytes_per_image: Size of one stored image.
         dataset_gib: Size of the dataset in GiB.
     """
@@ -58,16 +58,16 @@ class LustreSizing:
 def size_lustre(
     *, images_per_second: float, bytes_per_image: int, dataset_gib: float = 0, efa: bool = False
 ) -> LustreSizing:
-    """Chooses the smallest PERSISTENT_2 capacity that keeps up with a job, and the lowest throughput class for it.
+    """Return the smallest PERSISTENT_2 capacity that is fast enough for a job, with its lowest throughput class.
 
-    Counted without luck: every image comes from the disks, none from the servers' memory, and nothing is compressed
-    (JPEG files are not compressible).
+    This assumes the worst case: every image is read from the disks, none from the servers' memory, and compression
+    does not help (JPEG files are not compressible).
 
     Args:
-        images_per_second: What all ranks read together.
+        images_per_second: Images that all ranks read together.
         bytes_per_image: Average size of a stored image in bytes; about 110,000 for ImageNet.
-        dataset_gib: What must fit into the file system, in GiB. Default: nothing but the images that are being read.
-        efa: Whether the file system is EFA-enabled, which allows larger capacities only.
+        dataset_gib: Data that the file system must hold, in GiB. Default: only the images that are being read.
+        efa: Whether clients mount it over EFA, which needs a larger capacity.
 
     Raises:
         InputError: One or more values are not positive numbers.
@@ -86,24 +86,26 @@ def size_lustre(
 
 
 def _candidate(demand: _Demand, mbps_per_tib: int, efa: bool) -> tuple[int, int]:
-    """The smallest capacity with which a throughput class suffices, and that class."""
+    """Return the smallest capacity that is enough with a throughput class, and that class."""
     fast_enough = demand.mbps / lustre_throughput_mbps(1, mbps_per_tib)
     needed = max(demand.dataset_gib, fast_enough)
     return lustre_capacity_gib(needed, efa_throughput=mbps_per_tib if efa else None), mbps_per_tib
 
 
-def _images_are_read(demand: _Demand) -> None:
+def _images_are_read(demand: _Demand) -> Problems:
     if not _is_number(demand.images_per_second) or demand.images_per_second <= 0:
-        raise InputError(f"'images_per_second' is {demand.images_per_second!r}; give a number above 0, such as 2500")
+        fix = "give a number above 0, such as 2500"
+        yield Problem(path=("images_per_second",), given=demand.images_per_second, fix=fix)
 
 
-def _images_have_a_size(demand: _Demand) -> None:
-    check_at_least("bytes_per_image", demand.bytes_per_image, 1)
+def _images_have_a_size(demand: _Demand) -> Problems:
+    yield from at_least("bytes_per_image", demand.bytes_per_image, 1)
 
 
-def _dataset_has_a_size(demand: _Demand) -> None:
+def _dataset_has_a_size(demand: _Demand) -> Problems:
     if not _is_number(demand.dataset_gib) or demand.dataset_gib < 0:
-        raise InputError(f"'dataset_gib' is {demand.dataset_gib!r}; give the dataset's size in GiB, 0 or more")
+        fix = "give the dataset's size in GiB, 0 or more"
+        yield Problem(path=("dataset_gib",), given=demand.dataset_gib, fix=fix)
 
 
 def _is_number(value: Any) -> bool:

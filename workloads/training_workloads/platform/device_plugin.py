@@ -1,10 +1,10 @@
-"""The parts that every device plugin has: a pod on each node that has the device, to count it."""
+"""The parts of every device plugin: a pod on each node with the device, which advertises it to the kubelet."""
 
 from cdk8s_plus_27 import k8s
 
 __all__ = ["device_plugin", "directory"]
 
-# Where a plugin makes its socket and finds the kubelet's
+# Where a plugin creates its socket and finds the kubelet's
 # (https://kubernetes.io/docs/concepts/extend-kubernetes/compute-storage-net/device-plugins/).
 _SOCKETS = "/var/lib/kubelet/device-plugins"
 
@@ -22,17 +22,17 @@ def device_plugin(
     volumes: tuple[k8s.Volume, ...] = (),
     host_network: bool | None = None,
 ) -> k8s.KubeDaemonSetProps:
-    """A DaemonSet of a device plugin in `kube-system`.
+    """Return the DaemonSet of a device plugin in `kube-system`.
 
     Args:
-        name: Name of the DaemonSet. It is that of the Helm release, so that the API server refuses a second plugin.
+        name: Name of the DaemonSet. That of the Helm release, so that the API server rejects a second plugin.
         image: Address of the image.
         node_label: Label whose value is "true" on the nodes that have the device.
         security_context: Rights of the plugin.
-        requests: CPU and memory that are kept for it.
+        requests: CPU and memory that are reserved for it.
         environment: Variables of the plugin.
-        volumes: Folders of the node that it needs besides that of the sockets, each mounted where it is.
-        host_network: Whether it runs in the node's network. Default: in one of its own.
+        volumes: Folders of the node besides that of the sockets, each mounted at its path.
+        host_network: Whether it runs in the node's network. Default: in a pod network.
     """
     labels = {"app.kubernetes.io/name": name}
     folders = [directory("device-plugins", _SOCKETS, kind="Directory"), *volumes]
@@ -50,9 +50,9 @@ def device_plugin(
         containers=[container],
         volumes=folders,
         node_selector={node_label: "true"},
-        # Whatever keeps other pods off such nodes, the plugin belongs there.
+        # The plugin must run on such a node whatever its taints.
         tolerations=[k8s.Toleration(operator="Exists")],
-        # Without the plugin the node is of no use to any job.
+        # Without the plugin no job can use the node.
         priority_class_name="system-node-critical",
         automount_service_account_token=False,
         host_network=host_network,
@@ -67,12 +67,12 @@ def device_plugin(
 
 
 def directory(name: str, path: str, *, kind: str | None = None) -> k8s.Volume:
-    """A folder of the node.
+    """Return a folder of the node.
 
     Args:
         name: Name of the volume in the pod.
         path: Path on the node.
-        kind: What must be there, as `hostPath.type` says it. Default: nothing is checked.
+        kind: What must exist there (`hostPath.type`). Default: not checked.
     """
     return k8s.Volume(name=name, host_path=k8s.HostPathVolumeSource(path=path, type=kind))
 

@@ -1,4 +1,4 @@
-"""AWS's EFA device plugin as a DaemonSet, for clusters that the CDK stack did not make."""
+"""AWS's EFA device plugin as a DaemonSet, for clusters that the CDK stack did not create."""
 
 import cdk8s
 from cdk8s_plus_27 import k8s
@@ -13,19 +13,19 @@ __all__ = ["EfaDevicePluginChart"]
 
 
 class EfaDevicePluginChart(cdk8s.Chart):
-    """Makes the EFA interfaces countable (`vpc.amazonaws.com/efa`) of every node labelled for it.
+    """Advertises the EFA interfaces (`vpc.amazonaws.com/efa`) of every node that has the label.
 
     The label is `vpc.amazonaws.com/efa.present=true` and not the instance type, because on a node of such a type that
     was started without EFA the plugin crashes in a loop (https://github.com/aws/eks-charts/issues/1239).
     """
 
     def __init__(self, scope: Construct, id: str, *, mirror: str | None = None) -> None:
-        """Defines the chart.
+        """Define the chart.
 
         Args:
             scope: A cdk8s app, or any construct for embedding.
             id: Id in the scope.
-            mirror: Registry with a copy of the image. Default: AWS's own.
+            mirror: Registry with a copy of the image. Default: AWS's.
         """
         super().__init__(scope, id)
         release = EFA_DEVICE_PLUGIN

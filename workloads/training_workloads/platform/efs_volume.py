@@ -1,4 +1,4 @@
-"""A static PersistentVolume and its claim for an access point of an Elastic File System that exists already."""
+"""A static PersistentVolume and its claim for an access point of an existing Elastic File System."""
 
 import cdk8s
 from cdk8s_plus_27 import k8s
@@ -31,14 +31,14 @@ class EfsVolumeChart(cdk8s.Chart):
         claim: str = EFS_CLAIM,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> None:
-        """Defines the chart.
+        """Define the chart.
 
         Args:
             scope: A cdk8s app, or any construct for embedding.
             id: Id in the scope.
             file_system_id: `fs-…`.
             access_point_id: `fsap-…`.
-            claim: Name of the claim, and of its volume, which has the namespace's name in it too outside of `default`.
+            claim: Name of the claim, and of its volume, which contains the namespace's name too outside of `default`.
             namespace: Namespace of the claim, and so of the jobs.
 
         Raises:

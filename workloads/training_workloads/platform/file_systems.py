@@ -1,8 +1,8 @@
-"""File systems that exist already, described by what AWS says of them, for their volumes in a cluster."""
+"""Existing file systems as AWS describes them, for their volumes in a cluster."""
 
 from dataclasses import dataclass
 
-from training_workloads.validation import check_at_least, check_text, enforce
+from training_workloads.validation import Problems, at_least, enforce, matches
 
 __all__ = ["ElasticFileSystem", "LustreFileSystem"]
 
@@ -35,8 +35,8 @@ class LustreFileSystem:
     capacity_gib: int
 
     def __post_init__(self) -> None:
-        """Checks the forms that AWS gives these values; every mistake is told at once."""
-        enforce(self, (_check_lustre_id, _check_dns_name, _check_mount_name, _check_capacity))
+        """Check the forms that AWS gives these values."""
+        enforce(self, (_lustre_id, _dns_name, _mount_name, _capacity))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,31 +52,32 @@ class ElasticFileSystem:
     access_point_id: str
 
     def __post_init__(self) -> None:
-        """Checks the forms that AWS gives these values; every mistake is told at once."""
-        enforce(self, (_check_efs_id, _check_access_point))
+        """Check the forms that AWS gives these values."""
+        enforce(self, (_efs_id, _access_point))
 
 
-def _check_lustre_id(lustre: LustreFileSystem) -> None:
-    check_text("file_system_id", lustre.file_system_id, _LUSTRE_ID, f"'fs-' and {_LOWER_HEX}")
+def _lustre_id(lustre: LustreFileSystem) -> Problems:
+    yield from matches("file_system_id", lustre.file_system_id, _LUSTRE_ID, f"'fs-' and {_LOWER_HEX}")
 
 
-def _check_dns_name(lustre: LustreFileSystem) -> None:
-    rule = "the name that FSx gave it, such as fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com"
-    check_text("dns_name", lustre.dns_name, _LUSTRE_DNS_NAME, rule)
+def _dns_name(lustre: LustreFileSystem) -> Problems:
+    form = "the name that FSx assigned, such as fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com"
+    yield from matches("dns_name", lustre.dns_name, _LUSTRE_DNS_NAME, form)
 
 
-def _check_mount_name(lustre: LustreFileSystem) -> None:
-    rule = "the 8 or fewer letters, digits, '_' and '-' that FSx gave it"
-    check_text("mount_name", lustre.mount_name, _LUSTRE_MOUNT_NAME, rule)
+def _mount_name(lustre: LustreFileSystem) -> Problems:
+    form = "the 8 or fewer letters, digits, '_' and '-' that FSx assigned"
+    yield from matches("mount_name", lustre.mount_name, _LUSTRE_MOUNT_NAME, form)
 
 
-def _check_capacity(lustre: LustreFileSystem) -> None:
-    check_at_least("capacity_gib", lustre.capacity_gib, 1)
+def _capacity(lustre: LustreFileSystem) -> Problems:
+    yield from at_least("capacity_gib", lustre.capacity_gib, 1)
 
 
-def _check_efs_id(efs: ElasticFileSystem) -> None:
-    check_text("file_system_id", efs.file_system_id, _EFS_ID, f"'fs-' and {_LOWER_HEX}, at most 40")
+def _efs_id(efs: ElasticFileSystem) -> Problems:
+    yield from matches("file_system_id", efs.file_system_id, _EFS_ID, f"'fs-' and {_LOWER_HEX}, at most 40")
 
 
-def _check_access_point(efs: ElasticFileSystem) -> None:
-    check_text("access_point_id", efs.access_point_id, _EFS_ACCESS_POINT_ID, f"'fsap-' and {_LOWER_HEX}, at most 40")
+def _access_point(efs: ElasticFileSystem) -> Problems:
+    form = f"'fsap-' and {_LOWER_HEX}, at most 40"
+    yield from matches("access_point_id", efs.access_point_id, _EFS_ACCESS_POINT_ID, form)

@@ -1,4 +1,4 @@
-"""A static PersistentVolume and its claim for an FSx for Lustre file system that exists already."""
+"""A static PersistentVolume and its claim for an existing FSx for Lustre file system."""
 
 import hashlib
 
@@ -7,8 +7,8 @@ from cdk8s_plus_27 import k8s
 from constructs import Construct
 
 from training_workloads.catalog.versions import CHOWN_IMAGE
-from training_workloads.jobs.image import UID
 from training_workloads.jobs.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
+from training_workloads.mpijob.programs import UID
 from training_workloads.platform.mirror import mirrored
 from training_workloads.platform.static_volume import (
     DEFAULT_NAMESPACE,
@@ -24,7 +24,7 @@ _DRIVER = "fsx.csi.aws.com"
 
 
 class LustreVolumeChart(cdk8s.Chart):
-    """The volume, the claim that jobs mount, and a Job that gives the jobs' user its folders.
+    """The volume, the claim that jobs mount, and a Job that creates the folders of the jobs' user.
 
     Static, because dynamic provisioning cannot link a PERSISTENT_2 file system to S3, and retained, because
     deleting the claim must not delete data.
@@ -43,7 +43,7 @@ class LustreVolumeChart(cdk8s.Chart):
         namespace: str = DEFAULT_NAMESPACE,
         mirror: str | None = None,
     ) -> None:
-        """Defines the chart.
+        """Define the chart.
 
         Args:
             scope: A cdk8s app, or any construct for embedding.
@@ -52,7 +52,7 @@ class LustreVolumeChart(cdk8s.Chart):
             dns_name: DNS name of the file system.
             mount_name: FSx's mount name; it is `fsx` for SCRATCH_1 file systems only.
             capacity_gib: Storage capacity in GiB, as the volume shows it; text where only the deployment knows it.
-            claim: Name of the claim, and of its volume, which has the namespace's name in it too outside of `default`.
+            claim: Name of the claim, and of its volume, which contains the namespace's name too outside of `default`.
             namespace: Namespace of the claim, and so of the jobs.
             mirror: Registry with a copy of the ownership Job's image. Default: the public one.
 
@@ -88,7 +88,7 @@ def _script() -> str:
 
 
 def _ownership(claim: str, image: str) -> k8s.JobSpec:
-    """Makes the folders of the jobs. A new Lustre belongs to root, and the CSI driver applies no fsGroup to it."""
+    """Return a Job that creates the folders. A new Lustre belongs to root, and the CSI driver applies no fsGroup."""
     container = k8s.Container(
         name="chown",
         image=image,

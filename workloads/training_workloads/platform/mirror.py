@@ -1,6 +1,7 @@
-"""Copies of charts and images in a registry of one's own, for clusters without a way to the internet."""
+"""A mirror: an ECR registry with copies of charts and images, for clusters without access to the internet."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from training_workloads.catalog.versions import (
     CHOWN_IMAGE,
@@ -11,9 +12,9 @@ from training_workloads.catalog.versions import (
     MPI_OPERATOR_IMAGE,
     NVIDIA_DEVICE_PLUGIN,
 )
-from training_workloads.validation import check_one_of, check_text
+from training_workloads.validation import Problems, enforce, matches, one_of
 
-__all__ = ["check_mirror", "mirror_commands", "mirrored"]
+__all__ = ["check_mirror", "ecr_registry", "mirror_commands", "mirrored"]
 
 _RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER)
 
@@ -21,38 +22,47 @@ _RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER)
 _ECR = r"\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?(/[a-z0-9._-]+)*"
 
 
-def check_mirror(argument: str, mirror: str) -> None:
-    """Refuses what is not the address of an ECR registry.
+def ecr_registry(name: str, mirror: Any) -> Problems:
+    """Reject what is not the address of an ECR registry, with or without a prefix of its repositories."""
+    example = "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"
+    form = f"the address of an ECR registry with or without a prefix, such as {example}"
+    yield from matches(name, mirror, _ECR, form)
+
+
+def check_mirror(name: str, mirror: str) -> None:
+    """Raise the problem of `ecr_registry`.
 
     Raises:
         InputError: `mirror` is not `<account>.dkr.ecr.<region>.amazonaws.com`, with or without a prefix.
     """
-    example = "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"
-    check_text(argument, mirror, _ECR, f"the address of an ECR registry with or without a prefix, such as {example}")
+    enforce(mirror, (lambda given: ecr_registry(name, given),))
 
 
 def mirrored(image: str, mirror: str | None) -> str:
-    """The address of an image, or of its copy: the mirror keeps the last part of the name.
+    """Return the address of an image, or of its copy: the mirror keeps the last part of the name.
 
     Args:
         image: Address with or without a tag, such as `nvcr.io/nvidia/k8s-device-plugin`.
-        mirror: The registry with the copies, without a slash at its end. Default: the image's own.
+        mirror: The registry with the copies, without a slash at its end. Default: that of the image.
     """
     return f"{mirror}/{image.rpartition('/')[2]}" if mirror else image
 
 
 def mirror_commands(mirror: str, kubernetes_version: str) -> Iterator[str]:
-    """Shell commands that fill a mirror, for a machine with the AWS CLI, Helm and Docker.
+    """Return shell commands that fill a mirror, for a machine with the AWS CLI, Helm and Docker.
 
     Args:
         mirror: The registry, such as `111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror`.
         kubernetes_version: Release of the cluster, one of the catalog's.
 
     Raises:
-        InputError: `mirror` is no ECR registry, or the release is not in the catalog.
+        InputError: `mirror` is not an ECR registry, or the release is not in the catalog.
     """
-    check_mirror("mirror", mirror)
-    check_one_of("kubernetes_version", kubernetes_version, KUBERNETES_VERSIONS)
+    rules = (
+        lambda given: ecr_registry("mirror", given[0]),
+        lambda given: one_of("kubernetes_version", given[1], KUBERNETES_VERSIONS),
+    )
+    enforce((mirror, kubernetes_version), rules)
     images = [MPI_OPERATOR_IMAGE, CHOWN_IMAGE]
     for release in _RELEASES:
         images.append(f"{release.image}:{release.image_tag or CLUSTER_AUTOSCALER_IMAGE_TAGS[kubernetes_version]}")

@@ -7,9 +7,10 @@ from cdk8s_plus_27 import k8s
 from constructs import Construct
 
 from training_workloads.catalog.versions import MPI_OPERATOR_IMAGE
-from training_workloads.names import check_dns_label
+from training_workloads.mpijob.definition import mpi_job_definition
+from training_workloads.names import dns_label
 from training_workloads.platform.mirror import mirrored
-from training_workloads.platform.mpi_job_crd import mpi_job_crd
+from training_workloads.validation import enforce
 
 __all__ = ["MPI_OPERATOR_NAMESPACE", "MpiJobDefinitionChart", "MpiOperatorChart"]
 
@@ -26,14 +27,14 @@ class MpiJobDefinitionChart(cdk8s.Chart):
     """The MPIJob resource definition, apart so that it can be applied before anything that needs it."""
 
     def __init__(self, scope: Construct, id: str) -> None:
-        """Defines the chart.
+        """Define the chart.
 
         Args:
             scope: A cdk8s app, or any construct for embedding.
             id: Id in the scope.
         """
         super().__init__(scope, id)
-        definition = mpi_job_crd()
+        definition = mpi_job_definition()
         crd = cdk8s.ApiObject(
             self,
             "Definition",
@@ -50,22 +51,22 @@ class MpiOperatorChart(cdk8s.Chart):
     def __init__(
         self, scope: Construct, id: str, *, gang_scheduler: str | None = None, mirror: str | None = None
     ) -> None:
-        """Defines the chart.
+        """Define the chart.
 
         Args:
             scope: A cdk8s app, or any construct for embedding.
             id: Id in the scope.
             gang_scheduler: Which scheduler starts all workers of a job together or none: `volcano`, or the name of the
                 cluster's scheduler with the coscheduling plugin (https://github.com/kubernetes-sigs/scheduler-plugins).
-                It must be installed. Default: none, and what jobs say of gangs has no effect.
-            mirror: Registry with a copy of the image. Default: the operator's own.
+                It must be installed. Default: none, and the gangs of jobs have no effect.
+            mirror: Registry with a copy of the image. Default: that of the operator's project.
 
         Raises:
             InputError: The scheduler's name is not one of Kubernetes.
         """
         super().__init__(scope, id)
         if gang_scheduler is not None:
-            check_dns_label("gang_scheduler", gang_scheduler)
+            enforce(gang_scheduler, (lambda name: dns_label("gang_scheduler", name),))
         k8s.KubeNamespace(self, "Namespace", metadata=k8s.ObjectMeta(name=MPI_OPERATOR_NAMESPACE))
         k8s.KubeServiceAccount(self, "ServiceAccount", metadata=_meta(MPI_OPERATOR_NAMESPACE))
         k8s.KubeClusterRole(self, "Permissions", metadata=_meta(), rules=_operator_rules())
@@ -105,7 +106,7 @@ def _rule(group: str, resources: list[str], verbs: list[str]) -> k8s.PolicyRule:
 
 
 def _operator_rules() -> list[k8s.PolicyRule]:
-    """What the controller calls. `jobs/status` is missing in the release: without it a suspended job cannot resume.
+    """Return what the controller calls. The release lacks `jobs/status`: without it a suspended job cannot resume.
 
     https://github.com/kubeflow/mpi-operator/pull/830
     """
@@ -155,7 +156,7 @@ def _container(gang_scheduler: str | None, image: str) -> k8s.Container:
         image=image,
         args=[
             "-alsologtostderr",
-            # The lock must lie in the namespace that the service account and its permissions are in.
+            # The lock must be in the namespace of the service account and its permissions.
             f"--lock-namespace={MPI_OPERATOR_NAMESPACE}",
             *([f"--gang-scheduling={gang_scheduler}"] if gang_scheduler else []),
         ],

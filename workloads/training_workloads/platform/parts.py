@@ -1,4 +1,4 @@
-"""The parts of the platform that can be installed in a cluster that the CDK stack did not make, and their files."""
+"""The parts of the platform for a cluster that the CDK stack did not create, and their files."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from training_workloads.platform.file_systems import ElasticFileSystem, LustreFi
 from training_workloads.platform.lustre_volume import LustreVolumeChart
 from training_workloads.platform.mpi_operator import MpiJobDefinitionChart, MpiOperatorChart
 from training_workloads.platform.nvidia_device_plugin import NvidiaDevicePluginChart
-from training_workloads.validation import unknown_name
+from training_workloads.validation import Problems, enforce, unknown
 
 __all__ = ["PARTS", "PLATFORM_FILES", "PlatformSpec", "add_platform"]
 
@@ -24,12 +24,12 @@ class PlatformSpec:
 
     Attributes:
         parts: Names of parts. Default: all. On a cluster with NVIDIA's GPU Operator leave `nvidia-device-plugin` out.
-        lustre: Lustre file system that jobs mount. Default: no volume is made.
-        efs: EFS access point that jobs mount. Default: no volume is made.
+        lustre: Lustre file system that jobs mount. Default: no volume.
+        efs: EFS access point that jobs mount. Default: no volume.
         namespace: Namespace of the claims, and so of the jobs; one that exists.
         gang_scheduler: Scheduler that starts all workers of a job together or none: `volcano`, or the name of another.
             Default: none.
-        mirror: Registry with copies of the images. Default: their makers' own.
+        mirror: Registry with copies of the images. Default: those of the images.
     """
 
     parts: tuple[str, ...] = field(default_factory=lambda: tuple(PARTS))
@@ -40,10 +40,13 @@ class PlatformSpec:
     mirror: str | None = None
 
     def __post_init__(self) -> None:
-        """Checks the names of the parts."""
-        for part in self.parts:
-            if part not in PARTS:
-                raise unknown_name("part", part, PARTS)
+        """Check the names of the parts."""
+        enforce(self, (_known_parts,))
+
+
+def _known_parts(spec: PlatformSpec) -> Problems:
+    for part in spec.parts:
+        yield from unknown("part", part, PARTS)
 
 
 def _mpi_operator(app: cdk8s.App, spec: PlatformSpec) -> None:
@@ -71,7 +74,7 @@ PLATFORM_FILES = tuple(f"{chart}{_SUFFIX}" for chart in (*PARTS, "mpi-job-defini
 
 
 def add_platform(app: cdk8s.App, spec: PlatformSpec) -> None:
-    """Adds the charts of a platform to an app, each of which becomes a file.
+    """Add the charts of a platform to an app, each of which becomes a file.
 
     Args:
         app: The app.

@@ -1,14 +1,13 @@
-"""The parts that every static volume of a shared file system has: what binds one claim to one volume, for good."""
+"""The parts of every static volume of a shared file system: they bind one claim to one volume, permanently."""
 
 from cdk8s_plus_27 import k8s
 
-from training_workloads.jobs.volumes import SharedVolume
-from training_workloads.names import check_dns_label
-from training_workloads.validation import enforce
+from training_workloads.names import dns_label, dns_subdomain
+from training_workloads.validation import Problems, enforce
 
 __all__ = ["DEFAULT_NAMESPACE", "check_claim", "static_claim", "static_volume", "volume_name"]
 
-#: Where claims and jobs are unless something else is said.
+#: The namespace of claims and jobs by default.
 DEFAULT_NAMESPACE = "default"
 
 # A claim of a static volume cannot be resized, while the file system behind it can: the claim asks for a constant that
@@ -23,7 +22,7 @@ _ACCESS_MODES = ["ReadWriteMany"]
 
 
 def volume_name(claim: str, namespace: str) -> str:
-    """Name of the volume that belongs to a claim: volumes are in no namespace, so claims of one name need several.
+    """Return the name of a claim's volume: volumes have no namespace, so claims of one name need several.
 
     Args:
         claim: Name of the claim.
@@ -38,7 +37,7 @@ def static_volume(
     capacity: str = _CLAIMED,
     mount_options: list[str] | None = None,
 ) -> k8s.PersistentVolumeSpec:
-    """A volume that is kept when its claim is deleted, because deleting a claim must not delete data.
+    """Return a volume that is kept when its claim is deleted: deleting a claim must not delete data.
 
     Args:
         source: What the CSI driver mounts.
@@ -57,7 +56,7 @@ def static_volume(
 
 
 def static_claim(volume: str) -> k8s.PersistentVolumeClaimSpec:
-    """A claim that binds to one volume and to no other.
+    """Return a claim that binds to one volume and to no other.
 
     Args:
         volume: Name of the volume.
@@ -72,7 +71,7 @@ def static_claim(volume: str) -> k8s.PersistentVolumeClaimSpec:
 
 
 def check_claim(claim: str, namespace: str) -> None:
-    """Refuses names that the API server would refuse; both mistakes are told at once.
+    """Reject names that the API server would reject.
 
     Args:
         claim: Name of the claim, and of the volume.
@@ -81,15 +80,15 @@ def check_claim(claim: str, namespace: str) -> None:
     Raises:
         InputError: A name is not one of Kubernetes.
     """
-    enforce((claim, namespace), (_check_claim, _check_namespace))
+    enforce((claim, namespace), (_claim, _namespace))
 
 
-def _check_claim(names: tuple[str, str]) -> None:
+def _claim(names: tuple[str, str]) -> Problems:
     if _TOKEN not in str(names[0]):
         # What a job mounts under this name has the same rule.
-        SharedVolume(claim=names[0])
+        yield from dns_subdomain("claim", names[0])
 
 
-def _check_namespace(names: tuple[str, str]) -> None:
+def _namespace(names: tuple[str, str]) -> Problems:
     if _TOKEN not in str(names[1]):
-        check_dns_label("namespace", names[1])
+        yield from dns_label("namespace", names[1])

@@ -1,15 +1,15 @@
 """Complete jobs, named by model and hardware; derive your own with `dataclasses.replace`."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from training_workloads.jobs.kinds import JobSpec
-from training_workloads.recipes.data import stage_data, tensorboard
 from training_workloads.recipes.digits import digits_p3, digits_p4d, digits_p5, digits_spot
 from training_workloads.recipes.nccl import nccl_p3, nccl_p4d, nccl_p5
+from training_workloads.recipes.other_jobs import stage_data, tensorboard
 from training_workloads.recipes.resnet50 import resnet50_p3, resnet50_p4d, resnet50_p5, resnet50_spot
-from training_workloads.validation import refuse, unknown_name
+from training_workloads.validation import MISSING, InputError, Problem, enforce, unknown
 
 __all__ = ["NEEDS", "RECIPES", "recipe"]
 
@@ -30,7 +30,7 @@ RECIPES: dict[str, Callable[..., JobSpec]] = {
     "tensorboard": tensorboard,
 }
 
-#: What only the user can know, by the recipe that needs it and the field.
+#: Values that only the user can know, by recipe and field.
 NEEDS = {
     "stage-data": {
         "source": "the dataset's folder in S3, such as s3://<bucket>/data/imagenet/",
@@ -42,30 +42,40 @@ NEEDS = {
 def recipe(
     name: str, job_name: str | None = None, *, scheduling: Mapping[str, Any] | None = None, **changes: Any
 ) -> JobSpec:
-    """Makes the job of a recipe.
+    """Return the job of a recipe.
 
     Args:
         name: Name of the recipe.
         job_name: Name of the job, and so of its output folder. Default: the recipe's name.
-        scheduling: Fields of its `Scheduling` that are to be others than the recipe's.
-        changes: Fields of the job that are to be others than the recipe's.
+        scheduling: Fields of its `Scheduling` that differ from the recipe's.
+        changes: Fields of the job that differ from the recipe's.
 
     Raises:
-        InputError: There is no such recipe, it needs something that is not given, or a field that its kind of job does
-            not have is given; the message gives the closest names.
+        InputError: There is no such recipe, a field that it needs is missing, or its kind of job does not have a field.
     """
-    if name not in RECIPES:
-        raise unknown_name("recipe", name, RECIPES)
+    enforce(name, (lambda given: unknown("recipe", given, RECIPES),))
     needs = NEEDS.get(name, {})
-    refuse(f"'{field}' is needed for {name}; give {what}" for field, what in needs.items() if field not in changes)
+    _raise(
+        Problem(path=(field,), given=MISSING, allowed=f"{name} needs it", fix=f"give {what}")
+        for field, what in needs.items()
+        if field not in changes
+    )
     spec = RECIPES[name](name if job_name is None else job_name, **{field: changes[field] for field in needs})
     known = {field.name for field in dataclasses.fields(spec)}
-    unknown = [*(set(changes) - known), *(scheduling or {} if "scheduling" not in known else {})]
-    refuse(f"'{field}' does not go with {name}; it goes with {_recipes_with(field)}" for field in sorted(unknown))
+    given = {**changes, **({} if "scheduling" in known else scheduling or {})}
+    _raise(
+        Problem(path=(field,), given=given[field], allowed=f"{name} does not have it", fix=_recipes_with(field))
+        for field in sorted(set(given) - known)
+    )
     if scheduling:
         present: Any = spec
         changes["scheduling"] = dataclasses.replace(present.scheduling, **scheduling)
     return dataclasses.replace(spec, **changes)
+
+
+def _raise(problems: Iterable[Problem]) -> None:
+    if found := tuple(problems):
+        raise InputError(*found)
 
 
 def _recipes_with(field: str) -> str:
@@ -74,7 +84,7 @@ def _recipes_with(field: str) -> str:
         needed = NEEDS.get(name, {})
         if field in needed or (not needed and field in _fields(make())):
             having.append(name)
-    return ", ".join(having) or "none"
+    return f"leave it out, or use it with {', '.join(having)}" if having else "leave it out"
 
 
 def _fields(spec: JobSpec) -> set[str]:

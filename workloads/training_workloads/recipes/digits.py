@@ -6,15 +6,15 @@ on the CPU. On GPUs: not measured.
 
 from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJobSpec
 from training_workloads.jobs.horovod_job import HorovodJobSpec
-from training_workloads.jobs.image import LOCAL_IMAGE
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume
+from training_workloads.mpijob.programs import DIGITS, LOCAL_IMAGE
 
 __all__ = ["digits_p3", "digits_p4d", "digits_p5", "digits_spot"]
 
 
 def _command(job: str) -> tuple[str, ...]:
-    return ("python", "-m", "training.digits", "--output-dir", SharedVolume().path(f"{RUNS_DIRECTORY}/{job}"))
+    return (*DIGITS, "--output-dir", SharedVolume().path(f"{RUNS_DIRECTORY}/{job}"))
 
 
 def digits_p3(name: str = "digits-p3") -> HorovodJobSpec:
@@ -43,7 +43,7 @@ def digits_p5(name: str = "digits-p5") -> HorovodJobSpec:
 
 
 def digits_spot(name: str = "digits-spot") -> ElasticHorovodJobSpec:
-    """One to four workers with one V100 each on Spot nodes; the loss of a worker costs the epoch that it was in."""
+    """One to four workers with one V100 each on Spot nodes; the loss of a worker costs the current epoch."""
     return ElasticHorovodJobSpec(
         name=name,
         image=LOCAL_IMAGE,

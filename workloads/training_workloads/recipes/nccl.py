@@ -1,10 +1,10 @@
 """The network between two nodes, measured with nccl-tests before a training run relies on it.
 
-Runs on GPUs only. Published figures stand in the catalog; here: not measured.
+Runs on GPUs only. The catalog has published figures; here: not measured.
 """
 
-from training_workloads.jobs.image import LOCAL_IMAGE
 from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
+from training_workloads.mpijob.programs import LOCAL_IMAGE
 
 __all__ = ["nccl_p3", "nccl_p4d", "nccl_p5"]
 

@@ -16,17 +16,17 @@ the network needs it, because that rounds them to three digits.
 
 from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJobSpec
 from training_workloads.jobs.horovod_job import HorovodJobSpec
-from training_workloads.jobs.image import LOCAL_IMAGE
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume
+from training_workloads.mpijob.programs import LOCAL_IMAGE, RESNET50
 
 __all__ = ["resnet50_p3", "resnet50_p4d", "resnet50_p5", "resnet50_spot"]
 
-#: Where `stage-data` puts what lies in `s3://<bucket>/data/imagenet/`.
+#: Where `stage-data` puts the files of `s3://<bucket>/data/imagenet/`.
 DATA_FOLDER = "data/imagenet"
 
-# cuDNN's faster batch normalization for training, as in NVIDIA's runs. The threads that they set are those of every job
-# here (`jobs.rank_environment`); their choices among convolution algorithms are from TensorFlow 1, and left out.
+# cuDNN's faster batch normalization for training, as in NVIDIA's runs. Every job sets the same threads as they do
+# (`jobs.rank_environment`); their choices of convolution algorithms are for TensorFlow 1, and omitted.
 _ENVIRONMENT = {"TF_USE_CUDNN_BATCHNORM_SPATIAL_PERSISTENT": "1"}
 
 # Over 25 Gb/s of TCP the gradients of a step take 65 to 70 ms in float32 and about 33 in float16, of a step of 215 ms:
@@ -37,7 +37,7 @@ _OVER_TCP = ("--compression", "fp16")
 def _command(job: str, *options: str) -> tuple[str, ...]:
     shared = SharedVolume()
     folders = ("--data-dir", shared.path(DATA_FOLDER), "--output-dir", shared.path(f"{RUNS_DIRECTORY}/{job}"))
-    return ("python", "-m", "training.resnet50", *folders, "--batch-size", "256", *options)
+    return (*RESNET50, *folders, "--batch-size", "256", *options)
 
 
 def resnet50_p3(name: str = "resnet50-p3") -> HorovodJobSpec:
@@ -94,8 +94,8 @@ def resnet50_spot(name: str = "resnet50-spot") -> ElasticHorovodJobSpec:
     """One to four nodes with eight V100 each on Spot, the learning rate following their number.
 
     A checkpoint every 200 steps: a lost node costs the others less than a minute (200 steps of the 215 ms that the
-    published rate of a V100 comes to). Damaged records are left out: an elastic rank that stops at one would leave it
-    to the others, one after the other. Time and accuracy: not measured.
+    published rate of a V100 comes to). Damaged records are skipped: an elastic rank that stops at one would leave it to
+    the others, one after the other. Time and accuracy: not measured.
     """
     return ElasticHorovodJobSpec(
         name=name,

@@ -1,1 +1,1 @@
-"""Runs a job on this machine."""
+"""Run a job on this machine."""

@@ -1,4 +1,4 @@
-"""The processes of a run, and how all of them end with it, whatever way it ends."""
+"""The processes of a run: find all of them, and end them with it, however it ends."""
 
 import contextlib
 import ctypes
@@ -17,30 +17,30 @@ __all__ = ["Family", "caught_signals", "end_with_parent"]
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
-# How long a rank may take to end in order, and the kernel to remove what was killed.
+# How long a rank may take to end in order, and the kernel to remove killed processes.
 _GRACE_SECONDS = 5.0
 _PAUSE_SECONDS = 0.05
 
-# How often in a row nobody must be found before all are taken for gone.
+# How often in a row no process must be found before the run counts as ended.
 _LOOKS = 3
 
 _LIBC = ctypes.CDLL(None)
 
 
 class Family:
-    """What a launcher starts, and what that starts, also where the one that started it is gone.
+    """The processes that a launcher starts, directly or not, with those whose parent has ended.
 
-    mpirun gives each rank a process group of its own, so that no signal to a group reaches all of them. On Linux an
-    orphan becomes a child of this process, of no other: that way nothing gets lost.
+    mpirun gives each rank a separate process group, so no signal to a group reaches all of them. On Linux an orphan
+    becomes a child of this process, so none is lost.
     """
 
     def __init__(self) -> None:
-        """Begins before the launcher is started: the children that there are now belong to somebody else."""
+        """Begin before the launcher is started: existing children do not belong to the run."""
         self._others = set(psutil.Process().children())
 
     @contextlib.contextmanager
     def adopted(self) -> Iterator[None]:
-        """Takes in orphans for as long as this lasts."""
+        """Adopt orphans inside this context."""
         _adopt_orphans(True)
         try:
             yield
@@ -48,7 +48,7 @@ class Family:
             _adopt_orphans(False)
 
     def members(self) -> list[psutil.Process]:
-        """The processes that run now."""
+        """Return the processes that run now."""
         found: list[psutil.Process] = []
         for child in psutil.Process().children():
             if child not in self._others:
@@ -57,27 +57,27 @@ class Family:
         return [process for process in found if _runs(process)]
 
     def end(self, launcher: subprocess.Popen[bytes], meanwhile: Callable[[float], object]) -> None:
-        """Ends every process: first in order, after some seconds by force; takes 10 seconds at most.
+        """End every process: with SIGTERM, after some seconds with SIGKILL; this takes 10 seconds at most.
 
         Args:
-            launcher: The launcher; it ends its ranks itself where it still runs.
-            meanwhile: Called again and again with the seconds that it may take, such as to pass on output.
+            launcher: The launcher; if it still runs, it ends its ranks itself.
+            meanwhile: Called repeatedly with the seconds that it may take, for example to forward output.
         """
-        asked = self.members()
+        members = self.members()
         if launcher.poll() is None:
             launcher.terminate()
         else:
-            _send(asked, signal.SIGTERM)
+            _send(members, signal.SIGTERM)
         if not self._gone(launcher, meanwhile, kill=False):
             self._gone(launcher, meanwhile, kill=True)
         self._reap(launcher)
 
     def _gone(self, launcher: subprocess.Popen[bytes], meanwhile: Callable[[float], object], *, kill: bool) -> bool:
-        deadline, nobody = time.monotonic() + _GRACE_SECONDS, 0
-        # Several times, because an orphan is nobody's child for whoever looks while it changes hands.
-        while nobody < _LOOKS:
+        deadline, looks = time.monotonic() + _GRACE_SECONDS, 0
+        # Several times, because an orphan has no parent for a moment before it is adopted.
+        while looks < _LOOKS:
             left = [process for process in self.members() if process.pid != launcher.pid or launcher.poll() is None]
-            nobody = 0 if left else nobody + 1
+            looks = 0 if left else looks + 1
             if left and time.monotonic() > deadline:
                 return False
             if kill:
@@ -87,7 +87,7 @@ class Family:
         return True
 
     def _reap(self, launcher: subprocess.Popen[bytes]) -> None:
-        """Orphans that were taken in leave their exit status behind, which nobody else asks for."""
+        """Read the exit status of adopted orphans: otherwise they remain as zombies."""
         for child in psutil.Process().children():
             if child not in self._others and child.pid != launcher.pid:
                 with contextlib.suppress(ChildProcessError):
@@ -96,25 +96,25 @@ class Family:
 
 @contextlib.contextmanager
 def caught_signals() -> Iterator[list[signal.Signals]]:
-    """Notes the signals that ask this program to end, instead of ending at once; gives the list of those that came.
+    """Collect the signals that end a program instead of ending at once; yield the list of those received.
 
-    One that is ignored, as SIGHUP below `nohup`, stays so.
+    A signal that is ignored, such as SIGHUP under `nohup`, stays ignored.
     """
-    came: list[signal.Signals] = []
-    asking = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    previous = {number: signal.getsignal(number) for number in asking}
+    received: list[signal.Signals] = []
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = {number: signal.getsignal(number) for number in ending}
     caught = {number: handler for number, handler in previous.items() if handler is not signal.SIG_IGN}
     for number in caught:
-        signal.signal(number, lambda number, _: came.append(signal.Signals(number)))
+        signal.signal(number, lambda number, _: received.append(signal.Signals(number)))
     try:
-        yield came
+        yield received
     finally:
         for number, handler in caught.items():
             signal.signal(number, handler)
 
 
 def end_with_parent() -> None:
-    """Asks Linux to end the calling process when its parent is gone; for between fork and exec."""
+    """Make Linux end the calling process when its parent ends; call it between fork and exec."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

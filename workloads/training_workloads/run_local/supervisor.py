@@ -1,17 +1,28 @@
-"""Starts a launcher, passes on its output, and sees to it that nothing of the run outlives it."""
+"""Start a launcher, forward its output, say what ended it, and end every process of the run."""
 
+import re
 import signal
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from training_workloads.run_local.failure import exit_code, what_ended_it
-from training_workloads.run_local.output import LauncherOutput
+from training_workloads.mpijob.programs import explained
 from training_workloads.run_local.processes import Family, caught_signals, end_with_parent
+from training_workloads.run_local.rank_lines import LauncherOutput
 
-__all__ = ["Ending", "supervise"]
+__all__ = ["Ending", "exit_code", "supervise", "what_ended_it"]
 
-# How long after the launcher's end it is noticed at the latest.
+# Between two checks of whether the launcher has ended.
 _PAUSE_SECONDS = 0.1
+
+# An exit code above this is 128 plus the signal that ended a process
+# (https://tldp.org/LDP/abs/html/exitcodes.html).
+_ENDED_BY_SIGNAL = 128
+
+# The messages with which mpirun (Open MPI 4 and 5) and horovodrun end, with their line breaks as spaces.
+_SIGNAL = re.compile(r"noticed that process rank (\d+) .*?exited on signal (\d+)")
+_CODE = re.compile(r"Process name: (?:\S*[\[,])?(\d+)\]? Exit code: (\d+)")
+_ABORT = re.compile(r"MPI_ABORT was invoked on rank (\d+) .*?errorcode:? (\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,15 +31,15 @@ class Ending:
 
     Attributes:
         code: Exit code of the run.
-        reason: What ended it, where it failed; else None.
+        reason: What ended it, if it failed; else `None`.
     """
 
     code: int
     reason: str | None
 
 
-def supervise(command: list[str], environment: dict[str, str], *, name: str) -> Ending:
-    """Runs a launcher to its end, or until a signal or a closed output ends the run.
+def supervise(command: Sequence[str], environment: dict[str, str], *, name: str) -> Ending:
+    """Run a launcher to its end, or until a signal or a closed output ends the run.
 
     Args:
         command: The launcher's argv.
@@ -36,32 +47,68 @@ def supervise(command: list[str], environment: dict[str, str], *, name: str) -> 
         name: The launcher's name, for the reason.
     """
     family = Family()
-    with caught_signals() as came, family.adopted():
+    with caught_signals() as received, family.adopted():
         launcher = subprocess.Popen(
             command,
             env=environment,
-            # As in a pod, there is nobody to ask.
+            # As in a pod, there is no terminal.
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # Ctrl-C is for this program alone, which then ends the others in order.
+            # Ctrl-C goes to this program alone, which then ends the others in order.
             start_new_session=True,
             preexec_fn=end_with_parent,
         )
         output = LauncherOutput(launcher)
         try:
-            while launcher.poll() is None and not came and not output.reader_gone:
-                output.pass_on(_PAUSE_SECONDS)
+            while launcher.poll() is None and not received and not output.reader_gone:
+                output.forward(_PAUSE_SECONDS)
             status = launcher.poll()
         finally:
-            family.end(launcher, output.pass_on)
+            family.end(launcher, output.forward)
             output.finish()
-        asked = came[0] if came else None
+        request = received[0] if received else None
     if status is None:
-        number = asked or signal.SIGPIPE
-        reason = f"ended by {number.name}" if asked else "ended because nobody takes its output any more"
+        number = request or signal.SIGPIPE
+        reason = f"ended by {number.name}" if request else "ended because its output was closed"
         return Ending(code=exit_code(-number), reason=f"{reason}, and every rank with it")
     if status == 0:
         return Ending(code=0, reason=None)
-    reason = f"{what_ended_it(name, status, output.launchers_words)}; no rank runs any more"
+    reason = f"{what_ended_it(name, status, output.last_lines)}; no rank runs any more"
     return Ending(code=exit_code(status), reason=reason)
+
+
+def exit_code(status: int) -> int:
+    """Return the exit code for a status of Python's `subprocess`."""
+    return status if status >= 0 else _ENDED_BY_SIGNAL - status
+
+
+def what_ended_it(launcher: str, status: int, words: str) -> str:
+    """Return which rank ended the run and how, if the launcher says so, else how the launcher ended.
+
+    Args:
+        launcher: The launcher's name.
+        status: Its exit code, or the negative number of the signal that ended it.
+        words: What it wrote on standard error, without the ranks' lines.
+    """
+    text = " ".join(words.split())
+    if status < 0:
+        return f"{launcher} {_how(exit_code(status))}"
+    if found := _SIGNAL.search(text):
+        return f"rank {found[1]} {_how(_ENDED_BY_SIGNAL + int(found[2]))}"
+    if found := _CODE.search(text) or _ABORT.search(text):
+        return f"rank {found[1]} {_how(int(found[2]))}"
+    hint = f", as a rank that {_how(status)}" if _signal_name(status) else ""
+    return f"{launcher} ended with {explained(status)}{hint}"
+
+
+def _how(code: int) -> str:
+    name = _signal_name(code)
+    return f"was ended by {name}" if name else f"ended with {explained(code)}"
+
+
+def _signal_name(code: int) -> str | None:
+    try:
+        return signal.Signals(code - _ENDED_BY_SIGNAL).name
+    except ValueError:
+        return None

@@ -1,0 +1,273 @@
+"""The `add_…` methods of a cluster: each defines a construct in the cluster, in the right order."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import cast
+
+from aws_cdk import Size
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_fsx as fsx
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from training_cluster.cluster.addons import add_efs_driver
+from training_cluster.cluster.lifecycle import OrderedCluster
+from training_cluster.identity.job_identity import JobIdentity
+from training_cluster.monitoring.cluster_metrics import Lustre as MonitoredLustre
+from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring
+from training_cluster.network.training_network import training_subnet
+from training_cluster.nodes.gpu_node_group import GpuNodeGroup
+from training_cluster.platform.namespaces import Namespaces
+from training_cluster.platform.training_platform import TrainingPlatform
+from training_cluster.storage.data_repository import DataRepository
+from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
+from training_cluster.storage.lustre_file_system import LustreFileSystem
+from training_cluster.storage.lustre_volume import LustreVolume
+from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB
+from training_workloads.validation import MISSING, InputError, Problem
+
+__all__ = ["ClusterAdditions"]
+
+
+class ClusterAdditions(OrderedCluster):
+    """What `TrainingCluster` and an imported cluster have in common: methods that add the parts of a training cluster.
+
+    Each part is created after what it needs and deleted before it, in any order of the calls.
+
+    Attributes:
+        gpu_node_groups: The groups that `add_gpu_node_group` defined, by id.
+        file_system: What `add_lustre` defined last; None before.
+        namespaces: What `add_namespaces` defined; None before.
+        platform: What `add_platform` defined; None before.
+    """
+
+    gpu_node_groups: Mapping[str, GpuNodeGroup] = MappingProxyType({})
+    file_system: LustreFileSystem | None = None
+    namespaces: Namespaces | None = None
+    platform: TrainingPlatform | None = None
+
+    @property
+    def as_cluster(self) -> eks.ICluster:
+        """The cluster in the type of CDK's interface, of which jsii's class lacks one member."""
+        return cast(eks.ICluster, self)
+
+    def add_gpu_node_group(
+        self,
+        id: str,
+        *,
+        instance_type: ec2.InstanceType | str,
+        subnet: ec2.ISubnet | None = None,
+        min_size: int = 0,
+        desired_size: int | None = None,
+        max_size: int | None = None,
+        capacity_type: eks.CapacityType | str = "ON_DEMAND",
+        capacity_reservation_id: str | None = None,
+        placement_group: bool | None = None,
+        efa: bool | None = None,
+        ami_release: str | None = None,
+    ) -> GpuNodeGroup:
+        """Add a `GpuNodeGroup`; with EFA, the platform gets the EFA device plugin.
+
+        Args:
+            id: Id of the group among the cluster's node groups.
+            instance_type: EC2 type with GPUs.
+            subnet: A private subnet. Default: that of the training zone.
+            min_size: Minimum number of nodes.
+            desired_size: Nodes at deployment. Default: `min_size`.
+            max_size: Maximum number of nodes. Default: the larger of `desired_size` and 1.
+            capacity_type: ON_DEMAND, SPOT or CAPACITY_BLOCK.
+            capacity_reservation_id: The reservation or Capacity Block that the nodes run in. Default: none.
+            placement_group: Whether the nodes get a new cluster placement group. Default: where it helps.
+            efa: Whether the nodes get all EFA interfaces of their type. Default: yes where the type has them.
+            ami_release: Release of the AL2023 NVIDIA AMI of EKS. Default: the newest at deployment.
+
+        Raises:
+            InputError: The values contradict each other or the catalog.
+        """
+        group = GpuNodeGroup(
+            self._part("NodeGroups"),
+            id,
+            cluster=self.as_cluster,
+            instance_type=instance_type,
+            subnet=subnet,
+            min_size=min_size,
+            desired_size=desired_size,
+            max_size=max_size,
+            capacity_type=capacity_type,
+            capacity_reservation_id=capacity_reservation_id,
+            placement_group=placement_group,
+            efa=efa,
+            ami_release=ami_release,
+        )
+        self.gpu_node_groups = {**self.gpu_node_groups, id: group}
+        self._add_efa_device_plugin()
+        return group
+
+    def add_lustre(
+        self,
+        id: str,
+        *,
+        bucket: s3.IBucket | None = None,
+        subnet: ec2.ISubnet | None = None,
+        deployment_type: fsx.LustreDeploymentType | str = fsx.LustreDeploymentType.PERSISTENT_2,
+        capacity: Size | int = LUSTRE_SMALLEST_GIB,
+        throughput_mbps_per_tib: int | None = None,
+        efa: bool = False,
+        data_repositories: Sequence[DataRepository] | None = None,
+        mirror: str | None = None,
+    ) -> LustreFileSystem:
+        """Add a `LustreFileSystem` and its `LustreVolume`, which jobs mount at /fsx.
+
+        Args:
+            id: Id in the cluster.
+            bucket: The bucket behind its data repositories. Default: none.
+            subnet: Its subnet. Default: that of the training zone, which the GPU nodes have too.
+            deployment_type: PERSISTENT_2 or SCRATCH_2.
+            capacity: Storage, as a size or in GiB.
+            throughput_mbps_per_tib: Throughput class of PERSISTENT_2 in MB/s per TiB. Default: the smallest.
+            efa: Whether clients can reach it with EFA. Default: TCP only.
+            data_repositories: Folders that mirror prefixes of the bucket. Default: one, root to root.
+            mirror: ECR registry with a copy of the ownership Job's image. Default: the public one.
+
+        Raises:
+            InputError: FSx does not offer the combination, or the VPC has no private subnet.
+        """
+        self.file_system = LustreFileSystem(
+            self._scope,
+            id,
+            vpc=self.as_cluster.vpc,
+            subnet=subnet or self._training_subnet(),
+            bucket=bucket,
+            deployment_type=deployment_type,
+            capacity=capacity,
+            throughput_mbps_per_tib=throughput_mbps_per_tib,
+            efa=efa,
+            data_repositories=data_repositories,
+            encryption_key=self.encryption_key,
+        )
+        LustreVolume(self._scope, f"{id}Volume", cluster=self.as_cluster, file_system=self.file_system, mirror=mirror)
+        return self.file_system
+
+    def add_efs(self, id: str) -> ElasticFileSystem:
+        """Add an `ElasticFileSystem` and its `ElasticVolume`, with the driver.
+
+        Args:
+            id: Id in the cluster.
+        """
+        if self.node_addons:
+            add_efs_driver(self.node_addons, cluster=self.as_cluster)
+        # Mount targets in every zone: notebooks run on the system nodes too.
+        file_system = ElasticFileSystem(self._scope, id, vpc=self.as_cluster.vpc, encryption_key=self.encryption_key)
+        ElasticVolume(self._scope, f"{id}Volume", cluster=self.as_cluster, file_system=file_system)
+        return file_system
+
+    def add_namespaces(self, names: Iterable[str]) -> Namespaces:
+        """Add namespaces, which the job identities in them wait for.
+
+        Args:
+            names: Their names; `default` always exists and is ignored.
+        """
+        self.namespaces = Namespaces(self._scope, "Namespaces", cluster=self.as_cluster, names=names)
+        return self.namespaces
+
+    def add_job_identity(
+        self,
+        id: str,
+        *,
+        bucket: s3.IBucket,
+        prefix: str,
+        service_account: str | None = None,
+        namespace: str = "default",
+        allow_delete: bool = False,
+        encryption_key: kms.IKey | None = None,
+    ) -> JobIdentity:
+        """Add a `JobIdentity`: what the pods of a service account may do in a bucket.
+
+        Args:
+            id: Id of the identity among the cluster's service accounts.
+            bucket: The bucket of datasets and results.
+            prefix: Folder of the bucket, such as `runs/resnet50`; `/` for the whole bucket.
+            service_account: Name of the service account, as in the job's pods. Default: the id.
+            namespace: Namespace of the job; one that `add_namespaces` did not define must exist.
+            allow_delete: Whether the job may delete objects too.
+            encryption_key: Key of the bucket. Default: the bucket's own, if the bucket knows it.
+
+        Raises:
+            InputError: `prefix` is no folder, or Kubernetes does not allow a name.
+        """
+        identity = JobIdentity(
+            self._part("ServiceAccounts"),
+            id,
+            cluster=self.as_cluster,
+            bucket=bucket,
+            prefix=prefix,
+            service_account=id if service_account is None else service_account,
+            namespace=namespace,
+            allow_delete=allow_delete,
+            encryption_key=encryption_key,
+        )
+        if self.namespaces:
+            identity.node.add_dependency(self.namespaces)
+        return identity
+
+    def add_platform(
+        self, id: str, *, gang_scheduler: str | None = None, mirror: str | None = None
+    ) -> TrainingPlatform:
+        """Add a `TrainingPlatform`: device plugins for the cluster's GPU node groups, autoscaler and MPI operator.
+
+        Args:
+            id: Id in the cluster.
+            gang_scheduler: Scheduler that starts all workers of a job together or not at all. Default: none.
+            mirror: ECR registry with copies of charts and images. Default: their makers' registries.
+
+        Raises:
+            InputError: The cluster has one of the parts already, or an argument has no valid value.
+        """
+        self.platform = TrainingPlatform(
+            self._scope, id, cluster=self.as_cluster, gang_scheduler=gang_scheduler, mirror=mirror
+        )
+        self._add_efa_device_plugin()
+        return self.platform
+
+    def add_monitoring(
+        self, id: str, *, alarm_email: str | None = None, file_system: MonitoredLustre | None = None
+    ) -> ClusterMonitoring:
+        """Add a `ClusterMonitoring`: metrics, logs, dashboard and alarms.
+
+        Args:
+            id: Id in the cluster.
+            alarm_email: Address that gets the alarms. Default: no mails.
+            file_system: The Lustre of the jobs. Default: that of `add_lustre`, if any.
+
+        Raises:
+            InputError: `alarm_email` is not one email address.
+        """
+        return ClusterMonitoring(
+            self._scope,
+            id,
+            cluster=self.as_cluster,
+            file_system=file_system or self.file_system,
+            alarm_email=alarm_email,
+            encryption_key=self.encryption_key,
+        )
+
+    @property
+    def _scope(self) -> Construct:
+        return cast(Construct, self)
+
+    def _training_subnet(self) -> ec2.ISubnet:
+        if subnet := training_subnet(self.as_cluster.vpc):
+            return subnet
+        allowed = "the cluster's VPC has no private subnets"
+        fix = "give the private subnet of the GPU nodes"
+        raise InputError(Problem(path=("subnet",), given=MISSING, allowed=allowed, fix=fix))
+
+    def _add_efa_device_plugin(self) -> None:
+        if self.platform and any(group.efa_security_group for group in self.gpu_node_groups.values()):
+            self.platform.add_efa_device_plugin()
+
+    def _part(self, id: str) -> Construct:
+        """Return the construct for parts of one kind; the first call defines it."""
+        return cast(Construct, self._scope.node.try_find_child(id) or Construct(self._scope, id))

@@ -1,0 +1,48 @@
+"""The order in which the parts of a cluster are created, and in reverse deleted; no user writes `add_dependency`."""
+
+from typing import Any
+
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+__all__ = ["OrderedCluster", "after_network_addons", "after_node_addons"]
+
+
+class OrderedCluster:
+    """What a cluster of this library has beyond a cluster of the CDK.
+
+    Attributes:
+        network_addons: What a node needs to become ready. None: another tool installed it.
+        node_addons: What runs on nodes, such as the drivers of file systems. None: another tool installed it.
+        node_version: Kubernetes release of the nodes. None: EKS takes the cluster's.
+        encryption_key: Key of the nodes' volumes. None: the account's key for EBS.
+    """
+
+    network_addons: Construct | None = None
+    node_addons: Construct | None = None
+    node_version: str | None = None
+    encryption_key: kms.IKey | None = None
+
+
+def after_network_addons(construct: Construct, cluster: Any) -> None:
+    """Create a construct after the cluster's network add-ons: for nodes and for service accounts with a role.
+
+    Args:
+        construct: What needs them.
+        cluster: A cluster of this library; one of the CDK has nothing to wait for.
+    """
+    if isinstance(cluster, OrderedCluster) and cluster.network_addons:
+        construct.node.add_dependency(cluster.network_addons)
+
+
+def after_node_addons(construct: Construct, cluster: Any) -> None:
+    """Create a construct after the cluster's node add-ons, and delete it before: for volumes, charts and operators.
+
+    A pod can leave its volume only while the driver runs.
+
+    Args:
+        construct: What needs them.
+        cluster: A cluster of this library; one of the CDK has nothing to wait for.
+    """
+    if isinstance(cluster, OrderedCluster) and cluster.node_addons:
+        construct.node.add_dependency(cluster.node_addons)

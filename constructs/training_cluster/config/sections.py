@@ -1,0 +1,170 @@
+"""The sections of the configuration file; the rules of each are those of the construct that it describes."""
+
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from training_cluster.config.strict_model import StrictModel
+from training_cluster.identity.job_identity import valid_prefix
+from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
+from training_cluster.storage.data_repository import DataRepository
+from training_cluster.storage.lustre_spec import LustreSpec
+from training_workloads.catalog import INSTANCE_TYPES
+from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB, LUSTRE_THROUGHPUTS
+from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
+from training_workloads.validation import Problems, enforce, matches
+
+__all__ = ["DataRepositoryConfig", "GpuNodeGroupConfig", "LustreConfig", "ServiceAccountConfig"]
+
+_INSTANCE_TYPE = next(each.name for each in INSTANCE_TYPES.values() if each.capacity_block)
+
+
+class GpuNodeGroupConfig(StrictModel):
+    """A GPU node group.
+
+    Attributes:
+        instance_type: An EC2 instance type with GPUs.
+        min_size: The fewest nodes. Default: 0.
+        desired_size: Nodes at deployment. Default: `min_size`.
+        max_size: The most nodes. Default: the larger of `desired_size` and 1.
+        capacity_type: ON_DEMAND, SPOT or CAPACITY_BLOCK (Capacity Block for ML).
+        capacity_reservation_id: The On-Demand Capacity Reservation or Capacity Block (`cr-…`) of the nodes. Default:
+            none.
+        placement_group: Whether the nodes have a cluster placement group. Default: yes where the type supports it, no
+            with a reservation or with Spot capacity.
+        efa: Whether the nodes have all EFA interfaces of their type. Default: yes where the type has them.
+        ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917. Default: the newest at
+            deployment.
+        availability_zone: The training zone, which all nodes and the file system share. Default: the first zone.
+    """
+
+    instance_type: str = Field(examples=[_INSTANCE_TYPE])
+    min_size: int = 0
+    desired_size: int | None = Field(default=None, examples=[1])
+    max_size: int | None = Field(default=None, examples=[2])
+    capacity_type: str = "ON_DEMAND"
+    capacity_reservation_id: str | None = Field(default=None, examples=["cr-0123456789abcdef0"])
+    placement_group: bool | None = None
+    efa: bool | None = None
+    ami_release: str | None = Field(default=None, examples=["1.35.0-20260917"])
+    availability_zone: str | None = Field(default=None, examples=["us-east-1a"])
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _ = self.spec
+        return self
+
+    @property
+    def spec(self) -> GpuNodeGroupSpec:
+        """The same values with their defaults."""
+        return GpuNodeGroupSpec(**self.props())
+
+    def props(self) -> dict[str, Any]:
+        """Return the keywords of `cluster.add_gpu_node_group`."""
+        return self.model_dump(exclude={"availability_zone"}, exclude_none=True)
+
+
+class DataRepositoryConfig(StrictModel):
+    """A folder of the file system that mirrors a prefix of the bucket.
+
+    Attributes:
+        path: Folder in the file system, with a leading `/`. Default: its root.
+        prefix: Start of the objects' keys. Default: every object of the bucket.
+        export_deletions: Whether `rm` on Lustre deletes the object in the bucket. It has an effect only with the second
+            key, `i_know_that_rm_deletes_objects`. Default: no.
+        i_know_that_rm_deletes_objects: The second key to `export_deletions`.
+    """
+
+    path: str = "/"
+    prefix: str = Field(default="", examples=["data/"])
+    export_deletions: bool = False
+    i_know_that_rm_deletes_objects: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _ = self.spec
+        return self
+
+    @property
+    def spec(self) -> DataRepository:
+        """The value that `add_lustre` takes."""
+        return DataRepository(**self.model_dump())
+
+
+class LustreConfig(StrictModel):
+    """The Lustre file system.
+
+    Attributes:
+        deployment_type: `PERSISTENT_2`, which is replicated in its zone, or `SCRATCH_2`, which loses files when a
+            server fails.
+        capacity_gib: Storage in GiB: 1200 or a multiple of 2400; with EFA a multiple of 38400, 19200, 9600 or 4800 for
+            the four throughput classes.
+        throughput_mbps_per_tib: Throughput class of PERSISTENT_2 in MB/s per TiB of storage: 125, 250, 500 or 1000.
+            Default: 125; SCRATCH_2 always has 200.
+        efa: Whether clients can use EFA, on PERSISTENT_2 only. Default: TCP only.
+        availability_zone: The training zone, which all nodes and the file system share. Default: the first zone.
+        data_repositories: Up to 8 data repositories. Default: one, from root to root. `[]`: none.
+    """
+
+    deployment_type: str = "PERSISTENT_2"
+    capacity_gib: int = LUSTRE_SMALLEST_GIB
+    throughput_mbps_per_tib: int | None = Field(default=None, examples=[LUSTRE_THROUGHPUTS["PERSISTENT_2"][0]])
+    efa: bool = False
+    availability_zone: str | None = Field(default=None, examples=["us-east-1a"])
+    data_repositories: tuple[DataRepositoryConfig, ...] = Field(
+        default=(DataRepositoryConfig(),), examples=["[{path: /data, prefix: data/}]"]
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _ = self.spec
+        return self
+
+    @property
+    def spec(self) -> LustreSpec:
+        """The same values with their defaults."""
+        values = {name: value for name, value in self.props().items() if name != "capacity"}
+        values = self.model_dump(exclude={"availability_zone", "data_repositories"})
+        return LustreSpec(**values, data_repositories=self._data_repositories)
+
+    def props(self) -> dict[str, Any]:
+        """Return the keywords of `cluster.add_lustre`."""
+        props = self.model_dump(exclude={"availability_zone", "capacity_gib", "data_repositories"}, exclude_none=True)
+        return {**props, "capacity": self.capacity_gib, "data_repositories": self._data_repositories}
+
+    @property
+    def _data_repositories(self) -> tuple[DataRepository, ...]:
+        return tuple(each.spec for each in self.data_repositories)
+
+
+class ServiceAccountConfig(StrictModel):
+    """The permissions of a job in S3, by the service account of its pods.
+
+    Attributes:
+        prefix: Folder of the bucket that the pods read and write, such as `runs/resnet50`; `/` for the whole bucket.
+        namespace: Namespace of the service account.
+        allow_delete: Whether the pods may delete objects too.
+    """
+
+    prefix: str = Field(examples=["runs/resnet50"])
+    namespace: str = "default"
+    allow_delete: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        enforce(self, (prefix_is_a_folder, namespace_is_a_label))
+        return self
+
+    def props(self) -> dict[str, Any]:
+        """Return the keywords of `cluster.add_job_identity`."""
+        return self.model_dump()
+
+
+def prefix_is_a_folder(config: ServiceAccountConfig) -> Problems:
+    """Reject a wildcard, and the whole bucket unless it is meant."""
+    yield from valid_prefix("prefix", config.prefix)
+
+
+def namespace_is_a_label(config: ServiceAccountConfig) -> Problems:
+    """Reject what Kubernetes rejects."""
+    yield from matches("namespace", config.namespace, DNS_LABEL, DNS_LABEL_RULE)

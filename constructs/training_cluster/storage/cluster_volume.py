@@ -1,0 +1,142 @@
+"""What the volumes of both file systems share: open ports, the manifest, and the order of creation and deletion."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import cdk8s
+from aws_cdk import CfnResource
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
+from constructs import Construct
+
+from training_cluster.cluster.lifecycle import after_node_addons
+from training_cluster.owner import own
+from training_cluster.suppressions import accept_implied_dependency
+from training_workloads.validation import Problem, Problems
+
+__all__ = ["Volume", "allow_all", "allow_tcp", "valid_nodes"]
+
+
+class Volume(Construct):
+    """A static volume and its claim in a cluster.
+
+    It opens the ports between the cluster's nodes and the file system. The rules are children of the volume: a file
+    system in another stack does not refer to the cluster, so there is no cycle of stacks.
+
+    Attributes:
+        manifest: The Kubernetes objects.
+    """
+
+    manifest: eks.KubernetesManifest
+
+    def __init__(self, scope: Construct, id: str, *, cluster: eks.ICluster | eks.Cluster, claim: str) -> None:
+        """Own the claim's name in the cluster.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            cluster: The cluster with the driver of the file system.
+            claim: Name of the claim, and of the volume.
+
+        Raises:
+            InputError: Another construct owns the name.
+        """
+        super().__init__(scope, id)
+        self._cluster = cast(eks.ICluster, cluster)
+        own(self, self._cluster, f"volume {claim}")
+
+    def _apply(self, chart: cdk8s.Chart, *, after: Iterable[Any]) -> None:
+        """Apply the volume when all that it needs exists, and delete it first."""
+        self.manifest = eks.KubernetesManifest(self, "Resource", cluster=self._cluster, manifest=chart.to_json())
+        accept_implied_dependency(self.manifest)
+        # Pods may mount it when the mount targets, the rules and the metadata of the bucket's objects exist, and all of
+        # these must stay until the last pod has left. An imported file system of the CDK is no construct to jsii.
+        self.manifest.node.add_dependency(*(each for each in after if isinstance(each, Construct)))
+        after_node_addons(self.manifest, self._cluster)
+
+
+def valid_nodes(name: str, cluster: Any, file_system: Any) -> Problems:
+    """Reject a cluster that was imported without its security group, where rules must name it.
+
+    Args:
+        name: The argument of the cluster, as the user typed it.
+        cluster: The cluster.
+        file_system: Its rules are open already where it was imported without a security group.
+    """
+    if not hasattr(cluster, "cluster_name") or not getattr(file_system, "connections", None):
+        return
+    if not file_system.connections.security_groups:
+        return
+    try:
+        known = cluster.cluster_security_group is not None
+    except RuntimeError:  # An imported cluster raises for what was not given; there is no other way to ask.
+        known = False
+    if not known:
+        yield Problem(
+            path=(name,),
+            given=cluster.cluster_name,
+            allowed="it was imported without its security group, and the file system's ports are closed to its nodes",
+            fix="import it with TrainingCluster.from_cluster_attributes",
+        )
+
+
+def allow_tcp(
+    scope: Construct, id: str, *, group: ec2.ISecurityGroup, peer: ec2.ISecurityGroup, ports: range, description: str
+) -> CfnResource:
+    """Define a rule that admits a peer to a group.
+
+    It is an L1 rule: one of the L2 would stand beside the group, in the group's stack.
+
+    Args:
+        scope: Where the rule is defined.
+        id: Id in the scope.
+        group: The group that is opened.
+        peer: The group that connects.
+        ports: TCP ports.
+        description: What is allowed.
+    """
+    return ec2.CfnSecurityGroupIngress(
+        scope,
+        id,
+        group_id=group.security_group_id,
+        source_security_group_id=peer.security_group_id,
+        ip_protocol="tcp",
+        from_port=ports.start,
+        to_port=ports.stop - 1,
+        description=description,
+    )
+
+
+def allow_all(
+    scope: Construct, id: str, *, group: ec2.ISecurityGroup, peer: ec2.ISecurityGroup, description: str
+) -> list[CfnResource]:
+    """Define rules for all traffic between a group and a peer, in and out, as EFA needs them.
+
+    EFA bypasses the IP stack: only rules that name the other group cover it. An L2 group with open egress would drop
+    the outgoing one as redundant.
+
+    Args:
+        scope: Where the rules are defined.
+        id: Start of their ids.
+        group: The group that is opened.
+        peer: The other group.
+        description: What is allowed.
+    """
+    here, there, everything = group.security_group_id, peer.security_group_id, "-1"
+    incoming = ec2.CfnSecurityGroupIngress(
+        scope,
+        f"{id}In",
+        group_id=here,
+        source_security_group_id=there,
+        ip_protocol=everything,
+        description=description,
+    )
+    outgoing = ec2.CfnSecurityGroupEgress(
+        scope,
+        f"{id}Out",
+        group_id=here,
+        destination_security_group_id=there,
+        ip_protocol=everything,
+        description=description,
+    )
+    return [incoming, outgoing]

@@ -1,0 +1,142 @@
+from typing import Any
+
+import pytest
+
+from tests.constructs.rules import Rule, rules_of
+from training_cluster import ClusterConfig
+from training_cluster.config import GpuNodeGroupConfig, LustreConfig, cluster_config
+from training_workloads import InputError
+
+ZONES = ("us-east-1a", "us-east-1b")
+
+
+def group(**fields: Any) -> dict[str, GpuNodeGroupConfig]:
+    return {"gpu": GpuNodeGroupConfig(**{"instance_type": "p4d.24xlarge", **fields})}
+
+
+# Where the rule is that of a construct, its text is tested there.
+BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
+    (
+        cluster_config.there_is_a_node_group,
+        {"node_groups": {}},
+        "'node_groups' is {}; add one, such as gpu: {instance_type: …, min_size: 0}",
+    ),
+    (cluster_config.kubernetes_version_is_known, {"kubernetes_version": "1.29"}, "'kubernetes_version"),
+    (
+        cluster_config.ami_releases_are_of_the_kubernetes_version,
+        {"node_groups": group(ami_release="1.34.2-20260917")},
+        "'node_groups.gpu.ami_release' is '1.34.2-20260917', but kubernetes_version is '1.35'; give a release of 1.35, "
+        "or change the version",
+    ),
+    (cluster_config.vpc_cidr_is_one_of_a_vpc, {"vpc_cidr": "10.0.0.0/8"}, "'vpc_cidr"),
+    (cluster_config.availability_zones_are_two_or_none, {"availability_zones": ("us-east-1a",)}, "'availability_zones"),
+    (cluster_config.public_access_is_limited, {"public_access_cidrs": ("0.0.0.0/0",)}, "'public_access_cidrs"),
+    (cluster_config.administrators_are_roles_or_users, {"admin_arns": ("me",)}, "'admin_arns"),
+    (
+        cluster_config.gang_scheduler_is_a_name,
+        {"gang_scheduler": "My Scheduler"},
+        "'gang_scheduler' is 'My Scheduler'; give lower-case letters, digits and '-', at most 63",
+    ),
+    (cluster_config.mirror_is_a_registry, {"mirror": "docker.io/mine"}, "'mirror"),
+    (
+        cluster_config.without_nat_there_is_a_mirror,
+        {"nat": False},
+        "'mirror' is missing, but nat: false needs it; run 'training-workloads mirror-commands <ECR registry>' to see "
+        "how to copy charts and images there",
+    ),
+    (
+        cluster_config.named_zones_are_zones_of_the_network,
+        {"lustre": LustreConfig(availability_zone="us-east-1c"), "availability_zones": ZONES},
+        "'lustre.availability_zone' is 'us-east-1c', but availability_zones is us-east-1a, us-east-1b; add the zone "
+        "there, or omit lustre.availability_zone",
+    ),
+    (
+        cluster_config.nodes_and_file_system_share_a_zone,
+        {
+            "lustre": LustreConfig(availability_zone="us-east-1a"),
+            "node_groups": group(availability_zone="us-east-1b"),
+            "availability_zones": ZONES,
+        },
+        "'node_groups.gpu.availability_zone' is 'us-east-1b', but lustre.availability_zone is 'us-east-1a'; give all "
+        "nodes and the file system one zone: EFA does not cross zones, and Lustre traffic between them is slow and "
+        "costs money",
+    ),
+    (
+        cluster_config.reserved_capacity_names_its_zone,
+        {"node_groups": group(capacity_reservation_id="cr-0123456789abcdef0")},
+        "'node_groups.gpu.capacity_reservation_id' is 'cr-0123456789abcdef0', but availability_zones is empty; name "
+        "two zones there, the zone of the reservation first",
+    ),
+    (
+        cluster_config.training_subnet_holds_the_nodes,
+        {"node_groups": group(max_size=100), "vpc_cidr": "10.0.0.0/20"},
+        "'vpc_cidr' is '10.0.0.0/20', but its subnets (/22) have 940 addresses for GPU nodes and their pods, and the "
+        "node groups can take 2100 (gpu at max_size 100: 2100); give a larger range, fewer zones, or lower max_size",
+    ),
+    (cluster_config.alarm_email_is_an_address, {"alarm_email": "the team"}, "'alarm_email"),
+    (
+        cluster_config.budget_is_a_number,
+        {"monthly_budget_usd": 0, "alarm_email": "team@example.com"},
+        "'monthly_budget_usd' is 0; give 1 or more",
+    ),
+    (
+        cluster_config.budget_has_a_reader,
+        {"monthly_budget_usd": 1000},
+        "'alarm_email' is missing, but monthly_budget_usd needs it; add the address that gets the messages",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "fields", "message"), BROKEN)
+def test_a_broken_rule(rule: Rule, fields: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = {"node_groups": group(), **fields}
+    with pytest.raises(InputError) as error:
+        ClusterConfig(**fields)
+    assert message in str(error.value)
+    # The message is the rule's, not that of another rule with the same text.
+    monkeypatch.setattr(cluster_config, "RULES", (rule,))
+    with pytest.raises(InputError) as error:
+        ClusterConfig(**fields)
+    assert str(error.value).startswith(message)
+
+
+def test_every_rule_is_applied_and_tested() -> None:
+    assert rules_of(cluster_config) == set(cluster_config.RULES) == {rule for rule, _, _ in BROKEN}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"node_groups": {"8 gpus": {"instance_type": "p3.2xlarge"}}},
+            "'node_groups.8 gpus' is '8 gpus', but it is not valid as a name; use letters, digits and '-', a letter "
+            "first",
+        ),
+        (
+            {"node_groups": group(), "service_accounts": {"My_Account": {"prefix": "runs"}}},
+            "'service_accounts.My_Account' is 'My_Account', but it is not valid as a name; use lower-case letters, "
+            "digits and '-', at most 63",
+        ),
+    ],
+)
+def test_rejects_a_name_that_cannot_become_an_id_or_an_object(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        ClusterConfig(**fields)
+    assert str(error.value) == message
+
+
+def test_efa_only_interfaces_take_no_addresses() -> None:
+    """32 EFA interfaces of a p5 would fill a /22 with 18 nodes; without addresses 44 fit."""
+    ClusterConfig(node_groups=group(instance_type="p5.48xlarge", max_size=44), vpc_cidr="10.0.0.0/20")
+    with pytest.raises(InputError, match="the node groups can take 945"):
+        ClusterConfig(node_groups=group(instance_type="p5.48xlarge", max_size=45), vpc_cidr="10.0.0.0/20")
+
+
+def test_the_training_zone_is_that_of_a_section_or_the_first() -> None:
+    def zone(**fields: Any) -> str | None:
+        return ClusterConfig(**{"node_groups": group(), **fields}).training_zone
+
+    assert zone() is None
+    assert zone(availability_zones=ZONES) == "us-east-1a"
+    assert zone(availability_zones=ZONES, node_groups=group(availability_zone="us-east-1b")) == "us-east-1b"
+    assert zone(availability_zones=ZONES, lustre=LustreConfig(availability_zone="us-east-1b")) == "us-east-1b"

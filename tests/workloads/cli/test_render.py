@@ -1,0 +1,116 @@
+"""`render` and its options."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.workloads.cli.conftest import Command, names_in
+from training_workloads.recipes import NEEDS, RECIPES
+
+LOCAL_ONLY = "the image is localhost/training:latest, which only this machine has; for a cluster give '--image'\n"
+
+Render = Callable[..., tuple[dict[str, Any], str]]
+
+
+@pytest.fixture
+def render(command: Command, tmp_path: Path) -> Render:
+    """Render a recipe; return the job and what is printed on standard error."""
+
+    def run(*arguments: str) -> tuple[dict[str, Any], str]:
+        code, output, errors = command("render", *arguments)
+        assert code == 0, errors
+        job, *_ = yaml.safe_load_all((tmp_path / output.splitlines()[0]).read_text())
+        return job, errors
+
+    return run
+
+
+def test_writes_every_recipe_that_needs_no_option(tmp_path: Path, command: Command) -> None:
+    code, output, errors = command("render")
+    assert (code, errors) == (0, f"{LOCAL_ONLY}skipped stage-data, which needs --source and --service-account\n")
+    names = set(RECIPES) - set(NEEDS)
+    assert names_in(tmp_path / "dist/jobs") == names
+    assert set(output.split()) == {f"dist/jobs/{name}.k8s.yaml" for name in names}
+    assert names_in(tmp_path / "dist") == set()
+
+
+def test_derives_a_job_from_a_recipe(tmp_path: Path, render: Render) -> None:
+    options = ["--name=mine", "--workers=4", "--gpus-per-worker=2", "--image=repo/image:3", "--namespace=team"]
+    render("digits-p3", *options)
+    job, policy = yaml.safe_load_all((tmp_path / "dist/jobs/mine.k8s.yaml").read_text())
+    assert job["metadata"] == policy["metadata"] == {"name": "mine", "namespace": "team"}
+    container = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    assert container["image"] == "repo/image:3"
+    assert container["command"][container["command"].index("-np") + 1] == "8"
+
+
+def test_scheduling(render: Render) -> None:
+    job, _ = render("digits-p4d", "--queue=research", "--gang", "--priority-class=high", "--capacity-type=ON_DEMAND")
+    assert job["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "research"}
+    assert job["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 3, "priorityClass": "high"}
+    worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    assert worker["nodeSelector"]["eks.amazonaws.com/capacityType"] == "ON_DEMAND"
+
+
+def test_scheduling_changes_only_the_given_fields_of_the_recipe(render: Render) -> None:
+    job, _ = render("digits-spot", "--queue=research")
+    worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    assert worker["nodeSelector"]["eks.amazonaws.com/capacityType"] == "SPOT"
+
+
+def test_an_elastic_job(render: Render) -> None:
+    job, _ = render("digits-spot", "--workers=3", "--min-workers=2", "--max-workers=6")
+    command = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
+    assert [command[command.index(flag) + 1] for flag in ("--min-np", "--max-np")] == ["2", "6"]
+
+
+def test_an_nccl_test(render: Render) -> None:
+    job, _ = render("nccl-p5", "--nodes=4", "--collective=all_gather", "--efa-interfaces=1")
+    assert job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] == 4
+    command = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
+    assert "all_gather_perf" in command
+
+
+def test_a_dataset(render: Render) -> None:
+    job, _ = render("stage-data", "--source=s3://bucket/data/x/", "--service-account=stage", "--pods=3")
+    assert job["spec"]["completions"] == 3
+    assert "/fsx/data/x" in job["spec"]["template"]["spec"]["containers"][0]["command"]
+
+
+def test_limits_and_binding(render: Render) -> None:
+    job, errors = render("digits-p4d", "--bind-to=none", "--backoff-limit=1", "--deadline-seconds=60", "--image=i:1")
+    assert (job["spec"]["runPolicy"]["backoffLimit"], job["spec"]["runPolicy"]["activeDeadlineSeconds"]) == (1, 60)
+    assert errors == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["tensorboard", "--workers=3", "--queue=x"], ["--queue", "--workers"]),
+        (["digits-spot", "--min-workers=9"], ["--min-workers"]),
+        (["stage-data", "--source=s3://b/x"], ["--service-account"]),
+        (["nccl-p5", "--efa-interfaces=33"], ["--efa-interfaces"]),
+        (["digits-p3", "--instance-type=p4d.24xlarge"], ["--gpus-per-worker"]),
+        (["digits-p3", "--instance-type=p4d.24xlage"], ["--instance-type"]),
+        (["digits-p3", "--outdir=/proc/x"], ["--outdir"]),
+        (["digits-p3", "--capacity-type=spot"], ["--capacity-type"]),
+        (
+            ["digits-p3", "--workers=0", "--gpus-per-worker=99", "--image="],
+            ["--gpus-per-worker", "--image", "--workers"],
+        ),
+        (["digits-p3", f"--name={'n' * 60}"], ["--name"]),
+        (["digit-p3"], ["RECIPE"]),
+    ],
+)
+def test_each_problem_has_the_name_of_its_option(arguments: list[str], names: list[str], command: Command) -> None:
+    code, output, errors = command("render", *arguments)
+    assert (code, output) == (2, "")
+    assert sorted(line.split()[1].strip("'") for line in errors.splitlines()) == names
+
+
+def test_a_name_is_for_one_recipe(command: Command) -> None:
+    message = f"error: '--name' is 'x', but {len(RECIPES) - len(NEEDS)} recipes are rendered; give one recipe\n"
+    assert command("render", "--name=x") == (2, "", message)

@@ -1,0 +1,266 @@
+"""What the rules of `lint.rules.job_rules` find, and what they accept."""
+
+from typing import Any
+
+from tests.workloads.lint.sample_job import ELASTIC, GONE, both, launched, ranks, script
+
+#: For each rule: changes to the right job, then the place and the text of each finding.
+FIRES: dict[str, list[tuple[Any, ...]]] = {
+    "api-version": [
+        (
+            {"apiVersion": "kubeflow.org/v1"},
+            "apiVersion",
+            "is 'kubeflow.org/v1', which the operator does not read; write kubeflow.org/v2beta1 and that "
+            "version's fields",
+        ),
+        ({"apiVersion": GONE}, "apiVersion", "is missing; write kubeflow.org/v2beta1 and that version's fields"),
+    ],
+    "job-name": [
+        (
+            {"metadata name": "Job_1"},
+            "metadata name",
+            "is 'Job_1', from which the operator cannot name its pods; use lower-case letters, digits and '-', "
+            "a letter first",
+        ),
+        (
+            {"metadata name": "1job"},
+            "metadata name",
+            "is '1job', from which the operator cannot name its pods; use lower-case letters, digits and '-', a"
+            " letter first",
+        ),
+        (
+            {"metadata name": "n" * 55},
+            "metadata name",
+            "has 55 characters, and with '-worker-1' after it a pod's name has more than 63; use 54 characters "
+            "or fewer",
+        ),
+        (
+            {"metadata name": GONE},
+            "metadata name",
+            "is missing, and the API server rejects the job; give a name, or generateName",
+        ),
+        (
+            {"metadata": GONE},
+            "metadata name",
+            "is missing, and the API server rejects the job; give a name, or generateName",
+        ),
+        (
+            {"metadata name": 123},
+            "metadata name",
+            "is 123, from which the operator cannot name its pods; use lower-case letters, digits and '-', a letter "
+            "first",
+        ),
+        (
+            {"metadata name": "n" * 54, "WORKER replicas": 11, **ranks(88)},
+            "metadata name",
+            "has 54 characters, and with '-worker-10' after it a pod's name has more than 63; use 53 characters"
+            " or fewer",
+        ),
+    ],
+    "slots-per-worker": [
+        (
+            {"spec slotsPerWorker": 0},
+            "spec slotsPerWorker",
+            "is 0, and workers without slots get no ranks; give 1 or more: one for each GPU of a worker",
+        ),
+        (
+            {"spec slotsPerWorker": -1},
+            "spec slotsPerWorker",
+            "is -1, which the operator rejects; give 1 or more: one for each GPU of a worker",
+        ),
+    ],
+    "missing-launcher": [
+        ({"LAUNCHER": GONE}, "LAUNCHER", "is missing, and nothing starts the ranks; add a Launcher that runs mpirun"),
+        ({"LAUNCHER": None}, "LAUNCHER", "is missing, and nothing starts the ranks; add a Launcher that runs mpirun"),
+    ],
+    "missing-workers": [
+        ({"WORKER": GONE}, "WORKER", "is missing, and the hostfile is empty; add a Worker with 1 replica or more"),
+    ],
+    "worker-replicas": [
+        ({"WORKER replicas": GONE}, "WORKER replicas", "is missing, and the operator's default is 0; give 1 or more"),
+        ({"WORKER replicas": 0}, "WORKER replicas", "is 0, which the operator rejects; give 1 or more"),
+        ({"WORKER replicas": -1}, "WORKER replicas", "is -1, which the operator rejects; give 1 or more"),
+    ],
+    "launcher-replicas": [
+        (
+            {"LAUNCHER replicas": 2},
+            "LAUNCHER replicas",
+            "is 2, but an MPIJob has one launcher; give 1, or leave it out",
+        ),
+        (
+            {"LAUNCHER replicas": 0},
+            "LAUNCHER replicas",
+            "is 0, but an MPIJob has one launcher; give 1, or leave it out",
+        ),
+    ],
+    "missing-containers": [
+        (
+            {"WORKER-POD containers": []},
+            "WORKER-POD containers",
+            "the Worker's pod has none, which the operator rejects; add a container",
+        ),
+        (
+            {"LAUNCHER template": GONE},
+            "LAUNCHER-POD containers",
+            "the Launcher's pod has none, which the operator rejects; add a container",
+        ),
+    ],
+    "restart-policy": [
+        (
+            {"WORKER restartPolicy": "Always"},
+            "WORKER restartPolicy",
+            "is 'Always', which the operator rejects; write Never or OnFailure",
+        ),
+        (
+            {"LAUNCHER restartPolicy": "ExitCode"},
+            "LAUNCHER restartPolicy",
+            "is 'ExitCode', which the operator rejects; write Never or OnFailure",
+        ),
+    ],
+    "launcher-creation-policy": [
+        (
+            {"spec launcherCreationPolicy": "WaitForWorkers"},
+            "spec launcherCreationPolicy",
+            "is 'WaitForWorkers', which has the effect of WaitForWorkersReady; did you mean "
+            "WaitForWorkersReady? known: AtStartup, WaitForWorkersReady",
+        ),
+    ],
+    "gang-deadlock": [
+        (
+            {"spec runPolicy schedulingPolicy": {"queue": "q"}},
+            "spec runPolicy schedulingPolicy minAvailable",
+            "is missing, and the operator's default is workers + 1: the gang waits for the launcher, and the launcher "
+            "for the gang's 2 workers; write minAvailable: 2",
+        ),
+        (
+            {"spec runPolicy schedulingPolicy": {"minAvailable": 3}},
+            "spec runPolicy schedulingPolicy minAvailable",
+            "is 3: the gang waits for the launcher, and the launcher for the gang's 2 workers; write minAvailable: 2",
+        ),
+    ],
+    "workers-outlive-job": [
+        (
+            {"spec runPolicy": GONE},
+            "spec runPolicy cleanPodPolicy",
+            "is missing, and the operator's default is None: the workers keep running after the job's end and hold "
+            "their GPUs; write cleanPodPolicy: Running",
+        ),
+        (
+            {"spec runPolicy cleanPodPolicy": "None"},
+            "spec runPolicy cleanPodPolicy",
+            "is None: the workers keep running after the job's end and hold their GPUs; write cleanPodPolicy: Running",
+        ),
+        (
+            {"spec runPolicy cleanPodPolicy": GONE, **both("nvidia.com/gpu", GONE)},
+            "spec runPolicy cleanPodPolicy",
+            "is missing, and the operator's default is None: the workers keep running after the job's end and hold "
+            "their nodes; write cleanPodPolicy: Running",
+        ),
+    ],
+    "missing-readiness-probe": [
+        (
+            {"WORKER-CONTAINER readinessProbe": GONE},
+            "WORKER-CONTAINER readinessProbe",
+            "is missing, so that the workers count as ready before their sshd answers; add readinessProbe: "
+            "{tcpSocket: {port: <sshd's port>}}",
+        ),
+    ],
+    "launcher-may-be-too-early": [
+        (
+            {"spec launcherCreationPolicy": GONE},
+            "spec launcherCreationPolicy",
+            "the launcher starts with the workers, and fails where their names or sshd do not answer yet; write"
+            " launcherCreationPolicy: WaitForWorkersReady, and give the workers a readinessProbe",
+        ),
+        (
+            {"spec launcherCreationPolicy": "AtStartup", **script("mpirun -np 16 train")},
+            "spec launcherCreationPolicy",
+            "the launcher starts with the workers, and fails where their names or sshd do not answer yet; write"
+            " launcherCreationPolicy: WaitForWorkersReady, and give the workers a readinessProbe",
+        ),
+    ],
+    "suspended-launcher-does-not-wait": [
+        (
+            {"spec runPolicy suspend": True},
+            "spec launcherCreationPolicy",
+            "has no effect on a job that was suspended: its launcher starts before its workers; let the launcher's "
+            "command wait until the workers' names and sshd answer",
+        ),
+        (
+            {"metadata labels": {"kueue.x-k8s.io/queue-name": "research"}},
+            "spec launcherCreationPolicy",
+            "has no effect on a job that was suspended: its launcher starts before its workers; let the launcher's "
+            "command wait until the workers' names and sshd answer",
+        ),
+    ],
+}
+
+#: For each rule: changes that it accepts.
+SILENT: dict[str, list[dict[str, Any]]] = {
+    "api-version": [
+        {},
+    ],
+    "job-name": [
+        {"metadata name": "n" * 54},
+        {"metadata": {"generateName": "job-"}},
+        {"metadata name": "a"},
+    ],
+    "slots-per-worker": [
+        {},
+        {"spec slotsPerWorker": GONE},
+        {"spec slotsPerWorker": "$N"},
+        {"spec slotsPerWorker": 0, **launched(*ELASTIC)},
+    ],
+    "missing-launcher": [
+        {},
+    ],
+    "missing-workers": [
+        {"WORKER": GONE, "spec runLauncherAsWorker": True},
+    ],
+    "worker-replicas": [
+        {"WORKER replicas": 1, **ranks(8)},
+        {"WORKER replicas": "$N"},
+    ],
+    "launcher-replicas": [
+        {"LAUNCHER replicas": GONE},
+    ],
+    "missing-containers": [
+        {},
+    ],
+    "restart-policy": [
+        {"WORKER restartPolicy": "Never"},
+    ],
+    "launcher-creation-policy": [
+        {"spec launcherCreationPolicy": "AtStartup"},
+    ],
+    "gang-deadlock": [
+        {"spec runPolicy schedulingPolicy": {"minAvailable": 2}},
+        {"spec runPolicy schedulingPolicy": {}, "spec launcherCreationPolicy": "AtStartup"},
+        {"spec runPolicy schedulingPolicy": {"minAvailable": "$N"}},
+    ],
+    "workers-outlive-job": [
+        {"spec runPolicy cleanPodPolicy": "All"},
+    ],
+    "missing-readiness-probe": [
+        {"WORKER-CONTAINER readinessProbe": GONE, "spec launcherCreationPolicy": "AtStartup"},
+    ],
+    "launcher-may-be-too-early": [
+        {"spec launcherCreationPolicy": GONE, **launched(*ELASTIC)},
+        {"spec launcherCreationPolicy": GONE, **launched("python", "-m", "wait", "--", "mpirun", "-np", "16", "train")},
+        {
+            "spec launcherCreationPolicy": GONE,
+            **script("until ssh job-worker-0 true; do sleep 1; done; mpirun -np 16 train"),
+        },
+        {"spec launcherCreationPolicy": GONE, "LAUNCHER-POD initContainers": [{"name": "wait", "image": "i"}]},
+        {
+            "spec launcherCreationPolicy": GONE,
+            "LAUNCHER-CONTAINER command": GONE,
+            "LAUNCHER-CONTAINER args": ["mpirun", "-np", "16", "train"],
+        },
+    ],
+    "suspended-launcher-does-not-wait": [
+        {"spec runPolicy suspend": False},
+        {"spec runPolicy suspend": True, "spec launcherCreationPolicy": "AtStartup"},
+        {"spec runPolicy suspend": True, **launched("python", "-m", "wait", "--", "mpirun", "-np", "16", "train")},
+    ],
+}

@@ -1,0 +1,150 @@
+"""What the rules of `lint.rules.pod_rules` find, and what they accept."""
+
+from typing import Any
+
+from tests.workloads.lint.sample_job import GONE, both
+
+#: For each rule: changes to the right job, then the place and the text of each finding.
+FIRES: dict[str, list[tuple[Any, ...]]] = {
+    "keys-not-readable": [
+        (
+            {"spec sshAuthMountPath": GONE, "WORKER-POD securityContext": {"runAsUser": 1000}},
+            "spec sshAuthMountPath",
+            "is /root/.ssh, which a pod with runAsUser: 1000 cannot read; write the .ssh folder of the image's "
+            "user, such as /home/mpiuser/.ssh",
+        ),
+        (
+            {"spec sshAuthMountPath": "/root/.ssh", "LAUNCHER-POD securityContext": {"runAsNonRoot": True}},
+            "spec sshAuthMountPath",
+            "is /root/.ssh, which a pod with runAsNonRoot: true cannot read; write the .ssh folder of the "
+            "image's user, such as /home/mpiuser/.ssh",
+        ),
+    ],
+    "worker-without-sshd": [
+        (
+            {"WORKER-CONTAINER command": ["sleep", "infinity"]},
+            "WORKER-CONTAINER command",
+            "runs sleep, but the launcher reaches a worker through its sshd; remove command and args, or run "
+            "/usr/sbin/sshd -De",
+        ),
+        (
+            {"WORKER-CONTAINER command": GONE, "WORKER-CONTAINER args": ["tail", "-f", "/dev/null"]},
+            "WORKER-CONTAINER args",
+            "runs tail, but the launcher reaches a worker through its sshd; remove command and args, or run "
+            "/usr/sbin/sshd -De",
+        ),
+        (
+            {"WORKER-CONTAINER command": ["sh", "-c", "sleep 365d"]},
+            "WORKER-CONTAINER command",
+            "runs sleep, but the launcher reaches a worker through its sshd; remove command and args, or run "
+            "/usr/sbin/sshd -De",
+        ),
+    ],
+    "work-not-in-first-container": [
+        (
+            {
+                "WORKER-POD containers": [
+                    {"name": "side", "image": "i"},
+                    {"name": "work", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 8}}},
+                ]
+            },
+            "WORKER-POD containers 1",
+            "has the GPUs, but the operator gives keys and hostfile to the first container only; move it to the"
+            " front of the list",
+        ),
+        (
+            {
+                "LAUNCHER-POD containers": [
+                    {"name": "side", "image": "i"},
+                    {"name": "work", "image": "i", "command": ["mpirun", "-np", "16", "train"]},
+                ]
+            },
+            "LAUNCHER-POD containers 1",
+            "runs mpirun, but the operator gives keys and hostfile to the first container only; move it to the "
+            "front of the list",
+        ),
+    ],
+    "template-restart-policy": [
+        (
+            {"LAUNCHER-POD restartPolicy": "OnFailure", "WORKER-POD restartPolicy": "Never"},
+            "LAUNCHER-POD restartPolicy",
+            "is 'OnFailure', which the operator overwrites with that of the Launcher; write "
+            "spec.mpiReplicaSpecs.Launcher.restartPolicy instead",
+            "WORKER-POD restartPolicy",
+            "is 'Never', which the operator overwrites with that of the Worker; write "
+            "spec.mpiReplicaSpecs.Worker.restartPolicy instead",
+        ),
+    ],
+    "small-shared-memory": [
+        (
+            {"WORKER-CONTAINER volumeMounts": GONE},
+            "WORKER-CONTAINER volumeMounts",
+            "has no volume at /dev/shm, whose default is 64 MiB: NCCL and data loaders share data there; mount "
+            "a volume with emptyDir: {medium: Memory} at /dev/shm",
+        ),
+        (
+            {"WORKER-POD volumes 0 emptyDir": {}},
+            "WORKER-CONTAINER volumeMounts",
+            "has no memory at /dev/shm: NCCL and data loaders share data there; mount a volume with emptyDir: "
+            "{medium: Memory} at /dev/shm",
+        ),
+    ],
+    "shared-memory-of-the-node": [
+        (
+            {"WORKER-POD volumes": [{"name": "shm", "hostPath": {"path": "/dev/shm"}}]},
+            "WORKER-POD volumes 0 hostPath",
+            "is the node's /dev/shm: every pod there shares it, and files of a dead rank stay in it; write "
+            "emptyDir: {medium: Memory} instead of hostPath",
+        ),
+    ],
+}
+
+#: For each rule: changes that it accepts.
+SILENT: dict[str, list[dict[str, Any]]] = {
+    "keys-not-readable": [
+        {"WORKER-POD securityContext": {"runAsUser": 1000}},
+        {"spec sshAuthMountPath": GONE},
+        {
+            "spec sshAuthMountPath": GONE,
+            "WORKER-POD securityContext": {"runAsUser": 1000},
+            "WORKER-CONTAINER securityContext": {"runAsUser": 0},
+        },
+    ],
+    "worker-without-sshd": [
+        {"WORKER-CONTAINER command": GONE},
+        {"WORKER-CONTAINER command": ["/start-worker"]},
+        # Workers that run another scheduler.
+        {
+            "WORKER-CONTAINER command": ["python", "work.py"],
+            "LAUNCHER-CONTAINER command": ["python", "mpi_scheduler.py"],
+        },
+        {"WORKER-CONTAINER command": ["bash", "-c", "service ssh start; sleep infinity"]},
+        {"WORKER-CONTAINER command": ["/init.sh", "/usr/sbin/sshd", "-De"]},
+        {"WORKER-CONTAINER command": ["python", "-m", "training.pods.worker", "--", "/usr/sbin/sshd", "-De"]},
+    ],
+    "work-not-in-first-container": [
+        {},
+        {
+            "LAUNCHER-POD containers": [
+                {"name": "work", "image": "i", "command": ["mpirun", "-np", "16", "train"]},
+                {"name": "side", "image": "i"},
+            ]
+        },
+    ],
+    "template-restart-policy": [
+        {},
+    ],
+    "small-shared-memory": [
+        {"WORKER-CONTAINER volumeMounts": GONE, "WORKER-POD hostIPC": True},
+        {"WORKER-CONTAINER volumeMounts": GONE, **both("nvidia.com/gpu", GONE)},
+        {"WORKER-POD volumes": [{"name": "shm", "hostPath": {"path": "/dev/shm"}}]},
+    ],
+    "shared-memory-of-the-node": [
+        {
+            "WORKER-POD volumes": [
+                {"name": "shm", "emptyDir": {"medium": "Memory"}},
+                {"name": "data", "hostPath": {"path": "/mnt"}},
+            ]
+        },
+    ],
+}

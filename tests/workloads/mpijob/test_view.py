@@ -1,0 +1,55 @@
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from training_workloads.mpijob.view import Job, amount_of
+
+
+@pytest.mark.parametrize(
+    ("value", "amount"),
+    [
+        (8, "8"),
+        ("8", "8"),
+        (0.5, "0.5"),
+        ("500m", "0.5"),
+        ("5120Mi", "5368709120"),
+        ("5Gi", "5368709120"),
+        ("1.5k", "1500"),
+        ("1e3", "1000"),
+        ("2E", "2000000000000000000"),
+        (".5", "0.5"),
+        ("-1", "-1"),
+    ],
+)
+def test_amounts_are_read(value: Any, amount: str) -> None:
+    assert amount_of(value) == Decimal(amount)
+
+
+@pytest.mark.parametrize(
+    "value", ["", "x", "$GPUS", "8 Gi", "8GB", "8g", None, True, [], {}, float("nan"), float("inf"), "1e99", "9" * 31]
+)
+def test_other_values_are_not_amounts(value: Any) -> None:
+    assert amount_of(value) is None
+
+
+@pytest.mark.parametrize("junk", [None, 7, "x", [], {}, {"Worker": None}, {"Worker": {"template": {"spec": []}}}])
+def test_a_job_of_any_shape_reads_as_empty(junk: Any) -> None:
+    job = Job(document={"kind": "MPIJob", "spec": {"mpiReplicaSpecs": junk}})
+    assert (job.launches, job.total_slots, job.labels) == ((), None, {})
+    assert (job.worker.containers, job.worker.claim_mounts, job.launcher.first.argv) == ([], [], [])
+
+
+def test_the_numbers_of_a_job_are_read() -> None:
+    worker = {"replicas": 2, "template": {"spec": {"containers": [{"resources": {"limits": {"cpu": "500m"}}}]}}}
+    spec = {"slotsPerWorker": 8, "mpiReplicaSpecs": {"Worker": worker}}
+    job = Job(document={"spec": spec})
+    assert (job.slots, job.total_slots, job.worker.total("cpu")) == (8, 16, Decimal("0.5"))
+
+
+def test_only_claims_are_claim_mounts() -> None:
+    volumes = [{"name": "shm", "emptyDir": {}}, {"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
+    mounts = [{"name": "shm", "mountPath": "/dev/shm"}, {"name": "data", "mountPath": "/fsx"}]
+    pod = {"volumes": volumes, "containers": [{"volumeMounts": mounts}]}
+    job = Job(document={"spec": {"mpiReplicaSpecs": {"Worker": {"template": {"spec": pod}}}}})
+    assert job.worker.claim_mounts == ["/fsx"]

@@ -1,0 +1,314 @@
+"""The commands for jobs on a cluster: `submit`, `list`, `status`, `logs`, `wait`, `scale` and `cancel`."""
+
+import re
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from training_workloads.cli.cluster_output import (
+    ContextOption,
+    JsonOption,
+    NameArgument,
+    NamesArgument,
+    NamespaceOption,
+    command_line,
+    job_sentence,
+    note,
+    note_waiting,
+    print_jobs,
+    print_json,
+    print_report,
+    progress,
+    session,
+    short_time,
+)
+from training_workloads.cli.program import JOB_FAILED, JOBS_ON_A_CLUSTER, USER_MISTAKE, app
+from training_workloads.cluster.client import Cluster
+from training_workloads.cluster.jobs import (
+    delete_job,
+    find_job,
+    list_jobs,
+    scale_job,
+    try_find_job,
+    wait_for_end,
+    wait_until_gone,
+)
+from training_workloads.cluster.logs import follow_log, read_log
+from training_workloads.cluster.polling import DeadlineError, Poller, Progress
+from training_workloads.cluster.status import report_job
+from training_workloads.cluster.submit import Submission, check_objects, plan_submission
+from training_workloads.cluster.submit import submit as submit_objects
+from training_workloads.cluster.views import SUCCEEDED, JobView
+from training_workloads.lint import lint_read
+from training_workloads.mpijob.documents import Document, read_manifests
+from training_workloads.run_local.rank_lines import rank_line
+from training_workloads.validation import MISSING, InputError, Problem, matches
+
+__all__ = ["cancel", "list_all", "logs", "scale", "status", "submit", "wait"]
+
+# What a pod gets to end (30 s by default), and after which the pods of a lost node are deleted (5 minutes).
+_PODS_END_SECONDS = 360
+
+_TIME = r"(\d+)([smhd]?)"
+_UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+def submit(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE", help="Manifests, such as dist/jobs/digits-p3.k8s.yaml, or folders; - reads stdin."
+        ),
+    ],
+    recursive: Annotated[bool, typer.Option("--recursive", "-R", help="Read the folders inside a folder too.")] = False,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check manifests, and create the objects in them."""
+    documents = _checked(files, recursive=recursive)
+    planned: list[Submission] = []
+    created: list[Submission] = []
+
+    def show(submission: Submission) -> None:
+        created.append(submission)
+        if not as_json:
+            print(f"created {submission.title}", flush=True)
+
+    def remains() -> str:
+        return f"on the cluster already: {', '.join(each.title for each in created)}" if created else ""
+
+    def in_doubt() -> str:
+        unfinished = planned[len(created) :]
+        return f"perhaps there too: {unfinished[0].title}" if unfinished else ""
+
+    with session(context, namespace, remains=remains, still_runs=in_doubt) as cluster:
+        planned += plan_submission(cluster, documents, namespace=namespace)
+        submit_objects(planned, show)
+        if as_json:
+            print_json([_reference(each) for each in created])
+            return
+        for job in (each for each in created if each.is_job):
+            elsewhere = namespace or (job.cluster.namespace if job.cluster.namespace != cluster.namespace else None)
+            print(f"next: {command_line('logs -f', job.name, context, elsewhere)}")
+
+
+@app.command(name="list", rich_help_panel=JOBS_ON_A_CLUSTER)
+def list_all(
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Include every namespace.")] = False,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the jobs, the newest last."""
+    with session(context, namespace) as cluster:
+        jobs = list_jobs(cluster, all_namespaces=all_namespaces)
+        where = "the cluster" if all_namespaces else f"namespace {cluster.namespace!r}"
+    if as_json:
+        print_json(jobs)
+    elif jobs:
+        print_jobs(jobs, with_namespace=all_namespaces)
+    else:
+        print(f"no jobs in {where}")
+
+
+@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+def status(
+    name: NameArgument, context: ContextOption = None, namespace: NamespaceOption = None, as_json: JsonOption = False
+) -> None:
+    """Show the state of a job, its reason, and its pods."""
+    with session(context, namespace) as cluster:
+        report = report_job(cluster, name)
+    if as_json:
+        print_json(report)
+    else:
+        print_report(report)
+
+
+@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+def logs(
+    name: NameArgument,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue until the end of the job.")] = False,
+    worker: Annotated[int | None, typer.Option(help="Number of a worker. Default: the launcher.")] = None,
+    tail: Annotated[int | None, typer.Option(help="Begin this many lines before the end.", min=0)] = None,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
+) -> None:
+    """Print the launcher's log; with -f, exit as the job does: 0 succeeded, 1 failed."""
+    still_runs = _still_runs(name, context, namespace)
+    with session(context, namespace, still_runs=still_runs) as cluster, progress(note_waiting()) as show:
+        if not follow:
+            for line in read_log(cluster, name, worker=worker, tail=tail):
+                print(rank_line(line))
+            return
+        poller = Poller(note=note)
+        for line in follow_log(cluster, name, poller, show, worker=worker, tail=tail):
+            show("")
+            print(rank_line(line), flush=True)
+        show("")
+        job = poller.ask(lambda: try_find_job(cluster, name))
+        view = job.view if job else None
+        # A worker's pod may end before its job does.
+        if worker is None or view is None or view.is_finished:
+            _exit_as(view, name)
+
+
+@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+def wait(
+    name: NameArgument,
+    timeout: Annotated[str | None, typer.Option(help="Longest wait, such as 90s, 10m or 2h. Default: none.")] = None,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Wait for the end of a job, and exit as it does: 0 succeeded, 1 failed or deleted, 4 not ended in time."""
+    seconds = None if timeout is None else _seconds(timeout)
+    deadline = None if seconds is None else time.monotonic() + seconds
+    still_runs = _still_runs(name, context, namespace)
+
+    def late() -> str:
+        return f"{name!r} has not ended within {short_time(timedelta(seconds=seconds or 0))}; {still_runs()}"
+
+    with session(context, namespace, still_runs=still_runs, late=late) as cluster, progress() as show:
+        poller = Poller(note=note, deadline=deadline)
+        _exit_as(_end_of(cluster, name, poller, show, as_json=as_json), name)
+
+
+@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+def scale(
+    name: NameArgument,
+    workers: Annotated[str, typer.Argument(metavar="WORKERS", help="Number of worker pods.")],
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Change the number of workers of an elastic job that runs."""
+    if problems := list(matches("workers", workers, "[0-9]{1,9}", "a whole number")):
+        raise InputError(*problems)
+    wanted = int(workers)
+    with session(context, namespace) as cluster:
+        before = scale_job(cluster, name, wanted)
+    if as_json:
+        print_json({"name": name, "namespace": before.namespace, "before": before.workers, "workers": wanted})
+    elif before.workers == wanted:
+        print(f"{name!r} has {wanted} workers already")
+    else:
+        print(
+            f"{name!r} will have {wanted} workers instead of {before.workers}; the launcher reads the new list of "
+            "hosts when the kubelet has updated it, after about a minute"
+        )
+
+
+@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+def cancel(
+    names: NamesArgument = None,
+    finished: Annotated[bool, typer.Option("--finished", help="Every job that succeeded or failed.")] = False,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete jobs with their pods and NetworkPolicies, and wait until the pods have ended."""
+    if not names and not finished:
+        raise InputError(
+            Problem(path=("name",), given=MISSING, fix="give names of jobs, or '--finished' for all that have ended")
+        )
+    chosen = list(dict.fromkeys(names or ()))
+    deleted: list[str] = []
+    gone: list[str] = []
+
+    def show_deleted(title: str) -> None:
+        deleted.append(title)
+        if not as_json:
+            print(f"deleted {title}", flush=True)
+
+    def ending() -> str:
+        waited_for = [name for name in chosen if name not in gone]
+        return f"pods of {', '.join(map(repr, waited_for))} may still be ending: 'kubectl get pods' shows them"
+
+    with session(context, namespace, late=ending, still_runs=ending) as cluster, progress() as show:
+        if finished:
+            ended = (view.name for view in list_jobs(cluster) if view.is_finished)
+            chosen += [name for name in ended if name not in chosen]
+        jobs = [find_job(cluster, name) for name in chosen]
+        for job in jobs:
+            delete_job(cluster, job, show_deleted)
+        poller = Poller(note=note, deadline=time.monotonic() + _PODS_END_SECONDS)
+        for job in jobs:
+            wait_until_gone(cluster, job, poller, show)
+            gone.append(job.view.name)
+    if as_json:
+        print_json(deleted)
+
+
+def _checked(files: list[str], *, recursive: bool) -> list[Document]:
+    """Return the objects of some files; print the lint's findings, and end the command if one is an error."""
+    read, problems = read_manifests(files, recursive=recursive)
+    for file, documents in read:
+        problems += check_objects(file, documents)
+    if problems:
+        raise InputError(*problems)
+    found = [(file, line, finding) for file, documents in read for finding, line in lint_read(documents)]
+    for file, line, finding in found:
+        print(f"{file}:{line}: {finding}", file=sys.stderr)
+    if errors := sum(finding.level == "error" for _, _, finding in found):
+        print(f"error: nothing was submitted; fix the {errors} error{'s' * (errors > 1)} first", file=sys.stderr)
+        raise typer.Exit(USER_MISTAKE)
+    return [document for _, documents in read for document in documents if document.content is not None]
+
+
+def _reference(submission: Submission) -> dict[str, str | None]:
+    return {
+        "kind": submission.resource.kind,
+        "name": submission.name,
+        "namespace": submission.cluster.namespace if submission.resource.namespaced else None,
+    }
+
+
+def _end_of(cluster: Cluster, name: str, poller: Poller, show: Progress, *, as_json: bool) -> JobView | None:
+    """Wait for the end of a job; as JSON print its last known state, also when the deadline comes first."""
+    first = find_job(cluster, name)
+    job: JobView | None = first.view
+
+    def keep(view: JobView) -> None:
+        nonlocal job
+        job = view
+        show(job_sentence(view))
+
+    try:
+        job = wait_for_end(cluster, first, poller, keep)
+    except DeadlineError:
+        if as_json:
+            print_json(job)
+        raise
+    if as_json:
+        print_json(job)
+    return job
+
+
+def _still_runs(name: str, context: str | None, namespace: str | None) -> Callable[[], str]:
+    """Return a function that says what Ctrl-C does not end."""
+    cancelling = command_line("cancel", name, context, namespace)
+    return lambda: f"job {name!r} still runs on the cluster; '{cancelling}' ends it"
+
+
+def _exit_as(job: JobView | None, name: str) -> None:
+    """End the command as the job ended."""
+    if job is None:
+        print(f"job {name!r} was deleted before its end", file=sys.stderr)
+        raise typer.Exit(JOB_FAILED)
+    ran = short_time(job.duration(datetime.now(UTC)))
+    print(f"job {name!r}: {job.state} after {ran}{f' ({job.message})' if job.message else ''}", file=sys.stderr)
+    if job.state != SUCCEEDED:
+        raise typer.Exit(JOB_FAILED)
+
+
+def _seconds(text: str) -> int:
+    if problems := list(matches("timeout", text, _TIME, "seconds, or a number with s, m, h or d, such as 10m")):
+        raise InputError(*problems)
+    number, unit = re.fullmatch(_TIME, text).groups()  # type: ignore[union-attr]
+    return int(number) * _UNIT_SECONDS[unit]

@@ -1,0 +1,272 @@
+"""What the commands that use a cluster share: their parameters, how they print, and how they end."""
+
+import dataclasses
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from training_workloads.cli.program import CLUSTER_FAILED, INTERRUPTED, TIMED_OUT
+from training_workloads.cluster.client import Cluster
+from training_workloads.cluster.failures import ClusterError
+from training_workloads.cluster.kubeconfig import connect
+from training_workloads.cluster.polling import DeadlineError, Progress
+from training_workloads.cluster.status import JobReport
+from training_workloads.cluster.views import JobView
+from training_workloads.names import dns_label, dns_subdomain
+from training_workloads.validation import InputError, Problem
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = [
+    "ContextOption",
+    "JsonOption",
+    "NameArgument",
+    "NamesArgument",
+    "NamespaceOption",
+    "command_line",
+    "job_sentence",
+    "note",
+    "note_waiting",
+    "print_jobs",
+    "print_json",
+    "print_report",
+    "progress",
+    "session",
+    "short_time",
+]
+
+
+def _check_names(names: list[str] | str | None) -> list[str] | str | None:
+    """Reject what is not a name before a request is sent: an unset variable of a script, a path."""
+    for name in [names] if isinstance(names, str) else names or ():
+        if any(dns_subdomain("name", name)):
+            fix = "give the name of a job, as 'training-workloads list' shows it"
+            raise InputError(Problem(path=("name",), given=name, fix=fix))
+    return names
+
+
+def _check_namespace(namespace: str | None) -> str | None:
+    if namespace is not None and (problems := list(dns_label("namespace", namespace))):
+        raise InputError(*problems)
+    return namespace
+
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the job.", callback=_check_names)]
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="NAME", help="Names of jobs.", callback=_check_names)
+]
+ContextOption = Annotated[
+    str | None, typer.Option("--context", help="Context of the kubeconfig. Default: the current one.")
+]
+NamespaceOption = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", help="Namespace of the job. Default: the context's.", callback=_check_namespace),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+
+# Without a terminal Rich would cut lines at 80 columns; nothing is wider than this.
+_NO_TERMINAL_COLUMNS = 10_000
+
+
+@contextmanager
+def session(
+    context: str | None,
+    namespace: str | None,
+    *,
+    remains: Callable[[], str] = str,
+    still_runs: Callable[[], str] = str,
+    late: Callable[[], str] = str,
+) -> Iterator[Cluster]:
+    """Connect to the cluster, and end the command with its exit code after a failure.
+
+    Args:
+        context: The value of `--context`.
+        namespace: The value of `--namespace`.
+        remains: Returns what the command has created, printed when it ends early. Default: nothing.
+        still_runs: Returns what continues on the cluster, printed after Ctrl-C. Default: nothing.
+        late: Returns what to print when a deadline has passed.
+    """
+    try:
+        with connect(context, namespace) as cluster:
+            yield cluster
+    except ClusterError as error:
+        _end(CLUSTER_FAILED, f"error: {error}", remains())
+    except DeadlineError:
+        _end(TIMED_OUT, f"error: {late()}")
+    except KeyboardInterrupt:
+        _end(INTERRUPTED, "interrupted", remains(), still_runs())
+
+
+def command_line(verb: str, name: str, context: str | None, namespace: str | None) -> str:
+    """Return a command of this program for the same cluster and namespace.
+
+    Args:
+        verb: Such as `cancel`.
+        name: The job's.
+        context: The value of `--context`.
+        namespace: The value of `--namespace`.
+    """
+    given = (("--context", context), ("-n", namespace))
+    options = [word for option, value in given if value for word in (option, value)]
+    return shlex.join(["training-workloads", *verb.split(), name, *options])
+
+
+def note(text: str) -> None:
+    """Print what is not the result on standard error."""
+    print(f"note: {text}", file=sys.stderr, flush=True)
+
+
+def note_waiting() -> Progress:
+    """Return a function that notes what the command waits for, each once, until an empty text ends the waiting."""
+    noted = set()
+    over = False
+
+    def show(text: str) -> None:
+        nonlocal over
+        over = over or not text
+        if not over and text not in noted:
+            noted.add(text)
+            note(text)
+
+    return show
+
+
+@contextmanager
+def progress(otherwise: Progress | None = None) -> Iterator[Progress]:
+    """Show progress in a line of standard error if that is a terminal, and remove the line at the end.
+
+    Args:
+        otherwise: Takes the line if there is no terminal. Default: it is not printed.
+
+    Yields:
+        A function that takes the line; an empty one clears it.
+    """
+    console = _console(sys.stderr)
+    if not console.is_terminal:
+        yield otherwise or (lambda text: None)
+        return
+    status = console.status("")
+
+    def show(text: str) -> None:
+        if text:
+            status.update(text)
+            status.start()
+        else:
+            status.stop()
+
+    try:
+        yield show
+    finally:
+        status.stop()
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document: dataclasses as objects, times in ISO 8601."""
+    print(json.dumps(_plain(value), indent=2))
+
+
+def print_jobs(jobs: Iterable[JobView], *, with_namespace: bool) -> None:
+    """Print a table of jobs."""
+    now = datetime.now(UTC)
+    columns = ["NAME", "STATE", "WORKERS", "AGE", "DURATION"]
+    rows = [
+        [
+            *([job.namespace] if with_namespace else []),
+            *(job.name, job.state, f"{job.workers_ready}/{job.workers}"),
+            *(short_time(job.age(now)), short_time(job.duration(now))),
+        ]
+        for job in jobs
+    ]
+    _print_table(["NAMESPACE", *columns] if with_namespace else columns, rows)
+
+
+def print_report(report: JobReport) -> None:
+    """Print what is known about a job."""
+    now = datetime.now(UTC)
+    job = report.job
+    print(f"{job.kind} {job.name!r} in namespace {job.namespace!r}: {job_sentence(job)}")
+    print(f"age {short_time(job.age(now))}, ran {short_time(job.duration(now))}, {job.world_size} ranks{_limits(job)}")
+    pods = [("launcher", pod) for pod in report.launchers] + [("worker", pod) for pod in report.workers]
+    if pods:
+        print()
+        rows = [
+            [pod.name, role, pod.state, "yes" if pod.ready else "no", str(pod.restarts), pod.node or "-"]
+            for role, pod in pods
+        ]
+        _print_table(["POD", "ROLE", "STATE", "READY", "RESTARTS", "NODE"], rows)
+    reasons = [f"{pod.name}: {pod.why}" for _, pod in pods if pod.why]
+    warnings = [
+        f"{short_time(now - each.at)} ago, {each.about}: {each.reason}{f' (x{each.count})' * (each.count > 1)}: "
+        f"{each.message}"
+        for each in report.warnings
+    ]
+    if lines := [*reasons, *warnings]:
+        print("", *lines, sep="\n")
+    if report.hint:
+        print(f"\nhint: {report.hint}")
+
+
+def job_sentence(job: JobView) -> str:
+    """Return a job's state with its reason."""
+    # The workers of a job that has ended are deleted, or of no interest.
+    ready = "" if job.is_finished else f", {job.workers_ready} of {job.workers} workers ready"
+    why = job.message or job.reason
+    return f"{job.state}{ready}{f' ({why})' if why else ''}"
+
+
+def short_time(time: timedelta | None) -> str:
+    """Return a time in its two largest units: `45s`, `12m30s`, `3h20m`, `2d4h`; `-` for none."""
+    if time is None:
+        return "-"
+    seconds = max(0, int(time.total_seconds()))
+    units = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
+    parts = []
+    for unit, size in units:
+        count, seconds = divmod(seconds, size)
+        parts.append((count, unit))
+    first = next((index for index, (count, _) in enumerate(parts) if count), len(parts) - 1)
+    return "".join(f"{count}{unit}" for count, unit in parts[first : first + 2] if count) or "0s"
+
+
+def _limits(job: JobView) -> str:
+    if not job.elastic:
+        return ""
+    most = f"to {job.max_workers}" if job.max_workers else "or more"
+    return f", elastic with {job.min_workers} {most} workers"
+
+
+def _print_table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    from rich.table import Table
+
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*row)
+    _console(sys.stdout).print(table)
+
+
+def _console(stream: Any) -> "Console":
+    from rich.console import Console
+
+    width = None if stream.isatty() else _NO_TERMINAL_COLUMNS
+    return Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
+
+
+def _end(code: int, *sentences: str) -> None:
+    for sentence in filter(None, sentences):
+        print(sentence, file=sys.stderr)
+    raise typer.Exit(code)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value.isoformat() if isinstance(value, datetime) else value

@@ -1,0 +1,179 @@
+"""The commands that need no cluster: `render`, `lint` and `run-local`."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from training_workloads.cli.program import JOBS_HERE, LINT_ERRORS, app
+from training_workloads.lint import Finding, lint_read
+from training_workloads.lint.run_rules import KNOWN_KINDS
+from training_workloads.mpijob.documents import Document, read_manifests
+from training_workloads.mpijob.programs import LOCAL_IMAGE
+from training_workloads.recipes import NEEDS, RECIPES, recipe
+from training_workloads.rendering import render_jobs
+from training_workloads.run_local.runner import run_locally
+from training_workloads.validation import InputError, Problem
+
+__all__ = ["lint", "render", "run_local"]
+
+_SCHEDULING = "Where and when its pods start"
+
+
+@app.command(rich_help_panel=JOBS_HERE)
+def render(
+    recipes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="RECIPE", help=f"{', '.join(RECIPES)}. Default: all that need no option."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the job; with one recipe only.")] = None,
+    image: Annotated[str | None, typer.Option(help="Training image, such as its address in ECR.")] = None,
+    namespace: Annotated[str | None, typer.Option(help="Namespace of the job; its claim must exist there.")] = None,
+    service_account: Annotated[str | None, typer.Option(help="Service account of the pods.")] = None,
+    instance_type: Annotated[str | None, typer.Option(help="EC2 type of the workers' nodes.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Worker pods.")] = None,
+    min_workers: Annotated[int | None, typer.Option(help="Minimum of an elastic job.")] = None,
+    max_workers: Annotated[int | None, typer.Option(help="Maximum of an elastic job.")] = None,
+    gpus_per_worker: Annotated[int | None, typer.Option(help="GPUs, and so ranks, of each worker.")] = None,
+    efa: Annotated[bool | None, typer.Option(help="Whether workers use the type's EFA interfaces.")] = None,
+    bind_to: Annotated[str | None, typer.Option(help="What ranks are bound to: socket, none.")] = None,
+    backoff_limit: Annotated[int | None, typer.Option(help="How often the launcher is restarted.")] = None,
+    deadline_seconds: Annotated[int | None, typer.Option(help="Time after which the job is ended.")] = None,
+    nodes: Annotated[int | None, typer.Option(help="Nodes of an NCCL test.")] = None,
+    collective: Annotated[str | None, typer.Option(help="Collective of an NCCL test: all_reduce, …")] = None,
+    efa_interfaces: Annotated[int | None, typer.Option(help="EFA interfaces of an NCCL test: 0, 1, … all.")] = None,
+    source: Annotated[str | None, typer.Option(help="Folder in S3 that stage-data reads.")] = None,
+    folder: Annotated[str | None, typer.Option(help="Folder of the file system: of stage-data, tensorboard.")] = None,
+    file_system: Annotated[str | None, typer.Option(help="File system of stage-data: lustre, efs.")] = None,
+    pods: Annotated[int | None, typer.Option(help="Pods of stage-data.")] = None,
+    gang: Annotated[bool | None, typer.Option(help="Gang scheduling.", rich_help_panel=_SCHEDULING)] = None,
+    queue: Annotated[str | None, typer.Option(help="Kueue's LocalQueue.", rich_help_panel=_SCHEDULING)] = None,
+    priority_class: Annotated[str | None, typer.Option(help="PriorityClass.", rich_help_panel=_SCHEDULING)] = None,
+    spread_over: Annotated[
+        str | None, typer.Option(help="Node label, as kubernetes.io/hostname.", rich_help_panel=_SCHEDULING)
+    ] = None,
+    colocate_in: Annotated[
+        str | None, typer.Option(help="Node label, as topology.kubernetes.io/zone.", rich_help_panel=_SCHEDULING)
+    ] = None,
+    capacity_type: Annotated[
+        str | None, typer.Option(help="ON_DEMAND, SPOT or CAPACITY_BLOCK.", rich_help_panel=_SCHEDULING)
+    ] = None,
+    outdir: Annotated[Path, typer.Option(help="Folder of the manifests.", file_okay=False)] = Path("dist/jobs"),
+) -> None:
+    """Render recipes into manifests; `platform` renders what they need in a cluster."""
+    job = _given(
+        image=image,
+        namespace=namespace,
+        service_account=service_account,
+        instance_type=instance_type,
+        workers=workers,
+        min_workers=min_workers,
+        max_workers=max_workers,
+        gpus_per_worker=gpus_per_worker,
+        efa=efa,
+        bind_to=bind_to,
+        backoff_limit=backoff_limit,
+        deadline_seconds=deadline_seconds,
+        nodes=nodes,
+        collective=collective,
+        efa_interfaces=efa_interfaces,
+        source=source,
+        folder=folder,
+        file_system=file_system,
+        pods=pods,
+    )
+    scheduling = _given(
+        gang=gang,
+        queue=queue,
+        priority_class=priority_class,
+        spread_over=spread_over,
+        colocate_in=colocate_in,
+        capacity_type=capacity_type,
+    )
+    chosen = list(dict.fromkeys(recipes or (each for each in sorted(RECIPES) if each not in NEEDS)))
+    if name is not None and len(chosen) != 1:
+        allowed = f"{len(chosen)} recipes are rendered"
+        raise InputError(Problem(path=("name",), given=name, allowed=allowed, fix="give one recipe"))
+    specs = [recipe(each, name, scheduling=scheduling, **job) for each in chosen]
+    paths, warnings = render_jobs(specs, outdir)
+    for path in paths:
+        print(path)
+    if any(spec.image == LOCAL_IMAGE for spec in specs):
+        warnings.append(f"the image is {LOCAL_IMAGE}, which only this machine has; for a cluster give '--image'")
+    for warning in [*warnings, *([] if recipes else _skipped())]:
+        print(warning, file=sys.stderr)
+
+
+@app.command(rich_help_panel=JOBS_HERE)
+def lint(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="Manifests, or folders with manifests; - reads stdin.")
+    ],
+    recursive: Annotated[bool, typer.Option("--recursive", "-R", help="Read the folders inside a folder too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
+) -> None:
+    """Check manifests of MPIJobs and volumes, of this project or any other, for known mistakes."""
+    read, problems = read_manifests(files, recursive=recursive)
+    if not problems and not any(_is_known(document) for _, documents in read for document in documents):
+        allowed = f"the rules are for {', '.join(KNOWN_KINDS)}"
+        raise InputError(
+            Problem(path=("file",), given=", ".join(files), allowed=allowed, fix="give a manifest with one of these")
+        )
+    found = [(name, line, finding) for name, documents in read for finding, line in lint_read(documents)]
+    if as_json:
+        print(json.dumps([_as_object(*one) for one in found], indent=2))
+    elif read:
+        for name, line, finding in found:
+            print(f"{name}:{line}: {finding}")
+        print(_summary([finding for _, _, finding in found], len(read)))
+    if problems:
+        raise InputError(*problems)
+    if any(finding.level == "error" for _, _, finding in found):
+        raise typer.Exit(LINT_ERRORS)
+
+
+@app.command(rich_help_panel=JOBS_HERE)
+def run_local(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A manifest with one MPIJob: dist/jobs/digits-p3.k8s.yaml.")
+    ],
+    ranks: Annotated[int | None, typer.Option(help="Number of ranks. Default: that of the manifest.")] = None,
+    volumes: Annotated[Path, typer.Option(help="Local folder in place of the shared file system.")] = Path("."),
+    environment: Annotated[Path, typer.Option(help="Virtual environment of the job.")] = Path(".venv-training"),
+) -> None:
+    """Run an MPIJob's manifest on this machine, on the CPU, and return its exit code."""
+    raise typer.Exit(run_locally(file, volumes=volumes, environment=environment, ranks=ranks))
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {field: value for field, value in options.items() if value is not None}
+
+
+def _skipped() -> list[str]:
+    options = {name: " and ".join(f"--{field.replace('_', '-')}" for field in fields) for name, fields in NEEDS.items()}
+    return [f"skipped {name}, which needs {needed}" for name, needed in options.items()]
+
+
+def _is_known(document: Document) -> bool:
+    return isinstance(document.content, dict) and document.content.get("kind") in KNOWN_KINDS
+
+
+def _as_object(name: str, line: int, finding: Finding) -> dict[str, str | int]:
+    return {
+        "file": name,
+        "line": line,
+        "level": finding.level,
+        "rule": finding.rule,
+        "path": finding.where,
+        "problem": finding.problem,
+        "fix": finding.fix,
+    }
+
+
+def _summary(findings: list[Finding], files: int) -> str:
+    errors = sum(finding.level == "error" for finding in findings)
+    counted = ((errors, "error"), (len(findings) - errors, "warning"))
+    counts = ", ".join(f"{count} {word}{'s' if count != 1 else ''}" for count, word in counted)
+    return f"{counts} in {files} file{'s' if files != 1 else ''}"

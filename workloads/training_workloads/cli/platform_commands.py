@@ -1,0 +1,119 @@
+"""`platform`, `size-lustre` and `mirror-commands`: what a cluster needs, and how large it must be."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from training_workloads.catalog.versions import KUBERNETES_VERSION
+from training_workloads.cli.program import CLUSTERS, app
+from training_workloads.planning.storage_sizing import size_lustre as sizing_of
+from training_workloads.platform.file_systems import ElasticFileSystem, LustreFileSystem
+from training_workloads.platform.mirror import check_mirror, mirror_commands
+from training_workloads.platform.parts import PARTS, PlatformSpec
+from training_workloads.rendering import render_platform
+from training_workloads.validation import MISSING, InputError, Problem
+
+__all__ = ["platform", "print_mirror_commands", "size_lustre"]
+
+_FileSystem = TypeVar("_FileSystem", LustreFileSystem, ElasticFileSystem)
+
+_PARTS_HELP = (
+    f"Parts: {', '.join(PARTS)}. Default: all. A cluster with NVIDIA's GPU Operator already has the NVIDIA plugin: "
+    "give the other parts."
+)
+
+
+@app.command(rich_help_panel=CLUSTERS)
+def platform(
+    parts: Annotated[list[str] | None, typer.Argument(metavar="PART", help=_PARTS_HELP)] = None,
+    lustre_file_system_id: Annotated[str | None, typer.Option(help="FSx for Lustre file system, fs-….")] = None,
+    lustre_dns_name: Annotated[str | None, typer.Option(help="Its DNS name.")] = None,
+    lustre_mount_name: Annotated[str | None, typer.Option(help="Its mount name.")] = None,
+    lustre_capacity_gib: Annotated[int | None, typer.Option(help="Its storage capacity.")] = None,
+    efs_file_system_id: Annotated[str | None, typer.Option(help="EFS file system, fs-….")] = None,
+    efs_access_point_id: Annotated[str | None, typer.Option(help="Its access point, fsap-….")] = None,
+    namespace: Annotated[
+        str, typer.Option(help="Namespace of the claims, and so of the jobs; it must exist.")
+    ] = "default",
+    gang_scheduler: Annotated[str | None, typer.Option(help="Gang scheduler: volcano, or the name of another.")] = None,
+    mirror: Annotated[str | None, typer.Option(help="ECR registry with copies of the images.")] = None,
+    outdir: Annotated[Path, typer.Option(help="Folder of the manifests.", file_okay=False)] = Path("dist"),
+) -> None:
+    """Write manifests of what jobs need in a cluster: operator, device plugins, volumes.
+
+    Apply them with `kubectl apply -f dist/`.
+
+    The device plugins run on nodes with the label nvidia.com/gpu.present=true or vpc.amazonaws.com/efa.present=true.
+    The volumes need the CSI driver of their file system.
+    """
+    if mirror is not None:
+        check_mirror("mirror", mirror)
+    lustre = {
+        "file_system_id": lustre_file_system_id,
+        "dns_name": lustre_dns_name,
+        "mount_name": lustre_mount_name,
+        "capacity_gib": lustre_capacity_gib,
+    }
+    efs = {"file_system_id": efs_file_system_id, "access_point_id": efs_access_point_id}
+    spec = PlatformSpec(
+        parts=tuple(parts or PARTS),
+        lustre=_file_system(LustreFileSystem, "lustre", lustre, "aws fsx describe-file-systems"),
+        efs=_file_system(ElasticFileSystem, "efs", efs, "aws efs describe-access-points"),
+        namespace=namespace,
+        gang_scheduler=gang_scheduler,
+        mirror=mirror,
+    )
+    written, removed = render_platform(spec, outdir)
+    for path in removed:
+        print(f"removed {path}, which is not among the parts", file=sys.stderr)
+    for path in written:
+        print(path)
+
+
+@app.command(rich_help_panel=CLUSTERS)
+def size_lustre(
+    images_per_second: Annotated[float, typer.Option(help="Images that all ranks read together.")],
+    bytes_per_image: Annotated[int, typer.Option(help="Average size of a stored image; ImageNet: 110000.")],
+    dataset_gib: Annotated[float, typer.Option(help="Data that the file system must hold.")] = 0,
+    efa: Annotated[bool, typer.Option("--efa", help="For a file system that clients mount over EFA.")] = False,
+) -> None:
+    """Print the smallest Lustre file system that is fast enough for a job."""
+    sizing = sizing_of(
+        images_per_second=images_per_second, bytes_per_image=bytes_per_image, dataset_gib=dataset_gib, efa=efa
+    )
+    print(sizing)
+
+
+@app.command(name="mirror-commands", rich_help_panel=CLUSTERS)
+def print_mirror_commands(
+    mirror: Annotated[
+        str, typer.Argument(metavar="REGISTRY", help="ECR registry: <account>.dkr.ecr.<region>.amazonaws.com.")
+    ],
+    kubernetes_version: Annotated[str, typer.Option(help="Release of the cluster.")] = KUBERNETES_VERSION,
+) -> None:
+    """Print the commands that copy charts and images into a registry, for a cluster without NAT."""
+    for command in mirror_commands(mirror, kubernetes_version):
+        print(command)
+
+
+def _file_system(kind: type[_FileSystem], prefix: str, values: dict[str, Any], command: str) -> _FileSystem | None:
+    """Return the file system of some options, of which all are given or none."""
+    if all(value is None for value in values.values()):
+        return None
+    if missing := list(_missing(prefix, values, command)):
+        raise InputError(*missing)
+    try:
+        return kind(**values)
+    except InputError as error:
+        raise InputError(*(problem.under(prefix) for problem in error.problems)) from error
+
+
+def _missing(prefix: str, values: dict[str, Any], command: str) -> Iterator[Problem]:
+    options = ", ".join(f"--{prefix}-{field.replace('_', '-')}" for field in values)
+    for field, value in values.items():
+        if value is None:
+            allowed, fix = f"a volume needs {options}", f"run '{command}' for its value"
+            yield Problem(path=(prefix, field), given=MISSING, allowed=allowed, fix=fix)

@@ -1,0 +1,186 @@
+"""Read the log of a job's launcher to its end, across broken connections and restarted launchers."""
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from training_workloads.cluster.client import Cluster
+from training_workloads.cluster.failures import NotFoundError, TransientError
+from training_workloads.cluster.jobs import Job, by_age, find_job, launcher_pods, try_find_job, worker_pods
+from training_workloads.cluster.polling import Poller, Progress
+from training_workloads.cluster.resources import MPI_JOBS
+from training_workloads.cluster.views import SUSPENDED, JobView, has_ended, has_started, view_pod
+from training_workloads.validation import InputError, Problem, Problems, enforce
+
+__all__ = ["follow_log", "read_log"]
+
+
+@dataclass(kw_only=True, slots=True)
+class _Reader:
+    """Reads a pod's log from where it stopped: it knows a line by its time, and its position in that time."""
+
+    cluster: Cluster
+    place: tuple[str, str]
+    pod: str
+    container: str
+    tail: int | None = None
+    last: str = ""
+    at_last: int = 0
+
+    def lines(self, *, follow: bool) -> Iterator[str]:
+        """Yield the lines that were not read yet."""
+        known_time, known_lines, seen = self.last, self.at_last, 0
+        for line in self.cluster.log(self.pod, self.container, follow=follow, query=self._query()):
+            time, _, text = line.partition(" ")
+            # Times have one length and one zone. After the first new line none is skipped: clocks may step back.
+            if known_time and time <= known_time:
+                seen += time == known_time
+                if time < known_time or seen <= known_lines:
+                    continue
+            known_time = ""
+            self.at_last = self.at_last + 1 if time == self.last else 1
+            self.last = time
+            yield text
+
+    def _query(self) -> dict[str, str]:
+        if self.last:
+            return {"sinceTime": self.last}
+        return {} if self.tail is None else {"tailLines": str(self.tail)}
+
+
+def read_log(cluster: Cluster, name: str, *, worker: int | None, tail: int | None) -> Iterator[str]:
+    """Return the existing lines of the newest launcher, or of a worker.
+
+    Args:
+        cluster: The cluster.
+        name: The job's.
+        worker: Number of a worker. Default: the launcher.
+        tail: Number of lines before the end. Default: all.
+
+    Raises:
+        InputError: There is no such job or worker, or it has not started.
+        ClusterError: A request failed.
+    """
+    job = find_job(cluster, name)
+    started = [pod for pod in _pods(job, worker) if has_started(pod)]
+    if started:
+        return _reader(cluster, started[-1], tail).lines(follow=False)
+    raise InputError(_no_log(job, worker))
+
+
+def follow_log(
+    cluster: Cluster, name: str, poller: Poller, progress: Progress, *, worker: int | None, tail: int | None
+) -> Iterator[str]:
+    """Yield lines as they are written, until the end of the job, or of the worker's pod.
+
+    Args:
+        cluster: The cluster.
+        name: The job's.
+        poller: How to wait.
+        progress: Takes what the command waits for.
+        worker: Number of a worker. Default: the launcher, and the next one after a restart.
+        tail: Number of lines before the end with which to begin. Default: all.
+
+    Raises:
+        InputError: There is no such job or worker.
+        ClusterError: The cluster has been unreachable for too long.
+    """
+    job: Job | None = find_job(cluster, name)
+    reader: _Reader | None = None
+    while job is not None:
+        pods = _pods(job, worker)
+        ended = job.view.is_finished or (worker is not None and any(map(has_ended, pods)))
+        for pod in _to_read(pods, reader):
+            reader = _reader_of(pod, reader, cluster, tail, poller)
+            if not (yield from _available(reader, poller)):
+                break
+        else:
+            if ended:
+                return
+        progress(f"waiting {_waits_for(job, worker)}")
+        poller.pause()
+        job = poller.ask(lambda: try_find_job(cluster, name))
+
+
+def _to_read(pods: list[dict[str, Any]], reader: _Reader | None) -> list[dict[str, Any]]:
+    """Return the pods to read now, in order: the last one again, for its new lines, and those after it."""
+    started = [pod for pod in pods if has_started(pod)]
+    if reader is None:
+        return started[-1:]
+    return [pod for pod in started if by_age(pod) >= reader.place]
+
+
+def _reader_of(
+    pod: dict[str, Any], reader: _Reader | None, cluster: Cluster, tail: int | None, poller: Poller
+) -> _Reader:
+    if reader is None:
+        return _reader(cluster, pod, tail)
+    name = pod["metadata"]["name"]
+    if reader.pod == name:
+        return reader
+    poller.note(f"the launcher was restarted as {name}")
+    return _reader(cluster, pod, None)
+
+
+def _available(reader: _Reader, poller: Poller) -> Generator[str, None, bool]:
+    """Yield the lines until the stream ends; return whether it ended regularly rather than broke."""
+    try:
+        yield from reader.lines(follow=True)
+    except NotFoundError:
+        poller.note(f"pod {reader.pod} was deleted, and the rest of its log with it")
+    except TransientError as error:
+        poller.note(f"{error.event}; the log continues where it broke")
+        return False
+    return True
+
+
+def _reader(cluster: Cluster, pod: dict[str, Any], tail: int | None) -> _Reader:
+    container = pod["spec"]["containers"][0]["name"]
+    return _Reader(cluster=cluster, place=by_age(pod), pod=pod["metadata"]["name"], container=container, tail=tail)
+
+
+def _pods(job: Job, worker: int | None) -> list[dict[str, Any]]:
+    """Return the pods whose logs the user wants, oldest first."""
+    if worker is None:
+        return launcher_pods(job)
+    enforce((job.view, worker), [_worker_exists])
+    name = f"{job.view.name}-worker-{worker}"
+    return [pod for pod in worker_pods(job) if pod["metadata"]["name"] == name]
+
+
+def _worker_exists(wanted: tuple[JobView, int]) -> Problems:
+    job, worker = wanted
+    if 0 <= worker < job.workers and job.kind == MPI_JOBS.kind:
+        return
+    if job.kind != MPI_JOBS.kind or not job.workers:
+        allowed, fix = f"{job.kind} {job.name!r} has no workers", "omit the option for the log of the other pods"
+    else:
+        numbers = "only worker 0" if job.workers == 1 else f"the workers 0 to {job.workers - 1}"
+        allowed, fix = f"{job.name!r} has {numbers}", "give a number that exists"
+    yield Problem(path=("worker",), given=worker, allowed=allowed, fix=fix)
+
+
+def _no_log(job: Job, worker: int | None) -> Problem:
+    subject = f"worker {worker}" if worker is not None else "its launcher" if job.is_mpi_job else "its pod"
+    if job.view.is_finished:
+        allowed = f"{subject} is deleted, and the log with it"
+        fix = f"run 'status {job.view.name}' for what is known"
+    else:
+        allowed = f"{subject} has not started, waiting {_waits_for(job, worker)}"
+        fix = "add '-f' to wait for it"
+    return Problem(path=("name",), given=job.view.name, allowed=allowed, fix=fix)
+
+
+def _waits_for(job: Job, worker: int | None) -> str:
+    """Return what must happen before more lines come, as a clause after "waiting"."""
+    view, pods = job.view, _pods(job, worker)
+    if view.state == SUSPENDED:
+        return "for the job, which is suspended"
+    if unstarted := [view_pod(pod) for pod in pods if not has_started(pod)]:
+        newest = unstarted[-1]
+        return f"for pod {newest.name}, {newest.state}{': ' * bool(newest.why)}{newest.why}"
+    if pods:
+        return f"for the end of the job or a new attempt; it is {view.state}"
+    if job.is_mpi_job and view.workers_ready < view.workers:
+        return f"for {view.workers} workers, {view.workers_ready} ready"
+    return f"for a pod; the job is {view.state}"

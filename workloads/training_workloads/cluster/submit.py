@@ -1,0 +1,260 @@
+"""Submit manifests: every check first, then what a job needs, such as its NetworkPolicy, then the jobs."""
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from training_workloads.cluster.client import Cluster
+from training_workloads.cluster.failures import ConflictError, ForbiddenError
+from training_workloads.cluster.jobs import try_find_job
+from training_workloads.cluster.resources import BATCH_JOBS, CLAIMS, MPI_JOBS, NAMESPACES, Resource
+from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
+from training_workloads.mpijob.documents import Document
+from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
+from training_workloads.validation import MISSING, Path, Problem, Problems, enforce, known_names
+
+__all__ = ["Submission", "check_objects", "plan_submission", "submit"]
+
+# The options of `platform` that write the claims of the cluster's file systems.
+_CLAIM_OPTIONS = {LUSTRE_CLAIM: "--lustre-…", EFS_CLAIM: "--efs-…"}
+
+# Podman's name for images that were built on this machine.
+_LOCAL_REGISTRY = "localhost/"
+
+_NAMESPACE = ("metadata", "namespace")
+
+# The fields that make the address of an object, and what they may be at most for any kind:
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#path-segment-names
+_ADDRESS = (
+    (
+        ("apiVersion",),
+        rf"([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?{DNS_LABEL}",
+        "the version of an API, such as kubeflow.org/v2beta1",
+    ),
+    (("kind",), r"[A-Za-z][A-Za-z0-9]*", "a kind of object, such as MPIJob"),
+    (("metadata", "name"), r"(?!\.{1,2}$)[^/%]+", "a name without '/' and '%'"),
+    (_NAMESPACE, DNS_LABEL, DNS_LABEL_RULE),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Submission:
+    """An object to create, and where.
+
+    Attributes:
+        document: The object in its manifest.
+        resource: Its kind.
+        cluster: The cluster, in the object's namespace.
+    """
+
+    document: Document
+    resource: Resource
+    cluster: Cluster
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The object."""
+        return dict(self.document.content)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.content["metadata"]["name"])
+
+    @property
+    def title(self) -> str:
+        """Its kind, name and namespace: `MPIJob 'digits' in namespace 'team'`."""
+        where = f" in namespace {self.cluster.namespace!r}" if self.resource.namespaced else ""
+        return f"{self.resource.kind} {self.name!r}{where}"
+
+    @property
+    def is_job(self) -> bool:
+        """Whether it runs ranks or stages data, rather than being something that a job needs."""
+        kinds = [(each.api_version, each.kind) for each in (MPI_JOBS, BATCH_JOBS)]
+        return (self.resource.api_version, self.resource.kind) in kinds
+
+    def problem(self, path: Path, given: Any, *, fix: str, allowed: str = "") -> Problem:
+        """Return the problem of a value in the manifest, with its line."""
+        return Problem(path=path, given=given, allowed=allowed, fix=fix, source=self.document.where(path))
+
+    def send(self, *, dry_run: bool) -> None:
+        """Create it; neither a job nor a field of another manager is overwritten."""
+        create = self.cluster.create if self.is_job else self.cluster.apply
+        try:
+            create(self.resource, self.content, dry_run=dry_run)
+        except ConflictError as error:
+            raise ConflictError(f"{self.title} cannot be created: {error.event}", error.fix) from error
+
+
+def check_objects(file: str, documents: Iterable[Document]) -> Problems:
+    """Yield the problems of a file without objects, and of objects that would have another address in the API.
+
+    Args:
+        file: The file's name.
+        documents: What it contains.
+    """
+    objects = [document for document in documents if document.content is not None]
+    if not objects:
+        fix = "give a manifest, such as one that 'training-workloads render' wrote"
+        yield Problem(path=("file",), given=file, allowed="it contains no object", fix=fix)
+    for document in objects:
+        for path, form, rule in _ADDRESS:
+            value = _value_at(document.content, path)
+            is_optional = value is MISSING and path == _NAMESPACE
+            if not is_optional and not (isinstance(value, str) and re.fullmatch(form, value)):
+                yield Problem(path=path, given=value, fix=f"give {rule}", source=document.where(path))
+
+
+def plan_submission(cluster: Cluster, documents: Iterable[Document], *, namespace: str | None) -> list[Submission]:
+    """Check whether every object can be created, and create none.
+
+    Args:
+        cluster: The cluster.
+        documents: The objects, after `check_objects`.
+        namespace: The value of `--namespace`; an object with another namespace is rejected.
+
+    Returns:
+        The objects in the order in which to create them.
+
+    Raises:
+        InputError: An object contradicts `namespace`, or something that it needs is missing in its namespace.
+        ClusterError: A request failed, or the cluster would reject an object.
+    """
+    objects = list(documents)
+    enforce((objects, namespace), [_namespaces_agree])
+    submissions = [_submission(cluster, document) for document in objects]
+    submissions.sort(key=lambda each: each.is_job)
+    # Each check asks the cluster about what the one before has found in order.
+    for rule in (_there_is_a_job, _images_can_be_pulled, _namespaces_exist, _names_are_free, _claims_exist):
+        enforce(submissions, [rule])
+    for each in submissions:
+        each.send(dry_run=True)
+    return submissions
+
+
+def submit(submissions: Iterable[Submission], created: Callable[[Submission], None]) -> None:
+    """Create every object.
+
+    Args:
+        submissions: The result of `plan_submission`.
+        created: Takes each object after the cluster has created it.
+
+    Raises:
+        ClusterError: A request failed; the objects before it exist.
+    """
+    for each in submissions:
+        each.send(dry_run=False)
+        created(each)
+
+
+def _submission(cluster: Cluster, document: Document) -> Submission:
+    namespace = document.content["metadata"].get("namespace") or cluster.namespace
+    place = dataclasses.replace(cluster, namespace=namespace)
+    return Submission(document=document, resource=place.resource_of(document.content), cluster=place)
+
+
+def _value_at(content: Any, path: Path) -> Any:
+    for key in path:
+        content = content.get(key) if isinstance(content, dict) else None
+    return MISSING if content is None else content
+
+
+def _namespaces_agree(given: tuple[list[Document], str | None]) -> Problems:
+    documents, namespace = given
+    for document in documents:
+        metadata = document.content["metadata"]
+        if namespace and (metadata.get("namespace") or namespace) != namespace:
+            allowed = f"'--namespace' is {namespace!r}"
+            fix = "omit the option, or render the job with that namespace"
+            yield Problem(
+                path=_NAMESPACE,
+                given=metadata["namespace"],
+                allowed=allowed,
+                fix=fix,
+                source=document.where(_NAMESPACE),
+            )
+
+
+def _there_is_a_job(submissions: list[Submission]) -> Problems:
+    if not any(each.is_job for each in submissions):
+        kinds = ", ".join(each.resource.kind for each in submissions) or "nothing"
+        allowed = "only an MPIJob or a Job runs"
+        yield Problem(path=("file",), given=kinds, allowed=allowed, fix="use 'kubectl apply -f' for other objects")
+
+
+def _images_can_be_pulled(submissions: list[Submission]) -> Problems:
+    """Reject local images: nodes would start for them, and remain."""
+    for each in submissions:
+        for path, image in _found(each.content, ("containers", "initContainers"), "image"):
+            if image.startswith(_LOCAL_REGISTRY):
+                fix = "push it to a registry, and render the job with '--image <its address>'"
+                yield each.problem(path, image, allowed="only this machine has it", fix=fix)
+
+
+def _namespaces_exist(submissions: list[Submission]) -> Problems:
+    for name, cluster in _places(submissions).items():
+        try:
+            found = cluster.get(NAMESPACES, name)
+        except ForbiddenError:
+            # A user of one namespace may not read namespaces; the dry run shows then whether it exists.
+            continue
+        if found is None:
+            fix = f"run 'kubectl create namespace {name}', or give another one"
+            yield Problem(path=("namespace",), given=name, allowed="the cluster does not have it", fix=fix)
+
+
+def _names_are_free(submissions: list[Submission]) -> Problems:
+    for each in submissions:
+        if each.is_job and (job := try_find_job(each.cluster, each.name)):
+            allowed = f"namespace {each.cluster.namespace!r} has a job of that name, which is {job.view.state}"
+            fix = (
+                f"delete that one with 'training-workloads cancel {each.name}', or render this one with another "
+                "'--name'"
+            )
+            yield each.problem(("metadata", "name"), each.name, allowed=allowed, fix=fix)
+
+
+def _claims_exist(submissions: list[Submission]) -> Problems:
+    """Reject a claim that does not exist: the pods would wait for it without an end."""
+    for namespace, cluster in _places(submissions).items():
+        here = [each for each in submissions if each.cluster.namespace == namespace]
+        created = {each.name for each in here if each.resource.kind == CLAIMS.kind}
+        needed = {claim: (each, path) for each in here for path, claim in _claims(each)}
+        missing = sorted(set(needed) - created)
+        existing = [claim["metadata"]["name"] for claim in cluster.objects(CLAIMS)] if missing else []
+        for claim in sorted(set(missing) - set(existing)):
+            each, path = needed[claim]
+            hint = known_names(claim, existing) if existing else "it has none"
+            allowed = f"namespace {namespace!r} does not have this PersistentVolumeClaim ({hint})"
+            yield each.problem(path, claim, allowed=allowed, fix=_claim_advice(claim))
+
+
+def _claim_advice(claim: str) -> str:
+    if claim not in _CLAIM_OPTIONS:
+        return "create it there, or give the namespace that has it with '--namespace'"
+    return (
+        "use namespace 'default' ('-n default'), for which the cluster's stack creates it, or write it for another "
+        f"one with 'training-workloads platform {_CLAIM_OPTIONS[claim]} --namespace <namespace>'"
+    )
+
+
+def _places(submissions: list[Submission]) -> dict[str, Cluster]:
+    return {each.cluster.namespace: each.cluster for each in submissions if each.resource.namespaced}
+
+
+def _claims(submission: Submission) -> Iterator[tuple[Path, str]]:
+    return _found(submission.content, ("persistentVolumeClaim",), "claimName")
+
+
+def _found(value: Any, inside: tuple[str, ...], key: str, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Yield each text with a key inside some others: an MPIJob has several pod templates, a Deployment or a Job one."""
+    if isinstance(value, dict):
+        if isinstance(value.get(key), str) and any(part in inside for part in path[-2:]):
+            yield (*path, key), value[key]
+        for name, each in value.items():
+            yield from _found(each, inside, key, (*path, name))
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _found(each, inside, key, (*path, number))

@@ -1,0 +1,301 @@
+"""The state of jobs and pods, as the commands show it, read from their objects.
+
+The operator's conditions: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/types.go
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from math import ceil
+from typing import Any
+
+from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL
+from training_workloads.mpijob.programs import explained
+from training_workloads.mpijob.spec import QUEUE_LABEL
+from training_workloads.mpijob.view import Job
+
+__all__ = [
+    "EVICTED",
+    "FAILED",
+    "PENDING",
+    "SUCCEEDED",
+    "SUSPENDED",
+    "JobView",
+    "PodView",
+    "has_ended",
+    "has_started",
+    "is_ready",
+    "moment",
+    "view_batch_job",
+    "view_mpi_job",
+    "view_pod",
+]
+
+PENDING = "Pending"
+RUNNING = "Running"
+SUSPENDED = "Suspended"
+SUCCEEDED = "Succeeded"
+FAILED = "Failed"
+
+# The operator sets Failed as soon as one worker is evicted, and the job continues all the same
+# (https://github.com/kubeflow/mpi-operator/issues/647): it has ended only with a completion time.
+EVICTED = "Evicted"
+_EVICTED_REASON = "MPIJobEvicted"
+
+_BATCH_STATES = {"Complete": SUCCEEDED, "Failed": FAILED, "Suspended": SUSPENDED}
+
+# A container that waits for these will start; every other reason is a problem.
+_STARTING = ("ContainerCreating", "PodInitializing")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobView:
+    """A job as the commands show it.
+
+    Attributes:
+        kind: `MPIJob` or `Job`.
+        name: Its name.
+        namespace: Its namespace.
+        state: Pending, Created, Running, Restarting, Suspended, Evicted, Succeeded or Failed.
+        reason: The operator's reason for the state in one word; may be empty.
+        message: The same in a sentence.
+        workers: Worker pods that the job wants.
+        workers_ready: Worker pods that are ready.
+        slots: Ranks of a worker; 1 for a `Job`.
+        world_size: Ranks of the job now, as far as its command says it.
+        queue: Its queue of Kueue; `None` without one.
+        elastic: Whether the number of workers can change while it runs.
+        min_workers: Fewest workers that an elastic job runs with.
+        max_workers: Most workers that it uses; `None`: no limit.
+        created: When it was submitted.
+        started: When the operator started it.
+        finished: When it ended.
+    """
+
+    kind: str
+    name: str
+    namespace: str
+    state: str
+    reason: str
+    message: str
+    workers: int
+    workers_ready: int
+    slots: int
+    world_size: int
+    queue: str | None
+    elastic: bool
+    min_workers: int | None
+    max_workers: int | None
+    created: datetime
+    started: datetime | None
+    finished: datetime | None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the job has ended."""
+        return self.state in (SUCCEEDED, FAILED)
+
+    def age(self, now: datetime) -> timedelta:
+        """Return the time since it was submitted."""
+        return now - self.created
+
+    def duration(self, now: datetime) -> timedelta | None:
+        """Return the time that it ran, or has been running; `None` if it has not started."""
+        return (self.finished or now) - self.started if self.started else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PodView:
+    """A pod as `status` shows it.
+
+    Attributes:
+        name: Its name.
+        state: Its phase, or a more specific word: ImagePullBackOff, OOMKilled, Terminating.
+        ready: Whether its readiness probe passes.
+        node: Its node; empty before it is scheduled.
+        restarts: How often its containers were restarted.
+        why: The scheduler's or the kubelet's reason for the state; may be empty.
+        instance_types: The instance types that it requires; empty: any.
+    """
+
+    name: str
+    state: str
+    ready: bool
+    node: str
+    restarts: int
+    why: str
+    instance_types: tuple[str, ...]
+
+
+def view_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobView:
+    """Return the state of an MPIJob.
+
+    Args:
+        job: The object.
+        workers_ready: Worker pods that are ready; the object itself counts only those that run.
+    """
+    read, status = Job(document=job), job.get("status") or {}
+    workers, slots = read.worker.replicas or 0, read.slots or 1
+    launch = next(iter(read.launches), None)
+    ranks, min_ranks, max_ranks = (launch.ranks, launch.min_ranks, launch.max_ranks) if launch else (None, None, None)
+    elastic = min_ranks is not None
+    condition = _deciding_condition(status.get("conditions") or [])
+    if condition.get("reason") == _EVICTED_REASON and not status.get("completionTime"):
+        condition = {**condition, "type": EVICTED}
+    return JobView(
+        kind="MPIJob",
+        **_identity(job),
+        state=condition.get("type", PENDING),
+        reason=condition.get("reason") or "",
+        message=condition.get("message") or "",
+        workers=workers,
+        workers_ready=workers_ready,
+        slots=slots,
+        world_size=workers * slots if elastic else ranks or workers * slots,
+        queue=(job["metadata"].get("labels") or {}).get(QUEUE_LABEL),
+        elastic=elastic,
+        min_workers=None if min_ranks is None else max(1, ceil(min_ranks / slots)),
+        max_workers=None if max_ranks is None else max_ranks // slots,
+        **_times(job, condition),
+    )
+
+
+def view_batch_job(job: dict[str, Any]) -> JobView:
+    """Return the state of a `batch/v1` Job, such as one that stages data."""
+    spec, status = job["spec"], job.get("status") or {}
+    ended = [each for each in status.get("conditions") or [] if _is_true(each) and each["type"] in _BATCH_STATES]
+    condition = ended[-1] if ended else {}
+    not_ended = RUNNING if status.get("ready") else PENDING
+    pods = int(spec.get("parallelism", 1))
+    return JobView(
+        kind="Job",
+        **_identity(job),
+        state=_BATCH_STATES.get(condition.get("type", ""), not_ended),
+        reason=condition.get("reason") or "",
+        message=condition.get("message") or "",
+        workers=pods,
+        workers_ready=int(status.get("ready") or 0),
+        slots=1,
+        world_size=pods,
+        queue=(job["metadata"].get("labels") or {}).get(QUEUE_LABEL),
+        elastic=False,
+        min_workers=None,
+        max_workers=None,
+        **_times(job, condition),
+    )
+
+
+def view_pod(pod: dict[str, Any]) -> PodView:
+    """Return the state of a pod."""
+    status = pod.get("status") or {}
+    containers = status.get("containerStatuses") or []
+    state, why = _state(pod)
+    return PodView(
+        name=pod["metadata"]["name"],
+        state=state,
+        ready=is_ready(pod),
+        node=pod["spec"].get("nodeName") or "",
+        restarts=sum(int(each.get("restartCount", 0)) for each in containers),
+        why=" ".join(why.split()),
+        instance_types=tuple(sorted(set(_instance_types(pod["spec"])))),
+    )
+
+
+def is_ready(pod: dict[str, Any]) -> bool:
+    """Return whether a pod's readiness probes pass."""
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def has_started(pod: dict[str, Any]) -> bool:
+    """Return whether the pod's first container has, or had, a process that writes a log."""
+    containers = (pod.get("status") or {}).get("containerStatuses") or []
+    first = pod["spec"]["containers"][0]["name"]
+    for container in containers:
+        if container["name"] == first:
+            return bool(container.get("restartCount")) or "waiting" not in (container.get("state") or {"waiting": {}})
+    return False
+
+
+def has_ended(pod: dict[str, Any]) -> bool:
+    """Return whether the pod has ended."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def moment(text: str | None) -> datetime | None:
+    """Return a time of an object; `None` for nothing."""
+    return datetime.fromisoformat(text).astimezone(UTC) if text else None
+
+
+def _identity(job: dict[str, Any]) -> dict[str, Any]:
+    return {"name": job["metadata"]["name"], "namespace": job["metadata"]["namespace"]}
+
+
+def _times(job: dict[str, Any], condition: dict[str, Any]) -> dict[str, Any]:
+    status = job.get("status") or {}
+    # A job that failed has no completion time, but its condition has one.
+    ended = condition.get("type") in (SUCCEEDED, FAILED, "Complete")
+    finished = status.get("completionTime") or (condition.get("lastTransitionTime") if ended else None)
+    return {
+        "created": moment(job["metadata"]["creationTimestamp"]),
+        "started": moment(status.get("startTime")),
+        "finished": moment(finished),
+    }
+
+
+def _is_true(condition: dict[str, Any]) -> bool:
+    return bool(condition["status"] == "True")
+
+
+def _deciding_condition(conditions: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the newest that is true, of two in the same second the later in the list; older ones stay true.
+
+    A job that has ended stays ended, whatever the operator wrote after it.
+    """
+    true = [each for each in conditions if _is_true(each)]
+    ended = [each for each in true if each["type"] in (SUCCEEDED, FAILED)]
+    by_age = sorted(ended or true, key=lambda each: str(each.get("lastTransitionTime") or ""))
+    return by_age[-1] if by_age else {}
+
+
+def _state(pod: dict[str, Any]) -> tuple[str, str]:
+    """Return the most specific word and sentence about a pod."""
+    status = pod.get("status") or {}
+    phase = str(status.get("phase") or "Pending")
+    if pod["metadata"].get("deletionTimestamp"):
+        return "Terminating", ""
+    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+        if found := _container_state(container):
+            return found
+    if status.get("reason"):
+        return str(status["reason"]), str(status.get("message") or "")
+    for condition in status.get("conditions") or []:
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return phase, str(condition.get("message") or "")
+    return phase, ""
+
+
+def _container_state(container: dict[str, Any]) -> tuple[str, str] | None:
+    """Return what the pod's phase does not show of a container."""
+    state, last = container.get("state") or {}, (container.get("lastState") or {}).get("terminated") or {}
+    waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
+    killed = next((each for each in (ended, last) if each.get("reason") == "OOMKilled"), None)
+    if killed:
+        return "OOMKilled", f"container {container['name']!r} used more memory than its limit"
+    if waiting.get("reason") and waiting["reason"] not in _STARTING:
+        return str(waiting["reason"]), str(waiting.get("message") or "")
+    if ended.get("exitCode"):
+        return str(ended.get("reason") or "Error"), explained(ended["exitCode"])
+    return None
+
+
+def _instance_types(spec: dict[str, Any]) -> Iterator[str]:
+    """Yield the instance types of a node selector or a required node affinity."""
+    if INSTANCE_TYPE_LABEL in (selector := spec.get("nodeSelector") or {}):
+        yield str(selector[INSTANCE_TYPE_LABEL])
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or []:
+        for expression in term.get("matchExpressions") or []:
+            if expression["key"] == INSTANCE_TYPE_LABEL and expression["operator"] == "In":
+                yield from map(str, expression["values"])

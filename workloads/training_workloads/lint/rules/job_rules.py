@@ -1,0 +1,191 @@
+"""Rules on the MPIJob itself: what the operator rejects after the API server accepted the job, its start and its end.
+
+https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/validation/validation.go
+"""
+
+import re
+from collections.abc import Iterator
+from typing import get_args
+
+from training_workloads.catalog.nodes import GPU_RESOURCE
+from training_workloads.lint.finding import Found
+from training_workloads.mpijob.launch_command import commands, program_of
+from training_workloads.mpijob.launch_options import DISCOVERY_SCRIPT_OPTION
+from training_workloads.mpijob.spec import API_VERSION, QUEUE_LABEL, LauncherCreationPolicy, RestartPolicy
+from training_workloads.mpijob.view import Job, mapping, whole
+from training_workloads.names import DNS_1035_CHARACTERS, DNS_LABEL_LENGTH
+from training_workloads.validation import known_names
+
+__all__ = [
+    "api_version",
+    "gang_deadlock",
+    "job_name",
+    "launcher_creation_policy",
+    "launcher_may_be_too_early",
+    "launcher_replicas",
+    "missing_containers",
+    "missing_launcher",
+    "missing_readiness_probe",
+    "missing_workers",
+    "restart_policy",
+    "slots_per_worker",
+    "suspended_launcher_does_not_wait",
+    "worker_replicas",
+    "workers_outlive_job",
+]
+
+_ROLES = ("spec", "mpiReplicaSpecs")
+
+
+def api_version(job: Job) -> Iterator[Found]:
+    """Another version of the API, whose fields are others and which the operator v2 does not serve."""
+    if (version := job.document.get("apiVersion")) != API_VERSION:
+        problem = "is missing" if version is None else f"is {version!r}, which the operator does not read"
+        yield Found(("apiVersion",), problem, f"write {API_VERSION} and that version's fields")
+
+
+def missing_launcher(job: Job) -> Iterator[Found]:
+    """No launcher: the operator emits a ValidationError and does nothing."""
+    if not job.role("Launcher"):
+        yield Found(
+            (*_ROLES, "Launcher"), "is missing, and nothing starts the ranks", "add a Launcher that runs mpirun"
+        )
+
+
+def missing_workers(job: Job) -> Iterator[Found]:
+    """No workers, and a launcher that holds no ranks either."""
+    if not job.role("Worker") and not job.launcher_holds_ranks:
+        yield Found((*_ROLES, "Worker"), "is missing, and the hostfile is empty", "add a Worker with 1 replica or more")
+
+
+def worker_replicas(job: Job) -> Iterator[Found]:
+    """Workers without a number of replicas: the operator's default is 0, which it then rejects."""
+    if not (worker := job.role("Worker")):
+        return
+    if worker.content.get("replicas") is None:
+        yield Found((*worker.path, "replicas"), "is missing, and the operator's default is 0", "give 1 or more")
+    elif worker.replicas is not None and worker.replicas < 1:
+        yield Found((*worker.path, "replicas"), f"is {worker.replicas}, which the operator rejects", "give 1 or more")
+
+
+def launcher_replicas(job: Job) -> Iterator[Found]:
+    """More than one launcher, or none."""
+    if job.launcher.replicas not in (None, 1):
+        problem = f"is {job.launcher.replicas}, but an MPIJob has one launcher"
+        yield Found((*job.launcher.path, "replicas"), problem, "give 1, or leave it out")
+
+
+def missing_containers(job: Job) -> Iterator[Found]:
+    """A pod without containers."""
+    for replica in job.replicas:
+        if not replica.containers:
+            path = (*replica.pod_path, "containers")
+            yield Found(path, f"the {replica.role}'s pod has none, which the operator rejects", "add a container")
+
+
+def job_name(job: Job) -> Iterator[Found]:
+    """A name from which the operator cannot derive names of pods: `<name>-worker-<n-1>` is a DNS-1035 label."""
+    metadata = mapping(job.document.get("metadata"))
+    name, path = metadata.get("name"), ("metadata", "name")
+    if name is None:
+        # `generateName` gives a name that is not known here.
+        if not metadata.get("generateName"):
+            yield Found(path, "is missing, and the API server rejects the job", "give a name, or generateName")
+        return
+    if not isinstance(name, str) or not re.fullmatch(DNS_1035_CHARACTERS, name):
+        rule = "use lower-case letters, digits and '-', a letter first"
+        yield Found(path, f"is {name!r}, from which the operator cannot name its pods", rule)
+        return
+    suffix = f"-worker-{max(job.worker.replicas or 1, 1) - 1}"
+    if len(name) + len(suffix) > DNS_LABEL_LENGTH:
+        problem = f"has {len(name)} characters, and with '{suffix}' after it a pod's name has more than 63"
+        yield Found(path, problem, f"use {DNS_LABEL_LENGTH - len(suffix)} characters or fewer")
+
+
+def slots_per_worker(job: Job) -> Iterator[Found]:
+    """Workers that hold no ranks: the operator takes 0 and writes it into the hostfile."""
+    if job.slots is None or job.slots > 0:
+        return
+    reason = "which the operator rejects" if job.slots < 0 else "and workers without slots get no ranks"
+    # Elastic Horovod has options for the slots.
+    if job.slots < 0 or not any(launch.has(DISCOVERY_SCRIPT_OPTION) for launch in job.launches):
+        path = ("spec", "slotsPerWorker")
+        yield Found(path, f"is {job.slots}, {reason}", "give 1 or more: one for each GPU of a worker")
+
+
+def restart_policy(job: Job) -> Iterator[Found]:
+    """`Always` and `ExitCode`, which the field's type has and the operator rejects."""
+    for replica in job.replicas:
+        policy = replica.content.get("restartPolicy")
+        if isinstance(policy, str) and policy not in get_args(RestartPolicy):
+            path = (*replica.path, "restartPolicy")
+            yield Found(path, f"is {policy!r}, which the operator rejects", "write Never or OnFailure")
+
+
+def launcher_creation_policy(job: Job) -> Iterator[Found]:
+    """A misspelled policy: the operator accepts every text, and waits for the workers unless it is AtStartup."""
+    policy = job.spec.get("launcherCreationPolicy")
+    if isinstance(policy, str) and policy not in get_args(LauncherCreationPolicy):
+        problem = f"is {policy!r}, which has the effect of WaitForWorkersReady"
+        yield Found(("spec", "launcherCreationPolicy"), problem, known_names(policy, get_args(LauncherCreationPolicy)))
+
+
+def gang_deadlock(job: Job) -> Iterator[Found]:
+    """A gang that counts a launcher which is created only when the gang runs (mpi-operator#608)."""
+    policy, workers = job.run_policy.get("schedulingPolicy"), job.worker.replicas
+    if not isinstance(policy, dict) or not job.waits_for_workers or workers is None:
+        return
+    least = whole(policy.get("minAvailable"))
+    if policy.get("minAvailable") is None or (least is not None and least > workers):
+        given = "is missing, and the operator's default is workers + 1" if least is None else f"is {least}"
+        problem = f"{given}: the gang waits for the launcher, and the launcher for the gang's {workers} workers"
+        path = ("spec", "runPolicy", "schedulingPolicy", "minAvailable")
+        yield Found(path, problem, f"write minAvailable: {workers}")
+
+
+def workers_outlive_job(job: Job) -> Iterator[Found]:
+    """Workers that stay when the job has ended, and hold their GPUs (mpi-operator#134)."""
+    policy = job.run_policy.get("cleanPodPolicy")
+    if policy in (None, "None") and job.role("Worker"):
+        given = "is missing, and the operator's default is None" if policy is None else "is None"
+        kept = "GPUs" if job.worker.total(GPU_RESOURCE) else "nodes"
+        problem = f"{given}: the workers keep running after the job's end and hold their {kept}"
+        yield Found(("spec", "runPolicy", "cleanPodPolicy"), problem, "write cleanPodPolicy: Running")
+
+
+def missing_readiness_probe(job: Job) -> Iterator[Found]:
+    """A launcher that waits for ready workers, which without a probe are ready before sshd answers."""
+    worker = job.worker.first
+    if job.waits_for_workers and worker.content and not isinstance(worker.content.get("readinessProbe"), dict):
+        problem = "is missing, so that the workers count as ready before their sshd answers"
+        fix = "add readinessProbe: {tcpSocket: {port: <sshd's port>}}"
+        yield Found((*worker.path, "readinessProbe"), problem, fix)
+
+
+def launcher_may_be_too_early(job: Job) -> Iterator[Found]:
+    """A launcher that is created with the workers, and runs mpirun at once (mpi-operator#443, #481)."""
+    if job.spec.get("launcherCreationPolicy") in (None, "AtStartup") and _starts_at_once(job):
+        problem = "the launcher starts with the workers, and fails where their names or sshd do not answer yet"
+        fix = "write launcherCreationPolicy: WaitForWorkersReady, and give the workers a readinessProbe"
+        yield Found(("spec", "launcherCreationPolicy"), problem, fix)
+
+
+def suspended_launcher_does_not_wait(job: Job) -> Iterator[Found]:
+    """A job that waits for a queue: when it is resumed, the launcher is created with the workers (mpi-operator#615)."""
+    is_queued = job.run_policy.get("suspend") is True or QUEUE_LABEL in job.labels
+    if is_queued and job.waits_for_workers and _starts_at_once(job):
+        problem = "has no effect on a job that was suspended: its launcher starts before its workers"
+        fix = "let the launcher's command wait until the workers' names and sshd answer"
+        yield Found(("spec", "launcherCreationPolicy"), problem, fix)
+
+
+def _starts_at_once(job: Job) -> bool:
+    """Return whether the launcher's one command is mpirun: a script, entry point or init container may wait first."""
+    launcher = job.launcher.first
+    started = commands(launcher.argv) or []
+    # A program that starts mpirun may wait before.
+    is_one_command = bool(launcher.content.get("command")) and len(started) == 1
+    is_one_command = is_one_command and program_of(started[0]) in {launch.launcher for launch in job.launches}
+    # Elastic Horovod waits until the discovery script has found enough workers.
+    waits = job.launcher.pod.get("initContainers") or any(one.has(DISCOVERY_SCRIPT_OPTION) for one in job.launches)
+    return is_one_command and bool(job.launches) and not waits

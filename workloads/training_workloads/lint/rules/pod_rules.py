@@ -1,0 +1,112 @@
+"""Rules on the pods: sshd and its keys, the first container, shared memory."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from training_workloads.catalog.nodes import GPU_RESOURCE
+from training_workloads.lint.finding import Found
+from training_workloads.mpijob.launch_command import commands, launches, program_of
+from training_workloads.mpijob.view import Job, Replica, mapping, sequence
+
+__all__ = [
+    "keys_not_readable",
+    "shared_memory_of_the_node",
+    "small_shared_memory",
+    "template_restart_policy",
+    "work_not_in_first_container",
+    "worker_without_sshd",
+]
+
+# The operator's default.
+_ROOTS_KEYS = "/root/.ssh"
+
+_SHM = "/dev/shm"
+
+# Programs that never start an sshd.
+_NOT_SSHD = {"sleep", "tail", "cat", "true", "echo", "python", "python3", "torchrun", "mpirun", "mpiexec", "horovodrun"}
+
+
+def keys_not_readable(job: Job) -> Iterator[Found]:
+    """A pod that does not run as root, with its ssh keys in root's home."""
+    path = job.spec.get("sshAuthMountPath")
+    if path is not None and str(path).rstrip("/") != _ROOTS_KEYS:
+        return
+    users = [user for replica in job.replicas if (user := _not_root(replica))]
+    if users:
+        problem = f"is {_ROOTS_KEYS}, which a pod with {users[0]} cannot read"
+        fix = "write the .ssh folder of the image's user, such as /home/mpiuser/.ssh"
+        yield Found(("spec", "sshAuthMountPath"), problem, fix)
+
+
+def _not_root(replica: Replica) -> str | None:
+    """Return the setting with which the first container does not run as root."""
+    contexts = [mapping(level.get("securityContext")) for level in (replica.first.content, replica.pod)]
+    # The container's setting overrides the pod's.
+    for field in ("runAsUser", "runAsNonRoot"):
+        value: Any = next((context[field] for context in contexts if context.get(field) is not None), None)
+        if isinstance(value, int) and value:
+            return f"{field}: {str(value).lower()}"
+        if field == "runAsUser" and value == 0:
+            return None
+    return None
+
+
+def worker_without_sshd(job: Job) -> Iterator[Found]:
+    """Workers that do not run sshd, as with operators before v2, which used kubectl exec."""
+    argv = job.worker.first.argv
+    started = {program_of(command) for command in commands(argv) or []}
+    if job.launches and started and started <= _NOT_SSHD and not any("ssh" in word for word in argv):
+        problem = f"runs {' and '.join(sorted(started))}, but the launcher reaches a worker through its sshd"
+        yield Found(job.worker.first.argv_path(), problem, "remove command and args, or run /usr/sbin/sshd -De")
+
+
+def template_restart_policy(job: Job) -> Iterator[Found]:
+    """A restart policy in the pod's template, which the operator overwrites (event SetPodTemplateRestartPolicy)."""
+    for replica in job.replicas:
+        if (policy := replica.pod.get("restartPolicy")) is not None:
+            problem = f"is {policy!r}, which the operator overwrites with that of the {replica.role}"
+            fix = f"write {'.'.join(map(str, replica.path))}.restartPolicy instead"
+            yield Found((*replica.pod_path, "restartPolicy"), problem, fix)
+
+
+def work_not_in_first_container(job: Job) -> Iterator[Found]:
+    """The operator gives ssh keys, hostfile and variables to `containers[0]` only; here the work is in another."""
+    for replica in job.replicas:
+        for container in replica.containers[1:]:
+            holds_gpus = container.amount(GPU_RESOURCE) and not replica.first.amount(GPU_RESOURCE)
+            launches_ranks = launches(container.argv) and not launches(replica.first.argv)
+            if holds_gpus or (launches_ranks and replica.role == "Launcher"):
+                what = "has the GPUs" if holds_gpus else "runs mpirun"
+                problem = f"{what}, but the operator gives keys and hostfile to the first container only"
+                yield Found(container.path, problem, "move it to the front of the list")
+
+
+def _shared_memory(replica: Replica) -> dict[str, Any]:
+    """Return the volume at /dev/shm of the first container with GPUs; empty where there is none."""
+    holder = replica.holder(GPU_RESOURCE) or replica.first
+    name = holder.mounts(_SHM)
+    volumes = map(mapping, sequence(replica.pod.get("volumes")))
+    return next((dict(volume) for volume in volumes if name is not None and volume.get("name") == name), {})
+
+
+def small_shared_memory(job: Job) -> Iterator[Found]:
+    """GPU workers with the runtime's 64 MiB of /dev/shm, through which NCCL's ranks on a node exchange data."""
+    if not (holder := job.worker.holder(GPU_RESOURCE)) or job.worker.pod.get("hostIPC") is True:
+        return
+    volume = _shared_memory(job.worker)
+    in_memory = mapping(volume.get("emptyDir")).get("medium") == "Memory"
+    if not in_memory and "hostPath" not in volume:
+        given = f"has no volume at {_SHM}, whose default is 64 MiB" if not volume else f"has no memory at {_SHM}"
+        problem = f"{given}: NCCL and data loaders share data there"
+        fix = f"mount a volume with emptyDir: {{medium: Memory}} at {_SHM}"
+        yield Found((*holder.path, "volumeMounts"), problem, fix)
+
+
+def shared_memory_of_the_node(job: Job) -> Iterator[Found]:
+    """The node's own /dev/shm: shared with every pod there, and not freed when a rank dies."""
+    for replica in job.replicas:
+        for number, volume in enumerate(map(mapping, sequence(replica.pod.get("volumes")))):
+            if str(mapping(volume.get("hostPath")).get("path")).rstrip("/") == _SHM:
+                problem = f"is the node's {_SHM}: every pod there shares it, and files of a dead rank stay in it"
+                fix = "write emptyDir: {medium: Memory} instead of hostPath"
+                yield Found((*replica.pod_path, "volumes", number, "hostPath"), problem, fix)

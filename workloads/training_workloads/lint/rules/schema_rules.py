@@ -1,0 +1,160 @@
+"""Fields and types: the MPIJob against its definition, the pod templates against the schemas of Kubernetes.
+
+The API server drops an unknown field, or rejects the object; the lint finds both before.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Any
+
+import jsonschema
+import referencing
+from kubernetes_validate import utils as kubernetes
+
+from training_workloads.catalog.versions import KUBERNETES_VERSIONS
+from training_workloads.lint.finding import Found
+from training_workloads.mpijob.definition import mpi_job_definition
+from training_workloads.mpijob.view import Job
+from training_workloads.validation import Path, known_names
+
+__all__ = ["mpi_job_fields", "pod_template_fields"]
+
+_PLACEHOLDER = re.compile(r"\$\{?\w+\}?|\$\(\w+\)|<.*>")
+
+# Longer lists and values are not shown.
+_READABLE = 160
+
+_TYPES = {
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "a text, in quotes",
+    "boolean": "true or false",
+    "object": "a mapping of names to values",
+    "array": "a list",
+}
+
+
+def mpi_job_fields(job: Job) -> Iterator[Found]:
+    """Unknown or misspelled fields of the MPIJob, values of another type, values out of range."""
+    # The API server treats a null as a missing field.
+    yield from _problems(_mpi_job_validator(), _without_nulls(dict(job.document)), ())
+
+
+def pod_template_fields(job: Job) -> Iterator[Found]:
+    """The same in the pods' templates, by the newest Kubernetes of a cluster."""
+    for replica in job.replicas:
+        template = replica.content.get("template")
+        if isinstance(template, dict):
+            yield from _problems(_pod_template_validator(), template, (*replica.path, "template"))
+
+
+@cache
+def _mpi_job_validator() -> Any:
+    (version,) = mpi_job_definition()["spec"]["versions"]
+    schema = _closed(version["schema"]["openAPIV3Schema"])
+    # The API server writes the status itself, and checks the metadata by other rules.
+    schema["properties"] |= {"metadata": {"type": "object"}, "status": {}}
+    return jsonschema.Draft202012Validator(schema)
+
+
+@cache
+def _pod_template_validator() -> Any:
+    newest = next(one for one in kubernetes.all_versions() if kubernetes.major_minor(one) == KUBERNETES_VERSIONS[-1])
+    folder = f"kubernetes-json-schema/v{newest}-local-strict"
+    schema = kubernetes.schema_contents(f"{folder}/podtemplatespec-v1.json", newest)
+    definitions = kubernetes.schema_contents(f"{folder}/_definitions.json", newest)
+    registry: Any = referencing.Registry()
+    for contents in (schema, definitions):
+        registry = referencing.Resource.from_contents(contents) @ registry
+    return jsonschema.Draft202012Validator(schema, registry=registry)
+
+
+def _closed(schema: Any) -> Any:
+    """Return the schema with no other fields allowed."""
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items() if key != "default"}
+    is_open = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
+    return closed if is_open or "properties" not in schema else closed | {"additionalProperties": False}
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _problems(validator: Any, document: Any, root: Path) -> Iterator[Found]:
+    found: dict[Found, None] = {}
+    for error in validator.iter_errors(document):
+        path = (*root, *(key if isinstance(key, int) else str(key) for key in error.absolute_path))
+        explain = _EXPLANATIONS.get(error.validator, _other)
+        found |= dict.fromkeys(explain(error, path))
+    yield from found
+
+
+def _unknown_field(error: Any, path: Path) -> Iterable[Found]:
+    known = sorted(error.schema["properties"])
+    for key in error.instance:
+        if key not in known:
+            fix = known_names(str(key), known)
+            # The names of all fields of a pod do not help.
+            fix = fix if "did you mean" in fix or len(fix) < _READABLE else "remove it"
+            yield Found((*path, str(key)), "is not a field here, and is rejected or dropped without a warning", fix)
+
+
+def _wrong_type(error: Any, path: Path) -> Iterable[Found]:
+    wanted = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
+    yield Found(path, _given(error), f"give {_TYPES.get(wanted[0], wanted[0])}{_placeholder(error)}")
+
+
+def _number_or_text(error: Any, path: Path) -> Iterable[Found]:
+    yield Found(path, _given(error), "give a number or a text")
+
+
+def _unknown_value(error: Any, path: Path) -> Iterable[Found]:
+    allowed = [value for value in error.validator_value if isinstance(value, str)]
+    yield Found(path, _given(error), known_names(str(error.instance), allowed) + _placeholder(error))
+
+
+def _missing_field(error: Any, path: Path) -> Iterable[Found]:
+    for name in error.validator_value:
+        if name not in error.instance:
+            yield Found((*path, name), "is missing", "add it")
+
+
+def _too_small(error: Any, path: Path) -> Iterable[Found]:
+    yield Found(path, _given(error), f"give {error.validator_value} or more")
+
+
+def _too_large(error: Any, path: Path) -> Iterable[Found]:
+    yield Found(path, _given(error), f"give {error.validator_value} or fewer")
+
+
+def _other(error: Any, path: Path) -> Iterable[Found]:
+    yield Found(path, _given(error), f"give what fits {error.validator}: {error.validator_value}")
+
+
+def _given(error: Any) -> str:
+    shown = repr(error.instance)
+    if isinstance(error.instance, dict | list):
+        return "is a mapping" if isinstance(error.instance, dict) else "is a list"
+    return f"is {shown if len(shown) < _READABLE else 'a long text'}"
+
+
+def _placeholder(error: Any) -> str:
+    filled = isinstance(error.instance, str) and _PLACEHOLDER.fullmatch(error.instance)
+    return " (fill the placeholder in first, such as with envsubst)" if filled else ""
+
+
+_EXPLANATIONS: dict[str, Callable[[Any, Path], Iterable[Found]]] = {
+    "additionalProperties": _unknown_field,
+    "type": _wrong_type,
+    "oneOf": _number_or_text,
+    "anyOf": _number_or_text,
+    "enum": _unknown_value,
+    "required": _missing_field,
+    "minimum": _too_small,
+    "maximum": _too_large,
+}

@@ -1,0 +1,137 @@
+"""Rules on volumes, claims and storage classes, for FSx for Lustre above all.
+
+https://github.com/kubernetes-sigs/aws-fsx-csi-driver/blob/master/docs/README.md
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from training_workloads.catalog.versions import LUSTRE_VERSION
+from training_workloads.lint.finding import Found
+from training_workloads.mpijob.view import mapping
+
+__all__ = [
+    "Storage",
+    "claim_without_class",
+    "claim_without_volume_name",
+    "lustre_version_unset",
+    "lustre_volume_attributes",
+    "persistent_2_with_s3",
+    "volume_recycled",
+]
+
+_LUSTRE = "fsx.csi.aws.com"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Storage:
+    """A volume, claim or storage class, and the other documents of its file.
+
+    Attributes:
+        document: The object.
+        neighbours: All documents of the same file, itself included.
+    """
+
+    document: Mapping[Any, Any]
+    neighbours: Sequence[Mapping[Any, Any]]
+
+    @property
+    def kind(self) -> Any:
+        """Its `kind`."""
+        return self.document.get("kind")
+
+    @property
+    def spec(self) -> Mapping[Any, Any]:
+        """Its `spec`."""
+        return mapping(self.document.get("spec"))
+
+    def others(self, kind: str) -> Iterator[Mapping[Any, Any]]:
+        """Yield the neighbours of a kind."""
+        return (other for other in self.neighbours if other.get("kind") == kind)
+
+
+def _lustre(storage: Storage) -> Mapping[Any, Any]:
+    """Return the source of a volume on FSx for Lustre; empty for any other."""
+    source = mapping(storage.spec.get("csi"))
+    return source if storage.kind == "PersistentVolume" and source.get("driver") == _LUSTRE else {}
+
+
+def volume_recycled(storage: Storage) -> Iterator[Found]:
+    """`Recycle` is for NFS and host paths: a CSI volume becomes Failed when its claim is deleted."""
+    policy = storage.spec.get("persistentVolumeReclaimPolicy")
+    if storage.kind == "PersistentVolume" and policy == "Recycle" and "csi" in storage.spec:
+        problem = "is Recycle, which no CSI driver can do; the volume is Failed once its claim is gone"
+        yield Found(("spec", "persistentVolumeReclaimPolicy"), problem, "write Retain, so that the data stays")
+
+
+def lustre_volume_attributes(storage: Storage) -> Iterator[Found]:
+    """A static Lustre volume without its address: it needs the DNS name, and FSx's mount name."""
+    attributes = mapping(_lustre(storage).get("volumeAttributes"))
+    for name in ("dnsname", "mountname"):
+        if _lustre(storage) and not attributes.get(name):
+            unless = (
+                ", and the driver uses 'fsx', which only SCRATCH_1 file systems have" if name == "mountname" else ""
+            )
+            path = ("spec", "csi", "volumeAttributes", name)
+            yield Found(path, f"is missing{unless}", "give the file system's (aws fsx describe-file-systems)")
+
+
+def claim_without_volume_name(storage: Storage) -> Iterator[Found]:
+    """A claim for a static volume that does not name it: it binds to any volume that fits, or to a new one."""
+    if storage.kind != "PersistentVolumeClaim" or storage.spec.get("volumeName") or storage.spec.get("selector"):
+        return
+    wanted = storage.spec.get("storageClassName")
+    volumes = [
+        volume for volume in storage.others("PersistentVolume") if wanted is not None and _class(volume) == wanted
+    ]
+    name = mapping(storage.document.get("metadata")).get("name")
+    reserved = (mapping(mapping(volume.get("spec")).get("claimRef")).get("name") for volume in volumes)
+    # A volume may name its claim instead.
+    if name is not None and name in list(reserved):
+        return
+    if wanted == "" or volumes:
+        target = mapping(volumes[0].get("metadata")).get("name") if volumes else "<name of the volume>"
+        otherwise = (
+            "binds to any volume that fits, or to none" if wanted == "" else "may get another volume, or a new one"
+        )
+        yield Found(("spec", "volumeName"), f"is missing, and the claim {otherwise}", f"write volumeName: {target}")
+
+
+def _class(volume: Mapping[Any, Any]) -> Any:
+    return mapping(volume.get("spec")).get("storageClassName") or ""
+
+
+def claim_without_class(storage: Storage) -> Iterator[Found]:
+    """A claim without a class: the cluster's default class provisions another kind of volume."""
+    if storage.kind == "PersistentVolumeClaim" and storage.spec.get("storageClassName") is None:
+        if storage.spec.get("volumeName"):
+            problem, fix = "the cluster's default class is filled in, which a static volume does not have", 'write ""'
+        else:
+            problem = "the cluster's default class provides the volume, on EKS a disk for one node"
+            fix = 'name the class, or write "" and volumeName for a static volume'
+        yield Found(("spec", "storageClassName"), f"is missing: {problem}", fix)
+
+
+def _lustre_parameters(storage: Storage) -> Mapping[Any, Any] | None:
+    """Return the parameters of a storage class of FSx for Lustre; None for any other document."""
+    if storage.kind == "StorageClass" and storage.document.get("provisioner") == _LUSTRE:
+        return mapping(storage.document.get("parameters"))
+    return None
+
+
+def persistent_2_with_s3(storage: Storage) -> Iterator[Found]:
+    """A PERSISTENT_2 file system cannot get a data repository when it is created (aws-fsx-csi-driver#412)."""
+    parameters = _lustre_parameters(storage) or {}
+    if parameters.get("deploymentType") == "PERSISTENT_2" and parameters.get("s3ImportPath"):
+        problem = "is for SCRATCH and PERSISTENT_1 only; FSx does not create the file system"
+        fix = "create it outside of Kubernetes with a data repository association, and define a static volume for it"
+        yield Found(("parameters", "s3ImportPath"), problem, fix)
+
+
+def lustre_version_unset(storage: Storage) -> Iterator[Found]:
+    """FSx's default is an old Lustre."""
+    parameters = _lustre_parameters(storage)
+    if parameters is not None and not parameters.get("fileSystemTypeVersion"):
+        path = ("parameters", "fileSystemTypeVersion")
+        yield Found(path, "is missing, and FSx's default is Lustre 2.10", f'write "{LUSTRE_VERSION}"')

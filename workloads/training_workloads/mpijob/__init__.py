@@ -1,0 +1,1 @@
+"""One MPIJob: what is written, what is read, its launch command, its definition, and documents with lines."""

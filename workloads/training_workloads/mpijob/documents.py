@@ -1,0 +1,166 @@
+"""Manifests: the files that `kubectl apply -f` reads, their documents, and the line of each value."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from training_workloads.validation import InputError, Problem
+from training_workloads.validation import Path as ValuePath
+from training_workloads.yaml_lines import YamlDocument, read_yaml
+
+__all__ = [
+    "MANIFEST_SUFFIXES",
+    "STANDARD_INPUT",
+    "Document",
+    "manifest_files",
+    "read_documents",
+    "read_manifest",
+    "read_manifests",
+]
+
+#: Files that `kubectl apply -f <folder>` reads.
+MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
+
+#: The name of the standard input.
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """One object of a manifest.
+
+    Attributes:
+        content: Its value, of any shape.
+        yaml: The YAML document that contains it.
+        prefix: Its path in the YAML document: that of an item of a `List`, else empty.
+    """
+
+    content: Any
+    yaml: YamlDocument
+    prefix: ValuePath = ()
+
+    def line(self, path: ValuePath = ()) -> int:
+        """Return the line, from 1, of a value, or of the innermost existing value around it."""
+        return self.yaml.line((*self.prefix, *path))
+
+    def where(self, path: ValuePath = ()) -> str:
+        """Return the place of a value: `job.yaml:12`."""
+        return self.yaml.where((*self.prefix, *path))
+
+
+def read_documents(text: str | bytes, source: str = "") -> list[Document]:
+    """Read every object of a manifest, with those of a `List`.
+
+    Args:
+        text: YAML or JSON with any number of documents; bytes are UTF-8.
+        source: The name of the text, for problems.
+
+    Raises:
+        InputError: The text is not YAML, or has duplicate keys; for a Helm template the problem names it.
+    """
+    found = read_yaml(text, source)
+    if problems := [problem for document in found for problem in document.problems]:
+        raise InputError(*problems)
+    return [item for document in found for item in _items(document)]
+
+
+def _items(document: YamlDocument) -> Iterator[Document]:
+    content = document.content
+    is_list = isinstance(content, dict) and str(content.get("kind")).endswith("List")
+    if not is_list or not isinstance(content.get("items"), list):
+        yield Document(content=content, yaml=document)
+        return
+    for number, item in enumerate(content["items"]):
+        yield Document(content=item, yaml=document, prefix=("items", number))
+
+
+def read_manifest(name: str | Path) -> list[Document]:
+    """Read every object of a file, or of the standard input for `-`.
+
+    Raises:
+        InputError: The file cannot be read, or is not a manifest.
+    """
+    try:
+        text = sys.stdin.buffer.read() if str(name) == STANDARD_INPUT else Path(name).read_bytes()
+    except OSError as error:
+        raise InputError(_unreadable(name, error)) from error
+    return read_documents(text, str(name))
+
+
+def read_manifests(
+    names: Iterable[str | Path], *, recursive: bool = False
+) -> tuple[list[tuple[str, list[Document]]], list[Problem]]:
+    """Read every object of files and of folders with files.
+
+    Args:
+        names: Files, folders, or `-` for the standard input.
+        recursive: Whether to read the folders inside a folder too. Default: one level, as `kubectl apply -f`.
+
+    Returns:
+        The documents of each file that can be read, by its name, and the problems of the others.
+    """
+    files, problems = manifest_files(names, recursive=recursive)
+    read = []
+    for name in files:
+        try:
+            read.append((name, read_manifest(name)))
+        except InputError as error:
+            problems += error.problems
+    return read, problems
+
+
+def manifest_files(names: Iterable[str | Path], *, recursive: bool = False) -> tuple[list[str], list[Problem]]:
+    """Return the files of some names, each once, with those of a folder in its place; hidden files are skipped.
+
+    Args:
+        names: Files, folders, or `-` for the standard input.
+        recursive: Whether to look into the folders inside a folder too. Default: one level, as `kubectl apply -f`.
+
+    Returns:
+        The files, which may not exist, and the problems of folders.
+    """
+    files: dict[str, None] = {}
+    problems: list[Problem] = []
+    for name in map(str, names):
+        if not name:
+            problems.append(Problem(path=("file",), given=name, fix="give a manifest, a folder or -"))
+        elif name == STANDARD_INPUT or not Path(name).is_dir():
+            files[name] = None
+        else:
+            inside, unreadable = _inside(Path(name), recursive=recursive)
+            problems += unreadable or ([] if inside else [_no_manifests(name, recursive=recursive)])
+            files |= dict.fromkeys(map(str, inside))
+    return list(files), problems
+
+
+def _inside(folder: Path, *, recursive: bool) -> tuple[list[Path], list[Problem]]:
+    """Return the manifests of a folder by path, and the problems of folders that cannot be listed."""
+    try:
+        entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        return [], [_unreadable(folder, error)]
+    found = [entry for entry in entries if entry.suffix in MANIFEST_SUFFIXES and entry.is_file()]
+    problems: list[Problem] = []
+    # A link to a folder may lead back to it.
+    for entry in (entry for entry in entries if recursive and entry.is_dir() and not entry.is_symlink()):
+        below, unreadable = _inside(entry, recursive=True)
+        found += below
+        problems += unreadable
+    return sorted(found), problems
+
+
+def _no_manifests(folder: str, *, recursive: bool) -> Problem:
+    allowed = f"the folder has no {_listed(MANIFEST_SUFFIXES)} file"
+    fix = "give a folder with manifests" + ("" if recursive else ", or -R for the folders inside it")
+    return Problem(path=("file",), given=folder, allowed=allowed, fix=fix)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _unreadable(name: str | Path, error: OSError) -> Problem:
+    allowed = f"it cannot be read ({error.strerror})"
+    return Problem(path=("file",), given=str(name), allowed=allowed, fix="give a manifest, a folder or -")

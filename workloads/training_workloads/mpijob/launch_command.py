@@ -1,0 +1,372 @@
+"""Launch commands: `mpirun` and `horovodrun` lines, read from any argv or shell script, changed, and built."""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from training_workloads.mpijob import programs
+from training_workloads.mpijob.launch_options import (
+    BIND_TO,
+    BLACKLIST_COOLDOWN,
+    DISCOVERY_SCRIPT_OPTION,
+    ELASTIC_TIMEOUT,
+    EXPORT,
+    GLOO_TIMEOUT,
+    HOSTFILE_OPTION,
+    MAP_BY,
+    MAX_RANKS,
+    MCA,
+    MIN_RANKS,
+    NETWORK_INTERFACE,
+    RANKS,
+    SLOTS_PER_HOST,
+    TAG_OUTPUT,
+    Option,
+    option_of,
+)
+
+__all__ = [
+    "DISCOVERY_SCRIPT",
+    "HOROVODRUN",
+    "HOSTFILE",
+    "LAUNCHERS",
+    "WAIT_FOR_WORKERS",
+    "Launch",
+    "commands",
+    "find_launch",
+    "horovodrun_command",
+    "launcher_environment",
+    "launches",
+    "mpirun_command",
+    "program_of",
+]
+
+#: Where the MPI operator mounts the hostfile in the launcher.
+HOSTFILE = "/etc/mpi/hostfile"
+
+#: Where it mounts the script that prints the workers that run now, one name a line, without their slots.
+DISCOVERY_SCRIPT = "/etc/mpi/discover_hosts.sh"
+
+#: Comes before a command that needs every worker. The operator can wait too, but it creates the launcher of a job that
+#: was suspended before its workers (https://github.com/kubeflow/mpi-operator/issues/615), and while it waits nothing
+#: has a deadline.
+WAIT_FOR_WORKERS = (*programs.WAIT_FOR_WORKERS, HOSTFILE, "--")
+
+# Ranks start at once on every worker of the list, and all of them end if the sshd of one does not answer yet: the
+# image's program filters the list.
+_DISCOVERY = " ".join((*programs.REACHABLE_HOSTS, DISCOVERY_SCRIPT))
+
+# GPU nodes may have to start first, and drivers and images come with them.
+_WAIT_FOR_WORKERS_SECONDS = 1800
+
+# The running ranks wait in Gloo for a new one, which imports TensorFlow first. After Horovod's own 30 seconds they all
+# end (seen on two cores).
+_WAIT_FOR_RANKS_SECONDS = 180
+
+# A worker that failed is retried after about 10 seconds, then 20 and so on up to 100; by default never.
+_COOLDOWN_SECONDS = (10, 100)
+
+#: Horovod's own launcher, whose options differ from those of MPI's.
+HOROVODRUN = "horovodrun"
+
+#: Programs that start ranks.
+LAUNCHERS = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", HOROVODRUN}
+_SHELLS = {"sh", "bash", "dash", "ash", "zsh"}
+
+# Words that may come before a program and start it.
+_WRAPPERS = {"exec", "time", "timeout", "env", "nohup", "sudo", "stdbuf", "nice", "tini", "dumb-init", "command"}
+_WRAPPERS |= {"if", "then", "else", "do", "while", "until", "!", "{"}
+_BEFORE_A_PROGRAM = re.compile(r"-.*|[A-Za-z_]\w*=.*|\d+(\.\d+)?[smhd]?|.*\.sh")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Launch:
+    """One `mpirun` or `horovodrun` with its options.
+
+    Attributes:
+        words: The whole command line from the launcher's name on.
+        options: The launcher's own options in order: position in `words`, spelling without dashes, and values.
+        end: Position in `words` of the program that each rank runs.
+    """
+
+    words: tuple[str, ...]
+    options: tuple[tuple[int, str, tuple[str, ...]], ...]
+    end: int
+
+    @property
+    def launcher(self) -> str:
+        """Name of the launcher without its folder."""
+        return PurePosixPath(self.words[0]).name
+
+    @property
+    def is_horovod(self) -> bool:
+        """Whether it is `horovodrun`."""
+        return self.launcher == HOROVODRUN
+
+    @property
+    def program(self) -> tuple[str, ...]:
+        """The program that each rank runs, with its arguments."""
+        return self.words[self.end :]
+
+    @property
+    def unknown_options(self) -> tuple[str, ...]:
+        """Options that the table does not have, as written: where the program begins is not certain behind one."""
+        known = (option_of(name, horovod=self.is_horovod) for _, name, _ in self.options)
+        return tuple(self.words[given[0]] for given, option in zip(self.options, known, strict=True) if not option)
+
+    @property
+    def expands(self) -> bool:
+        """Whether the shell inserts words that are not known here, such as `$MPI_FLAGS`."""
+        return "".join(self.program[:1]).startswith("$") or any("$(" in word or "`" in word for word in self.words)
+
+    @property
+    def ranks(self) -> int | None:
+        """Ranks that the command starts; None where it has no such number."""
+        return self.number(RANKS)
+
+    @property
+    def min_ranks(self) -> int | None:
+        """The fewest ranks of an elastic job; None where the job is not elastic."""
+        return self.number(MIN_RANKS)
+
+    @property
+    def max_ranks(self) -> int | None:
+        """The most ranks of an elastic job; None without a limit."""
+        return self.number(MAX_RANKS)
+
+    def has(self, *options: Option | str) -> bool:
+        """Return whether one of these options is anywhere after the launcher, also behind an option that is unknown."""
+        names = _spellings(options)
+        return any(word.startswith("-") and word.lstrip("-").partition("=")[0] in names for word in self.words[1:])
+
+    def has_option(self, *options: Option | str) -> bool:
+        """Return whether one of these is an option of the launcher itself."""
+        names = _spellings(options)
+        return any(name in names for _, name, _ in self.options)
+
+    def value(self, *options: Option | str) -> str | None:
+        """Return the first value of an option; None where it is not given."""
+        names = _spellings(options)
+        return next((values[0] for _, name, values in self.options if name in names and values), None)
+
+    def number(self, option: Option) -> int | None:
+        """Return the whole number that an option has; None where it is not given, or is not a number."""
+        value = self.value(option) or ""
+        return int(value) if re.fullmatch(r"\d{1,9}", value) else None
+
+    @property
+    def exported(self) -> dict[str, str | None]:
+        """Variables that `-x` gives to the ranks; None for those with the launcher's value."""
+        names = EXPORT.spellings
+        pairs = [values[0].partition("=") for _, name, values in self.options if name in names and values]
+        return {name: value if equals else None for name, equals, value in pairs}
+
+    def with_option(self, option: Option, *values: Any, insert: bool = True) -> "Launch":
+        """Return the launch with other values of an option.
+
+        Args:
+            option: The option, which the launch may have in any spelling.
+            values: Its new values.
+            insert: Whether to insert the option first where the launch does not have it.
+        """
+        given = [(position, old) for position, name, old in self.options if name in option.spellings]
+        if not given:
+            return _parsed([self.words[0], *option.words(*values), *self.words[1:]]) if insert else self
+        words = list(self.words)
+        for position, old in reversed(given):
+            joined = "=" in words[position]
+            written = words[position].partition("=")[0]
+            words[position : position + 1 + (0 if joined else len(old))] = [written, *map(str, values)]
+        return _parsed(words)
+
+
+def _spellings(options: Iterable[Option | str]) -> set[str]:
+    return {name for one in options for name in (one.spellings if isinstance(one, Option) else (one,))}
+
+
+def commands(argv: Sequence[str]) -> list[list[str]] | None:
+    """Return the commands that an argv starts: those of the script for `sh -c`, else the argv itself.
+
+    Returns:
+        None where the script cannot be parsed.
+    """
+    start = next((n for n, word in enumerate(argv) if not _is_before_a_program(word)), len(argv))
+    words = list(argv[start:])
+    if not words or program_of(words) not in _SHELLS:
+        return [list(argv)] if argv else []
+    flag = next((n for n, word in enumerate(words) if re.fullmatch(r"-[a-z]*c[a-z]*", word)), None)
+    if flag is None:
+        return [words]
+    return _script(next((word for word in words[flag + 1 :] if word != "--"), ""))
+
+
+def launches(argv: Sequence[str]) -> tuple[Launch, ...]:
+    """Return every `mpirun` or `horovodrun` that an argv starts, in order; none where a script cannot be parsed.
+
+    Also one that another program starts, such as a check of its output, when it follows that program's `--`.
+    """
+    return tuple(launch for command in commands(argv) or [] for part in _parts(command) for launch in _launch(part))
+
+
+def find_launch(argv: Sequence[str]) -> tuple[tuple[str, ...], Launch] | None:
+    """Return the first launch in an argv itself, not in a script, and the words before it.
+
+    The words before it start it, such as a program that reads its output. Joined, both are the argv.
+    """
+    found = (n for n, word in enumerate(argv) if PurePosixPath(word).name in LAUNCHERS)
+    start = next(found, None)
+    return None if start is None else (tuple(argv[:start]), _parsed(argv[start:]))
+
+
+def _parts(command: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield a command, and what follows each lone `--` in it before the first launcher."""
+    yield command
+    while "--" in command and program_of(command) not in LAUNCHERS:
+        command = command[list(command).index("--") + 1 :]
+        yield command
+
+
+def program_of(words: Sequence[str]) -> str:
+    """Return the name of the program that a command starts, without its folder; empty where there is none."""
+    programs = (word for word in words if not _is_before_a_program(word))
+    return PurePosixPath(next(programs, "")).name
+
+
+def _is_before_a_program(word: str) -> bool:
+    return PurePosixPath(word).name in _WRAPPERS or _BEFORE_A_PROGRAM.fullmatch(word) is not None
+
+
+def _script(script: str) -> list[list[str]] | None:
+    """Return the simple commands of a shell script."""
+    # A continued line is one line; comments may hold lone quotes.
+    script = re.sub(r"\\\n", " ", script)
+    script = re.sub(r"(?m)(^|\s)#.*$", r"\1", script)
+    lexer = shlex.shlex(script, posix=True, punctuation_chars=";&|<>\n")
+    lexer.whitespace = " \t\r"
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        words = list(lexer)
+    except ValueError:
+        return None
+    found: list[list[str]] = [[]]
+    for word in words:
+        if word.strip(";&|\n"):
+            found[-1].append(word)
+        else:
+            found.append([])
+    return [command for command in found if command]
+
+
+def _launch(words: Sequence[str]) -> Iterator[Launch]:
+    start = next((n for n, word in enumerate(words) if not _is_before_a_program(word)), None)
+    if start is not None and PurePosixPath(words[start]).name in LAUNCHERS:
+        yield _parsed(words[start:])
+
+
+def _parsed(words: Sequence[str]) -> Launch:
+    """Return the launch of a command line that begins with a launcher."""
+    horovod = PurePosixPath(words[0]).name == HOROVODRUN
+    options, position = [], 1
+    while position < len(words) and words[position].startswith("-"):
+        name, equals, value = words[position].lstrip("-").partition("=")
+        option = option_of(name, horovod=horovod)
+        # Most options of horovodrun have a value, most of mpirun have none.
+        count = 0 if equals else option.values if option else int(horovod)
+        values = (value,) if equals else tuple(words[position + 1 : position + 1 + count])
+        options.append((position, name, values))
+        position += 1 + count
+    return Launch(words=tuple(words), options=tuple(options), end=position)
+
+
+def launcher_environment(slots: int, ranks: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of the launcher's container: its own, and those that it gives to the ranks.
+
+    The operator sets hostfile, slots and names for Open MPI 4 (`OMPI_MCA_orte_…`). Open MPI 5 ignores these, and would
+    start all ranks in the launcher without a warning: it has these names for them.
+
+    Args:
+        slots: Ranks of a worker whose line in the hostfile has no number.
+        ranks: Variables of the ranks.
+    """
+    open_mpi_5 = {
+        "PRTE_MCA_prte_default_hostfile": HOSTFILE,
+        "PRTE_MCA_prte_set_default_slots": str(slots),
+        # Workers have fully qualified names only.
+        "PRTE_MCA_prte_keep_fqdn_hostnames": "true",
+        # The cluster's DNS may need some seconds to resolve a new worker's name.
+        "PRTE_MCA_plm_ssh_args": "-o ConnectionAttempts=10",
+    }
+    return {**open_mpi_5, **ranks}
+
+
+def mpirun_command(
+    world_size: int, exported: Iterable[str], program: Sequence[str], *, ranks_per_socket: int | None = None
+) -> list[str]:
+    """Return the argv that starts a fixed number of ranks.
+
+    Args:
+        world_size: Ranks of the whole job.
+        exported: Names of the launcher's variables that the ranks get.
+        program: What each rank runs.
+        ranks_per_socket: How many ranks are bound to each CPU socket of a worker. Default: none is bound.
+    """
+    # ssh sessions do not inherit the image's variables: programs and CUDA libraries are found through these two.
+    names = dict.fromkeys(["PATH", "LD_LIBRARY_PATH", *exported])
+    return [
+        "mpirun",
+        *RANKS.words(world_size),
+        # Here too, so that no job runs in the launcher alone because its MPI does not know a variable.
+        *HOSTFILE_OPTION.words(HOSTFILE),
+        *_placement(ranks_per_socket),
+        # Each line of the log begins with its rank.
+        *TAG_OUTPUT.words(),
+        # MPI carries only Horovod's control messages: plain TCP and shared memory, no libfabric or UCX, no verbs.
+        *MCA.words("pml", "ob1"),
+        *MCA.words("btl", "^openib"),
+        *(word for name in names for word in EXPORT.words(name)),
+        *program,
+    ]
+
+
+def _placement(ranks_per_socket: int | None) -> list[str]:
+    """Return which worker and which of its cores a rank gets; a worker's ranks always have consecutive numbers.
+
+    Without a flag Open MPI binds each of two ranks to one core, which starves the input pipeline.
+    """
+    if ranks_per_socket is None:
+        return [*MAP_BY.words("slot"), *BIND_TO.words("none")]
+    # The first half of the ranks, which is the first half of the GPUs, on the first socket, the others on the second.
+    # Not `--map-by slot --bind-to socket`: Open MPI 5 would bind them all to the first. A whole socket and not cores
+    # for each rank, because the node's daemons leave the sockets with different numbers of cores.
+    return [*MAP_BY.words(f"ppr:{ranks_per_socket}:socket"), *BIND_TO.words("socket")]
+
+
+def horovodrun_command(slots: int, min_workers: int, max_workers: int, program: Sequence[str]) -> list[str]:
+    """Return the argv of an elastic job's launcher; `horovodrun` itself gives the launcher's variables to the ranks.
+
+    Args:
+        slots: Ranks of each worker.
+        min_workers: Workers with which the job starts, and below which it waits for others.
+        max_workers: Workers that it uses at most.
+        program: What each rank runs.
+    """
+    return [
+        HOROVODRUN,
+        # Not the number of ranks but the number to wait for: other ranks that are ready by then take part too.
+        *RANKS.words(min_workers * slots),
+        *MIN_RANKS.words(min_workers * slots),
+        *MAX_RANKS.words(max_workers * slots),
+        *DISCOVERY_SCRIPT_OPTION.words(_DISCOVERY),
+        # The script prints workers without their slots.
+        *SLOTS_PER_HOST.words(slots),
+        # Otherwise Horovod waits for two workers to find an interface that both have; in a pod it is this one.
+        *NETWORK_INTERFACE.words("eth0"),
+        *ELASTIC_TIMEOUT.words(_WAIT_FOR_WORKERS_SECONDS),
+        *GLOO_TIMEOUT.words(_WAIT_FOR_RANKS_SECONDS),
+        *BLACKLIST_COOLDOWN.words(*_COOLDOWN_SECONDS),
+        *program,
+    ]

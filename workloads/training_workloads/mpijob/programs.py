@@ -1,0 +1,69 @@
+"""What a job expects of its image: the user, sshd, the programs of `training/` and their exit codes.
+
+`training/Dockerfile` builds such an image.
+"""
+
+__all__ = [
+    "DIGITS",
+    "HOME",
+    "LOCAL_IMAGE",
+    "NCCL_TEST",
+    "REACHABLE_HOSTS",
+    "RESNET50",
+    "RUN_WORKER",
+    "SSHD_CONFIG",
+    "SSH_PORT",
+    "STAGING",
+    "STOPPED",
+    "UID",
+    "USER_ERROR",
+    "WAIT_FOR_WORKERS",
+    "explained",
+    "python_module",
+]
+
+#: The non-root user of every pod; the shared folders belong to it.
+UID = 1000
+HOME = "/home/mpiuser"
+
+#: A port that a non-root sshd may listen on.
+SSH_PORT = 2222
+SSHD_CONFIG = f"{HOME}/.sshd_config"
+
+#: A name for local builds; for a cluster `render --image` gives the address in its registry.
+LOCAL_IMAGE = "localhost/training:latest"
+
+
+def python_module(name: str) -> tuple[str, ...]:
+    """Return the command that runs a Python module of the image."""
+    return ("python", "-m", name)
+
+
+# The modules of `training/` that jobs run: a renamed module is one edit here.
+DIGITS = python_module("training.digits")
+RESNET50 = python_module("training.resnet50")
+NCCL_TEST = python_module("training.nccl_test")
+STAGING = python_module("training.staging")
+
+#: Waits until every worker's sshd answers, then runs the command behind its `--`.
+WAIT_FOR_WORKERS = python_module("training.pods.wait_for_workers")
+
+#: Prints those hosts of a discovery script whose sshd answers.
+REACHABLE_HOSTS = python_module("training.pods.reachable_hosts")
+
+#: Starts a worker's sshd and forwards a stop request to the ranks, which sshd does not.
+RUN_WORKER = (*python_module("training.pods.worker"), "--")
+
+#: A mistake that the user must fix; a restart would repeat it.
+USER_ERROR = 2
+
+#: EX_TEMPFAIL of sysexits.h: after a stop request, such as at a Spot notice, the ranks saved a checkpoint. The operator
+#: restarts the launcher, and the ranks resume.
+STOPPED = 75
+
+_MEANINGS = {STOPPED: "stopped on request, the state is saved: a restart resumes"}
+
+
+def explained(code: int) -> str:
+    """Return an exit code with its meaning, where this project defines one."""
+    return f"exit code {code}" + (f" ({_MEANINGS[code]})" if code in _MEANINGS else "")

@@ -1,0 +1,247 @@
+"""Read YAML with the line of each value: the one reader of `cluster.yaml`, of manifests and of values of an option.
+
+Dates stay text, as in Kubernetes. Aliases that multiply, aliases inside their anchor and endless nesting are rejected
+before they are expanded: a text of ten lines can describe more than any memory holds.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from training_workloads.validation import InputError, Path, Problem
+
+__all__ = ["Typed", "YamlDocument", "read_yaml"]
+
+# A job has some hundreds of values.
+_MOST_ALIASED = 100_000
+# A CustomResourceDefinition nests about 30 levels.
+_DEEPEST = 100
+
+_MERGE = "tag:yaml.org,2002:merge"
+_TEXT = "tag:yaml.org,2002:str"
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+
+
+class Typed(str):
+    """Text as the user typed it, which messages show without Python's quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class YamlDocument:
+    """One document of a text.
+
+    Attributes:
+        content: Its value.
+        source: The name of the text, such as a file name; empty if it has none.
+        problems: Keys that are duplicate (the last one has the value) or not scalar (they are ignored).
+        node: The nodes of PyYAML, for `line` and `typed`.
+        text: The whole text.
+    """
+
+    content: Any
+    source: str
+    problems: tuple[Problem, ...]
+    node: yaml.Node
+    text: str
+
+    def line(self, path: Path = ()) -> int:
+        """Return the line, from 1, of a value's key, or of the innermost existing value around it."""
+        return _walk(self.node, path)[-1][1] + 1
+
+    def where(self, path: Path = ()) -> str:
+        """Return the place of a value: `cluster.yaml:12`."""
+        return _place(self.source, self.line(path))
+
+    def typed(self, path: Path) -> Typed | None:
+        """Return a value as it was typed, or its kind if it has several lines; None if it does not exist."""
+        steps = _walk(self.node, path)
+        return _typed(steps[-1][0], self.text) if len(steps) > len(path) else None
+
+
+def read_yaml(text: str | bytes, source: str = "", *, keys_as_typed: bool = False) -> list[YamlDocument]:
+    """Read every document of a text.
+
+    Args:
+        text: YAML or JSON; bytes are UTF-8.
+        source: The name of the text, for problems: `cluster.yaml`.
+        keys_as_typed: Whether a key is always the text that was typed. Default: YAML reads `yes`, `1` and `~` as other
+            types.
+
+    Raises:
+        InputError: The text is not YAML, or describes more than the limits allow.
+    """
+    loader = None
+    try:
+        text = text.decode() if isinstance(text, bytes) else text
+        loader = _Loader(text)
+        return list(_documents(loader, text, source, keys_as_typed))
+    # Besides YAML's own errors: what its constructors raise for `!!int x` and the like.
+    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(_not_yaml(error, text, source)) from error
+
+
+class _LimitError(yaml.MarkedYAMLError):
+    """A text within YAML's grammar and outside our limits."""
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's loader, with limits."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        # Values that each node composed so far contains; an alias counts again what it stands for.
+        self._sizes: dict[yaml.Node | None, int] = {}
+        self._aliased = self._composed = self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Compose the next node.
+
+        Raises:
+            yaml.MarkedYAMLError: A limit is exceeded.
+        """
+        is_alias, before = self.check_event(yaml.AliasEvent), self._composed
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise _LimitError(problem=f"values are nested more than {_DEEPEST} levels deep", problem_mark=mark)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        if is_alias and node not in self._sizes:
+            raise _LimitError(problem="an alias is inside its own anchor", problem_mark=mark)
+        size = self._sizes[node] if is_alias else 1
+        self._composed += size
+        self._aliased += size if is_alias else 0
+        if self._aliased > _MOST_ALIASED:
+            problem = f"the aliases stand for more than {_MOST_ALIASED} values"
+            raise _LimitError(problem=problem, problem_mark=mark)
+        if not is_alias:
+            self._sizes[node] = self._composed - before
+        return node
+
+
+def _as_text(_: _Loader, node: yaml.Node) -> str:
+    return str(node.value)
+
+
+_Loader.add_constructor(_TIMESTAMP, _as_text)
+
+
+def _documents(loader: _Loader, text: str, source: str, keys_as_typed: bool) -> Iterator[YamlDocument]:
+    while loader.check_node():
+        node: Any = loader.get_node()
+        problems = tuple(_Keys(text, source, keys_as_typed).tidy(node, ()))
+        content = loader.construct_document(node)
+        yield YamlDocument(content=content, source=source, problems=problems, node=node, text=text)
+
+
+class _Keys:
+    """The keys of a document: rejects duplicates, of which YAML takes the last in silence, and what is not scalar."""
+
+    def __init__(self, text: str, source: str, as_typed: bool) -> None:
+        self._text, self._source, self._as_typed = text, source, as_typed
+        self._seen: set[int] = set()
+
+    def tidy(self, node: yaml.Node, path: Path) -> Iterator[Problem]:
+        """Yield the problems of all keys; remove those that are not scalar, and make the others text if wanted."""
+        if id(node) in self._seen:
+            return
+        self._seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            for number, item in enumerate(node.value):
+                yield from self.tidy(item, (*path, number))
+        if isinstance(node, yaml.MappingNode):
+            yield from self._problems(node, path)
+            pairs = [(key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]
+            node.value = [(self._as_text(key), value) for key, value in pairs]
+            for key, value in pairs:
+                yield from self.tidy(value, path if key.tag == _MERGE else (*path, key.value))
+
+    def _as_text(self, key: yaml.ScalarNode) -> yaml.ScalarNode:
+        if not self._as_typed or key.tag == _MERGE:
+            return key
+        # A copy: an alias may use the same node as a value.
+        return yaml.ScalarNode(_TEXT, key.value, key.start_mark, key.end_mark, key.style)
+
+    def _problems(self, node: yaml.MappingNode, path: Path) -> Iterator[Problem]:
+        first: dict[str, int] = {}
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            place = _place(self._source, line)
+            if not isinstance(key, yaml.ScalarNode):
+                if "{{" in self._text:
+                    raise InputError(_helm_template(place))
+                given, allowed = _typed(key, self._text), "it is the key of a value"
+                yield Problem(path=path, given=given, allowed=allowed, fix="give a name as the key", source=place)
+            elif key.value in first:
+                earlier = "the same line" if first[key.value] == line else f"line {first[key.value]}"
+                given, allowed = _typed(value, self._text), f"{earlier} has the same key"
+                fix = "keep one of them"
+                yield Problem(path=(*path, key.value), given=given, allowed=allowed, fix=fix, source=place)
+            else:
+                first[key.value] = line
+
+
+def _walk(node: yaml.Node, path: Path) -> list[tuple[yaml.Node, int]]:
+    """Return the node and each existing part of the path below it, with the line of its name, from 0."""
+    steps = [(node, node.start_mark.line)]
+    for part in path:
+        found = _child(steps[-1][0], part)
+        if found is None:
+            break
+        steps.append(found)
+    return steps
+
+
+def _child(node: yaml.Node, part: str | int) -> tuple[yaml.Node, int] | None:
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part], node.value[part].start_mark.line
+    if isinstance(node, yaml.MappingNode):
+        # The last of duplicate keys has the value.
+        for name, value in reversed(node.value):
+            if isinstance(name, yaml.ScalarNode) and name.value == part:
+                return value, name.start_mark.line
+    return None
+
+
+def _place(source: str, line: int) -> str:
+    return f"{source}:{line}" if source else f"line {line}"
+
+
+def _typed(node: yaml.Node, text: str) -> Typed:
+    typed = text[node.start_mark.index : node.end_mark.index].strip()
+    if "\n" not in typed:
+        return Typed(typed or "empty")
+    if isinstance(node, yaml.ScalarNode):
+        return Typed("a text of several lines")
+    return Typed("a list" if isinstance(node, yaml.SequenceNode) else "a mapping")
+
+
+def _not_yaml(error: Exception, text: str | bytes, source: str) -> Problem:
+    """Return what is wrong with a text, with the line where the reader stopped."""
+    if isinstance(text, bytes):
+        return Problem(path=(), given=Typed("not UTF-8 text"), fix="save it as UTF-8", source=source)
+    marks = (error.problem_mark, error.context_mark) if isinstance(error, yaml.MarkedYAMLError) else ()
+    mark = next(filter(None, marks), None)
+    place = _place(source, mark.line + 1) if mark else source
+    line = [*text.splitlines(), ""][mark.line].strip() or Typed("the end") if mark else Typed("not YAML")
+    if isinstance(error, _LimitError):
+        return Problem(path=(), given=line, allowed=str(error.problem), fix="write fewer of them", source=place)
+    if "{{" in text:
+        return _helm_template(place)
+    reason = str(error.problem) if isinstance(error, yaml.MarkedYAMLError) else str(error).partition("\n")[0]
+    allowed = f"this is not YAML: {reason}" if mark else reason
+    return Problem(path=(), given=line, allowed=allowed, fix="correct it", source=place)
+
+
+def _helm_template(place: str) -> Problem:
+    fix = "run 'helm template' and use what it prints"
+    return Problem(path=(), given=Typed("a Helm template"), allowed="YAML is needed", fix=fix, source=place)
