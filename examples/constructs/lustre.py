@@ -1,27 +1,30 @@
 import aws_cdk as cdk
-from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_s3 as s3
-from training_cluster import DataRepositorySpec, LustreFileSystem, LustreSpec
+from training_cluster import (
+    DataRepository,
+    LustreFileSystem,
+    LustreVolume,
+    TrainingBucket,
+    TrainingCluster,
+    TrainingNetwork,
+)
 
 app = cdk.App()
-stack = cdk.Stack(app, "Storage")
-vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
-nodes = ec2.SecurityGroup(stack, "Nodes", vpc=vpc)
+below = cdk.Stack(app, "Storage")
+network = TrainingNetwork(below, "Network")
 lustre = LustreFileSystem(
-    stack,
+    below,
     "Lustre",
-    vpc=vpc,
-    subnet=vpc.private_subnets[0],
-    clients=nodes,
-    bucket=s3.Bucket(stack, "Bucket"),
-    spec=LustreSpec(
-        capacity_gib=4800,
-        throughput_mbps_per_tib=500,
-        data_repositories=(
-            DataRepositorySpec(path="/data", prefix="datasets"),
-            DataRepositorySpec(path="/runs", prefix="runs"),
-        ),
-    ),
+    vpc=network,
+    subnet=network.training_subnet,
+    bucket=TrainingBucket(below, "Bucket"),
+    capacity=cdk.Size.gibibytes(4800),
+    throughput_mbps_per_tib=500,
+    data_repositories=[
+        DataRepository(path="/data", prefix="datasets"),
+        DataRepository(path="/runs", prefix="runs"),
+    ],
 )
-cdk.CfnOutput(stack, "DnsName", value=lustre.dns_name)
+stack = cdk.Stack(app, "Training")
+cluster = TrainingCluster(stack, "Cluster", vpc=network)
+LustreVolume(stack, "LustreVolume", cluster=cluster, file_system=lustre)
 app.synth()

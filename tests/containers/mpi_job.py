@@ -11,10 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.containers.emulated_pod import Pod
 from tests.containers.kubelet_volume import KubeletVolume
 from tests.containers.pod_spec import PodSpec
 from tests.containers.podman import Podman
-from tests.containers.pods import Pod
 
 CONFIG_PATH = "/etc/mpi"
 ROOT_SSH_PATH = "/root/.ssh"

@@ -192,9 +192,9 @@ def test_the_next_attempt_goes_on_from_the_checkpoint(disturbed: Outcome) -> Non
     first, second = disturbed.logs
     done = first.count("test accuracy")
     assert 3 <= done < 12
-    assert "going on by epochs after epoch" in second
+    assert "resuming after epoch" in second
     # The last checkpoint may have been written without the word of it having come through.
-    epoch = int(second.partition("going on by epochs after epoch ")[2].partition(":")[0])
+    epoch = int(second.partition("resuming after epoch ")[2].partition(":")[0])
     assert epoch in (done, done + 1)
     assert f"epoch {epoch + 1}/12" in second
     assert f"epoch {epoch}/12" not in second

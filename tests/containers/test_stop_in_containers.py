@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.containers.conftest import Phase
+from tests.containers.emulated_pod import Pod
 from tests.containers.mpi_job import EmulatedMpiJob
-from tests.containers.pods import Pod
 from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.recipes import recipe
 

@@ -62,5 +62,13 @@ def test_a_rank_finds_its_programs_over_ssh(program: str, workers: EmulatedMpiJo
 
 
 def test_the_image_tests_itself(run: Callable[..., str]) -> None:
-    quick = [f"tests/training/test_{name}.py" for name in ("plan", "sharding", "checkpoint", "files")]
+    quick = [
+        f"tests/training/{name}.py"
+        for name in (
+            "digits/test_digit_batches",
+            "runtime/test_schedule",
+            "runtime/test_checkpoint",
+            "runtime/test_files",
+        )
+    ]
     assert " passed" in run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *quick)

@@ -29,7 +29,7 @@ class S3Server:
         """Keys whose content arrives with one bit changed."""
         self.broken: Counter[str] = Counter()
         """Keys whose connection breaks in the middle, so many times."""
-        self.refused: dict[str, str] = {}
+        self.denied: dict[str, str] = {}
         """Keys, or the bucket's name, that are answered with this error code."""
         self.most_at_once = 0
         self._at_once = 0
@@ -78,7 +78,7 @@ def _handler(server: S3Server) -> type[BaseHTTPRequestHandler]:
 
         def answer(self) -> None:
             key = self.path.partition("?")[0].lstrip("/").partition("/")[2]
-            if code := server.refused.get(key or self.path.lstrip("/").partition("?")[0]):
+            if code := server.denied.get(key or self.path.lstrip("/").partition("?")[0]):
                 return self.refuse(code)
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = HTTPHeaders()
@@ -88,9 +88,9 @@ def _handler(server: S3Server) -> type[BaseHTTPRequestHandler]:
             # nothing of the parts themselves.
             method = "GET" if self.command == "HEAD" and "partNumber=" not in self.path else self.command
             url = f"https://s3.us-east-1.amazonaws.com{self.path}"
-            status, answer, content = BotocoreStubber().process_request(
-                AWSPreparedRequest(method, url, headers, body, False)
-            )
+            answered = BotocoreStubber().process_request(AWSPreparedRequest(method, url, headers, body, False))
+            assert answered is not None, "moto knows every request of S3"
+            status, answer, content = answered
             content = content.encode() if isinstance(content, str) else content
             self.send(status, answer, content, key)
 

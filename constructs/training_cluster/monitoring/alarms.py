@@ -30,7 +30,7 @@ class ClusterAlarms(Construct):
     """Four alarms, three without a file system, and, where there is an address, the topic that mails to it.
 
     Attributes:
-        gpus_idle: The highest GPU utilization was below 5 % for 30 minutes while there were GPU nodes.
+        gpus_idle: The highest GPU utilisation was below 5 % for 30 minutes while there were GPU nodes.
         lustre_nearly_full: Less than 10 % of the file system was free for 5 minutes; None without a file system.
         node_not_ready: A node that still reports was not ready for 10 minutes.
         gpu_errors: The NVIDIA driver logged an Xid on some node.

@@ -118,7 +118,7 @@ class ClusterMonitoring(Construct):
         return cluster_metric(self._cluster_name, name, statistic)
 
     def metric_gpu_utilization(self, *, statistic: str = "Average") -> cloudwatch.Metric:
-        """Return the utilization of the GPUs in percent. Default: the average of all."""
+        """Return the utilisation of the GPUs in percent. Default: the average of all."""
         return self.metric("node_gpu_utilization", statistic=statistic)
 
     def metric_gpu_errors(self) -> cloudwatch.Metric:

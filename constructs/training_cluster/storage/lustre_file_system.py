@@ -130,8 +130,8 @@ class LustreFileSystem(LustreFileSystemBase):
         subnet: ec2.ISubnet,
         bucket: s3.IBucket | None = None,
         deployment_type: fsx.LustreDeploymentType | str = fsx.LustreDeploymentType.PERSISTENT_2,
-        capacity: Size | int = LUSTRE_SMALLEST_GIB,
-        throughput_mbps_per_tib: int | None = None,
+        capacity: Size | float = LUSTRE_SMALLEST_GIB,
+        throughput_mbps_per_tib: float | None = None,
         efa: bool = False,
         data_repositories: Sequence[DataRepository] | None = None,
         encryption_key: kms.IKey | None = None,
@@ -146,7 +146,7 @@ class LustreFileSystem(LustreFileSystemBase):
             bucket: The bucket behind its data repositories.
             deployment_type: `PERSISTENT_2`, which is replicated in its zone, or `SCRATCH_2`, which loses files when a
                 server fails. Default: PERSISTENT_2.
-            capacity: Storage, as a size or in GiB: 1200 or a multiple of 2400; with EFA a multiple of 38400, 19200,
+            capacity: Storage, as a size or a whole number of GiB, which may be a token: 1200 or a multiple of 2400; with EFA a multiple of 38400, 19200,
                 9600 or 4800 for the four throughput classes. Default: 1200 GiB.
             throughput_mbps_per_tib: Throughput class of PERSISTENT_2 in MB/s per TiB of storage: 125, 250, 500 or
                 1000. Default: 125; SCRATCH_2 has 200 and no choice.
@@ -185,7 +185,7 @@ class LustreFileSystem(LustreFileSystemBase):
         file_system_id: str,
         dns_name: str,
         mount_name: str,
-        capacity: Size | int,
+        capacity: Size | float,
         security_group: ec2.ISecurityGroup | None = None,
     ) -> LustreFileSystemBase:
         """Import an existing file system; `aws fsx describe-file-systems` shows its values.
@@ -196,7 +196,7 @@ class LustreFileSystem(LustreFileSystemBase):
             file_system_id: `fs-…`.
             dns_name: DNS name that clients mount.
             mount_name: FSx's name for the root of the file system.
-            capacity: Storage, as a size or in GiB, as the volume shows it.
+            capacity: Storage, as a size or a whole number of GiB, as the volume shows it.
             security_group: The group of its network interfaces, which a `LustreVolume` opens to the nodes. Default: its
                 rules admit the nodes on TCP 988 and 1018 to 1023 already.
 
@@ -300,7 +300,7 @@ class _ImportedLustreFileSystem(LustreFileSystemBase):
         file_system_id: str,
         dns_name: str,
         mount_name: str,
-        capacity: Size | int,
+        capacity: Size | float,
         security_group: ec2.ISecurityGroup | None,
     ) -> None:
         gib = _gib(capacity)

@@ -14,13 +14,13 @@ def key() -> dict[str, Any]:
     stack = cdk.Stack(cdk.App(), "Stack")
     TrainingKey(stack, "Key")
     (made,) = assertions.Template.from_stack(stack).find_resources("AWS::KMS::Key").values()
-    return made
+    return dict(made)
 
 
 def statement(key: dict[str, Any], sid: str) -> dict[str, Any]:
     statements = key["Properties"]["KeyPolicy"]["Statement"]
     (found,) = [each for each in statements if each.get("Sid") == sid]
-    return found
+    return dict(found)
 
 
 def text(value: Any) -> str:

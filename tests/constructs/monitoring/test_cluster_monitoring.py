@@ -2,15 +2,15 @@ import json
 from typing import Any
 
 import pytest
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Annotations, Match, Template
 
 from tests.constructs.site import Site, properties
-from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring
-from training_cluster.storage.lustre_file_system import LustreFileSystem
-from training_cluster.storage.lustre_volume import ExistingLustreFileSystem
+from training_cluster import ClusterMonitoring, LustreFileSystem, TrainingCluster
 from training_workloads import InputError
 
 
@@ -20,7 +20,6 @@ def monitoring(site: Site, **options: Any) -> ClusterMonitoring:
         "Lustre",
         vpc=site.vpc,
         subnet=site.subnet,
-        clients=site.cluster.cluster_security_group,
         bucket=s3.Bucket(site.stack, "Bucket"),
     )
     return ClusterMonitoring(site.stack, "Monitoring", cluster=site.cluster, file_system=lustre, **options)
@@ -99,7 +98,7 @@ def test_xids_are_counted_in_the_kernel_log_for_each_cluster_apart(site: Site) -
     assert cluster["Ref"] in template.find_resources("AWS::EKS::Cluster")
 
 
-def test_without_an_address_nobody_is_told_and_no_topic_is_made(site: Site) -> None:
+def test_without_an_address_there_is_no_topic(site: Site) -> None:
     assert monitoring(site).alarms.topic is None
     template = site.template()
     template.resource_count_is("AWS::SNS::Topic", 0)
@@ -124,10 +123,10 @@ def test_one_key_for_logs_and_mails(site: Site) -> None:
     assert groups["Fn::Join"][1][-1] == ":log-group:/aws/containerinsights/*"
 
 
-def test_an_address_that_is_none(site: Site) -> None:
+def test_rejects_what_is_no_address(site: Site) -> None:
     with pytest.raises(InputError) as caught:
         monitoring(site, alarm_email="the team")
-    assert str(caught.value) == "'alarm_email' is 'the team'; give one email address, such as team@example.com"
+    assert [problem.path for problem in caught.value.problems] == [("alarm_email",)]
 
 
 def test_it_synthesizes_without_a_warning(site: Site) -> None:
@@ -143,12 +142,14 @@ def test_without_a_file_system_nothing_of_one_is_shown(site: Site) -> None:
     assert "Lustre" not in json.dumps(only(template, "AWS::CloudWatch::Dashboard"))
 
 
-def test_a_file_system_that_was_made_elsewhere(site: Site) -> None:
-    existing = ExistingLustreFileSystem(
+def test_an_imported_file_system(site: Site) -> None:
+    existing = LustreFileSystem.from_lustre_file_system_attributes(
+        site.stack,
+        "Existing",
         file_system_id="fs-0123456789abcdef0",
         dns_name="fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com",
         mount_name="abcdefgh",
-        capacity_gib=2400,
+        capacity=2400,
     )
     ClusterMonitoring(site.stack, "Monitoring", cluster=site.cluster, file_system=existing)
     template = site.template()
@@ -162,10 +163,44 @@ def test_a_file_system_that_was_made_elsewhere(site: Site) -> None:
     assert "fs-0123456789abcdef0" in json.dumps(only(template, "AWS::CloudWatch::Dashboard"))
 
 
-def test_a_file_system_by_its_id(site: Site) -> None:
+def test_a_file_system_of_the_cdk(site: Site) -> None:
+    made = fsx.LustreFileSystem(
+        site.stack,
+        "Lustre",
+        vpc=site.vpc,
+        vpc_subnet=site.subnet,
+        storage_capacity_gib=1200,
+        lustre_configuration={"deployment_type": fsx.LustreDeploymentType.SCRATCH_2},
+    )
+    ClusterMonitoring(site.stack, "Monitoring", cluster=site.cluster, file_system=made)
+    alarms = site.template().find_resources("AWS::CloudWatch::Alarm")
+    (metrics,) = (each["Properties"]["Metrics"] for id, each in alarms.items() if "LustreNearlyFull" in id)
+    assert metrics[0]["Expression"] == "100 * free / (1200 * 1073741824)"
+
+
+def test_rejects_the_id_of_a_file_system(site: Site) -> None:
     with pytest.raises(InputError) as caught:
         ClusterMonitoring(site.stack, "Monitoring", cluster=site.cluster, file_system="fs-1")  # type: ignore[arg-type]
-    assert str(caught.value) == ("'file_system' is 'fs-1'; give LustreFileSystem(...) or ExistingLustreFileSystem(...)")
+    assert [problem.path for problem in caught.value.problems] == [("file_system",)]
+
+
+def test_its_metrics_are_those_of_the_cluster(site: Site) -> None:
+    made = monitoring(site)
+    utilization, nodes = made.metric_gpu_utilization(), made.metric("cluster_node_count", statistic="Maximum")
+    assert (utilization.namespace, utilization.metric_name) == ("ContainerInsights", "node_gpu_utilization")
+    assert (nodes.metric_name, nodes.statistic) == ("cluster_node_count", "Maximum")
+    assert site.stack.resolve(nodes.dimensions) == {"ClusterName": site.stack.resolve(site.cluster.cluster_name)}
+    assert made.metric_gpu_errors().metric_name == "GpuXidErrors"
+    assert isinstance(made.dashboard, cloudwatch.Dashboard)
+
+
+def test_it_waits_for_the_node_add_ons_of_our_cluster(site: Site) -> None:
+    cluster = TrainingCluster(site.stack, "Ours", vpc=site.vpc)
+    ClusterMonitoring(site.stack, "Monitoring", cluster=cluster)
+    addons = site.template().find_resources("AWS::EKS::Addon")
+    names = {id: addon["Properties"]["AddonName"] for id, addon in addons.items()}
+    (monitoring_id,) = (id for id, name in names.items() if name == "amazon-cloudwatch-observability")
+    assert "coredns" in {names.get(id) for id in addons[monitoring_id]["DependsOn"]}
 
 
 def test_an_imported_cluster_needs_no_kubectl(site: Site) -> None:
@@ -173,10 +208,7 @@ def test_an_imported_cluster_needs_no_kubectl(site: Site) -> None:
     ClusterMonitoring(site.stack, "Monitoring", cluster=bare)
 
 
-def test_a_name_is_no_cluster(site: Site) -> None:
+def test_rejects_the_name_of_a_cluster(site: Site) -> None:
     with pytest.raises(InputError) as caught:
         ClusterMonitoring(site.stack, "Monitoring", cluster="research")  # type: ignore[arg-type]
-    assert str(caught.value) == (
-        "'cluster' is 'research'; give a cluster of aws_eks_v2, such as .cluster of a TrainingCluster or of an "
-        "ExistingCluster"
-    )
+    assert [problem.path for problem in caught.value.problems] == [("cluster",)]

@@ -1,11 +1,15 @@
 import dataclasses
 from collections.abc import Mapping
 from datetime import date
+from typing import Any
 
 import pytest
+from aws_cdk import App, Stack, Token
+from aws_cdk.assertions import Template
 
+from tests.constructs.site import properties
 from training_cluster.monitoring import cost
-from training_cluster.monitoring.cost import CostItem, hourly_cost
+from training_cluster.monitoring.cost import CostItem, TrainingBudget, hourly_cost
 from training_workloads import InputError
 from training_workloads.catalog import INSTANCE_TYPES, Price
 from training_workloads.catalog.prices import EKS_CONTROL_PLANE, NAT_GATEWAY
@@ -44,7 +48,7 @@ def test_a_cluster_whose_every_part_has_a_price() -> None:
     )
 
 
-def test_a_type_without_a_price_leaves_no_sum() -> None:
+def test_a_type_without_a_price_leaves_the_total_unknown() -> None:
     estimate = hourly_cost(nodes={"gpu.large": 1, "new.large": 4})
     assert estimate.usd_per_hour is None
     assert estimate.unpriced == ("new.large",)
@@ -71,7 +75,7 @@ def test_prices_of_two_regions_are_named() -> None:
     assert "(us-east-1, us-west-2, 2026-03-13)" in str(cost.CostEstimate(items=items))
 
 
-def test_nothing_with_a_price() -> None:
+def test_no_item_has_a_price() -> None:
     estimate = cost.CostEstimate(items=(CostItem(count=1, name="x", price=None),))
     assert str(estimate).startswith("unknown, without a price of x: 1 x x at a price that is not in the catalog; not")
 
@@ -82,7 +86,7 @@ def test_nothing_with_a_price() -> None:
         (
             {"gpu.larg": 1},
             0,
-            "'nodes' is 'gpu.larg', which is not known; did you mean gpu.large? "
+            "'nodes' is 'gpu.larg', but it is not known; did you mean gpu.large? "
             "known: gpu.large, new.large, small.large",
         ),
         ({"gpu.large": -1}, 0, "'nodes.gpu.large' is -1; give 0 or more"),
@@ -90,7 +94,7 @@ def test_nothing_with_a_price() -> None:
         ({}, -1, "'nat_gateways' is -1; give 0 or more"),
     ],
 )
-def test_what_cannot_be_counted(nodes: dict[str, int], nat_gateways: int, message: str) -> None:
+def test_rejects_unknown_types_and_wrong_numbers(nodes: dict[str, int], nat_gateways: int, message: str) -> None:
     with pytest.raises(InputError) as caught:
         hourly_cost(nodes=nodes, nat_gateways=nat_gateways)
     assert str(caught.value) == message
@@ -103,8 +107,56 @@ def test_service_prices_have_a_source_and_a_day(service: Price) -> None:
     assert date(2026, 1, 1) <= service.checked <= date.today()
 
 
-def test_the_catalog_s_own_prices_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_prices_of_the_catalog_are_plausible(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     estimate = hourly_cost(nodes={"p4d.24xlarge": 1, "m5.xlarge": 2}, nat_gateways=1)
     assert estimate.usd_per_hour is not None
     assert 10 < estimate.usd_per_hour < 50
+
+
+def budget(*, monthly_usd: Any = 2000, email: str = "team@example.com") -> dict[str, Any]:
+    stack = Stack(App(), "Money")
+    TrainingBudget(stack, "Budget", monthly_usd=monthly_usd, email=email)
+    (made,) = properties(Template.from_stack(stack), "AWS::Budgets::Budget")
+    return made
+
+
+def test_a_monthly_budget_of_the_account() -> None:
+    assert budget()["Budget"] == {
+        "BudgetType": "COST",
+        "TimeUnit": "MONTHLY",
+        "BudgetLimit": {"Amount": 2000, "Unit": "USD"},
+    }
+
+
+def test_mails_at_80_percent_spent_and_100_percent_forecast() -> None:
+    notifications = budget()["NotificationsWithSubscribers"]
+    assert [notice["Notification"] for notice in notifications] == [
+        {
+            "NotificationType": kind,
+            "ComparisonOperator": "GREATER_THAN",
+            "Threshold": percent,
+            "ThresholdType": "PERCENTAGE",
+        }
+        for kind, percent in (("ACTUAL", 80), ("FORECASTED", 100))
+    ]
+    subscriber = {"SubscriptionType": "EMAIL", "Address": "team@example.com"}
+    assert [notice["Subscribers"] for notice in notifications] == [[subscriber], [subscriber]]
+
+
+def test_allows_a_token_as_amount() -> None:
+    assert budget(monthly_usd=Token.as_number({"Ref": "Usd"}))["Budget"]["BudgetLimit"]["Amount"] == {"Ref": "Usd"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"monthly_usd": 0}, "'monthly_usd' is 0; give 1 or more"),
+        ({"monthly_usd": 99.5}, "'monthly_usd' is 99.5; give a whole number, 1 or more"),
+        ({"email": "team"}, "'email' is 'team'; give one email address, such as team@example.com"),
+    ],
+)
+def test_rejects_amounts_and_addresses(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        budget(**options)
+    assert str(caught.value) == message

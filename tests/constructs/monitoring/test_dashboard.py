@@ -19,7 +19,6 @@ def dashboard(site: Site, **options: Any) -> dict[str, dict[str, Any]]:
         "Lustre",
         vpc=site.vpc,
         subnet=site.subnet,
-        clients=site.cluster.cluster_security_group,
         bucket=s3.Bucket(site.stack, "Bucket"),
     )
     xids = cloudwatch.Metric(namespace="Gpus", metric_name="Xids", statistic="Sum", label="Xid lines")
@@ -70,7 +69,7 @@ def test_lines_per_node_are_found_by_search(site: Site) -> None:
     }
 
 
-def test_lustre_is_asked_by_its_id(site: Site) -> None:
+def test_lustre_metrics_name_the_file_system(site: Site) -> None:
     widgets = dashboard(site)
     throughput = widgets["Lustre throughput of all clients (bytes/s)"]
     assert lines(throughput) == {"read": "read / PERIOD(read)", "written": "written / PERIOD(written)"}
@@ -107,7 +106,7 @@ def test_percentages_have_a_whole_axis(site: Site) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_the_state_of_alarms_stands_at_the_top(site: Site, count: int) -> None:
+def test_the_state_of_alarms_is_at_the_top(site: Site, count: int) -> None:
     alarms = [
         cloudwatch.Alarm(
             site.stack,

@@ -1,3 +1,7 @@
+import json
+from collections.abc import Mapping
+from typing import Any
+
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
@@ -15,16 +19,16 @@ def stack() -> cdk.Stack:
     return cdk.Stack(cdk.App(), "Stack")
 
 
-def bucket_and_logs(stack: cdk.Stack) -> tuple[dict, dict]:
+def bucket_and_logs(stack: cdk.Stack) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     buckets = assertions.Template.from_stack(stack).find_resources("AWS::S3::Bucket").values()
     (bucket,) = [each for each in buckets if "LoggingConfiguration" in each["Properties"]]
     (logs,) = [each for each in buckets if "LoggingConfiguration" not in each["Properties"]]
     return bucket, logs
 
 
-def encryption(bucket: dict) -> dict:
+def encryption(bucket: Mapping[str, Any]) -> dict[str, Any]:
     (rule,) = bucket["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    return rule
+    return dict(rule)
 
 
 def test_the_bucket_is_private_encrypted_versioned_and_retained(stack: cdk.Stack) -> None:
@@ -103,8 +107,8 @@ def test_they_are_the_resources_of_the_cdk(stack: cdk.Stack) -> None:
     bucket.grant_read(role, "datasets/*")
     images.grant_pull(role)
     (policy,) = properties(assertions.Template.from_stack(stack), "AWS::IAM::Policy")
-    actions = [action for each in policy["PolicyDocument"]["Statement"] for action in each["Action"]]
-    assert {"s3:GetObject*", "kms:Decrypt", "ecr:BatchGetImage"} <= {*actions, "kms:Decrypt"}
+    text = json.dumps(policy["PolicyDocument"]["Statement"])
+    assert all(action in text for action in ("s3:GetObject*", "kms:Decrypt", "ecr:BatchGetImage"))
 
 
 def test_a_training_key_encrypts_the_objects(stack: cdk.Stack) -> None:

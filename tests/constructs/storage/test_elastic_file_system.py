@@ -5,28 +5,23 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_efs as efs
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import Site, properties
 from tests.schemas import check_manifest
-from training_cluster import LustreFileSystem
-from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume, ExistingElasticFileSystem
+from training_cluster import ElasticFileSystem, ElasticVolume
+from training_cluster.storage.elastic_file_system import ImportedElasticFileSystem
 from training_workloads import InputError
+
+IDS = {"file_system_id": "fs-0123456789abcdef0", "access_point_id": "fsap-0123456789abcdef0"}
 
 
 def file_system(site: Site, **options: Any) -> ElasticFileSystem:
-    return ElasticFileSystem(
-        site.stack,
-        "Efs",
-        vpc=site.vpc,
-        subnets=[site.subnet],
-        clients=site.cluster.cluster_security_group,
-        **options,
-    )
+    return ElasticFileSystem(site.stack, "Efs", vpc=site.vpc, subnets=[site.subnet], **options)
 
 
-def test_it_is_encrypted_elastic_and_kept(site: Site) -> None:
+def test_it_is_encrypted_elastic_and_retained(site: Site) -> None:
     file_system(site)
     (made,) = site.template().find_resources("AWS::EFS::FileSystem").values()
     assert made["DeletionPolicy"] == made["UpdateReplacePolicy"] == "Retain"
@@ -64,12 +59,11 @@ def test_nodes_mount_it_with_tls_and_not_as_root(site: Site) -> None:
     ]
 
 
-def test_with_cdks_recommended_flags_nobody_becomes_root_either() -> None:
-    """CDK's flag adds statements of its own to a policy, ClientRootAccess among them."""
+def test_rejects_root_with_the_recommended_flags_of_the_cdk_too() -> None:
+    """CDK's flag adds statements to a policy, ClientRootAccess among them."""
     stack = cdk.Stack(cdk.App(context={"@aws-cdk/aws-efs:denyAnonymousAccess": True}), "Site")
     vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
-    clients = ec2.SecurityGroup(stack, "Nodes", vpc=vpc)
-    ElasticFileSystem(stack, "Efs", vpc=vpc, subnets=vpc.private_subnets, clients=clients)
+    ElasticFileSystem(stack, "Efs", vpc=vpc)
     (made,) = properties(assertions.Template.from_stack(stack), "AWS::EFS::FileSystem")
     assert "ClientRootAccess" not in json.dumps(made["FileSystemPolicy"])
 
@@ -84,8 +78,8 @@ def test_the_jobs_folder_belongs_to_the_jobs_user(site: Site) -> None:
     }
 
 
-def test_a_mount_target_that_only_the_nodes_reach(site: Site) -> None:
-    file_system(site)
+def test_only_the_nodes_reach_its_mount_target(site: Site) -> None:
+    ElasticVolume(site.stack, "Volume", cluster=site.cluster, file_system=file_system(site))
     template = site.template()
     (target,) = properties(template, "AWS::EFS::MountTarget")
     assert target["SubnetId"] == site.stack.resolve(site.subnet.subnet_id)
@@ -106,12 +100,19 @@ def test_a_mount_target_that_only_the_nodes_reach(site: Site) -> None:
     assert [rule["Description"] for rule in group["SecurityGroupEgress"]] == ["Disallow all traffic"]
 
 
+def imported(site: Site, security_group: ec2.ISecurityGroup | None = None) -> ImportedElasticFileSystem:
+    return ElasticFileSystem.from_elastic_file_system_attributes(
+        site.stack, "Existing", **IDS, security_group=security_group
+    )
+
+
 def test_the_volume_of_a_new_file_system(site: Site) -> None:
     ElasticVolume(site.stack, "Volume", cluster=site.cluster, file_system=file_system(site))
     template = site.template()
     (manifest,) = template.find_resources("Custom::AWSCDK-EKS-KubernetesResource").values()
     (target_id,) = template.find_resources("AWS::EFS::MountTarget")
     assert target_id in manifest["DependsOn"]
+    assert any(id.startswith("VolumePorts") for id in manifest["DependsOn"])
     (system_id,) = template.find_resources("AWS::EFS::FileSystem")
     (point_id,) = template.find_resources("AWS::EFS::AccessPoint")
     parts = manifest["Properties"]["Manifest"]["Fn::Join"][1]
@@ -121,10 +122,8 @@ def test_the_volume_of_a_new_file_system(site: Site) -> None:
     assert [document["metadata"]["name"] for document in documents] == ["training-efs", "training-efs"]
 
 
-def test_the_volume_of_an_existing_file_system(site: Site) -> None:
-    existing = ExistingElasticFileSystem(
-        file_system_id="fs-0123456789abcdef0", access_point_id="fsap-0123456789abcdef0"
-    )
+def test_the_volume_of_an_imported_file_system(site: Site) -> None:
+    existing = imported(site)
     ElasticVolume(
         site.stack, "Volume", cluster=site.cluster, file_system=existing, claim="notebooks", namespace="research"
     )
@@ -140,53 +139,82 @@ def test_the_volume_of_an_existing_file_system(site: Site) -> None:
 
 def test_two_file_systems_live_in_one_stack(site: Site) -> None:
     for name in ("First", "Second"):
-        ElasticFileSystem(
-            site.stack,
-            name,
-            vpc=site.vpc,
-            subnets=[site.subnet],
-            clients=site.cluster.cluster_security_group,
-        )
+        ElasticFileSystem(site.stack, name, vpc=site.vpc, subnets=[site.subnet])
     site.template().resource_count_is("AWS::EFS::FileSystem", 2)
 
 
-def test_ids_that_are_none() -> None:
+def test_rejects_ids_that_are_none_of_efs(site: Site) -> None:
     with pytest.raises(InputError) as caught:
-        ExistingElasticFileSystem(file_system_id="my-efs", access_point_id="fs-0123456789abcdef0")
-    assert caught.value.args == (
-        "'file_system_id' is 'my-efs'; give an id such as fs-0123456789abcdef0 (aws efs describe-file-systems)",
+        ElasticFileSystem.from_elastic_file_system_attributes(
+            site.stack, "Existing", file_system_id="my-efs", access_point_id="fs-0123456789abcdef0"
+        )
+    assert str(caught.value) == (
+        "'file_system_id' is 'my-efs'; give an id such as fs-0123456789abcdef0 (aws efs describe-file-systems)\n"
         "'access_point_id' is 'fs-0123456789abcdef0'; give an id such as fsap-0123456789abcdef0 "
-        "(aws efs describe-access-points)",
+        "(aws efs describe-access-points)"
     )
 
 
-def test_a_file_system_of_another_kind(site: Site) -> None:
+def test_rejects_another_kind_of_file_system(site: Site) -> None:
     with pytest.raises(InputError) as caught:
         ElasticVolume(site.stack, "Volume", cluster=site.cluster, file_system="fs-0123456789abcdef0")  # type: ignore[arg-type]
     assert str(caught.value) == (
-        "'file_system' is 'fs-0123456789abcdef0'; give ElasticFileSystem(...) or ExistingElasticFileSystem(...)"
+        "'file_system' is 'fs-0123456789abcdef0'; give an ElasticFileSystem, or import one with "
+        "ElasticFileSystem.from_elastic_file_system_attributes"
     )
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (
-            {"claim": "My Claim"},
-            "'claim' is 'My Claim'; give a name of lower-case letters, digits, '-' and '.', at most 253",
-        ),
-        ({"namespace": "A B"}, "'namespace' is 'A B'; give lower-case letters, digits and '-', at most 63"),
-    ],
-)
-def test_names_that_kubernetes_refuses(names: dict[str, str], message: str, site: Site) -> None:
+def test_it_is_a_file_system_of_the_cdk(site: Site) -> None:
+    made = file_system(site)
+    assert isinstance(made, efs.FileSystem)
+    made.connections.allow_default_port_from(ec2.SecurityGroup(site.stack, "Clients", vpc=site.vpc))
+    (rule,) = properties(site.template(), "AWS::EC2::SecurityGroupIngress")
+    assert (rule["FromPort"], rule["ToPort"]) == (2049, 2049)
+
+
+def test_the_volume_of_a_file_system_of_the_cdk(site: Site) -> None:
+    made = efs.FileSystem(site.stack, "Efs", vpc=site.vpc, removal_policy=cdk.RemovalPolicy.RETAIN)
+    folder = made.add_access_point("Folder")
+    ElasticVolume(site.stack, "Volume", cluster=site.cluster, file_system=made, access_point=folder)
+    template = site.template()
+    (manifest,) = template.find_resources("Custom::AWSCDK-EKS-KubernetesResource").values()
+    (point,) = template.find_resources("AWS::EFS::AccessPoint")
+    assert {"Ref": point} in manifest["Properties"]["Manifest"]["Fn::Join"][1]
+    assert set(template.find_resources("AWS::EFS::MountTarget")) <= set(manifest["DependsOn"])
+
+
+def test_the_volume_of_an_import_of_the_cdk(site: Site) -> None:
+    group = ec2.SecurityGroup.from_security_group_id(site.stack, "Group", "sg-0123456789abcdef0")
+    existing = efs.FileSystem.from_file_system_attributes(
+        site.stack, "Efs", file_system_id=IDS["file_system_id"], security_group=group
+    )
+    folder = efs.AccessPoint.from_access_point_attributes(
+        site.stack, "Folder", access_point_id=IDS["access_point_id"], file_system=existing
+    )
+    ElasticVolume(site.stack, "Volume", cluster=site.cluster, file_system=existing, access_point=folder)
+    template = site.template()
+    template.has_resource_properties("AWS::EC2::SecurityGroupIngress", {"GroupId": "sg-0123456789abcdef0"})
+    (manifest,) = properties(template, "Custom::AWSCDK-EKS-KubernetesResource")
+    assert "fs-0123456789abcdef0::fsap-0123456789abcdef0" in manifest["Manifest"]
+
+
+def test_requires_an_access_point_of_a_file_system_of_the_cdk(site: Site) -> None:
+    made = efs.FileSystem(site.stack, "Efs", vpc=site.vpc)
     with pytest.raises(InputError) as caught:
-        ElasticVolume(site.stack, "Volume", cluster=site.cluster, file_system=file_system(site), **names)
-    assert str(caught.value) == message
+        ElasticVolume(site.stack, "Volume", cluster=site.cluster, file_system=made)
+    assert str(caught.value) == (
+        "'access_point' is missing, but jobs cannot write to the root of a file system; "
+        "give one, such as file_system.add_access_point(...)"
+    )
 
 
-def test_a_construct_around_the_vpc_is_no_vpc(site: Site) -> None:
-    where: dict[str, Any] = {"vpc": site, "clients": site.cluster.cluster_security_group}
-    with pytest.raises(InputError, match=r"^'vpc' is a Site; give \.vpc of it$"):
-        ElasticFileSystem(site.stack, "Efs", subnets=[site.subnet], **where)
-    with pytest.raises(InputError, match=r"^'vpc' is a Site; give \.vpc of it$"):
-        LustreFileSystem(site.stack, "Lustre", subnet=site.subnet, bucket=s3.Bucket(site.stack, "Bucket"), **where)
+@pytest.mark.parametrize("names", [{"claim": "My Claim"}, {"namespace": "A B"}])
+def test_rejects_names_that_kubernetes_does_not_allow(names: dict[str, Any], site: Site) -> None:
+    with pytest.raises(InputError, match=next(iter(names))):
+        ElasticVolume(site.stack, "Volume", cluster=site.cluster, file_system=imported(site), **names)
+
+
+def test_rejects_what_is_no_vpc(site: Site) -> None:
+    with pytest.raises(InputError) as caught:
+        ElasticFileSystem(site.stack, "Efs", vpc=site)  # type: ignore[arg-type]
+    assert [problem.path for problem in caught.value.problems] == [("vpc",)]

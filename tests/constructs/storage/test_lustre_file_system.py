@@ -1,29 +1,37 @@
+import json
+from collections import Counter
 from typing import Any
 
 import pytest
-from aws_cdk import CfnParameter
+from aws_cdk import CfnParameter, Duration, Size, Token
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import Site, properties
-from training_cluster import LustreFileSystem
-from training_cluster.storage.lustre_spec import DataRepositorySpec, LustreSpec
+from training_cluster import DataRepository, LustreFileSystem, TrainingBucket
+from training_cluster.storage.lustre_file_system import LustreFileSystemBase
 from training_workloads import InputError
 
-LINKED = "AWS::FSx::DataRepositoryAssociation"
+ASSOCIATION = "AWS::FSx::DataRepositoryAssociation"
+INGRESS = "AWS::EC2::SecurityGroupIngress"
 
 
-def file_system(site: Site, spec: LustreSpec | None = None, key: kms.IKey | None = None) -> LustreFileSystem:
-    return LustreFileSystem(
-        site.stack,
-        "Lustre",
-        vpc=site.vpc,
-        subnet=site.subnet,
-        clients=site.cluster.cluster_security_group,
-        bucket=s3.Bucket(site.stack, "Bucket"),
-        spec=spec,
-        encryption_key=key,
-    )
+EFA: dict[str, Any] = {"efa": True, "capacity": 4800, "throughput_mbps_per_tib": 1000}
+
+EXISTING: dict[str, Any] = {
+    "file_system_id": "fs-0123456789abcdef0",
+    "dns_name": "fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com",
+    "mount_name": "abcdefgh",
+    "capacity": 2400,
+}
+
+
+def file_system(site: Site, **options: Any) -> LustreFileSystem:
+    bucket = s3.Bucket(site.stack, "Bucket")
+    given: dict[str, Any] = {"vpc": site.vpc, "subnet": site.subnet, "bucket": bucket, **options}
+    return LustreFileSystem(site.stack, "Lustre", **given)
 
 
 def rules(site: Site, direction: str, protocol: str) -> dict[tuple[str, str], set[Any]]:
@@ -39,7 +47,7 @@ def rules(site: Site, direction: str, protocol: str) -> dict[tuple[str, str], se
 
 def test_the_smallest_by_default(site: Site) -> None:
     made = file_system(site)
-    assert made.spec == LustreSpec()
+    assert (made.capacity_gib, made.efa) == (1200, False)
     (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
     assert resource["FileSystemTypeVersion"] == "2.15"
     assert (resource["StorageType"], resource["StorageCapacity"]) == ("SSD", 1200)
@@ -54,33 +62,34 @@ def test_the_smallest_by_default(site: Site) -> None:
 
 @pytest.mark.parametrize("throughput", [125, 250, 500, 1000])
 def test_every_class_of_persistent_storage(site: Site, throughput: int) -> None:
-    file_system(site, LustreSpec(capacity_gib=4800, throughput_mbps_per_tib=throughput))
+    file_system(site, capacity=Size.gibibytes(4800), throughput_mbps_per_tib=throughput)
     (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
     assert resource["StorageCapacity"] == 4800
     assert resource["LustreConfiguration"]["PerUnitStorageThroughput"] == throughput
 
 
 def test_persistent_storage_takes_a_key(site: Site) -> None:
-    file_system(site, key=kms.Key(site.stack, "Key"))
+    file_system(site, encryption_key=kms.Key(site.stack, "Key"))
     (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
     assert resource["KmsKeyId"]["Fn::GetAtt"][1] == "Arn"
 
 
 def test_scratch_storage_has_neither_throughput_nor_key(site: Site) -> None:
-    file_system(site, LustreSpec(deployment_type="SCRATCH_2", capacity_gib=2400), kms.Key(site.stack, "Key"))
+    key = kms.Key(site.stack, "Key")
+    file_system(site, deployment_type=fsx.LustreDeploymentType.SCRATCH_2, capacity=2400, encryption_key=key)
     template = site.template()
     (resource,) = properties(template, "AWS::FSx::FileSystem")
     assert resource["LustreConfiguration"] == {"DeploymentType": "SCRATCH_2", "DataCompressionType": "LZ4"}
     assert resource["StorageCapacity"] == 2400
     assert "KmsKeyId" not in resource
-    template.resource_count_is(LINKED, 1)
+    template.resource_count_is(ASSOCIATION, 1)
 
 
 def test_the_bucket_is_its_root_and_deletions_stay_on_lustre(site: Site) -> None:
     made = file_system(site)
     assert list(made.data_repositories) == ["/"]
     template = site.template()
-    ((id, link),) = template.find_resources(LINKED).items()
+    ((id, link),) = template.find_resources(ASSOCIATION).items()
     # The id of releases that knew one link only: another would replace it, and FSx refuses two of the same path.
     assert id == "LustreDataRepository95D81F00"
     assert link["Properties"] | {"FileSystemId": None} == {
@@ -96,15 +105,13 @@ def test_the_bucket_is_its_root_and_deletions_stay_on_lustre(site: Site) -> None
 
 
 def test_several_folders_mirror_several_prefixes(site: Site) -> None:
-    links = (
-        DataRepositorySpec(path="/data/imagenet", prefix="datasets/imagenet/"),
-        DataRepositorySpec(
-            path="/scratch", prefix="scratch", export_deletions=True, i_know_that_rm_deletes_objects=True
-        ),
+    repositories = (
+        DataRepository(path="/data/imagenet", prefix="datasets/imagenet/"),
+        DataRepository(path="/scratch", prefix="scratch", export_deletions=True, i_know_that_rm_deletes_objects=True),
     )
-    made = file_system(site, LustreSpec(data_repositories=links))
+    made = file_system(site, data_repositories=repositories)
     assert list(made.data_repositories) == ["/data/imagenet", "/scratch"]
-    found = {link["FileSystemPath"]: link for link in properties(site.template(), LINKED)}
+    found = {link["FileSystemPath"]: link for link in properties(site.template(), ASSOCIATION)}
     prefixes = {path: link["DataRepositoryPath"]["Fn::Join"][1][-1] for path, link in found.items()}
     assert prefixes == {"/data/imagenet": "/datasets/imagenet/", "/scratch": "/scratch"}
     exported = {path: link["S3"]["AutoExportPolicy"]["Events"] for path, link in found.items()}
@@ -112,22 +119,20 @@ def test_several_folders_mirror_several_prefixes(site: Site) -> None:
     assert {tuple(link["S3"]["AutoImportPolicy"]["Events"]) for link in found.values()} == {("NEW", "CHANGED")}
 
 
-def test_a_file_system_without_links(site: Site) -> None:
-    assert file_system(site, LustreSpec(data_repositories=())).data_repositories == {}
-    site.template().resource_count_is(LINKED, 0)
+def test_a_file_system_without_data_repositories(site: Site) -> None:
+    assert file_system(site, data_repositories=()).data_repositories == {}
+    site.template().resource_count_is(ASSOCIATION, 0)
 
 
-def test_both_port_ranges_are_open_in_both_directions(site: Site) -> None:
+def test_opens_both_port_ranges_between_its_servers(site: Site) -> None:
     file_system(site)
-    ports = {(988, 988), (1018, 1023)}
-    pairs = (("Lustre", "Lustre"), ("Lustre", "Cluste"), ("Cluste", "Lustre"))
-    assert rules(site, "Ingress", "tcp") == dict.fromkeys(pairs, ports)
+    assert rules(site, "Ingress", "tcp") == {("Lustre", "Lustre"): {(988, 988), (1018, 1023)}}
     assert rules(site, "Ingress", "-1") == {}
     assert rules(site, "Egress", "-1") == {}
 
 
-def test_efa_opens_everything_between_servers_and_clients(site: Site) -> None:
-    file_system(site, LustreSpec(efa=True, capacity_gib=4800, throughput_mbps_per_tib=1000))
+def test_efa_opens_all_traffic_between_its_servers(site: Site) -> None:
+    file_system(site, **EFA)
     (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
     assert resource["LustreConfiguration"] == {
         "DeploymentType": "PERSISTENT_2",
@@ -136,28 +141,25 @@ def test_efa_opens_everything_between_servers_and_clients(site: Site) -> None:
         "EfaEnabled": True,
         "MetadataConfiguration": {"Mode": "AUTOMATIC"},
     }
-    pairs = (("Lustre", "Lustre"), ("Lustre", "Cluste"), ("Cluste", "Lustre"))
     for direction in ("Ingress", "Egress"):
-        assert rules(site, direction, "-1") == {pair: {(None, None)} for pair in pairs}
+        assert rules(site, direction, "-1") == {("Lustre", "Lustre"): {(None, None)}}
 
 
 @pytest.mark.parametrize(
-    ("spec", "needed"),
-    [(LustreSpec(), 2), (LustreSpec(efa=True, capacity_gib=4800, throughput_mbps_per_tib=1000), 8)],
+    ("options", "needed"),
+    [({}, {INGRESS: 2}), (EFA, {INGRESS: 3, "AWS::EC2::SecurityGroupEgress": 1})],
 )
-def test_the_servers_reach_each_other_before_the_file_system_is_made(site: Site, spec: LustreSpec, needed: int) -> None:
-    file_system(site, spec)
+def test_its_servers_reach_each_other_first(site: Site, options: dict[str, Any], needed: dict[str, int]) -> None:
+    file_system(site, **options)
     template = site.template()
     resources = template.to_json()["Resources"]
     (made,) = template.find_resources("AWS::FSx::FileSystem").values()
-    first = [resources[id]["Type"] for id in made["DependsOn"]]
-    assert len(first) == needed
-    assert set(first) <= {"AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress"}
+    assert Counter(resources[id]["Type"] for id in made["DependsOn"]) == needed
 
 
-def test_a_size_known_at_deployment(site: Site) -> None:
+def test_allows_a_token_as_capacity(site: Site) -> None:
     size = CfnParameter(site.stack, "Size", type="Number").value_as_number
-    made = file_system(site, LustreSpec(capacity_gib=size))
+    made = file_system(site, capacity=size)
     (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
     assert resource["StorageCapacity"] == {"Ref": "Size"}
     assert site.stack.resolve(made.capacity_gib) == {"Ref": "Size"}
@@ -167,7 +169,6 @@ def test_two_file_systems_live_in_one_stack(site: Site) -> None:
     arguments: dict[str, Any] = {
         "vpc": site.vpc,
         "subnet": site.subnet,
-        "clients": site.cluster.cluster_security_group,
         "bucket": s3.Bucket(site.stack, "Bucket"),
     }
     for name in ("First", "Second"):
@@ -175,8 +176,97 @@ def test_two_file_systems_live_in_one_stack(site: Site) -> None:
     site.template().resource_count_is("AWS::FSx::FileSystem", 2)
 
 
-@pytest.mark.parametrize(("spec", "told"), [({"efa": True}, "{'efa': True}"), ({}, "{}"), ("1200", "'1200'")])
-def test_a_spec_of_another_type(spec: Any, told: str, site: Site) -> None:
+def test_it_is_deleted_with_its_stack(site: Site) -> None:
+    file_system(site)
+    (made,) = site.template().find_resources("AWS::FSx::FileSystem").values()
+    assert (made["DeletionPolicy"], made["UpdateReplacePolicy"]) == ("Delete", "Delete")
+
+
+def test_it_is_a_file_system_of_the_cdk(site: Site) -> None:
+    made = file_system(site, bucket=TrainingBucket(site.stack, "Data"))
+    assert isinstance(made, fsx.FileSystemBase)
+    clients = ec2.SecurityGroup(site.stack, "Clients", vpc=site.vpc)
+    made.connections.allow_default_port_from(clients)
+    (rule,) = (each for each in properties(site.template(), INGRESS) if "Clients" in json.dumps(each))
+    assert (rule["FromPort"], rule["ToPort"]) == (988, 1023)
+
+
+def test_its_metrics_name_the_file_system(site: Site) -> None:
+    made = file_system(site)
+    read, written, free = (
+        made.metric_data_read_bytes(),
+        made.metric_data_write_bytes(period=Duration.minutes(5)),
+        made.metric_free_data_storage_capacity(),
+    )
+    names = [metric.metric_name for metric in (read, written, free)]
+    assert names == ["DataReadBytes", "DataWriteBytes", "FreeDataStorageCapacity"]
+    assert [metric.period.to_minutes() for metric in (read, written, free)] == [1, 5, 1]
+    assert (read.namespace, read.statistic) == ("AWS/FSx", "Sum")
+    assert read.dimensions == {"FileSystemId": made.file_system_id}
+
+
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        ({"capacity": 1000}, "capacity"),
+        ({"capacity": Size.tebibytes(4.8)}, "capacity"),
+        ({"capacity": "1200"}, "capacity"),
+        ({"deployment_type": fsx.LustreDeploymentType.PERSISTENT_1}, "deployment_type"),
+        ({"subnet": "subnet-0123456789abcdef0"}, "subnet"),
+        ({"bucket": "my-data"}, "bucket"),
+        ({"bucket": None, "data_repositories": [DataRepository()]}, "bucket"),
+        ({"vpc": "vpc-0123456789abcdef0"}, "vpc"),
+        ({"data_repositories": {"path": "/"}}, "data_repositories"),
+    ],
+)
+def test_rejects_what_fsx_or_python_would_not_take(options: dict[str, Any], path: str, site: Site) -> None:
     with pytest.raises(InputError) as caught:
-        file_system(site, spec)
-    assert str(caught.value) == f"'spec' is {told}; give LustreSpec(...)"
+        file_system(site, **options)
+    assert [problem.path for problem in caught.value.problems] == [(path,)]
+
+
+def test_a_file_system_without_a_bucket_has_no_data_repositories(site: Site) -> None:
+    assert file_system(site, bucket=None).data_repositories == {}
+    site.template().resource_count_is(ASSOCIATION, 0)
+
+
+def imported(site: Site, **options: Any) -> LustreFileSystemBase:
+    return LustreFileSystem.from_lustre_file_system_attributes(site.stack, "Existing", **EXISTING | options)
+
+
+def test_an_imported_file_system_has_its_attributes(site: Site) -> None:
+    made = imported(site, capacity=Size.tebibytes(2.34375))
+    assert (made.file_system_id, made.dns_name) == (EXISTING["file_system_id"], EXISTING["dns_name"])
+    assert (made.mount_name, made.capacity_gib) == ("abcdefgh", 2400)
+    assert made.connections.security_groups == []
+    site.template().resource_count_is("AWS::FSx::FileSystem", 0)
+
+
+def test_allows_tokens_as_attributes(site: Site) -> None:
+    names = {name: Token.as_string({"Ref": name}) for name in ("file_system_id", "dns_name", "mount_name")}
+    made = imported(site, **names, capacity=Token.as_number({"Ref": "Size"}))
+    assert site.stack.resolve(made.capacity_gib) == {"Ref": "Size"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"file_system_id": "my-lustre"},
+            "'file_system_id' is 'my-lustre'; give an id such as fs-0123456789abcdef0 (aws fsx describe-file-systems)",
+        ),
+        (
+            {"dns_name": "https://lustre"},
+            "'dns_name' is 'https://lustre'; give the name alone, as DNSName of aws fsx describe-file-systems",
+        ),
+        (
+            {"mount_name": "/fsx"},
+            "'mount_name' is '/fsx'; give MountName of aws fsx describe-file-systems, at most 8 characters",
+        ),
+        ({"capacity": "2400"}, "'capacity' is '2400'; give a whole number, 1 or more"),
+    ],
+)
+def test_rejects_attributes_that_no_file_system_has(given: dict[str, Any], message: str, site: Site) -> None:
+    with pytest.raises(InputError) as caught:
+        imported(site, **given)
+    assert str(caught.value) == message

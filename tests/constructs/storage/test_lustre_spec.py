@@ -204,7 +204,7 @@ def test_allows_eight_data_repositories_side_by_side() -> None:
 
 @pytest.mark.parametrize("efa", [False, True])
 def test_allows_a_token_as_size_and_checks_the_rest(efa: bool) -> None:
-    size = Token.as_number({"Ref": "Size"})
+    size: Any = Token.as_number({"Ref": "Size"})
     assert LustreSpec(capacity_gib=size, efa=efa).capacity_gib == size
     with pytest.raises(InputError, match=r"^'throughput_mbps_per_tib' is 1;"):
         LustreSpec(capacity_gib=size, throughput_mbps_per_tib=1, efa=efa)
@@ -212,7 +212,7 @@ def test_allows_a_token_as_size_and_checks_the_rest(efa: bool) -> None:
 
 @pytest.mark.parametrize("efa", [False, True])
 def test_allows_a_token_as_throughput(efa: bool) -> None:
-    throughput = Token.as_number({"Ref": "Throughput"})
+    throughput: Any = Token.as_number({"Ref": "Throughput"})
     spec = LustreSpec(throughput_mbps_per_tib=throughput, capacity_gib=1200, efa=efa)
     assert spec.mbps_per_tib == throughput
 

@@ -1,0 +1,101 @@
+"""File systems and their volumes in different stacks: no cycle, and each rule where it can be."""
+
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import assertions
+from aws_cdk import aws_s3 as s3
+
+from tests.constructs.site import Site
+from training_cluster import (
+    ClusterMonitoring,
+    ElasticFileSystem,
+    ElasticVolume,
+    LustreFileSystem,
+    LustreVolume,
+    TrainingBucket,
+    TrainingCluster,
+    TrainingKey,
+)
+
+INGRESS, EGRESS = "AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress"
+
+
+@pytest.fixture
+def other(site: Site) -> cdk.Stack:
+    """A second stack in the app of the cluster."""
+    return cdk.Stack(cdk.App.of(site.stack), "Storage")
+
+
+def lustre(site: Site, stack: cdk.Stack, **options: Any) -> LustreFileSystem:
+    bucket = TrainingBucket(stack, "Bucket", encryption_key=TrainingKey(stack, "Key"))
+    return LustreFileSystem(stack, "Lustre", vpc=site.vpc, subnet=site.subnet, bucket=bucket, **options)
+
+
+def count(stack: cdk.Stack, kind: str) -> int:
+    return len(assertions.Template.from_stack(stack).find_resources(kind))
+
+
+def vpc_stack() -> tuple[cdk.App, Site]:
+    """A stack with a VPC alone, below storage and cluster."""
+    app = cdk.App()
+    stack = cdk.Stack(app, "Network")
+    return app, Site(stack, cdk.aws_ec2.Vpc(stack, "Vpc", max_azs=2), None)
+
+
+@pytest.mark.parametrize("efa", [False, True])
+def test_storage_below_the_cluster(efa: bool) -> None:
+    app, site = vpc_stack()
+    storage, cluster_stack = cdk.Stack(app, "Storage"), cdk.Stack(app, "Cluster")
+    options: dict[str, Any] = {"capacity": 4800, "throughput_mbps_per_tib": 1000, "efa": True} if efa else {}
+    files, shared = lustre(site, storage, **options), ElasticFileSystem(storage, "Efs", vpc=site.vpc)
+    cluster = TrainingCluster(cluster_stack, "Cluster", vpc=site.vpc, efs=True)
+    LustreVolume(cluster_stack, "Lustre", cluster=cluster, file_system=files)
+    ElasticVolume(cluster_stack, "Efs", cluster=cluster, file_system=shared)
+    ClusterMonitoring(cluster_stack, "Monitoring", cluster=cluster, file_system=files)
+    assembly = app.synth()
+    assert [each.id for each in assembly.get_stack_by_name("Storage").dependencies if "assets" not in each.id] == [
+        "Network"
+    ]
+    # The rules among the servers are with the file system, those that name the cluster's group are with the volume.
+    assert (count(storage, INGRESS), count(storage, EGRESS)) == ((3, 1) if efa else (2, 0))
+    rules = assertions.Template.from_stack(cluster_stack).find_resources(INGRESS).values()
+    described = [rule["Properties"].get("Description", "") for rule in rules]
+    assert sum("Lustre" in each for each in described) == (6 if efa else 4)
+    assert described.count("NFS from its clients") == 1
+
+
+def test_storage_and_its_volumes_above_the_cluster(site: Site, other: cdk.Stack) -> None:
+    files, shared = lustre(site, other), ElasticFileSystem(other, "Efs", vpc=site.vpc)
+    LustreVolume(other, "LustreVolume", cluster=site.cluster, file_system=files)
+    ElasticVolume(other, "EfsVolume", cluster=site.cluster, file_system=shared)
+    assert count(other, INGRESS) == 7
+    assert count(site.stack, INGRESS) == 0
+
+
+def test_volumes_in_a_third_stack(site: Site) -> None:
+    app = cdk.App.of(site.stack)
+    storage, volumes = cdk.Stack(app, "Storage"), cdk.Stack(app, "Volumes")
+    LustreVolume(volumes, "Lustre", cluster=site.cluster, file_system=lustre(site, storage))
+    assert count(volumes, INGRESS) == 4
+
+
+def test_a_bucket_of_another_stack(site: Site, other: cdk.Stack) -> None:
+    bucket = TrainingBucket(other, "Bucket", encryption_key=TrainingKey(other, "Key"))
+    LustreFileSystem(site.stack, "Lustre", vpc=site.vpc, subnet=site.subnet, bucket=bucket)
+    assert count(site.stack, "AWS::FSx::DataRepositoryAssociation") == 1
+    assert isinstance(bucket, s3.Bucket)
+
+
+def test_volumes_wait_for_the_drivers_of_our_cluster(site: Site) -> None:
+    cluster = TrainingCluster(site.stack, "Ours", vpc=site.vpc, efs=True)
+    LustreVolume(site.stack, "LustreVolume", cluster=cluster, file_system=lustre(site, site.stack))
+    shared = ElasticFileSystem(site.stack, "Efs", vpc=site.vpc)
+    ElasticVolume(site.stack, "EfsVolume", cluster=cluster, file_system=shared)
+    template = site.template()
+    addons = {id: addon["Properties"]["AddonName"] for id, addon in template.find_resources("AWS::EKS::Addon").items()}
+    manifests = template.find_resources("Custom::AWSCDK-EKS-KubernetesResource")
+    for name, driver in (("LustreVolume", "aws-fsx-csi-driver"), ("EfsVolume", "aws-efs-csi-driver")):
+        (manifest,) = (each for id, each in manifests.items() if id.startswith(name))
+        assert driver in {addons.get(id) for id in manifest["DependsOn"]}
