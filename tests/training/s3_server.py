@@ -79,18 +79,18 @@ def _handler(server: S3Server) -> type[BaseHTTPRequestHandler]:
         def answer(self) -> None:
             key = self.path.partition("?")[0].lstrip("/").partition("/")[2]
             if code := server.denied.get(key or self.path.lstrip("/").partition("?")[0]):
-                return self.refuse(code)
+                return self.deny(code)
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = HTTPHeaders()
             for name, value in self.headers.items():
                 headers[name] = value
-            # HEAD as GET without its content: moto's own HEAD forgets the number of parts of a checksum. Its GET knows
-            # nothing of the parts themselves.
+            # HEAD as GET without its content: moto's HEAD has no number of parts of a checksum, and its GET has no
+            # parts.
             method = "GET" if self.command == "HEAD" and "partNumber=" not in self.path else self.command
             url = f"https://s3.us-east-1.amazonaws.com{self.path}"
-            answered = BotocoreStubber().process_request(AWSPreparedRequest(method, url, headers, body, False))
-            assert answered is not None, "moto knows every request of S3"
-            status, answer, content = answered
+            response = BotocoreStubber().process_request(AWSPreparedRequest(method, url, headers, body, False))
+            assert response is not None
+            status, answer, content = response
             content = content.encode() if isinstance(content, str) else content
             self.send(status, answer, content, key)
 
@@ -115,7 +115,7 @@ def _handler(server: S3Server) -> type[BaseHTTPRequestHandler]:
             if self.command != "HEAD":
                 self.wfile.write(content)
 
-        def refuse(self, code: str) -> None:
+        def deny(self, code: str) -> None:
             status = {"NoSuchBucket": 404}.get(code, 403)
             content = f"<Error><Code>{code}</Code><Message>said by the test</Message></Error>".encode()
             self.send(status, {"Content-Type": "application/xml"}, content, "")
