@@ -1,18 +1,18 @@
-"""What outlives a cluster: the bucket of datasets and results, and the repository of images."""
+"""The bucket of datasets and results, which outlives a cluster."""
 
 from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy
-from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from training_cluster.checks import check
+from training_cluster.identity.encryption_key import valid_key
 from training_cluster.suppressions import accept
+from training_workloads.validation import Problem, Problems
 
-__all__ = ["ImageRepository", "TrainingBucket"]
-
-_UNTAGGED_IMAGES_KEPT = 10
+__all__ = ["TrainingBucket", "valid_bucket"]
 
 # A checkpoint that a later one replaced is an old version: a month is enough to notice a mistake.
 _OLD_VERSIONS_KEPT = Duration.days(30)
@@ -49,7 +49,11 @@ class TrainingBucket(s3.Bucket):
             scope: A stack, or a construct in one.
             id: Id in the scope.
             encryption_key: Key of the objects. FSx for Lustre uses it too: see `TrainingKey`. Default: a key of S3.
+
+        Raises:
+            InputError: `encryption_key` is of another type.
         """
+        check(valid_key(encryption_key))
         self.access_logs = _access_logs(scope, f"{id}AccessLogs")
         super().__init__(
             scope,
@@ -65,6 +69,13 @@ class TrainingBucket(s3.Bucket):
         )
         _retain_policy(self)
         _retain_policy(self.access_logs)
+
+
+def valid_bucket(bucket: Any) -> Problems:
+    """Reject a `bucket` that is none, such as its name."""
+    if not hasattr(bucket, "bucket_arn"):
+        fix = "give a bucket, such as a TrainingBucket or Bucket.from_bucket_name(...)"
+        yield Problem(path=("bucket",), given=bucket, fix=fix)
 
 
 def _access_logs(scope: Construct, id: str) -> s3.Bucket:
@@ -85,30 +96,3 @@ def _retain_policy(bucket: s3.Bucket) -> None:
     """Retain the policy too: a bucket without it would accept plain-text requests."""
     if bucket.policy:
         bucket.policy.apply_removal_policy(RemovalPolicy.RETAIN)
-
-
-class ImageRepository(ecr.Repository):
-    """A repository of training images, scanned on push. Retained on deletion."""
-
-    def __init__(self, scope: Construct, id: str, *, encryption_key: kms.IKey | None = None) -> None:
-        """Define the repository.
-
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-            encryption_key: Key of the images; a repository keeps the key that it was created with. Default: a key of
-                ECR.
-        """
-        super().__init__(
-            scope,
-            id,
-            encryption=ecr.RepositoryEncryption.KMS if encryption_key else ecr.RepositoryEncryption.AES_256,
-            encryption_key=encryption_key,
-            image_scan_on_push=True,
-            # A tag names one image for ever, so that a job can be repeated.
-            image_tag_mutability=ecr.TagMutability.IMMUTABLE,
-            removal_policy=RemovalPolicy.RETAIN,
-        )
-        self.add_lifecycle_rule(tag_status=ecr.TagStatus.UNTAGGED, max_image_count=_UNTAGGED_IMAGES_KEPT)
-        if encryption_key is None:
-            accept(self, "encrypted with ECR's key, as no key was given", "CKV_AWS_136")

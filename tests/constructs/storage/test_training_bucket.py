@@ -5,13 +5,13 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
-from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import properties
-from training_cluster import ImageRepository, TrainingBucket, TrainingKey
+from training_cluster import TrainingBucket, TrainingKey
+from training_workloads import InputError
 
 
 @pytest.fixture
@@ -57,6 +57,12 @@ def test_a_key_encrypts_the_objects_but_not_the_access_logs(stack: cdk.Stack) ->
     assert encryption(logs)["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
 
 
+def test_rejects_the_alias_of_a_key(stack: cdk.Stack) -> None:
+    with pytest.raises(InputError) as caught:
+        TrainingBucket(stack, "Bucket", encryption_key="alias/training")  # type: ignore[arg-type]
+    assert [problem.path for problem in caught.value.problems] == [("encryption_key",)]
+
+
 def test_logs_each_request(stack: cdk.Stack) -> None:
     construct = TrainingBucket(stack, "Bucket")
     bucket, _ = bucket_and_logs(stack)
@@ -81,34 +87,13 @@ def test_old_versions_and_unfinished_uploads_expire(stack: cdk.Stack) -> None:
     ]
 
 
-def test_images_are_scanned_and_retained_and_tags_are_immutable(stack: cdk.Stack) -> None:
-    ImageRepository(stack, "Images")
-    (repository,) = assertions.Template.from_stack(stack).find_resources("AWS::ECR::Repository").values()
-    assert repository["DeletionPolicy"] == "Retain"
-    assert repository["Properties"]["ImageTagMutability"] == "IMMUTABLE"
-    assert repository["Properties"]["ImageScanningConfiguration"] == {"ScanOnPush": True}
-
-
-def test_a_key_encrypts_the_images(stack: cdk.Stack) -> None:
-    key = kms.Key(stack, "Key")
-    ImageRepository(stack, "Images", encryption_key=key)
-    (repository,) = properties(assertions.Template.from_stack(stack), "AWS::ECR::Repository")
-    assert repository["EncryptionConfiguration"] == {"EncryptionType": "KMS", "KmsKey": stack.resolve(key.key_arn)}
-
-
-def test_they_are_the_resources_of_the_cdk(stack: cdk.Stack) -> None:
-    key = TrainingKey(stack, "Key")
-    bucket = TrainingBucket(stack, "Bucket", encryption_key=key)
-    images = ImageRepository(stack, "Images", encryption_key=key)
-    assert isinstance(key, kms.Key)
+def test_it_is_a_bucket_of_the_cdk(stack: cdk.Stack) -> None:
+    bucket = TrainingBucket(stack, "Bucket", encryption_key=TrainingKey(stack, "Key"))
     assert isinstance(bucket, s3.Bucket)
-    assert isinstance(images, ecr.Repository)
-    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
-    bucket.grant_read(role, "datasets/*")
-    images.grant_pull(role)
+    bucket.grant_read(iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com")), "datasets/*")
     (policy,) = properties(assertions.Template.from_stack(stack), "AWS::IAM::Policy")
     text = json.dumps(policy["PolicyDocument"]["Statement"])
-    assert all(action in text for action in ("s3:GetObject*", "kms:Decrypt", "ecr:BatchGetImage"))
+    assert all(action in text for action in ("s3:GetObject*", "kms:Decrypt"))
 
 
 def test_a_training_key_encrypts_the_objects(stack: cdk.Stack) -> None:
