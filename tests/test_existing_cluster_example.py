@@ -18,7 +18,16 @@ def wheel_folder(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(built)]
     subprocess.run(build, cwd=root, check=True, capture_output=True)
     (wheel,) = built.glob("*.whl")
-    install = [root / ".venv/bin/uv", "pip", "install", "--quiet", "--no-deps", "--target", installed, wheel]
+    install = [
+        str(root / ".venv/bin/uv"),
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--target",
+        str(installed),
+        str(wheel),
+    ]
     subprocess.run(install, check=True, capture_output=True)
     return installed
 
