@@ -88,7 +88,7 @@ bench-scaling: $(TRAINING) ## Compare two ranks of ResNet-50 on the CPU with one
 bench-accuracy: $(TRAINING) ## Train ResNet-50 on the digits as JPEG TFRecords; the limit is 0.95 within 10 minutes
 	@.venv-training/bin/python -m benchmarks.accuracy
 bench-input: $(TRAINING) ## Compare the input of ImageNet with the naive one and with the JPEG decoder; 2 minutes
-	@.venv-training/bin/python -m benchmarks.input_pipeline
+	@.venv-training/bin/python -m benchmarks.input_speed
 
 wheel: $(CDK) ## Build the library as a wheel into dist/
 	@python -m hatchling build -t wheel -d dist

@@ -1,4 +1,4 @@
-"""Starts ranks of this project's programs under mpirun."""
+"""Ranks of this project's programs under mpirun."""
 
 import atexit
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-# A rank here has one core, to compute with and to add gradients up with. Unasked, MPI waits for the others by spinning
+# A rank here has one core, for computing and for adding up gradients. By default MPI waits for the others by spinning
 # on it, a thousand times a second: two ranks of ResNet-50 were then 1.2 times as fast as one.
 _NO_SPINNING = {"OMPI_MCA_mpi_yield_when_idle": "1", "HOROVOD_CYCLE_TIME": "50"}
 
@@ -18,14 +18,14 @@ _NO_SPINNING = {"OMPI_MCA_mpi_yield_when_idle": "1", "HOROVOD_CYCLE_TIME": "50"}
 def start(
     ranks: int, arguments: Sequence[str], *, bind_to: str, pipes: int | None = None, **variables: str
 ) -> subprocess.Popen[str]:
-    """Starts Python on as many ranks, with stderr kept for `finish`.
+    """Start Python on this number of ranks, with stderr kept for `finish`.
 
     Args:
-        ranks: How many.
+        ranks: Number of ranks.
         arguments: Of Python.
-        bind_to: `core`: each has one of its own, from the first; `none`.
+        bind_to: `core`: one for each rank, from the first; `none`.
         pipes: As `subprocess.Popen` takes it for stdin and stdout; stdin is rank 0's.
-        variables: Of the environment, besides the present ones.
+        variables: Added to the environment.
     """
     # The environment's own mpirun goes first: Horovod is compiled against it.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -50,7 +50,7 @@ def start(
 
 
 def finish(process: subprocess.Popen[str]) -> None:
-    """Waits for the end of the ranks, and ends this program if they failed."""
+    """Wait for the end of the ranks, and end this program if they failed."""
     _, errors = process.communicate()
     if process.returncode:
         sys.exit(f"error: the ranks ended with {process.returncode}\n{errors}")

@@ -1,8 +1,8 @@
-"""What a second rank brings; `make bench-scaling`.
+"""The speed of two ranks compared with one: `make bench-scaling`.
 
-The same step of ResNet-50 by one rank and by two, each bound to a core of its own, in turn: a machine that others share
-is a fifth slower in one minute than in the next. Steps of seconds: it is the network that takes the time, as on a GPU,
-and the gradients that cost the rest. The three ranks hold 5 GB each.
+The same step of ResNet-50 by one rank and by two, each bound to one core, in turn: a shared machine is a fifth slower
+in one minute than in the next. Steps take seconds: the network takes the time, as on a GPU, and the gradients cost the
+rest. The three ranks hold 5 GB each.
 """
 
 import json
@@ -20,13 +20,13 @@ LEAST = 1.9
 
 
 def main() -> None:
-    """Prints the throughputs, their ratio and the share of the all-reduce; the exit code is 1 below the bar."""
+    """Print the throughputs, their ratio and the share of the all-reduce; the exit code is 1 below the bar."""
     with tempfile.TemporaryDirectory() as folder:
         timelines = {size: Path(folder) / f"{size}.json" for size in (1, 2)}
         jobs = {size: _start(size, timeline) for size, timeline in timelines.items()}
         turns = [{size: _step(job) for size, job in jobs.items()} for _ in range(TURNS)]
         for job in jobs.values():
-            # mpirun does not hand the end of its input on.
+            # mpirun does not forward the end of its input.
             _send(job, "end")
             ranks.finish(job)
         adding_up = all_reduce_seconds(timelines[2])
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _start(size: int, timeline: Path) -> subprocess.Popen[str]:
-    """Ranks that have warmed up and wait for `_step`."""
+    """Return ranks that have warmed up and wait for `_step`."""
     variables = {"TF_CPP_MIN_LOG_LEVEL": "3", "HOROVOD_TIMELINE": "DYNAMIC"}
     arguments = ["-m", "benchmarks.scaling_rank", str(timeline)]
     job = ranks.start(size, arguments, bind_to="core", pipes=subprocess.PIPE, **variables)
@@ -52,9 +52,10 @@ def _start(size: int, timeline: Path) -> subprocess.Popen[str]:
 
 
 def _step(job: subprocess.Popen[str]) -> dict[str, float]:
-    """Lets the ranks take a step: its `images`, of all of them, and its `seconds`."""
+    """Let the ranks take a step and return its `images` over all ranks and its `seconds`."""
     _send(job, "step")
-    return json.loads(_line(job))
+    took: dict[str, float] = json.loads(_line(job))
+    return took
 
 
 def _send(job: subprocess.Popen[str], line: str) -> None:
@@ -72,10 +73,10 @@ def _line(job: subprocess.Popen[str]) -> str:
 
 
 def all_reduce_seconds(timeline: Path) -> float:
-    """Seconds in which rank 0 was adding gradients up, without the waiting for others that comes before."""
-    # The file is written as it goes: a list without its end.
+    """Return the seconds in which rank zero added up gradients, without the wait for other ranks before."""
+    # Horovod writes the file continuously: a list without its end.
     events = json.loads(timeline.read_text().rstrip().rstrip(",").removesuffix("]") + "]")
-    # Of each tensor: the activities that it is in, one in another.
+    # Of each tensor: its activities so far, one in another.
     inside: dict[int, list[tuple[str, float]]] = defaultdict(list)
     spans = []
     for event in events:

@@ -1,8 +1,8 @@
-"""One rank of `make bench-scaling`: takes one of ResNet-50's own training steps for each `step` that it is sent.
+"""One rank of `make bench-scaling`: it takes one of ResNet-50's training steps for each line `step` of its input.
 
 python -m benchmarks.scaling_rank TIMELINE
 
-Rank 0 prints `ready` after the warm-up, and what each step took as JSON; another line than `step` ends it.
+Rank zero prints `ready` after the warm-up, and the seconds of each step as JSON; another line than `step` ends it.
 """
 
 import json
@@ -12,20 +12,21 @@ import time
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from training.imagenet import epoch_order
-from training.imagenet.input_pipeline import Settings, SyntheticPipeline
-from training.resnet50 import model, schedule
+from training.imagenet.input_pipeline import SyntheticPipeline
+from training.records import epoch_order
+from training.records.stages import Settings
+from training.resnet50 import model, recipe
 from training.resnet50.train_step import StepOptions, make_network, make_train_step
 
 IMAGE_SIZE, BATCH, WARM_UP = 224, 32, 2
 
 
 def main(timeline: str) -> None:
-    """Takes the steps, with Horovod's timeline of them."""
+    """Take the steps, with Horovod's timeline of them."""
     hvd.init()
     # Bound to a core by mpirun: one thread, or two would share it.
     tf.config.threading.set_intra_op_parallelism_threads(1)
-    network = make_network(model.build(IMAGE_SIZE, 1000), schedule.MOMENTUM["sgd"])
+    network = make_network(model.build(IMAGE_SIZE, 1000), recipe.MOMENTUM["sgd"])
     hvd.broadcast_variables([*network.variables, *network.statistics], root_rank=0)
     options = StepOptions(
         classes=1000,
@@ -51,14 +52,14 @@ def main(timeline: str) -> None:
         take_step()
     hvd.start_timeline(timeline)
     _print("ready")
-    while _is_step_asked_for():
+    while _next_step():
         _print(json.dumps({"images": hvd.size() * BATCH, "seconds": take_step()}))
     hvd.stop_timeline()
     hvd.allreduce(tf.constant(0.0), name="end")
 
 
-def _is_step_asked_for() -> bool:
-    """Whether rank 0 was sent `step`, on every rank."""
+def _next_step() -> bool:
+    """Return on every rank whether rank zero has read `step`."""
     line = sys.stdin.readline() if hvd.rank() == 0 else ""
     return bool(hvd.broadcast(tf.constant(line == "step\n"), root_rank=0, name="line"))
 

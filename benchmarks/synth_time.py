@@ -1,6 +1,6 @@
-"""How long `cdk synth` of this project takes, next to that of an app with one VPC; `make bench-synth`.
+"""The time of this project's `cdk synth`, compared with that of an app with one VPC: `make bench-synth`.
 
-Both run alternately, so that whatever else the machine does falls on both. The first run of each is not counted: it
+Both run alternately, so that other load of the machine affects both. The first run of each is not counted, because it
 fills the caches.
 """
 
@@ -18,7 +18,7 @@ MOST = 2.0
 
 
 def main() -> None:
-    """Prints the medians and their ratio; the exit code is 1 if the ratio is above its bar."""
+    """Print the medians and their ratio; the exit code is 1 if the ratio is above its bar."""
     with tempfile.TemporaryDirectory() as folder:
         bare = Path(folder) / "bare_vpc"
         shutil.copytree(ROOT / "benchmarks/bare_vpc", bare)
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def synth_seconds(app: Path, out: Path) -> float:
-    """Wall-clock seconds of one `cdk synth`."""
+    """Return the wall-clock seconds of one `cdk synth`."""
     start = time.monotonic()
     command = ["cdk", "synth", "--quiet", "--app", f"{sys.executable} app.py", "--output", str(out)]
     subprocess.run(command, cwd=app, check=True, capture_output=True)

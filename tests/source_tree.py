@@ -73,7 +73,7 @@ def imported_modules(name: str) -> frozenset[str]:
     return frozenset(found - {name})
 
 
-def circles(graph: dict[str, frozenset[str]]) -> list[list[str]]:
+def cycles(graph: dict[str, frozenset[str]]) -> list[list[str]]:
     """Return each group of nodes that reach one another."""
 
     def reachable(start: str) -> set[str]:

@@ -33,7 +33,8 @@ def test_each_file_name_occurs_once() -> None:
     for path in files():
         if not relative(path).startswith(MIRRORS) and path.name not in EXPECTED_NAMES | IN_BOTH_LIBRARIES:
             names.setdefault(path.name, []).append(relative(path))
-    assert {name: found for name, found in names.items() if len(found) > 1} == {}
+    several = [" ".join(found) for found in names.values() if len(found) > 1]
+    assert not several, "\n".join(several)
 
 
 def test_a_name_of_both_libraries_occurs_once_in_each() -> None:
@@ -60,7 +61,8 @@ def test_functions_are_short() -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     assert len(found) > 1000
-    assert {name: count for name, count in found.items() if count > FUNCTION_LINES} == {}
+    long = [f"{name}: {count} lines" for name, count in found.items() if count > FUNCTION_LINES]
+    assert not long, "\n".join(long)
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,6 @@ def test_objects_of_the_library_go_where_those_of_the_cdk_go() -> None:
     encryptions = [
         rule["ServerSideEncryptionByDefault"]
         for each in buckets
-        for rule in each.get("Properties", {}).get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
+        for rule in each.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
     ]
     assert [each["SSEAlgorithm"] for each in encryptions if "KMSMasterKeyID" in each] == ["aws:kms"]

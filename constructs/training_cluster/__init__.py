@@ -17,11 +17,12 @@ from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevi
 from training_cluster.platform.mpi_operator import MpiOperator
 from training_cluster.platform.namespaces import Namespaces
 from training_cluster.platform.training_platform import TrainingPlatform
-from training_cluster.storage.data import ImageRepository, TrainingBucket
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
+from training_cluster.storage.image_repository import ImageRepository
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 from training_cluster.storage.lustre_volume import LustreVolume
+from training_cluster.storage.training_bucket import TrainingBucket
 
 __all__ = [
     "ClusterAutoscaler",

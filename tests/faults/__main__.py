@@ -1,6 +1,6 @@
-"""Disturbs runs in many ways, each to its end, and compares them with the undisturbed one: `make test-faults`.
+"""Disturb runs in many ways, each to its end, and compare them with the undisturbed one: `make test-faults`.
 
-None may be lost and none may hang. Where a life fails, all its faults count as lost, or hung: none of them is proven.
+No run may be lost or hang. Where a life fails, all its faults count as lost or hung, because none of them is proven.
 """
 
 import argparse
@@ -30,7 +30,7 @@ class Injected:
 
     kind: str
     seconds: float = 0.0
-    """Until the end of the run that it disturbed."""
+    """Until the end of the disturbed run."""
     outcome: str = "recovered"
     """Or "lost" or "hung"."""
 
@@ -50,7 +50,7 @@ class Session:
         self._undisturbed: dict[tuple[Fault, ...], End] = {}
 
     def live(self, plan: Plan) -> None:
-        """Goes through one life, and removes its folder unless it fails."""
+        """Run one life, and remove its folder unless it fails."""
         print(f"\n==> {plan.name}", flush=True)
         first = len(self.injected)
         life = Life(plan.name, self._site, plan.options)
@@ -66,7 +66,7 @@ class Session:
             self.failed = True
             for each in self.injected[first:]:
                 each.outcome = type(failure).__name__.lower()
-            _tell(failure, life)
+            _report(failure, life)
         else:
             shutil.rmtree(life.folder)
 
@@ -78,7 +78,7 @@ class Session:
         self.injected[-1].seconds = time.monotonic() - started
 
     def _undisturbed_like(self, plan: Plan) -> End:
-        """Runs the same without faults, but for those that last: once for all lives."""
+        """Run the same without faults except the lasting ones: once for all lives."""
         key = tuple(plan.lasting)
         if key not in self._undisturbed:
             life = Life(f"{plan.name}-undisturbed", self._site, plan.options)
@@ -97,7 +97,7 @@ def _timed(what: str) -> Iterator[None]:
     print(f"{time.monotonic() - started:.1f} s", flush=True)
 
 
-def _tell(failure: Exception, life: Life) -> None:
+def _report(failure: Exception, life: Life) -> None:
     print(f"\n{type(failure).__name__.upper()}: {failure}\nkept: {life.folder}")
     if life.starts:
         print("the last lines of its stderr:")
@@ -105,7 +105,7 @@ def _tell(failure: Exception, life: Life) -> None:
 
 
 def _make_data(site: Site) -> None:
-    program = [sys.executable, "-m", "training.imagenet.digits"]
+    program = [sys.executable, "-m", "training.imagenet.digit_shards"]
     arguments = ["--output-dir", str(site.data), "--image-size", "32", "--train-shards", "4"]
     made = Launched([*program, *arguments], site.folder / "digits", site.variables)
     try:
@@ -117,7 +117,7 @@ def _make_data(site: Site) -> None:
 
 
 def _table(injected: Sequence[Injected]) -> str:
-    """A line for each kind of fault, and one for all."""
+    """Return a line for each kind of fault, and one for all."""
     words = ("recovered", "lost", "hung")
     lines = [f"{'fault':24} {'injected':>9} {'recovered':>9} {'lost':>9} {'hung':>9} {'seconds':>9}"]
     for kind in [*dict.fromkeys(each.kind for each in injected), None]:
@@ -129,16 +129,18 @@ def _table(injected: Sequence[Injected]) -> str:
 
 
 def main() -> int:
-    """Returns 1 unless all was recovered, and, where no lives are chosen, there were enough faults."""
+    """Return 1 unless all faults recovered and, where no lives are chosen, there were enough of them."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("lives", nargs="*", help="names or beginnings of names of those that are wanted (all)")
-    parser.add_argument("--seed", type=int, default=_SEED, help="of what happens when, and to whom (%(default)s)")
+    parser.add_argument("lives", nargs="*", help="names, or beginnings of names, of the lives to run (all)")
+    parser.add_argument(
+        "--seed", type=int, default=_SEED, help="of the times of the faults and their ranks (%(default)s)"
+    )
     given = parser.parse_args()
     started = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="faults-"))
     may_mount = disks.can_mount(folder / "mount")
     if not may_mount:
-        print("this user may not mount: no disk will be full or read-only, only files limited")
+        print("this user may not mount: no disk will be full or read-only, only the size of files limited")
     chosen = [
         plan
         for plan in plans(Random(given.seed), may_mount)

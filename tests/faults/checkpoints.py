@@ -1,4 +1,4 @@
-"""Checkpoints that are not any more what was written, between two starts."""
+"""Checkpoints that are damaged between two starts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,15 +16,15 @@ def _flip(content: bytes) -> bytes:
 DAMAGES: dict[str, Damage] = {
     "cut off in the middle": lambda content: content[: len(content) // 2],
     "without its last byte": lambda content: content[:-1],
-    "one bit turned over": _flip,
-    "one bit of its checksum turned over": lambda content: bytes([content[0] ^ 1]) + content[1:],
+    "one bit flipped": _flip,
+    "one bit of its checksum flipped": lambda content: bytes([content[0] ^ 1]) + content[1:],
     "empty": lambda content: b"",
     "all zeros": lambda content: bytes(len(content)),
 }
 
 
 def damage(how: str, newest: int = 1) -> Fault:
-    """Damages the newest checkpoints, so many of them: the next start must take the one before, and say so."""
+    """Damage the newest checkpoints: the next start must warn and resume from the one before them."""
 
     def inject(life: Life) -> None:
         paths = sorted(life.checkpoints.glob("step-*.checkpoint"), reverse=True)

@@ -1,4 +1,4 @@
-"""Disks that are full or read-only while the run saves: it must go on, and save again as soon as it can."""
+"""Disks that are full or read-only while the run saves: it must continue, and save again as soon as it can."""
 
 import os
 import resource
@@ -18,7 +18,7 @@ _DISK_BYTES, _PAGE = 256 * 1024, 4096
 
 
 def unwritable(how: str, step: int, saves: int = 1) -> Fault:
-    """Lets some saves fail, then lets the run save again, and kills it."""
+    """Let some saves fail, then let the run save again, and kill it."""
 
     def inject(life: Life) -> None:
         with life.run() as run:
@@ -36,7 +36,7 @@ def unwritable(how: str, step: int, saves: int = 1) -> Fault:
 
 
 def full_to_the_end(step: int) -> Fault:
-    """Leaves the disk full until the run has ended: it must say what it could not write."""
+    """Keep the disk full until the run has ended: it must report what it could not write."""
 
     def inject(life: Life) -> None:
         with life.run() as run:
@@ -45,7 +45,7 @@ def full_to_the_end(step: int) -> Fault:
                 code = run.end()
             expect(code == 2, f"it ended with code {code}, not 2")
             errors = [line for line in run.stderr.splitlines() if line.startswith("error: ")]
-            expect(any("No space left on device" in line for line in errors), "it did not say why in the end")
+            expect(any("No space left on device" in line for line in errors), "it did not print the reason")
         life.promised = life.saved
 
     return Fault(kind="unwritable disk", what=f"full, from step {step} to the end", inject=inject)
@@ -53,7 +53,7 @@ def full_to_the_end(step: int) -> Fault:
 
 @contextmanager
 def mounted(life: Life) -> Iterator[None]:
-    """Puts small disks under the output folder, and under the checkpoints in it."""
+    """Mount small disks as the output folder, and as the folder of checkpoints in it."""
     with ExitStack() as stack:
         for folder in (life.output, life.checkpoints):
             folder.mkdir(exist_ok=True)
@@ -63,7 +63,7 @@ def mounted(life: Life) -> Iterator[None]:
 
 
 def can_mount(folder: Path) -> bool:
-    """Whether this user may mount, which is for root outside of most containers."""
+    """Return whether this user may mount: root may, outside of most containers."""
     if os.getuid() != 0:
         return False
     folder.mkdir()
@@ -84,7 +84,7 @@ def _checkpoints_full(life: Life, run: Launched) -> Iterator[None]:
 
 @contextmanager
 def _full(life: Life, run: Launched) -> Iterator[None]:
-    """The curves of TensorBoard have no room either."""
+    """Fill the output folder too, so that TensorBoard's curves have no room either."""
     with _filled(life.output), _filled(life.checkpoints):
         yield
 
@@ -101,7 +101,7 @@ def _filled(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _read_only(life: Life, run: Launched) -> Iterator[None]:
-    # Refused while a file is being written, which takes a moment only.
+    # Fails while a file is being written, which takes a moment only.
     for _ in range(200):
         with suppress(subprocess.CalledProcessError):
             _run("mount", "-o", "remount,ro", life.checkpoints)
@@ -113,7 +113,7 @@ def _read_only(life: Life, run: Launched) -> Iterator[None]:
 
 @contextmanager
 def _limited(life: Life, run: Launched) -> Iterator[None]:
-    """A limit of the system's on the size of files, to which nobody needs a right."""
+    """Set the system's limit on the size of files, which needs no privilege."""
     process = run.rank(0)
     before = process.rlimit(resource.RLIMIT_FSIZE)
     process.rlimit(resource.RLIMIT_FSIZE, (_PAGE, before[1]))

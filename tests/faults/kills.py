@@ -1,11 +1,11 @@
-"""Processes that are killed, or stop for ever, without a word."""
+"""Processes that are killed or suspended, without a message."""
 
 import time
 
 from tests.faults.launched import Lost
 from tests.faults.life import Fault, Life, expect
 
-#: Where a save is interrupted, by the number of fsync calls that it has come to.
+#: Where a save is interrupted, by its number of fsync calls so far.
 SAVE_STAGES = {
     0: "in the middle of the file",
     1: "before it has its name",
@@ -13,11 +13,11 @@ SAVE_STAGES = {
     4: "before the oldest is removed",
 }
 
-_STALL_SECONDS = 15
+_WATCHDOG_SECONDS = 15
 
 
 def rank(number: int, step: int, delay: float = 0.0) -> Fault:
-    """Kills a rank some seconds after a step."""
+    """Kill a rank some seconds after a step."""
 
     def inject(life: Life) -> None:
         with life.run() as run:
@@ -33,7 +33,7 @@ def rank(number: int, step: int, delay: float = 0.0) -> Fault:
 
 
 def rank_while_starting(number: int, seconds: float) -> Fault:
-    """Kills a rank between its start and its first step."""
+    """Kill a rank between its start and its first step."""
 
     def inject(life: Life) -> None:
         with life.run() as run:
@@ -46,7 +46,7 @@ def rank_while_starting(number: int, seconds: float) -> Fault:
 
 
 def launcher(step: int) -> Fault:
-    """Kills mpirun; the ranks must not go on without it, beside those of the next start."""
+    """Kill mpirun; the ranks must not continue as orphans, beside those of the next start."""
 
     def inject(life: Life) -> None:
         with life.run() as run:
@@ -58,32 +58,33 @@ def launcher(step: int) -> Fault:
 
 
 def save(number: int, stage: int) -> Fault:
-    """Kills rank 0 in one of its saves, counted from 1 for each start."""
+    """Kill rank zero in one of its saves, counted from 1 for each start."""
 
     def inject(life: Life) -> None:
         with life.run(FAULTS_SAVE=f"{number}:{stage}") as run:
             _failed(run.end())
         unfinished = bool(list(life.checkpoints.glob(".step-*.partial")))
-        expect(unfinished == (stage < 2), f"the save was interrupted {SAVE_STAGES[stage]}, but not as it was meant")
+        expect(unfinished == (stage < 2), f"the save was interrupted {SAVE_STAGES[stage]}, but not as planned")
 
     return Fault(kind="kill -9 in a save", what=f"save {number} of this start, {SAVE_STAGES[stage]}", inject=inject)
 
 
 def hang(number: int, step: int) -> Fault:
-    """Stops a rank for ever; the others must end within the stall limit."""
+    """Suspend a rank for ever; the others must end within the limit of the watchdog."""
 
     def inject(life: Life) -> None:
         # Horovod takes the larger of the two.
-        limits = {f"HOROVOD_STALL_{name}_TIME_SECONDS": str(_STALL_SECONDS) for name in ("CHECK", "SHUTDOWN")}
-        with life.run(**limits) as run:
+        limits = {f"HOROVOD_STALL_{name}_TIME_SECONDS": str(_WATCHDOG_SECONDS) for name in ("CHECK", "SHUTDOWN")}
+        with life.run(2, **limits) as run:
             victim = run.rank(number)
             run.wait_for_step(step)
             victim.suspend()
-            _failed(run.end(_STALL_SECONDS + 20))
+            # The limit, and time for a busy machine.
+            _failed(run.end(_WATCHDOG_SECONDS + 60))
 
-    return Fault(kind="SIGSTOP", what=f"rank {number} after step {step}, limit {_STALL_SECONDS} s", inject=inject)
+    return Fault(kind="SIGSTOP", what=f"rank {number} after step {step}, limit {_WATCHDOG_SECONDS} s", inject=inject)
 
 
 def _failed(code: int) -> None:
     if code == 0:
-        raise Lost("the launcher says that all is well")
+        raise Lost("the launcher ended with code 0")

@@ -1,10 +1,8 @@
-"""One start of the program, with all its processes: it can be watched and disturbed, and does not last for ever."""
+"""One start of the program with all its processes: tests watch and disturb it, and every wait has a limit."""
 
 import os
 import re
-import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -12,20 +10,20 @@ from pathlib import Path
 
 import psutil
 
-ROOT = Path(__file__).parents[2]
+from tests.training.mpirun import ALLOW_ROOT, ROOT
 
-# For anything that is waited for: a start takes 7 s on two quiet cores, and others may use them.
-DEADLINE_SECONDS = 240.0
+# For any wait: a start takes 7 s on two idle cores, and the machine may be busy.
+DEADLINE_SECONDS = 600.0
 
-# Also the processes that the launcher has left behind have it.
+# In the environment of every process, also of orphans.
 _MARK = "FAULTS_START"
 
 _STEP = re.compile(r"epoch \d+/\d+, step (\d+): loss (\S+), .*\n")
-_GOING_ON = re.compile(r"going on after step (\d+), .*\n")
+_RESUMED = re.compile(r"resuming after step (\d+), .*\n")
 
 
 class Lost(Exception):
-    """Something is not as it was before the fault, and must be."""
+    """Something was lost in a fault."""
 
 
 class Hung(Exception):
@@ -36,11 +34,11 @@ class Launched:
     """A launcher and its ranks."""
 
     def __init__(self, command: Sequence[str], folder: Path, variables: Mapping[str, str] | None = None) -> None:
-        """Starts them; their output goes to files in the folder, which is made."""
+        """Start them, with their output in files of a new folder."""
         folder.mkdir(parents=True)
         self._folder = folder
         environment = os.environ | _ENVIRONMENT | {_MARK: str(folder)} | dict(variables or {})
-        # Python must not compile TensorFlow's modules at each start: that takes it longer than everything else.
+        # Python must not compile TensorFlow's modules at each start, which takes longer than everything else.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         with (folder / "stdout").open("w") as stdout, (folder / "stderr").open("w") as stderr:
             self._launcher = subprocess.Popen(
@@ -54,7 +52,7 @@ class Launched:
                 start_new_session=True,
             )
 
-    # ------------------------------------------------------------------------------------------------- what it wrote
+    # ------------------------------------------------------------------------------------------------- output
 
     @property
     def stdout(self) -> str:
@@ -66,44 +64,49 @@ class Launched:
 
     @property
     def losses(self) -> dict[int, str]:
-        """The loss that was printed after each step."""
+        """The printed loss of each step."""
         return {int(step): loss for step, loss in _STEP.findall(self.stdout)}
 
     @property
     def resumed_at(self) -> int | None:
-        """The step after which it went on; 0 where it began, None where it did not come so far."""
-        if found := _GOING_ON.search(self.stdout):
+        """The step after which it resumed; 0 where it began, None where it ended before."""
+        if found := _RESUMED.search(self.stdout):
             return int(found[1])
         return 0 if self.losses else None
 
     def wait_for_step(self, step: int) -> None:
-        """Returns as soon as this step or a later one is in the log."""
+        """Return as soon as this step or a later one is in the log."""
         self._wait(lambda: max(self.losses, default=0) >= step, f"step {step}")
 
     def wait_for(self, text: str, times: int = 1) -> None:
-        """Returns as soon as this was written so many times."""
+        """Return as soon as the log holds a text this number of times."""
         self._wait(lambda: (self.stdout + self.stderr).count(text) >= times, repr(text))
 
     def _wait(self, reached: Callable[[], object], what: str) -> None:
         deadline = time.monotonic() + DEADLINE_SECONDS
         while not reached():
-            # What was written last may have come in the meantime.
+            # The last output may have arrived in the meantime.
             if self._launcher.poll() is not None and not reached():
                 raise Lost(f"the run ended with code {self._launcher.returncode} before {what}")
             if time.monotonic() > deadline:
                 raise Hung(f"{what} did not come in {DEADLINE_SECONDS:.0f} s")
             time.sleep(0.01)
 
-    # --------------------------------------------------------------------------------------------------- its processes
+    # --------------------------------------------------------------------------------------------------- processes
 
     @property
     def launcher(self) -> psutil.Process:
         return psutil.Process(self._launcher.pid)
 
     def rank(self, rank: int) -> psutil.Process:
-        """Returns the process of a rank, as soon as it is there."""
+        """Return the process of a rank, as soon as it exists."""
         found: list[psutil.Process] = []
-        self._wait(lambda: found or found.extend(self._ranks(rank)), f"the process of rank {rank}")
+
+        def find() -> bool:
+            found[:] = self._ranks(rank)
+            return bool(found)
+
+        self._wait(find, f"the process of rank {rank}")
         return found[0]
 
     def _ranks(self, rank: int) -> list[psutil.Process]:
@@ -111,10 +114,10 @@ class Launched:
         return [process for process, variables in self._family() if str(rank) in map(variables.get, names)]
 
     def _family(self) -> list[tuple[psutil.Process, dict[str, str]]]:
-        """Returns all processes that are alive, with their environment."""
+        """Return all living processes, with their environment."""
         family = []
         for process in psutil.process_iter():
-            # Gone by now, or dead but not yet taken note of.
+            # Ended by now, or a zombie.
             with suppress(psutil.Error):
                 variables = process.environ()
                 if variables.get(_MARK) == str(self._folder):
@@ -122,10 +125,10 @@ class Launched:
         return family
 
     def end(self, seconds: float = DEADLINE_SECONDS) -> int:
-        """Waits until nothing of it is alive, and returns the launcher's exit code.
+        """Wait until all its processes have ended, and return the launcher's exit code.
 
         Raises:
-            Hung: It is alive after so many seconds.
+            Hung: A process is alive after these seconds.
         """
         deadline = time.monotonic() + seconds
         while self._launcher.poll() is None or self._family():
@@ -136,7 +139,7 @@ class Launched:
         return self._launcher.returncode
 
     def kill(self) -> None:
-        """Ends what is alive, with no time to clean up."""
+        """Kill all living processes."""
         while family := self._family():
             for process, _ in family:
                 with suppress(psutil.Error):
@@ -145,17 +148,4 @@ class Launched:
         self._launcher.wait()
 
 
-def mpirun(ranks: int) -> list[str]:
-    """The command that starts Python so many times."""
-    # The environment's own mpirun goes first: Horovod is compiled against it.
-    program = shutil.which("mpirun", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    assert program, "mpirun is missing: run `make setup`"
-    placement = ["--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"]
-    transport = ["--mca", "pml", "ob1", "--mca", "btl", "^openib"]
-    return [program, "-np", str(ranks), *placement, *transport, sys.executable]
-
-
-_ENVIRONMENT = {
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-    **{f"{prefix}_ALLOW_RUN_AS_ROOT{suffix}": "1" for prefix in ("OMPI", "PRTE") for suffix in ("", "_CONFIRM")},
-}
+_ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", **ALLOW_ROOT}

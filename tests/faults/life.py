@@ -1,4 +1,4 @@
-"""The life of a run: it is started, disturbed, started again by the same command, and at last ends."""
+"""The life of a run: it is started, disturbed, restarted by the same command, and ends."""
 
 import io
 import json
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.faults.launched import Launched, Lost, mpirun
-from training import checkpoint
+from tests.faults.launched import Launched, Lost
+from tests.training.mpirun import mpirun
+from training.runtime import checkpoint
 
 CHECKPOINT_STEPS = 4
 # Of 1,437 images, 64 a step: 22 steps an epoch.
@@ -27,11 +28,11 @@ class Site:
     folder: Path
     """Of this session."""
     data: Path
-    """The digits as shards, whole."""
+    """The digits as undamaged shards."""
 
     @property
     def variables(self) -> dict[str, str]:
-        # Not beside TensorFlow's modules: these may belong to somebody else.
+        # Not beside TensorFlow's modules, which may be read-only.
         return {"PYTHONPYCACHEPREFIX": str(self.folder / "bytecode"), "FAULTS_PAUSE": "0.05"}
 
 
@@ -40,16 +41,16 @@ class Fault:
     """Something that happens to a run."""
 
     kind: str
-    """Of which there are several."""
+    """One word for all faults of the same kind."""
     what: str
-    """This one."""
+    """This fault."""
     inject: Callable[["Life"], None]
-    """Starts the run if need be, does it, and waits for the run's end; raises Lost or Hung."""
+    """Start the run if necessary, do it, and wait for the run's end; raises Lost or Hung."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class End:
-    """What is left of a life that has come to its end."""
+    """The result of a life."""
 
     losses: dict[int, str]
     """Of each step of the last start, as printed."""
@@ -60,21 +61,21 @@ class End:
 
 
 class Life:
-    """One output folder and all starts that go on in it.
+    """One output folder and all starts that resume in it.
 
     Attributes:
         folder: Of this life.
         data: Its own copy of the shards.
         output: Given as '--output-dir'.
-        starts: What was started, in order.
-        undisturbed: What the same run left without faults, where it is compared.
-        promised: The step after which it must go on at least: that of the last checkpoint that is known of.
-        warnings: What the next start must say on stderr.
-        named: What must have been said, on either, when the life is at its end.
+        starts: All starts, in order.
+        undisturbed: The result of the same run without faults, where it is compared.
+        promised: The step after which it must resume at least: that of the last checkpoint that the test knows.
+        warnings: Texts that the next start must print on stderr.
+        named: Texts that any start must have printed by the end of the life.
     """
 
     def __init__(self, name: str, site: Site, options: Sequence[str] = ()) -> None:
-        """Makes a folder of this name for it; the options are those besides the usual ones."""
+        """Create its folder; the options are added to the usual ones."""
         self.folder = site.folder / name
         self.data, self.output = self.folder / "data", self.folder / "output"
         self.output.mkdir(parents=True)
@@ -99,7 +100,7 @@ class Life:
 
     @property
     def saved(self) -> int:
-        """The step of the newest checkpoint that is whole."""
+        """The step of the newest undamaged checkpoint."""
         # The program itself must warn, in its own stderr.
         with redirect_stderr(io.StringIO()):
             newest = checkpoint.newest(self.checkpoints)
@@ -107,7 +108,7 @@ class Life:
 
     @contextmanager
     def run(self, ranks: int = 2, **variables: str) -> Iterator[Launched]:
-        """Starts the program; at the end of the block waits for its end and checks where it went on, and how."""
+        """Start the program; at the end of the block wait for its end and check where it resumed, and how."""
         saved = self.saved
         folder = self.folder / f"start-{len(self.starts) + 1}"
         started = Launched([*mpirun(ranks), *self.arguments], folder, self.site.variables | variables)
@@ -122,10 +123,10 @@ class Life:
     def _check(self, run: Launched, saved: int) -> None:
         if run.resumed_at is None:
             return
-        expect(run.resumed_at == saved, f"the newest checkpoint was of step {saved}, it went on after {run.resumed_at}")
-        expect(saved >= self.promised, f"the checkpoint of step {self.promised} is lost, it went on after step {saved}")
+        expect(run.resumed_at == saved, f"the newest checkpoint was of step {saved}, it resumed after {run.resumed_at}")
+        expect(saved >= self.promised, f"the checkpoint of step {self.promised} is lost, it resumed after step {saved}")
         for warning in self.warnings:
-            expect(warning in run.stderr, f"it did not say: {warning}")
+            expect(warning in run.stderr, f"it did not print: {warning}")
         self.warnings = []
         if self.undisturbed:
             wrong = [step for step, loss in run.losses.items() if loss != self.undisturbed.losses[step]]
@@ -134,25 +135,27 @@ class Life:
         self.promised = max(self.promised, last - last % CHECKPOINT_STEPS)
 
     def finish(self, **variables: str) -> End:
-        """Starts the program for the last time and returns what it leaves."""
-        with self.run(**variables) as run:
+        """Start the program for the last time and return its result."""
+        with self.run(2, **variables) as run:
             code = run.end()
             expect(code == 0, f"the last start ended with code {code}")
         return self.end()
 
     def end(self) -> End:
-        """Returns what a run that has finished has left."""
-        said = "".join(start.stdout + start.stderr for start in self.starts)
+        """Return the result of a finished run."""
+        printed = "".join(start.stdout + start.stderr for start in self.starts)
         for words in self.named:
-            expect(words in said, f"no start said: {words}")
+            expect(words in printed, f"no start printed: {words}")
         state = checkpoint.newest(self.checkpoints)
-        expect(state is not None, "there is no checkpoint in the end")
+        if state is None:
+            raise Lost("there is no checkpoint in the end")
         results = json.loads((self.output / "results.json").read_text())
         return End(losses=self.starts[-1].losses, state=state, results=results)
 
     def finish_as_undisturbed(self) -> None:
-        """Finishes, and compares the end with that of the undisturbed run, to the last bit."""
+        """Finish, and compare the result with that of the undisturbed run, to the last bit."""
         end, other = self.finish(), self.undisturbed
+        assert other is not None, "a compared life has an undisturbed run"
         for name in ("accuracy", "top5_accuracy", "evaluated_images", "steps", "epochs", "bad_records"):
             expect(end.results[name] == other.results[name], f"{name} {end.results[name]}, not {other.results[name]}")
         expect(end.state.metadata["position"] == other.state.metadata["position"], "it ended in another position")
@@ -162,6 +165,6 @@ class Life:
 
 
 def expect(true: bool, otherwise: str) -> None:
-    """Raises Lost where something is not as it must be."""
+    """Raise Lost where a condition is false."""
     if not true:
         raise Lost(otherwise)

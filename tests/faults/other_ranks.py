@@ -1,4 +1,4 @@
-"""A run that goes on with another number of ranks: it sees every image of an epoch at most once all the same."""
+"""A run that resumes with another number of ranks: it still sees every image of an epoch at most once."""
 
 import json
 from collections import Counter
@@ -6,29 +6,29 @@ from pathlib import Path
 
 from tests.faults.life import EPOCHS, Fault, Life, expect
 
-# Images that make no whole step at the end of an epoch, whoever trains it: less than a step of two ranks of 32.
+# Images that make no whole step at the end of an epoch: fewer than a step of two ranks of 32.
 _LEFT_OVER = 64
 _IMAGES = 1437
 
 
 def killed_with(ranks: int, step: int) -> Fault:
-    """Goes on with so many ranks, and kills the first of them."""
+    """Resume with this number of ranks, and kill rank zero."""
 
     def inject(life: Life) -> None:
         with life.run(ranks, FAULTS_SEEN=str(_seen(life))) as run:
             victim = run.rank(0)
             run.wait_for_step(step)
             victim.kill()
-            expect(run.end() != 0, "the launcher says that all is well")
+            expect(run.end() != 0, "the launcher ended with code 0")
 
     return Fault(kind="other number of ranks", what=f"{ranks}, killed after step {step}", inject=inject)
 
 
 def finish(life: Life) -> None:
-    """Finishes with two ranks; of what a killed start has seen, only that counts after which the next one went on."""
+    """Finish with two ranks; of a killed start only the steps count after which the next one resumed."""
     end = life.finish(FAULTS_SEEN=str(_seen(life)))
     expect(end.results["epochs"] == EPOCHS, f"it ended after {end.results['epochs']} epochs")
-    firsts = [start.resumed_at for start in life.starts]
+    firsts = [start.resumed_at or 0 for start in life.starts]
     seen: dict[int, Counter[int]] = {epoch: Counter() for epoch in range(EPOCHS)}
     for number, (first, last) in enumerate(zip(firsts, [*firsts[1:], end.state.step], strict=True), 1):
         for path in (life.folder / f"seen-{number}").iterdir():

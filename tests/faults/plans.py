@@ -1,11 +1,11 @@
-"""Which faults happen to which run."""
+"""The plan of the faults: which happen to which run."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from random import Random
 
-from tests.faults import checkpoints, disks, elastic, kills, other_ranks, shards, stops
+from tests.faults import checkpoints, disks, kills, lost_ranks, other_ranks, shards, stops
 from tests.faults.life import STEPS, Fault, Life
 
 
@@ -20,22 +20,22 @@ class Plan:
     options: Sequence[str] = ()
     """Of the program, besides the usual ones."""
     lasting: Sequence[Fault] = ()
-    """Those that the undisturbed run has, too."""
+    """Those that the undisturbed run has too."""
     place: Callable[[Life], AbstractContextManager[None]] = lambda life: nullcontext()
-    """What must be there while it lasts."""
+    """What it needs during its life, such as mounted disks."""
     compared: bool = True
     """Whether each step must be that of the undisturbed run."""
     finish: Callable[[Life], None] = Life.finish_as_undisturbed
-    """Starts it for the last time and judges it."""
+    """Start it for the last time and check its results."""
 
 
 def plans(random: Random, may_mount: bool) -> list[Plan]:
-    """Plans all lives; `random` decides when something happens, and to whom."""
+    """Plan all lives; `random` decides when a fault happens, and to which rank."""
     chosen = [
         *(_killed(random, f"killed-{number}") for number in (1, 2, 3)),
         *(_killed_and_damaged(random, number) for number in (1, 2)),
         *(_killed_in_saves(random, number) for number in (1, 2)),
-        *(_asked(random, number) for number in (1, 2)),
+        *(_stopped(random, number) for number in (1, 2)),
         _damaged_shards(),
         _skipped_shards(random),
         _hanging(random),
@@ -45,15 +45,17 @@ def plans(random: Random, may_mount: bool) -> list[Plan]:
             compared=False,
             finish=other_ranks.finish,
         ),
-        *(
-            Plan(name=f"elastic-{rank}", faults=[elastic.lost_rank(rank, 9)], compared=False, finish=elastic.finish)
-            for rank in (0, 1)
-        ),
+        *(_elastic(rank) for rank in (0, 1)),
         Plan(name="limited", faults=[disks.unwritable("files limited to 4 KB", step) for step in (9, 34)]),
     ]
     if may_mount:
         chosen += _on_small_disks()
     return chosen
+
+
+def _elastic(rank: int) -> Plan:
+    lost = lost_ranks.lost_rank(rank, 9)
+    return Plan(name=f"elastic-{rank}", faults=[lost], compared=False, finish=lost_ranks.finish)
 
 
 def _killed(random: Random, name: str) -> Plan:
@@ -75,11 +77,11 @@ def _killed_in_saves(random: Random, number: int) -> Plan:
     return Plan(name=f"saves-{number}", faults=[kills.save(2, stage) for stage in stages])
 
 
-def _asked(random: Random, number: int) -> Plan:
-    asked = random.sample([0, 1, None, None], 4)
+def _stopped(random: Random, number: int) -> Plan:
+    ranks = random.sample([0, 1, None, None], 4)
     return Plan(
-        name=f"asked-{number}",
-        faults=[stops.ask(whom, step) for whom, step in zip(asked, _steps(random, 4), strict=True)],
+        name=f"stopped-{number}",
+        faults=[stops.request(rank, step) for rank, step in zip(ranks, _steps(random, 4), strict=True)],
     )
 
 
@@ -101,8 +103,8 @@ def _skipped_shards(random: Random) -> Plan:
         shards.skip("a record's length", "validation-00000-of-00002"),
         shards.skip("missing", "train-00001-of-00004"),
     ]
-    # A quarter of the images is missing: 16 steps an epoch. The last epoch has the bad training record in step 41, so
-    # that the last start, after step 44, does not meet it again.
+    # A quarter of the images is missing: 16 steps an epoch. The last epoch has the damaged training record in step 41,
+    # so that the last start, after step 44, does not read it again.
     faults = [kills.rank(_rank(random), step) for step in (*_steps(random, 1, last=40), 44)]
     return Plan(name="skipped", lasting=lasting, faults=faults, options=["--on-bad-data", "skip"])
 
@@ -130,6 +132,6 @@ def _rank(random: Random) -> int:
 
 
 def _steps(random: Random, count: int, first: int = 1, last: int = STEPS - 6) -> list[int]:
-    """Draws steps, one in each part of the run, so that each fault finds the run going."""
+    """Draw steps, one in each part of the run, so that each fault finds the run alive."""
     width = (last - first) // count
     return [first + width * part + random.randrange(width) for part in range(count)]

@@ -1,8 +1,8 @@
-"""`training.resnet50` as it is, with a network that compiles in a second, a line for each step, and two additions.
+"""Run `training.resnet50` with a network that compiles in a second, a line for each step, and three additions.
 
-FAULTS_SAVE=2:1      the process kills itself while it saves for the second time, at the first fsync (see `SAVE_STAGES`)
-FAULTS_SEEN=FOLDER   each rank writes there which records it trains on, a line a step
-FAULTS_PAUSE=0.05    seconds that each step takes longer, so that others can do something at a certain step
+FAULTS_SAVE=2:1      the process kills itself in its second save, at the first fsync (see `SAVE_STAGES`)
+FAULTS_SEEN=FOLDER   each rank writes there which records it trains on, a line per step
+FAULTS_PAUSE=0.05    seconds that each step takes longer, so that a test can act at a certain step
 """
 
 import json
@@ -12,18 +12,19 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from training import checkpoint, stall
-from training.checkpoint import Checkpoint
-from training.distributed import run
-from training.imagenet.epoch_order import Order
 from training.imagenet.input_pipeline import InputPipeline
-from training.imagenet.stages import Batch
+from training.records.epoch_order import Order
+from training.records.stages import Batch
 from training.resnet50 import model, trainer
 from training.resnet50.__main__ import main
+from training.runtime import checkpoint, watchdog
+from training.runtime.checkpoint import Checkpoint
+from training.runtime.distributed import run
 
 
 def small_network(image_size: int, classes: int) -> tf.keras.Model:
@@ -37,13 +38,14 @@ def pause_in_each_step(seconds: float) -> None:
         time.sleep(seconds)
         step(self, batch, waited)
 
-    trainer.Trainer._step = slow_step
+    mock.patch.object(trainer.Trainer, "_step", slow_step).start()
 
 
 def kill_in_save(number: int, stage: int) -> None:
-    """Kills this process in its save of this number, from 1, at that call of fsync; 0: in the middle of the write."""
+    """Kill this process in its save of this number, from 1, at this call of fsync; 0: in the middle of the write."""
     save, fsync = checkpoint.save, os.fsync
-    saves, syncs = [], []
+    saves: list[int] = []
+    syncs: list[int] = []
 
     def counted_save(folder: Path, state: Checkpoint, keep: int) -> Path:
         saves.append(state.step)
@@ -58,7 +60,8 @@ def kill_in_save(number: int, stage: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
         fsync(descriptor)
 
-    checkpoint.save, os.fsync = counted_save, deadly_fsync
+    mock.patch.object(checkpoint, "save", counted_save).start()
+    mock.patch.object(os, "fsync", deadly_fsync).start()
 
 
 def note_records(folder: Path) -> None:
@@ -70,7 +73,7 @@ def note_records(folder: Path) -> None:
                 print(json.dumps([epoch, order.numbers[row].tolist()]), file=stream, flush=True)
                 yield batch
 
-    InputPipeline.training = noted
+    mock.patch.object(InputPipeline, "training", noted).start()
 
 
 if __name__ == "__main__":
@@ -81,6 +84,6 @@ if __name__ == "__main__":
         kill_in_save(*map(int, place.split(":")))
     if folder := os.environ.get("FAULTS_SEEN"):
         note_records(Path(folder))
-    stall.limit()
+    watchdog.limit()
     hvd.init()
     sys.exit(run(main))

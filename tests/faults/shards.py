@@ -1,4 +1,4 @@
-"""Shards with a damaged record, without their end, or without themselves."""
+"""Shards that have a damaged record, are cut off, or are missing."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 from tests.faults.life import Fault, Life, expect
 
 Damage = Callable[[Path], str]
-"""Damages a shard and returns how the program must name the place."""
+"""Damages a shard and returns the name by which the program must report the place."""
 
 _HEADER, _FOOTER = 12, 4
 
 
-def _turn_over(path: Path, record: int, offset_in_record: int) -> str:
+def _flip_bit(path: Path, record: int, offset_in_record: int) -> str:
     offset, _ = _record(path, record)
     content = bytearray(path.read_bytes())
     content[offset + offset_in_record] ^= 0x10
@@ -20,18 +20,18 @@ def _turn_over(path: Path, record: int, offset_in_record: int) -> str:
 
 
 def _record(path: Path, record: int) -> tuple[int, int]:
-    """Offset and size of a record, bytes."""
+    """Return the offset and size of a record, in bytes."""
     line = path.with_name(f"{path.name}.idx").read_text().splitlines()[record]
     offset, size = map(int, line.split())
     return offset, size
 
 
 def _content(path: Path) -> str:
-    return _turn_over(path, 5, _HEADER + 300)
+    return _flip_bit(path, 5, _HEADER + 300)
 
 
 def _length(path: Path) -> str:
-    return _turn_over(path, 9, 0)
+    return _flip_bit(path, 9, 0)
 
 
 def _cut_off(path: Path) -> str:
@@ -54,7 +54,7 @@ DAMAGES: dict[str, Damage] = {
 
 
 def stop(how: str, shard: str) -> Fault:
-    """Damages a shard, which must end the run with the place in its message, and then repairs it."""
+    """Damage a shard, which must end the run with the place in its message, and then restore it."""
 
     def inject(life: Life) -> None:
         path = life.data / shard
@@ -70,7 +70,7 @@ def stop(how: str, shard: str) -> Fault:
 
 
 def skip(how: str, shard: str) -> Fault:
-    """Damages a shard for good."""
+    """Damage a shard for the rest of the life."""
 
     def inject(life: Life) -> None:
         life.named.append(DAMAGES[how](life.data / shard))

@@ -1,19 +1,19 @@
-"""Requests to end, as from Spot, an eviction or `kubectl delete`: nothing at all may be lost."""
+"""Stop requests, as from Spot, an eviction or `kubectl delete`: nothing at all may be lost."""
 
 import signal
 
 from tests.faults.life import Fault, Life, expect
-from training.stop_request import EXIT_CODE
+from training.runtime.stop_request import EXIT_CODE
 
 
-def ask(rank: int | None, step: int) -> Fault:
-    """Asks a rank to end, or mpirun where none is given."""
+def request(rank: int | None, step: int) -> Fault:
+    """Send a stop request to a rank, or to mpirun where no rank is given."""
 
     def inject(life: Life) -> None:
         with life.run() as run:
-            asked, request = (run.launcher, signal.SIGUSR1) if rank is None else (run.rank(rank), signal.SIGTERM)
+            process, number = (run.launcher, signal.SIGUSR1) if rank is None else (run.rank(rank), signal.SIGTERM)
             run.wait_for_step(step)
-            asked.send_signal(request)
+            process.send_signal(number)
             code = run.end()
             expect(code == EXIT_CODE, f"it ended with code {code}, not {EXIT_CODE}")
         last = max(run.losses)
@@ -21,4 +21,4 @@ def ask(rank: int | None, step: int) -> Fault:
         life.promised = last
 
     whom = "SIGUSR1 to mpirun" if rank is None else f"SIGTERM to rank {rank}"
-    return Fault(kind="request to end", what=f"{whom} after step {step}", inject=inject)
+    return Fault(kind="stop request", what=f"{whom} after step {step}", inject=inject)

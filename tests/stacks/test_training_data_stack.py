@@ -1,4 +1,10 @@
+import aws_cdk as cdk
 from aws_cdk import assertions
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+
+from stacks import TrainingDataStack
 
 
 def test_key_bucket_and_images_outlive_the_stack(data_template: assertions.Template) -> None:
@@ -23,3 +29,10 @@ def test_the_key_encrypts_objects_and_images(data_template: assertions.Template)
 def test_the_outputs_name_them(data_template: assertions.Template) -> None:
     outputs = data_template.to_json()["Outputs"]
     assert {"BucketName", "ImageRepositoryUri", "KeyArn"} <= set(outputs)
+
+
+def test_its_attributes_are_the_resources() -> None:
+    stack = TrainingDataStack(cdk.App(), "Data")
+    assert isinstance(stack.key, kms.Key)
+    assert isinstance(stack.bucket, s3.Bucket)
+    assert isinstance(stack.repository, ecr.Repository)

@@ -1,4 +1,4 @@
-"""Small data sets for the tests of training.imagenet."""
+"""Small datasets for the tests of training.records and training.imagenet."""
 
 import struct
 from collections.abc import Sequence
@@ -8,14 +8,14 @@ import numpy as np
 import tensorflow as tf
 from awscrt.checksums import crc32c
 
-from training.imagenet.example import encode
-from training.imagenet.shard_files import index_path, shard_name
+from training.records.example import encode
+from training.records.shard_files import index_path, shard_name
 
 
 def jpeg(seed: int, height: int = 24, width: int = 32, channels: int = 3) -> bytes:
-    """Noise, so that no two are alike."""
+    """Return noise, so that all images differ."""
     pixels = np.random.default_rng(seed).integers(256, size=(height, width, channels), dtype=np.uint8)
-    return tf.io.encode_jpeg(pixels).numpy()
+    return bytes(tf.io.encode_jpeg(pixels).numpy())
 
 
 def example(number: int, label: int = 1, content: bytes | None = None) -> bytes:
@@ -24,7 +24,7 @@ def example(number: int, label: int = 1, content: bytes | None = None) -> bytes:
 
 
 def framed(data: bytes) -> bytes:
-    """A record, by the published rule; written out here, not taken from what is tested."""
+    """Return a record by the published format, independently of the tested code."""
 
     def masked(part: bytes) -> bytes:
         checksum = crc32c(part)
@@ -37,7 +37,7 @@ def framed(data: bytes) -> bytes:
 def write_shards(
     folder: Path, examples: Sequence[bytes], count: int, split: str = "train", index: bool = True
 ) -> list[Path]:
-    """Writes examples in order to shards of about the same size."""
+    """Write examples in order to shards of about the same size."""
     folder.mkdir(exist_ok=True)
     paths = []
     for place, part in enumerate(np.array_split(np.arange(len(examples)), count)):

@@ -29,7 +29,7 @@ class S3Server:
         """Keys whose content arrives with one bit changed."""
         self.broken: Counter[str] = Counter()
         """Keys whose connection breaks in the middle, so many times."""
-        self.refused: dict[str, str] = {}
+        self.denied: dict[str, str] = {}
         """Keys, or the bucket's name, that are answered with this error code."""
         self.most_at_once = 0
         self._at_once = 0
@@ -78,19 +78,19 @@ def _handler(server: S3Server) -> type[BaseHTTPRequestHandler]:
 
         def answer(self) -> None:
             key = self.path.partition("?")[0].lstrip("/").partition("/")[2]
-            if code := server.refused.get(key or self.path.lstrip("/").partition("?")[0]):
-                return self.refuse(code)
+            if code := server.denied.get(key or self.path.lstrip("/").partition("?")[0]):
+                return self.deny(code)
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = HTTPHeaders()
             for name, value in self.headers.items():
                 headers[name] = value
-            # HEAD as GET without its content: moto's own HEAD forgets the number of parts of a checksum. Its GET knows
-            # nothing of the parts themselves.
+            # HEAD as GET without its content: moto's HEAD has no number of parts of a checksum, and its GET has no
+            # parts.
             method = "GET" if self.command == "HEAD" and "partNumber=" not in self.path else self.command
             url = f"https://s3.us-east-1.amazonaws.com{self.path}"
-            status, answer, content = BotocoreStubber().process_request(
-                AWSPreparedRequest(method, url, headers, body, False)
-            )
+            response = BotocoreStubber().process_request(AWSPreparedRequest(method, url, headers, body, False))
+            assert response is not None
+            status, answer, content = response
             content = content.encode() if isinstance(content, str) else content
             self.send(status, answer, content, key)
 
@@ -115,7 +115,7 @@ def _handler(server: S3Server) -> type[BaseHTTPRequestHandler]:
             if self.command != "HEAD":
                 self.wfile.write(content)
 
-        def refuse(self, code: str) -> None:
+        def deny(self, code: str) -> None:
             status = {"NoSuchBucket": 404}.get(code, 403)
             content = f"<Error><Code>{code}</Code><Message>said by the test</Message></Error>".encode()
             self.send(status, {"Content-Type": "application/xml"}, content, "")

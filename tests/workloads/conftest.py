@@ -1,4 +1,4 @@
-"""Ways to look at the manifests that the workloads library makes."""
+"""Jobs, and their manifests."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from training_workloads import HorovodJob, HorovodJobSpec
 
 @pytest.fixture
 def job_spec() -> HorovodJobSpec:
-    """A plain job that tests derive theirs from."""
+    """A plain job; tests derive others from it."""
     return HorovodJobSpec(
         name="job", image="image:1", command=("python", "-m", "train"), instance_type="p3.16xlarge", workers=2
     )
@@ -19,7 +19,7 @@ def job_spec() -> HorovodJobSpec:
 
 @pytest.fixture
 def synthesize() -> Callable[[HorovodJobSpec], dict[str, Any]]:
-    """Makes the MPIJob of a job, without its network policy."""
+    """Return a function that renders the MPIJob of a job, without its NetworkPolicy."""
 
     def manifest(spec: HorovodJobSpec) -> dict[str, Any]:
         chart = cdk8s.Testing.chart()

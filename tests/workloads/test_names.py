@@ -1,16 +1,32 @@
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from training_workloads import InputError
-from training_workloads.names import check_dns_label
+from training_workloads.names import dns_1035_label, dns_label, dns_subdomain, label_key
+from training_workloads.validation import Problems
 
 
 @pytest.mark.parametrize("name", ["a", "0", "team-a", "a" * 63])
-def test_dns_labels_are_taken(name: str) -> None:
-    check_dns_label("namespace", name)
+def test_accepts_dns_labels(name: str) -> None:
+    assert list(dns_label("namespace", name)) == []
 
 
 @pytest.mark.parametrize("name", ["", "Team", "team_a", "team.a", "-a", "a-", "a" * 64, "a\n", None, 7])
-def test_other_names_are_refused_with_the_rule(name: object) -> None:
-    with pytest.raises(InputError) as refused:
-        check_dns_label("namespace", name)
-    assert str(refused.value) == f"'namespace' is {name!r}; give lower-case letters, digits and '-', at most 63"
+def test_rejects_other_names_with_the_rule(name: object) -> None:
+    (problem,) = dns_label("namespace", name)
+    assert str(problem) == f"'namespace' is {name!r}; give lower-case letters, digits and '-', at most 63"
+
+
+@pytest.mark.parametrize(
+    ("rule", "right", "wrong", "form"),
+    [
+        (dns_1035_label, "a1", "1a", "lower-case letters, digits and '-', a letter first and no '-' at the end"),
+        (dns_subdomain, "a.b", "a..b", "a name of lower-case letters, digits, '-' and '.', at most 253"),
+        (label_key, "topology.kubernetes.io/zone", "a/b/c", "the key of a node label, such as"),
+    ],
+)
+def test_each_form_has_a_rule(rule: Callable[[str, Any], Problems], right: str, wrong: str, form: str) -> None:
+    assert list(rule("name", right)) == []
+    (problem,) = rule("name", wrong)
+    assert problem.fix.startswith(f"give {form}")

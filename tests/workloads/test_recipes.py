@@ -92,7 +92,7 @@ def test_the_data_is_staged_on_lustre_and_tensorboard_shows_every_run() -> None:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_is_named_as_it_is_called(name: str) -> None:
+def test_a_job_has_the_name_of_its_recipe(name: str) -> None:
     assert recipe(name, **needed(name)).name == name
 
 

@@ -1,1 +1,1 @@
-"""ImageNet: how it lies on the disk, and how it gets there and back."""
+"""ImageNet: its conversion to shards, and the batches of a rank."""

@@ -1,56 +1,58 @@
-"""From a JPEG to the network's input: a window of it as bytes on the CPU, floating point and flips on the device.
+"""The way from a JPEG to the network's input: crops as bytes on the CPU, floating point and flips on the device.
 
-Crops and flips are drawn from the run's seed, the epoch and the record's number: an image looks the same whichever rank
-reads it, and whenever.
+Crops and flips depend on the run's seed, the epoch and the record's number, and not on the rank that reads the image or
+on the time.
 """
+
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
-# Colours of ImageNet's training images, 0 to 255; the usual values (0.485, 0.456, 0.406 and 0.229, 0.224, 0.225) x 255.
+from training.records.stages import MIN_CROP_AREA as MIN_CROP_AREA
+
+# Colours of ImageNet's training images, 0 to 255: the usual values (0.485, 0.456, 0.406 and 0.229, 0.224, 0.225) x 255.
 _MEAN = (123.68, 116.28, 103.53)
 _DEVIATION = (58.395, 57.12, 57.375)
 
-#: The smallest crop, as a part of the image's area. This and the range of width to height: the README of NVIDIA's
-#: ResNet-50 v1.5, which reaches 77 % with them:
-#: https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classification/ConvNets/resnet50v1.5
-MIN_CROP_AREA = 0.08
+# The range of width to height, of the same source as MIN_CROP_AREA.
 _ASPECT = (3 / 4, 4 / 3)
-# After which the whole image is taken; utils/image_processing.py of the same.
+# The limit after which the whole image is used; utils/image_processing.py of the same source.
 _ATTEMPTS = 100
 
-# The window of an evaluation, as a part of the short side: 224 pixels out of an image whose short side is 256.
+# The window of an evaluation, as a part of the short side: 224 pixels of an image whose short side is 256.
 _CENTRE = 224 / 256
 
 
 def crop_key(seed: int, epoch: int) -> int:
-    """Mixes seed and epoch into the 63 bits that decide an epoch's crops."""
+    """Return the 63 bits of seed and epoch that decide an epoch's crops."""
     return int(np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-def flips(records: int, seed: int, epoch: int) -> np.ndarray:
-    """Decides for every record of the split whether this epoch shows it mirrored: half of them, by chance."""
-    # 1: another stream than that of the order of the epoch and of the crops.
+def flips(records: int, seed: int, epoch: int) -> NDArray[Any]:
+    """Return for every record of the split whether this epoch mirrors it: at random, half of them."""
+    # 1: another stream than those of the epoch's order and of the crops.
     return np.random.default_rng([seed, epoch, 1]).integers(2, size=records, dtype=np.uint8).astype(bool)
 
 
 def training_image(
     jpeg: tf.Tensor, number: tf.Tensor, key: int, size: int, min_crop_area: float = MIN_CROP_AREA
 ) -> tf.Tensor:
-    """Decodes a random part of a JPEG.
+    """Decode a random part of a JPEG.
 
     Args:
         jpeg: The file's content, a string.
         number: The record's number, int64.
-        key: What `crop_key` returned.
+        key: The value of `crop_key`.
         size: Height and width of the result, pixels.
-        min_crop_area: The part is at least so much of the image's area, above 0 to 1.
+        min_crop_area: The smallest part of the image's area, above 0 to 1.
 
     Returns:
         uint8 (size x size x 3).
     """
-    # 0 of the object need be covered: the other functions of TensorFlow default to 0.1, which would refuse the crops
-    # below 10 % of the area. The raw operation, because its wrapper adds a seventh to the time of a small image.
+    # min_object_covered is 0: TensorFlow's default of 0.1 would reject crops below 10 % of the area. The raw operation,
+    # because its wrapper adds a seventh to the time of a small image.
     begin, extent, _ = tf.raw_ops.StatelessSampleDistortedBoundingBox(
         image_size=tf.io.extract_jpeg_shape(jpeg),
         bounding_boxes=tf.zeros([1, 0, 4]),
@@ -65,7 +67,7 @@ def training_image(
 
 
 def evaluation_image(jpeg: tf.Tensor, size: int) -> tf.Tensor:
-    """Decodes the square in the middle: what is left of an image resized to a short side of 8/7 of the size, cropped.
+    """Decode the central square: as a central crop of the image resized to a short side of 8/7 of the size.
 
     Returns:
         uint8 (size x size x 3).
@@ -76,14 +78,14 @@ def evaluation_image(jpeg: tf.Tensor, size: int) -> tf.Tensor:
 
 
 def to_float(images: tf.Tensor, mirrored: tf.Tensor | None, dtype: tf.DType) -> tf.Tensor:
-    """Mirrors and normalises a batch, inside the graph of the training step.
+    """Mirror and normalize a batch, inside the graph of the training step.
 
-    On the device it costs next to nothing, and on the CPU more than the resizing; and bytes are a quarter to copy.
+    This costs almost nothing on the device, and more than resizing on the CPU; and bytes are a quarter of the copy.
 
     Args:
         images: uint8 (batch x height x width x 3).
-        mirrored: Which of them to mirror, bool (batch); None where none is.
-        dtype: Of the result, which has mean 0 and deviation 1.
+        mirrored: The images to mirror, bool (batch); None for none.
+        dtype: Type of the result, which has mean 0 and deviation 1.
     """
     if mirrored is not None:
         images = tf.where(mirrored[:, tf.newaxis, tf.newaxis, tf.newaxis], tf.reverse(images, [2]), images)
@@ -91,8 +93,8 @@ def to_float(images: tf.Tensor, mirrored: tf.Tensor | None, dtype: tf.DType) -> 
 
 
 def _decode(jpeg: tf.Tensor, window: tf.Tensor, size: int) -> tf.Tensor:
-    """Decodes a window (top, left, height, width), resizes it, and rounds to the nearest byte."""
+    """Decode a window (top, left, height, width), resize it, and round to the nearest byte."""
     image = tf.io.decode_and_crop_jpeg(jpeg, window, channels=3)
     resized = tf.raw_ops.ResizeBilinear(images=image[tf.newaxis], size=[size, size], half_pixel_centers=True)
-    # A cast cuts off; with the half it rounds. The sum stays below 256: bilinear values lie between the pixels'.
+    # A cast truncates; with the half it rounds. The sum stays below 256: bilinear values are between the pixels'.
     return tf.cast(resized[0] + 0.5, tf.uint8)

@@ -1,48 +1,48 @@
-"""Trains ResNet-50: mpirun -np 8 python -m training.resnet50 --data-dir /fsx/data/imagenet --output-dir /fsx/runs/a."""
+"""Train ResNet-50: mpirun -np 8 python -m training.resnet50 --data-dir /fsx/data/imagenet --output-dir /fsx/runs/a."""
 
 import sys
 
 import horovod.tensorflow as hvd
 
-from training import elastic, files, stall
-from training.distributed import on_first_rank, run, say
-from training.resnet50 import options
-from training.resnet50.job import Job, make_job, prepare
 from training.resnet50.position import Position
+from training.resnet50.settings import parse
 from training.resnet50.trainer import Trainer
-from training.resume import resume
-from training.stop_request import StopRequest
+from training.resnet50.training_job import Job, make_job, prepare
+from training.runtime import elastic, files, watchdog
+from training.runtime.distributed import on_first_rank, run, say
+from training.runtime.resume import resume
+from training.runtime.stop_request import StopRequest
 
 
 def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> None:
-    """Goes from the newest checkpoint to results.json and model.keras."""
-    output = job.options.output_dir
-    # Horovod: rank 0 alone writes, so it alone must be able to; all learn of it if it cannot.
+    """Train from the newest checkpoint to results.json and model.keras."""
+    output = job.settings.output_dir
+    # Horovod: rank zero alone writes, so it alone must be able to; all ranks learn of it if it cannot.
     on_first_rank(lambda: files.make_writable(output))
     for sentence in job.sentences():
         say(sentence)
 
-    written = resume(output, job.network.variables, job.settings, per_rank=job.network.statistics)
+    written = resume(output, job.network.variables, job.of_the_result, per_rank=job.network.statistics)
     position = Position.from_json(written["position"]) if written else Position()
     if written:
-        job.data.go_on(output, written)
+        job.data.resume(output, written)
     trainer = Trainer(job, stop, position, written.get("results", {}))
-    if position.epoch == job.options.epochs:
+    if position.epoch == job.settings.epochs:
         say(f"nothing to do: {output} holds this run, finished, with accuracy {trainer.outcome['accuracy']:.4f}")
     elif written:
         say(
-            f"going on after step {position.step}, {position.images} images into epoch {position.epoch + 1}: "
+            f"resuming after step {position.step}, {position.images} images into epoch {position.epoch + 1}: "
             f"written by {written['world_size']} ranks, now {hvd.size()}"
         )
     outcome = trainer.train(check_hosts)
-    stall.progress()
-    # Horovod: rank 0 alone writes. A finished run writes again what its checkpoint says, in case a file was damaged.
+    watchdog.progress()
+    # Horovod: rank zero alone writes. A finished run writes its results again, in case a file was damaged.
     on_first_rank(lambda: write(job, outcome))
 
 
 def write(job: Job, outcome: dict[str, object]) -> None:
-    """Writes what a finished run is for."""
-    output = job.options.output_dir
+    """Write the results and the model."""
+    output = job.settings.output_dir
     try:
         temporary = output / ".model.keras"
         job.network.model.save(temporary, save_format="keras")
@@ -53,25 +53,24 @@ def write(job: Job, outcome: dict[str, object]) -> None:
 
 
 def main() -> None:
-    """Goes from the command line to a finished run, with the ranks that there are."""
+    """Run from the command line to the results, with the ranks of now."""
     stop = StopRequest()
-    given = options.parse()
-    device, network = prepare(given)
+    settings, device, network = prepare(parse())
 
     def program(check_hosts: elastic.CheckHosts) -> None:
-        stall.progress()
+        watchdog.progress()
         try:
-            complete(make_job(given, device, network), stop, check_hosts)
+            complete(make_job(settings, device, network), stop, check_hosts)
         finally:
-            # What comes then may wait longer, such as for other workers.
-            stall.finished()
+            # What follows may wait longer, such as for other workers.
+            watchdog.finished()
 
     elastic.run(program, [*network.variables, *network.statistics])
 
 
 if __name__ == "__main__":
-    # Before Horovod starts, which has the same limit.
-    stall.limit()
+    # Before Horovod starts, which takes the same limit.
+    watchdog.limit()
     # Horovod: find the other ranks; without mpirun this one is alone.
     hvd.init()
     sys.exit(run(main))

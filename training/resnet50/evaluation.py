@@ -1,4 +1,4 @@
-"""How many images of the validation set the network reads rightly: all of them, each once."""
+"""The accuracy on the validation set: every image once."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,9 +7,10 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-from training import stall
-from training.errors import UserError
 from training.imagenet.augmentation import to_float
+from training.records.stages import Batch
+from training.runtime import watchdog
+from training.runtime.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -17,7 +18,7 @@ class Accuracy:
     """Of a whole validation set."""
 
     images: int
-    """Images that were looked at."""
+    """Images that were evaluated."""
     top1: float
     """Share whose first guess is right."""
     top5: float
@@ -25,7 +26,7 @@ class Accuracy:
 
 
 def make_evaluation_step(model: tf.keras.Model) -> tf.types.experimental.GenericFunction:
-    """Compiles a step: (images, labels, flips, weights) to the numbers [counted, right, right among five]."""
+    """Compile a step: (images, labels, flips, weights) to the numbers [counted, right, right among five]."""
 
     @tf.function(autograph=False)
     def evaluation_step(images: tf.Tensor, labels: tf.Tensor, flips: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
@@ -37,14 +38,14 @@ def make_evaluation_step(model: tf.keras.Model) -> tf.types.experimental.Generic
     return evaluation_step
 
 
-def evaluate(evaluation_step: tf.types.experimental.GenericFunction, batches: Iterable) -> Accuracy:
-    """Adds up the batches of all ranks, which need not be as many on each."""
+def evaluate(evaluation_step: tf.types.experimental.GenericFunction, batches: Iterable[Batch]) -> Accuracy:
+    """Evaluate the batches of all ranks, whose number may differ from rank to rank."""
     total = np.zeros(3, np.int64)
     for batch in batches:
-        stall.progress()
+        watchdog.progress()
         total += evaluation_step(*batch).numpy()
     # Horovod: whole numbers are added, so the result is the same for any number of ranks.
     images, right, among_five = hvd.allreduce(total, op=hvd.Sum, name="right").numpy().tolist()
     if not images:
-        raise UserError("none of the validation images can be used; convert them again")
+        raise UserError("none of the validation images can be used; convert the data set again")
     return Accuracy(images=images, top1=right / images, top5=among_five / images)

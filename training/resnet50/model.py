@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-# Blocks of each stage; the first stage has 64 channels, and each block gives out four times its own.
+# Blocks of each stage; the first stage has 64 channels, and each block has four times its own as output.
 _BLOCKS = (3, 4, 6, 3)
 _WIDTH = 64
 
@@ -18,7 +18,7 @@ _PARAMETERS = 23_508_032
 
 
 def build(image_size: int, classes: int) -> tf.keras.Model:
-    """Makes the network under Keras's present precision policy; its logits are float32 in any case.
+    """Return the network under Keras's present precision policy; its logits are float32 in any case.
 
     Args:
         image_size: Pixels of each side of the images, [batch, image_size, image_size, 3].
@@ -33,7 +33,7 @@ def build(image_size: int, classes: int) -> tf.keras.Model:
 
 
 def network(image_size: int, classes: int, blocks: Sequence[int], width: int) -> tf.keras.Model:
-    """Makes a network of bottleneck blocks.
+    """Return a network of bottleneck blocks.
 
     Args:
         image_size: Pixels of each side.
@@ -62,7 +62,7 @@ def _bottleneck(x: tf.Tensor, width: int, strides: int) -> tf.Tensor:
     if strides != 1 or x.shape[-1] != 4 * width:
         shortcut = _normalized(_convolution(x, 4 * width, 1, strides=strides))
     x = layers.ReLU()(_normalized(_convolution(x, width, 1)))
-    # v1.5: here, where all pixels are still seen.
+    # v1.5: the stride is here, where the convolution still reads all pixels.
     x = layers.ReLU()(_normalized(_convolution(x, width, 3, strides=strides)))
     x = _normalized(_convolution(x, 4 * width, 1))
     return layers.ReLU()(layers.Add()([x, shortcut]))

@@ -1,20 +1,20 @@
-"""Where a run is: what is needed to go on at the very next image."""
+"""The position of a run: what it needs to resume at the next image."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from training.imagenet.epoch_order import Segment
+from training.records.epoch_order import Segment
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Position:
-    """How far a run has come.
+    """Step, epoch, and the parts of the epoch that are done.
 
     Attributes:
         step: Steps since the run began, over all epochs.
-        epoch: Epochs that are finished.
-        segments: What was trained of the next one: a segment for each number of ranks or batch size that worked on it.
+        epoch: Finished epochs.
+        segments: What is done of the epoch after them: a segment for each number of ranks or batch size.
     """
 
     step: int = 0
@@ -27,24 +27,24 @@ class Position:
         return sum(segment.world_size * segment.batch_size * segment.steps for segment in self.segments)
 
     def after_step(self, world_size: int, batch_size: int) -> "Position":
-        """Counts one step of all ranks."""
+        """Return the position one step of all ranks later."""
         *before, last = self.segments or [Segment(world_size=world_size, batch_size=batch_size, steps=0)]
         if (last.world_size, last.batch_size) != (world_size, batch_size):
             before, last = [*before, last], Segment(world_size=world_size, batch_size=batch_size, steps=0)
         return replace(self, step=self.step + 1, segments=(*before, replace(last, steps=last.steps + 1)))
 
     def after_epoch(self) -> "Position":
-        """Begins the next epoch; what was left over of this one is not trained on."""
+        """Return the start of the next epoch; the rest of this one is not trained on."""
         return replace(self, epoch=self.epoch + 1, segments=())
 
     def to_json(self) -> dict[str, Any]:
-        """Returns it as JSON knows it."""
+        """Return it in JSON's types."""
         segments = [[segment.world_size, segment.batch_size, segment.steps] for segment in self.segments]
         return {"step": self.step, "epoch": self.epoch, "segments": segments}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Position":
-        """Reads what `to_json` wrote."""
+        """Return what `to_json` wrote."""
         names = ("world_size", "batch_size", "steps")
         segments = tuple(Segment(**dict(zip(names, values, strict=True))) for values in content["segments"])
         return cls(step=content["step"], epoch=content["epoch"], segments=segments)

@@ -24,20 +24,20 @@ class Network:
 
     @property
     def variables(self) -> list[tf.Variable]:
-        """All that is the same on every rank: weights, momentum, steps, loss scale and its count of good steps."""
-        # Its `variables` leave out the loss scale.
+        """All that is the same on every rank: weights, momentum, steps, loss scale and its count of finite steps."""
+        # The optimizer's `variables` do not include the loss scale.
         tracked = tf.train.TrackableView(self.optimizer).descendants()
         return [*self.model.trainable_variables, *(each for each in tracked if isinstance(each, tf.Variable))]
 
     @property
     def statistics(self) -> list[tf.Variable]:
-        """The moving mean and variance of batch normalization, which each rank gathers from its own images."""
-        return self.model.non_trainable_variables
+        """The moving mean and variance of batch normalization, which each rank calculates from its own images."""
+        return list(self.model.non_trainable_variables)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepOptions:
-    """What a step does besides.
+    """The options of a training step.
 
     Attributes:
         classes: Of the labels.
@@ -45,7 +45,7 @@ class StepOptions:
         weight_decay: Factor of the L2 term's gradient.
         lars: Whether each layer's step is set by the length of its weights.
         compression: `hvd.Compression.fp16` sends halves of the gradients' bytes.
-        groups: Into how many all-reduces the gradients are put; 0 leaves it to Horovod, which sends what is there.
+        groups: All-reduces of a step; 0 leaves it to Horovod, which sends the gradients that are ready.
     """
 
     classes: int
@@ -57,21 +57,21 @@ class StepOptions:
 
 
 def make_network(model: tf.keras.Model, momentum: float) -> Network:
-    """Makes the optimizer with all its variables, for the precision that the model was made with.
+    """Return the network with its optimizer and all variables, for the precision of the model.
 
-    In float16 the loss scale begins at 2^15, doubles after 2,000 good steps and halves after a bad one. In float32 it
-    is 1, and the loss-scale optimizer only leaves out the steps that are not finite.
+    In float16 the loss scale begins at 2^15, doubles after 2,000 finite steps and halves after one that is not. In
+    float32 it is 1, and the loss-scale optimizer only skips the steps that are not finite.
     """
     sgd = tf.keras.optimizers.SGD(momentum=momentum, jit_compile=False)
     scale, growth_steps = (2**15, 2000) if model.compute_dtype == "float16" else (1, 2**62)
     optimizer = tf.keras.mixed_precision.LossScaleOptimizer(sgd, initial_scale=scale, dynamic_growth_steps=growth_steps)
-    # Otherwise the momentum would come into being in the first step, too late to be restored and broadcast.
+    # Otherwise the first step would create the momentum, too late to be restored and broadcast.
     optimizer.build(model.trainable_variables)
     return Network(model=model, optimizer=optimizer)
 
 
 def make_train_step(network: Network, options: StepOptions) -> TrainStep:
-    """Compiles a step; every rank must make it with a batch of the same size."""
+    """Compile a step; every rank must call it with a batch of the same size."""
     model, optimizer = network.model, network.optimizer
     weights, statistics = model.trainable_variables, network.statistics
 
@@ -84,7 +84,7 @@ def make_train_step(network: Network, options: StepOptions) -> TrainStep:
             loss = smoothed_loss(logits, labels, options)
             scaled = optimizer.get_scaled_loss(loss)
         # Horovod: the mean over the ranks, of gradients that are still scaled: float16 would lose the small ones, and
-        # what is not finite on one rank is not finite on any, so all ranks leave the step out and halve the scale.
+        # what is not finite on one rank is not finite on any, so all ranks skip the step and halve the scale.
         tape = hvd.DistributedGradientTape(
             tape,
             op=hvd.Average,
@@ -101,19 +101,20 @@ def make_train_step(network: Network, options: StepOptions) -> TrainStep:
         tf.cond(changed, tf.no_op, lambda: _assign(statistics, before))
         return loss, changed
 
-    return train_step
+    compiled: TrainStep = train_step
+    return compiled
 
 
 def smoothed_loss(logits: tf.Tensor, labels: tf.Tensor, options: StepOptions) -> tf.Tensor:
-    """Mean cross-entropy with smoothed labels: [batch, classes] and [batch] to a number."""
+    """Return the mean cross-entropy with smoothed labels: [batch, classes] and [batch] to a number."""
     loss_of = tf.keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=options.label_smoothing)
     return loss_of(tf.one_hot(labels, options.classes), logits)
 
 
 def _regularized(gradient: tf.Tensor, weight: tf.Variable, options: StepOptions) -> tf.Tensor:
-    """Adds the gradient of the L2 term, and for LARS sets the length of the step."""
+    """Add the gradient of the L2 term, and for LARS set the length of the step."""
     if len(weight.shape) == 1 and (options.lars or not _is_head_bias(weight)):
-        # Batch normalization's scale and shift decay in neither recipe; LARS leaves out the last layer's bias, too.
+        # Batch normalization's scale and shift decay in neither recipe; LARS excludes the last layer's bias, too.
         return gradient
     decayed = gradient + options.weight_decay * weight
     if not options.lars:

@@ -8,18 +8,19 @@ from typing import Any
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
-from training import elastic, results, stall
-from training.distributed import barrier, say
-from training.errors import UserError
 from training.resnet50.evaluation import Accuracy, evaluate, make_evaluation_step
-from training.resnet50.job import Job
 from training.resnet50.position import Position
 from training.resnet50.train_step import make_train_step
-from training.resume import average, save
-from training.stop_request import Stopped, StopRequest
+from training.resnet50.training_job import Job
+from training.runtime import elastic, results, watchdog
+from training.runtime.distributed import barrier, say
+from training.runtime.errors import UserError
+from training.runtime.resume import average, save
+from training.runtime.stop_request import Stopped, StopRequest
 
-# Steps after which the ranks compare notes: five numbers of each.
+# Steps between two exchanges of notes: five numbers of each rank.
 _NOTES_STEPS = 10
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -27,48 +28,48 @@ _SECONDS_BETWEEN_LINES = 10.0
 # Steps that compile, autotune and fill caches; they count in no speed.
 _WARM_UP_STEPS = 50
 
-# A loss scale of 2^15 is down at 1 after 15 steps: what is not finite then never will be.
+# A loss scale of 2^15 is halved to 1 in 15 steps: gradients that are not finite then never will be.
 _BAD_STEPS = 25
 
-# How far the first loss may be from ln(classes), which is that of a network that knows nothing.
+# How far the first loss may be from ln(classes), the loss of a network that has learned nothing.
 _FIRST_LOSS_DISTANCE = 1.0
 
 
 class Trainer:
-    """Trains a job from a position to its end, with the ranks that there are now."""
+    """Trains a job from a position to its end, with the ranks of now."""
 
     def __init__(self, job: Job, stop: StopRequest, position: Position, before: dict[str, Any]) -> None:
-        """Compiles the steps.
+        """Compile the steps.
 
         Args:
             job: What is trained.
-            stop: Whether this rank was asked to end.
+            stop: The stop request of this rank.
             position: Where the run is.
-            before: What results.json would say of it so far.
+            before: The content of results.json so far.
         """
         self.position, self.outcome = position, before
         self._job, self._stop = job, stop
         self._train_step = make_train_step(job.network, job.step_options)
         self._evaluation_step = make_evaluation_step(job.network.model)
         self._throughput = results.Throughput(_WARM_UP_STEPS)
-        self._seconds_before = before.get("training_seconds", 0.0)
-        self._curves = results.Curves(job.options.output_dir)
+        self._seconds_before: float = before.get("training_seconds", 0.0)
+        self._curves = results.Curves(job.settings.output_dir)
         self._losses: list[float] = []
-        self._told = np.zeros(2)
+        self._since_line = np.zeros(2)
         self._bad_steps = 0
-        self._step_ended = self._said_at = -math.inf
+        self._step_ended = self._printed_at = -math.inf
 
     def train(self, check_hosts: elastic.CheckHosts) -> dict[str, Any]:
-        """Trains the epochs that are left and returns what results.json will say.
+        """Train the remaining epochs and return the content of results.json.
 
         Raises:
-            Stopped: The ranks were asked to end, and have saved their state.
-            UserError: The run has diverged, or its data are not what they should be.
+            Stopped: A rank got a stop request, and the state is saved.
+            UserError: The run has diverged, or its data are damaged.
         """
-        while self.position.epoch < self._job.recipe.epochs:
+        while self.position.epoch < self._job.settings.epochs:
             self._train_epoch(check_hosts)
             self._finish_epoch()
-            if self.position.epoch < self._job.recipe.epochs:
+            if self.position.epoch < self._job.settings.epochs:
                 self._compare_notes()
                 check_hosts()
         return self.outcome
@@ -79,13 +80,13 @@ class Trainer:
         batches = iter(self._job.data.training_batches(self.position))
         self._step_ended = time.perf_counter()
         while True:
-            stall.progress()
-            asked = time.perf_counter()
+            watchdog.progress()
+            before = time.perf_counter()
             batch = next(batches, None)
             if batch is None:
                 break
-            self._step(batch, waited=time.perf_counter() - asked)
-            if self.position.step % self._job.options.checkpoint_steps == 0:
+            self._step(batch, waited=time.perf_counter() - before)
+            if self.position.step % self._job.settings.checkpoint_steps == 0:
                 self._save()
                 check_hosts()
                 self._step_ended = time.perf_counter()
@@ -100,16 +101,16 @@ class Trainer:
         # As a number, so that the clock is not read before the step has ended.
         self._losses.append(float(loss))
         now = time.perf_counter()
-        self._throughput.step(self._job.options.batch_size, now - self._step_ended, waited)
+        self._throughput.step(self._job.settings.batch_size, now - self._step_ended, waited)
         self._step_ended = now
-        self.position = self.position.after_step(hvd.size(), self._job.options.batch_size)
+        self.position = self.position.after_step(hvd.size(), self._job.settings.batch_size)
         # The same on every rank, so all of them stop together.
         self._bad_steps = 0 if bool(changed) else self._bad_steps + 1
         if self._bad_steps == _BAD_STEPS:
             raise UserError(
                 f"the gradients of the last {_BAD_STEPS} steps were not finite, and they changed no weight; the newest "
-                f"checkpoint in {self._job.options.output_dir} is good: lower '--learning-rate' or raise "
-                "'--warmup-epochs', with another '--output-dir', or look at the images"
+                f"checkpoint in {self._job.settings.output_dir} is good: lower '--learning-rate' or raise "
+                "'--warmup-epochs', with another '--output-dir', or check the images"
             )
 
     def _rate(self) -> float:
@@ -119,39 +120,39 @@ class Trainer:
     # -------------------------------------------------------------------------------------------------------- notes
 
     def _compare_notes(self) -> None:
-        """Tells the loss of all ranks since the last time, and ends the run if one of them was asked to."""
-        own = [sum(self._losses), len(self._losses), self._stop.asked, *self._throughput.recent(_NOTES_STEPS)]
-        # Horovod: one rank that was asked is enough, and all hear of it after the same step.
+        """Print the loss of all ranks since the last line, and end the run if any rank got a stop request."""
+        own = [sum(self._losses), len(self._losses), self._stop.received, *self._throughput.recent(_NOTES_STEPS)]
+        # Horovod: a stop request of one rank is enough, and all ranks learn of it after the same step.
         notes = hvd.allgather(np.array([own], np.float64), name="notes").numpy()
-        loss_sum, losses, asked = notes[:, :3].sum(axis=0)
+        loss_sum, losses, stops = notes[:, :3].sum(axis=0)
         self._losses = []
-        self._told += (loss_sum, losses)
+        self._since_line += (loss_sum, losses)
         if losses and self.position.step == 1:
             self._check_first_loss(loss_sum / losses)
-        if losses and time.monotonic() - self._said_at > _SECONDS_BETWEEN_LINES:
-            self._tell(self._told[0] / self._told[1], speeds=notes[:, 3], waits=notes[:, 4])
-            self._told, self._said_at = np.zeros(2), time.monotonic()
-        if asked:
+        if losses and time.monotonic() - self._printed_at > _SECONDS_BETWEEN_LINES:
+            self._print(self._since_line[0] / self._since_line[1], speeds=notes[:, 3], waits=notes[:, 4])
+            self._since_line, self._printed_at = np.zeros(2), time.monotonic()
+        if stops:
             self._end()
         self._step_ended = time.perf_counter()
 
     def _end(self) -> None:
         saved = self._save()
-        if elastic.active() and not self._stop.asked:
-            # The others go on without those that leave: Horovod says so in the next step.
+        if elastic.active() and not self._stop.received:
+            # The other ranks continue without those that leave: Horovod reports it in the next step.
             return
         here = "here" if saved else "the checkpoint before, because this one could not be written"
-        say(f"stopped as asked after step {self.position.step}; the same command goes on from {here}")
+        say(f"stopped on request after step {self.position.step}; the same command resumes from {here}")
         raise Stopped
 
-    def _tell(self, loss: float, speeds: np.ndarray, waits: np.ndarray) -> None:
+    def _print(self, loss: float, speeds: NDArray[np.float64], waits: NDArray[np.float64]) -> None:
         scale = float(self._job.network.optimizer.loss_scale)
         values = {"loss": loss, "learning rate": self._rate(), "loss scale": scale}
         sentence = (
-            f"epoch {self.position.epoch + 1}/{self._job.recipe.epochs}, step {self.position.step}: loss {loss:.4f}, "
+            f"epoch {self.position.epoch + 1}/{self._job.settings.epochs}, step {self.position.step}: loss {loss:.4f}, "
             f"learning rate {self._rate():.4g}"
         )
-        # The first steps have no speed to speak of.
+        # The first steps compile and have no speed.
         if speeds.all():
             values |= {"images per second": speeds.sum(), "images per second of the slowest rank": speeds.min()}
             values["data wait share"] = waits.max()
@@ -160,18 +161,18 @@ class Trainer:
         self._curves.add(self.position.step, values)
 
     def _check_first_loss(self, loss: float) -> None:
-        expected = math.log(self._job.options.classes)
+        expected = math.log(self._job.settings.classes)
         if not abs(loss - expected) <= _FIRST_LOSS_DISTANCE:
             raise UserError(
-                f"the first loss is {loss:.2f}, but that of {self._job.options.classes} classes is about "
-                f"{expected:.2f} before anything is learned; look at the images and labels, and at '--classes'"
+                f"the first loss is {loss:.2f}, but that of {self._job.settings.classes} classes is about "
+                f"{expected:.2f} before anything is learned; check the images, the labels and '--classes'"
             )
 
     # ------------------------------------------------------------------------------------------------ end of epochs
 
     def _finish_epoch(self) -> None:
-        """Tests the network and saves it."""
-        # Horovod: each rank has statistics of its own images; the network that is tested is the one that is saved.
+        """Evaluate the network and save it."""
+        # Horovod: each rank has the statistics of its own images; evaluated is the same network that is saved.
         average(self._job.network.statistics)
         accuracy = evaluate(self._evaluation_step, self._job.data.validation_batches())
         self.position = self.position.after_epoch()
@@ -181,15 +182,15 @@ class Trainer:
         curves |= {"top-1 accuracy": accuracy.top1, "top-5 accuracy": accuracy.top5}
         self._curves.add(self.position.step, curves)
         say(
-            f"epoch {self.position.epoch}/{self._job.recipe.epochs}: top-1 {accuracy.top1:.4f}, top-5 "
+            f"epoch {self.position.epoch}/{self._job.settings.epochs}: top-1 {accuracy.top1:.4f}, top-5 "
             f"{accuracy.top5:.4f} of {accuracy.images:,} images, {self.outcome['images_per_second']:,.0f} images/s, "
             f"half of the steps in {milliseconds['p50']:.0f} ms and 99 % in {milliseconds['p99']:.0f} ms"
         )
         self._save()
 
     def _figures(self, accuracy: Accuracy) -> dict[str, Any]:
-        throughput = self._throughput
-        # Horovod: each rank times itself. The one that waits most for its images is the one that holds up the others.
+        throughput, data = self._throughput, self._job.data
+        # Horovod: each rank measures itself. The rank that waits longest for its images delays the others.
         figures = hvd.allgather_object(throughput.figures(), name="figures")
         waits = [each.pop("data_wait_share") for each in figures]
         return {
@@ -199,37 +200,37 @@ class Trainer:
             **results.speeds(throughput.images_per_second),
             **figures[0],
             "data_wait_share_per_rank": waits,
-            "bad_records": self._job.data.lost + sum(len(numbers) for numbers in self._job.data.skipped().values()),
+            "bad_records": data.damaged + sum(len(numbers) for numbers in data.skipped().values()),
             "training_seconds": self._seconds,
             "steps": self.position.step,
             "epochs": self.position.epoch,
             "world_size": hvd.size(),
             "global_batch_size": self._job.global_batch,
             "device": self._job.device,
-            "precision": self._job.options.precision,
+            "precision": self._job.settings.precision,
             "versions": results.versions(),
         }
 
     def _save(self) -> bool:
         job = self._job
-        stall.progress()
+        watchdog.progress()
         metadata = {
-            "settings": job.settings,
+            "settings": job.of_the_result,
             "position": self.position.to_json(),
             "results": {**self.outcome, "training_seconds": self._seconds},
             "skipped": job.data.skipped(),
             "training_images": job.data.training_images,
         }
         saved = save(
-            job.options.output_dir,
+            job.settings.output_dir,
             job.network.variables,
             self.position.step,
             metadata,
             per_rank=job.network.statistics,
-            keep=job.options.keep_checkpoints,
+            keep=job.settings.keep_checkpoints,
         )
-        # Horovod: mpirun ends the others when the first rank leaves; rank 0 must have written by then. And the time of
-        # the writing is nobody's step.
+        # Horovod: mpirun ends the others when the first rank leaves; rank zero must have written by then. And the time
+        # of the writing belongs to no step.
         barrier()
         return saved
 

@@ -1,1 +1,1 @@
-"""The parts of `python -m training.stage_data`: what is in S3, what is here, and whether they are the same."""
+"""The program `python -m training.staging`: from S3 to a shared file system, with every file verified."""

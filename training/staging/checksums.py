@@ -1,6 +1,6 @@
-"""What S3 knows of an object's content, and the same computed over the bytes that arrived.
+"""The checksums that S3 has of an object, and the same checksums of the bytes that arrived.
 
-An object uploaded in parts may have a checksum of its parts' checksums only; it is then computed part by part.
+An object that was uploaded in parts may only have a checksum of its parts' checksums, which is computed part by part.
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity-upload.html
 """
 
@@ -23,7 +23,7 @@ class _Digest(Protocol):
 
 
 class _Crc:
-    """A CRC with the interface of hashlib."""
+    """A CRC with hashlib's interface."""
 
     def __init__(self, function: Callable[[memoryview, int], int], width: int) -> None:
         self._function, self._width, self._value = function, width, 0
@@ -52,21 +52,21 @@ class Expected:
     algorithm: str
     digest: bytes
     parts: int | None = None
-    """How many parts' checksums it was made of; None where it is that of the whole content."""
+    """The number of parts whose checksums it is made of; None for a checksum of the whole content."""
 
     @property
     def name(self) -> str:
-        """As the last sentence of a run calls it."""
+        """Return the name in a run's summary."""
         return self.algorithm if self.parts is None else f"{self.algorithm} of parts"
 
 
 def expected(response: Mapping[str, Any]) -> Expected | None:
-    """Finds the checksum in the answer to HeadObject or GetObject; None where the size is all that S3 tells."""
+    """Return the checksum in a response to HeadObject or GetObject; None if S3 only has the size."""
     for algorithm in _ALGORITHMS:
         if value := response.get(f"Checksum{algorithm}"):
             digest, _, parts = value.partition("-")
             return Expected(algorithm, base64.b64decode(digest), int(parts) if parts else None)
-    # The ETag is made of MD5 unless the object is encrypted with a key of KMS or of the customer's.
+    # The ETag is an MD5 unless the object is encrypted with a KMS key or a customer's key.
     # https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html
     found = re.fullmatch(r'"([0-9a-f]{32})(?:-([0-9]+))?"', response["ETag"])
     if found and response.get("ServerSideEncryption", "AES256") == "AES256" and "SSECustomerAlgorithm" not in response:
@@ -75,11 +75,11 @@ def expected(response: Mapping[str, Any]) -> Expected | None:
 
 
 def part_sizes(size_of: Callable[[int], int], parts: int, size: int) -> list[int]:
-    """Finds the parts' sizes, in two requests where all but the last are equal, as all common programs make them.
+    """Return the parts' sizes, with two requests if all but the last are equal, as common programs make them.
 
     Args:
-        size_of: Asks S3 for the size of a part, counted from 1.
-        parts: How many there are.
+        size_of: Requests the size of a part, counted from 1.
+        parts: Number of parts.
         size: Bytes of the object.
     """
     first, last = size_of(1), size_of(parts)
@@ -89,14 +89,14 @@ def part_sizes(size_of: Callable[[int], int], parts: int, size: int) -> list[int
 
 
 class Verifier:
-    """Takes in a content and says whether it is the one that S3 holds."""
+    """Compares a content with the checksum of an object."""
 
     def __init__(self, wanted: Expected, sizes: list[int]) -> None:
-        """Begins.
+        """Start without content.
 
         Args:
-            wanted: What S3 says.
-            sizes: Of the parts, where the checksum is made of parts; otherwise empty.
+            wanted: The checksum in S3.
+            sizes: The parts' sizes if the checksum is made of parts; otherwise empty.
         """
         self._wanted, self._sizes = wanted, sizes
         self._new = _ALGORITHMS[wanted.algorithm]
@@ -105,7 +105,7 @@ class Verifier:
         self._finished = 0
 
     def update(self, data: memoryview) -> None:
-        """Takes in the next bytes."""
+        """Add the next bytes."""
         while self._sizes and len(data) >= self._left and self._finished < len(self._sizes):
             self._digest.update(data[: self._left])
             data = data[self._left :]
@@ -120,7 +120,7 @@ class Verifier:
         self._left = self._sizes[self._finished] if self._finished < len(self._sizes) else 0
 
     def matches(self) -> bool:
-        """Whether it was all there and right."""
+        """Return whether the content is complete and correct."""
         if not self._sizes:
             return self._digest.digest() == self._wanted.digest
         whole = self._new()

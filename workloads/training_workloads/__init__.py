@@ -3,7 +3,7 @@
 from training_workloads.catalog import INSTANCE_TYPES, InstanceType, gpu_instance_type
 from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJob, ElasticHorovodJobSpec
 from training_workloads.jobs.horovod_job import HorovodJob, HorovodJobSpec
-from training_workloads.jobs.mpi_job import JobNetworkPolicy, MpiJob
+from training_workloads.jobs.isolated_mpi_job import JobNetworkPolicy, MpiJob
 from training_workloads.jobs.nccl_test_job import NcclTestJob, NcclTestJobSpec
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.stage_data_job import StageDataJob, StageDataJobSpec

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import cdk8s
 
+from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.kinds import JobSpec, define_job
-from training_workloads.jobs.mpi_job import IsolatedMpiJob
 from training_workloads.mpijob.documents import MANIFEST_SUFFIXES
 from training_workloads.platform.parts import PLATFORM_FILES, PlatformSpec, add_platform
 from training_workloads.validation import InputError, Problem, Problems, enforce

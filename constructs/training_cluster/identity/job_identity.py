@@ -1,6 +1,6 @@
 """What a job may read and write in S3: one prefix of one bucket, by the service account of its pods."""
 
-from typing import Any, cast
+from typing import cast
 
 import jsii
 from aws_cdk import Aws, Token
@@ -12,11 +12,13 @@ from constructs import Construct
 
 from training_cluster.checks import check, valid_cluster, valid_flag, valid_folder
 from training_cluster.cluster.lifecycle import after_network_addons
+from training_cluster.identity.encryption_key import valid_key
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.owner import own
+from training_cluster.storage.training_bucket import valid_bucket
 from training_cluster.suppressions import accept_wildcard
-from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
-from training_workloads.validation import Problem, Problems, matches
+from training_workloads.names import dns_label
+from training_workloads.validation import Problem, Problems
 
 __all__ = ["JobIdentity", "valid_prefix"]
 
@@ -70,11 +72,12 @@ class JobIdentity(Construct):
         super().__init__(scope, id)
         check(
             valid_cluster("cluster", cluster),
-            _valid_bucket("bucket", bucket),
+            valid_bucket(bucket),
             valid_prefix("prefix", prefix),
             valid_flag("allow_delete", allow_delete),
-            matches("service_account", service_account, DNS_LABEL, DNS_LABEL_RULE),
-            matches("namespace", namespace, DNS_LABEL, DNS_LABEL_RULE),
+            dns_label("service_account", service_account),
+            dns_label("namespace", namespace),
+            valid_key(encryption_key),
         )
         target = cast(eks.ICluster, cluster)
         own(self, target, f"role of service account {namespace}/{service_account}")
@@ -130,13 +133,6 @@ def valid_prefix(name: str, prefix: str) -> Problems:
     elif wildcards := [character for character in "*?$" if character in prefix]:
         allowed = f"IAM reads {' and '.join(wildcards)} as a wildcard or a variable"
         yield Problem(path=(name,), given=prefix, allowed=allowed, fix="give the name of a folder")
-
-
-def _valid_bucket(name: str, bucket: Any) -> Problems:
-    """Reject what is not a bucket, such as its name."""
-    if not hasattr(bucket, "bucket_arn"):
-        fix = "give a bucket, such as a TrainingBucket or Bucket.from_bucket_name(...)"
-        yield Problem(path=(name,), given=bucket, fix=fix)
 
 
 def _manifest(name: str, namespace: str) -> dict[str, object]:

@@ -71,7 +71,7 @@ def per_node_total(cluster_name: str, name: str, label: str) -> cloudwatch.MathE
     Args:
         cluster_name: EKS's name of the cluster.
         name: As for `per_node`.
-        label: What stands before the node's name.
+        label: Text before the node's name.
     """
     return _expression(_node_search(cluster_name, name, "Sum", _MINUTE), f"{label} {_NODE}", _MINUTE)
 

@@ -12,6 +12,7 @@ from constructs import Construct
 
 from training_cluster.checks import check, valid_cluster
 from training_cluster.cluster.lifecycle import after_node_addons
+from training_cluster.identity.encryption_key import valid_key
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
 from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric
@@ -97,6 +98,7 @@ class ClusterMonitoring(Construct):
             valid_cluster("cluster", cluster, kubectl=False),
             () if file_system is None else valid_lustre("file_system", file_system),
             () if alarm_email is None else valid_email("alarm_email", alarm_email),
+            valid_key(encryption_key),
         )
         self._cluster_name = name = cluster.cluster_name
         self.log_groups = self._add_log_groups(name, encryption_key)

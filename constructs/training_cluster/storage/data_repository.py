@@ -6,7 +6,6 @@ A rule that needs a value which another rule rejects yields nothing, so that eac
 from dataclasses import dataclass
 
 from aws_cdk import Token
-from pydantic import ConfigDict
 
 from training_cluster.checks import valid_flag, valid_folder
 from training_workloads.validation import Problem, Problems, enforce, matches
@@ -28,8 +27,6 @@ class DataRepository:
             key, `i_know_that_rm_deletes_objects`. Default: objects stay.
         i_know_that_rm_deletes_objects: The second key to `export_deletions`.
     """
-
-    __pydantic_config__ = ConfigDict(extra="forbid")
 
     path: str = "/"
     prefix: str = ""

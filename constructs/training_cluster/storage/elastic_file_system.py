@@ -14,6 +14,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from training_cluster.checks import check, valid_cluster, valid_id, valid_vpc
+from training_cluster.identity.encryption_key import valid_key
 from training_cluster.network.training_network import private_subnets
 from training_cluster.storage.cluster_volume import Volume, allow_tcp, valid_nodes
 from training_workloads.jobs.volumes import EFS_CLAIM
@@ -62,13 +63,10 @@ class ElasticFileSystem(efs.FileSystem):
             encryption_key: Key of the stored files. Default: the account's key for EFS.
 
         Raises:
-            InputError: `vpc` is of another type.
+            InputError: `vpc` or `encryption_key` is of another type.
         """
-        check(valid_vpc("vpc", vpc))
-        # A mount target opens no connections.
-        self.security_group = ec2.SecurityGroup(
-            scope, f"{id}SecurityGroup", vpc=vpc, description="Elastic File System", allow_all_outbound=False
-        )
+        check(valid_vpc("vpc", vpc), valid_key(encryption_key))
+        self.security_group = _security_group(scope, f"{id}SecurityGroup", vpc)
         chosen = private_subnets(vpc) if subnets is None else list(subnets)
         super().__init__(
             scope,
@@ -89,13 +87,7 @@ class ElasticFileSystem(efs.FileSystem):
             out_of_infrequent_access_policy=efs.OutOfInfrequentAccessPolicy.AFTER_1_ACCESS,
             removal_policy=RemovalPolicy.RETAIN,
         )
-        user = str(UID)
-        self.access_point = self.add_access_point(
-            "AccessPoint",
-            path=_FOLDER,
-            create_acl=efs.Acl(owner_uid=user, owner_gid=user, permissions=_PERMISSIONS),
-            posix_user=efs.PosixUser(uid=user, gid=user),
-        )
+        self.access_point = _add_folder(self)
 
     @property
     def access_point_id(self) -> str:
@@ -169,6 +161,21 @@ class ImportedElasticFileSystem(Construct):
     def connections(self) -> ec2.Connections:
         """Its security group, with the port of NFS by default."""
         return self._connections
+
+
+def _security_group(scope: Construct, id: str, vpc: ec2.IVpc) -> ec2.SecurityGroup:
+    # A mount target opens no connections.
+    return ec2.SecurityGroup(scope, id, vpc=vpc, description="Elastic File System", allow_all_outbound=False)
+
+
+def _add_folder(file_system: efs.FileSystem) -> efs.AccessPoint:
+    user = str(UID)
+    return file_system.add_access_point(
+        "AccessPoint",
+        path=_FOLDER,
+        create_acl=efs.Acl(owner_uid=user, owner_gid=user, permissions=_PERMISSIONS),
+        posix_user=efs.PosixUser(uid=user, gid=user),
+    )
 
 
 def _policy() -> iam.PolicyDocument:

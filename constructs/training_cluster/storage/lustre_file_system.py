@@ -13,9 +13,11 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from training_cluster.checks import check, valid_id, valid_vpc
+from training_cluster.identity.encryption_key import valid_key
 from training_cluster.storage.cluster_volume import allow_all, allow_tcp
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.lustre_spec import LustreSpec
+from training_cluster.storage.training_bucket import valid_bucket
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB
 from training_workloads.catalog.versions import LUSTRE_VERSION
 from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, matches
@@ -64,7 +66,7 @@ class LustreFileSystemBase(fsx.FileSystemBase):
     """What a file system of this library and an imported one have in common.
 
     Attributes:
-        capacity_gib: Storage in GiB; text that stands for it where it is a token.
+        capacity_gib: Storage in GiB; text if it is a token.
         efa: Whether clients can reach it with EFA.
     """
 
@@ -146,8 +148,8 @@ class LustreFileSystem(LustreFileSystemBase):
             bucket: The bucket behind its data repositories.
             deployment_type: `PERSISTENT_2`, which is replicated in its zone, or `SCRATCH_2`, which loses files when a
                 server fails. Default: PERSISTENT_2.
-            capacity: Storage, as a size or a whole number of GiB, which may be a token: 1200 or a multiple of 2400; with EFA a multiple of 38400, 19200,
-                9600 or 4800 for the four throughput classes. Default: 1200 GiB.
+            capacity: Storage, as a size or a whole number of GiB: 1200 or a multiple of 2400; with EFA a multiple of
+                38400, 19200, 9600 or 4800 for the four throughput classes. Default: 1200 GiB.
             throughput_mbps_per_tib: Throughput class of PERSISTENT_2 in MB/s per TiB of storage: 125, 250, 500 or
                 1000. Default: 125; SCRATCH_2 has 200 and no choice.
             efa: Whether clients can reach it with EFA, on PERSISTENT_2 only. Default: TCP only.
@@ -159,14 +161,14 @@ class LustreFileSystem(LustreFileSystemBase):
             InputError: FSx does not offer the combination, or an argument is of another type.
         """
         repositories = _default_repositories(bucket) if data_repositories is None else data_repositories
-        check(valid_vpc("vpc", vpc), _valid_subnet(subnet), _valid_bucket(bucket, repositories))
-        self.spec = _spec(
-            deployment_type=getattr(deployment_type, "value", deployment_type),
-            capacity_gib=_gib(capacity),
-            throughput_mbps_per_tib=throughput_mbps_per_tib,
-            efa=efa,
-            data_repositories=tuple(repositories) if isinstance(repositories, list) else repositories,
+        check(
+            valid_vpc("vpc", vpc),
+            _valid_subnet(subnet),
+            _bucket_or_no_repositories(bucket, repositories),
+            valid_key(encryption_key),
         )
+        kind, size = getattr(deployment_type, "value", deployment_type), _gib(capacity)
+        self.spec = _spec(kind, size, throughput_mbps_per_tib, efa, repositories)
         super().__init__(scope, id)
         self.efa, self.capacity_gib = efa, _as_text_if_token(self.spec.capacity_gib)
         self.security_group = ec2.SecurityGroup(self, "SecurityGroup", vpc=vpc, description="FSx for Lustre")
@@ -344,19 +346,29 @@ def _default_repositories(bucket: s3.IBucket | None) -> tuple[DataRepository, ..
     return (DataRepository(),) if bucket else ()
 
 
-def _valid_bucket(bucket: Any, repositories: Any) -> Problems:
-    fix = "give a bucket, such as a TrainingBucket or Bucket.from_bucket_name(...)"
-    if bucket is None and repositories:
-        allowed = "its data repositories need one"
-        yield Problem(path=("bucket",), given=MISSING, allowed=allowed, fix=fix, related=(("data_repositories",),))
-    elif bucket is not None and not hasattr(bucket, "bucket_name"):
-        yield Problem(path=("bucket",), given=bucket, fix=fix)
+def _bucket_or_no_repositories(bucket: Any, repositories: Any) -> Problems:
+    if bucket is not None:
+        yield from valid_bucket(bucket)
+    elif repositories:
+        yield Problem(
+            path=("bucket",),
+            given=MISSING,
+            allowed="its data repositories need one",
+            fix="give a bucket, or no data repositories",
+            related=(("data_repositories",),),
+        )
 
 
-def _spec(**values: Any) -> LustreSpec:
+def _spec(deployment_type: Any, gib: Any, throughput: Any, efa: bool, repositories: Any) -> LustreSpec:
     """Return the spec; its problems name the arguments of the construct."""
     try:
-        return LustreSpec(**values)
+        return LustreSpec(
+            deployment_type=deployment_type,
+            capacity_gib=gib,
+            throughput_mbps_per_tib=throughput,
+            efa=efa,
+            data_repositories=tuple(repositories) if isinstance(repositories, list) else repositories,
+        )
     except InputError as error:
         problems = (
             replace(each, path=("capacity",)) if each.path == ("capacity_gib",) else each for each in error.problems

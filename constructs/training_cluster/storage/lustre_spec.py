@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from aws_cdk import Token
-from pydantic import ConfigDict
 
 from training_cluster.checks import valid_flag
 from training_cluster.storage.data_repository import DataRepository
@@ -40,8 +39,6 @@ class LustreSpec:
         efa: Whether clients can reach it with EFA, on PERSISTENT_2 only. Default: TCP only.
         data_repositories: Up to 8 folders that mirror prefixes of the bucket. Default: one, root to root. Empty: none.
     """
-
-    __pydantic_config__ = ConfigDict(extra="forbid")
 
     deployment_type: str = "PERSISTENT_2"
     capacity_gib: int = LUSTRE_SMALLEST_GIB

@@ -96,7 +96,7 @@ def valid_lustre(name: str, file_system: Any) -> Problems:
 
 
 def capacity_text(file_system: LustreFileSystemBase | fsx.LustreFileSystem) -> str:
-    """Return the storage in GiB, or text that stands for it where it is a token."""
+    """Return the storage in GiB as text, which may be a token."""
     if isinstance(file_system, LustreFileSystemBase):
         return str(file_system.capacity_gib)
     resource = file_system.node.default_child

@@ -4,7 +4,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
 
-from training_cluster.identity.encryption_key import TrainingKey
+from training_cluster.identity.encryption_key import TrainingKey, valid_key
 
 USE = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"]
 
@@ -67,3 +67,11 @@ def test_admits_cloudwatch_for_log_groups_of_this_account(key: dict[str, Any]) -
 def test_each_wildcard_principal_has_a_condition(key: dict[str, Any]) -> None:
     for each in key["Properties"]["KeyPolicy"]["Statement"]:
         assert "Condition" in each or each["Principal"] != {"AWS": "*"}
+
+
+def test_rejects_what_is_no_key() -> None:
+    (problem,) = valid_key("alias/training")
+    assert str(problem) == (
+        "'encryption_key' is 'alias/training'; give a key, such as a TrainingKey or Key.from_key_arn(...)"
+    )
+    assert not list(valid_key(None))

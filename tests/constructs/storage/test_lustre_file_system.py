@@ -216,6 +216,7 @@ def test_its_metrics_name_the_file_system(site: Site) -> None:
         ({"bucket": "my-data"}, "bucket"),
         ({"bucket": None, "data_repositories": [DataRepository()]}, "bucket"),
         ({"vpc": "vpc-0123456789abcdef0"}, "vpc"),
+        ({"encryption_key": "alias/training"}, "encryption_key"),
         ({"data_repositories": {"path": "/"}}, "data_repositories"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A cluster to talk to, and the program that talks to it."""
+"""A cluster, and the program that uses it."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from training_workloads.cluster import polling
 
 @dataclass
 class Result:
-    """What a run of the program left."""
+    """The result of a run of the program."""
 
     code: int
     out: str
@@ -27,7 +27,7 @@ Program = Callable[..., Result]
 
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Program:
-    """Runs the program in this process, as its script does."""
+    """Run the program in this process."""
 
     def run(*arguments: str) -> Result:
         capsys.readouterr()
@@ -50,7 +50,7 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def cluster(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCluster]:
-    """A cluster with the namespace `team`; the commands ask it again at once."""
+    """A cluster with the namespace `team`; the commands poll it without a pause."""
     monkeypatch.setattr(polling, "INTERVAL_SECONDS", 0.01)
     fake = FakeCluster()
     fake.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
@@ -64,7 +64,7 @@ def cluster(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeC
 
 @pytest.fixture
 def mpi_job() -> Callable[..., dict[str, Any]]:
-    """An MPIJob of two workers with eight ranks each, as the operator leaves it."""
+    """An MPIJob of two workers with eight ranks each, with the operator's status."""
 
     def make(
         name: str = "digits", *conditions: str, command: tuple[str, ...] = ("mpirun", "-np", "16"), **spec: Any

@@ -1,4 +1,4 @@
-"""How the fake cluster answers: one class for each request, as the real API server words and refuses things."""
+"""The answers of the fake cluster, in the form and the words of the real API server."""
 
 import json
 import re
@@ -32,7 +32,7 @@ class Handler(BaseHTTPRequestHandler):
     cluster: "FakeCluster"
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Keeps the tests' output clean."""
+        """Keep the tests' output clean."""
 
     def do_GET(self) -> None:
         self._answer()
@@ -91,7 +91,7 @@ class Handler(BaseHTTPRequestHandler):
         if match["name"]:
             return self._found(match, path)
         items = [each for each in self.cluster.objects.values() if self._is_listed(each, kind, match, query)]
-        # As the real one: the items do not say what kind they are.
+        # As in the real one, the items have no kind.
         bare = [{key: value for key, value in each.items() if key not in ("kind", "apiVersion")} for each in items]
         return 200, {"kind": f"{kind}List", "apiVersion": match["version"], "items": bare}
 
@@ -183,7 +183,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 return None
             line = f"{time} {text}\n".encode()
-            # In two pieces: a line need not come at once.
+            # In two pieces: a line may arrive in parts.
             for piece in (line[:7], line[7:]):
                 self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
         if query.get("follow") and log.open_for:
@@ -198,7 +198,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no failure of a test."""
+        """Ignore a client that closed its connection."""
 
 
 def _merge(target: dict[str, Any], change: dict[str, Any]) -> None:

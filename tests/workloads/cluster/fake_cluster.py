@@ -1,7 +1,7 @@
 """A small API server on loopback: the part of Kubernetes that the commands use, for the real client.
 
-It refuses what the real one refuses where that matters: an unknown path, a body of another kind, a second object of a
-name, a patch in a form that it does not know, a server-side apply without a manager.
+It rejects what the real one rejects where that matters: an unknown path, a body of another kind, a second object of a
+name, a patch of an unknown content type, a server-side apply without a manager.
 """
 
 import ssl
@@ -33,7 +33,7 @@ KINDS = {
 
 @dataclass
 class Failure:
-    """Something that goes wrong for the requests that match, a number of times."""
+    """A failure of the requests that match, a number of times."""
 
     what: int | str
     path: str = ""
@@ -45,7 +45,7 @@ class Failure:
 
 @dataclass
 class Log:
-    """What a container has written: times and texts; its stream may break, and something happen at its end."""
+    """What a container wrote: times and texts; its stream may break, and a function may run at its end."""
 
     lines: list[tuple[str, str]]
     break_after: int = 0
@@ -62,17 +62,17 @@ class FakeCluster:
     logs: dict[str, Log] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     #: By path, what happens before its first, second, … GET.
-    before_get: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
-    #: Status and body of what answers every request instead of a cluster.
+    before_get: dict[str, list[Callable[[], object]]] = field(default_factory=dict)
+    #: Status and body of another program that answers every request.
     page: tuple[int, bytes] | None = None
     requests: list[str] = field(default_factory=list)
     kinds: dict[str, list[tuple[str, str, bool]]] = field(default_factory=lambda: dict(KINDS))
-    #: Ends the requests that hang.
+    #: Ends requests that hang.
     released: threading.Event = field(default_factory=threading.Event)
     numbers: Any = field(default_factory=count)
 
     def add(self, document: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-        """Stores an object as if it had been made before."""
+        """Store an object as if it existed before."""
         entry = next(row for row in self.kinds[document["apiVersion"]] if row[1] == document["kind"])
         made = {
             "uid": f"uid-{next(self.numbers)}",
@@ -90,7 +90,7 @@ class FakeCluster:
         return f"{root}/{document['apiVersion']}{place}/{plural}/{document['metadata']['name']}"
 
     def remove_pods(self, job: str) -> None:
-        """What the garbage collector does after a job is gone."""
+        """Delete the pods of a deleted job, as the garbage collector does."""
         for path, each in list(self.objects.items()):
             labels = each["metadata"].get("labels") or {}
             if each["kind"] == "Pod" and job in labels.values():
@@ -98,7 +98,7 @@ class FakeCluster:
 
 
 def serve(cluster: FakeCluster, certificate: Path | None = None) -> Server:
-    """Starts the server on a port of its own; with TLS if there is a certificate (with its key in the same file)."""
+    """Start the server on a free port; with TLS if there is a certificate (with its key in the same file)."""
     server = Server(("127.0.0.1", 0), type("Bound", (Handler,), {"cluster": cluster}))
     if certificate:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -109,7 +109,7 @@ def serve(cluster: FakeCluster, certificate: Path | None = None) -> Server:
 
 
 def write_kubeconfig(path: Path, address: str, user: dict[str, Any] | None = None) -> Path:
-    """Writes a kubeconfig with one context, `here`, in the namespace `team`."""
+    """Write a kubeconfig with one context, `here`, in the namespace `team`."""
     path.write_text(
         yaml.safe_dump(
             {

@@ -36,42 +36,41 @@ def killed(place: str) -> dict[str, Any]:
             ),
             "Pending",
             "0/3 nodes are available: 1 node(s) had untolerated taint {x: y}, 2 Insufficient nvidia.com/gpu.",
-            "no node has enough nvidia.com/gpu left: see that the node group of p4d.24xlarge may grow (max_size in "
-            "cluster.yaml; AWS may have no capacity), or which job holds them ('training-workloads list -A')",
+            "no node has enough free nvidia.com/gpu: check that the node group of p4d.24xlarge can grow (max_size in "
+            "cluster.yaml; AWS may have no capacity), or which job uses them ('training-workloads list -A')",
         ),
         (
             unscheduled("0/2 nodes are available: 2 node(s) had untolerated taint {nvidia.com/gpu: true}. preemption"),
             "Pending",
             "0/2 nodes are available: 2 node(s) had untolerated taint {nvidia.com/gpu: true}. preemption",
-            "the pods do not tolerate the taint {nvidia.com/gpu: true}: add the toleration to the pod template, or "
-            "render again",
+            "the pods do not tolerate the taint {nvidia.com/gpu: true}: add the toleration, or render the job again",
         ),
         (
             unscheduled("0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector."),
             "Pending",
             "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
-            "no node matches the pods: the cluster needs a node group with p4d.24xlarge, and room in its max_size",
+            "no node matches the pods: the cluster needs a node group with p4d.24xlarge that can grow (max_size)",
         ),
         (
             unscheduled('persistentvolumeclaim "training-lustre" not found'),
             "Pending",
             'persistentvolumeclaim "training-lustre" not found',
             "a PersistentVolumeClaim is missing or has no volume: 'kubectl get pvc' shows which; the cluster's stack "
-            "makes the claims of its file systems",
+            "creates the claims of its file systems",
         ),
         (
             unscheduled("0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."),
             "Pending",
             "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
             "a PersistentVolumeClaim is missing or has no volume: 'kubectl get pvc' shows which; the cluster's stack "
-            "makes the claims of its file systems",
+            "creates the claims of its file systems",
         ),
         (
             waits("ImagePullBackOff", "Back-off pulling image"),
             "ImagePullBackOff",
             "Back-off pulling image",
-            "the image cannot be pulled: compare its address and tag with 'aws ecr describe-images', and see that the "
-            "nodes reach the registry",
+            "the image cannot be pulled: compare its address and tag with 'aws ecr describe-images', and check that "
+            "the nodes can connect to the registry",
         ),
         (waits("ContainerCreating"), "Pending", "", None),
         *(
@@ -79,8 +78,8 @@ def killed(place: str) -> dict[str, Any]:
                 killed(place),
                 "OOMKilled",
                 "container 'worker' used more memory than its limit",
-                "digits-worker-0 used more memory than its limit: take more GPUs' share of a node for each worker, a "
-                "larger instance type, or a smaller shuffle buffer and batch",
+                "digits-worker-0 used more memory than its limit: give each worker more GPUs, and with them a larger "
+                "share of the node, or use a larger instance type, or a smaller shuffle buffer and batch",
             )
             for place in ("state", "lastState")
         ),
@@ -115,28 +114,30 @@ def test_a_pod_that_does_not_run(
         (
             "Suspended",
             None,
-            "it is suspended: a queue has not admitted it yet ('kubectl get workloads'), or someone set suspend",
+            "it is suspended: a queue has not admitted it yet ('kubectl get workloads'), or a user set suspend",
         ),
         (
             None,
             None,
-            "the operator has not taken it up; if that lasts, see whether it runs: 'kubectl get pods -n mpi-operator'",
+            "the operator has not started it: if that lasts, check that the operator runs: "
+            "'kubectl get pods -n mpi-operator'",
         ),
         (
             None,
             "ValidationError",
-            "the operator refuses this job and will not start it: see the warning, mend the manifest, cancel, submit",
+            "the operator rejects this job and will not start it: read the warning, fix the manifest, cancel the job "
+            "and submit it again",
         ),
         ("Succeeded", "ValidationError", ""),
         (
             "Evicted",
             None,
-            "a worker was evicted from its node, and the others still hold theirs; if the job does not go on by "
-            "itself, cancel it and submit it again: it goes on from its checkpoint",
+            "a worker was evicted from its node, and the others still occupy theirs: if the job does not continue, "
+            "cancel it and submit it again; it resumes from its checkpoint",
         ),
     ],
 )
-def test_a_job_that_nobody_starts(
+def test_a_job_that_does_not_start_or_continue(
     program: Program, cluster: FakeCluster, mpi_job: MpiJob, state: str | None, warning: str | None, hint: str
 ) -> None:
     job = cluster.add(mpi_job("digits", *([state.replace("Evicted", "Failed")] if state else [])))

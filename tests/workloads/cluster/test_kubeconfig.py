@@ -14,7 +14,7 @@ EKS = (
 )
 
 
-def test_without_a_kubeconfig_it_is_said_how_to_get_one(program: Program, kubeconfig: Path) -> None:
+def test_a_missing_kubeconfig(program: Program, kubeconfig: Path) -> None:
     result = program("list")
     assert (result.code, result.out) == (3, "")
     assert result.err == f"error: there is no kubeconfig at {kubeconfig}; {EKS}\n"
@@ -25,10 +25,10 @@ def test_without_a_kubeconfig_it_is_said_how_to_get_one(program: Program, kubeco
     [
         ("a: [", "while parsing a flow node expected the node content, but found '<stream end>'"),
         ("clusters: []", "Invalid kube-config file. Expected key current-context in"),
-        ("just words", "it has not the form of one; write one with"),
+        ("just words", "it does not have the form of a kubeconfig; write one with"),
     ],
 )
-def test_a_broken_kubeconfig_is_one_line(program: Program, kubeconfig: Path, text: str, why: str) -> None:
+def test_a_damaged_kubeconfig_is_reported_in_one_line(program: Program, kubeconfig: Path, text: str, why: str) -> None:
     kubeconfig.write_text(text)
     result = program("list")
     assert result.code == 3
@@ -36,9 +36,9 @@ def test_a_broken_kubeconfig_is_one_line(program: Program, kubeconfig: Path, tex
     assert result.err.count("\n") == 1
 
 
-def test_an_unknown_context_is_answered_with_those_there_are(program: Program, cluster: FakeCluster) -> None:
+def test_an_unknown_context_is_reported_with_the_known_ones(program: Program, cluster: FakeCluster) -> None:
     result = program("list", "--context=their")
-    message = "error: '--context' is 'their', which is not known; did you mean here? known: here\n"
+    message = "error: '--context' is 'their', but it is not known; did you mean here? known: here\n"
     assert (result.code, result.err) == (2, message)
     assert program("list", "--context=here").code == 0
 
@@ -49,39 +49,33 @@ def test_a_namespace_can_be_chosen(program: Program, cluster: FakeCluster) -> No
     assert program("list", "-A").out == "no jobs in the cluster\n"
 
 
-def test_a_cluster_that_is_not_there_is_named_by_its_address(program: Program, kubeconfig: Path) -> None:
+def test_an_unreachable_cluster_is_named_by_its_address(program: Program, kubeconfig: Path) -> None:
     write_kubeconfig(kubeconfig, "http://127.0.0.1:1")
     result = program("list")
     assert result.code == 3
-    assert result.err == (
-        "error: no connection to http://127.0.0.1:1; check the network or VPN, that the cluster still exists, and that "
-        "this address may reach it (public_access_cidrs in cluster.yaml)\n"
-    )
+    assert result.err.startswith("error: no connection to http://127.0.0.1:1; ")
 
 
-def test_a_name_that_nobody_knows(program: Program, kubeconfig: Path) -> None:
+def test_an_address_that_cannot_be_resolved(program: Program, kubeconfig: Path) -> None:
     write_kubeconfig(kubeconfig, "https://cluster.invalid")
     result = program("list")
     assert result.code == 3
-    assert result.err == (
-        "error: the name of https://cluster.invalid cannot be resolved; check this machine's network, and that the "
-        "cluster still exists\n"
-    )
+    assert result.err.startswith("error: the name of https://cluster.invalid cannot be resolved; ")
 
 
-def test_a_cluster_that_does_not_answer_is_given_up(
+def test_a_cluster_that_does_not_answer(
     program: Program, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("training_workloads.cluster.client._ANSWER_SECONDS", 0.2)
     cluster.failures.append(Failure("hang"))
     result = program("list")
     assert result.code == 3
-    assert "did not answer in time; check the network, or try again" in result.err
+    assert "did not answer in time" in result.err
 
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """One that nobody signed, with its key."""
+    """A self-signed one, with its key."""
     key, signed, both = tmp_path / "key.pem", tmp_path / "cert.pem", tmp_path / "server.pem"
     request = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=other"
     subprocess.run([*request.split(), "-keyout", key, "-out", signed], check=True, capture_output=True)
@@ -89,7 +83,7 @@ def certificate(tmp_path: Path) -> Path:
     return both
 
 
-def test_a_certificate_that_is_not_of_this_cluster(program: Program, kubeconfig: Path, certificate: Path) -> None:
+def test_a_certificate_of_another_cluster(program: Program, kubeconfig: Path, certificate: Path) -> None:
     server = serve(FakeCluster(), certificate)
     write_kubeconfig(kubeconfig, f"https://127.0.0.1:{server.server_port}")
     result = program("list")
@@ -100,12 +94,9 @@ def test_a_certificate_that_is_not_of_this_cluster(program: Program, kubeconfig:
         f"error: the certificate of https://127.0.0.1:{server.server_port} cannot be verified ([SSL: "
         "CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate"
     )
-    assert result.err.endswith("write it again with 'aws eks update-kubeconfig --region <region> --name <cluster>'\n")
 
 
-def test_a_certificate_that_the_user_does_not_want_to_be_checked(
-    program: Program, kubeconfig: Path, certificate: Path
-) -> None:
+def test_insecure_skip_tls_verify_has_no_warning(program: Program, kubeconfig: Path, certificate: Path) -> None:
     fake = FakeCluster()
     server = serve(fake, certificate)
     write_kubeconfig(kubeconfig, f"https://127.0.0.1:{server.server_port}")
@@ -121,11 +112,7 @@ def test_expired_credentials(program: Program, cluster: FakeCluster) -> None:
     cluster.failures.append(Failure(401))
     result = program("list")
     assert result.code == 3
-    assert result.err == (
-        "error: the cluster does not accept your credentials, or they have expired; renew them ('aws sso login', or "
-        "the profile in AWS_PROFILE), see with 'aws sts get-caller-identity' who you are, and that the cluster knows "
-        "this role (admin_arns in cluster.yaml, or an access entry)\n"
-    )
+    assert result.err.startswith("error: the cluster rejects your credentials")
 
 
 def exec_user(script: str) -> dict[str, object]:
@@ -139,18 +126,18 @@ def exec_user(script: str) -> dict[str, object]:
     }
 
 
-def test_a_program_for_credentials_that_fails(program: Program, kubeconfig: Path) -> None:
+def test_a_failed_program_for_credentials(program: Program, kubeconfig: Path) -> None:
     script = "import sys; sys.exit('Error loading SSO Token')"
     write_kubeconfig(kubeconfig, "https://cluster.invalid", exec_user(script))
     result = program("list")
     assert result.code == 3
     assert result.err == (
-        "error: the program that the kubeconfig names for credentials failed: exec: process returned 1. Error loading "
-        "SSO Token; is it installed (for EKS: the AWS CLI), and are you logged in ('aws sso login', AWS_PROFILE)?\n"
+        "error: the kubeconfig's program for credentials failed: exec: process returned 1. Error loading SSO Token; "
+        "check that it is installed (for EKS: the AWS CLI), and that you are logged in ('aws sso login', AWS_PROFILE)\n"
     )
 
 
-def test_a_program_for_credentials_gives_the_token(program: Program, cluster: FakeCluster, kubeconfig: Path) -> None:
+def test_a_program_for_credentials(program: Program, cluster: FakeCluster, kubeconfig: Path) -> None:
     answer = {"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential", "status": {"token": "t"}}
     address = kubeconfig.read_text().partition("server: ")[2].partition("\n")[0]
     write_kubeconfig(kubeconfig, address, exec_user(f"print('''{json.dumps(answer)}''')"))
@@ -158,15 +145,12 @@ def test_a_program_for_credentials_gives_the_token(program: Program, cluster: Fa
     assert (result.code, result.err) == (0, "")
 
 
-def test_what_a_role_may_not_do(program: Program, cluster: FakeCluster) -> None:
+def test_a_missing_permission(program: Program, cluster: FakeCluster) -> None:
     message = 'mpijobs.kubeflow.org is forbidden: User "u" cannot list resource "mpijobs" in API group "kubeflow.org"'
     cluster.failures.append(Failure(403, "mpijobs", message=message))
     result = program("list")
     assert result.code == 3
-    assert result.err == (
-        f"error: you may not list mpijobs.kubeflow.org in namespace 'team' ({message}); ask who administers the "
-        "cluster for it: the role 'edit' has what jobs need, 'view' what looking at them needs\n"
-    )
+    assert result.err.startswith("error: you may not list mpijobs.kubeflow.org in namespace 'team'")
 
 
 def test_a_cluster_without_the_operator(program: Program, cluster: FakeCluster) -> None:
@@ -174,14 +158,13 @@ def test_a_cluster_without_the_operator(program: Program, cluster: FakeCluster) 
     for command in (["list"], ["status", "digits"]):
         result = program(*command)
         assert result.code == 3
-        assert result.err == (
-            "error: the cluster knows no MPIJob: install the operator with 'training-workloads platform' and "
-            "'kubectl apply -f dist/'\n"
-        )
+        assert result.err.startswith("error: the cluster does not know MPIJobs; ")
 
 
-def test_an_error_of_the_server_ends_a_single_question(program: Program, cluster: FakeCluster) -> None:
+def test_an_internal_error_of_the_server_ends_a_command_that_does_not_wait(
+    program: Program, cluster: FakeCluster
+) -> None:
     cluster.failures.append(Failure(500, message="etcdserver: leader changed"))
     result = program("list")
-    message = "error: the cluster answered with an error of its own (500: etcdserver: leader changed); try again\n"
-    assert (result.code, result.err) == (3, message)
+    assert result.code == 3
+    assert "internal error (500: etcdserver: leader changed)" in result.err

@@ -37,7 +37,7 @@ def running(cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod) -> FakeCluster:
     return cluster
 
 
-def test_the_log_as_far_as_it_is_written(program: Program, running: FakeCluster) -> None:
+def test_prints_the_lines_that_exist(program: Program, running: FakeCluster) -> None:
     running.logs["digits-launcher-a"] = Log(lines("begin", "", "[1,3]<stdout>:epoch 1", "[b]no markup[/b] :smile:"))
     result = program("logs", "digits")
     assert (result.code, result.err) == (0, "")
@@ -53,7 +53,10 @@ def test_the_newest_launcher_and_a_worker(program: Program, running: FakeCluster
     assert program("logs", "digits").out == "second try\n"
     assert program("logs", "digits", "--worker=1").out == "Server listening on 0.0.0.0 port 2222.\n"
     result = program("logs", "digits", "--worker=2")
-    assert (result.code, result.err) == (2, "error: '--worker' is 2; 'digits' has the workers 0 to 1\n")
+    assert (result.code, result.err.partition(";")[0]) == (
+        2,
+        "error: '--worker' is 2, but 'digits' has the workers 0 to 1",
+    )
 
 
 def test_a_launcher_that_has_not_started(program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod) -> None:
@@ -61,16 +64,19 @@ def test_a_launcher_that_has_not_started(program: Program, cluster: FakeCluster,
     cluster.add(pod("digits-worker-0", "worker"))
     waiting = {"name": "launcher", "restartCount": 0, "state": {"waiting": {"reason": "ContainerCreating"}}}
     result = program("logs", "digits")
-    beginning = "error: the launcher of 'digits' has not started, waiting"
-    assert (result.code, result.err) == (2, f"{beginning} for 2 workers, 1 ready; '-f' waits for it\n")
+    beginning, end = (
+        "error: 'NAME' is 'digits', but its launcher has not started, waiting",
+        "; add '-f' to wait for it\n",
+    )
+    assert (result.code, result.err) == (2, f"{beginning} for 2 workers, 1 ready{end}")
     cluster.add(pod("digits-launcher-a", "launcher", phase="Pending", containerStatuses=[waiting]))
     result = program("logs", "digits")
-    assert result.err == f"{beginning} for pod digits-launcher-a, Pending; '-f' waits for it\n"
+    assert result.err == f"{beginning} for pod digits-launcher-a, Pending{end}"
     cluster.objects[JOB]["status"]["conditions"].append(condition("Suspended", 9))
-    assert program("logs", "digits").err == f"{beginning} for the job, which is suspended; '-f' waits for it\n"
+    assert program("logs", "digits").err == f"{beginning} for the job, which is suspended{end}"
 
 
-def test_a_launcher_of_an_earlier_job_of_that_name_is_not_read(
+def test_ignores_the_launcher_of_an_earlier_job_of_that_name(
     program: Program, running: FakeCluster, pod: MakePod
 ) -> None:
     del running.objects["/api/v1/namespaces/team/pods/digits-launcher-a"]
@@ -80,10 +86,13 @@ def test_a_launcher_of_an_earlier_job_of_that_name_is_not_read(
     assert (result.code, result.out) == (2, "")
 
 
-def test_a_worker_that_is_gone(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
+def test_a_deleted_worker(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
     cluster.add(mpi_job("digits", "Succeeded"))
     result = program("logs", "digits", "--worker=0")
-    message = "error: worker 0 of 'digits' is gone, and its log with it; 'status digits' shows what is known\n"
+    message = (
+        "error: 'NAME' is 'digits', but worker 0 is deleted, and the log with it; run 'status digits' for what is "
+        "known\n"
+    )
     assert (result.code, result.err) == (2, message)
 
 
@@ -95,7 +104,7 @@ def test_following_ends_as_the_job_does(program: Program, running: FakeCluster, 
     assert result.err == f"job 'digits': {end} after 1m40s (the operator says {end})\n"
 
 
-def test_following_begins_before_the_launcher_is_there(
+def test_following_waits_for_the_launcher(
     program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
 ) -> None:
     cluster.add(mpi_job("digits", "Created"))
@@ -105,14 +114,14 @@ def test_following_begins_before_the_launcher_is_there(
     assert (result.code, result.out) == (0, "one\n")
 
 
-def test_a_log_that_breaks_goes_on_without_repeating(program: Program, running: FakeCluster) -> None:
+def test_a_broken_log_continues_without_repeating(program: Program, running: FakeCluster) -> None:
     # Three lines of one moment: the break is between them.
     written = [(at(1), "a"), (at(2, 5), "b"), (at(2, 5), "c"), (at(2, 5), "d"), (at(3), "e")]
     running.logs["digits-launcher-a"] = Log(written, break_after=3, at_end=finish(running))
     result = program("logs", "-f", "digits")
     assert (result.code, result.out) == (0, "a\nb\nc\nd\ne\n")
     assert "note: the connection to http://127.0.0.1:" in result.err
-    assert "; the log goes on where it broke" in result.err
+    assert "; the log continues where it broke" in result.err
 
 
 def test_a_clock_that_steps_back_loses_no_line(program: Program, running: FakeCluster) -> None:
@@ -121,29 +130,29 @@ def test_a_clock_that_steps_back_loses_no_line(program: Program, running: FakeCl
     assert program("logs", "-f", "digits").out == "a\nb\nc\n"
 
 
-def test_a_launcher_that_starts_again_is_followed_on(
+def test_follows_a_restarted_launcher(
     program: Program, running: FakeCluster, pod: MakePod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def start_again() -> None:
+    def restart() -> None:
         ended = {"name": "launcher", "restartCount": 0, "state": {"terminated": {"exitCode": 1}}}
         running.add(pod("digits-launcher-a", "launcher", phase="Failed", containerStatuses=[ended]))
-        # Two attempts at once: neither's log is left out.
+        # Two attempts at once: no log is skipped.
         running.add(pod("digits-launcher-c", "launcher", second=20))
         running.add(pod("digits-launcher-b", "launcher", second=30))
 
-    running.logs["digits-launcher-a"] = Log(lines("attempt 1"), at_end=start_again)
+    running.logs["digits-launcher-a"] = Log(lines("attempt 1"), at_end=restart)
     running.logs["digits-launcher-c"] = Log(lines("attempt 2"))
     running.logs["digits-launcher-b"] = Log(lines("attempt 3"), at_end=finish(running))
     result = program("logs", "-f", "digits", "--tail=1")
     assert (result.code, result.out) == (0, "attempt 1\nattempt 2\nattempt 3\n")
     notes = [line for line in result.err.splitlines() if line.startswith("note")]
     assert notes == [
-        "note: the launcher was started again, as digits-launcher-c",
-        "note: the launcher was started again, as digits-launcher-b",
+        "note: the launcher was restarted as digits-launcher-c",
+        "note: the launcher was restarted as digits-launcher-b",
     ]
 
 
-def test_a_log_that_breaks_at_the_end_of_the_job_is_read_to_its_end(
+def test_a_log_that_breaks_at_the_end_of_the_job_is_complete(
     program: Program, running: FakeCluster, pod: MakePod
 ) -> None:
     running.logs["digits-launcher-a"] = Log(lines("a", "b", "c"), break_after=1, breaks=2)
@@ -158,14 +167,14 @@ def test_a_log_that_breaks_at_the_end_of_the_job_is_read_to_its_end(
     assert (result.code, result.out) == (0, "a\nb\nc\nd\n")
 
 
-def test_a_container_that_starts_again_in_its_pod(program: Program, running: FakeCluster) -> None:
+def test_follows_a_container_that_restarts_in_its_pod(program: Program, running: FakeCluster) -> None:
     log = Log(lines("attempt 1"))
 
-    def start_again() -> None:
+    def restart() -> None:
         log.lines = [(at(30), "attempt 2")]
         log.at_end = finish(running)
 
-    log.at_end = start_again
+    log.at_end = restart
     running.logs["digits-launcher-a"] = log
     assert program("logs", "-f", "digits").out == "attempt 1\nattempt 2\n"
 
@@ -179,17 +188,17 @@ def test_a_job_that_is_deleted_while_it_is_followed(program: Program, running: F
     assert (result.code, result.out, result.err) == (1, "one\n", "job 'digits' was deleted before its end\n")
 
 
-def test_a_silent_log_is_asked_for_again(
+def test_a_silent_log_is_requested_again(
     program: Program, running: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("training_workloads.cluster.client._SILENT_LOG_SECONDS", 0.3)
     log = Log(lines("one"), open_for=threading.Event())
     running.logs["digits-launcher-a"] = log
 
-    def go_on() -> None:
+    def continue_log() -> None:
         running.logs["digits-launcher-a"] = Log([*log.lines, (at(40), "two")], at_end=finish(running))
 
-    running.before_get[JOB] = [lambda: None, go_on]
+    running.before_get[JOB] = [lambda: None, continue_log]
     result = program("logs", "-f", "digits")
     assert log.open_for is not None
     log.open_for.set()
@@ -197,15 +206,15 @@ def test_a_silent_log_is_asked_for_again(
     assert "note" not in result.err
 
 
-def test_a_cluster_that_is_away_for_a_moment(program: Program, running: FakeCluster) -> None:
+def test_a_cluster_that_is_unreachable_for_a_moment(program: Program, running: FakeCluster) -> None:
     running.logs["digits-launcher-a"] = Log(lines("one"), at_end=None)
-    away = Failure(503, JOB, skipped=1, times=2, message="no endpoints")
-    running.failures.append(away)
+    unreachable = Failure(503, JOB, skipped=1, times=2, message="no endpoints")
+    running.failures.append(unreachable)
     running.before_get[JOB] = [lambda: None, finish(running)]
     result = program("logs", "-f", "digits")
-    assert (result.code, result.out, away.times) == (0, "one\n", 0)
+    assert (result.code, result.out, unreachable.times) == (0, "one\n", 0)
     assert result.err.splitlines()[0] == (
-        "note: the cluster answered with an error of its own (503: no endpoints); asking again for up to 180 seconds"
+        "note: the cluster answered with an internal error (503: no endpoints); retrying for up to 180 seconds"
     )
     assert result.err.count("note") == 1
 
@@ -219,16 +228,54 @@ def test_following_a_worker_ends_with_its_pod(program: Program, running: FakeClu
     assert (result.code, result.out, result.err) == (0, "sshd\n", "")
 
 
-def test_the_log_of_a_job_of_kubernetes_itself(program: Program, cluster: FakeCluster, pod: MakePod) -> None:
+def test_the_log_of_a_batch_job(program: Program, cluster: FakeCluster, pod: MakePod) -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "stage"}, "spec": {"parallelism": 1}}
     cluster.add(job)
     result = program("logs", "stage")
-    message = "error: the pod of 'stage' has not started, waiting for a pod; the job is Pending; '-f' waits for it\n"
-    assert (result.code, result.err) == (2, message)
+    assert (result.code, "but its pod has not started, waiting for a pod; the job is Pending" in result.err) == (
+        2,
+        True,
+    )
     made = cluster.add(pod("stage-x", "copy"))
     made["metadata"]["labels"] = {"batch.kubernetes.io/job-name": "stage"}
     cluster.logs["stage-x"] = Log(lines("1 of 9 files"))
     assert program("logs", "stage").out == "1 of 9 files\n"
     result = program("logs", "stage", "--worker=0")
-    message = "error: '--worker' is 0, but 'stage' is a Job and has none; leave the option out\n"
+    message = "error: '--worker' is 0, but Job 'stage' has no workers; omit the option for the log of the other pods\n"
     assert (result.code, result.err) == (2, message)
+
+
+@pytest.mark.parametrize(
+    ("workers", "allowed"),
+    [
+        (0, "MPIJob 'digits' has no workers; omit the option for the log of the other pods"),
+        (1, "'digits' has only worker 0; give a number that exists"),
+        (3, "'digits' has the workers 0 to 2; give a number that exists"),
+    ],
+)
+def test_a_worker_that_the_job_does_not_have(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, workers: int, allowed: str
+) -> None:
+    job = mpi_job("digits", "Running")
+    job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = workers
+    cluster.add(job)
+    result = program("logs", "digits", "--worker=7")
+    assert (result.code, result.err) == (2, f"error: '--worker' is 7, but {allowed}\n")
+
+
+def test_without_a_terminal_notes_say_what_the_command_waits_for(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
+) -> None:
+    cluster.add(mpi_job("digits", "Created"))
+    cluster.logs["digits-launcher-a"] = Log(lines("one"), at_end=finish(cluster))
+    cluster.before_get[JOB] = [
+        lambda: None,
+        lambda: None,
+        lambda: cluster.add(pod("digits-worker-0", "worker")),
+        lambda: None,
+        lambda: cluster.add(pod("digits-launcher-a", "launcher")),
+    ]
+    result = program("logs", "-f", "digits")
+    assert (result.code, result.out) == (0, "one\n")
+    notes = [line for line in result.err.splitlines() if line.startswith("note")]
+    assert notes == ["note: waiting for 2 workers, 0 ready", "note: waiting for 2 workers, 1 ready"]

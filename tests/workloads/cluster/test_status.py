@@ -2,8 +2,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from tests.workloads.cluster.conftest import Program
 from tests.workloads.cluster.fake_cluster import FakeCluster
 
@@ -107,7 +105,7 @@ def test_a_job_that_runs(program: Program, cluster: FakeCluster, mpi_job: MpiJob
     assert lines[8:] == ["", "digits-launcher-x: exit code 134"]
 
 
-def test_a_launcher_whose_ranks_were_asked_to_stop(
+def test_a_launcher_that_ended_on_a_stop_request(
     program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
 ) -> None:
     cluster.add(mpi_job("digits", "Running"))
@@ -154,7 +152,7 @@ def test_the_last_warnings_of_the_job_and_its_parts(program: Program, cluster: F
     assert "ago, Pod/digits-worker-0: Evicted (x3): disk pressure\n" in program("status", "digits").out
 
 
-def test_only_the_last_warnings_are_told(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
+def test_shows_only_the_last_warnings(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
     cluster.add(mpi_job("digits", "Created"))
     for minute in range(8):
         cluster.add(event("digits", f"R{minute}", "", f"2026-11-21T10:0{minute}:30Z", "MPIJob"))
@@ -162,27 +160,17 @@ def test_only_the_last_warnings_are_told(program: Program, cluster: FakeCluster,
     assert [each["reason"] for each in report["warnings"]] == ["R3", "R4", "R5", "R6", "R7"]
 
 
-def test_a_job_of_kubernetes_itself_has_a_status_too(program: Program, cluster: FakeCluster) -> None:
+def test_the_status_of_a_batch_job(program: Program, cluster: FakeCluster) -> None:
     cluster.add(stage_job())
     result = program("status", "stage")
     assert (result.code, result.out.splitlines()[0]) == (0, "Job 'stage' in namespace 'team': Succeeded")
 
 
-def test_a_name_that_is_nearly_right(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
-    beginning = "error: 'name' is 'digts', and namespace 'team' has no such job; "
+def test_an_unknown_name_is_reported_with_close_ones(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
+    beginning = "error: 'NAME' is 'digts', but namespace 'team' has no such job; "
     result = program("status", "digts")
-    assert (result.code, result.err) == (2, f"{beginning}there is none; 'list -A' looks in every namespace\n")
+    assert (result.code, result.err) == (2, f"{beginning}there is none; 'list -A' shows those of every namespace\n")
     cluster.add(mpi_job("digits"))
     cluster.add(stage_job())
     result = program("status", "digts")
     assert (result.code, result.err) == (2, f"{beginning}did you mean digits? known: digits, stage\n")
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0, "0s"), (59, "59s"), (60, "1m"), (3725, "1h2m"), (90061, "1d1h")])
-def test_times_have_their_two_largest_units(seconds: int, text: str) -> None:
-    from datetime import timedelta
-
-    from training_workloads.cli.cluster_output import short_time
-
-    assert short_time(timedelta(seconds=seconds)) == text
-    assert short_time(None) == "-"

@@ -1,4 +1,4 @@
-"""What only a process of its own shows: Ctrl-C, and pipes."""
+"""What needs a separate process: Ctrl-C, and pipes."""
 
 import os
 import signal
@@ -16,11 +16,7 @@ from tests.workloads.cluster.fake_cluster import Failure, FakeCluster, Log
 
 MpiJob = Callable[..., dict[str, Any]]
 MakePod = Callable[..., dict[str, Any]]
-PROGRAM = [
-    sys.executable,
-    "-c",
-    "from training_workloads.cli import main; main()",
-]
+PROGRAM = [sys.executable, "-m", "training_workloads"]
 
 
 def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
@@ -73,7 +69,7 @@ def test_ctrl_c_while_submitting(cluster: FakeCluster, tmp_path: Path) -> None:
     )
 
 
-def test_a_reader_that_goes_away_ends_the_command(cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod) -> None:
+def test_a_closed_pipe_ends_the_command(cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod) -> None:
     cluster.add(mpi_job("digits", "Running"))
     cluster.add(pod("digits-launcher-a", "launcher"))
     many = [("2026-11-21T10:00:00.000000000Z", "x" * 1000)] * 500
@@ -88,7 +84,7 @@ def test_a_reader_that_goes_away_ends_the_command(cluster: FakeCluster, mpi_job:
     assert process.wait(timeout=20) == 1
 
 
-def test_a_terminal_shows_progress_and_is_left_clean_by_ctrl_c(cluster: FakeCluster, mpi_job: MpiJob) -> None:
+def test_a_terminal_shows_progress_and_ctrl_c_restores_it(cluster: FakeCluster, mpi_job: MpiJob) -> None:
     cluster.add(mpi_job("digits", "Running"))
     master, terminal = os.openpty()
     process = start("wait", "digits", stderr=terminal, env={**os.environ, "TERM": "xterm", "COLUMNS": "100"})
@@ -97,19 +93,20 @@ def test_a_terminal_shows_progress_and_is_left_clean_by_ctrl_c(cluster: FakeClus
     while b"Running, 0 of 2 workers ready" not in shown:
         shown += os.read(master, 4096)
     process.send_signal(signal.SIGINT)
-    # Linux says so with an error when nobody has the other side open any more.
+    # Linux reports an error when the other side is closed.
     with suppress(OSError):
         while piece := os.read(master, 4096):
             shown += piece
     os.close(master)
-    assert process.communicate(timeout=20) == ("", None)
+    out, _ = process.communicate(timeout=20)
+    assert out == ""
     assert process.returncode == 130
-    # The cursor is hidden while something turns, and comes back.
+    # The cursor is hidden during the progress, and shown after it.
     assert shown.count(b"\x1b[?25l") == shown.count(b"\x1b[?25h") > 0
     assert b"'training-workloads cancel digits' ends it" in shown.partition(b"\x1b[?25h")[2]
 
 
-def test_what_needs_no_cluster_does_not_load_the_client() -> None:
+def test_commands_without_a_cluster_do_not_import_the_client() -> None:
     program = "import sys, training_workloads.cli; "
     check = "sys.exit('kubernetes' in sys.modules or 'urllib3' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program + check], check=False).returncode == 0

@@ -69,7 +69,7 @@ def test_size_and_times(mpi_job: MpiJob) -> None:
     assert view.age(datetime(2026, 11, 21, 11, tzinfo=UTC)) == timedelta(hours=1)
 
 
-def test_a_job_that_nobody_took_up_has_no_duration(mpi_job: MpiJob) -> None:
+def test_a_job_that_has_not_started_has_no_duration(mpi_job: MpiJob) -> None:
     job = placed(mpi_job())
     del job["status"]
     view = view_mpi_job(job)
@@ -83,7 +83,8 @@ def test_a_job_that_nobody_took_up_has_no_duration(mpi_job: MpiJob) -> None:
         (("horovodrun", "-np", "16", "--min-np", "8", "--max-np", "32", "python"), (True, 1, 4)),
         (("horovodrun", "--min-num-proc=12", "python"), (True, 2, None)),
         (("bash", "-c", "exec horovodrun -np 16 --min-np 16 --max-np 24 python"), (True, 2, 3)),
-        (("bash", "-c", "echo 'an open quote; horovodrun --min-np 8"), (True, 1, None)),
+        # No shell would accept it.
+        (("bash", "-c", "echo 'an open quote; horovodrun --min-np 8"), (False, None, None)),
     ],
 )
 def test_an_elastic_job_is_known_by_its_command(
@@ -113,6 +114,6 @@ def test_ranks_are_those_of_the_command_unless_it_is_elastic(mpi_job: MpiJob) ->
         ({"conditions": [{"type": "Suspended", "status": "False"}], "ready": 1}, "Running"),
     ],
 )
-def test_a_job_of_kubernetes_itself(status: dict[str, Any], state: str) -> None:
+def test_the_state_of_a_batch_job(status: dict[str, Any], state: str) -> None:
     view = view_batch_job({"metadata": IDENTITY | {"name": "stage"}, "spec": {"parallelism": 3}, "status": status})
     assert (view.kind, view.state, view.workers, view.elastic) == ("Job", state, 3, False)

@@ -39,13 +39,13 @@ def test_the_launcher_starts_with_the_fewest_workers_and_discovers_others() -> N
     assert made["spec"]["slotsPerWorker"] == 8
 
 
-def test_ranks_get_what_they_need_for_a_second_worker_even_if_there_is_one() -> None:
+def test_ranks_have_the_variables_of_several_workers_even_with_one() -> None:
     launcher = manifest(spec(workers=1))["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
     names = {entry["name"] for entry in launcher["env"]}
     assert {"FI_PROVIDER", "NCCL_SOCKET_IFNAME"} <= names
-    # Workers may come and go, and with them the number of ranks on a node.
+    # The number of workers may change, and with it the number of ranks on a node.
     assert "HOROVOD_HIERARCHICAL_ALLREDUCE" not in names
-    # Both together, and Horovod crashes as soon as ranks come or go.
+    # With both, Horovod crashes when ranks come or go.
     assert names & {"HOROVOD_FUSION_THRESHOLD", "HOROVOD_CYCLE_TIME"} == {"HOROVOD_FUSION_THRESHOLD"}
 
 

@@ -78,7 +78,7 @@ def test_ranks_of_a_whole_node_are_bound_to_the_socket_of_their_gpu(
     assert [words[words.index(flag) + 1] for flag in ("--map-by", "--bind-to")] == placement
 
 
-def test_pods_run_under_the_service_account(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+def test_pods_have_the_service_account(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     manifest = synthesize(dataclasses.replace(job_spec, service_account="runs"))
     assert [pod(manifest, role)["serviceAccountName"] for role in ("Launcher", "Worker")] == ["runs", "runs"]
     # Pod Identity brings its credentials another way; the jobs do not call the API of Kubernetes.

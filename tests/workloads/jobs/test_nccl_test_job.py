@@ -48,7 +48,7 @@ def test_two_nodes_are_compared_with_the_published_figure() -> None:
 
 
 @pytest.mark.parametrize(("interfaces", "expected"), [(None, 32), (32, 32), (1, 1), (0, None)])
-def test_the_workers_ask_for_the_interfaces_that_are_tested(interfaces: int | None, expected: int | None) -> None:
+def test_the_workers_request_the_interfaces_that_are_tested(interfaces: int | None, expected: int | None) -> None:
     assert limits(spec(efa_interfaces=interfaces)).get("vpc.amazonaws.com/efa") == expected
 
 
@@ -72,7 +72,7 @@ def test_larger_messages_are_measured_too_but_not_compared() -> None:
     assert (option(test, "-e"), option(test, "--message-gib")) == ("16G", "2")
 
 
-def test_a_threshold_of_ones_own() -> None:
+def test_the_user_can_give_a_threshold() -> None:
     test = spec(instance_type="p4d.24xlarge", collective="reduce_scatter", minimum_bus_bandwidth=40.5)
     assert option(test, "--minimum-bus-bandwidth") == "40.5"
     assert option(test, "--published") is None
@@ -87,7 +87,7 @@ def test_the_largest_message_is_the_published_one_or_fits_the_gpu(instance_type:
     assert option(spec(instance_type=instance_type), "-e") == message
 
 
-def test_one_node_has_no_network_to_prove() -> None:
+def test_one_node_has_no_network_to_test() -> None:
     assert option(spec(nodes=1), "--efa-interfaces") == "0"
 
 

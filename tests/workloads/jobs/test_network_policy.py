@@ -30,11 +30,11 @@ def test_only_pods_of_the_same_job_reach_a_job_on_any_port(policy: dict[str, Any
     }
 
 
-def test_what_the_job_reaches_stays_open(policy: dict[str, Any]) -> None:
+def test_connections_from_the_job_stay_open(policy: dict[str, Any]) -> None:
     assert "egress" not in policy["spec"]
 
 
-def test_without_a_namespace_it_is_where_the_job_is() -> None:
+def test_without_a_namespace_it_is_in_that_of_the_job() -> None:
     chart = cdk8s.Testing.chart()
     JobNetworkPolicy(chart, "Policy", job_name="resnet")
     (document,) = cdk8s.Testing.synth(chart)

@@ -49,7 +49,7 @@ def test_one_worker_needs_no_network() -> None:
     )
 
 
-def test_nccl_tells_its_network_and_nothing_of_training() -> None:
+def test_nccl_tests_log_their_network_and_have_no_variables_of_training() -> None:
     assert nccl_environment(whole("p5.48xlarge"), workers=2) == {
         "NCCL_DEBUG": "INFO",
         "NCCL_DEBUG_SUBSYS": "INIT,NET",

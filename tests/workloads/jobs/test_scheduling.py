@@ -19,7 +19,7 @@ def pods(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     return [manifest["spec"]["mpiReplicaSpecs"][role]["template"]["spec"] for role in ("Launcher", "Worker")]
 
 
-def test_by_default_nothing_is_said_but_that_the_launcher_keeps_off_spot(
+def test_by_default_only_the_launcher_has_an_affinity_against_spot(
     job_spec: HorovodJobSpec, synthesize: Synthesize
 ) -> None:
     manifest = made(synthesize, job_spec)
@@ -38,11 +38,11 @@ def test_by_default_nothing_is_said_but_that_the_launcher_keeps_off_spot(
     assert not {"suspend", "schedulingPolicy"} & set(manifest["spec"]["runPolicy"])
 
 
-def test_a_gang_is_the_workers_and_a_launcher_that_is_there_at_once(
+def test_a_gang_is_the_workers_and_a_launcher_that_is_created_at_once(
     job_spec: HorovodJobSpec, synthesize: Synthesize
 ) -> None:
     manifest = made(synthesize, job_spec, gang=True, priority_class="high")
-    # A launcher that is created after the workers would never come: the gang would wait for it.
+    # The gang would wait for ever for a launcher that is created after the workers.
     assert manifest["spec"]["launcherCreationPolicy"] == "AtStartup"
     assert manifest["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 3, "priorityClass": "high"}
 
@@ -90,7 +90,7 @@ def test_workers_on_spot(job_spec: HorovodJobSpec, synthesize: Synthesize) -> No
     assert "nodeSelector" not in launcher
 
 
-def test_two_jobs_side_by_side_know_their_own_pods_only(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+def test_two_jobs_side_by_side_select_only_their_pods(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     scheduling = Scheduling(spread_over="kubernetes.io/hostname")
     selectors = []
     for name in ("first", "second"):

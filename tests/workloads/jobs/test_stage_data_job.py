@@ -64,8 +64,8 @@ def test_everything_but_the_change_of_owner_runs_as_the_jobs_user() -> None:
     assert owner["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]}
 
 
-def test_the_folder_becomes_the_jobs_users_and_its_files_stay_as_they_are(tmp_path: Path) -> None:
-    """The script itself, with a `chown` that notes what it is asked for."""
+def test_the_folder_gets_the_jobs_user_as_its_owner_and_its_files_do_not(tmp_path: Path) -> None:
+    """The script itself, with a `chown` that records its arguments."""
     (owner,) = pod(spec())["initContainers"]
     folder = tmp_path / "data"
     programs = tmp_path / "bin"

@@ -1,4 +1,4 @@
-"""A job in which there is nothing to find, and ways to break it."""
+"""A job without findings, and ways to break it."""
 
 import json
 from typing import Any
@@ -76,8 +76,8 @@ spec:
 
 
 def changed(changes: dict[str, Any], document: str = JOB) -> dict[str, Any]:
-    """The document with other values at some places; GONE takes a value away."""
-    # By way of JSON, which knows no aliases.
+    """Return the document with other values at some places; GONE removes a value."""
+    # Through JSON, which has no aliases.
     changed = json.loads(json.dumps(yaml.safe_load(document)))
     for place, value in changes.items():
         keys = path_of(place)

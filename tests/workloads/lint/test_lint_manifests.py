@@ -83,7 +83,7 @@ EXPECTED = {
 }
 
 
-def test_every_manifest_is_expected_to_be_something() -> None:
+def test_every_manifest_has_an_expectation() -> None:
     assert {path.name for path in MANIFESTS.iterdir()} == set(EXPECTED)
 
 
@@ -96,7 +96,7 @@ def test_what_is_wrong_with_the_manifests_of_others(name: str) -> None:
 
 
 def manifest(spec: MpiJobSpec) -> dict[str, Any]:
-    """The job as it stands in its file."""
+    """Return the job in the Kubernetes wire format."""
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": spec.name}, "spec": spec.to_wire()}
 
 
@@ -114,7 +114,7 @@ def test_nothing_is_wrong_with_a_horovod_job_on_any_type(
     job_spec: HorovodJobSpec, instance_type: str, gpus_per_worker: int | None, efa: bool
 ) -> None:
     instance = INSTANCE_TYPES[instance_type]
-    # A worker with few of a node's GPUs may not get an EFA device of its own.
+    # A worker with few of a node's GPUs may not get a whole EFA device.
     if instance.efa_interfaces * (gpus_per_worker or instance.gpus) % instance.gpus:
         gpus_per_worker = instance.gpus
     spec = dataclasses.replace(job_spec, instance_type=instance_type, gpus_per_worker=gpus_per_worker, efa=efa)

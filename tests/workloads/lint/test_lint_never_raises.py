@@ -1,4 +1,4 @@
-"""The lint takes whatever it is given."""
+"""The lint never raises."""
 
 from contextlib import suppress
 from typing import Any
@@ -39,7 +39,7 @@ PLACES = places(changed({}))
 
 @st.composite
 def broken_jobs(draw: st.DrawFn) -> dict[str, Any]:
-    """A right job, some of whose parts are taken away or are something else."""
+    """A right job without some of its parts, or with junk in their place."""
     job = changed({})
     for path in draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=4)):
         at: Any = job
@@ -95,11 +95,11 @@ def test_any_documents_are_linted(documents: list[Any]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.text() | JUNK.map(str))
-def test_any_text_is_linted_or_refused(text: str) -> None:
+def test_any_text_is_linted_or_rejected(text: str) -> None:
     with suppress(InputError):
         check([finding for finding, _ in lint_text(text)])
 
 
 @pytest.mark.parametrize("job", [None, 7, "x", [], {}, {"kind": []}, {"kind": {"MPIJob": 1}}])
-def test_what_is_no_object_has_no_findings(job: Any) -> None:
+def test_other_values_than_objects_have_no_findings(job: Any) -> None:
     assert lint_manifest(job) == []

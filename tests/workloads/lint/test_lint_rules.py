@@ -33,7 +33,7 @@ def test_nothing_is_wrong_with_the_right_job() -> None:
 
 
 @pytest.mark.parametrize("case", FIRES, ids=lambda case: case[0])
-def test_a_rule_says_what_is_wrong_and_where(case: tuple[Any, ...]) -> None:
+def test_a_rule_reports_what_is_wrong_and_where(case: tuple[Any, ...]) -> None:
     rule, changes, *expected = case
     found = [finding for finding in lint_manifest(changed(changes)) if finding.rule == rule]
     places, texts = [path_of(place) for place in expected[::2]], expected[1::2]
@@ -47,7 +47,7 @@ def test_a_rule_is_silent_where_nothing_is_wrong(rule: str, changes: dict[str, A
     assert [str(finding) for finding in lint_manifest(changed(changes)) if finding.rule == rule] == []
 
 
-def test_each_rule_on_jobs_has_a_case_that_it_finds_and_one_that_it_lets_pass() -> None:
+def test_each_rule_on_jobs_has_a_wrong_case_and_a_right_one() -> None:
     ids = [rule.id for rule in (*JOB_RULES, *FIELD_RULES)]
     assert len(ids) == len(set(ids))
     assert {rule for rule, *_ in FIRES} == set(ids)
@@ -62,7 +62,7 @@ def test_each_rule_that_is_written_is_wired() -> None:
     assert written == {f"{rule.check.__module__}.{rule.check.__name__}" for rule in every}
 
 
-def test_the_schema_is_silent_where_a_rule_has_spoken() -> None:
+def test_the_schema_is_silent_where_a_rule_has_a_finding() -> None:
     found = lint_manifest(changed({"WORKER restartPolicy": "Always"}))
     assert [finding.rule for finding in found] == ["restart-policy"]
 

@@ -48,7 +48,7 @@ FIRES: list[tuple[str, list[str], str]] = [
     (
         "lustre-volume-attributes",
         [VOLUME.replace(", mountname: abc", "")],
-        "error: spec.csi.volumeAttributes.mountname: is missing, and the driver takes 'fsx', which only SCRATCH_1 file "
+        "error: spec.csi.volumeAttributes.mountname: is missing, and the driver uses 'fsx', which only SCRATCH_1 file "
         "systems have; give the file system's (aws fsx describe-file-systems)",
     ),
     (
@@ -78,7 +78,7 @@ FIRES: list[tuple[str, list[str], str]] = [
         "claim-without-class",
         [CLAIM.replace('storageClassName: "", ', "")],
         "warning: spec.storageClassName: is missing: the cluster's default class is filled in, which a static volume "
-        'has not; write ""',
+        'does not have; write ""',
     ),
     (
         "claim-without-class",
@@ -89,8 +89,8 @@ FIRES: list[tuple[str, list[str], str]] = [
     (
         "persistent-2-with-s3",
         [CLASS.replace("SCRATCH_2", "PERSISTENT_2")],
-        "error: parameters.s3ImportPath: goes with SCRATCH and PERSISTENT_1 only; FSx refuses to make the file system; "
-        "make it outside of Kubernetes with a data repository association, and a static volume for it",
+        "error: parameters.s3ImportPath: is for SCRATCH and PERSISTENT_1 only; FSx does not create the file system; "
+        "create it outside of Kubernetes with a data repository association, and define a static volume for it",
     ),
     (
         "lustre-version-unset",
@@ -122,7 +122,7 @@ def test_nothing_is_wrong_with_right_storage(text: str) -> None:
 
 
 @pytest.mark.parametrize(("rule", "texts", "message"), FIRES)
-def test_a_rule_on_storage_says_what_is_wrong(rule: str, texts: list[str], message: str) -> None:
+def test_a_rule_on_storage_reports_what_is_wrong(rule: str, texts: list[str], message: str) -> None:
     assert (rule, message) in found(*texts)
 
 
@@ -131,12 +131,12 @@ def test_a_rule_on_storage_is_silent_where_nothing_is_wrong(rule: str, texts: li
     assert rule not in dict(found(*texts))
 
 
-def test_each_rule_on_storage_has_a_case_that_it_finds_and_one_that_it_lets_pass() -> None:
+def test_each_rule_on_storage_has_a_wrong_case_and_a_right_one() -> None:
     ids = {rule.id for rule in STORAGE_RULES}
     assert {rule for rule, *_ in FIRES} == {rule for rule, *_ in SILENT} == ids
 
 
-def test_storage_of_any_shape_is_no_traceback() -> None:
+def test_storage_of_any_shape_is_linted() -> None:
     shapes: list[Any] = [1, [], "x"]
     junk: list[Any] = [{"kind": kind, "spec": spec} for kind in ("PersistentVolume", "StorageClass") for spec in shapes]
     assert all(isinstance(one, list) for one in lint_documents([*junk, None, 7, "x"]))

@@ -37,7 +37,7 @@ def test_commands_of_an_argv(argv: list[str], expected: list[list[str]]) -> None
     assert commands(argv) == expected
 
 
-def test_a_script_that_is_not_understood_is_none() -> None:
+def test_a_script_that_cannot_be_parsed_is_none() -> None:
     assert commands(["sh", "-c", "echo 'never closed"]) is None
     assert launches(["sh", "-c", "mpirun 'never closed"]) == ()
 
@@ -80,7 +80,7 @@ def test_every_spelling_of_a_horovodrun_option_is_read(spelling: str) -> None:
         ("mpirun `cat flags` train", True),
     ],
 )
-def test_what_the_shell_puts_in_is_known_to_be_unknown(script: str, expands: bool) -> None:
+def test_words_that_the_shell_inserts_are_reported_as_unknown(script: str, expands: bool) -> None:
     (launch,) = launches(["sh", "-c", script])
     assert launch.expands is expands
 
@@ -151,10 +151,10 @@ def test_ranks_that_are_bound_to_sockets() -> None:
         ("/usr/bin/mpirun", ["--display-map"], r"Bound: socket (\d)"),
     ],
 )
-def test_each_half_of_the_ranks_gets_a_socket_of_its_own(
+def test_each_half_of_the_ranks_is_bound_to_another_socket(
     program: str, display: list[str], bound: str, root: Path, tmp_path: Path
 ) -> None:
-    """The real mpirun plans the job for a machine with two sockets of 24 cores, which it takes this one for."""
+    """The real mpirun plans the job for a synthetic machine with two sockets of 24 cores."""
     if not (root / program).exists():
         pytest.skip(f"{program} is not installed")
     (tmp_path / "hostfile").write_text("localhost slots=8\n")
@@ -173,7 +173,7 @@ def test_each_half_of_the_ranks_gets_a_socket_of_its_own(
     assert re.findall(bound, run.stdout) == ["0"] * 4 + ["1"] * 4, run.stdout + run.stderr
 
 
-def test_open_mpi_5_is_told_what_the_operator_tells_open_mpi_4() -> None:
+def test_open_mpi_5_gets_what_the_operator_sets_for_open_mpi_4() -> None:
     assert launcher_environment(8, {"A": "1"}) == {
         "PRTE_MCA_prte_default_hostfile": "/etc/mpi/hostfile",
         "PRTE_MCA_prte_set_default_slots": "8",
@@ -183,7 +183,7 @@ def test_open_mpi_5_is_told_what_the_operator_tells_open_mpi_4() -> None:
     }
 
 
-def test_an_elastic_job_starts_with_the_fewest_workers_and_takes_what_is_there() -> None:
+def test_an_elastic_job_starts_with_the_fewest_workers_and_uses_all_that_are_ready() -> None:
     assert horovodrun_command(8, 2, 4, PROGRAM) == [
         *("horovodrun", "-np", "16", "--min-np", "16", "--max-np", "32"),
         *("--host-discovery-script", "python -m training.pods.reachable_hosts /etc/mpi/discover_hosts.sh"),

@@ -16,7 +16,7 @@ from training_workloads.planning.storage_sizing import size_lustre
         # 275 MB/s: 1.17 TiB at 250 MB/s sustain 293.
         ({"images_per_second": 2500, "bytes_per_image": 110_000}, 1200, 250),
         ({"images_per_second": 20_000, "bytes_per_image": 110_000}, 2400, 1000),
-        # The data need the room anyway, so a lower class is enough.
+        # The data need this capacity anyway, so a lower class is enough.
         ({"images_per_second": 20_000, "bytes_per_image": 110_000, "dataset_gib": 5000}, 7200, 500),
         ({"images_per_second": 1, "bytes_per_image": 1, "dataset_gib": 1200.5}, 2400, 125),
         ({"images_per_second": 1, "bytes_per_image": 1, "efa": True}, 4800, 1000),
@@ -28,7 +28,7 @@ def test_the_smallest_that_suffices(demand: dict[str, Any], capacity: int, throu
     assert (sizing.capacity_gib, sizing.throughput_mbps_per_tib) == (capacity, throughput)
 
 
-def test_it_says_so_in_one_sentence() -> None:
+def test_the_text_shows_the_arithmetic() -> None:
     assert str(size_lustre(images_per_second=20_000, bytes_per_image=110_000)) == (
         "Lustre: 20,000 images/s x 110 kB = 2,200 MB/s: 2400 GiB at 1000 MB/s per TiB, which sustains 2,344 MB/s"
     )
@@ -39,20 +39,20 @@ def test_it_says_so_in_one_sentence() -> None:
 
 
 @pytest.mark.parametrize("images_per_second", [0, -1, math.inf, math.nan, "2500", True])
-def test_images_must_be_read(images_per_second: Any) -> None:
+def test_rejects_what_is_no_rate_of_images(images_per_second: Any) -> None:
     with pytest.raises(InputError) as caught:
         size_lustre(images_per_second=images_per_second, bytes_per_image=1)
-    assert str(caught.value) == (f"'images_per_second' is {images_per_second!r}; give a number above 0, such as 2500")
+    assert str(caught.value) == f"'images_per_second' is {images_per_second!r}; give a number above 0, such as 2500"
 
 
-def test_mistakes_are_told_together() -> None:
+def test_reports_all_problems_at_once() -> None:
     with pytest.raises(InputError) as caught:
         size_lustre(images_per_second=0, bytes_per_image=0, dataset_gib=-1)
-    assert caught.value.args == (
+    assert [str(problem) for problem in caught.value.problems] == [
         "'images_per_second' is 0; give a number above 0, such as 2500",
         "'bytes_per_image' is 0; give 1 or more",
         "'dataset_gib' is -1; give the dataset's size in GiB, 0 or more",
-    )
+    ]
 
 
 @pytest.mark.parametrize(

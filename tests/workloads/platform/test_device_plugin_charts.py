@@ -29,7 +29,7 @@ def test_it_is_valid_and_as_reviewed(chart: Chart, snapshot: SnapshotAssertion) 
 
 
 @BOTH
-def test_it_runs_on_gpu_nodes_whatever_their_taints(chart: Chart) -> None:
+def test_it_runs_on_gpu_nodes_with_any_taint(chart: Chart) -> None:
     assert pod(chart)["tolerations"] == [{"operator": "Exists"}]
     assert pod(chart)["priorityClassName"] == "system-node-critical"
 
@@ -52,7 +52,7 @@ def test_it_runs_only_where_the_device_is(chart: Chart, label: dict[str, str]) -
         (EfaDevicePluginChart, {"/var/lib/kubelet/device-plugins", "/dev/infiniband", "/opt/aws/neuron"}),
     ],
 )
-def test_what_it_sees_of_the_node(chart: Chart, folders: set[str]) -> None:
+def test_the_pod_mounts_only_its_folders_of_the_node(chart: Chart, folders: set[str]) -> None:
     spec = pod(chart)
     assert {volume["hostPath"]["path"] for volume in spec["volumes"]} == folders
     (container,) = spec["containers"]

@@ -18,7 +18,7 @@ def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> N
         "aws ecr get-login-password --region eu-west-1 | "
         "docker login --username AWS --password-stdin 111122223333.dkr.ecr.eu-west-1.amazonaws.com"
     )
-    # AWS keeps the EFA plugin's image in a registry of its own, which wants a login too.
+    # AWS has the EFA plugin's image in another registry, which needs a login too.
     assert "--password-stdin 602401143452.dkr.ecr.us-west-2.amazonaws.com" in commands[1]
     made = [command.rpartition(" ")[2] for command in commands if "create-repository" in command]
     assert made == [

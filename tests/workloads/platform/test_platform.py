@@ -54,7 +54,7 @@ def test_the_state_of_a_job_is_its_newest_condition() -> None:
     assert columns[0]["jsonPath"] == '.status.conditions[?(@.type=="Running")].status'
 
 
-def test_the_definition_takes_a_minimal_job() -> None:
+def test_the_definition_accepts_a_minimal_job() -> None:
     check_mpi_job(job())
 
 
@@ -74,7 +74,7 @@ def test_the_definition_takes_a_minimal_job() -> None:
         {"mpiReplicaSpecs": {"Launcher": {"template": {"spec": {"containers": [{"name": "c", "imag": "i"}]}}}}},
     ],
 )
-def test_the_definition_refuses_a_wrong_job(wrong: dict[str, Any]) -> None:
+def test_the_definition_rejects_a_wrong_job(wrong: dict[str, Any]) -> None:
     with pytest.raises((jsonschema.ValidationError, kubernetes_validate.ValidationError)):
         check_mpi_job(job(**wrong))
 
@@ -85,7 +85,7 @@ def test_the_operator_may_update_the_status_of_launcher_jobs(operator: dict[str,
     assert rule == {"apiGroups": ["batch"], "resources": ["jobs/status"], "verbs": ["get", "patch", "update"]}
 
 
-def test_the_operator_locks_in_its_own_namespace(operator: dict[str, dict[str, Any]]) -> None:
+def test_the_lock_of_the_operator_is_in_its_namespace(operator: dict[str, dict[str, Any]]) -> None:
     deployment = operator["Deployment/mpi-operator"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "mpioperator/mpi-operator:0.8.2"

@@ -60,7 +60,7 @@ def test_every_object_is_valid_and_as_reviewed(
     assert {name: documents for name, documents in files.items() if name != "mpi-job-definition.k8s.yaml"} == snapshot
 
 
-def test_no_object_needs_the_definition_to_be_there_first(files: dict[str, list[dict[str, Any]]]) -> None:
+def test_no_object_needs_the_definition_first(files: dict[str, list[dict[str, Any]]]) -> None:
     groups = {document["apiVersion"].rpartition("/")[0] for documents in files.values() for document in documents}
     (definition,) = files["mpi-job-definition.k8s.yaml"]
     assert definition["spec"]["group"] == "kubeflow.org"

@@ -34,11 +34,11 @@ def test_a_tag_becomes_the_number_of_the_rank(text: str, shown: str) -> None:
     assert rank_line(text) == shown
 
 
-def test_lines_that_come_in_pieces_are_whole() -> None:
+def test_joins_lines_that_arrive_in_pieces() -> None:
     assert lines_of(b"[1,0]<std", b"out>: he", b"llo\n[1,1]<stdout>: you\n") == [b"rank  0 | hello", b"rank  1 | you"]
 
 
-def test_pieces_of_ranks_that_open_mpi_4_mixes_are_put_together() -> None:
+def test_joins_the_pieces_of_ranks_that_open_mpi_4_mixes() -> None:
     # What mpirun 4.1.4 wrote of two ranks that each printed "out N", then "par" and, later, "tial N" without an end.
     text = (
         b"[1,0]<stdout>:out 0\n[1,0]<stdout>:par[1,1]<stdout>:out 1\n"
@@ -52,19 +52,19 @@ def test_pieces_of_ranks_that_open_mpi_4_mixes_are_put_together() -> None:
     ]
 
 
-def test_a_last_line_without_an_end_and_bytes_that_are_no_text_survive() -> None:
+def test_keeps_a_last_line_without_an_end_and_bytes_that_are_not_text() -> None:
     assert lines_of(b"[1,0]<stdout>: \xff\xfe\n", b"the launcher's \xff") == [
         b"rank  0 | \xff\xfe",
         b"the launcher's \xff",
     ]
 
 
-def test_empty_lines_survive() -> None:
+def test_keeps_empty_lines() -> None:
     assert lines_of(b"\n[1,0]<stdout>: \n\n") == [b"", b"rank  0 | ", b""]
 
 
 @given(st.binary(), st.lists(st.integers(0, 60)))
-def test_any_bytes_come_out_as_they_went_in_however_they_are_cut(data: bytes, cuts: list[int]) -> None:
+def test_any_bytes_are_unchanged_however_they_are_cut(data: bytes, cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(data)]
     pieces = [data[start:end] for start, end in pairwise(places)]
     expected = data.split(b"\n")

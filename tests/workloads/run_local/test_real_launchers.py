@@ -1,4 +1,4 @@
-"""The launchers themselves: Open MPI 5 and horovodrun as set up for training, Open MPI 4 where it is installed."""
+"""Real launchers: Open MPI 5 and horovodrun of the training environment, Open MPI 4 if it is installed."""
 
 import os
 import re

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 import yaml
-from training_workloads.run_local.manifest import load_mpi_job
 
 from training_workloads import InputError
+from training_workloads.mpijob.documents import read_documents
 from training_workloads.mpijob.launch_command import horovodrun_command
 from training_workloads.recipes import recipe
 from training_workloads.rendering import render_jobs
-from training_workloads.run_local.runner import plan_local_run, run_locally
+from training_workloads.run_local.runner import LocalRun, plan_local_run, read_mpi_job, run_locally
 
-# Stands for mpirun: tells what it was started with.
+# A placeholder of mpirun that prints its arguments.
 FAKE_MPIRUN = """#!{python}
 import os, sys
 hostfile = sys.argv[sys.argv.index("--hostfile") + 1]
@@ -26,8 +26,6 @@ print("args:", *sys.argv[1:])
 print("threads:", os.environ["TF_NUM_INTRAOP_THREADS"], flush=True)
 {body}
 """
-
-ONE_JOB = "only the launcher of an MPIJob can run here, so give a file with exactly one MPIJob"
 
 # The sizes of a rank's pools of threads, which a job for GPU nodes derives from their CPUs.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "TRAINING_DATA_THREADS")
@@ -41,7 +39,17 @@ def manifest(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def job(manifest: Path) -> dict[str, Any]:
-    return load_mpi_job(manifest)
+    return dict(read_mpi_job(manifest).content)
+
+
+def launcher_of(job: dict[str, Any]) -> dict[str, Any]:
+    container: dict[str, Any] = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    return container
+
+
+def plan(job: dict[str, Any], ranks: int | None = None) -> LocalRun:
+    (document,) = read_documents(yaml.safe_dump(job), "job.yaml")
+    return plan_local_run(document, Path("/here"), Path("/scratch"), ranks)
 
 
 def environment_with_mpirun(folder: Path, body: str) -> Path:
@@ -53,15 +61,15 @@ def environment_with_mpirun(folder: Path, body: str) -> Path:
 
 
 def test_only_hosts_volumes_and_threads_change(job: dict[str, Any]) -> None:
-    launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    launcher = launcher_of(job)
     waiting, launcher["command"] = launcher["command"][:5], launcher["command"][5:]
     launcher["command"][5:9] = ["--map-by", "ppr:4:socket", "--bind-to", "socket"]
     # More threads than this machine has for a rank.
     launcher["env"] = [{**entry, **({"value": "960"} if entry["name"] in THREADS else {})} for entry in launcher["env"]]
     with_waiting = copy.deepcopy(job)
-    first = with_waiting["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    first = launcher_of(with_waiting)
     first["command"] = waiting + first["command"]
-    run = plan_local_run(with_waiting, Path("/here"), Path("/scratch"))
+    run = plan(with_waiting)
     changed = {old: new for old, new in zip(launcher["command"], run.command, strict=True) if old != new}
     assert changed == {
         "/etc/mpi/hostfile": "/scratch/hostfile",
@@ -74,21 +82,21 @@ def test_only_hosts_volumes_and_threads_change(job: dict[str, Any]) -> None:
         **dict.fromkeys(THREADS, str(max(1, (os.cpu_count() or 1) // 2))),
         "PRTE_MCA_prte_default_hostfile": "/scratch/hostfile",
     }
-    assert (run.ranks, run.program) == (2, "python")
+    assert (run.ranks, run.program[0], run.module) == (2, "python", "training.digits")
 
 
 def test_a_manifest_without_tags_gets_them(job: dict[str, Any]) -> None:
-    launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    launcher = launcher_of(job)
     launcher["command"] = ["mpirun", "-np", "16", "python", "-m", "training.digits"]
-    run = plan_local_run(job, Path("/here"), Path("/scratch"), ranks=4)
+    run = plan(job, ranks=4)
     assert " ".join(run.command) == ("mpirun --tag-output --bind-to none --map-by slot -np 4 python -m training.digits")
 
 
-def test_an_elastic_job_finds_this_machine(job: dict[str, Any]) -> None:
-    launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+def test_an_elastic_job_runs_on_this_machine(job: dict[str, Any]) -> None:
+    launcher = launcher_of(job)
     launcher["command"] = horovodrun_command(8, 1, 4, ["python", "-m", "training.digits"])
-    run = plan_local_run(job, Path("/here"), Path("/scratch"), ranks=2)
-    assert (run.launcher.name, run.program) == ("horovodrun", "python")
+    run = plan(job, ranks=2)
+    assert (run.launcher, run.program[0]) == ("horovodrun", "python")
     assert " ".join(run.command).startswith(
         "horovodrun -np 2 --min-np 2 --max-np 2 --host-discovery-script /scratch/discover_hosts.sh --slots-per-host 2 "
         "--network-interface lo "
@@ -96,19 +104,15 @@ def test_an_elastic_job_finds_this_machine(job: dict[str, Any]) -> None:
 
 
 def test_fewer_ranks_on_request(job: dict[str, Any]) -> None:
-    run = plan_local_run(job, Path("/here"), Path("/scratch"), ranks=1)
-    assert run.command[:3] == ["mpirun", "-np", "1"]
+    run = plan(job, ranks=1)
+    assert run.command[:3] == ("mpirun", "-np", "1")
     assert {run.environment[name] for name in THREADS if name in run.environment} == {str(os.cpu_count())}
 
 
 def test_a_path_in_an_options_value_is_local_and_a_similar_one_stays(job: dict[str, Any]) -> None:
-    container = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    container = launcher_of(job)
     container["command"] += ["--data=/fsx/data", "/fsx2/x", "/fsx"]
-    assert plan_local_run(job, Path("/here"), Path("/scratch")).command[-3:] == [
-        "--data=/here/data",
-        "/fsx2/x",
-        "/here",
-    ]
+    assert plan(job).command[-3:] == ("--data=/here/data", "/fsx2/x", "/here")
 
 
 def test_the_launchers_command_runs_and_its_exit_code_is_ours(
@@ -132,7 +136,7 @@ def test_ctrl_c_ends_every_process(manifest: Path, tmp_path: Path) -> None:
     )
     venv = environment_with_mpirun(tmp_path, body)
     command = [sys.executable, "-m", "training_workloads", "run-local", str(manifest), f"--environment={venv}"]
-    # What the ranks run must be there, although this launcher starts none.
+    # The ranks' module must exist, although this launcher starts no rank.
     (tmp_path / "training").mkdir()
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 30
@@ -143,7 +147,7 @@ def test_ctrl_c_ends_every_process(manifest: Path, tmp_path: Path) -> None:
     assert process.wait(timeout=20) == 130
     deadline = time.monotonic() + 5
     while _runs(int(marker.read_text())):
-        assert time.monotonic() < deadline, "a process of the job is still there"
+        assert time.monotonic() < deadline, "a process of the job still runs"
         time.sleep(0.05)
 
 
@@ -164,95 +168,160 @@ def test_a_rank_that_fails_is_named_in_the_last_line(
     ]
 
 
-def test_a_program_that_only_the_image_has(manifest: Path, tmp_path: Path) -> None:
+def test_rejects_a_program_that_only_the_image_has(manifest: Path, tmp_path: Path) -> None:
     before, mpirun, after = manifest.read_text().partition("- mpirun\n")
     manifest.write_text(before + mpirun + after.replace("- python\n", "- all_gather_perf\n", 1))
     venv = environment_with_mpirun(tmp_path, "")
-    with pytest.raises(InputError) as caught:
-        run_locally(manifest, volumes=tmp_path, environment=venv)
-    assert str(caught.value) == (
-        f"each rank runs 'all_gather_perf', which is not in '{venv}/bin' or on PATH; a program that only the image "
-        "has, such as an NCCL test, runs on a cluster only: submit the job there"
+    assert problem_of_run(manifest, venv) == (
+        f"'program' is 'all_gather_perf', but it is not in '{venv}/bin' or on PATH; submit the job to a cluster if "
+        "only the image has this program, such as an NCCL test"
     )
 
 
-def test_no_mpirun(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejects_an_environment_without_mpirun(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    (tmp_path / "none/bin").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"^'mpirun' is not in '.*/none/bin' or on PATH; run 'make setup' first$"):
-        run_locally(manifest, volumes=tmp_path, environment=tmp_path / "none")
+    venv = tmp_path / "none"
+    (venv / "bin").mkdir(parents=True)
+    text = problem_of_run(manifest, venv).splitlines()[0]
+    assert text == f"'launcher' is 'mpirun', but it is not in '{venv}/bin' or on PATH; run 'make setup'"
 
 
-def test_no_virtual_environment(manifest: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^'--environment' is '.*/gone', which has no 'bin'; run 'make setup' where"):
-        run_locally(manifest, volumes=tmp_path, environment=tmp_path / "gone")
+def test_rejects_what_is_no_environment(manifest: Path, tmp_path: Path) -> None:
+    assert problem_of_run(manifest, tmp_path / "gone") == (
+        f"'environment' is '{tmp_path}/gone', but it has no 'bin'; run 'make setup' in the project's folder, or give "
+        "the virtual environment with the job's programs"
+    )
 
 
-def test_a_module_that_is_not_here(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejects_a_module_that_is_not_installed(
+    manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     venv = environment_with_mpirun(tmp_path, "")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"^each rank runs 'python -m training.digits', which is not here; go to the"):
-        run_locally(manifest, volumes=tmp_path, environment=venv)
+    assert problem_of_run(manifest, venv) == (
+        "'program' is 'python -m training.digits', but Python does not find the module; go to the folder that has it "
+        "(for 'training' that of the project), or install it into the environment"
+    )
 
 
-def test_a_manifest_that_is_not_there(manifest: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"which is not a file; 'training-workloads render' writes them, so far: .*digits-p3.k8s.yaml$"
-    ):
-        load_mpi_job(manifest.with_name("digits-p5.k8s.yaml"))
+def problem_of_run(manifest: Path, venv: Path) -> str:
+    with pytest.raises(InputError) as caught:
+        run_locally(manifest, volumes=venv.parent, environment=venv)
+    return str(caught.value)
+
+
+def test_rejects_a_missing_manifest(manifest: Path) -> None:
+    missing = manifest.with_name("digits-p5.k8s.yaml")
+    with pytest.raises(InputError) as caught:
+        read_mpi_job(missing)
+    assert str(caught.value) == (
+        f"'file' is '{missing}', but it does not exist; render manifests with 'training-workloads render', or give one "
+        f"of {manifest}"
+    )
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "found"),
     [
-        ("a: [", "which is not YAML"),
-        ("kind: Pod", f"which holds Pod; {ONE_JOB}"),
-        ("kind: Job\n---\nkind: Role", f"which holds Job, Role; {ONE_JOB}"),
-        ("", f"which holds nothing; {ONE_JOB}"),
-        ("kind: MPIJob\n---\nkind: MPIJob", f"which holds MPIJob, MPIJob; {ONE_JOB}"),
+        ("kind: Pod", "Pod"),
+        ("kind: Job\n---\nkind: Role", "Job, Role"),
+        ("", "nothing"),
+        ("kind: MPIJob\n---\nkind: MPIJob", "MPIJob, MPIJob"),
     ],
 )
-def test_a_file_without_exactly_one_job(text: str, message: str, tmp_path: Path) -> None:
+def test_rejects_a_file_without_exactly_one_job(text: str, found: str, tmp_path: Path) -> None:
     path = tmp_path / "file.yaml"
     path.write_text(text)
     with pytest.raises(InputError) as caught:
-        load_mpi_job(path)
-    assert message in str(caught.value)
+        read_mpi_job(path)
+    assert str(caught.value) == (
+        f"'file' is '{path}', but it contains {found}, and only the launcher of one MPIJob can run here; give a file "
+        "with exactly one MPIJob"
+    )
 
 
-def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"a: [", b"\xff\xfe\x00"])
+def test_rejects_a_file_that_is_not_yaml(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file.yaml"
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="which is not YAML"):
-        load_mpi_job(path)
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read_mpi_job(path)
+    assert caught.value.problems[0].source.startswith(str(path))
+
+
+def test_a_folder_may_have_the_one_job(manifest: Path) -> None:
+    assert read_mpi_job(manifest.parent).where() == read_mpi_job(manifest).where()
+
+
+@pytest.mark.parametrize("placement", ["--map-by ppr:4:socket --bind-to socket", "-map-by slot -bind-to none"])
+def test_mpirun_shares_the_cores_of_this_machine(placement: str, job: dict[str, Any]) -> None:
+    launcher_of(job)["command"] = f"mpirun -np 16 {placement} --tag-output -x PATH python -m x".split()
+    dashes = "-" if placement.startswith("-map") else "--"
+    assert " ".join(plan(job, ranks=2).command) == (
+        f"mpirun -np 2 {dashes}map-by slot {dashes}bind-to none --tag-output -x PATH python -m x"
+    )
+
+
+def test_horovodrun_without_elastic_options_gets_none(job: dict[str, Any]) -> None:
+    launcher_of(job)["command"] = ["horovodrun", "-np", "16", "python", "x.py"]
+    assert " ".join(plan(job, ranks=2).command) == "horovodrun --network-interface lo -np 2 python x.py"
+
+
+def test_keeps_what_starts_the_launcher(job: dict[str, Any]) -> None:
+    before = ("python", "-m", "training.nccl_test", "--", "/opt/bin/mpirun")
+    launcher_of(job)["command"] = [*before, "-np", "16", "--mca", "pml", "ob1", "all_reduce_perf", "-b", "8"]
+    run = plan(job)
+    assert (run.command[:5], run.launcher, run.ranks) == (before, "mpirun", 16)
+    assert (run.program, run.module) == (("all_reduce_perf", "-b", "8"), None)
+
+
+def test_behind_an_unknown_option_the_program_is_unknown(job: dict[str, Any]) -> None:
+    launcher_of(job)["command"] = "mpirun -np 2 --unheard-of a python x.py".split()
+    assert plan(job).program == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "wanted"),
+    [
+        (["sleep", "1"], "is 'sleep 1'", "'mpirun -np <ranks> …' or 'horovodrun -np <ranks> …'"),
+        (["mpiexec.hydra", "-n", "2", "x"], "is 'mpiexec.hydra -n 2 x'", "'mpirun -np <ranks> …' or 'horovodrun"),
+        (["mpirun", "-np", "many", "python"], "is 'mpirun -np many python'", "'mpirun -np <ranks> …'"),
+        (["mpirun", "-np"], "is 'mpirun -np'", "'mpirun -np <ranks> …'"),
+        (["horovodrun", "python"], "is 'horovodrun python'", "'horovodrun -np <ranks> …'"),
+        ("mpirun -np 2", "is 'mpirun -np 2'", "'mpirun -np <ranks> …' or 'horovodrun"),
+        (None, "is missing", "'mpirun -np <ranks> …' or 'horovodrun"),
+    ],
+)
+def test_rejects_a_command_without_a_launcher_and_ranks(
+    command: Any, given: str, wanted: str, job: dict[str, Any]
+) -> None:
+    launcher_of(job)["command"] = command
+    if command is None:
+        del launcher_of(job)["command"]
+    with pytest.raises(InputError) as caught:
+        plan(job)
+    (problem,) = caught.value.problems
+    assert problem.source.startswith("job.yaml:")
+    text = str(problem).removeprefix(
+        f"{problem.source}: 'spec.mpiReplicaSpecs.Launcher.template.spec.containers.0.command' "
+    )
+    assert text.startswith(
+        f"{given}, but a local run needs a list of words with a launcher and its number of ranks; start the ranks with "
+        f"{wanted}"
+    )
 
 
 @pytest.mark.parametrize("role", ["Launcher", "Worker"])
 def test_a_job_without_a_role(role: str, job: dict[str, Any]) -> None:
     del job["spec"]["mpiReplicaSpecs"][role]
-    with pytest.raises(InputError, match=rf"no 'spec.mpiReplicaSpecs.{role}.template.spec.containers\[0\]'"):
-        plan_local_run(job, Path("/here"), Path("/scratch"))
+    if role == "Worker":
+        # There is no claim to replace.
+        assert "/fsx/runs/digits-p3" in plan(job).command
+    else:
+        with pytest.raises(InputError, match="a local run needs a list of words with a launcher"):
+            plan(job)
 
 
-def test_a_launcher_that_runs_something_else(job: dict[str, Any]) -> None:
-    container = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
-    container["command"] = ["sleep", "1"]
-    with pytest.raises(
-        InputError, match=r"^the launcher's command is 'sleep 1'; a local run needs 'mpirun -np <ranks> …' or "
-    ):
-        plan_local_run(job, Path("/here"), Path("/scratch"))
-
-
-def test_a_launchers_command_that_is_a_string(job: dict[str, Any]) -> None:
-    job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"] = "mpirun -np 2"
-    with pytest.raises(InputError, match=r"^the launcher's 'command' is 'mpirun -np 2'; write a list of words$"):
-        plan_local_run(job, Path("/here"), Path("/scratch"))
-
-
-def test_zero_ranks(job: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"^'--ranks' is 0; give 1 or more$"):
-        plan_local_run(job, Path("/here"), Path("/scratch"), ranks=0)
-
-
-def test_what_is_written_is_read_back(manifest: Path, job: dict[str, Any]) -> None:
-    assert next(yaml.safe_load_all(manifest.read_text())) == job
+def test_rejects_zero_ranks(job: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"^'ranks' is 0; give 1 or more$"):
+        plan(job, ranks=0)

@@ -1,4 +1,4 @@
-"""Whatever way a run ends, nothing of it is left. The launchers here are small programs that do what mpirun does."""
+"""However a run ends, none of its processes remains. The launchers here are small programs that behave like mpirun."""
 
 import os
 import signal
@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 from training_workloads.run_local import processes
-from training_workloads.run_local.supervisor import Ending, supervise
+from training_workloads.run_local.supervisor import Ending, exit_code, supervise, what_ended_it
 
-# Starts two ranks, each in a session of its own as mpirun does, of which one ignores SIGTERM, and tells their ids.
+# Starts two ranks, each in a separate session as mpirun does, of which one ignores SIGTERM, and prints their PIDs.
 LAUNCHER = """
 import signal, subprocess, sys, time
 ranks = [
@@ -64,14 +64,14 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _hear_signals() -> None:
-    """A shell in the background has its children ignore Ctrl-C, and nohup the end of the terminal."""
+    """Reset signals: children of a background shell ignore Ctrl-C, and those of nohup the end of the terminal."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts a program that supervises a launcher; what it left behind is killed after the test."""
+    """Start a program that supervises a launcher; its processes are killed after the test."""
     started: list[subprocess.Popen[str]] = []
 
     def program(text: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
@@ -115,7 +115,7 @@ def test_a_launcher_that_is_killed_leaves_no_rank(capfd: pytest.CaptureFixture[s
 
 
 @pytest.mark.usefixtures("hurried")
-def test_a_launcher_that_forgets_its_ranks_leaves_none(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_launcher_that_does_not_end_its_ranks_leaves_none(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(LAUNCHER).code == 0
     ranks = pids(capfd.readouterr().out)
     assert len(ranks) == 2
@@ -123,7 +123,7 @@ def test_a_launcher_that_forgets_its_ranks_leaves_none(capfd: pytest.CaptureFixt
 
 
 @pytest.mark.usefixtures("hurried")
-def test_processes_of_others_are_left_alone() -> None:
+def test_ignores_processes_of_others() -> None:
     other = subprocess.Popen(["sleep", "60"])
     try:
         run("import subprocess; subprocess.Popen(['sleep', '60'])")
@@ -153,7 +153,7 @@ def test_a_killed_runner_ends_the_launcher_and_with_it_the_ranks(start: Callable
     ranks = pids(process.stdout.readline())
     assert len(ranks) == 2
     process.kill()
-    wait_for(lambda: not any(map(alive, ranks)), "a rank is still there")
+    wait_for(lambda: not any(map(alive, ranks)), "a rank still runs")
 
 
 def test_a_closed_output_ends_the_run(start: Callable[..., subprocess.Popen[str]]) -> None:
@@ -163,18 +163,18 @@ def test_a_closed_output_ends_the_run(start: Callable[..., subprocess.Popen[str]
     ranks = pids(process.stdout.readline())
     process.stdout.close()
     assert process.wait(timeout=30) == 141
-    assert "ended because nobody takes its output any more" in process.stderr.read()
+    assert "ended because its output was closed" in process.stderr.read()
     assert len(ranks) == 2
     assert not any(map(alive, ranks))
 
 
-def test_below_nohup_a_closed_terminal_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_under_nohup_a_closed_terminal_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with processes.caught_signals() as came:
+        with processes.caught_signals() as received:
             os.kill(os.getpid(), signal.SIGHUP)
             os.kill(os.getpid(), signal.SIGTERM)
-        assert came == [signal.SIGTERM]
+        assert received == [signal.SIGTERM]
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, previous)
@@ -187,7 +187,7 @@ def test_output_appears_at_once(start: Callable[..., subprocess.Popen[str]]) -> 
     assert process.poll() is None
 
 
-def test_megabytes_on_both_outputs_pass_in_order(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_forwards_megabytes_of_both_outputs_in_order(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     program = """
 import sys
 for number in range(60000):
@@ -200,7 +200,7 @@ for number in range(60000):
     assert errors.splitlines() == [f"rank  1 | {number} {'y' * 40}".encode() for number in range(60000)]
 
 
-def test_a_line_of_megabytes_and_bytes_that_are_no_text_pass(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_forwards_a_line_of_megabytes_and_bytes_that_are_not_text(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert run("import os, sys; sys.stdout.buffer.write(b'\\xff' + b'x' * 3_000_000 + b'\\xfe')").code == 0
     assert capfdbinary.readouterr().out == b"\xff" + b"x" * 3_000_000 + b"\xfe\n"
 
@@ -215,3 +215,61 @@ def test_no_file_is_left_open(tmp_path: Path) -> None:
     before = psutil.Process().num_fds()
     run("pass")
     assert psutil.Process().num_fds() == before
+
+
+# The launchers' output when rank 1 was killed by SIGKILL, or ended with exit code 3.
+OPEN_MPI_5_KILLED = """--------------------------------------------------------------------------
+prterun noticed that process rank 1 with PID 2850 on node vm exited on
+signal 9 (Killed).
+--------------------------------------------------------------------------"""
+OPEN_MPI_5_EXIT = """--------------------------------------------------------------------------
+prterun detected that one or more processes exited with non-zero status,
+thus causing the job to be terminated. The first process to do so was:
+
+   Process name: [prterun-vm-2878@1,1]
+   Exit code:    3
+--------------------------------------------------------------------------"""
+OPEN_MPI_4_EXIT = """mpirun detected that one or more processes exited with non-zero status, thus causing
+the job to be terminated. The first process to do so was:
+
+  Process name: [[2938,1],1]
+  Exit code:    3
+"""
+OPEN_MPI_4_UNKNOWN = """Primary job  terminated normally, but 1 process returned
+a non-zero exit code. Per user-direction, the job has been aborted."""
+HOROVOD_ELASTIC = """RuntimeError: Horovod detected that one or more processes exited with non-zero status, thus \
+causing the job to be terminated. The first process to do so was:
+Process name: localhost[1]
+Exit code: 137
+"""
+HOROVOD = HOROVOD_ELASTIC.replace("localhost[1]", "1").replace("137", "3")
+ABORT = "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n  Proc: [[1,1],1]\n  Errorcode: 3"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "sentence"),
+    [
+        (OPEN_MPI_5_KILLED, 137, "rank 1 was ended by SIGKILL"),
+        (OPEN_MPI_5_EXIT, 3, "rank 1 ended with exit code 3"),
+        (
+            OPEN_MPI_5_EXIT.replace("    3", "    75"),
+            75,
+            "rank 1 ended with exit code 75 (stopped on request, the state is saved: a restart resumes)",
+        ),
+        (OPEN_MPI_4_EXIT, 3, "rank 1 ended with exit code 3"),
+        (HOROVOD_ELASTIC, 1, "rank 1 was ended by SIGKILL"),
+        (HOROVOD, 1, "rank 1 ended with exit code 3"),
+        (ABORT, 3, "rank 1 ended with exit code 3"),
+        (OPEN_MPI_4_UNKNOWN, 3, "mpirun ended with exit code 3"),
+        (OPEN_MPI_4_UNKNOWN, 137, "mpirun ended with exit code 137, as a rank that was ended by SIGKILL"),
+        ("", 255, "mpirun ended with exit code 255"),
+        (OPEN_MPI_5_KILLED, -9, "mpirun was ended by SIGKILL"),
+    ],
+)
+def test_what_ended_a_run(words: str, status: int, sentence: str) -> None:
+    assert what_ended_it("mpirun", status, words) == sentence
+
+
+@pytest.mark.parametrize(("status", "code"), [(0, 0), (3, 3), (-9, 137), (-15, 143)])
+def test_a_signal_is_an_exit_code_above_128(status: int, code: int) -> None:
+    assert exit_code(status) == code

@@ -1,1 +1,1 @@
-"""From ImageNet's archives, or the folders that they were extracted to, to shards."""
+"""The program `python -m training.imagenet.convert`: from ImageNet's archives or folders to shards."""

@@ -1,6 +1,6 @@
-"""ImageNet's archives, as they are downloaded: they are listed and not extracted.
+"""ImageNet's archives as they are downloaded: the program lists them and does not extract them.
 
-Each image of an archive, or of an uncompressed archive within it, is a range of the outer file.
+Each image of an archive, or of its uncompressed inner archives, is a range of the outer file.
 """
 
 import io
@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.errors import UserError
-from training.imagenet.convert.images import Image, Split, in_order
+from training.imagenet.convert.source_images import Image, Split, in_order
+from training.runtime.errors import UserError
 
 TRAIN = "ILSVRC2012_img_train.tar"
 VALIDATION = "ILSVRC2012_img_val.tar"
@@ -33,44 +33,44 @@ class Member:
 
 
 def train(path: Path, workers: int) -> Split:
-    """Lists the training images: an archive of a class each in the archive."""
+    """List the training images: the archive contains an archive for each class."""
     classes = [member for member in members(path) if member.name.endswith(".tar")]
     if not classes:
-        raise UserError(f"{path} holds no archives such as n01440764.tar; give the archive of the training images")
+        raise UserError(f"{path} contains no archives such as n01440764.tar; give the archive of the training images")
 
     def images(archive: Member) -> list[Image]:
         synset = archive.name.removesuffix(".tar").rpartition("/")[2]
         inner = members(path, archive)
         return [Image(synset, str(path), f"{archive.name}/{item.name}", item.offset, item.size) for item in inner]
 
-    # Threads, since a cold file system takes much longer to bring a million headers than Python to read them.
+    # Threads: a cold file system takes much longer to read a million headers than Python to parse them.
     with ThreadPoolExecutor(workers) as pool:
         return in_order(path, [image for part in pool.map(images, classes) for image in part])
 
 
 def validation(path: Path, devkit: Path) -> Split:
-    """Lists the validation images, whose classes are in the development kit."""
+    """List the validation images, whose classes are in the development kit."""
     synsets, images = _validation_synsets(devkit), []
     for member in members(path):
         number = re.search(r"_(\d{8})\.JPEG$", member.name)
         if not number or not 1 <= int(number[1]) <= len(synsets):
             raise UserError(
-                f"{path} holds {member.name}, but {devkit.name} has labels for the {len(synsets):,} images "
+                f"{path} contains {member.name}, but {devkit.name} has labels for the {len(synsets):,} images "
                 f"ILSVRC2012_val_00000001.JPEG to _{len(synsets):08d}.JPEG; give the two archives of the same year"
             )
         images.append(Image(synsets[int(number[1]) - 1], str(path), member.name, member.offset, member.size))
     if len(images) != len(synsets):
         raise UserError(
-            f"{path} holds {len(images):,} images, but {devkit.name} has {len(synsets):,} labels; download it again"
+            f"{path} contains {len(images):,} images, but {devkit.name} has {len(synsets):,} labels; download it again"
         )
     return in_order(path, images)
 
 
 def members(path: Path, within: Member | None = None) -> list[Member]:
-    """Lists the files in an archive, or in an archive within it, but no hidden ones.
+    """List the files in an archive or in an inner archive, without hidden ones.
 
     Raises:
-        UserError: It is no archive, or ends too early, or a header in it is damaged.
+        UserError: It is not an archive, is cut off, or has a damaged header.
     """
     where = f"{path}: {within.name}" if within else str(path)
     start = within.offset if within else 0
@@ -79,11 +79,11 @@ def members(path: Path, within: Member | None = None) -> list[Member]:
         file.seek(start)
         try:
             with tarfile.open(fileobj=file, mode="r:") as archive:
-                # tarfile runs from an inner archive without an end into the outer one.
+                # tarfile continues from an inner archive without an end into the outer one.
                 found = [entry for entry in archive if entry.offset_data + entry.size <= end]
         except (tarfile.TarError, OSError) as error:
             raise UserError(f"{where} cannot be listed ({error}); download it again") from error
-        # It takes a damaged header for the end, which really is a block of zeros.
+        # tarfile takes a damaged header for the end, but the end is a block of zeros.
         last = start if not found else found[-1].offset_data + -(-found[-1].size // _BLOCK) * _BLOCK
         file.seek(last)
         if last + _BLOCK > end or file.read(_BLOCK) != bytes(_BLOCK):
@@ -97,14 +97,14 @@ def members(path: Path, within: Member | None = None) -> list[Member]:
 
 
 def _validation_synsets(devkit: Path) -> list[str]:
-    """Returns the class of each validation image, by its number."""
-    # Here, because SciPy takes a second that no other source needs.
+    """Return the class of each validation image, by its number."""
+    # Here: SciPy takes a second to import, and no other source needs it.
     from scipy.io import loadmat
 
     try:
         truth, meta = _read(devkit, "data/ILSVRC2012_validation_ground_truth.txt"), _read(devkit, "data/meta.mat")
         entries = loadmat(io.BytesIO(meta), squeeze_me=True)["synsets"]
-        # These numbers are not in the order of the names: number 1 is not the first of the sorted synsets.
+        # The numbers are not in the order of the names: number 1 is not the first of the sorted synsets.
         names: Mapping[int, str] = {int(entry["ILSVRC2012_ID"]): str(entry["WNID"]) for entry in entries}
         return [names[int(line)] for line in truth.split()]
     except (tarfile.TarError, EOFError, OSError, KeyError, ValueError) as error:
@@ -116,5 +116,5 @@ def _read(archive: Path, name: str) -> bytes:
         found = next((entry for entry in devkit if entry.name.endswith(f"/{name}")), None)
         stream = found and devkit.extractfile(found)
         if not stream:
-            raise KeyError(f"there is no {name} in it")
+            raise KeyError(f"it contains no {name}")
         return stream.read()

@@ -4,6 +4,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -57,12 +58,33 @@ _TIME = r"(\d+)([smhd]?)"
 _UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
+@dataclass(kw_only=True, slots=True)
+class _Submitting:
+    """The objects that `submit` has planned, and those that it has created."""
+
+    quiet: bool
+    planned: list[Submission] = field(default_factory=list)
+    created: list[Submission] = field(default_factory=list)
+
+    def show(self, submission: Submission) -> None:
+        self.created.append(submission)
+        if not self.quiet:
+            print(f"created {submission.title}", flush=True)
+
+    def remains(self) -> str:
+        return f"on the cluster already: {', '.join(each.title for each in self.created)}" if self.created else ""
+
+    def in_doubt(self) -> str:
+        unfinished = self.planned[len(self.created) :]
+        return f"perhaps there too: {unfinished[0].title}" if unfinished else ""
+
+
 @app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
 def submit(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...", help="Manifests, such as dist/jobs/digits-p3.k8s.yaml, or folders; - reads stdin."
+            metavar="FILE", help="Manifests, such as dist/jobs/digits-p3.k8s.yaml, or folders; - reads stdin."
         ),
     ],
     recursive: Annotated[bool, typer.Option("--recursive", "-R", help="Read the folders inside a folder too.")] = False,
@@ -72,28 +94,14 @@ def submit(
 ) -> None:
     """Check manifests, and create the objects in them."""
     documents = _checked(files, recursive=recursive)
-    planned: list[Submission] = []
-    created: list[Submission] = []
-
-    def show(submission: Submission) -> None:
-        created.append(submission)
-        if not as_json:
-            print(f"created {submission.title}", flush=True)
-
-    def remains() -> str:
-        return f"on the cluster already: {', '.join(each.title for each in created)}" if created else ""
-
-    def in_doubt() -> str:
-        unfinished = planned[len(created) :]
-        return f"perhaps there too: {unfinished[0].title}" if unfinished else ""
-
-    with session(context, namespace, remains=remains, still_runs=in_doubt) as cluster:
-        planned += plan_submission(cluster, documents, namespace=namespace)
-        submit_objects(planned, show)
+    submitting = _Submitting(quiet=as_json)
+    with session(context, namespace, remains=submitting.remains, still_runs=submitting.in_doubt) as cluster:
+        submitting.planned += plan_submission(cluster, documents, namespace=namespace)
+        submit_objects(submitting.planned, submitting.show)
         if as_json:
-            print_json([_reference(each) for each in created])
+            print_json([_reference(each) for each in submitting.created])
             return
-        for job in (each for each in created if each.is_job):
+        for job in (each for each in submitting.created if each.is_job):
             elsewhere = namespace or (job.cluster.namespace if job.cluster.namespace != cluster.namespace else None)
             print(f"next: {command_line('logs -f', job.name, context, elsewhere)}")
 
@@ -214,9 +222,7 @@ def cancel(
 ) -> None:
     """Delete jobs with their pods and NetworkPolicies, and wait until the pods have ended."""
     if not names and not finished:
-        raise InputError(
-            Problem(path=("name",), given=MISSING, fix="give names of jobs, or '--finished' for all that have ended")
-        )
+        raise InputError(_no_names())
     chosen = list(dict.fromkeys(names or ()))
     deleted: list[str] = []
     gone: list[str] = []
@@ -267,6 +273,10 @@ def _reference(submission: Submission) -> dict[str, str | None]:
         "name": submission.name,
         "namespace": submission.cluster.namespace if submission.resource.namespaced else None,
     }
+
+
+def _no_names() -> Problem:
+    return Problem(path=("name",), given=MISSING, fix="give names of jobs, or '--finished' for all that have ended")
 
 
 def _end_of(cluster: Cluster, name: str, poller: Poller, show: Progress, *, as_json: bool) -> JobView | None:

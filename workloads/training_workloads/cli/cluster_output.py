@@ -60,7 +60,7 @@ def _check_namespace(namespace: str | None) -> str | None:
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the job.", callback=_check_names)]
 NamesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of jobs.", callback=_check_names)
+    list[str] | None, typer.Argument(metavar="NAME", help="Names of jobs.", callback=_check_names)
 ]
 ContextOption = Annotated[
     str | None, typer.Option("--context", help="Context of the kubeconfig. Default: the current one.")

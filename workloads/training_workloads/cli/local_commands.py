@@ -26,7 +26,7 @@ _SCHEDULING = "Where and when its pods start"
 def render(
     recipes: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RECIPE]...", help=f"{', '.join(RECIPES)}. Default: all that need no option."),
+        typer.Argument(metavar="RECIPE", help=f"{', '.join(RECIPES)}. Default: all that need no option."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the job; with one recipe only.")] = None,
     image: Annotated[str | None, typer.Option(help="Training image, such as its address in ECR.")] = None,
@@ -109,7 +109,7 @@ def render(
 @app.command(rich_help_panel=JOBS_HERE)
 def lint(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Manifests, or folders with manifests; - reads stdin.")
+        list[str], typer.Argument(metavar="FILE", help="Manifests, or folders with manifests; - reads stdin.")
     ],
     recursive: Annotated[bool, typer.Option("--recursive", "-R", help="Read the folders inside a folder too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,

@@ -28,7 +28,7 @@ _PARTS_HELP = (
 
 @app.command(rich_help_panel=CLUSTERS)
 def platform(
-    parts: Annotated[list[str] | None, typer.Argument(metavar="[PART]...", help=_PARTS_HELP)] = None,
+    parts: Annotated[list[str] | None, typer.Argument(metavar="PART", help=_PARTS_HELP)] = None,
     lustre_file_system_id: Annotated[str | None, typer.Option(help="FSx for Lustre file system, fs-….")] = None,
     lustre_dns_name: Annotated[str | None, typer.Option(help="Its DNS name.")] = None,
     lustre_mount_name: Annotated[str | None, typer.Option(help="Its mount name.")] = None,
@@ -89,13 +89,13 @@ def size_lustre(
 
 @app.command(name="mirror-commands", rich_help_panel=CLUSTERS)
 def print_mirror_commands(
-    registry: Annotated[
+    mirror: Annotated[
         str, typer.Argument(metavar="REGISTRY", help="ECR registry: <account>.dkr.ecr.<region>.amazonaws.com.")
     ],
     kubernetes_version: Annotated[str, typer.Option(help="Release of the cluster.")] = KUBERNETES_VERSION,
 ) -> None:
     """Print the commands that copy charts and images into a registry, for a cluster without NAT."""
-    for command in mirror_commands(registry, kubernetes_version):
+    for command in mirror_commands(mirror, kubernetes_version):
         print(command)
 
 

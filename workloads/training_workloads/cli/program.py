@@ -110,7 +110,7 @@ def _typed_name(problem: Problem, command: Any) -> str | None:
         if parameter.name in (key, f"{key}s"):
             if parameter.param_type_name == "option":
                 return str(parameter.opts[0])
-            return str(parameter.metavar or parameter.name.upper()).strip("[]. ")
+            return str(parameter.metavar or parameter.name.upper())
     return None
 
 

@@ -26,6 +26,11 @@ _RENEW_CREDENTIALS = (
     "are, and that the cluster knows this role (admin_arns in cluster.yaml, or an access entry)"
 )
 
+_ASK_FOR_PERMISSION = (
+    "ask an administrator of the cluster for the permission: the role 'edit' can submit and cancel jobs, 'view' can "
+    "show them"
+)
+
 
 class ClusterError(Exception):
     """The cluster cannot be reached, or it rejected a request.
@@ -127,11 +132,7 @@ def rejection(
         case HTTPStatus.UNAUTHORIZED:
             return ClusterError("the cluster rejects your credentials, or they have expired", _RENEW_CREDENTIALS)
         case HTTPStatus.FORBIDDEN if " cannot " in message:
-            return ForbiddenError(
-                f"you may not {verb} {resource.title} {where} ({message})",
-                "ask an administrator of the cluster for the permission: the role 'edit' can submit and cancel jobs, "
-                "'view' can show them",
-            )
+            return ForbiddenError(f"you may not {verb} {resource.title} {where} ({message})", _ASK_FOR_PERMISSION)
         case HTTPStatus.NOT_FOUND if not (answer.get("details") or {}).get("name"):
             return unknown_resource(resource)
         case HTTPStatus.NOT_FOUND:

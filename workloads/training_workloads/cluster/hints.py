@@ -13,6 +13,9 @@ from training_workloads.platform.mpi_operator import MPI_OPERATOR_NAMESPACE
 
 __all__ = ["RULES", "Evidence", "hint"]
 
+# https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go
+_REJECTED = "ValidationError"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
@@ -21,12 +24,12 @@ class Evidence:
     Attributes:
         job: The job.
         pods: Its pods.
-        warnings: Reasons and messages of the warnings about it.
+        warnings: Reasons of the warnings about it, each in one word.
     """
 
     job: JobView
     pods: tuple[PodView, ...]
-    warnings: tuple[str, ...]
+    warnings: frozenset[str]
 
     def pod_in(self, *states: str) -> PodView | None:
         """Return the first pod in one of some states."""
@@ -42,7 +45,7 @@ class Evidence:
 
 def rejected_by_the_operator(evidence: Evidence) -> str | None:
     """The operator rejects a job once, in an event, and then ignores it."""
-    if any(warning.startswith("ValidationError") for warning in evidence.warnings):
+    if _REJECTED in evidence.warnings:
         return (
             "the operator rejects this job and will not start it: read the warning, fix the manifest, cancel the job "
             "and submit it again"

@@ -13,6 +13,7 @@ from training_workloads.cluster.failures import ClusterError
 from training_workloads.validation import InputError, unknown
 
 if TYPE_CHECKING:
+    from kubernetes.client import Configuration
     from kubernetes.config.kube_config import KubeConfigLoader
 
 __all__ = ["connect"]
@@ -41,8 +42,6 @@ def connect(context: str | None = None, namespace: str | None = None) -> Iterato
     # Half a second to import: only the commands that need a cluster pay for it.
     from kubernetes import client
     from kubernetes.dynamic import DynamicClient
-    from urllib3 import disable_warnings
-    from urllib3.exceptions import InsecureRequestWarning
 
     settings = client.Configuration()
     # urllib3's own retries would write to the terminal; the commands that wait retry themselves.
@@ -51,11 +50,9 @@ def connect(context: str | None = None, namespace: str | None = None) -> Iterato
         loader = _load_kubeconfig(context)
         chosen = loader.current_context["context"]
         loader.load_and_set(settings)  # type: ignore[no-untyped-call]
-        if not settings.verify_ssl:
-            # The user chose it (insecure-skip-tls-verify): no warning with every request.
-            disable_warnings(InsecureRequestWarning)
         if messages and not settings.api_key and not settings.cert_file:
             raise _no_credentials(messages)
+        _silence_the_users_choice(settings)
         api = client.ApiClient(settings)
         try:
             yield Cluster(
@@ -69,6 +66,15 @@ def connect(context: str | None = None, namespace: str | None = None) -> Iterato
 
 def _no_discovery(*_: object) -> None:
     """Replace the client's discovery: docs/adr/0013-requests-without-discovery.md."""
+
+
+def _silence_the_users_choice(settings: "Configuration") -> None:
+    """Print no warning with every request if the kubeconfig has insecure-skip-tls-verify."""
+    from urllib3 import disable_warnings
+    from urllib3.exceptions import InsecureRequestWarning
+
+    if not settings.verify_ssl:
+        disable_warnings(InsecureRequestWarning)
 
 
 def _load_kubeconfig(context: str | None) -> "KubeConfigLoader":

@@ -64,9 +64,7 @@ def report_job(cluster: Cluster, name: str) -> JobReport:
     launchers = tuple(map(view_pod, launcher_pods(job)))
     workers = tuple(map(view_pod, worker_pods(job)))
     warnings = _warnings(cluster, job)
-    evidence = Evidence(
-        job=job.view, pods=(*launchers, *workers), warnings=tuple(f"{each.reason}: {each.message}" for each in warnings)
-    )
+    evidence = Evidence(job=job.view, pods=(*launchers, *workers), warnings=frozenset(each.reason for each in warnings))
     # A job that succeeded needs no hint, whatever happened before.
     advice = None if job.view.state == SUCCEEDED else hint(evidence)
     return JobReport(

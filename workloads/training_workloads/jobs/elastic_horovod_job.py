@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from training_workloads.jobs.horovod_job import BASE_RULES, HorovodJobSpec
-from training_workloads.jobs.mpi_job import IsolatedMpiJob
+from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.rank_environment import rank_environment
 from training_workloads.mpijob.launch_command import horovodrun_command
 from training_workloads.mpijob.spec import MpiJobSpec
@@ -73,7 +73,7 @@ def _bounds(spec: ElasticHorovodJobSpec) -> Problems:
     if spec.max_workers is not None:
         wrong += at_least("max_workers", spec.max_workers, 1)
     yield from wrong
-    # A wrong number of workers is a problem of its own rule.
+    # Another rule reports a wrong number of workers.
     if wrong or list(at_least("workers", spec.workers, 1)):
         return
     if spec.min_workers > spec.workers:

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from training_workloads.catalog import InstanceType, gpu_instance_type
 from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.jobs.gpu_pods import GpuPods
-from training_workloads.jobs.mpi_job import IsolatedMpiJob
+from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.pod_template import image, namespace, service_account
 from training_workloads.jobs.rank_environment import hierarchical_all_reduce, rank_environment
 from training_workloads.jobs.scheduling import Scheduling, is_scheduling
@@ -174,7 +174,7 @@ def _environment(spec: HorovodJobSpec) -> Problems:
 def _binding(spec: HorovodJobSpec) -> Problems:
     if spec.bind_to is not None:
         yield from one_of("bind_to", spec.bind_to, get_args(_Binding))
-    # A wrong type or number of GPUs is a problem of its own rule.
+    # Another rule reports a wrong type or number of GPUs.
     if spec.bind_to == "socket" and not list(_type_and_gpus(spec)) and not _can_bind(spec):
         allowed = (
             f"a worker with {spec.resources.gpus} of the {spec.instance.gpus} GPUs of {spec.instance.name} does not "

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from training_workloads.catalog import BusBandwidth, InstanceType, gpu_instance_type
 from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.jobs.gpu_pods import GpuPods
-from training_workloads.jobs.mpi_job import IsolatedMpiJob
+from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.pod_template import above_zero, image, namespace
 from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.jobs.scheduling import Scheduling, is_scheduling
@@ -169,7 +169,7 @@ def _interfaces(spec: NcclTestJobSpec) -> Problems:
         return
     wrong = list(at_least("efa_interfaces", spec.efa_interfaces, 0))
     yield from wrong
-    # A wrong type is a problem of its own rule.
+    # Another rule reports a wrong type.
     if wrong or list(supported_gpu_type(spec.instance_type)):
         return
     if spec.efa_interfaces > spec.instance.efa_interfaces:

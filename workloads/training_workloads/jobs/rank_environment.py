@@ -49,7 +49,7 @@ def nccl_environment(resources: WorkerResources, workers: int) -> dict[str, str]
         # NCCL's bootstrap must not pick the loopback or a bridge; pods see the network as eth0.
         variables["NCCL_SOCKET_IFNAME"] = "^lo,docker,veth"
         if resources.efa_interfaces:
-            # NCCL's EFA plugin must find EFA or nothing. An image without the plugin uses TCP: the log says which.
+            # NCCL's EFA plugin must find EFA or nothing. An image without the plugin uses TCP: the log shows which.
             variables["FI_PROVIDER"] = "efa"
         else:
             # NCCL's own TCP, not that of libfabric, which the plugin might choose where it finds no EFA.

@@ -74,7 +74,7 @@ def _lint(document: Any, neighbours: Sequence[Any]) -> list[Finding]:
     if document.get("kind") == KIND:
         job = Job(document=document)
         found = [finding for rule in JOB_RULES for finding in rule.apply(job)]
-        # A rule's finding at a value says more than that of the schema.
+        # A rule's finding at a value is more specific than the schema's.
         known = {finding.path for finding in found}
         return found + [new for rule in FIELD_RULES for new in rule.apply(job) if new.path not in known]
     if document.get("kind") in _STORAGE_KINDS:

@@ -1,7 +1,7 @@
-"""The MPIJob CustomResourceDefinition: every field of v2beta1 typed, pod templates left to Kubernetes.
+"""The definition of MPIJobs: every field of v2beta1 typed, pod templates checked by Kubernetes.
 
 The definition that the operator's project releases is 670 kB because it repeats the whole pod schema; this one fits
-client-side `kubectl apply` and refuses what the operator would only complain about after the fact.
+client-side `kubectl apply` and rejects what the operator would only report later.
 Fields: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/types.go
 """
 
@@ -23,7 +23,7 @@ _GROUP, _VERSION = API_VERSION.split("/")
 
 
 def mpi_job_definition() -> dict[str, Any]:
-    """The definition, without `apiVersion` and `kind`."""
+    """Return the definition, without `apiVersion` and `kind`."""
     names = {"kind": KIND, "listKind": f"{KIND}List", "plural": "mpijobs", "singular": "mpijob"}
     version = {
         "name": _VERSION,

@@ -23,7 +23,7 @@ __all__ = [
 #: Files that `kubectl apply -f <folder>` reads.
 MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
 
-#: The name of a file that stands for the standard input.
+#: The name of the standard input.
 STANDARD_INPUT = "-"
 
 
@@ -58,7 +58,7 @@ def read_documents(text: str | bytes, source: str = "") -> list[Document]:
         source: The name of the text, for problems.
 
     Raises:
-        InputError: The text is not YAML, or has duplicate keys; for a Helm template the problem says so.
+        InputError: The text is not YAML, or has duplicate keys; for a Helm template the problem names it.
     """
     found = read_yaml(text, source)
     if problems := [problem for document in found for problem in document.problems]:

@@ -76,7 +76,7 @@ HOROVODRUN = "horovodrun"
 LAUNCHERS = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", HOROVODRUN}
 _SHELLS = {"sh", "bash", "dash", "ash", "zsh"}
 
-# What may stand before a program and starts it.
+# Words that may come before a program and start it.
 _WRAPPERS = {"exec", "time", "timeout", "env", "nohup", "sudo", "stdbuf", "nice", "tini", "dumb-init", "command"}
 _WRAPPERS |= {"if", "then", "else", "do", "while", "until", "!", "{"}
 _BEFORE_A_PROGRAM = re.compile(r"-.*|[A-Za-z_]\w*=.*|\d+(\.\d+)?[smhd]?|.*\.sh")
@@ -188,10 +188,10 @@ def _spellings(options: Iterable[Option | str]) -> set[str]:
 
 
 def commands(argv: Sequence[str]) -> list[list[str]] | None:
-    """The commands that an argv starts: those of the script for `sh -c`, else the argv itself.
+    """Return the commands that an argv starts: those of the script for `sh -c`, else the argv itself.
 
     Returns:
-        None where a script is not understood.
+        None where the script cannot be parsed.
     """
     start = next((n for n, word in enumerate(argv) if not _is_before_a_program(word)), len(argv))
     words = list(argv[start:])
@@ -204,15 +204,15 @@ def commands(argv: Sequence[str]) -> list[list[str]] | None:
 
 
 def launches(argv: Sequence[str]) -> tuple[Launch, ...]:
-    """Every `mpirun` or `horovodrun` that an argv starts, in order; none where a script is not understood.
+    """Return every `mpirun` or `horovodrun` that an argv starts, in order; none where a script cannot be parsed.
 
-    Also one that another program starts, such as a judge of its output, when it stands behind that program's `--`.
+    Also one that another program starts, such as a check of its output, when it follows that program's `--`.
     """
     return tuple(launch for command in commands(argv) or [] for part in _parts(command) for launch in _launch(part))
 
 
 def find_launch(argv: Sequence[str]) -> tuple[tuple[str, ...], Launch] | None:
-    """Return the first launch that stands in an argv itself, not in a script, and the words before it.
+    """Return the first launch in an argv itself, not in a script, and the words before it.
 
     The words before it start it, such as a program that reads its output. Joined, both are the argv.
     """
@@ -222,7 +222,7 @@ def find_launch(argv: Sequence[str]) -> tuple[tuple[str, ...], Launch] | None:
 
 
 def _parts(command: Sequence[str]) -> Iterator[Sequence[str]]:
-    """A command, and what follows each lone `--` in it before the first launcher."""
+    """Yield a command, and what follows each lone `--` in it before the first launcher."""
     yield command
     while "--" in command and program_of(command) not in LAUNCHERS:
         command = command[list(command).index("--") + 1 :]
@@ -230,7 +230,7 @@ def _parts(command: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def program_of(words: Sequence[str]) -> str:
-    """Name of the program that a command starts, without its folder; empty where there is none."""
+    """Return the name of the program that a command starts, without its folder; empty where there is none."""
     programs = (word for word in words if not _is_before_a_program(word))
     return PurePosixPath(next(programs, "")).name
 
@@ -240,7 +240,7 @@ def _is_before_a_program(word: str) -> bool:
 
 
 def _script(script: str) -> list[list[str]] | None:
-    """Splits a shell script into simple commands."""
+    """Return the simple commands of a shell script."""
     # A continued line is one line; comments may hold lone quotes.
     script = re.sub(r"\\\n", " ", script)
     script = re.sub(r"(?m)(^|\s)#.*$", r"\1", script)

@@ -24,18 +24,18 @@ _QUANTITY = re.compile(
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
-# A quantity holds no more than 2^63 - 1, which has 19 digits; longer ones are no amounts.
+# A quantity is at most 2^63 - 1, which has 19 digits; longer ones are not amounts.
 _LONGEST = 30
 
 
 def amount_of(value: Any) -> Decimal | None:
-    """The amount that a value in a manifest stands for.
+    """Return the amount of a value in a manifest.
 
     Args:
         value: A number, or a string such as `5120Mi`.
 
     Returns:
-        The amount in the resource's own unit (bytes for memory); None where the value is no quantity.
+        The amount in the resource's own unit (bytes for memory); None where the value is not a quantity.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str) or len(str(value)) > _LONGEST:
         return None
@@ -44,22 +44,22 @@ def amount_of(value: Any) -> Decimal | None:
         return None
     number, suffix = Decimal(matched["number"]), matched["suffix"] or ""
     power = int(matched["power"] or _DECIMAL.get(suffix, 0))
-    # More than any machine has: Decimal would answer with an error.
+    # More than any machine has: Decimal would raise an error.
     return number * 2 ** _BINARY.get(suffix, 0) * Decimal(10) ** power if abs(power) < _LONGEST else None
 
 
 def mapping(value: Any) -> Mapping[Any, Any]:
-    """The value, or nothing where it is no mapping."""
+    """Return the value, or an empty mapping where it is not a mapping."""
     return value if isinstance(value, Mapping) else {}
 
 
 def sequence(value: Any) -> list[Any]:
-    """The value, or nothing where it is no list."""
+    """Return the value, or an empty list where it is not a list."""
     return value if isinstance(value, list) else []
 
 
 def whole(value: Any) -> int | None:
-    """The value where it is a whole number."""
+    """Return the value where it is a whole number."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
@@ -68,8 +68,8 @@ class Container:
     """A container of a pod.
 
     Attributes:
-        path: Where it stands in the document.
-        content: What stands there.
+        path: Its path in the document.
+        content: Its value.
     """
 
     path: Path
@@ -82,14 +82,14 @@ class Container:
         return [word for word in words if isinstance(word, str)]
 
     def argv_path(self, word: str = "") -> Path:
-        """Where the command or, if the word stands there, the arguments are. Default: where anything is."""
+        """Return the path of the command or the arguments: the first that contains the word."""
         lists = ("command", "args")
         found = (name for name in lists if any(word in str(one) for one in sequence(self.content.get(name))))
         return (*self.path, next(found, lists[0]))
 
     @property
     def environment(self) -> dict[str, tuple[Any, Path]]:
-        """Variables by name: the value, None where it comes from elsewhere, and the place."""
+        """Variables by name: the value, None where it has another source, and the path."""
         entries = enumerate(map(mapping, sequence(self.content.get("env"))))
         return {
             entry["name"]: (entry.get("value"), (*self.path, "env", number))
@@ -98,21 +98,21 @@ class Container:
         }
 
     def amounts(self, kind: str) -> Mapping[Any, Any]:
-        """What stands under `resources.requests` or `resources.limits`."""
+        """Return `resources.requests` or `resources.limits`."""
         return mapping(mapping(self.content.get("resources")).get(kind))
 
     def amount(self, resource: str) -> Decimal | None:
-        """What it asks for: a request, or the limit where Kubernetes takes that for the request."""
+        """Return what it requests: the request, or the limit where Kubernetes uses that as the request."""
         requested = self.amounts("requests").get(resource)
         return amount_of(self.amounts("limits").get(resource) if requested is None else requested)
 
     def place(self, resource: str) -> Path:
-        """Where the amount of a resource stands."""
+        """Return the path of a resource's amount."""
         kind = "requests" if self.amounts("requests").get(resource) is not None else "limits"
         return (*self.path, "resources", kind, resource)
 
     def mounts(self, path: str) -> str | None:
-        """Name of the volume at a path."""
+        """Return the name of the volume at a path."""
         mounts = map(mapping, sequence(self.content.get("volumeMounts")))
         names = (mount.get("name") for mount in mounts if str(mount.get("mountPath")).rstrip("/") == path)
         return next((name for name in names if isinstance(name, str)), None)
@@ -124,7 +124,7 @@ class Replica:
 
     Attributes:
         role: `Launcher` or `Worker`.
-        content: What stands under `spec.mpiReplicaSpecs.<role>`.
+        content: `spec.mpiReplicaSpecs.<role>`.
     """
 
     role: str
@@ -132,17 +132,17 @@ class Replica:
 
     @property
     def path(self) -> Path:
-        """Where it stands in the document."""
+        """Its path in the document."""
         return ("spec", "mpiReplicaSpecs", self.role)
 
     @property
     def replicas(self) -> int | None:
-        """How many pods; None where that is not said, or is no whole number."""
+        """How many pods; None where that is missing, or is not a whole number."""
         return whole(self.content.get("replicas"))
 
     @property
     def pod_path(self) -> Path:
-        """Where the pod's spec stands."""
+        """The path of the pod's spec."""
         return (*self.path, "template", "spec")
 
     @property
@@ -171,17 +171,17 @@ class Replica:
         return [path for path in paths if isinstance(path, str)]
 
     def total(self, resource: str) -> Decimal:
-        """What all containers of one pod ask for."""
+        """Return what all containers of one pod request."""
         return sum((one.amount(resource) or Decimal(0) for one in self.containers), Decimal(0))
 
     @property
     def sees_devices_otherwise(self) -> bool:
-        """Whether it has devices without asking for a number: of a resource claim (DRA), or all of the node's."""
+        """Whether it has devices without a request: of a resource claim (DRA), or all of the node's."""
         contexts = [mapping(container.content.get("securityContext")) for container in self.containers]
         return bool(self.pod.get("resourceClaims")) or any(context.get("privileged") is True for context in contexts)
 
     def holder(self, resource: str) -> Container | None:
-        """The first container that asks for a resource."""
+        """Return the first container that requests a resource."""
         return next((one for one in self.containers if one.amount(resource)), None)
 
 
@@ -211,7 +211,7 @@ class Job:
         return mapping(self.spec.get("runPolicy"))
 
     def role(self, role: str) -> Replica | None:
-        """The pods of a role; None where there is none."""
+        """Return the pods of a role; None where there is none."""
         content = mapping(self.spec.get("mpiReplicaSpecs")).get(role)
         return Replica(role=role, content=content) if isinstance(content, Mapping) else None
 
@@ -237,11 +237,11 @@ class Job:
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """What the launcher starts the ranks with."""
+        """The launch commands of the launcher."""
         return launches(self.launcher.first.argv)
 
     def settings(self, name: str) -> Iterator[tuple[Path, Any]]:
-        """Each place that gives a variable to a container or, with `-x`, to the ranks, and its value."""
+        """Yield each path that gives a variable to a container or, with `-x`, to the ranks, and its value."""
         for container in self.containers:
             if name in container.environment:
                 value, path = container.environment[name]

@@ -50,7 +50,7 @@ def device_plugin(
         containers=[container],
         volumes=folders,
         node_selector={node_label: "true"},
-        # No taint must keep the plugin off such a node.
+        # The plugin must run on such a node whatever its taints.
         tolerations=[k8s.Toleration(operator="Exists")],
         # Without the plugin no job can use the node.
         priority_class_name="system-node-critical",
@@ -72,7 +72,7 @@ def directory(name: str, path: str, *, kind: str | None = None) -> k8s.Volume:
     Args:
         name: Name of the volume in the pod.
         path: Path on the node.
-        kind: What must be there, as `hostPath.type` says it. Default: nothing is checked.
+        kind: What must exist there (`hostPath.type`). Default: not checked.
     """
     return k8s.Volume(name=name, host_path=k8s.HostPathVolumeSource(path=path, type=kind))
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from training_workloads.jobs.kinds import JobSpec
-from training_workloads.recipes.data import stage_data, tensorboard
 from training_workloads.recipes.digits import digits_p3, digits_p4d, digits_p5, digits_spot
 from training_workloads.recipes.nccl import nccl_p3, nccl_p4d, nccl_p5
+from training_workloads.recipes.other_jobs import stage_data, tensorboard
 from training_workloads.recipes.resnet50 import resnet50_p3, resnet50_p4d, resnet50_p5, resnet50_spot
 from training_workloads.validation import MISSING, InputError, Problem, enforce, unknown
 

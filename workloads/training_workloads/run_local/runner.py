@@ -29,7 +29,7 @@ from training_workloads.mpijob.launch_options import (
 from training_workloads.mpijob.spec import KIND
 from training_workloads.mpijob.view import Job, mapping, sequence
 from training_workloads.run_local.supervisor import supervise
-from training_workloads.validation import InputError, Problem, Problems, at_least, enforce
+from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, enforce
 
 __all__ = ["LocalRun", "plan_local_run", "read_mpi_job", "run_locally"]
 
@@ -227,8 +227,8 @@ def _cannot_start(document: Document, job: Job, argv: list[str], launcher: str |
     wanted = " or ".join(f"'{name} -np <ranks> …'" for name in names)
     return Problem(
         path=path,
-        given=" ".join(argv),
-        allowed="a local run needs a launcher with a number of ranks",
+        given=" ".join(argv) or job.launcher.first.content.get("command", MISSING),
+        allowed="a local run needs a list of words with a launcher and its number of ranks",
         fix=f"start the ranks with {wanted}",
         source=document.where(path),
     )

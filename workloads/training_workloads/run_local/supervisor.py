@@ -48,17 +48,7 @@ def supervise(command: Sequence[str], environment: dict[str, str], *, name: str)
     """
     family = Family()
     with caught_signals() as received, family.adopted():
-        launcher = subprocess.Popen(
-            command,
-            env=environment,
-            # As in a pod, there is no terminal.
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            # Ctrl-C goes to this program alone, which then ends the others in order.
-            start_new_session=True,
-            preexec_fn=end_with_parent,
-        )
+        launcher = _start(command, environment)
         output = LauncherOutput(launcher)
         try:
             while launcher.poll() is None and not received and not output.reader_gone:
@@ -76,6 +66,20 @@ def supervise(command: Sequence[str], environment: dict[str, str], *, name: str)
         return Ending(code=0, reason=None)
     reason = f"{what_ended_it(name, status, output.last_lines)}; no rank runs any more"
     return Ending(code=exit_code(status), reason=reason)
+
+
+def _start(command: Sequence[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        env=environment,
+        # As in a pod, there is no terminal.
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Ctrl-C goes to this program alone, which then ends the others in order.
+        start_new_session=True,
+        preexec_fn=end_with_parent,
+    )
 
 
 def exit_code(status: int) -> int:

@@ -1,4 +1,4 @@
-"""What the rules of `lint.rules.containers` find, and what they let pass."""
+"""What the rules of `lint.rules.container_rules` find, and what they accept."""
 
 from typing import Any
 
@@ -12,58 +12,57 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"WORKER-POD containers": [None]},
             "WORKER-POD containers 0",
-            "is empty, and the pod is refused; give a container, or take the line out",
+            "is empty, and the pod is rejected; give a container, or remove the line",
         ),
         (
             {"LAUNCHER-POD initContainers": [{"name": "wait", "image": "i"}, None]},
             "LAUNCHER-POD initContainers 1",
-            "is empty, and the pod is refused; give a container, or take the line out",
+            "is empty, and the pod is rejected; give a container, or remove the line",
         ),
     ],
     "missing-image": [
         (
             {"WORKER-CONTAINER image": GONE},
             "WORKER-CONTAINER image",
-            "is missing, and the pod is refused; give the image that the container runs",
+            "is missing, and the pod is rejected; give the image that the container runs",
         ),
         (
             {"LAUNCHER-POD initContainers": [{"name": "wait", "image": ""}]},
             "LAUNCHER-POD initContainers 0 image",
-            "is missing, and the pod is refused; give the image that the container runs",
+            "is missing, and the pod is rejected; give the image that the container runs",
         ),
     ],
     "container-names": [
         (
             {"WORKER-POD containers 0 name": "side", "WORKER-POD initContainers": [{"name": "side", "image": "i"}]},
             "WORKER-CONTAINER name",
-            "is 'side', as another container's of this pod, and the pod is refused; give each container a name of "
-            "its own",
+            "is 'side', as another container's of this pod, and the pod is rejected; give each container another name",
         ),
         (
             {"LAUNCHER-POD containers": [{"name": "a", "image": "i"}, {"name": "a", "image": "j"}]},
             "LAUNCHER-POD containers 1 name",
-            "is 'a', as another container's of this pod, and the pod is refused; give each container a name of its own",
+            "is 'a', as another container's of this pod, and the pod is rejected; give each container another name",
         ),
     ],
     "unknown-volume": [
         (
             {"WORKER-CONTAINER volumeMounts": [SHM, {"name": "data", "mountPath": "/data"}]},
             "WORKER-CONTAINER volumeMounts 1 name",
-            "is 'data', which is no volume of the Worker's pod, and the pod is refused; add it to volumes, or mount "
-            "one of shm",
+            "is 'data', which is not a volume of the Worker's pod, and the pod is rejected; add it to volumes, or "
+            "mount one of shm",
         ),
         (
             {"LAUNCHER-CONTAINER volumeMounts": [SHM]},
             "LAUNCHER-CONTAINER volumeMounts 0 name",
-            "is 'shm', which is no volume of the Launcher's pod, and the pod is refused; add it to volumes",
+            "is 'shm', which is not a volume of the Launcher's pod, and the pod is rejected; add it to volumes",
         ),
     ],
     "mount-paths": [
         (
             {"WORKER-CONTAINER volumeMounts": [SHM, SHM]},
             "WORKER-CONTAINER volumeMounts 1 mountPath",
-            "is '/dev/shm', as another mount's of this container, and the pod is refused; mount each volume at a "
-            "path of its own",
+            "is '/dev/shm', as another mount's of this container, and the pod is rejected; mount each volume at "
+            "another path",
         ),
     ],
     "command-in-one-word": [
@@ -71,18 +70,18 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             launched("mpirun -np 16 python train.py"),
             "LAUNCHER-CONTAINER command 0",
             "begins with 'mpirun -np 16 python train.py' as one word, and no program has that name; write each word "
-            "for itself: [mpirun, -np, ...], or start it with [sh, -c, ...]",
+            "separately: [mpirun, -np, ...], or start it with [sh, -c, ...]",
         ),
         (
             launched("/opt/bin/horovodrun train", "--epochs", "2"),
             "LAUNCHER-CONTAINER command 0",
             "begins with '/opt/bin/horovodrun train' as one word, and no program has that name; write each word "
-            "for itself: [/opt/bin/horovodrun, train, ...], or start it with [sh, -c, ...]",
+            "separately: [/opt/bin/horovodrun, train, ...], or start it with [sh, -c, ...]",
         ),
     ],
 }
 
-#: For each rule: changes that it does not mind.
+#: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "empty-container": [
         {},
@@ -93,7 +92,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-POD containers": [None]},
     ],
     "container-names": [
-        # Each pod has names of its own.
+        # Another pod may have the same names.
         {"LAUNCHER-CONTAINER name": "worker"},
         {"WORKER-POD initContainers": [{"name": "wait", "image": "i"}]},
         {"WORKER-POD initContainers": [{"image": "i"}, {"image": "i"}]},

@@ -1,4 +1,4 @@
-"""What the rules of `lint.rules.devices` find, and what they let pass."""
+"""What the rules of `lint.rules.device_rules` find, and what they accept."""
 
 from typing import Any
 
@@ -10,43 +10,43 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"WORKER-CONTAINER resources limits nvidia.com/gpu": "${GPUS}"},
             "WORKER-CONTAINER resources limits nvidia.com/gpu",
-            "is '${GPUS}', which is no amount; give a number, or one such as 5120Mi",
+            "is '${GPUS}', which is not an amount; give a number, or one such as 5120Mi",
         ),
         (
             {"WORKER-CONTAINER resources requests memory": "32 Gi"},
             "WORKER-CONTAINER resources requests memory",
-            "is '32 Gi', which is no amount; give a number, or one such as 5120Mi",
+            "is '32 Gi', which is not an amount; give a number, or one such as 5120Mi",
         ),
     ],
     "whole-devices": [
         (
             both("nvidia.com/gpu", 0.5),
             "WORKER-CONTAINER resources requests nvidia.com/gpu",
-            "is 0.5, and the pod is refused; give a whole number",
+            "is 0.5, and the pod is rejected; give a whole number",
             "WORKER-CONTAINER resources limits nvidia.com/gpu",
-            "is 0.5, and the pod is refused; give a whole number",
+            "is 0.5, and the pod is rejected; give a whole number",
         ),
         (
             {"WORKER-CONTAINER resources limits vpc.amazonaws.com/efa": "1500m"},
             "WORKER-CONTAINER resources limits vpc.amazonaws.com/efa",
-            "is 1500m, and the pod is refused; give a whole number",
+            "is 1500m, and the pod is rejected; give a whole number",
         ),
     ],
     "device-limits": [
         (
             {"WORKER-CONTAINER resources limits nvidia.com/gpu": 4},
             "WORKER-CONTAINER resources requests nvidia.com/gpu",
-            "is 8 but has the limit 4, and the pod is refused; write the same under limits: nvidia.com/gpu: 8",
+            "is 8 but has the limit 4, and the pod is rejected; write the same under limits: nvidia.com/gpu: 8",
         ),
         (
             {"WORKER-CONTAINER resources limits vpc.amazonaws.com/efa": GONE},
             "WORKER-CONTAINER resources requests vpc.amazonaws.com/efa",
-            "is 4 but has no limit, and the pod is refused; write the same under limits: vpc.amazonaws.com/efa: 4",
+            "is 4 but has no limit, and the pod is rejected; write the same under limits: vpc.amazonaws.com/efa: 4",
         ),
         (
             {"WORKER-CONTAINER resources limits hugepages-2Mi": "1Gi"},
             "WORKER-CONTAINER resources requests hugepages-2Mi",
-            "is 5120Mi but has the limit 1Gi, and the pod is refused; write the same under limits: "
+            "is 5120Mi but has the limit 1Gi, and the pod is rejected; write the same under limits: "
             "hugepages-2Mi: 5120Mi",
         ),
     ],
@@ -54,15 +54,15 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {**both("cpu", GONE), **both("memory", GONE)},
             "WORKER-CONTAINER resources",
-            "asks for huge pages without cpu or memory, and the pod is refused; add memory to its requests and limits",
+            "requests huge pages without cpu or memory, and the pod is rejected; add memory to its requests and limits",
         ),
     ],
     "devices-exceed-node": [
         (
             both("nvidia.com/gpu", 16),
             "WORKER-CONTAINER resources requests nvidia.com/gpu",
-            "the Worker asks for 16, but p4d.24xlarge has 8, and the pod stays Pending unless a plugin divides "
-            "them; ask for 8 or fewer, or choose another type",
+            "the Worker requests 16, but p4d.24xlarge has 8, and the pod stays Pending unless a plugin divides "
+            "them; request 8 or fewer, or choose another type",
         ),
         (
             {
@@ -70,20 +70,20 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
                 "WORKER-POD nodeSelector": {"beta.kubernetes.io/instance-type": "p4d.24xlarge"},
             },
             "WORKER-CONTAINER resources requests nvidia.com/gpu",
-            "the Worker asks for 16, but p4d.24xlarge has 8, and the pod stays Pending unless a plugin divides "
-            "them; ask for 8 or fewer, or choose another type",
+            "the Worker requests 16, but p4d.24xlarge has 8, and the pod stays Pending unless a plugin divides "
+            "them; request 8 or fewer, or choose another type",
         ),
         (
             both("vpc.amazonaws.com/efa", 32),
             "WORKER-CONTAINER resources requests vpc.amazonaws.com/efa",
-            "the Worker asks for 32, but p4d.24xlarge has 4, and the pod stays Pending unless a plugin divides "
-            "them; ask for 4 or fewer, or choose another type",
+            "the Worker requests 32, but p4d.24xlarge has 4, and the pod stays Pending unless a plugin divides "
+            "them; request 4 or fewer, or choose another type",
         ),
         (
             instance_type("p3.16xlarge"),
             "WORKER-CONTAINER resources requests vpc.amazonaws.com/efa",
-            "the Worker asks for 4, but p3.16xlarge has 0, and the pod stays Pending unless a plugin divides "
-            "them; leave it out, or choose another type",
+            "the Worker requests 4, but p3.16xlarge has 0, and the pod stays Pending unless a plugin divides them; "
+            "remove it, or choose another type",
         ),
         (
             {
@@ -108,21 +108,21 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
                 **WITHOUT_EFA,
             },
             "WORKER-CONTAINER resources requests nvidia.com/gpu",
-            "the Worker asks for 8, but p3.2xlarge, p3.8xlarge has 4, and the pod stays Pending unless a plugin "
-            "divides them; ask for 4 or fewer, or choose another type",
+            "the Worker requests 8, but p3.2xlarge, p3.8xlarge has 4, and the pod stays Pending unless a plugin "
+            "divides them; request 4 or fewer, or choose another type",
         ),
     ],
     "amounts-exceed-node": [
         (
             both("memory", "2000Gi"),
             "WORKER-CONTAINER resources requests memory",
-            "the Worker asks for 2000 GiB, but p4d.24xlarge has 1152, and the pod stays Pending; ask for less than "
+            "the Worker requests 2000 GiB, but p4d.24xlarge has 1152, and the pod stays Pending; request less than "
             "1152 GiB, or choose another type",
         ),
         (
             both("cpu", "96500m"),
             "WORKER-CONTAINER resources requests cpu",
-            "the Worker asks for 96.5 CPUs, but p4d.24xlarge has 96, and the pod stays Pending; ask for less than "
+            "the Worker requests 96.5 CPUs, but p4d.24xlarge has 96, and the pod stays Pending; request less than "
             "96 CPUs, or choose another type",
         ),
     ],
@@ -130,7 +130,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 1}}},
             "LAUNCHER-CONTAINER resources limits nvidia.com/gpu",
-            "the launcher asks for nvidia.com/gpu: 1, which nothing can use there; leave them out, or set "
+            "the launcher requests nvidia.com/gpu: 1, which nothing can use there; remove them, or set "
             "spec.runLauncherAsWorker: true so that ranks run there",
         ),
     ],
@@ -165,7 +165,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {**WITHOUT_EFA, **WITHOUT_PROVIDER},
             "WORKER-CONTAINER resources",
-            "asks for no vpc.amazonaws.com/efa, though p4d.24xlarge has EFA: the ranks exchange data over TCP; "
+            "requests no vpc.amazonaws.com/efa, though p4d.24xlarge has EFA: the ranks exchange data over TCP; "
             "add vpc.amazonaws.com/efa: 4 to requests and limits where the nodes have EFA interfaces",
         ),
     ],
@@ -173,7 +173,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             both("hugepages-2Mi", GONE),
             "WORKER-CONTAINER resources",
-            "asks for EFA devices but for no hugepages-2Mi, from which libfabric takes its buffers; add "
+            "requests EFA devices but no hugepages-2Mi, from which libfabric takes its buffers; add "
             "hugepages-2Mi: 5120Mi to requests and limits, or set FI_EFA_USE_HUGE_PAGE=0",
         ),
     ],
@@ -186,7 +186,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
 }
 
-#: For each rule: changes that it does not mind.
+#: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "quantity": [
         {"WORKER-CONTAINER resources limits memory": "1e12"},

@@ -1,4 +1,4 @@
-"""What the rules of `lint.rules.environment` find, and what they let pass."""
+"""What the rules of `lint.rules.environment_rules` find, and what they accept."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             WITHOUT_EFA,
             "LAUNCHER-CONTAINER env 0",
-            "sets FI_PROVIDER=efa, but the worker does not ask for vpc.amazonaws.com/efa; add "
-            "vpc.amazonaws.com/efa to the worker's requests and limits, or leave FI_PROVIDER out",
+            "sets FI_PROVIDER=efa, but the worker does not request vpc.amazonaws.com/efa; add "
+            "vpc.amazonaws.com/efa to the worker's requests and limits, or remove FI_PROVIDER",
         ),
         (
             {
@@ -30,8 +30,8 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
                 "LAUNCHER-CONTAINER env": GONE,
             },
             "LAUNCHER-CONTAINER command",
-            "sets FI_PROVIDER=efa, but the worker does not ask for vpc.amazonaws.com/efa; add "
-            "vpc.amazonaws.com/efa to the worker's requests and limits, or leave FI_PROVIDER out",
+            "sets FI_PROVIDER=efa, but the worker does not request vpc.amazonaws.com/efa; add "
+            "vpc.amazonaws.com/efa to the worker's requests and limits, or remove FI_PROVIDER",
         ),
     ],
     "variables-do-not-reach-ranks": [
@@ -72,39 +72,39 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             variables("LAUNCHER", NCCL_SOCKET_IFNAME="en"),
             "LAUNCHER-CONTAINER env 0",
-            "sets NCCL_SOCKET_IFNAME=en, but a pod's interface is eth0; write "
-            "NCCL_SOCKET_IFNAME=^lo,docker,veth, or leave it out",
+            "sets NCCL_SOCKET_IFNAME=en, but a pod's interface is eth0; write NCCL_SOCKET_IFNAME=^lo,docker,veth, or "
+            "remove it",
         ),
         (
             launched("mpirun", "-x", "NCCL_SOCKET_IFNAME=ens5,eth1", *HOSTS, "train"),
             "LAUNCHER-CONTAINER command",
             "sets NCCL_SOCKET_IFNAME=ens5,eth1, but a pod's interface is eth0; write "
-            "NCCL_SOCKET_IFNAME=^lo,docker,veth, or leave it out",
+            "NCCL_SOCKET_IFNAME=^lo,docker,veth, or remove it",
         ),
         (
             variables("LAUNCHER", NCCL_SOCKET_IFNAME="=eth"),
             "LAUNCHER-CONTAINER env 0",
-            "sets NCCL_SOCKET_IFNAME==eth, but a pod's interface is eth0; write "
-            "NCCL_SOCKET_IFNAME=^lo,docker,veth, or leave it out",
+            "sets NCCL_SOCKET_IFNAME==eth, but a pod's interface is eth0; write NCCL_SOCKET_IFNAME=^lo,docker,veth, "
+            "or remove it",
         ),
     ],
     "fork-safe-variable": [
         (
             variables("WORKER", RDMAV_FORK_SAFE="1"),
             "WORKER-CONTAINER env 0",
-            "sets RDMAV_FORK_SAFE=1, which can break EFA on newer kernels; leave it out: those kernels fork "
-            "safely without it",
+            "sets RDMAV_FORK_SAFE=1, which can break EFA on newer kernels; remove it: those kernels fork safely "
+            "without it",
         ),
         (
             launched("mpirun", "-x", "RDMAV_FORK_SAFE=1", *HOSTS, "train"),
             "LAUNCHER-CONTAINER command",
-            "sets RDMAV_FORK_SAFE=1, which can break EFA on newer kernels; leave it out: those kernels fork "
-            "safely without it",
+            "sets RDMAV_FORK_SAFE=1, which can break EFA on newer kernels; remove it: those kernels fork safely "
+            "without it",
         ),
     ],
 }
 
-#: For each rule: changes that it does not mind.
+#: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "efa-not-requested": [
         {},

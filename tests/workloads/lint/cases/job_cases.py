@@ -1,4 +1,4 @@
-"""What the rules of `lint.rules.job` find, and what they let pass."""
+"""What the rules of `lint.rules.job_rules` find, and what they accept."""
 
 from typing import Any
 
@@ -37,12 +37,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"metadata name": GONE},
             "metadata name",
-            "is missing, and the API server refuses the job; give a name, or generateName",
+            "is missing, and the API server rejects the job; give a name, or generateName",
         ),
         (
             {"metadata": GONE},
             "metadata name",
-            "is missing, and the API server refuses the job; give a name, or generateName",
+            "is missing, and the API server rejects the job; give a name, or generateName",
         ),
         (
             {"metadata name": 123},
@@ -66,7 +66,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"spec slotsPerWorker": -1},
             "spec slotsPerWorker",
-            "is -1, which the operator refuses; give 1 or more: one for each GPU of a worker",
+            "is -1, which the operator rejects; give 1 or more: one for each GPU of a worker",
         ),
     ],
     "missing-launcher": [
@@ -77,9 +77,9 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         ({"WORKER": GONE}, "WORKER", "is missing, and the hostfile is empty; add a Worker with 1 replica or more"),
     ],
     "worker-replicas": [
-        ({"WORKER replicas": GONE}, "WORKER replicas", "is missing, and the operator takes that for 0; give 1 or more"),
-        ({"WORKER replicas": 0}, "WORKER replicas", "is 0, which the operator refuses; give 1 or more"),
-        ({"WORKER replicas": -1}, "WORKER replicas", "is -1, which the operator refuses; give 1 or more"),
+        ({"WORKER replicas": GONE}, "WORKER replicas", "is missing, and the operator's default is 0; give 1 or more"),
+        ({"WORKER replicas": 0}, "WORKER replicas", "is 0, which the operator rejects; give 1 or more"),
+        ({"WORKER replicas": -1}, "WORKER replicas", "is -1, which the operator rejects; give 1 or more"),
     ],
     "launcher-replicas": [
         (
@@ -97,24 +97,24 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"WORKER-POD containers": []},
             "WORKER-POD containers",
-            "the Worker's pod has none, which the operator refuses; add a container",
+            "the Worker's pod has none, which the operator rejects; add a container",
         ),
         (
             {"LAUNCHER template": GONE},
             "LAUNCHER-POD containers",
-            "the Launcher's pod has none, which the operator refuses; add a container",
+            "the Launcher's pod has none, which the operator rejects; add a container",
         ),
     ],
     "restart-policy": [
         (
             {"WORKER restartPolicy": "Always"},
             "WORKER restartPolicy",
-            "is 'Always', which the operator refuses; write Never or OnFailure",
+            "is 'Always', which the operator rejects; write Never or OnFailure",
         ),
         (
             {"LAUNCHER restartPolicy": "ExitCode"},
             "LAUNCHER restartPolicy",
-            "is 'ExitCode', which the operator refuses; write Never or OnFailure",
+            "is 'ExitCode', which the operator rejects; write Never or OnFailure",
         ),
     ],
     "launcher-creation-policy": [
@@ -129,7 +129,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"spec runPolicy schedulingPolicy": {"queue": "q"}},
             "spec runPolicy schedulingPolicy minAvailable",
-            "is missing, and the operator takes workers + 1: the gang waits for the launcher, and the launcher "
+            "is missing, and the operator's default is workers + 1: the gang waits for the launcher, and the launcher "
             "for the gang's 2 workers; write minAvailable: 2",
         ),
         (
@@ -142,19 +142,19 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"spec runPolicy": GONE},
             "spec runPolicy cleanPodPolicy",
-            "is missing, and the operator takes None: the workers run on after the job's end and keep their "
-            "GPUs; write cleanPodPolicy: Running",
+            "is missing, and the operator's default is None: the workers keep running after the job's end and hold "
+            "their GPUs; write cleanPodPolicy: Running",
         ),
         (
             {"spec runPolicy cleanPodPolicy": "None"},
             "spec runPolicy cleanPodPolicy",
-            "is None: the workers run on after the job's end and keep their GPUs; write cleanPodPolicy: Running",
+            "is None: the workers keep running after the job's end and hold their GPUs; write cleanPodPolicy: Running",
         ),
         (
             {"spec runPolicy cleanPodPolicy": GONE, **both("nvidia.com/gpu", GONE)},
             "spec runPolicy cleanPodPolicy",
-            "is missing, and the operator takes None: the workers run on after the job's end and keep their "
-            "nodes; write cleanPodPolicy: Running",
+            "is missing, and the operator's default is None: the workers keep running after the job's end and hold "
+            "their nodes; write cleanPodPolicy: Running",
         ),
     ],
     "missing-readiness-probe": [
@@ -169,13 +169,13 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"spec launcherCreationPolicy": GONE},
             "spec launcherCreationPolicy",
-            "the launcher starts with the workers, and fails where their names or sshd are not there yet; write"
+            "the launcher starts with the workers, and fails where their names or sshd do not answer yet; write"
             " launcherCreationPolicy: WaitForWorkersReady, and give the workers a readinessProbe",
         ),
         (
             {"spec launcherCreationPolicy": "AtStartup", **script("mpirun -np 16 train")},
             "spec launcherCreationPolicy",
-            "the launcher starts with the workers, and fails where their names or sshd are not there yet; write"
+            "the launcher starts with the workers, and fails where their names or sshd do not answer yet; write"
             " launcherCreationPolicy: WaitForWorkersReady, and give the workers a readinessProbe",
         ),
     ],
@@ -184,18 +184,18 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             {"spec runPolicy suspend": True},
             "spec launcherCreationPolicy",
             "has no effect on a job that was suspended: its launcher starts before its workers; let the launcher's "
-            "command wait until the workers' names and sshd are there",
+            "command wait until the workers' names and sshd answer",
         ),
         (
             {"metadata labels": {"kueue.x-k8s.io/queue-name": "research"}},
             "spec launcherCreationPolicy",
             "has no effect on a job that was suspended: its launcher starts before its workers; let the launcher's "
-            "command wait until the workers' names and sshd are there",
+            "command wait until the workers' names and sshd answer",
         ),
     ],
 }
 
-#: For each rule: changes that it does not mind.
+#: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "api-version": [
         {},

@@ -1,4 +1,4 @@
-"""What the rules of `lint.rules.launch` find, and what they let pass."""
+"""What the rules of `lint.rules.launch_rules` find, and what they accept."""
 
 from typing import Any
 
@@ -10,26 +10,26 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             ranks(17),
             "LAUNCHER-CONTAINER command",
-            "is for 17 ranks, but 2 x 8 are 16 slots, and mpirun starts none; write -np 16, or set "
+            "is for 17 ranks, but 2 x 8 are 16 slots, and mpirun does not start; write -np 16, or set "
             "slotsPerWorker to the GPUs of a worker",
         ),
         (
             # Behind a program that starts it.
             launched("python", "-m", "judge", "--", "mpirun", "-np", "17", *HOSTS, *BIND, "train"),
             "LAUNCHER-CONTAINER command",
-            "is for 17 ranks, but 2 x 8 are 16 slots, and mpirun starts none; write -np 16, or set "
+            "is for 17 ranks, but 2 x 8 are 16 slots, and mpirun does not start; write -np 16, or set "
             "slotsPerWorker to the GPUs of a worker",
         ),
         (
             {"spec slotsPerWorker": GONE},
             "LAUNCHER-CONTAINER command",
-            "is for 16 ranks, but 2 x 1 are 2 slots, and mpirun starts none; write -np 2, or set slotsPerWorker"
+            "is for 16 ranks, but 2 x 1 are 2 slots, and mpirun does not start; write -np 2, or set slotsPerWorker"
             " to the GPUs of a worker",
         ),
         (
             script("mpirun -n 32 --hostfile /etc/mpi/hostfile train"),
             "LAUNCHER-CONTAINER command",
-            "is for 32 ranks, but 2 x 8 are 16 slots, and mpirun starts none; write -np 16, or set "
+            "is for 32 ranks, but 2 x 8 are 16 slots, and mpirun does not start; write -np 16, or set "
             "slotsPerWorker to the GPUs of a worker",
         ),
     ],
@@ -66,13 +66,13 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             launched("horovodrun", "-np", "16", "--host-discovery-script=/etc/mpi/discover_hosts.sh", "train"),
             "LAUNCHER-CONTAINER command",
-            "takes its hosts from /etc/mpi/discover_hosts.sh, which prints no slots, and is told none; add "
+            "takes its hosts from /etc/mpi/discover_hosts.sh, which prints no slots, and has no --slots-per-host; add "
             "--slots-per-host 8",
         ),
         (
             launched("horovodrun", "-np", "16", "--host-discovery-script", "/etc/mpi/discover_hosts.sh", "train"),
             "LAUNCHER-CONTAINER command",
-            "takes its hosts from /etc/mpi/discover_hosts.sh, which prints no slots, and is told none; add "
+            "takes its hosts from /etc/mpi/discover_hosts.sh, which prints no slots, and has no --slots-per-host; add "
             "--slots-per-host 8",
         ),
     ],
@@ -80,25 +80,25 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             launched("mpirun", "-np", "16", "train"),
             "LAUNCHER-CONTAINER command",
-            "gets no hostfile, and mpirun of Open MPI 5 then starts all ranks in the launcher; add --hostfile "
+            "has no hostfile, and mpirun of Open MPI 5 then starts all ranks in the launcher; add --hostfile "
             "/etc/mpi/hostfile, which every version reads",
         ),
         (
             {"LAUNCHER-CONTAINER command": ["sh", "-c"], "LAUNCHER-CONTAINER args": ["mpirun train"]},
             "LAUNCHER-CONTAINER args",
-            "gets no hostfile, and mpirun of Open MPI 5 then starts all ranks in the launcher; add --hostfile "
+            "has no hostfile, and mpirun of Open MPI 5 then starts all ranks in the launcher; add --hostfile "
             "/etc/mpi/hostfile, which every version reads",
         ),
         (
             launched("horovodrun", "-np", "16", "train"),
             "LAUNCHER-CONTAINER command",
-            "gets no hostfile, and horovodrun then starts all ranks in the launcher; add --hostfile "
+            "has no hostfile, and horovodrun then starts all ranks in the launcher; add --hostfile "
             "/etc/mpi/hostfile, which every version reads",
         ),
         (
             script("mpiexec -n 16 train"),
             "LAUNCHER-CONTAINER command",
-            "gets no hostfile, and mpiexec of Open MPI 5 then starts all ranks in the launcher; add --hostfile "
+            "has no hostfile, and mpiexec of Open MPI 5 then starts all ranks in the launcher; add --hostfile "
             "/etc/mpi/hostfile, which every version reads",
         ),
     ],
@@ -136,7 +136,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
 }
 
-#: For each rule: changes that it does not mind.
+#: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "np-exceeds-slots": [
         ranks(16),

@@ -1,4 +1,4 @@
-"""What the rules of `lint.rules.pods` find, and what they let pass."""
+"""What the rules of `lint.rules.pod_rules` find, and what they accept."""
 
 from typing import Any
 
@@ -24,20 +24,20 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"WORKER-CONTAINER command": ["sleep", "infinity"]},
             "WORKER-CONTAINER command",
-            "runs sleep, but the launcher reaches a worker through its sshd; leave command and args out, or run"
-            " /usr/sbin/sshd -De",
+            "runs sleep, but the launcher reaches a worker through its sshd; remove command and args, or run "
+            "/usr/sbin/sshd -De",
         ),
         (
             {"WORKER-CONTAINER command": GONE, "WORKER-CONTAINER args": ["tail", "-f", "/dev/null"]},
             "WORKER-CONTAINER args",
-            "runs tail, but the launcher reaches a worker through its sshd; leave command and args out, or run "
+            "runs tail, but the launcher reaches a worker through its sshd; remove command and args, or run "
             "/usr/sbin/sshd -De",
         ),
         (
             {"WORKER-CONTAINER command": ["sh", "-c", "sleep 365d"]},
             "WORKER-CONTAINER command",
-            "runs sleep, but the launcher reaches a worker through its sshd; leave command and args out, or run"
-            " /usr/sbin/sshd -De",
+            "runs sleep, but the launcher reaches a worker through its sshd; remove command and args, or run "
+            "/usr/sbin/sshd -De",
         ),
     ],
     "work-not-in-first-container": [
@@ -93,13 +93,13 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"WORKER-POD volumes": [{"name": "shm", "hostPath": {"path": "/dev/shm"}}]},
             "WORKER-POD volumes 0 hostPath",
-            "is the node's /dev/shm: every pod there shares it, and what a dead rank leaves in it stays; write "
+            "is the node's /dev/shm: every pod there shares it, and files of a dead rank stay in it; write "
             "emptyDir: {medium: Memory} instead of hostPath",
         ),
     ],
 }
 
-#: For each rule: changes that it does not mind.
+#: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "keys-not-readable": [
         {"WORKER-POD securityContext": {"runAsUser": 1000}},
@@ -113,7 +113,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "worker-without-sshd": [
         {"WORKER-CONTAINER command": GONE},
         {"WORKER-CONTAINER command": ["/start-worker"]},
-        # Workers of a scheduler of its own.
+        # Workers that run another scheduler.
         {
             "WORKER-CONTAINER command": ["python", "work.py"],
             "LAUNCHER-CONTAINER command": ["python", "mpi_scheduler.py"],

@@ -1,4 +1,4 @@
-"""What the rules of `lint.rules.schema` find, and what they let pass."""
+"""What the rules of `lint.rules.schema_rules` find, and what they accept."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"spec slotPerWorker": 8},
             "spec slotPerWorker",
-            "is not a field here, and is refused or dropped without a word; did you mean slotsPerWorker? known:"
+            "is not a field here, and is rejected or dropped without a warning; did you mean slotsPerWorker? known:"
             " launcherCreationPolicy, mpiImplementation, mpiReplicaSpecs, runLauncherAsWorker, runPolicy, "
             "slotsPerWorker, sshAuthMountPath",
         ),
@@ -39,7 +39,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"WORKER-CONTAINER volumeMount": []},
             "WORKER-CONTAINER volumeMount",
-            "is not a field here, and is refused or dropped without a word; did you mean volumeMounts?",
+            "is not a field here, and is rejected or dropped without a warning; did you mean volumeMounts?",
         ),
         (
             {"WORKER-CONTAINER env": [{"name": "A", "value": 1}]},
@@ -50,12 +50,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"WORKER-POD tolerationz": []},
             "WORKER-POD tolerationz",
-            "is not a field here, and is refused or dropped without a word; did you mean tolerations?",
+            "is not a field here, and is rejected or dropped without a warning; did you mean tolerations?",
         ),
         (
             {"WORKER-POD volumes 0": {"name": "shm", "emptyDirs": {}}},
             "WORKER-POD volumes 0 emptyDirs",
-            "is not a field here, and is refused or dropped without a word; did you mean emptyDir?",
+            "is not a field here, and is rejected or dropped without a warning; did you mean emptyDir?",
         ),
         (
             {"WORKER-POD nodeSelector": ["gpu"]},
@@ -65,7 +65,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"WORKER-POD wholly": 1},
             "WORKER-POD wholly",
-            "is not a field here, and is refused or dropped without a word; take it out",
+            "is not a field here, and is rejected or dropped without a warning; remove it",
         ),
         (
             {"WORKER-CONTAINER readinessProbe tcpSocket port": [22]},
@@ -75,7 +75,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
 }
 
-#: For each rule: changes that it does not mind.
+#: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "mpi-job-fields": [
         {"spec runPolicy suspend": None},

@@ -1,4 +1,4 @@
-"""Rules on containers that the API server refuses when the operator makes the pods: the MPIJob itself is accepted.
+"""Rules on containers that the API server rejects when the operator creates the pods: it accepts the MPIJob itself.
 
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#Container
 """
@@ -26,7 +26,7 @@ _OPERATORS_VOLUMES = {"mpi-job-config", "ssh-auth"}
 
 
 def _containers(replica: Replica) -> Iterator[Container]:
-    """The containers of a pod, those that run before the others included."""
+    """Yield the containers of a pod, with its init containers."""
     for name in _LISTS:
         for number, one in enumerate(sequence(replica.pod.get(name))):
             if isinstance(one, Mapping):
@@ -40,7 +40,7 @@ def empty_container(job: Job) -> Iterator[Found]:
             for number, one in enumerate(sequence(replica.pod.get(name))):
                 if one is None:
                     path = (*replica.pod_path, name, number)
-                    yield Found(path, "is empty, and the pod is refused", "give a container, or take the line out")
+                    yield Found(path, "is empty, and the pod is rejected", "give a container, or remove the line")
 
 
 def missing_image(job: Job) -> Iterator[Found]:
@@ -48,7 +48,7 @@ def missing_image(job: Job) -> Iterator[Found]:
     for replica in job.replicas:
         for container in _containers(replica):
             if container.content.get("image") in (None, ""):
-                problem = "is missing, and the pod is refused"
+                problem = "is missing, and the pod is rejected"
                 yield Found((*container.path, "image"), problem, "give the image that the container runs")
 
 
@@ -59,8 +59,8 @@ def container_names(job: Job) -> Iterator[Found]:
         for container in _containers(replica):
             name = container.content.get("name")
             if isinstance(name, str) and name in seen:
-                problem = f"is {name!r}, as another container's of this pod, and the pod is refused"
-                yield Found((*container.path, "name"), problem, "give each container a name of its own")
+                problem = f"is {name!r}, as another container's of this pod, and the pod is rejected"
+                yield Found((*container.path, "name"), problem, "give each container another name")
             seen |= {name} if isinstance(name, str) else set()
 
 
@@ -76,7 +76,7 @@ def unknown_volume(job: Job) -> Iterator[Found]:
                     continue
                 # A placeholder may stand for any name.
                 if not any("$" in one for one in (name, *known)):
-                    problem = f"is {name!r}, which is no volume of the {replica.role}'s pod, and the pod is refused"
+                    problem = f"is {name!r}, which is not a volume of the {replica.role}'s pod, and the pod is rejected"
                     fix = f"add it to volumes, or mount one of {', '.join(known)}" if known else "add it to volumes"
                     yield Found((*container.path, "volumeMounts", number, "name"), problem, fix)
 
@@ -89,9 +89,9 @@ def mount_paths(job: Job) -> Iterator[Found]:
             for number, mount in enumerate(map(mapping, sequence(container.content.get("volumeMounts")))):
                 path = mount.get("mountPath")
                 if isinstance(path, str) and path in seen:
-                    problem = f"is {path!r}, as another mount's of this container, and the pod is refused"
+                    problem = f"is {path!r}, as another mount's of this container, and the pod is rejected"
                     place = (*container.path, "volumeMounts", number, "mountPath")
-                    yield Found(place, problem, "mount each volume at a path of its own")
+                    yield Found(place, problem, "mount each volume at another path")
                 seen |= {path} if isinstance(path, str) else set()
 
 
@@ -103,5 +103,5 @@ def command_in_one_word(job: Job) -> Iterator[Found]:
             words = first.split() if isinstance(first, str) else []
             if len(words) > 1 and program_of(words[:1]) in LAUNCHERS:
                 problem = f"begins with {first!r} as one word, and no program has that name"
-                fix = f"write each word for itself: [{words[0]}, {words[1]}, ...], or start it with [sh, -c, ...]"
+                fix = f"write each word separately: [{words[0]}, {words[1]}, ...], or start it with [sh, -c, ...]"
                 yield Found((*container.path, "command", 0), problem, fix)

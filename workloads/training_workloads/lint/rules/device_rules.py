@@ -38,41 +38,41 @@ _EFA_MEMORY = Decimal(32000 * MI)
 
 
 def quantity(job: Job) -> Iterator[Found]:
-    """An amount that is none, such as a placeholder that nobody filled in."""
+    """A value that is not an amount, such as a placeholder that was not filled in."""
     for container in job.containers:
         for kind in ("requests", "limits"):
             for resource, amount in container.amounts(kind).items():
                 if isinstance(amount, str | int | float) and amount_of(amount) is None:
                     path = (*container.path, "resources", kind, str(resource))
-                    yield Found(path, f"is {amount!r}, which is no amount", "give a number, or one such as 5120Mi")
+                    yield Found(path, f"is {amount!r}, which is not an amount", "give a number, or one such as 5120Mi")
 
 
 def launcher_holds_gpus(job: Job) -> Iterator[Found]:
     """GPUs of the launcher, which the operator hides from it (`NVIDIA_VISIBLE_DEVICES=""`)."""
     holder = job.launcher.holder(GPU_RESOURCE)
     if holder and not job.launcher_holds_ranks:
-        problem = f"the launcher asks for {GPU_RESOURCE}: {holder.amount(GPU_RESOURCE)}, which nothing can use there"
-        fix = "leave them out, or set spec.runLauncherAsWorker: true so that ranks run there"
+        problem = f"the launcher requests {GPU_RESOURCE}: {holder.amount(GPU_RESOURCE)}, which nothing can use there"
+        fix = "remove them, or set spec.runLauncherAsWorker: true so that ranks run there"
         yield Found(holder.place(GPU_RESOURCE), problem, fix)
 
 
 def whole_devices(job: Job) -> Iterator[Found]:
-    """A part of a device: the API server wants a whole number ("must be an integer")."""
+    """A part of a device: the API server requires a whole number ("must be an integer")."""
     for container in job.containers:
         for kind in ("requests", "limits"):
             for resource, amount in container.amounts(kind).items():
                 if _is_device(resource) and not _is_whole(amount_of(amount)):
                     path = (*container.path, "resources", kind, resource)
-                    yield Found(path, f"is {amount}, and the pod is refused", "give a whole number")
+                    yield Found(path, f"is {amount}, and the pod is rejected", "give a whole number")
 
 
 def _is_whole(amount: Decimal | None) -> bool:
-    """Whether an amount has no fraction; one that is no amount has none."""
+    """Return whether an amount has no fraction; other values have none."""
     return amount is None or amount == amount.to_integral_value()
 
 
 def device_limits(job: Job) -> Iterator[Found]:
-    """Devices and huge pages cannot be overcommitted: the API server wants a limit, and the request equal to it.
+    """Devices and huge pages cannot be overcommitted: the API server requires a limit, and the request equal to it.
 
     https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#extended-resources
     """
@@ -83,8 +83,8 @@ def device_limits(job: Job) -> Iterator[Found]:
                 continue
             limit = limits.get(resource)
             if limit is None or (amount_of(limit) not in (None, amount_of(amount))):
-                said = "has no limit" if limit is None else f"has the limit {limit}"
-                problem = f"is {amount} but {said}, and the pod is refused"
+                given = "has no limit" if limit is None else f"has the limit {limit}"
+                problem = f"is {amount} but {given}, and the pod is rejected"
                 path = (*container.path, "resources", "requests", resource)
                 yield Found(path, problem, f"write the same under limits: {resource}: {amount}")
 
@@ -96,16 +96,16 @@ def _is_device(resource: Any) -> bool:
 
 
 def hugepages_alone(job: Job) -> Iterator[Found]:
-    """Huge pages without cpu or memory: the API server refuses the pod ("HugePages require cpu or memory")."""
+    """Huge pages without cpu or memory: the API server rejects the pod ("HugePages require cpu or memory")."""
     for container in job.containers:
         named = {*container.amounts("requests"), *container.amounts("limits")}
         if any(str(name).startswith("hugepages-") for name in named) and not named & {"cpu", "memory"}:
-            problem = "asks for huge pages without cpu or memory, and the pod is refused"
+            problem = "requests huge pages without cpu or memory, and the pod is rejected"
             yield Found((*container.path, "resources"), problem, "add memory to its requests and limits")
 
 
 def _instance_types(replica: Replica) -> list[InstanceType]:
-    """What the catalog knows of the node types that a pod is kept to; nothing where one of them is not known."""
+    """Return the catalog's records of a pod's node types; none where one of them is unknown."""
     selector = mapping(replica.pod.get("nodeSelector"))
     names = [selector[label] for label in (INSTANCE_TYPE_LABEL, _OLD_INSTANCE_TYPE_LABEL) if label in selector]
     affinity = mapping(mapping(replica.pod.get("affinity")).get("nodeAffinity"))
@@ -116,7 +116,7 @@ def _instance_types(replica: Replica) -> list[InstanceType]:
             for expression in map(mapping, sequence(term.get("matchExpressions")))
             if expression.get("key") == INSTANCE_TYPE_LABEL and expression.get("operator") == "In"
         ]
-        # A term without the label lets every type in.
+        # A term without the label allows every type.
         names += sequence(listed[0]) if listed else [None]
     known = [INSTANCE_TYPES[name] for name in names if isinstance(name, str) and name in INSTANCE_TYPES]
     return known if len(known) == len(names) else []
@@ -132,8 +132,8 @@ def devices_exceed_node(job: Job) -> Iterator[Found]:
             if most is not None and holder and asked > most:
                 names = ", ".join(one.name for one in types)
                 waits = "and the pod stays Pending unless a plugin divides them"
-                problem = f"the {replica.role} asks for {asked}, but {names} has {most}, {waits}"
-                fix = f"ask for {most} or fewer" if most else "leave it out"
+                problem = f"the {replica.role} requests {asked}, but {names} has {most}, {waits}"
+                fix = f"request {most} or fewer" if most else "remove it"
                 yield Found(holder.place(resource), problem, f"{fix}, or choose another type")
 
 
@@ -146,19 +146,19 @@ def amounts_exceed_node(job: Job) -> Iterator[Found]:
             most = max((getattr(one, field) for one in types), default=None)
             if most is not None and holder and asked > most * size:
                 names = ", ".join(one.name for one in types)
-                problem = f"the {replica.role} asks for {float(asked / size):g} {unit}, but {names} has {most}"
-                fix = f"ask for less than {most} {unit}, or choose another type"
+                problem = f"the {replica.role} requests {float(asked / size):g} {unit}, but {names} has {most}"
+                fix = f"request less than {most} {unit}, or choose another type"
                 yield Found(holder.place(resource), f"{problem}, and the pod stays Pending", fix)
 
 
 def efa_left_unused(job: Job) -> Iterator[Found]:
-    """Workers on nodes with EFA that do not ask for it: NCCL falls back to TCP without a word."""
+    """Workers on nodes with EFA that do not request it: NCCL falls back to TCP without a warning."""
     worker = job.worker
     gpus, types = worker.total(GPU_RESOURCE), _instance_types(worker)
     asked = any(EFA_RESOURCE in one.amounts(kind) for one in worker.containers for kind in ("requests", "limits"))
     if not gpus or asked or (worker.replicas or 0) + job.launcher_holds_ranks < 2:
         return
-    # TCP on purpose, or devices that came another way.
+    # TCP on purpose, or devices by another way.
     on_purpose = any(value == "Socket" for _, value in job.settings("NCCL_NET"))
     if on_purpose or worker.sees_devices_otherwise:
         return
@@ -166,7 +166,7 @@ def efa_left_unused(job: Job) -> Iterator[Found]:
     shares = [int(one.efa_interfaces * gpus / one.gpus) if one.gpus else 0 for one in types]
     if shares and min(shares) >= 1:
         holder = worker.holder(GPU_RESOURCE) or worker.first
-        problem = f"asks for no {EFA_RESOURCE}, though {types[0].name} has EFA: the ranks exchange data over TCP"
+        problem = f"requests no {EFA_RESOURCE}, though {types[0].name} has EFA: the ranks exchange data over TCP"
         fix = f"add {EFA_RESOURCE}: {min(shares)} to requests and limits where the nodes have EFA interfaces"
         yield Found((*holder.path, "resources"), problem, fix)
 
@@ -191,8 +191,8 @@ def slots_differ_from_gpus(job: Job) -> Iterator[Found]:
     """Slots that are not the GPUs of a worker: ranks share GPUs, or GPUs stay idle."""
     gpus = job.worker.total(GPU_RESOURCE)
     if gpus and _is_whole(gpus) and job.slots is not None and job.slots > 0 and job.slots != gpus:
-        said = "is missing, and its default is 1" if job.spec.get("slotsPerWorker") is None else f"is {job.slots}"
-        problem = f"{said}, but each worker has {gpus} GPUs"
+        given = "is missing, and its default is 1" if job.spec.get("slotsPerWorker") is None else f"is {job.slots}"
+        problem = f"{given}, but each worker has {gpus} GPUs"
         yield Found(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")
 
 
@@ -210,16 +210,16 @@ def efa_without_hugepages(job: Job) -> Iterator[Found]:
     for container in _efa_holders(job):
         named = {*container.amounts("requests"), *container.amounts("limits")}
         if HUGEPAGES_RESOURCE not in named and "0" not in settings:
-            problem = f"asks for EFA devices but for no {HUGEPAGES_RESOURCE}, from which libfabric takes its buffers"
+            problem = f"requests EFA devices but no {HUGEPAGES_RESOURCE}, from which libfabric takes its buffers"
             fix = f"add {HUGEPAGES_RESOURCE}: 5120Mi to requests and limits, or set FI_EFA_USE_HUGE_PAGE=0"
             yield Found((*container.path, "resources"), problem, fix)
 
 
 def efa_memory(job: Job) -> Iterator[Found]:
-    """Little memory beside EFA: NCCL is killed for it, and the log speaks of the network."""
+    """Little memory with EFA: the kernel kills NCCL, and the log shows a network error."""
     for container in _efa_holders(job):
         limit = amount_of(container.amounts("limits").get("memory"))
         if limit is not None and limit < _EFA_MEMORY:
-            said = container.amounts("limits").get("memory")
-            problem = f"is {said}; NCCL with EFA runs out of it, which looks like a network error"
+            given = container.amounts("limits").get("memory")
+            problem = f"is {given}; NCCL with EFA runs out of it, which looks like a network error"
             yield Found((*container.path, "resources", "limits", "memory"), problem, "give 32000Mi or more")

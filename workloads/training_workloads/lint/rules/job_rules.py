@@ -1,4 +1,4 @@
-"""Rules on the MPIJob itself: what the operator refuses after the job was accepted, and when the job starts and ends.
+"""Rules on the MPIJob itself: what the operator rejects after the API server accepted the job, its start and its end.
 
 https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/validation/validation.go
 """
@@ -40,8 +40,8 @@ _ROLES = ("spec", "mpiReplicaSpecs")
 def api_version(job: Job) -> Iterator[Found]:
     """Another version of the API, whose fields are others and which the operator v2 does not serve."""
     if (version := job.document.get("apiVersion")) != API_VERSION:
-        said = "is missing" if version is None else f"is {version!r}, which the operator does not read"
-        yield Found(("apiVersion",), said, f"write {API_VERSION} and that version's fields")
+        problem = "is missing" if version is None else f"is {version!r}, which the operator does not read"
+        yield Found(("apiVersion",), problem, f"write {API_VERSION} and that version's fields")
 
 
 def missing_launcher(job: Job) -> Iterator[Found]:
@@ -59,13 +59,13 @@ def missing_workers(job: Job) -> Iterator[Found]:
 
 
 def worker_replicas(job: Job) -> Iterator[Found]:
-    """Workers without a number of replicas: the operator's default is 0, which it then refuses."""
+    """Workers without a number of replicas: the operator's default is 0, which it then rejects."""
     if not (worker := job.role("Worker")):
         return
     if worker.content.get("replicas") is None:
-        yield Found((*worker.path, "replicas"), "is missing, and the operator takes that for 0", "give 1 or more")
+        yield Found((*worker.path, "replicas"), "is missing, and the operator's default is 0", "give 1 or more")
     elif worker.replicas is not None and worker.replicas < 1:
-        yield Found((*worker.path, "replicas"), f"is {worker.replicas}, which the operator refuses", "give 1 or more")
+        yield Found((*worker.path, "replicas"), f"is {worker.replicas}, which the operator rejects", "give 1 or more")
 
 
 def launcher_replicas(job: Job) -> Iterator[Found]:
@@ -80,17 +80,17 @@ def missing_containers(job: Job) -> Iterator[Found]:
     for replica in job.replicas:
         if not replica.containers:
             path = (*replica.pod_path, "containers")
-            yield Found(path, f"the {replica.role}'s pod has none, which the operator refuses", "add a container")
+            yield Found(path, f"the {replica.role}'s pod has none, which the operator rejects", "add a container")
 
 
 def job_name(job: Job) -> Iterator[Found]:
-    """A name from which the operator cannot make names of pods: `<name>-worker-<n-1>` is a DNS-1035 label."""
+    """A name from which the operator cannot derive names of pods: `<name>-worker-<n-1>` is a DNS-1035 label."""
     metadata = mapping(job.document.get("metadata"))
     name, path = metadata.get("name"), ("metadata", "name")
     if name is None:
         # `generateName` gives a name that is not known here.
         if not metadata.get("generateName"):
-            yield Found(path, "is missing, and the API server refuses the job", "give a name, or generateName")
+            yield Found(path, "is missing, and the API server rejects the job", "give a name, or generateName")
         return
     if not isinstance(name, str) or not re.fullmatch(DNS_1035_CHARACTERS, name):
         rule = "use lower-case letters, digits and '-', a letter first"
@@ -106,24 +106,24 @@ def slots_per_worker(job: Job) -> Iterator[Found]:
     """Workers that hold no ranks: the operator takes 0 and writes it into the hostfile."""
     if job.slots is None or job.slots > 0:
         return
-    said = "which the operator refuses" if job.slots < 0 else "and workers without slots get no ranks"
-    # Elastic Horovod is told the slots by its own options.
+    reason = "which the operator rejects" if job.slots < 0 else "and workers without slots get no ranks"
+    # Elastic Horovod has options for the slots.
     if job.slots < 0 or not any(launch.has(DISCOVERY_SCRIPT_OPTION) for launch in job.launches):
         path = ("spec", "slotsPerWorker")
-        yield Found(path, f"is {job.slots}, {said}", "give 1 or more: one for each GPU of a worker")
+        yield Found(path, f"is {job.slots}, {reason}", "give 1 or more: one for each GPU of a worker")
 
 
 def restart_policy(job: Job) -> Iterator[Found]:
-    """`Always` and `ExitCode`, which the field's type has and the operator refuses."""
+    """`Always` and `ExitCode`, which the field's type has and the operator rejects."""
     for replica in job.replicas:
         policy = replica.content.get("restartPolicy")
         if isinstance(policy, str) and policy not in get_args(RestartPolicy):
             path = (*replica.path, "restartPolicy")
-            yield Found(path, f"is {policy!r}, which the operator refuses", "write Never or OnFailure")
+            yield Found(path, f"is {policy!r}, which the operator rejects", "write Never or OnFailure")
 
 
 def launcher_creation_policy(job: Job) -> Iterator[Found]:
-    """A misspelled policy: the operator accepts every text, and waits for the workers with all but one."""
+    """A misspelled policy: the operator accepts every text, and waits for the workers unless it is AtStartup."""
     policy = job.spec.get("launcherCreationPolicy")
     if isinstance(policy, str) and policy not in get_args(LauncherCreationPolicy):
         problem = f"is {policy!r}, which has the effect of WaitForWorkersReady"
@@ -137,19 +137,19 @@ def gang_deadlock(job: Job) -> Iterator[Found]:
         return
     least = whole(policy.get("minAvailable"))
     if policy.get("minAvailable") is None or (least is not None and least > workers):
-        said = "is missing, and the operator takes workers + 1" if least is None else f"is {least}"
-        problem = f"{said}: the gang waits for the launcher, and the launcher for the gang's {workers} workers"
+        given = "is missing, and the operator's default is workers + 1" if least is None else f"is {least}"
+        problem = f"{given}: the gang waits for the launcher, and the launcher for the gang's {workers} workers"
         path = ("spec", "runPolicy", "schedulingPolicy", "minAvailable")
         yield Found(path, problem, f"write minAvailable: {workers}")
 
 
 def workers_outlive_job(job: Job) -> Iterator[Found]:
-    """Workers that stay when the job has ended, and keep their GPUs (mpi-operator#134)."""
+    """Workers that stay when the job has ended, and hold their GPUs (mpi-operator#134)."""
     policy = job.run_policy.get("cleanPodPolicy")
     if policy in (None, "None") and job.role("Worker"):
-        said = "is missing, and the operator takes None" if policy is None else "is None"
+        given = "is missing, and the operator's default is None" if policy is None else "is None"
         kept = "GPUs" if job.worker.total(GPU_RESOURCE) else "nodes"
-        problem = f"{said}: the workers run on after the job's end and keep their {kept}"
+        problem = f"{given}: the workers keep running after the job's end and hold their {kept}"
         yield Found(("spec", "runPolicy", "cleanPodPolicy"), problem, "write cleanPodPolicy: Running")
 
 
@@ -165,7 +165,7 @@ def missing_readiness_probe(job: Job) -> Iterator[Found]:
 def launcher_may_be_too_early(job: Job) -> Iterator[Found]:
     """A launcher that is created with the workers, and runs mpirun at once (mpi-operator#443, #481)."""
     if job.spec.get("launcherCreationPolicy") in (None, "AtStartup") and _starts_at_once(job):
-        problem = "the launcher starts with the workers, and fails where their names or sshd are not there yet"
+        problem = "the launcher starts with the workers, and fails where their names or sshd do not answer yet"
         fix = "write launcherCreationPolicy: WaitForWorkersReady, and give the workers a readinessProbe"
         yield Found(("spec", "launcherCreationPolicy"), problem, fix)
 
@@ -175,15 +175,15 @@ def suspended_launcher_does_not_wait(job: Job) -> Iterator[Found]:
     is_queued = job.run_policy.get("suspend") is True or QUEUE_LABEL in job.labels
     if is_queued and job.waits_for_workers and _starts_at_once(job):
         problem = "has no effect on a job that was suspended: its launcher starts before its workers"
-        fix = "let the launcher's command wait until the workers' names and sshd are there"
+        fix = "let the launcher's command wait until the workers' names and sshd answer"
         yield Found(("spec", "launcherCreationPolicy"), problem, fix)
 
 
 def _starts_at_once(job: Job) -> bool:
-    """Whether the launcher's one command is mpirun: a script, an entry point or an init container may wait first."""
+    """Return whether the launcher's one command is mpirun: a script, entry point or init container may wait first."""
     launcher = job.launcher.first
     started = commands(launcher.argv) or []
-    # What starts mpirun in its turn may wait before it does.
+    # A program that starts mpirun may wait before.
     is_one_command = bool(launcher.content.get("command")) and len(started) == 1
     is_one_command = is_one_command and program_of(started[0]) in {launch.launcher for launch in job.launches}
     # Elastic Horovod waits until the discovery script has found enough workers.

@@ -36,21 +36,21 @@ _HOSTFILE_PARAMETERS = ("prte_default_hostfile",)
 
 _PER_NODE = (RANKS_PER_NODE, ONE_RANK_PER_NODE)
 
-# Programs that start no ranks by themselves.
+# Programs that start no ranks.
 _NO_LAUNCHERS = {"python", "python3", "torchrun", "sleep", "tail", "sshd", "true"}
 
 
 def _argv(job: Job) -> Path:
-    """Where the launcher's command stands."""
+    """Return the path of the launcher's command."""
     return job.launcher.first.argv_path(job.launches[0].launcher if job.launches else "")
 
 
 def _fixed_size(job: Job) -> Iterator[tuple[Launch, int, int]]:
-    """Each launch of a fixed number of ranks, that number, and the slots."""
+    """Yield each launch of a fixed number of ranks, that number, and the slots."""
     total = job.total_slots
     for launch in job.launches:
         ranks = launch.ranks
-        # Behind a lone colon stands another program with ranks of its own.
+        # A lone colon separates another program with other ranks.
         if (
             total is not None
             and ranks is not None
@@ -61,14 +61,14 @@ def _fixed_size(job: Job) -> Iterator[tuple[Launch, int, int]]:
 
 
 def np_exceeds_slots(job: Job) -> Iterator[Found]:
-    """More ranks than the hostfile has slots: Open MPI and Horovod refuse to start."""
+    """More ranks than the hostfile has slots: Open MPI and Horovod do not start."""
     for launch, ranks, total in _fixed_size(job):
-        # Hosts of its own have slots of their own.
+        # Other hosts have other slots.
         if launch.has(HOSTS) or launch.value(HOSTFILE_OPTION) not in (None, HOSTFILE):
             continue
         # As an option, a part of --map-by, or a variable of Open MPI.
         if job.is_open_mpi and ranks > total and not _has_parameter(job, ("oversubscribe", "OVERSUBSCRIBE")):
-            problem = f"is for {ranks} ranks, but {_slots(job)} are {total} slots, and {launch.launcher} starts none"
+            problem = f"is for {ranks} ranks, but {_slots(job)} are {total} slots, and {launch.launcher} does not start"
             yield Found(_argv(job), problem, f"write -np {total}, or set slotsPerWorker to the GPUs of a worker")
 
 
@@ -93,8 +93,8 @@ def elastic_range(job: Job) -> Iterator[Found]:
         numbers = {"min-np": launch.min_ranks, "np": launch.ranks, "max-np": launch.max_ranks}
         given = {name: number for name, number in numbers.items() if number is not None}
         if launch.is_horovod and list(given.values()) != sorted(given.values()):
-            said = ", ".join(f"{name} {number}" for name, number in given.items())
-            yield Found(_argv(job), f"has {said}, which do not rise", "give min-np <= np <= max-np")
+            listed = ", ".join(f"{name} {number}" for name, number in given.items())
+            yield Found(_argv(job), f"has {listed}, which do not rise", "give min-np <= np <= max-np")
 
 
 def elastic_without_slots(job: Job) -> Iterator[Found]:
@@ -102,31 +102,31 @@ def elastic_without_slots(job: Job) -> Iterator[Found]:
     for launch in job.launches:
         script = any(word.endswith(DISCOVERY_SCRIPT) for word in launch.words)
         if launch.is_horovod and script and not launch.has(SLOTS_PER_HOST, CONFIG_FILE):
-            problem = f"takes its hosts from {DISCOVERY_SCRIPT}, which prints no slots, and is told none"
+            problem = f"takes its hosts from {DISCOVERY_SCRIPT}, which prints no slots, and has no --slots-per-host"
             yield Found(_argv(job), problem, f"add --slots-per-host {job.slots or '<GPUs of a worker>'}")
 
 
 def missing_hostfile(job: Job) -> Iterator[Found]:
-    """A launch that is not told its hosts.
+    """A launch without hosts.
 
-    The operator says them in variables of Open MPI 4. Open MPI 5 ignores those (mpi-operator#842, trainer#4028), as
+    The operator sets them in variables of Open MPI 4. Open MPI 5 ignores those (mpi-operator#842, trainer#4028), as
     does horovodrun, and starts every rank in the launcher.
     """
     for launch in job.launches:
-        told = launch.has(HOSTFILE_OPTION, HOSTS, DISCOVERY_SCRIPT_OPTION, CONFIG_FILE) or _has_parameter(
+        has_hosts = launch.has(HOSTFILE_OPTION, HOSTS, DISCOVERY_SCRIPT_OPTION, CONFIG_FILE) or _has_parameter(
             job, _HOSTFILE_PARAMETERS
         )
-        if not told and not launch.expands and (job.is_open_mpi or launch.is_horovod) and job.role("Worker"):
+        if not has_hosts and not launch.expands and (job.is_open_mpi or launch.is_horovod) and job.role("Worker"):
             which = "horovodrun" if launch.is_horovod else f"{launch.launcher} of Open MPI 5"
-            problem = f"gets no hostfile, and {which} then starts all ranks in the launcher"
+            problem = f"has no hostfile, and {which} then starts all ranks in the launcher"
             yield Found(_argv(job), problem, f"add --hostfile {HOSTFILE}, which every version reads")
 
 
 def ranks_bound_to_one_core(job: Job) -> Iterator[Found]:
     """Open MPI's default for one or two ranks: each is bound to one core, and so is its input pipeline."""
     for launch in job.launches:
-        said = launch.has_option(RANKS, *_PER_NODE)
-        ranks = launch.ranks if said else job.total_slots
+        is_explicit = launch.has_option(RANKS, *_PER_NODE)
+        ranks = launch.ranks if is_explicit else job.total_slots
         if not job.is_open_mpi or launch.is_horovod or launch.expands or not job.worker.total(GPU_RESOURCE):
             continue
         bound = launch.has(BIND_TO, *_BINDINGS) or _has_parameter(job, _BINDING_PARAMETERS)
@@ -136,7 +136,7 @@ def ranks_bound_to_one_core(job: Job) -> Iterator[Found]:
 
 
 def _has_parameter(job: Job, parameters: tuple[str, ...]) -> bool:
-    """Whether an MCA parameter is given, as an option, in the script, or as one of the launcher's variables."""
+    """Return whether an MCA parameter is an option, is in the script, or is a variable of the launcher."""
     launcher = job.launcher.first
     return any(parameter in word for word in (*launcher.argv, *launcher.environment) for parameter in parameters)
 

@@ -17,12 +17,12 @@ __all__ = [
     "worker_without_sshd",
 ]
 
-# What the operator takes where the field is missing.
+# The operator's default.
 _ROOTS_KEYS = "/root/.ssh"
 
 _SHM = "/dev/shm"
 
-# Programs that never become an sshd.
+# Programs that never start an sshd.
 _NOT_SSHD = {"sleep", "tail", "cat", "true", "echo", "python", "python3", "torchrun", "mpirun", "mpiexec", "horovodrun"}
 
 
@@ -39,9 +39,9 @@ def keys_not_readable(job: Job) -> Iterator[Found]:
 
 
 def _not_root(replica: Replica) -> str | None:
-    """The setting by which the first container does not run as root."""
+    """Return the setting with which the first container does not run as root."""
     contexts = [mapping(level.get("securityContext")) for level in (replica.first.content, replica.pod)]
-    # The container's own setting goes before the pod's.
+    # The container's setting overrides the pod's.
     for field in ("runAsUser", "runAsNonRoot"):
         value: Any = next((context[field] for context in contexts if context.get(field) is not None), None)
         if isinstance(value, int) and value:
@@ -52,12 +52,12 @@ def _not_root(replica: Replica) -> str | None:
 
 
 def worker_without_sshd(job: Job) -> Iterator[Found]:
-    """Workers that run something else than sshd, as with operators that used kubectl exec before v2."""
+    """Workers that do not run sshd, as with operators before v2, which used kubectl exec."""
     argv = job.worker.first.argv
     started = {program_of(command) for command in commands(argv) or []}
     if job.launches and started and started <= _NOT_SSHD and not any("ssh" in word for word in argv):
         problem = f"runs {' and '.join(sorted(started))}, but the launcher reaches a worker through its sshd"
-        yield Found(job.worker.first.argv_path(), problem, "leave command and args out, or run /usr/sbin/sshd -De")
+        yield Found(job.worker.first.argv_path(), problem, "remove command and args, or run /usr/sbin/sshd -De")
 
 
 def template_restart_policy(job: Job) -> Iterator[Found]:
@@ -82,7 +82,7 @@ def work_not_in_first_container(job: Job) -> Iterator[Found]:
 
 
 def _shared_memory(replica: Replica) -> dict[str, Any]:
-    """The volume at /dev/shm of the first container that has GPUs; empty where there is none."""
+    """Return the volume at /dev/shm of the first container with GPUs; empty where there is none."""
     holder = replica.holder(GPU_RESOURCE) or replica.first
     name = holder.mounts(_SHM)
     volumes = map(mapping, sequence(replica.pod.get("volumes")))
@@ -90,23 +90,23 @@ def _shared_memory(replica: Replica) -> dict[str, Any]:
 
 
 def small_shared_memory(job: Job) -> Iterator[Found]:
-    """GPU workers with the container runtime's 64 MiB of /dev/shm, through which NCCL's ranks on a node talk."""
+    """GPU workers with the runtime's 64 MiB of /dev/shm, through which NCCL's ranks on a node exchange data."""
     if not (holder := job.worker.holder(GPU_RESOURCE)) or job.worker.pod.get("hostIPC") is True:
         return
     volume = _shared_memory(job.worker)
     in_memory = mapping(volume.get("emptyDir")).get("medium") == "Memory"
     if not in_memory and "hostPath" not in volume:
-        said = f"has no volume at {_SHM}, whose default is 64 MiB" if not volume else f"has no memory at {_SHM}"
-        problem = f"{said}: NCCL and data loaders share data there"
+        given = f"has no volume at {_SHM}, whose default is 64 MiB" if not volume else f"has no memory at {_SHM}"
+        problem = f"{given}: NCCL and data loaders share data there"
         fix = f"mount a volume with emptyDir: {{medium: Memory}} at {_SHM}"
         yield Found((*holder.path, "volumeMounts"), problem, fix)
 
 
 def shared_memory_of_the_node(job: Job) -> Iterator[Found]:
-    """The node's own /dev/shm: shared with every pod there, and not given back when a rank dies."""
+    """The node's own /dev/shm: shared with every pod there, and not freed when a rank dies."""
     for replica in job.replicas:
         for number, volume in enumerate(map(mapping, sequence(replica.pod.get("volumes")))):
             if str(mapping(volume.get("hostPath")).get("path")).rstrip("/") == _SHM:
-                problem = f"is the node's {_SHM}: every pod there shares it, and what a dead rank leaves in it stays"
+                problem = f"is the node's {_SHM}: every pod there shares it, and files of a dead rank stay in it"
                 fix = "write emptyDir: {medium: Memory} instead of hostPath"
                 yield Found((*replica.pod_path, "volumes", number, "hostPath"), problem, fix)

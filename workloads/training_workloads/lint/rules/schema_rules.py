@@ -1,6 +1,6 @@
 """Fields and types: the MPIJob against its definition, the pod templates against the schemas of Kubernetes.
 
-The API server drops a field that it does not know, or refuses the object; both are found here before.
+The API server drops an unknown field, or rejects the object; the lint finds both before.
 """
 
 import re
@@ -22,7 +22,7 @@ __all__ = ["mpi_job_fields", "pod_template_fields"]
 
 _PLACEHOLDER = re.compile(r"\$\{?\w+\}?|\$\(\w+\)|<.*>")
 
-# Longer lists and values are not told.
+# Longer lists and values are not shown.
 _READABLE = 160
 
 _TYPES = {
@@ -37,12 +37,12 @@ _TYPES = {
 
 def mpi_job_fields(job: Job) -> Iterator[Found]:
     """Unknown or misspelled fields of the MPIJob, values of another type, values out of range."""
-    # A null is to the API server as if the field were not there.
+    # The API server treats a null as a missing field.
     yield from _problems(_mpi_job_validator(), _without_nulls(dict(job.document)), ())
 
 
 def pod_template_fields(job: Job) -> Iterator[Found]:
-    """The same in the pods' templates, by the newest Kubernetes that a cluster can have."""
+    """The same in the pods' templates, by the newest Kubernetes of a cluster."""
     for replica in job.replicas:
         template = replica.content.get("template")
         if isinstance(template, dict):
@@ -53,7 +53,7 @@ def pod_template_fields(job: Job) -> Iterator[Found]:
 def _mpi_job_validator() -> Any:
     (version,) = mpi_job_definition()["spec"]["versions"]
     schema = _closed(version["schema"]["openAPIV3Schema"])
-    # The API server writes the status itself, and checks the metadata by rules of its own.
+    # The API server writes the status itself, and checks the metadata by other rules.
     schema["properties"] |= {"metadata": {"type": "object"}, "status": {}}
     return jsonschema.Draft202012Validator(schema)
 
@@ -71,7 +71,7 @@ def _pod_template_validator() -> Any:
 
 
 def _closed(schema: Any) -> Any:
-    """The schema with no field allowed that it does not name."""
+    """Return the schema with no other fields allowed."""
     if not isinstance(schema, dict):
         return schema
     closed = {key: _closed(value) for key, value in schema.items() if key != "default"}
@@ -99,23 +99,23 @@ def _unknown_field(error: Any, path: Path) -> Iterable[Found]:
     for key in error.instance:
         if key not in known:
             fix = known_names(str(key), known)
-            # The names of all fields of a pod help nobody.
-            fix = fix if "did you mean" in fix or len(fix) < _READABLE else "take it out"
-            yield Found((*path, str(key)), "is not a field here, and is refused or dropped without a word", fix)
+            # The names of all fields of a pod do not help.
+            fix = fix if "did you mean" in fix or len(fix) < _READABLE else "remove it"
+            yield Found((*path, str(key)), "is not a field here, and is rejected or dropped without a warning", fix)
 
 
 def _wrong_type(error: Any, path: Path) -> Iterable[Found]:
     wanted = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
-    yield Found(path, _said(error), f"give {_TYPES.get(wanted[0], wanted[0])}{_placeholder(error)}")
+    yield Found(path, _given(error), f"give {_TYPES.get(wanted[0], wanted[0])}{_placeholder(error)}")
 
 
 def _number_or_text(error: Any, path: Path) -> Iterable[Found]:
-    yield Found(path, _said(error), "give a number or a text")
+    yield Found(path, _given(error), "give a number or a text")
 
 
 def _unknown_value(error: Any, path: Path) -> Iterable[Found]:
     allowed = [value for value in error.validator_value if isinstance(value, str)]
-    yield Found(path, _said(error), known_names(str(error.instance), allowed) + _placeholder(error))
+    yield Found(path, _given(error), known_names(str(error.instance), allowed) + _placeholder(error))
 
 
 def _missing_field(error: Any, path: Path) -> Iterable[Found]:
@@ -125,22 +125,22 @@ def _missing_field(error: Any, path: Path) -> Iterable[Found]:
 
 
 def _too_small(error: Any, path: Path) -> Iterable[Found]:
-    yield Found(path, _said(error), f"give {error.validator_value} or more")
+    yield Found(path, _given(error), f"give {error.validator_value} or more")
 
 
 def _too_large(error: Any, path: Path) -> Iterable[Found]:
-    yield Found(path, _said(error), f"give {error.validator_value} or fewer")
+    yield Found(path, _given(error), f"give {error.validator_value} or fewer")
 
 
 def _other(error: Any, path: Path) -> Iterable[Found]:
-    yield Found(path, _said(error), f"give what fits {error.validator}: {error.validator_value}")
+    yield Found(path, _given(error), f"give what fits {error.validator}: {error.validator_value}")
 
 
-def _said(error: Any) -> str:
-    said = repr(error.instance)
+def _given(error: Any) -> str:
+    shown = repr(error.instance)
     if isinstance(error.instance, dict | list):
         return "is a mapping" if isinstance(error.instance, dict) else "is a list"
-    return f"is {said if len(said) < _READABLE else 'a long text'}"
+    return f"is {shown if len(shown) < _READABLE else 'a long text'}"
 
 
 def _placeholder(error: Any) -> str:

@@ -26,7 +26,7 @@ _LUSTRE = "fsx.csi.aws.com"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Storage:
-    """A volume, claim or storage class, and what stands beside it.
+    """A volume, claim or storage class, and the other documents of its file.
 
     Attributes:
         document: The object.
@@ -47,12 +47,12 @@ class Storage:
         return mapping(self.document.get("spec"))
 
     def others(self, kind: str) -> Iterator[Mapping[Any, Any]]:
-        """The neighbours of a kind."""
+        """Yield the neighbours of a kind."""
         return (other for other in self.neighbours if other.get("kind") == kind)
 
 
 def _lustre(storage: Storage) -> Mapping[Any, Any]:
-    """The source of a volume on FSx for Lustre; empty for any other."""
+    """Return the source of a volume on FSx for Lustre; empty for any other."""
     source = mapping(storage.spec.get("csi"))
     return source if storage.kind == "PersistentVolume" and source.get("driver") == _LUSTRE else {}
 
@@ -66,19 +66,19 @@ def volume_recycled(storage: Storage) -> Iterator[Found]:
 
 
 def lustre_volume_attributes(storage: Storage) -> Iterator[Found]:
-    """A static Lustre volume without its address: it needs the DNS name, and the mount name that FSx chose."""
+    """A static Lustre volume without its address: it needs the DNS name, and FSx's mount name."""
     attributes = mapping(_lustre(storage).get("volumeAttributes"))
     for name in ("dnsname", "mountname"):
         if _lustre(storage) and not attributes.get(name):
             unless = (
-                ", and the driver takes 'fsx', which only SCRATCH_1 file systems have" if name == "mountname" else ""
+                ", and the driver uses 'fsx', which only SCRATCH_1 file systems have" if name == "mountname" else ""
             )
             path = ("spec", "csi", "volumeAttributes", name)
             yield Found(path, f"is missing{unless}", "give the file system's (aws fsx describe-file-systems)")
 
 
 def claim_without_volume_name(storage: Storage) -> Iterator[Found]:
-    """A claim that is meant for a static volume and does not name it: it takes any that fits, or makes another."""
+    """A claim for a static volume that does not name it: it binds to any volume that fits, or to a new one."""
     if storage.kind != "PersistentVolumeClaim" or storage.spec.get("volumeName") or storage.spec.get("selector"):
         return
     wanted = storage.spec.get("storageClassName")
@@ -103,10 +103,10 @@ def _class(volume: Mapping[Any, Any]) -> Any:
 
 
 def claim_without_class(storage: Storage) -> Iterator[Found]:
-    """A claim that leaves its class to the cluster, where the default class makes a volume of its own kind."""
+    """A claim without a class: the cluster's default class provisions another kind of volume."""
     if storage.kind == "PersistentVolumeClaim" and storage.spec.get("storageClassName") is None:
         if storage.spec.get("volumeName"):
-            problem, fix = "the cluster's default class is filled in, which a static volume has not", 'write ""'
+            problem, fix = "the cluster's default class is filled in, which a static volume does not have", 'write ""'
         else:
             problem = "the cluster's default class provides the volume, on EKS a disk for one node"
             fix = 'name the class, or write "" and volumeName for a static volume'
@@ -114,18 +114,18 @@ def claim_without_class(storage: Storage) -> Iterator[Found]:
 
 
 def _lustre_parameters(storage: Storage) -> Mapping[Any, Any] | None:
-    """Parameters of a storage class of FSx for Lustre; None for any other document."""
+    """Return the parameters of a storage class of FSx for Lustre; None for any other document."""
     if storage.kind == "StorageClass" and storage.document.get("provisioner") == _LUSTRE:
         return mapping(storage.document.get("parameters"))
     return None
 
 
 def persistent_2_with_s3(storage: Storage) -> Iterator[Found]:
-    """A PERSISTENT_2 file system cannot be linked to S3 when it is made (aws-fsx-csi-driver#412)."""
+    """A PERSISTENT_2 file system cannot get a data repository when it is created (aws-fsx-csi-driver#412)."""
     parameters = _lustre_parameters(storage) or {}
     if parameters.get("deploymentType") == "PERSISTENT_2" and parameters.get("s3ImportPath"):
-        problem = "goes with SCRATCH and PERSISTENT_1 only; FSx refuses to make the file system"
-        fix = "make it outside of Kubernetes with a data repository association, and a static volume for it"
+        problem = "is for SCRATCH and PERSISTENT_1 only; FSx does not create the file system"
+        fix = "create it outside of Kubernetes with a data repository association, and define a static volume for it"
         yield Found(("parameters", "s3ImportPath"), problem, fix)
 
 

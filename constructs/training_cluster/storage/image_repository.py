@@ -1,0 +1,45 @@
+"""The repository of training images, which outlives a cluster."""
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from training_cluster.checks import check
+from training_cluster.identity.encryption_key import valid_key
+from training_cluster.suppressions import accept
+
+__all__ = ["ImageRepository"]
+
+_UNTAGGED_IMAGES_KEPT = 10
+
+
+class ImageRepository(ecr.Repository):
+    """A repository of training images, scanned on push. Retained on deletion."""
+
+    def __init__(self, scope: Construct, id: str, *, encryption_key: kms.IKey | None = None) -> None:
+        """Define the repository.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            encryption_key: Key of the images; a repository keeps the key that it was created with. Default: a key of
+                ECR.
+
+        Raises:
+            InputError: `encryption_key` is of another type.
+        """
+        check(valid_key(encryption_key))
+        super().__init__(
+            scope,
+            id,
+            encryption=ecr.RepositoryEncryption.KMS if encryption_key else ecr.RepositoryEncryption.AES_256,
+            encryption_key=encryption_key,
+            image_scan_on_push=True,
+            # A tag names one image for ever, so that a job can be repeated.
+            image_tag_mutability=ecr.TagMutability.IMMUTABLE,
+            removal_policy=RemovalPolicy.RETAIN,
+        )
+        self.add_lifecycle_rule(tag_status=ecr.TagStatus.UNTAGGED, max_image_count=_UNTAGGED_IMAGES_KEPT)
+        if encryption_key is None:
+            accept(self, "encrypted with ECR's key, as no key was given", "CKV_AWS_136")

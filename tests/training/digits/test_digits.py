@@ -1,0 +1,121 @@
+import json
+import platform
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.training.mpirun import Run
+from training.runtime import checkpoint
+
+
+def weights(run: Run) -> list[NDArray[Any]]:
+    found = checkpoint.newest(run.output / "checkpoints")
+    assert found is not None
+    return list(found.arrays)
+
+
+def copy(run: Run, folder: Path) -> Path:
+    return shutil.copytree(run.output, folder / "copy")
+
+
+def test_two_ranks_learn_the_digits(finished: Run) -> None:
+    assert finished.code == 0, finished.stderr
+    assert json.loads((finished.output / "results.json").read_text())["accuracy"] >= 0.97
+
+
+def test_results_have_speed_device_and_versions(finished: Run) -> None:
+    content = json.loads((finished.output / "results.json").read_text())
+    assert len(content["images_per_second_per_rank"]) == 2
+    assert min(content["images_per_second_per_rank"]) > 0
+    assert content["images_per_second"] == pytest.approx(sum(content["images_per_second_per_rank"]), abs=0.2)
+    assert content["training_seconds"] > 0
+    expected = {"world_size": 2, "epochs": 12, "global_batch_size": 32, "device": "cpu"}
+    assert {name: content[name] for name in expected} == expected
+    assert list(content["versions"]) == ["python", "tensorflow", "horovod", "numpy", "mpi"]
+    assert content["versions"]["python"] == platform.python_version()
+    assert content["versions"]["numpy"] == np.__version__
+    assert content["versions"]["mpi"].startswith("Open MPI v")
+
+
+def test_prints_its_arithmetic_first(finished: Run) -> None:
+    assert finished.stdout.splitlines()[:4] == [
+        "ranks: 2, of them 2 on the machine of rank 0, which computes on: cpu",
+        "batch: 16 images per rank x 2 ranks = 32 images per step",
+        "steps: 1437 training images / 32, rounded up, = 45 per epoch; x 12 epochs = 540",
+        "learning rate: 0.015 per rank x 2 ranks = 0.03, reached from 0.015 over 3 epochs, "
+        "then along a cosine to 0 at epoch 12",
+    ]
+
+
+def test_each_line_is_printed_once_and_tensorflow_is_silent(finished: Run) -> None:
+    lines = finished.stdout.splitlines()
+    assert len(lines) == len(set(lines)) == 4 + 12
+    assert "Unable to register" not in finished.stderr
+
+
+def test_one_rank_writes_the_files(finished: Run) -> None:
+    output = finished.output
+    assert sorted(path.name for path in output.iterdir()) == ["checkpoints", "results.json", "tensorboard"]
+    assert [path.name for path in sorted((output / "checkpoints").iterdir())] == [
+        "latest",
+        "step-00000450.checkpoint",
+        "step-00000495.checkpoint",
+        "step-00000540.checkpoint",
+    ]
+    (events,) = (output / "tensorboard").iterdir()
+    assert events.name.startswith("events.out.tfevents.")
+    assert b"test accuracy" in events.read_bytes()
+
+
+def test_a_killed_run_resumes_to_the_weights_of_an_uninterrupted_one(
+    digits: Callable[..., Run], finished: Run, killed: Run, tmp_path: Path
+) -> None:
+    assert killed.code != 0
+    assert not (killed.output / "results.json").exists()
+    output = copy(killed, tmp_path)
+    # And its newest checkpoint is damaged as well.
+    newest = sorted((output / "checkpoints").glob("step-*"))[-1]
+    newest.write_bytes(newest.read_bytes()[:-1])
+    resumed = digits(2, output)
+    assert resumed.code == 0, resumed.stderr
+    assert resumed.stderr.count(f"warning: {newest} is damaged") == 1
+    before = int(newest.stem.removeprefix("step-")) // 45 - 1
+    assert f"resuming after epoch {before}: written by 2 ranks, now 2" in resumed.stdout
+    for ours, theirs in zip(weights(resumed), weights(finished), strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+def test_a_run_resumes_with_another_number_of_ranks(digits: Callable[..., Run], killed: Run, tmp_path: Path) -> None:
+    resumed = digits(3, copy(killed, tmp_path))
+    assert resumed.code == 0, resumed.stderr
+    assert "16 images per rank x 3 ranks = 48 images per step" in resumed.stdout
+    assert "written by 2 ranks, now 3" in resumed.stdout
+    content = json.loads((resumed.output / "results.json").read_text())
+    assert content["world_size"] == len(content["images_per_second_per_rank"]) == 3
+    assert content["accuracy"] >= 0.97
+
+
+def test_a_finished_run_keeps_its_results(digits: Callable[..., Run], finished: Run) -> None:
+    before = (finished.output / "results.json").read_bytes()
+    again = digits(1, finished.output)
+    assert again.code == 0, again.stderr
+    assert f"nothing to do: {finished.output} holds this run, finished, with test accuracy 0.9" in again.stdout
+    assert (finished.output / "results.json").read_bytes() == before
+
+
+def test_an_error_is_printed_once_without_a_traceback_and_ends_all_ranks(
+    digits: Callable[..., Run], tmp_path: Path
+) -> None:
+    # Rank zero alone can see this error; below a file, since root may write everywhere else.
+    (tmp_path / "file").write_text("")
+    run = digits(2, tmp_path / "file" / "run")
+    assert run.code == 2
+    assert run.stderr.count("error: '--output-dir' is ") == 1
+    assert "cannot write (Not a directory); give a folder that this user may write to\n" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert run.stdout == ""

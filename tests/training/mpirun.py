@@ -1,0 +1,69 @@
+"""Ranks under mpirun, for the tests and the fault suite."""
+
+import dataclasses
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).parents[2]
+
+#: For any wait, in seconds: a run takes half a minute on two idle cores, and the machine may be busy.
+PATIENCE = 600.0
+
+#: mpirun starts ranks as root only with these variables.
+ALLOW_ROOT = {f"{prefix}_ALLOW_RUN_AS_ROOT{suffix}": "1" for prefix in ("OMPI", "PRTE") for suffix in ("", "_CONFIRM")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A finished or killed run."""
+
+    code: int
+    stdout: str
+    stderr: str
+    output: Path
+
+
+def mpirun(ranks: int) -> list[str]:
+    """Return the command that starts this number of Python ranks."""
+    # The environment's own mpirun goes first: Horovod is compiled against it.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    program = shutil.which("mpirun", path=path)
+    assert program, "mpirun is missing: run `make setup`"
+    placement = ["--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"]
+    # As in the jobs: plain TCP and shared memory. Others, such as UCX, print errors where there is no /sys.
+    transport = ["--mca", "pml", "ob1", "--mca", "btl", "^openib"]
+    return [program, "-np", str(ranks), *placement, *transport, sys.executable]
+
+
+def start(ranks: int, arguments: list[str], folder: Path) -> "subprocess.Popen[str]":
+    """Start ranks, with their output in files of a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "stdout").open("w") as stdout, (folder / "stderr").open("w") as stderr:
+        return subprocess.Popen(
+            [*mpirun(ranks), *arguments],
+            cwd=ROOT,
+            env=os.environ | ALLOW_ROOT,
+            stdout=stdout,
+            stderr=stderr,
+            text=True,
+            start_new_session=True,
+        )
+
+
+def end(process: "subprocess.Popen[str]") -> None:
+    """Kill mpirun and its ranks, each of which is in another process group."""
+    try:
+        family = psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        family = []
+    for member in [process, *family]:
+        try:
+            member.kill()
+        except psutil.NoSuchProcess:
+            pass
+    psutil.wait_procs(family, timeout=10)

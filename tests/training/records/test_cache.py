@@ -1,0 +1,59 @@
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.training.imagenet_data import example, write_shards
+from training.records.cache import CachedRecords, cached, free_memory
+from training.records.dataset import open_split
+from training.records.numbered_records import Team
+from training.runtime.errors import UserError
+
+
+def test_reads_its_range_once_and_the_rest_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_shards(tmp_path, [example(number) for number in range(6)], 2)
+    records = open_split(tmp_path, "train", classes=1, team=Team())
+    expected = records.read([0, 3, 5, 3])
+    asked: list[int] = []
+    read = records.read
+
+    def recorded(numbers: Sequence[int]) -> list[bytes]:
+        asked.extend(numbers)
+        return read(numbers)
+
+    monkeypatch.setattr(records, "read", recorded)
+    cache = CachedRecords(records, range(4))
+    assert cache.read([0, 3, 5, 3]) == cache.read([0, 3, 5, 3]) == expected
+    assert sorted(asked) == [0, 3, 3, 5, 5]
+    assert (cache.where(3), len(cache)) == (records.where(3), 6)
+
+
+def test_rejects_a_cache_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_shards(tmp_path, [example(number) for number in range(6)], 2)
+    records = open_split(tmp_path, "train", classes=1, team=Team())
+    needed = int(records.sizes(range(6)).sum())
+    monkeypatch.setattr("training.records.cache.free_memory", lambda: 2 * needed - 1)
+    with pytest.raises(
+        UserError, match=r"'--cache' needs 0\.0 GiB a rank for the records, but 0\.0 GiB are free for each"
+    ):
+        cached([(records, range(6))], ranks=2)
+    monkeypatch.setattr("training.records.cache.free_memory", lambda: 2 * needed)
+    (cache,) = cached([(records, range(6))], ranks=2)
+    assert len(cache) == 6
+
+
+@pytest.mark.parametrize(("limit", "free"), [("max", 4000), ("5000", 1500), ("1000", 0)])
+def test_free_memory_is_the_machine_s_or_the_cgroup_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, free: int
+) -> None:
+    monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 4000}))
+    group = tmp_path / "cgroup/pod/container"
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text("max\n")
+    (group.parent / "memory.max").write_text(f"{limit}\n")
+    (group.parent / "memory.current").write_text("4500\n")
+    # 1,000 of the 4,500 bytes are page cache.
+    (group.parent / "memory.stat").write_text("anon 3500\ninactive_file 600\nactive_file 400\n")
+    membership = tmp_path / "membership"
+    membership.write_text("0::/pod/container\n")
+    assert free_memory(tmp_path / "cgroup", membership) == free

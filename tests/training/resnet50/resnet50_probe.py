@@ -1,0 +1,145 @@
+"""Ask two ranks about what they see of each other; rank zero prints the answers as JSON."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import horovod.tensorflow as hvd
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from training.imagenet.augmentation import to_float
+from training.resnet50 import train_step
+from training.runtime import resume
+from training.runtime.distributed import barrier, on_every_rank
+from training.runtime.errors import UserError
+
+hvd.init()
+output = Path(sys.argv[1])
+answers: dict[str, object] = {}
+layers = tf.keras.layers
+
+
+def of_ranks(value: object) -> Any:
+    return hvd.allgather_object(value, name="of ranks")
+
+
+def options(**changes: object) -> train_step.StepOptions:
+    given = {"classes": 10, "label_smoothing": 0.1, "weight_decay": 0.01, "lars": False, "groups": 1}
+    return train_step.StepOptions(**{**given, "compression": hvd.Compression.none, **changes})
+
+
+def batch(start: int, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    random = np.random.default_rng(0)
+    images = random.integers(256, size=(16, 8, 8, 3), dtype=np.uint8)
+    labels = random.integers(10, size=16).astype(np.int32)
+    flips = random.integers(2, size=16).astype(bool)
+    return tuple(tf.constant(values[start : start + count]) for values in (images, labels, flips))
+
+
+def plain_network() -> train_step.Network:
+    """Return a network without batch normalization, which sees one rank's images only."""
+    tf.keras.utils.set_random_seed(0)
+    model = tf.keras.Sequential([layers.Conv2D(4, 3, input_shape=(8, 8, 3)), layers.Flatten(), layers.Dense(10)])
+    return train_step.make_network(model, momentum=0.9)
+
+
+def two_steps(network: train_step.Network, given: train_step.StepOptions) -> list[NDArray[np.float32]]:
+    network.optimizer.learning_rate = 0.01
+    step = train_step.make_train_step(network, given)
+    for _ in range(2):
+        step(*batch(8 * hvd.rank(), 8))
+    return [weight.numpy() for weight in network.model.trainable_variables]
+
+
+def one_big_batch() -> list[NDArray[np.float32]]:
+    """Train the same by hand: all images at once, and the L2 term in the loss."""
+    model = plain_network().model
+    sgd = tf.keras.optimizers.SGD(0.01, momentum=0.9)
+    images, labels, flips = batch(0, 16)
+    for _ in range(2):
+        with tf.GradientTape() as tape:
+            logits = model(to_float(images, flips, "float32"))
+            loss = tf.keras.losses.CategoricalCrossentropy(True, label_smoothing=0.1)(tf.one_hot(labels, 10), logits)
+            # The bias of a convolution would be batch normalization's in ResNet-50; that of the last layer decays.
+            decaying = [model.layers[0].kernel, model.layers[2].kernel, model.layers[2].bias]
+            loss += 0.01 * tf.add_n([tf.nn.l2_loss(weight) for weight in decaying])
+        sgd.apply_gradients(zip(tape.gradient(loss, model.variables), model.variables, strict=True))
+    return [weight.numpy() for weight in model.variables]
+
+
+before = [weight.numpy() for weight in plain_network().model.trainable_variables]
+after = two_steps(plain_network(), options())
+answers["moved"] = max(float(np.abs(a - b).max()) for a, b in zip(after, before, strict=True))
+answers["distance"] = max(float(np.abs(a - b).max()) for a, b in zip(after, one_big_batch(), strict=True))
+halved = two_steps(plain_network(), options(compression=hvd.Compression.fp16))
+answers["distance with fp16"] = max(float(np.abs(a - b).max()) for a, b in zip(after, halved, strict=True))
+
+# Rank 1's images become infinite, in float16.
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+poison = tf.Variable(1.0)
+inputs = tf.keras.Input((8, 8, 3))
+x = layers.Lambda(lambda images: images * tf.cast(poison, images.dtype))(inputs)
+x = layers.BatchNormalization()(layers.Conv2D(4, 3, use_bias=False)(x))
+outputs = layers.Dense(10, dtype="float32")(layers.GlobalAveragePooling2D()(x))
+network = train_step.make_network(tf.keras.Model(inputs, outputs), momentum=0.9)
+hvd.broadcast_variables([*network.variables, *network.statistics], root_rank=0)
+network.optimizer.learning_rate = 0.01
+step = train_step.make_train_step(network, options())
+
+
+def state() -> list[float]:
+    everything = [*network.model.trainable_variables, *network.statistics]
+    return [float(tf.reduce_sum(variable)) for variable in everything]
+
+
+step(*batch(8 * hvd.rank(), 8))
+answers["scale before"] = of_ranks(float(network.optimizer.loss_scale))
+good = state()
+poison.assign(np.inf if hvd.rank() == 1 else 1.0)
+_, changed = step(*batch(8 * hvd.rank(), 8))
+answers["changed by infinity"] = of_ranks(bool(changed))
+answers["scale after"] = of_ranks(float(network.optimizer.loss_scale))
+answers["state kept"] = of_ranks(state() == good)
+poison.assign(1.0)
+_, changed = step(*batch(8 * hvd.rank(), 8))
+answers["changed afterwards"] = of_ranks(bool(changed) and state() != good)
+
+# The statistics of each rank's own images are different, and each rank finds its own again.
+own = [statistic.numpy() for statistic in network.statistics]
+answers["statistics"] = of_ranks([float(values.sum()) for values in own])
+metadata = {"settings": {}, "position": 3}
+answers["saved"] = of_ranks(resume.save(output, network.variables, 3, metadata, per_rank=network.statistics))
+for variable in [*network.variables, *network.statistics]:
+    variable.assign(tf.zeros_like(variable))
+resumed = resume.resume(output, network.variables, {}, per_rank=network.statistics)
+answers["resumed at"] = of_ranks(resumed["position"])
+answers["statistics again"] = of_ranks([float(values.numpy().sum()) for values in network.statistics])
+answers["scale again"] = of_ranks(float(network.optimizer.loss_scale))
+resume.average(network.statistics)
+answers["averaged"] = of_ranks([float(values.numpy().sum()) for values in network.statistics])
+
+# A folder that is a file: nothing can be written, and the run continues.
+(output / "blocked").write_text("")
+answers["not saved"] = of_ranks(resume.save(output / "blocked", network.variables, 4, metadata))
+
+
+def fail_on_rank_1() -> int:
+    if hvd.rank() == 1:
+        raise UserError("seen by rank 1")
+    return int(hvd.rank())
+
+
+try:
+    on_every_rank(fail_on_rank_1)
+    heard = "nothing"
+except UserError as error:
+    heard = str(error)
+answers["heard"] = of_ranks(heard)
+answers["values"] = on_every_rank(hvd.rank)
+
+if hvd.rank() == 0:
+    print(json.dumps(answers), flush=True)
+barrier()

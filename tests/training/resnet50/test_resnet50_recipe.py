@@ -1,0 +1,61 @@
+from typing import TypedDict
+
+import pytest
+
+from training.resnet50 import recipe
+from training.runtime.errors import UserError
+
+
+class Given(TypedDict):
+    learning_rate: float | None
+    warmup_epochs: int | None
+    weight_decay: float | None
+
+
+_NONE: Given = {"learning_rate": None, "warmup_epochs": None, "weight_decay": None}
+
+
+def test_sgd_is_the_recipe_of_nvidia() -> None:
+    made = recipe.sgd(**_NONE, epochs=90)
+    assert (made.learning_rate, made.schedule.warmup_epochs, made.weight_decay) == (0.256, 5, 3.0517578125e-05)
+    assert recipe.MOMENTUM["sgd"] == 0.875
+
+
+def test_rate_rises_with_the_batch_and_over_five_epochs_then_falls_along_a_cosine() -> None:
+    made = recipe.sgd(**_NONE, epochs=90)
+    rates = [made.rate(epoch, 2048) for epoch in (0, 2.5, 5, 47.5, 90)]
+    assert rates == pytest.approx([0, 1.024, 2.048, 1.024, 0])
+    assert made.rate(5, 256) == pytest.approx(0.256)
+
+
+def test_given_values_replace_those_of_the_recipe() -> None:
+    made = recipe.sgd(learning_rate=0.1, warmup_epochs=0, weight_decay=0.0, epochs=2)
+    assert (made.rate(0, 256), made.rate(1, 256)) == pytest.approx((0.1, 0.05))
+    assert made.weight_decay == 0
+
+
+@pytest.mark.parametrize(("batch", "peak", "warmup"), [(1632, 7.4, 2), (4096, 10.0, 5), (8192, 17.0, 5)])
+def test_lars_takes_the_published_values_of_its_batch(batch: int, peak: float, warmup: int) -> None:
+    made = recipe.lars(**_NONE, epochs=40, global_batch=batch)
+    assert made.schedule.warmup_epochs == warmup
+    assert made.rate(warmup, batch) == pytest.approx(peak)
+    # A polynomial of power 2: a quarter is left in the middle.
+    assert made.rate((warmup + 40) / 2, batch) == pytest.approx(peak / 4)
+
+
+def test_lars_with_another_batch_requires_its_values() -> None:
+    with pytest.raises(UserError) as caught:
+        recipe.lars(learning_rate=0.5, warmup_epochs=None, weight_decay=None, epochs=40, global_batch=2048)
+    assert str(caught.value) == (
+        "'--optimizer' is lars with 2,048 images a step, for which no values are published; give '--learning-rate', "
+        "'--warmup-epochs' and '--weight-decay', or a batch of 1,632, 3,264, 4,096, 8,192, 13,056 images over all ranks"
+    )
+    given: Given = {"learning_rate": 0.5, "warmup_epochs": 2, "weight_decay": 0.0}
+    assert recipe.lars(**given, epochs=40, global_batch=2048).rate(2, 2048) == pytest.approx(4.0)
+
+
+def test_sentence_shows_the_arithmetic() -> None:
+    assert recipe.sgd(**_NONE, epochs=90).sentence(2048) == (
+        "learning rate: 0.256 x 2048 / 256 = 2.048, reached from 0 over 5 epochs, then along a cosine to 0 at epoch 90"
+        "; sgd, weight decay 3.05176e-05"
+    )

@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import horovod.tensorflow as hvd
+import pytest
+
+from training.resnet50.settings import parse
+from training.runtime.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def _rank_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hvd, "rank", lambda: 0)
+
+
+def test_defaults_are_the_recipe() -> None:
+    given = parse(["--data-dir", "d", "--output-dir", "o"])
+    assert (given.data_dir, given.output_dir) == (Path("d"), Path("o"))
+    assert (given.epochs, given.batch_size, given.image_size, given.classes) == (90, 256, 224, 1000)
+    assert (given.optimizer, given.label_smoothing, given.compression, given.on_bad_data) == (
+        "sgd",
+        0.1,
+        "none",
+        "stop",
+    )
+    assert (given.min_crop_area, given.mirror) == (0.08, "on")
+    assert (given.checkpoint_steps, given.keep_checkpoints, given.seed) == (1000, 3, 0)
+    # The device or the optimizer decides them.
+    assert [given.precision, given.xla, given.learning_rate, given.warmup_epochs, given.weight_decay] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            [],
+            "neither '--data-dir' nor '--synthetic' is given; give the folder of the TFRecords, or --synthetic for a "
+            "test of speed",
+        ),
+        (["--data-dir", "d", "--synthetic"], "'--data-dir' and '--synthetic' are both given; give one of them"),
+        (["--synthetic", "--batch-size", "0"], "'--batch-size' is 0; give 1 or more"),
+        (["--synthetic", "--image-size", "16"], "'--image-size' is 16; give 32 or more"),
+        (["--synthetic", "--label-smoothing", "1"], "'--label-smoothing' is 1; give a number from 0 to 0.9"),
+        (["--synthetic", "--weight-decay", "-1"], "'--weight-decay' is -1; give a number from 0 to 1e+09"),
+        (["--synthetic", "--min-crop-area", "0"], "'--min-crop-area' is 0; give a number from 0.01 to 1"),
+        (["--synthetic", "--min-crop-area", "8"], "'--min-crop-area' is 8; give a number from 0.01 to 1"),
+        (["--synthetic", "--keep-checkpoints", "0"], "'--keep-checkpoints' is 0; give 1 or more"),
+    ],
+)
+def test_rejects_wrong_values(arguments: list[str], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        parse([*arguments, "--output-dir", "o"])
+    assert str(caught.value) == message
+
+
+def test_rejects_a_misspelt_choice_with_the_allowed_ones() -> None:
+    with pytest.raises(UserError, match=r"'--optimizer' invalid choice: 'adam' \(choose from 'sgd', 'lars'\)"):
+        parse(["--synthetic", "--output-dir", "o", "--optimizer", "adam"])
+
+
+@pytest.mark.parametrize(
+    ("gpu", "given", "precision", "xla"),
+    [
+        (True, [], "mixed_float16", "on"),
+        (False, [], "float32", "off"),
+        (True, ["--precision", "float32", "--xla", "off"], "float32", "off"),
+        (False, ["--xla", "on"], "float32", "on"),
+    ],
+)
+def test_device_decides_precision_and_compiler_that_are_not_given(
+    gpu: bool, given: list[str], precision: str, xla: str
+) -> None:
+    settings = parse(["--synthetic", "--output-dir", "o", *given]).on_device(gpu=gpu)
+    assert (settings.precision, settings.xla) == (precision, xla)

@@ -1,0 +1,143 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from training.runtime import checkpoint, files
+from training.runtime.errors import UserError
+
+
+def write(folder: Path, epoch: int, keep: int = 3) -> Path:
+    arrays: list[NDArray[Any]] = [np.full((2, 3), epoch, np.float32), np.array(epoch, np.int64)]
+    return checkpoint.save(folder, checkpoint.Checkpoint(step=epoch, arrays=arrays, metadata={"seed": 7}), keep=keep)
+
+
+def test_reads_what_was_written(tmp_path: Path) -> None:
+    write(tmp_path, 4)
+    found = checkpoint.newest(tmp_path)
+    assert found is not None
+    assert (found.step, found.metadata) == (4, {"seed": 7})
+    assert found.arrays[0].tolist() == [[4, 4, 4], [4, 4, 4]]
+    assert [array.dtype for array in found.arrays] == [np.float32, np.int64]
+
+
+def test_an_empty_folder_has_no_checkpoint(tmp_path: Path) -> None:
+    assert checkpoint.newest(tmp_path / "missing") is None
+
+
+def test_keeps_the_order_of_more_than_ten_arrays(tmp_path: Path) -> None:
+    arrays = [np.array(number) for number in range(12)]
+    path = checkpoint.save(tmp_path, checkpoint.Checkpoint(step=1, arrays=arrays, metadata={}))
+    assert [int(array) for array in checkpoint.read(path).arrays] == list(range(12))
+
+
+def test_keeps_the_newest(tmp_path: Path) -> None:
+    for epoch in (8, 9, 10, 11):
+        write(tmp_path, epoch, keep=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "latest",
+        "step-00000010.checkpoint",
+        "step-00000011.checkpoint",
+    ]
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:-1], lambda content: b"", lambda content: flip(content)])
+def test_a_damaged_newest_checkpoint_falls_back_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[bytes], bytes]
+) -> None:
+    write(tmp_path, 1)
+    newest = write(tmp_path, 2)
+    newest.write_bytes(damage(newest.read_bytes()))
+    found = checkpoint.newest(tmp_path)
+    assert found is not None
+    assert found.step == 1
+    assert capsys.readouterr().err == (
+        f"warning: {newest} is damaged: its content does not match its checksum; trying the checkpoint before it\n"
+    )
+
+
+def flip(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+def test_a_stop_while_writing_keeps_the_old_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, 1)
+    monkeypatch.setattr(Path, "replace", lambda self, target: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path, 2)
+    found = checkpoint.newest(tmp_path)
+    assert found is not None
+    assert found.step == 1
+
+
+def test_removes_old_checkpoints_only_after_the_new_one_was_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, 1)
+    lose_a_byte(monkeypatch)
+    with pytest.raises(checkpoint.DamagedError):
+        write(tmp_path, 2, keep=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-00000001.checkpoint"]
+
+
+def test_replaces_a_checkpoint_of_the_same_step_only_by_an_undamaged_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, 1)
+    lose_a_byte(monkeypatch)
+    with pytest.raises(checkpoint.DamagedError):
+        write(tmp_path, 1)
+    assert checkpoint.read(tmp_path / "step-00000001.checkpoint").step == 1
+
+
+def lose_a_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = files.write_atomically
+    monkeypatch.setattr(checkpoint, "write_atomically", lambda path, content, check: whole(path, content[:-1], check))
+
+
+def test_latest_names_the_newest(tmp_path: Path) -> None:
+    for step in (1, 2):
+        write(tmp_path, step)
+    assert (tmp_path / "latest").read_text() == "step-00000002.checkpoint\n"
+
+
+def test_removes_the_partial_file_of_a_killed_run(tmp_path: Path) -> None:
+    (tmp_path / ".step-00000001.checkpoint.partial").write_bytes(b"half")
+    write(tmp_path, 2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-00000002.checkpoint"]
+
+
+def test_rejects_a_folder_of_damaged_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for step in (1, 2):
+        write(tmp_path, step).write_bytes(b"damaged")
+    with pytest.raises(UserError, match=f"all 2 checkpoints in {tmp_path} are damaged; copy one back"):
+        checkpoint.newest(tmp_path)
+
+
+def test_an_unreadable_newest_checkpoint_falls_back_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, 1)
+    # A folder in its place: root may read every file.
+    (tmp_path / "step-00000002.checkpoint").mkdir()
+    found = checkpoint.newest(tmp_path)
+    assert found is not None
+    assert found.step == 1
+    assert "step-00000002.checkpoint cannot be read (Is a directory); trying" in capsys.readouterr().err
+
+
+def test_a_new_checkpoint_is_kept_before_damaged_later_ones(tmp_path: Path) -> None:
+    for epoch in (10, 11, 12):
+        write(tmp_path, epoch).write_bytes(b"damaged")
+    write(tmp_path, 1)
+    found = checkpoint.newest(tmp_path)
+    assert found is not None
+    assert found.step == 1
+
+
+def test_steps_are_ordered_as_numbers(tmp_path: Path) -> None:
+    for epoch in (99_999_999, 100_000_000):
+        write(tmp_path, epoch, keep=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-100000000.checkpoint"]

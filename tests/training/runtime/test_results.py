@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import horovod.tensorflow as hvd
+import pytest
+
+from training.runtime import results
+
+
+def test_first_steps_count_in_the_seconds_but_not_in_the_speed() -> None:
+    throughput = results.Throughput(skip=1)
+    for images, seconds in [(16, 8.0), (16, 0.5), (8, 0.5)]:
+        throughput.step(images, seconds)
+    assert throughput.images_per_second == pytest.approx(24.0)
+    assert throughput.seconds == pytest.approx(9.0)
+
+
+def test_a_run_of_a_few_steps_has_a_speed_too() -> None:
+    throughput = results.Throughput(skip=5)
+    throughput.step(16, 2.0)
+    assert throughput.images_per_second == pytest.approx(8.0)
+
+
+def test_figures_of_the_steps_that_count() -> None:
+    throughput = results.Throughput(skip=1)
+    for milliseconds in (9000, 100, 200, 300):
+        throughput.step(8, milliseconds / 1000, waited=milliseconds / 4000)
+    assert throughput.figures() == {
+        "warm_up_steps": 1,
+        "steps_measured": 3,
+        "step_milliseconds": {"p50": 200.0, "p90": 280.0, "p99": 298.0},
+        "data_wait_share": 0.25,
+    }
+    assert throughput.recent(2) == pytest.approx((32.0, 0.25))
+
+
+def test_a_start_without_steps_has_figures_too() -> None:
+    throughput = results.Throughput()
+    assert throughput.figures() == {
+        "warm_up_steps": 0,
+        "steps_measured": 0,
+        "step_milliseconds": {"p50": 0, "p90": 0, "p99": 0},
+        "data_wait_share": 0.0,
+    }
+    assert (throughput.images_per_second, throughput.recent(5)) == (0.0, (0.0, 0.0))
+
+
+def test_first_steps_have_no_recent_speed() -> None:
+    throughput = results.Throughput(skip=5)
+    throughput.step(16, 2.0)
+    assert throughput.recent(10) == (0.0, 0.0)
+
+
+def test_curves_that_cannot_be_written_end_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(hvd, "rank", lambda: 0)
+    (tmp_path / "tensorboard").write_text("")
+    curves = results.Curves(tmp_path)
+    for step in (1, 2):
+        curves.add(step, {"loss": 1.0})
+    warning = capsys.readouterr().err
+    assert warning.startswith(f"warning: {tmp_path / 'tensorboard'} cannot be written (")
+    assert warning.count("the run continues") == 1

@@ -1,0 +1,76 @@
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from training_workloads.cli import app
+from training_workloads.cli.program import Program
+from training_workloads.validation import MISSING, InputError, Problem
+
+
+def problem(*path: str | int, given: Any = 5, **more: Any) -> Problem:
+    return Problem(path=path, given=given, fix="give another", **more)
+
+
+def error_of(*problems: Problem | str) -> str:
+    """Return what a program prints whose command raises some problems."""
+    program = typer.Typer(cls=Program)
+
+    @program.callback()
+    def group() -> None:
+        """A program of commands."""
+
+    @program.command()
+    def run(
+        files: Annotated[list[str], typer.Argument(metavar="FILE")],
+        job: Annotated[str, typer.Argument()] = "",
+        mount_name: Annotated[str, typer.Option()] = "",
+        lustre_mount_name: Annotated[str, typer.Option("--lustre-mount-name", "-l")] = "",
+    ) -> None:
+        raise InputError(*problems)
+
+    result = CliRunner().invoke(program, ["run", "a.yaml", "b"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    return result.stderr
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (problem("mount_name"), "'--mount-name' is 5; give another"),
+        (problem("lustre", "mount_name"), "'--lustre-mount-name' is 5; give another"),
+        (problem("efs", "mount_name"), "'--mount-name' is 5; give another"),
+        (problem("file", given="a.yaml", allowed="it is empty"), "'FILE' is 'a.yaml', but it is empty; give another"),
+        (problem("job", given=MISSING), "'JOB' is missing; give another"),
+        (problem("node_groups", "gpu", "size"), "'node_groups.gpu.size' is 5; give another"),
+        (problem("mount_name", source="job.yaml:3"), "job.yaml:3: 'mount_name' is 5; give another"),
+    ],
+)
+def test_a_value_has_the_name_that_the_user_typed(found: Problem, text: str) -> None:
+    assert error_of(found) == f"error: {text}\n"
+
+
+def test_every_problem_is_a_line() -> None:
+    assert [line.split()[1] for line in error_of(problem("job"), problem("other")).splitlines()] == ["'JOB'", "'other'"]
+
+
+def test_every_command_has_its_group_in_the_help() -> None:
+    assert sorted(each.name or each.callback.__name__ for each in app.registered_commands if each.callback) == [
+        *("cancel", "lint", "list", "logs", "mirror-commands", "platform", "render", "run_local", "scale"),
+        *("size_lustre", "status", "submit", "wait"),
+    ]
+    groups = {str(each.rich_help_panel) for each in app.registered_commands}
+    assert groups == {"Clusters", "Jobs, on the cluster of your kubeconfig", "Jobs, on this machine"}
+
+
+def test_the_package_is_a_program(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "training_workloads", "size-lustre", "--images-per-second=0"]
+    result = subprocess.run(
+        [*command, "--bytes-per-image=1"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "error: '--images-per-second' is 0.0; give a number above 0, such as 2500\n"

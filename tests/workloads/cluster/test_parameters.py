@@ -1,0 +1,67 @@
+"""Values of options and arguments that no cluster needs to see."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.workloads.cluster.conftest import Program
+from tests.workloads.cluster.fake_cluster import FakeCluster
+from training_workloads.cli.cluster_output import short_time
+
+MpiJob = Callable[..., dict[str, Any]]
+
+
+@pytest.mark.parametrize("name", ["", "../../x", "..", "Digits", "a/b", "a%2fb"])
+@pytest.mark.parametrize(
+    "command", [("status",), ("logs",), ("logs", "-f"), ("wait",), ("cancel",), ("cancel", "digits"), ("scale",)]
+)
+def test_rejects_what_is_no_name_of_a_job(
+    program: Program, cluster: FakeCluster, command: tuple[str, ...], name: str
+) -> None:
+    result = program(*command, name, *["3"] * (command == ("scale",)))
+    message = f"error: 'NAME' is '{name}'; give the name of a job, as 'training-workloads list' shows it\n"
+    assert (result.code, result.out, result.err) == (2, "", message)
+    assert cluster.requests == []
+
+
+@pytest.mark.parametrize("namespace", ["", "..", "Team"])
+@pytest.mark.parametrize("command", [("list",), ("status", "digits"), ("cancel", "digits"), ("submit", "job.yaml")])
+def test_rejects_what_is_no_namespace(
+    program: Program, cluster: FakeCluster, command: tuple[str, ...], namespace: str
+) -> None:
+    rule = "lower-case letters, digits and '-', at most 63"
+    result = program(*command, "-n", namespace)
+    assert (result.code, result.err) == (2, f"error: '--namespace' is '{namespace}'; give {rule}\n")
+    assert cluster.requests == []
+
+
+@pytest.mark.parametrize("timeout", ["soon", "-1", "1.5h", ""])
+def test_rejects_what_is_no_time(program: Program, cluster: FakeCluster, timeout: str) -> None:
+    message = f"error: '--timeout' is '{timeout}'; give seconds, or a number with s, m, h or d, such as 10m\n"
+    result = program("wait", "digits", f"--timeout={timeout}")
+    assert (result.code, result.err) == (2, message)
+
+
+@pytest.mark.parametrize("workers", ["many", "1.5", ""])
+def test_rejects_what_is_no_number_of_workers(program: Program, cluster: FakeCluster, workers: str) -> None:
+    result = program("scale", "digits", workers)
+    assert (result.code, result.err) == (2, f"error: 'WORKERS' is '{workers}'; give a whole number\n")
+
+
+@pytest.mark.parametrize(("given", "shown"), [("1", "1s"), ("1s", "1s"), ("0m", "0s")])
+def test_a_deadline_is_reported_with_its_unit(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, given: str, shown: str
+) -> None:
+    cluster.add(mpi_job("digits", "Running"))
+    result = program("wait", "digits", "--timeout", given, "--json")
+    assert (result.code, json.loads(result.out)["state"]) == (4, "Running")
+    assert result.err.startswith(f"error: 'digits' has not ended within {shown}; job 'digits' still runs")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0s"), (59, "59s"), (60, "1m"), (3725, "1h2m"), (90061, "1d1h")])
+def test_times_have_their_two_largest_units(seconds: int, text: str) -> None:
+    assert short_time(timedelta(seconds=seconds)) == text
+    assert short_time(None) == "-"

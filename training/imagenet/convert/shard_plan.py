@@ -1,0 +1,78 @@
+"""The plan of a conversion: the images of each shard."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from training.imagenet.convert.image_source import Source
+from training.imagenet.convert.source_images import Image
+from training.records.shard_files import TRAIN, VALIDATION, count_examples, shard_name
+from training.runtime.errors import UserError
+
+# Fixed: the same images always give the same shards.
+_SEED = 0
+
+_OPTIONS = {TRAIN: "--train-shards", VALIDATION: "--validation-shards"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A shard and its images."""
+
+    path: Path
+    images: Sequence[Image]
+
+    def is_done(self, *, complete: bool) -> bool:
+        """Return whether the shard exists, and has all images if it must be complete, by its index and its size."""
+        count = count_examples(self.path)
+        return count is not None and (not complete or count == len(self.images))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conversion:
+    """The settings that all shards share."""
+
+    synsets: Sequence[str]
+    """The sorted classes."""
+    short_side: int | None
+    """Pixels; None resizes no image."""
+    skip: bool
+    """Whether a shard is written without its damaged images; otherwise it is not written."""
+
+
+def make(source: Source, counts: Mapping[str, int], folder: Path) -> dict[str, list[Shard]]:
+    """Deal the shuffled images of each split to its shards: each shard is a random sample of the classes.
+
+    Raises:
+        UserError: A split has more shards than images.
+    """
+    shards = {}
+    for split, count in counts.items():
+        images = source.splits[split].images
+        if count > len(images):
+            raise UserError(
+                f"'{_OPTIONS[split]}' is {count:,}, but there are {len(images):,} images; give {len(images):,} or less"
+            )
+        order = np.random.default_rng(_SEED).permutation(len(images))
+        shards[split] = [
+            Shard(folder / shard_name(split, index, count), [images[at] for at in order[index::count]])
+            for index in range(count)
+        ]
+    return shards
+
+
+def fingerprint(shards: Mapping[str, Sequence[Shard]]) -> str:
+    """Return a hash of the images and their places: another order or another image gives another fingerprint."""
+    lines = (
+        f"{shard.path.name} {image.synset}/{image.name}\n"
+        for split in shards.values()
+        for shard in split
+        for image in shard.images
+    )
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line.encode())
+    return digest.hexdigest()[:16]

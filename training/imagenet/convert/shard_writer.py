@@ -1,0 +1,130 @@
+"""Convert the images of a shard: each becomes a complete JPEG, grey or RGB, on which a decoder can rely."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import tensorflow as tf
+
+from training.imagenet.convert.shard_plan import Conversion, Shard
+from training.imagenet.convert.source_images import DamagedImageError, Image
+from training.records import example, shard_files
+
+_START, _END = b"\xff\xd8", b"\xff\xd9"
+
+# For images that are not RGB JPEGs: almost lossless.
+_QUALITY = 100
+
+# For images that are resized. FFCV's tables use it too: https://ffcv.io, "ImageNet".
+_RESIZED_QUALITY = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Jpeg:
+    """An image ready for a shard."""
+
+    content: bytes
+    height: int
+    """Pixels."""
+    width: int
+    """Pixels."""
+
+
+def prepare(content: bytes, short_side: int | None = None) -> Jpeg:
+    """Return a grey or RGB JPEG unchanged, and any other image re-encoded as RGB.
+
+    Only images that need it are decoded. The header and the end marker of the others are checked; damage between them
+    shows in training.
+
+    Args:
+        content: A JPEG (also CMYK), PNG, GIF or BMP, whatever the file name.
+        short_side: Pixels; larger images are resized to it, smaller ones are not. None resizes no image.
+
+    Raises:
+        DamagedImageError: It cannot be decoded.
+    """
+    try:
+        return _prepare(content, short_side)
+    except tf.errors.InvalidArgumentError as error:
+        raise DamagedImageError(f"cannot be decoded: {_reason(content)}") from error
+
+
+def _reason(content: bytes) -> str:
+    if not content:
+        return "the file is empty"
+    if content.startswith(_START):
+        return "its JPEG data is damaged or cut off"
+    return f"it begins with {content[:8]!r} and is not a complete JPEG, PNG, GIF or BMP"
+
+
+def _prepare(content: bytes, short_side: int | None) -> Jpeg:
+    if content.startswith(_START):
+        height, width, channels = (int(number) for number in tf.image.extract_jpeg_shape(content))
+        if channels != 4 and not _is_larger(height, width, short_side):
+            if not content.endswith(_END):
+                # The image is followed by something, or cut off: only the decoder knows.
+                tf.io.decode_jpeg(content)
+            return Jpeg(content, height, width)
+    return _encode(tf.io.decode_image(content, channels=3, expand_animations=False), short_side)
+
+
+def _encode(pixels: tf.Tensor, short_side: int | None) -> Jpeg:
+    height, width, _ = pixels.shape
+    quality = _QUALITY
+    if short_side is not None and _is_larger(height, width, short_side):
+        quality, scale = _RESIZED_QUALITY, short_side / min(height, width)
+        height, width = round(height * scale), round(width * scale)
+        # Area: each new pixel is the mean of the pixels that it covers, from 0 to 255 like them.
+        pixels = tf.cast(tf.round(tf.image.resize(pixels, [height, width], "area")), tf.uint8)
+    return Jpeg(tf.io.encode_jpeg(pixels, "rgb", quality).numpy(), height, width)
+
+
+def _is_larger(height: int, width: int, short_side: int | None) -> bool:
+    return short_side is not None and min(height, width) > short_side
+
+
+# ----------------------------------------------------------------------------------------------------------- shard
+
+
+class _NotWrittenError(Exception):
+    """The shard is not written."""
+
+
+@dataclass(slots=True)
+class _Examples:
+    conversion: Conversion
+    images: Sequence[Image]
+    damaged: list[str] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[bytes]:
+        labels = {synset: label for label, synset in enumerate(self.conversion.synsets, start=1)}
+        for image in self.images:
+            try:
+                content = prepare(image.read(), self.conversion.short_side)
+            except DamagedImageError as error:
+                self.damaged.append(f"{image} {error}")
+                continue
+            yield example.encode(
+                jpeg=content.content,
+                label=labels[image.synset],
+                synset=image.synset,
+                filename=image.name,
+                height=content.height,
+                width=content.width,
+            )
+        if self.damaged and not self.conversion.skip:
+            # At the end, to report all of them.
+            raise _NotWrittenError
+
+
+def write(conversion: Conversion, shard: Shard) -> list[str]:
+    """Write a shard and return its damaged images, each with the reason.
+
+    Raises:
+        UserError: The shard cannot be written.
+    """
+    examples = _Examples(conversion, shard.images)
+    try:
+        shard_files.write_shard(shard.path, examples, len(conversion.synsets))
+    except _NotWrittenError:
+        return examples.damaged
+    return examples.damaged

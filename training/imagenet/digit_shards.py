@@ -1,0 +1,99 @@
+"""Write scikit-learn's handwritten digits as shards in ImageNet's layout, to try the whole path with real images.
+
+python -m training.imagenet.digit_shards --output-dir digits
+
+The result is 1,437 training and 360 validation images of ten classes, digit-0 (label 1) to digit-9 (label 10).
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from training.digits import digit_images
+from training.records import conversion_folder, example, shard_files
+from training.runtime import command_line, files
+from training.runtime.errors import UserError
+
+SYNSETS = tuple(f"digit-{digit}" for digit in range(10))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The settings of one run."""
+
+    output_dir: Path
+    image_size: int
+    """Pixels a side."""
+    train_shards: int
+    validation_shards: int
+
+    @classmethod
+    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
+        """Return the settings of a command line."""
+        parser = command_line.Parser(
+            prog="python -m training.imagenet.digit_shards", description=(__doc__ or "").splitlines()[0]
+        )
+        add, whole = parser.add_argument, command_line.whole_number
+        add("--output-dir", type=Path, required=True, help="folder for the shards; 4 MB")
+        add("--image-size", type=whole(8, 1024), default=64, help="pixels a side (%(default)s)")
+        add("--train-shards", type=whole(1, 1437), default=8, help="files (%(default)s)")
+        add("--validation-shards", type=whole(1, 360), default=2, help="files (%(default)s)")
+        return cls(**vars(parser.parse_args(arguments)))
+
+
+def run(settings: Settings) -> None:
+    """Write the shards."""
+    data = digit_images.load()
+    output = settings.output_dir
+    splits = (
+        (shard_files.TRAIN, data.train_images, data.train_labels, settings.train_shards),
+        (shard_files.VALIDATION, data.test_images, data.test_labels, settings.validation_shards),
+    )
+    files.make_writable(output)
+    made_with = {
+        "the data": "digits",
+        "--image-size": settings.image_size,
+        "--train-shards": settings.train_shards,
+        "--validation-shards": settings.validation_shards,
+    }
+    with conversion_folder.locked(output, made_with):
+        conversion_folder.write_synsets(output, SYNSETS)
+        for split, images, labels, count in splits:
+            for index in range(count):
+                path = output / shard_files.shard_name(split, index, count)
+                part = _examples(images[index::count], labels[index::count], settings.image_size, path.name)
+                shard_files.write_shard(path, part, len(SYNSETS))
+            print(f"{split}: {len(images):,} images of {len(SYNSETS)} classes in {count} shards", flush=True)
+
+
+def _examples(images: NDArray[Any], labels: NDArray[Any], size: int, shard: str) -> Iterator[bytes]:
+    large = tf.image.resize(images, [size, size])
+    pixels = tf.image.grayscale_to_rgb(tf.cast(tf.round(large * 255), tf.uint8))
+    for number, (image, digit) in enumerate(zip(pixels, labels, strict=True)):
+        yield example.encode(
+            jpeg=tf.io.encode_jpeg(image, "rgb").numpy(),
+            label=int(digit) + 1,
+            synset=SYNSETS[digit],
+            filename=f"{shard}-{number:04d}.JPEG",
+            height=size,
+            width=size,
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code."""
+    try:
+        run(Settings.parse(arguments))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

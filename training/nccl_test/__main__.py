@@ -1,0 +1,222 @@
+"""Run one of NVIDIA's nccl-tests and judge it: the bus bandwidth, the values, and whether EFA carried them.
+
+python -m training.nccl_test --collective all_reduce --efa-interfaces 4 --minimum-bus-bandwidth 62.4 \
+    -- mpirun -np 16 all_reduce_perf -b 8 -e 2G -f 2
+
+The exit code is 0 if the test passed and 1 if it failed, the command's code if that failed, and 2 for an input error.
+"""
+
+import argparse
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from training.nccl_test.nccl_log import Log, Network, Row
+from training.pods.first_process import REQUESTS, SIGNAL_CODES
+from training.runtime import command_line, files
+from training.runtime.errors import UserError
+
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The settings of one run."""
+
+    collective: str
+    efa_interfaces: int
+    """Of a node; 0 if the network must not be EFA."""
+    nodes: int | None
+    """Nodes that must take part; None for any number."""
+    minimum_bus_bandwidth: float | None
+    """GB/s; None for no comparison."""
+    message_gib: float | None
+    """The message size to compare; None for the largest measured."""
+    published: str | None
+    """The source of the minimum."""
+    output_dir: Path | None
+    command: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
+        """Return the settings of a command line; the words after '--' become `command`."""
+        parser = command_line.Parser(prog="python -m training.nccl_test", description=(__doc__ or "").splitlines()[0])
+        add, whole, positive = parser.add_argument, command_line.whole_number, command_line.positive_number
+        add("--collective", choices=COLLECTIVES, required=True, help="the operation that the command measures")
+        add("--efa-interfaces", type=whole(0), required=True, help="of a node; 0: the network must not be EFA")
+        add("--nodes", type=whole(1), help="nodes that must take part; default: any number")
+        add(
+            "--minimum-bus-bandwidth",
+            type=positive,
+            metavar="GB_PER_SECOND",
+            help="the test fails below this out-of-place bandwidth; default: no comparison",
+        )
+        add("--message-gib", type=positive, help="message size to compare; default: the largest measured")
+        add("--published", help="source of the minimum, for the verdict")
+        add("--output-dir", type=Path, help="folder for results.json; default: none is written")
+        add("command", nargs=argparse.REMAINDER, help="-- mpirun … all_reduce_perf …")
+        given = vars(parser.parse_args(arguments))
+        words = given["command"]
+        settings = cls(**given | {"command": tuple(words[1:] if words[:1] == ["--"] else words)})
+        _check_command(settings.command, f"{settings.collective}_perf")
+        return settings
+
+
+def _check_command(command: Sequence[str], program: str) -> None:
+    if not command:
+        raise UserError(f"there is no command; give it after '--', as in: -- mpirun -np 16 {program} -b 8 -e 2G -f 2")
+    if not any(Path(word).name == program for word in command):
+        raise UserError(
+            f"the command {' '.join(command)!r} does not run {program}; run that, or give another '--collective'"
+        )
+
+
+# ------------------------------------------------------------------------------------------------------------- run
+
+
+def run_through(command: Sequence[str], log: Log) -> int:
+    """Run the command, forward its output unchanged, line by line, and return its exit code."""
+    # The kernel drops signals that a container's first process does not handle. Those before the start are kept.
+    early = list[int]()
+    for request in REQUESTS:
+        signal.signal(request, lambda number, _: early.append(number))
+    try:
+        # One stream for both keeps the order of the lines.
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except OSError as error:
+        raise UserError(f"{command[0]!r} cannot be run: {error.strerror}; give a program of the image") from error
+    for request in REQUESTS:
+        signal.signal(request, lambda number, _: process.send_signal(number))
+    for number in early:
+        process.send_signal(number)
+    assert process.stdout is not None
+    with process, process.stdout as lines:
+        for line in lines:
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+            log.read(line.decode(errors="replace"))
+    return process.returncode if process.returncode >= 0 else SIGNAL_CODES - process.returncode
+
+
+# ------------------------------------------------------------------------------------------------------------ judge
+
+
+def compared_row(settings: Settings, log: Log) -> Row | None:
+    """Return the row whose bandwidth is compared."""
+    size = settings.message_gib and round(settings.message_gib * 2**30)
+    rows = [row for row in log.rows if not size or row.size == size]
+    return max(rows, key=lambda row: row.size, default=None)
+
+
+def failures(settings: Settings, log: Log, code: int) -> Iterator[str]:
+    """Yield every reason for which the test fails."""
+    if code:
+        yield f"the command ended with exit code {code}"
+    yield from _failures_of_values(settings, log)
+    yield from _failures_of_network(settings, log)
+
+
+def _failures_of_values(settings: Settings, log: Log) -> Iterator[str]:
+    row = compared_row(settings, log)
+    if not log.rows:
+        yield "the output has no table of bandwidths"
+    elif row is None:
+        sizes = f"{_size(log.rows[0].size)} to {_size(max(row.size for row in log.rows))}"
+        yield f"no message of {settings.message_gib:g} GiB was measured, only {sizes}; give -e that size"
+    elif settings.minimum_bus_bandwidth and row.out_of_place < settings.minimum_bus_bandwidth:
+        yield f"{row.out_of_place:g} GB/s is below the minimum of {settings.minimum_bus_bandwidth:g} GB/s"
+    for wrong_row in (row for row in log.rows if row.wrong):
+        yield f"{wrong_row.wrong} values were wrong at {_size(wrong_row.size)}"
+    if log.out_of_bounds:
+        yield f"{log.out_of_bounds} values were out of bounds"
+
+
+def _failures_of_network(settings: Settings, log: Log) -> Iterator[str]:
+    if settings.nodes and len(log.nodes) != settings.nodes:
+        yield f"{len(log.nodes)} nodes took part, not {settings.nodes}"
+    if settings.efa_interfaces and not log.nodes:
+        yield "EFA is not proven: the output has no line of NCCL; set NCCL_DEBUG=INFO for every rank"
+    for node in log.nodes:
+        network = log.networks.get(node, Network())
+        if settings.efa_interfaces and not network.is_efa:
+            yield f"EFA is not proven on {node}: its network is {network}"
+        elif not settings.efa_interfaces and network.is_efa:
+            yield f"{node} used {network}, but '--efa-interfaces' is 0"
+        elif network.is_efa and network.interfaces is not None and network.interfaces < settings.efa_interfaces:
+            yield f"{node} found {network.interfaces} EFA interfaces of {settings.efa_interfaces}"
+
+
+# ------------------------------------------------------------------------------------------------------------- print
+
+
+def sentences(settings: Settings, log: Log, reasons: Sequence[str]) -> Iterator[str]:
+    """Yield the verdict as sentences."""
+    row = compared_row(settings, log)
+    where = f"{len(log.ranks)} ranks on {len(log.nodes)} nodes"
+    if row:
+        yield (
+            f"{settings.collective}: bus bandwidth {row.out_of_place:g} GB/s out-of-place (the compared one), "
+            f"{row.in_place:g} GB/s in-place, at {_size(row.size)}, over {where}"
+        )
+    for node in log.nodes:
+        yield f"network of {node}: {log.networks.get(node, 'unknown')}"
+    if settings.minimum_bus_bandwidth:
+        source = f"; published: {settings.published}" if settings.published else ""
+        yield f"minimum: {settings.minimum_bus_bandwidth:g} GB/s{source}"
+    else:
+        yield "minimum: none is given, so the bandwidth is not compared"
+    yield from (f"FAIL: {reason}" for reason in reasons) if reasons else ["PASS"]
+
+
+def _size(size: int) -> str:
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size} bytes"
+
+
+def results(settings: Settings, log: Log, reasons: Sequence[str]) -> dict[str, Any]:
+    """Return the verdict for results.json: bandwidths in GB/s, sizes in bytes."""
+    row = compared_row(settings, log)
+    return {
+        "collective": settings.collective,
+        "passed": not reasons,
+        "failures": list(reasons),
+        "bus_bandwidth": row and row.out_of_place,
+        "message_bytes": row and row.size,
+        "minimum_bus_bandwidth": settings.minimum_bus_bandwidth,
+        "published": settings.published,
+        "ranks": len(log.ranks),
+        "networks": {node: str(log.networks.get(node, "unknown")) for node in log.nodes},
+        "sizes": [
+            {"bytes": row.size, "out_of_place": row.out_of_place, "in_place": row.in_place, "wrong": row.wrong}
+            for row in log.rows
+        ],
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code."""
+    try:
+        settings = Settings.parse(arguments)
+        if settings.output_dir:
+            files.make_writable(settings.output_dir)
+        log = Log()
+        code = run_through(settings.command, log)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        return 2
+    reasons = list(failures(settings, log, code))
+    for sentence in sentences(settings, log, reasons):
+        print(sentence, flush=True)
+    if settings.output_dir:
+        files.write_json(settings.output_dir / "results.json", results(settings, log, reasons))
+    return code or int(bool(reasons))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""The duties of a container's first process: forward requests to end, and reap orphans.
+
+The kernel drops a signal that the first process neither handles nor blocks, and no other process takes the exit status
+of an orphan.
+"""
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from training.runtime.errors import UserError
+
+#: The signals that ask a process to end: Kubernetes sends the first, Ctrl-C the second.
+REQUESTS = (signal.SIGTERM, signal.SIGINT)
+
+#: The exit code of a process that a signal ended is the signal's number plus this, as in a shell.
+SIGNAL_CODES = 128
+
+_WAITED_FOR = (*REQUESTS, signal.SIGCHLD)
+
+
+def command_of(words: Sequence[str], example: str) -> tuple[str, ...]:
+    """Return a program's words from the command line, where they follow '--'.
+
+    Args:
+        words: The rest of the command line.
+        example: A program that would be valid, for the message.
+
+    Raises:
+        UserError: There is no command, or its program does not exist.
+    """
+    command = tuple(words[1:] if words[:1] == ["--"] else words)
+    if not command or not shutil.which(command[0]):
+        raise UserError(
+            f"the command is {' '.join(command)!r}; give a program of the image after '--', such as {example}"
+        )
+    return command
+
+
+@contextmanager
+def requests_blocked() -> Iterator[None]:
+    """Block requests to end in this thread; threads that start meanwhile keep them blocked until they end.
+
+    The kernel gives a signal to any thread that does not block it. A joined thread may still be about to exit, for
+    milliseconds on a busy machine. It would take a request that the main thread blocks and waits for, and the main
+    thread would run the signal's handler instead of forwarding the request.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Child:
+    """The program that this process runs.
+
+    Attributes:
+        code: Its exit code, or 128 plus the number of the signal that ended it; None while it runs.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Start the program. From now on, requests to end wait until `asked_to_end` takes them.
+
+        Every other thread of this process must block the requests: start threads within `requests_blocked`.
+        """
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
+        # Python ignores these two. The program would inherit that, as it would the blocked signals.
+        normal = (signal.SIGPIPE, signal.SIGXFSZ)
+        self._pid = os.posix_spawnp(command[0], tuple(command), os.environ, setsigmask=before, setsigdef=normal)
+        self.code: int | None = None
+
+    def asked_to_end(self) -> bool:
+        """Wait for a request to end or for the program's end; return whether it was a request."""
+        while self.code is None:
+            if signal.sigwait(_WAITED_FOR) in REQUESTS:
+                return True
+            self.reap()
+        return False
+
+    def send(self, number: signal.Signals) -> None:
+        """Send the program a signal, unless it has ended."""
+        # No other process gets its PID before its exit status is taken.
+        if self.code is None:
+            os.kill(self._pid, number)
+
+    def reap(self) -> None:
+        """Take the exit status of every child that has ended."""
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                if ended[0] == self._pid:
+                    code = os.waitstatus_to_exitcode(ended[1])
+                    self.code = code if code >= 0 else SIGNAL_CODES - code

@@ -1,0 +1,89 @@
+"""A rank's records in memory, not decoded: from the second epoch, the run does not read the file system."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from training.records.numbered_records import Records
+from training.runtime.errors import UserError
+
+_CGROUPS = Path("/sys/fs/cgroup")
+_GIB = 2**30
+
+
+class CachedRecords(Records):
+    """Keeps the records of a range in memory after the first read."""
+
+    def __init__(self, records: Records, kept: range) -> None:
+        self._records, self._range = records, kept
+        self._contents: dict[int, bytes] = {}
+        self.damage, self.damaged = records.damage, records.damaged
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def sizes(self, numbers: Sequence[int]) -> NDArray[Any]:
+        """Return the records' bytes on the disk."""
+        return self._records.sizes(numbers)
+
+    def read(self, numbers: Sequence[int]) -> list[bytes]:
+        """Return contents, from the disk if they are not in memory."""
+        numbers = [int(number) for number in numbers]
+        missing = [number for number in numbers if number not in self._contents]
+        read = dict(zip(missing, self._records.read(missing), strict=True))
+        self._contents |= {number: content for number, content in read.items() if number in self._range}
+        return [read[number] if number in read else self._contents[number] for number in numbers]
+
+    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the JPEGs and labels, as the records do."""
+        return self._records.parse(contents, numbers)
+
+    def where(self, number: int) -> str:
+        """Return the record's place on the disk."""
+        return self._records.where(number)
+
+
+def cached(splits: Sequence[tuple[Records, range]], ranks: int) -> list[CachedRecords]:
+    """Return the splits with a cache.
+
+    Args:
+        splits: Records, and the range that this rank reads every epoch: `epoch_order.own_range`.
+        ranks: Ranks of this machine or pod, which share its memory.
+
+    Raises:
+        UserError: The records do not fit into a rank's part of the free memory.
+    """
+    needed = sum(int(records.sizes(kept).sum()) for records, kept in splits)
+    free = free_memory() // ranks
+    if needed > free:
+        raise UserError(
+            f"'--cache' needs {needed / _GIB:.1f} GiB a rank for the records, but {free / _GIB:.1f} GiB are free for "
+            f"each of the {ranks} ranks here; remove '--cache' (the page cache keeps the records that fit), "
+            "or use more machines or larger ones"
+        )
+    return [CachedRecords(records, kept) for records, kept in splits]
+
+
+def free_memory(cgroups: Path = _CGROUPS, membership: Path = Path("/proc/self/cgroup")) -> int:
+    """Return the bytes that processes can still use: the machine's, or less with a cgroup's limit."""
+    free: int = psutil.virtual_memory().available
+    own = membership.read_text().rpartition("::/")[2].strip() if membership.exists() else ""
+    # In a container the path may be the host's and not exist; then the container's limit is at the root.
+    group = cgroups / own
+    while group.is_relative_to(cgroups):
+        limit = group / "memory.max"
+        if limit.exists() and (text := limit.read_text().strip()) != "max":
+            free = min(free, int(text) - _used(group))
+        group = group.parent
+    return max(free, 0)
+
+
+def _used(group: Path) -> int:
+    """Return the memory of a cgroup's processes, without the page cache, which the kernel can release."""
+    statistics = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+    files = int(statistics["inactive_file"]) + int(statistics["active_file"])
+    return int((group / "memory.current").read_text()) - files

@@ -1,0 +1,60 @@
+"""The search for the damaged record of a batch: tf.data reports the error, but not the record."""
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from training.records.example import ENCODED, LABEL
+from training.records.numbered_records import Records
+from training.records.stages import MakeImage
+from training.records.tfrecords import DamagedRecordError
+
+_PNG = b"\x89PNG"
+
+
+def find_damaged(
+    records: Records, numbers: Sequence[int], make_image: MakeImage, classes: int
+) -> dict[int, DamagedRecordError]:
+    """Process each record alone, as the pipeline does; return the damaged ones' numbers and errors.
+
+    Raises:
+        UserError: The operating system cannot read a file, which is not a damaged record.
+    """
+    found = {}
+    for number in dict.fromkeys(int(number) for number in numbers):
+        try:
+            _make(records, number, make_image, classes)
+        except DamagedRecordError as error:
+            found[number] = error
+    return found
+
+
+def _make(records: Records, number: int, make_image: MakeImage, classes: int) -> None:
+    (content,) = records.read([number])
+    # On the CPU, as in the pipeline.
+    with tf.device("/CPU:0"):
+        try:
+            jpegs, labels = records.parse(tf.constant([content]), tf.constant([number], tf.int64))
+        # UnicodeDecodeError: TensorFlow puts the bytes that it could not parse into its message.
+        except (tf.errors.InvalidArgumentError, UnicodeDecodeError) as error:
+            raise records.damaged_record(number, "is not a tf.train.Example with an image and its label") from error
+        jpeg, label = jpegs.numpy()[0], int(labels[0])
+        if reason := _reason(jpeg, label, classes):
+            raise records.damaged_record(number, reason)
+        try:
+            make_image(jpegs[0], tf.constant(number, tf.int64))
+        except tf.errors.InvalidArgumentError as error:
+            kind = "is a PNG image" if jpeg.startswith(_PNG) else "does not decode"
+            raise records.damaged_record(
+                number, f"has {len(jpeg):,} bytes that should be a JPEG image, but {kind}"
+            ) from error
+
+
+def _reason(jpeg: bytes, label: int, classes: int) -> str | None:
+    if not jpeg:
+        return f"has no {ENCODED}, the bytes of a JPEG image"
+    if label == -1:
+        return f"has no {LABEL}, the number of a class"
+    if not 1 <= label <= classes:
+        return f"has the label {label}, but labels are 1 to {classes} with '--classes' {classes}"
+    return None

@@ -1,0 +1,109 @@
+"""The records of a split in ImageNet's extracted layout: a folder of JPEG files for each class."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from training.records.numbered_records import Records, Team
+from training.records.tfrecords import readable
+from training.runtime.errors import UserError
+
+_SUFFIXES = (".jpeg", ".jpg")
+
+
+class JpegFolder(Records):
+    """The files of `<folder>/<class>/`, in a fixed order that mixes the classes."""
+
+    def __init__(self, folder: Path, classes: Sequence[str], files: Sequence[Sequence[str]]) -> None:
+        self._folder, self._classes = folder, classes
+        # In the order of the names, a rank's share would have few of the classes.
+        order = np.random.default_rng(0).permutation(sum(map(len, files)))
+        # One array, not 1.3 million strings: 40 MB per rank, not 120.
+        self._names = np.array([os.fsencode(name) for names in files for name in names], np.bytes_)[order]
+        labels = np.repeat(np.arange(1, len(classes) + 1), [len(names) for names in files])
+        self._labels = labels[order]
+        # A tensor: an array would become a constant of 10 MB in tf.data's graph.
+        self._label_tensor = tf.constant(self._labels, tf.int64)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def sizes(self, numbers: Sequence[int]) -> NDArray[Any]:
+        """Return the sizes of the files."""
+        return np.array([self._path(number).stat().st_size for number in numbers], np.int64)
+
+    def read(self, numbers: Sequence[int]) -> list[bytes]:
+        """Return the contents of the files."""
+        contents = []
+        for path in map(self._path, numbers):
+            with readable(path):
+                contents.append(path.read_bytes())
+        return contents
+
+    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the contents, which are the JPEGs, and the labels of the folders."""
+        return contents, tf.gather(self._label_tensor, numbers)
+
+    def where(self, number: int) -> str:
+        """Return the file."""
+        return str(self._path(number))
+
+    def _path(self, number: int) -> Path:
+        name: str = os.fsdecode(self._names[number])
+        return self._folder / self._classes[int(self._labels[number]) - 1] / name
+
+
+def find(folder: Path, split: str) -> Path | None:
+    """Return the folder of a split's classes, `train` and `validation` or `val`; None if it does not exist."""
+    names = [split, "val"] if split == "validation" else [split]
+    return next((folder / name for name in names if (folder / name).is_dir()), None)
+
+
+def load(folder: Path, split: str, *, team: Team, classes: int) -> JpegFolder:
+    """List a split's files, each rank a part of the classes; labels are the places in the sorted class folders.
+
+    Raises:
+        UserError: There are more classes than the network has outputs, a class without training images, or no image.
+    """
+    images, trained = team.first(lambda: _folders(folder, split, classes))
+    files = team.share(lambda name: _files(images / name), trained)
+    if not any(files):
+        raise UserError(
+            f"'--data-dir' is {folder}, whose folder {images.name} has no file *.JPEG in a class folder; add them"
+        )
+    return JpegFolder(images, trained, files)
+
+
+def _folders(folder: Path, split: str, classes: int) -> tuple[Path, list[str]]:
+    """Return the folder of a split, and the classes of training."""
+    images, trained = find(folder, split), _classes(find(folder, "train"))
+    given = f"'--data-dir' is {folder}"
+    if images is None or not trained:
+        raise UserError(f"{given}, which has no folders train/<class> and validation/<class>; give a folder with them")
+    if len(trained) > classes:
+        raise UserError(f"{given}, which has {len(trained)} classes, but '--classes' is {classes}; give {len(trained)}")
+    if strangers := sorted(set(_classes(images)) - set(trained)):
+        raise UserError(
+            f"{given}, where {images.name}/{strangers[0]} is a class without a folder in train; add or remove it"
+        )
+    return images, trained
+
+
+def _classes(folder: Path | None) -> list[str]:
+    if folder is None:
+        return []
+    with readable(folder):
+        return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _files(folder: Path) -> list[str]:
+    """List the files of a class; a class without a folder has no image in this split."""
+    if not folder.is_dir():
+        return []
+    with readable(folder):
+        return sorted(name for name in os.listdir(folder) if name.lower().endswith(_SUFFIXES))

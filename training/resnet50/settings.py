@@ -1,0 +1,165 @@
+"""The command line of `python -m training.resnet50`, and the settings of a run that it makes."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from training.imagenet.augmentation import MIN_CROP_AREA
+from training.runtime import command_line
+from training.runtime.distributed import RankParser
+from training.runtime.errors import UserError
+
+_DESCRIPTION = "Train ResNet-50 v1.5 on ImageNet's TFRecords, or on others of the same layout."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """A run's options, a field each; `python -m training.resnet50 --help` says what they mean.
+
+    None is an option that was not given: the optimizer's recipe decides `learning_rate`, `warmup_epochs` and
+    `weight_decay`, and the device decides `precision` and `xla` (see `on_device`).
+    """
+
+    data_dir: Path | None
+    synthetic: bool
+    image_size: int
+    classes: int
+    on_bad_data: str
+    cache: bool
+
+    epochs: int
+    batch_size: int
+    optimizer: str
+    learning_rate: float | None
+    warmup_epochs: int | None
+    weight_decay: float | None
+    label_smoothing: float
+    min_crop_area: float
+    mirror: str
+    seed: int
+
+    precision: str | None
+    xla: str | None
+    compression: str
+    deterministic: bool
+
+    output_dir: Path
+    checkpoint_steps: int
+    keep_checkpoints: int
+
+    def __post_init__(self) -> None:
+        """Reject a run without images, and one with two sources of them."""
+        if self.data_dir is None and not self.synthetic:
+            raise UserError(
+                "neither '--data-dir' nor '--synthetic' is given; give the folder of the TFRecords, or --synthetic for "
+                "a test of speed"
+            )
+        if self.data_dir is not None and self.synthetic:
+            raise UserError("'--data-dir' and '--synthetic' are both given; give one of them")
+
+    def on_device(self, *, gpu: bool) -> "Settings":
+        """Return the settings with the precision and the compiler of a GPU or a CPU, where they are not given."""
+        precision, xla = ("mixed_float16", "on") if gpu else ("float32", "off")
+        return replace(self, precision=self.precision or precision, xla=self.xla or xla)
+
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Return the settings of a command line.
+
+    Raises:
+        UserError: A value is not allowed, or two values exclude each other.
+    """
+    parser = RankParser(prog="python -m training.resnet50", description=_DESCRIPTION)
+    _add_data(parser)
+    _add_recipe(parser)
+    _add_machine(parser)
+    _add_checkpoints(parser)
+    return Settings(**vars(parser.parse_args(arguments)))
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("data").add_argument
+    add("--data-dir", type=Path, help="folder of train-00000-of-01024 … and validation-00000-of-00128 …")
+    add("--synthetic", action="store_true", help="random images from memory instead, to measure speed without input")
+    add("--image-size", type=command_line.whole_number(32), default=224, help="pixels of each side (%(default)s)")
+    add("--classes", type=command_line.whole_number(2), default=1000, help="labels are 1 to this (%(default)s)")
+    add(
+        "--on-bad-data",
+        choices=("stop", "skip"),
+        default="stop",
+        help="a damaged record, image or shard ends the run, or is skipped and counted (%(default)s)",
+    )
+    add("--cache", action="store_true", help="keep the files' content in memory, for storage slower than the GPUs")
+
+
+def _add_recipe(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("recipe").add_argument
+    add("--epochs", type=command_line.whole_number(1), default=90, help="passes over the images (%(default)s)")
+    add("--batch-size", type=command_line.whole_number(1), default=256, help="images per rank and step (%(default)s)")
+    add(
+        "--optimizer",
+        choices=("sgd", "lars"),
+        default="sgd",
+        help="lars for 8,192 images a step over all ranks, and more (%(default)s)",
+    )
+    rate = command_line.positive_number
+    add("--learning-rate", type=rate, help="for 256 images of a step (sgd: 0.256; lars: MLPerf's for this batch)")
+    warmup = command_line.whole_number(0)
+    add("--warmup-epochs", type=warmup, help="epochs to reach that rate (sgd: 5; lars: MLPerf's for this batch)")
+    add(
+        "--weight-decay",
+        type=command_line.number_from(0),
+        help="factor of the L2 term's gradient (sgd: 1/32768; lars: MLPerf's for this batch)",
+    )
+    share = command_line.number_from(0, 0.9)
+    add("--label-smoothing", type=share, default=0.1, help="share spread over all classes (%(default)s)")
+    add(
+        "--min-crop-area",
+        type=command_line.number_from(0.01, 1),
+        default=MIN_CROP_AREA,
+        help="smallest crop of a training image, as a part of its area; more for classes that a small part does not "
+        "show (%(default)s)",
+    )
+    add(
+        "--mirror",
+        choices=("on", "off"),
+        default="on",
+        help="mirror half of the training images; off for writing and whatever else has sides (%(default)s)",
+    )
+    seed = command_line.whole_number(0, 2**32 - 1)
+    add("--seed", type=seed, default=0, help="of the weights, the order of images and their crops (%(default)s)")
+
+
+def _add_machine(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("machine").add_argument
+    add(
+        "--precision",
+        choices=("mixed_float16", "float32"),
+        help="of the layers; weights are float32 in any case (a GPU: mixed_float16, else float32)",
+    )
+    add("--xla", choices=("on", "off"), help="compile the graph with XLA (a GPU: on, else off)")
+    add(
+        "--compression",
+        choices=("none", "fp16"),
+        default="none",
+        help="fp16 sends half the bytes of the gradients, for networks without EFA (%(default)s)",
+    )
+    add("--deterministic", action="store_true", help="the same weights to the last bit every time; slower on a GPU")
+
+
+def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("output").add_argument
+    add(
+        "--output-dir",
+        type=Path,
+        required=True,
+        help="folder for checkpoints/, tensorboard/, results.json and model.keras; a run in it resumes",
+    )
+    add(
+        "--checkpoint-steps",
+        type=command_line.whole_number(1),
+        default=1000,
+        help="steps between checkpoints; one follows each epoch too (%(default)s)",
+    )
+    add("--keep-checkpoints", type=command_line.whole_number(1), default=3, help="checkpoints to keep (%(default)s)")

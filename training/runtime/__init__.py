@@ -1,0 +1,1 @@
+"""What every program uses: ranks, devices, checkpoints, results, files and the command line."""

@@ -1,0 +1,127 @@
+"""Checkpoints that survive a stop at any moment.
+
+A checkpoint is one file: the SHA-256 of what follows in hexadecimal, a newline, and NumPy's .npz format. The file
+`latest` beside them holds the name of the newest one.
+"""
+
+import hashlib
+import io
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from training.runtime.errors import UserError
+from training.runtime.files import write_atomically
+
+_METADATA = "metadata"
+_DIGEST_LENGTH = 64
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checkpoint:
+    """The state of a run after a step."""
+
+    step: int
+    """Steps finished since the run began."""
+    arrays: Sequence[NDArray[Any]]
+    """Weights and optimizer slots, in the order in which the program keeps them."""
+    metadata: dict[str, Any]
+    """What else a run needs to resume, in JSON's types."""
+
+
+class DamagedError(Exception):
+    """A checkpoint file with another content than was written."""
+
+
+def save(folder: Path, checkpoint: Checkpoint, keep: int = 3) -> Path:
+    """Write a checkpoint, read it back, and only then remove earlier ones except for the newest `keep` - 1.
+
+    Later checkpoints stay: they exist only if they were damaged, and must not count as those to keep.
+
+    Raises:
+        OSError: It cannot be written; the earlier checkpoints are untouched.
+        DamagedError: It cannot be read back; the earlier checkpoints are untouched.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _remove_unfinished(folder)
+    path = folder / f"step-{checkpoint.step:08d}.checkpoint"
+    write_atomically(path, _encode(checkpoint), check=read)
+    # For people and programs; `newest` does not read it, because this file may be the one that was not written.
+    write_atomically(folder / "latest", f"{path.name}\n".encode())
+    earlier = [other for other in _paths(folder) if _step(other) < checkpoint.step]
+    for old in earlier[keep - 1 :]:
+        old.unlink()
+    return path
+
+
+def newest(folder: Path) -> Checkpoint | None:
+    """Return the newest undamaged checkpoint, with a warning on stderr for each damaged one after it.
+
+    Raises:
+        UserError: All checkpoints are damaged.
+    """
+    paths = _paths(folder)
+    for path in paths:
+        try:
+            return read(path)
+        except DamagedError as error:
+            print(f"warning: {error}; trying the checkpoint before it", file=sys.stderr, flush=True)
+    if paths:
+        raise UserError(
+            f"all {len(paths)} checkpoints in {folder} are damaged; copy one back from where they were exported, or "
+            "give another '--output-dir' to start a new run"
+        )
+    return None
+
+
+def read(path: Path) -> Checkpoint:
+    """Return a checkpoint whose checksum is right.
+
+    Raises:
+        DamagedError: It has another content than was written, or cannot be read.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DamagedError(f"{path} cannot be read ({error.strerror})") from error
+    digest, body = content[:_DIGEST_LENGTH], memoryview(content)[_DIGEST_LENGTH + 1 :]
+    if hashlib.sha256(body).hexdigest().encode() != digest:
+        raise DamagedError(f"{path} is damaged: its content does not match its checksum")
+    return _decode(body)
+
+
+def _paths(folder: Path) -> list[Path]:
+    """Return the checkpoints, newest first."""
+    return sorted(folder.glob("step-*.checkpoint"), key=_step, reverse=True)
+
+
+def _step(path: Path) -> int:
+    return int(path.stem.removeprefix("step-"))
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove a checkpoint during whose writing the run was killed."""
+    for path in folder.glob(".step-*.partial"):
+        path.unlink(missing_ok=True)
+
+
+def _encode(checkpoint: Checkpoint) -> bytes:
+    stream = io.BytesIO()
+    metadata = json.dumps({"step": checkpoint.step, **checkpoint.metadata})
+    # Positional arrays become arr_0, arr_1, … and so keep their order.
+    np.savez(stream, *checkpoint.arrays, **{_METADATA: np.array(metadata)})
+    body = stream.getbuffer()
+    return b"".join([hashlib.sha256(body).hexdigest().encode(), b"\n", body])
+
+
+def _decode(body: memoryview) -> Checkpoint:
+    with np.load(io.BytesIO(body), allow_pickle=False) as stored:
+        metadata = json.loads(str(stored[_METADATA]))
+        arrays = [stored[f"arr_{index}"] for index in range(len(stored.files) - 1)]
+    return Checkpoint(step=metadata.pop("step"), arrays=arrays, metadata=metadata)

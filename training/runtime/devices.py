@@ -1,0 +1,40 @@
+"""Which device a rank computes on."""
+
+import os
+
+import tensorflow as tf
+
+from training.runtime.errors import RankError
+
+
+def pin(local_rank: int, local_size: int) -> str:
+    """Give each rank of a machine one GPU, or its share of the CPU's cores, and return the device's name.
+
+    Call it before TensorFlow touches a device: the choice cannot be changed afterwards.
+    """
+    gpus = tf.config.list_physical_devices("GPU")
+    if not gpus:
+        _share_cores(local_size)
+        return "cpu"
+    if 1 < len(gpus) < local_size:
+        raise RankError(
+            f"{local_size} ranks on this machine, which has {len(gpus)} GPUs; start {len(gpus)} ranks or fewer on each"
+        )
+    # Where the scheduler shows a rank only one GPU, it is this rank's.
+    gpu = gpus[local_rank % len(gpus)]
+    tf.config.set_visible_devices(gpu, "GPU")
+    # TensorFlow would reserve the whole memory at once and leave none to NCCL.
+    tf.config.experimental.set_memory_growth(gpu, True)
+    return str(tf.config.experimental.get_device_details(gpu).get("device_name", "gpu"))
+
+
+def _share_cores(local_size: int) -> None:
+    """Split the cores among the machine's ranks: TensorFlow would start a thread per core in each rank."""
+    if "TF_NUM_INTRAOP_THREADS" not in os.environ:
+        cores = share_of_cores(len(os.sched_getaffinity(0)), os.cpu_count() or 1, local_size)
+        tf.config.threading.set_intra_op_parallelism_threads(cores)
+
+
+def share_of_cores(usable: int, present: int, local_size: int) -> int:
+    """Return a rank's cores: all it was bound to, or an equal part of the machine where mpirun bound nothing."""
+    return usable if usable < present else max(1, present // local_size)

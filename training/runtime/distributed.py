@@ -1,0 +1,89 @@
+"""Ranks that act as one: rank zero prints and writes, and an error ends all ranks together."""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import horovod.tensorflow as hvd
+
+from training.runtime import command_line
+from training.runtime.errors import RankError, UserError
+from training.runtime.stop_request import EXIT_CODE, Stopped
+
+Value = TypeVar("Value")
+
+
+class RankParser(command_line.Parser):
+    """The parser of a program that runs as several ranks."""
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help once, not once per rank."""
+        if hvd.rank() == 0:
+            super().print_help(file)
+
+
+def say(sentence: str) -> None:
+    """Print a sentence once, not once per rank."""
+    if hvd.rank() == 0:
+        # Flushed, because mpirun reads a pipe and Python would hold the lines back.
+        print(sentence, flush=True)
+
+
+def on_first_rank(action: Callable[[], Value]) -> Value:
+    """Run `action` on rank zero alone and return its value on every rank, or raise its exception on every rank."""
+    outcome: tuple[Value | None, Exception | None] = (None, None)
+    if hvd.rank() == 0:
+        try:
+            outcome = (action(), None)
+        except Exception as error:
+            outcome = (None, error)
+    value: Value
+    value, failure = hvd.broadcast_object(outcome, root_rank=0, name="outcome")
+    if failure is not None:
+        raise failure
+    return value
+
+
+def on_every_rank(action: Callable[[], Value]) -> list[Value]:
+    """Run `action` on every rank and return all values on every rank, or raise the first exception on every rank."""
+    outcome: tuple[Value | None, Exception | None]
+    try:
+        outcome = (action(), None)
+    except Exception as error:
+        outcome = (None, error)
+    outcomes = hvd.allgather_object(outcome, name="outcomes")
+    for _, failure in outcomes:
+        if failure is not None:
+            raise failure
+    return [value for value, _ in outcomes]
+
+
+def barrier() -> None:
+    """Return when every rank has arrived."""
+    hvd.allgather_object(None, name="barrier")
+
+
+def run(program: Callable[[], None]) -> int:
+    """Run a program on every rank and return its exit code.
+
+    Returns:
+        2 for a user's error, printed once; `stop_request.EXIT_CODE` for a run that has saved its state on request.
+        Every rank must raise the `UserError`: all do where they check the same values, and where `on_first_rank` and
+        `on_every_rank` run the check. A `RankError` ends the process.
+    """
+    try:
+        program()
+    except RankError as error:
+        print(f"error: rank {hvd.rank()}: {error}", file=sys.stderr, flush=True)
+        # Without cleaning up, which would wait for the other ranks, which wait for this one. mpirun ends them.
+        os._exit(2)
+    except UserError as error:
+        if hvd.rank() == 0:
+            print(f"error: {error}", file=sys.stderr, flush=True)
+        # mpirun ends the other ranks as soon as one fails: rank zero must have printed the error before.
+        barrier()
+        return 2
+    except Stopped:
+        return EXIT_CODE
+    return 0

@@ -1,0 +1,86 @@
+"""Elastic runs, whose ranks come and go: what `horovodrun --host-discovery-script` starts.
+
+A run under `mpirun` passes through here unchanged. https://horovod.readthedocs.io/en/v0.28.1/elastic.html
+"""
+
+import os
+import select
+import sys
+import threading
+from collections.abc import Callable, Sequence
+
+import horovod.tensorflow as hvd
+import tensorflow as tf
+from horovod.common.elastic import State
+
+#: Called after each checkpoint: it does not return where workers were added or will leave.
+CheckHosts = Callable[[], None]
+
+
+def active() -> bool:
+    """Return whether ranks may come and go: `horovodrun` sets the variable where it has a discovery script."""
+    return os.environ.get("HOROVOD_ELASTIC") == "1"
+
+
+def run(program: Callable[[CheckHosts], None], variables: Sequence[tf.Variable]) -> None:
+    """Run a program to its end, and restart it with the present ranks whenever ranks were lost or added.
+
+    Args:
+        program: Resumes from the newest checkpoint. No rank may have used a collective operation before: a rank that
+            joins later would call it alone.
+        variables: All that training changes. Each start finds them as they are now, in case there is no checkpoint
+            yet. They stay the same objects, because Horovod knows them by names that a second model would not get.
+    """
+    if not active():
+        program(lambda: None)
+        return
+    end_with_the_launcher(sys.stdout.fileno())
+    first = [variable.numpy() for variable in variables]
+
+    def begin(state: State) -> None:
+        for variable, value in zip(variables, first, strict=True):
+            variable.assign(value)
+        try:
+            program(state.check_host_updates)
+        except tf.errors.UnknownError as error:
+            if "Horovod" in error.message:
+                raise
+            # Horovod would take any other error of this kind for the end of a successful run.
+            raise RuntimeError(error.message) from error
+
+    # Horovod: catches the error of a collective operation when a rank is lost, finds the remaining ranks, repeats.
+    hvd.elastic.run(begin)(_NoState(bcast_object=hvd.broadcast_object, get_rank=hvd.rank))
+
+
+class _NoState(State):
+    """Nothing kept in memory: a restart needs only the checkpoint on the shared file system."""
+
+    def save(self) -> None:
+        """Do nothing: the program has written a checkpoint."""
+
+    def restore(self) -> None:
+        """Do nothing: the program reads the newest checkpoint when it starts."""
+
+    def sync(self) -> None:
+        """Do nothing: rank zero reads the checkpoint and broadcasts it."""
+
+
+def end_with_the_launcher(output: int) -> None:
+    """End this process as soon as the other end of its output is closed, so that it does not become an orphan.
+
+    `horovodrun` starts ranks by plain ssh, and sshd does not end a program whose connection is lost. Such a rank would
+    keep its GPU, and would keep writing checkpoints beside the ranks of the next launcher.
+
+    Args:
+        output: The file descriptor of a pipe or a socket; any other kind never ends the process.
+    """
+    poll = select.poll()
+    # No events: poll always reports that the other end was closed.
+    poll.register(output, 0)
+
+    def wait() -> None:
+        poll.poll()
+        # Without cleaning up, which would wait for ranks that have ended too.
+        os._exit(1)
+
+    threading.Thread(target=wait, name="end-with-the-launcher", daemon=True).start()

@@ -1,0 +1,68 @@
+"""Files that exist completely or not at all."""
+
+import errno
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from training.runtime.errors import UserError
+
+
+def write_atomically(path: Path, content: bytes, check: Callable[[Path], object] | None = None) -> None:
+    """Write a file so that a reader, or a machine that stops, finds the old content or the new one.
+
+    The temporary file is in the same folder, because a rename is atomic within one file system only.
+
+    Args:
+        path: Of the file.
+        content: Of the file.
+        check: Called with the written file before it gets its name; raises to reject it.
+    """
+    temporary = path.with_name(f".{path.name}.partial")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if check:
+            check(temporary)
+        temporary.replace(path)
+    except Exception:
+        # On a full disk the partial file would take the room of the next attempt.
+        temporary.unlink(missing_ok=True)
+        raise
+    # The rename is durable once the folder is on the disk.
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Return when the present content of a file or folder is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a JSON file for people and programs."""
+    write_atomically(path, (json.dumps(content, indent=2) + "\n").encode())
+
+
+def make_writable(folder: Path) -> None:
+    """Create the output folder and write in it, so that an error shows before the training and not after."""
+    probe = folder / ".writable"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def unwritable(folder: Path, error: OSError) -> UserError:
+    """Return the error of an output folder, with the reason of the operating system."""
+    fix = "make room there" if error.errno == errno.ENOSPC else "give a folder that this user may write to"
+    return UserError(f"'--output-dir' is {folder}, where user {os.getuid()} cannot write ({error.strerror}); {fix}")

@@ -1,0 +1,147 @@
+"""The MPIJob as a construct that the lint has checked, alone or with the policy that keeps other pods from it."""
+
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+
+import cdk8s
+from cdk8s_plus_27 import k8s
+from constructs import Construct
+
+from training_workloads.jobs.pod_template import check_kind
+from training_workloads.mpijob.spec import API_VERSION, JOB_NAME_LABEL, KIND, MpiJobSpec
+from training_workloads.validation import MISSING, InputError, Problem
+
+if TYPE_CHECKING:
+    from training_workloads.lint import Finding
+
+__all__ = ["IsolatedMpiJob", "JobNetworkPolicy", "MpiJob", "MpiJobSource"]
+
+
+class MpiJob(cdk8s.ApiObject):
+    """An MPIJob in a chart.
+
+    Attributes:
+        spec: What it was made from.
+        warnings: The lint's warnings as text; docs/lint.md explains each.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, spec: MpiJobSpec) -> None:
+        """Define the job.
+
+        Args:
+            scope: A chart, or a construct in one.
+            id: Id in the scope; the name in the cluster is `spec.name`.
+            spec: The job.
+
+        Raises:
+            InputError: The lint finds an error: the job would not work.
+        """
+        metadata = cdk8s.ApiObjectMetadata(name=spec.name, namespace=spec.namespace, labels=spec.labels or None)
+        super().__init__(scope, id, api_version=API_VERSION, kind=KIND, metadata=metadata)
+        self.spec = spec
+        self.warnings = _lint(spec)
+        self.add_json_patch(cdk8s.JsonPatch.add("/spec", spec.to_wire()))
+
+
+def _lint(spec: MpiJobSpec) -> list[str]:
+    """Return the lint's warnings, and raise its errors."""
+    # Imported here because the schemas take half a second, which an app without jobs need not wait for.
+    from training_workloads.lint import lint_manifest
+
+    document = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": spec.name}, "spec": spec.to_wire()}
+    findings = lint_manifest(document)
+    if errors := [finding for finding in findings if finding.level == "error"]:
+        raise InputError(*(_problem(finding, document) for finding in errors))
+    return [str(finding) for finding in findings]
+
+
+def _problem(finding: "Finding", document: Any) -> Problem:
+    given = document
+    for key in finding.path:
+        try:
+            given = given[key]
+        except (KeyError, IndexError, TypeError):
+            given = MISSING
+    allowed = f"the lint reports {finding.rule}: {finding.problem}"
+    return Problem(path=finding.path, given=given, allowed=allowed, fix=finding.fix)
+
+
+class JobNetworkPolicy(Construct):
+    """A NetworkPolicy with which only the pods of one MPIJob reach each other.
+
+    One for each job, because a policy cannot select "the same value of a label". Within the job every port is open: ssh
+    on port 2222 starts the ranks, and MPI, Gloo and NCCL then choose their ports. What the pods themselves connect to
+    (DNS, S3, file systems) stays open; so do the kubelet's probes, which come from the pod's node. EFA traffic bypasses
+    the kernel and with it every policy: the security group is its border.
+
+    The cluster must enforce policies; otherwise this one has no effect. `TrainingCluster` turns the enforcement of the
+    VPC CNI on, which AWS documents for pods of Deployments and the like; for the pods of an MPIJob it was not tried
+    (https://docs.aws.amazon.com/eks/latest/userguide/network-policies-troubleshooting.html).
+
+    Attributes:
+        policy: The NetworkPolicy.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, job_name: str, namespace: str | None = None) -> None:
+        """Define the policy.
+
+        Args:
+            scope: A chart, or a construct in one.
+            id: Id in the scope.
+            job_name: Name of the MPIJob, and of the policy.
+            namespace: Namespace of the job. Default: that of the chart, or of `kubectl`.
+        """
+        super().__init__(scope, id)
+        pods = k8s.LabelSelector(match_labels={JOB_NAME_LABEL: job_name})
+        from_the_job = k8s.NetworkPolicyIngressRule(from_=[k8s.NetworkPolicyPeer(pod_selector=pods)])
+        self.policy = k8s.KubeNetworkPolicy(
+            self,
+            "Resource",
+            metadata=k8s.ObjectMeta(name=job_name, namespace=namespace),
+            spec=k8s.NetworkPolicySpec(pod_selector=pods, policy_types=["Ingress"], ingress=[from_the_job]),
+        )
+
+
+class MpiJobSource(Protocol):
+    """What an MPIJob is derived from."""
+
+    @property
+    def name(self) -> str:
+        """Name of the job."""
+
+    @property
+    def namespace(self) -> str | None:
+        """Its namespace; None for that of `kubectl`."""
+
+    @property
+    def mpi_job(self) -> MpiJobSpec:
+        """The MPIJob."""
+
+
+_Spec = TypeVar("_Spec", bound=MpiJobSource)
+
+
+class IsolatedMpiJob(Construct, Generic[_Spec]):
+    """An MPIJob in a chart, with its NetworkPolicy.
+
+    Attributes:
+        kind: The spec of a job of this kind.
+        spec: What the job was made from.
+        mpi_job: The MPIJob.
+        network_policy: Keeps other pods from those of the job.
+    """
+
+    kind: ClassVar[type]
+
+    def __init__(self, scope: Construct, id: str, *, spec: _Spec) -> None:
+        """Define the job.
+
+        Args:
+            scope: A chart, or a construct in one.
+            id: Id in the scope; the name in the cluster is `spec.name`.
+            spec: The job.
+        """
+        check_kind(spec, self.kind)
+        super().__init__(scope, id)
+        self.spec = spec
+        self.mpi_job = MpiJob(self, "Resource", spec=spec.mpi_job)
+        self.network_policy = JobNetworkPolicy(self, "NetworkPolicy", job_name=spec.name, namespace=spec.namespace)
