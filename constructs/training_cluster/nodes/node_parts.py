@@ -4,9 +4,9 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 
-from training_cluster.suppressions import accept_policy
+from training_cluster.suppressions import suppress_policy
 
-__all__ = ["NODE_POLICIES", "accept_node_policies", "metadata_options", "root_volume", "update_in_place"]
+__all__ = ["NODE_POLICIES", "metadata_options", "root_volume", "suppress_node_policies", "update_in_place"]
 
 #: What EKS attaches to the role of a node: to join the cluster, to give addresses to pods, to pull images.
 NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly")
@@ -54,7 +54,7 @@ def update_in_place(node_group: eks.Nodegroup, kubernetes_version: str | None) -
     resource.version = kubernetes_version
 
 
-def accept_node_policies(node_group: eks.Nodegroup) -> None:
+def suppress_node_policies(node_group: eks.Nodegroup) -> None:
     """Accepts the managed policies of a node's role."""
     reason = "EKS names these three for a node's role and keeps them; none reads S3 or decrypts anything"
-    accept_policy(node_group, reason, *NODE_POLICIES)
+    suppress_policy(node_group, reason, *NODE_POLICIES)

@@ -5,7 +5,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.nodes.node_parts import accept_node_policies, metadata_options, root_volume, update_in_place
+from training_cluster.nodes.node_parts import metadata_options, root_volume, suppress_node_policies, update_in_place
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
 __all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "SystemNodes"]
@@ -64,7 +64,7 @@ class SystemNodes(Construct):
             ),
         )
         update_in_place(self.node_group, kubernetes_version)
-        accept_node_policies(self.node_group)
+        suppress_node_policies(self.node_group)
 
     def _launch_template(self, encryption_key: kms.IKey | None) -> ec2.CfnLaunchTemplate:
         data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty(
