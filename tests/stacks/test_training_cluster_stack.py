@@ -16,7 +16,7 @@ MOST_BYTES = 1_000_000
 
 
 def resources(template: assertions.Template, kind: str) -> dict[str, dict[str, Any]]:
-    return dict(template.find_resources(kind))
+    return {name: dict(resource) for name, resource in template.find_resources(kind).items()}
 
 
 def helm_charts(template: assertions.Template) -> set[str]:

@@ -1,25 +1,42 @@
 import pytest
 
-from training_workloads.validation import InputError, check_at_least, enforce, known_names, unknown_name
+from training_workloads.validation import (
+    InputError,
+    Problem,
+    Problems,
+    at_least,
+    enforce,
+    instance_of,
+    known_names,
+    matches,
+    one_of,
+    shown,
+    unknown,
+)
+
+
+def texts(problems: Problems) -> list[str]:
+    return list(map(str, problems))
 
 
 def test_an_unknown_name_is_answered_with_the_closest() -> None:
-    error = unknown_name("instance_type", "p4d.24xlage", ["p4d.24xlarge", "c5.large"])
-    assert str(error) == (
-        "'instance_type' is 'p4d.24xlage', which is not known; did you mean p4d.24xlarge? known: c5.large, p4d.24xlarge"
-    )
+    assert texts(unknown("instance_type", "p4d.24xlage", ["p4d.24xlarge", "c5.large"])) == [
+        "'instance_type' is 'p4d.24xlage', but it is not known; did you mean p4d.24xlarge? known: c5.large, "
+        "p4d.24xlarge"
+    ]
+    assert texts(unknown("instance_type", "c5.large", ["p4d.24xlarge", "c5.large"])) == []
 
 
-def test_a_name_like_no_other_is_answered_with_all_that_are_known() -> None:
-    assert str(unknown_name("recipe", "zzz", ["b", "a"])) == "'recipe' is 'zzz', which is not known; known: a, b"
+def test_a_name_without_a_close_one_is_answered_with_all_that_are_known() -> None:
+    assert texts(unknown("recipe", "zzz", ["b", "a"])) == ["'recipe' is 'zzz', but it is not known; known: a, b"]
 
 
-def test_a_long_list_is_left_out_where_a_name_is_close() -> None:
+def test_a_long_list_is_not_shown_where_a_name_is_close() -> None:
     names = [f"p{number}.xlarge" for number in range(11)]
-    message = str(unknown_name("instance_type", "p10.xlage", names))
-    assert "did you mean p10.xlarge or " in message
-    assert "known:" not in message
-    assert "known: p0.xlarge, " in str(unknown_name("instance_type", "gpu", names))
+    hint = known_names("p10.xlage", names)
+    assert "did you mean p10.xlarge or " in hint
+    assert "known:" not in hint
+    assert "known: p0.xlarge, " in known_names("gpu", names)
 
 
 @pytest.mark.parametrize(
@@ -35,26 +52,58 @@ def test_a_long_list_is_left_out_where_a_name_is_close() -> None:
 )
 def test_the_same_name_in_other_letters_or_its_beginning_comes_first(value: str, meant: str) -> None:
     names = ["p5.4xlarge", "p5.48xlarge", "p5e.48xlarge"]
-    told = f"did you mean {meant}? " if meant != "none" else ""
-    assert known_names(value, names) == f"{told}known: p5.48xlarge, p5.4xlarge, p5e.48xlarge"
+    hint = f"did you mean {meant}? " if meant != "none" else ""
+    assert known_names(value, names) == f"{hint}known: p5.48xlarge, p5.4xlarge, p5e.48xlarge"
 
 
-def test_a_number_below_its_minimum_is_refused() -> None:
-    check_at_least("workers", 1, 1)
-    with pytest.raises(InputError, match=r"^'workers' is 0; give 1 or more$"):
-        check_at_least("workers", 0, 1)
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "'workers' is 0; give 1 or more"),
+        (9, "'workers' is 9; give 8 or less"),
+        ("2", "'workers' is '2'; give a whole number, 1 or more"),
+        (True, "'workers' is True; give a whole number, 1 or more"),
+    ],
+)
+def test_rejects_a_number_outside_its_range(value: object, text: str) -> None:
+    assert texts(at_least("workers", 8, 1, 8)) == []
+    assert texts(at_least("workers", value, 1, 8)) == [text]
 
 
-def test_every_broken_rule_is_reported_at_once() -> None:
-    def positive(number: int) -> None:
-        check_at_least("number", number, 1)
+def test_rejects_other_values_forms_and_types() -> None:
+    assert texts(one_of("efa", "no", (True, False))) == ["'efa' is 'no'; give one of True, False"]
+    assert texts(matches("name", "A", "[a-z]+", "lower-case letters")) == ["'name' is 'A'; give lower-case letters"]
+    assert texts(matches("name", None, "[a-z]+", "lower-case letters")) == ["'name' is None; give lower-case letters"]
+    assert texts(instance_of("spec", 5, Problem, Exception)) == ["'spec' is 5; give Problem(...) or Exception(...)"]
 
-    def even(number: int) -> None:
+
+def test_a_value_of_pages_is_shortened_and_an_object_shows_its_type() -> None:
+    assert shown({"a": "b"}) == "{'a': 'b'}"
+    assert len(shown({"a": "b" * 10_000})) < 100
+    assert (shown(InputError()), shown(object())) == ("an InputError", "an object")
+
+
+def test_every_problem_is_reported_once_and_all_at_once() -> None:
+    def positive(number: int) -> Problems:
+        yield from at_least("number", number, 1)
+
+    def even(number: int) -> Problems:
         if number % 2:
-            raise InputError(f"'number' is {number}; give an even one")
+            yield Problem(path=("number",), given=number, fix="give an even one")
 
-    enforce(2, [positive, even])
+    def raises(number: int) -> Problems:
+        enforce(number, [positive, even])
+        return iter(())
+
+    enforce(2, [positive, even, raises])
     with pytest.raises(InputError) as caught:
-        enforce(-1, [positive, even, even])
+        enforce(-1, [positive, even, even, raises])
     assert str(caught.value) == "'number' is -1; give 1 or more\n'number' is -1; give an even one"
-    assert len(caught.value.args) == 2
+    assert [problem.path for problem in caught.value.problems] == [("number",), ("number",)]
+
+
+def test_a_problem_below_another_value_has_the_whole_path() -> None:
+    problem = Problem(path=("a",), given=1, fix="give 2", related=(("b",),)).under("jobs", 0)
+    assert (problem.path, problem.related) == (("jobs", 0, "a"), (("jobs", 0, "b"),))
+    assert str(problem) == "'jobs.0.a' is 1; give 2"
+    assert problem.text("--a", "one") == "'--a' is one; give 2"

@@ -2,17 +2,13 @@
 
 from typing import Any
 
-from training_workloads.validation import Problems, check_text, matches
+from training_workloads.validation import Problems, matches
 
 __all__ = [
     "DNS_1035_CHARACTERS",
     "DNS_LABEL",
     "DNS_LABEL_LENGTH",
     "DNS_LABEL_RULE",
-    "check_dns_1035_label",
-    "check_dns_label",
-    "check_dns_subdomain",
-    "check_label_key",
     "dns_1035_label",
     "dns_label",
     "dns_subdomain",
@@ -53,59 +49,3 @@ def dns_subdomain(name: str, value: Any) -> Problems:
 def label_key(name: str, value: Any) -> Problems:
     """Reject what is not the key of a label, such as `topology.kubernetes.io/zone`."""
     yield from matches(name, value, _LABEL_KEY, "the key of a node label, such as topology.kubernetes.io/zone")
-
-
-# The functions below are the old interface; the packages that still call them replace the calls, then they go.
-
-
-def check_dns_label(argument: str, value: Any) -> None:
-    """Refuses what is not a DNS label.
-
-    Args:
-        argument: What the user set, spelled as they typed it.
-        value: What they gave.
-
-    Raises:
-        InputError: `value` is not a string, has other characters, or more than 63 of them.
-    """
-    check_text(argument, value, DNS_LABEL, DNS_LABEL_RULE)
-
-
-def check_dns_1035_label(argument: str, value: Any) -> None:
-    """Refuses what is not a DNS label that begins with a letter, the form of a Service's name.
-
-    Args:
-        argument: What the user set, spelled as they typed it.
-        value: What they gave.
-
-    Raises:
-        InputError: `value` is not a string, has other characters, or more than 63 of them.
-    """
-    rule = "lower-case letters, digits and '-', a letter first and no '-' at the end, at most 63"
-    check_text(argument, value, rf"(?!.{{{DNS_LABEL_LENGTH + 1}}}){DNS_1035_CHARACTERS}", rule)
-
-
-def check_dns_subdomain(argument: str, value: Any) -> None:
-    """Refuses what is not a DNS subdomain, the form of most objects' names.
-
-    Args:
-        argument: What the user set, spelled as they typed it.
-        value: What they gave.
-
-    Raises:
-        InputError: `value` is not a string, has other characters, or more than 253 of them.
-    """
-    check_text(argument, value, _DNS_SUBDOMAIN, "a name of lower-case letters, digits, '-' and '.', at most 253")
-
-
-def check_label_key(argument: str, value: Any) -> None:
-    """Refuses what is not the key of a label, such as `topology.kubernetes.io/zone`.
-
-    Args:
-        argument: What the user set, spelled as they typed it.
-        value: What they gave.
-
-    Raises:
-        InputError: `value` is not a string, or not of that form.
-    """
-    check_text(argument, value, _LABEL_KEY, "the key of a node label, such as topology.kubernetes.io/zone")

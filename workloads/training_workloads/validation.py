@@ -19,19 +19,14 @@ __all__ = [
     "Problem",
     "Problems",
     "at_least",
-    "check_at_least",
-    "check_one_of",
-    "check_text",
     "dotted",
     "enforce",
     "instance_of",
     "known_names",
     "matches",
     "one_of",
-    "refuse",
     "shown",
     "unknown",
-    "unknown_name",
 ]
 
 _FEW_NAMES = 10
@@ -124,35 +119,24 @@ Problems = Iterator[Problem]
 class InputError(ValueError):
     """Values that the user gave and can fix. The command line shows each problem on a line, without a traceback."""
 
-    def __init__(self, *problems: "Problem | str") -> None:
+    def __init__(self, *problems: Problem) -> None:
         super().__init__(*problems)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Every problem, in the order in which the rules found them."""
-        return tuple(each for each in self.args if isinstance(each, Problem))
+        return self.args
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.args))
 
 
-def unknown_name(argument: str, value: str, known: Iterable[str]) -> InputError:
-    """Return the error of an unknown name, with the closest known ones, or with all if none is close.
-
-    Args:
-        argument: What the user set, spelled as they typed it.
-        value: What they gave.
-        known: Every allowed name.
-    """
-    return InputError(f"'{argument}' is {value!r}, which is not known; {known_names(value, known)}")
-
-
 def known_names(value: str, known: Iterable[str]) -> str:
-    """Says what an unknown name may have been meant to be, for the end of a sentence.
+    """Return the closest known names as a fix, or all if none is close.
 
     Args:
         value: What the user gave.
-        known: Every allowed name; at least one, in the order in which those that fit are to be told.
+        known: Every allowed name; at least one, in the order in which the close ones are shown.
     """
     names = list(known)
     close = _meant(str(value).strip().lower(), names)
@@ -164,7 +148,7 @@ def known_names(value: str, known: Iterable[str]) -> str:
 
 
 def _meant(value: str, names: list[str]) -> list[str]:
-    """The name itself in other letters, else those that it is the beginning of, else those that look like it."""
+    """Return the name itself in other letters, else the names that begin with it, else those that look like it."""
     same = [name for name in names if name.lower() == value]
     # Of p5 the sizes of that family (p5.48xlarge), not of another (p5en.48xlarge).
     family = [name for name in names if name.startswith(f"{value}.")]
@@ -173,7 +157,7 @@ def _meant(value: str, names: list[str]) -> list[str]:
     return same or (started if len(started) <= _FEW_NAMES else []) or get_close_matches(value, sorted(names), n=3)
 
 
-def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], Any]]) -> None:
+def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], Iterable[Problem]]]) -> None:
     """Run every rule and raise all problems at once.
 
     Args:
@@ -183,14 +167,13 @@ def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], Any]]) -> No
     Raises:
         InputError: One or more rules found a problem.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Problem] = {}
     for rule in rules:
         try:
-            result = rule(subject)
-            # A rule of the old interface raises, and may return anything.
-            problems = list(result) if isinstance(result, Iterator) else []
+            problems = list(rule(subject))
         except InputError as error:
-            problems = list(error.args)
+            # A rule may build something that has rules.
+            problems = list(error.problems)
         # Several rules may find the same value, such as an unknown name: it is reported once.
         found |= {str(problem): problem for problem in problems if str(problem) not in found}
     if found:
@@ -244,62 +227,3 @@ def unknown(name: str, value: Any, known: Iterable[str]) -> Problems:
     """Reject a name that is not known, with the closest known ones, or with all if none is close."""
     if value not in (names := list(known)):
         yield Problem(path=(name,), given=value, allowed="it is not known", fix=known_names(str(value), names))
-
-
-# The functions below are the old interface; each package replaces its calls, then they go.
-
-
-def refuse(mistakes: Iterable[str]) -> None:
-    """Raises what a rule found, where that may be several things.
-
-    Raises:
-        InputError: There is a mistake.
-    """
-    if found := tuple(mistakes):
-        raise InputError(*found)
-
-
-def check_at_least(argument: str, value: Any, minimum: int, maximum: int = _INT32) -> None:
-    """Refuses what is not a whole number, or a number outside its range.
-
-    Args:
-        argument: What the user set, spelled as they typed it.
-        value: What they gave.
-        minimum: The smallest number allowed.
-        maximum: The largest number allowed. Default: that of Kubernetes' 32-bit fields.
-
-    Raises:
-        InputError: `value` is not an integer, below `minimum` or above `maximum`.
-    """
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InputError(f"{argument!r} is {value!r}; give a whole number, {minimum} or more")
-    if value < minimum:
-        raise InputError(f"{argument!r} is {value}; give {minimum} or more")
-    if value > maximum:
-        raise InputError(f"{argument!r} is {value}; give {maximum} or less")
-
-
-def check_one_of(argument: str, value: Any, allowed: Iterable[Any]) -> None:
-    """Refuses a value that is not in a list.
-
-    Raises:
-        InputError: `value` is not one of `allowed`.
-    """
-    if value not in (choices := list(allowed)):
-        raise InputError(f"{argument!r} is {value!r}; give one of {', '.join(map(str, choices))}")
-
-
-def check_text(argument: str, value: Any, pattern: str, rule: str) -> None:
-    """Refuses what is not a string of a certain form.
-
-    Args:
-        argument: What the user set, spelled as they typed it.
-        value: What they gave.
-        pattern: Regular expression for the whole string.
-        rule: The same in words, after "give".
-
-    Raises:
-        InputError: `value` is not a string, or does not match.
-    """
-    if not isinstance(value, str) or not re.fullmatch(pattern, value):
-        raise InputError(f"{argument!r} is {value!r}; give {rule}")

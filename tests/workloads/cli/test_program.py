@@ -16,7 +16,7 @@ def problem(*path: str | int, given: Any = 5, **more: Any) -> Problem:
     return Problem(path=path, given=given, fix="give another", **more)
 
 
-def error_of(*problems: Problem | str) -> str:
+def error_of(*problems: Problem) -> str:
     """Return what a program prints whose command raises some problems."""
     program = typer.Typer(cls=Program)
 

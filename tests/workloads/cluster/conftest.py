@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.workloads.cluster.fake_cluster import FakeCluster, serve, write_kubeconfig
+from tests.workloads.cluster.fake_api import serve
+from tests.workloads.cluster.fake_cluster import FakeCluster, write_kubeconfig
 from training_workloads.cli import main
 from training_workloads.cluster import polling
 

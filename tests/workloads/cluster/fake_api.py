@@ -2,16 +2,18 @@
 
 import json
 import re
+import ssl
+import threading
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
 
-if TYPE_CHECKING:
-    from tests.workloads.cluster.fake_cluster import FakeCluster
+from tests.workloads.cluster.fake_cluster import FakeCluster
 
 _PATH = re.compile(
     r"/(?:api|apis)/(?P<version>v1|[^/]+/[^/]+)"
@@ -29,7 +31,7 @@ class Handler(BaseHTTPRequestHandler):
     """One request; `cluster` is set by `serve`."""
 
     protocol_version = "HTTP/1.1"
-    cluster: "FakeCluster"
+    cluster: FakeCluster
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keep the tests' output clean."""
@@ -199,6 +201,17 @@ class Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore a client that closed its connection."""
+
+
+def serve(cluster: FakeCluster, certificate: Path | None = None) -> Server:
+    """Start the server on a free port; with TLS if there is a certificate (with its key in the same file)."""
+    server = Server(("127.0.0.1", 0), type("Bound", (Handler,), {"cluster": cluster}))
+    if certificate:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate)
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    return server
 
 
 def _merge(target: dict[str, Any], change: dict[str, Any]) -> None:

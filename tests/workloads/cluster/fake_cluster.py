@@ -1,10 +1,9 @@
-"""A small API server on loopback: the part of Kubernetes that the commands use, for the real client.
+"""The data of a small API server: the part of Kubernetes that the commands use, for the real client.
 
 It rejects what the real one rejects where that matters: an unknown path, a body of another kind, a second object of a
 name, a patch of an unknown content type, a server-side apply without a manager.
 """
 
-import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
-from tests.workloads.cluster.fake_api import Handler, Server
 
 # By API version: plural, kind, namespaced.
 KINDS = {
@@ -95,17 +92,6 @@ class FakeCluster:
             labels = each["metadata"].get("labels") or {}
             if each["kind"] == "Pod" and job in labels.values():
                 del self.objects[path]
-
-
-def serve(cluster: FakeCluster, certificate: Path | None = None) -> Server:
-    """Start the server on a free port; with TLS if there is a certificate (with its key in the same file)."""
-    server = Server(("127.0.0.1", 0), type("Bound", (Handler,), {"cluster": cluster}))
-    if certificate:
-        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        tls.load_cert_chain(certificate)
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    return server
 
 
 def write_kubeconfig(path: Path, address: str, user: dict[str, Any] | None = None) -> Path:

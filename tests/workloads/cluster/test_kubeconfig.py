@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.workloads.cluster.conftest import Program
-from tests.workloads.cluster.fake_cluster import Failure, FakeCluster, serve, write_kubeconfig
+from tests.workloads.cluster.fake_api import serve
+from tests.workloads.cluster.fake_cluster import Failure, FakeCluster, write_kubeconfig
 
 EKS = (
     "write one with 'aws eks update-kubeconfig --region <region> --name <cluster>', "

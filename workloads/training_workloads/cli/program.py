@@ -61,7 +61,7 @@ class Program(TyperGroup):
             return super().invoke(ctx)
         except InputError as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
-            for problem in error.args:
+            for problem in error.problems:
                 print(error_line(problem, command), file=sys.stderr)
             sys.exit(USER_MISTAKE)
 
@@ -85,7 +85,7 @@ def run() -> None:
         raise
 
 
-def error_line(problem: "Problem | str", command: Any) -> str:
+def error_line(problem: Problem, command: Any) -> str:
     """Return a problem as the line that the user reads.
 
     A value is named as the user typed it: `--gpus-per-worker` or `NAME` if the command has such a parameter,
@@ -95,8 +95,6 @@ def error_line(problem: "Problem | str", command: Any) -> str:
         problem: The problem.
         command: The command that the user typed.
     """
-    if isinstance(problem, str):
-        return f"error: {problem}"
     from_file = bool(problem.source) or command is None
     return f"error: {problem.text() if from_file else problem.text(_typed_name(problem, command))}"
 
