@@ -1,4 +1,4 @@
-"""Accepted findings: what stands in the template, and what the scanner is told."""
+"""Suppressions: their metadata in the template, and what the scanner reports."""
 
 from pathlib import Path
 
