@@ -59,7 +59,7 @@ def shown(value: Any) -> str:
         text = repr(value)
         return text if len(text) <= _LONGEST_SHOWN else reprlib.repr(value)
     kind = type(value).__name__
-    return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
+    return f"{'an' if kind[0] in 'AEIOUaeiou' else 'a'} {kind}"
 
 
 def dotted(path: Path) -> str:
