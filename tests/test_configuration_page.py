@@ -4,11 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from training_cluster import ClusterConfig
 from training_cluster.config import DataRepositoryConfig, GpuNodeGroupConfig, LustreConfig, ServiceAccountConfig
 
-SECTIONS = {
+SECTIONS: dict[str, type[BaseModel]] = {
     "The cluster": ClusterConfig,
     "`node_groups.<name>`": GpuNodeGroupConfig,
     "`lustre`": LustreConfig,

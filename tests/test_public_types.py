@@ -67,7 +67,8 @@ def found(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dic
     # The cache of the CDK's types survives; mypy needs most of a minute without it.
     cache = root / ".mypy_cache/public-types"
     options = ["--strict", "--config-file=", "--hide-error-context", f"--cache-dir={cache}"]
-    command = ["mypy", *options, f"--python-executable={folder / 'venv/bin/python'}", *sorted(folder.glob("*.py"))]
+    command = ["mypy", *options, f"--python-executable={folder / 'venv/bin/python'}"]
+    command += map(str, sorted(folder.glob("*.py")))
     environment = {name: value for name, value in os.environ.items() if name not in ("MYPYPATH", "PYTHONPATH")}
     result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode in (0, 1), result.stdout + result.stderr

@@ -10,7 +10,7 @@ from aws_cdk import aws_ec2 as ec2
 
 @dataclass(frozen=True)
 class Site:
-    """Somebody else's stack with a VPC and a cluster of its own."""
+    """A stack of another team with a VPC and a cluster."""
 
     stack: cdk.Stack
     vpc: ec2.Vpc

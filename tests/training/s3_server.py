@@ -1,4 +1,4 @@
-"""S3 on the loopback: moto's S3 behind an HTTP server, with faults that a test can switch on."""
+"""S3 on the loopback: moto's S3 behind an HTTP server, with faults that a test can enable."""
 
 import threading
 import time
@@ -19,18 +19,18 @@ _CREDENTIALS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testin
 
 
 class S3Server:
-    """The server, the client that fills it, and what happened to it."""
+    """The server, a client for its content, and counters of its requests."""
 
     def __init__(self) -> None:
         self.gets: Counter[str] = Counter()
-        """How often the content of each key was asked for."""
+        """The number of requests for the content of each key."""
         self.seconds_per_get = 0.0
         self.flipped: set[str] = set()
         """Keys whose content arrives with one bit changed."""
         self.broken: Counter[str] = Counter()
-        """Keys whose connection breaks in the middle, so many times."""
+        """Keys and how many times their connection breaks."""
         self.denied: dict[str, str] = {}
-        """Keys, or the bucket's name, that are answered with this error code."""
+        """Error codes by key, or by the bucket's name."""
         self.most_at_once = 0
         self._at_once = 0
         self.lock = threading.Lock()
@@ -117,7 +117,7 @@ def _handler(server: S3Server) -> type[BaseHTTPRequestHandler]:
 
         def deny(self, code: str) -> None:
             status = {"NoSuchBucket": 404}.get(code, 403)
-            content = f"<Error><Code>{code}</Code><Message>said by the test</Message></Error>".encode()
+            content = f"<Error><Code>{code}</Code><Message>from the test</Message></Error>".encode()
             self.send(status, {"Content-Type": "application/xml"}, content, "")
 
         do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer

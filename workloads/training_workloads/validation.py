@@ -128,15 +128,15 @@ class InputError(ValueError):
         return self.args
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.problems))
+        return "\n".join(map(str, self.args))
 
 
 def known_names(value: str, known: Iterable[str]) -> str:
-    """Return the close or else all known names for an unknown one, as the fix of a problem.
+    """Return the closest known names as a fix, or all if none is close.
 
     Args:
         value: What the user gave.
-        known: Every allowed name; at least one, in the order of the suggestions.
+        known: Every allowed name; at least one, in the order in which the close ones are shown.
     """
     names = list(known)
     close = _meant(str(value).strip().lower(), names)
@@ -148,7 +148,7 @@ def known_names(value: str, known: Iterable[str]) -> str:
 
 
 def _meant(value: str, names: list[str]) -> list[str]:
-    """Return the name in another case, else the names that start with it, else similar names."""
+    """Return the name itself in other letters, else the names that begin with it, else those that look like it."""
     same = [name for name in names if name.lower() == value]
     # Of p5 the sizes of that family (p5.48xlarge), not of another (p5en.48xlarge).
     family = [name for name in names if name.startswith(f"{value}.")]
@@ -172,7 +172,7 @@ def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], Iterable[Pro
         try:
             problems = list(rule(subject))
         except InputError as error:
-            # A rule may derive a value that has rules too.
+            # A rule may build something that has rules.
             problems = list(error.problems)
         # Several rules may find the same value, such as an unknown name: it is reported once.
         found |= {str(problem): problem for problem in problems if str(problem) not in found}

@@ -51,7 +51,9 @@ def load_config(path: str | PathLike[str], context: Mapping[str, Any] | None = N
     problems += (_located(problem, document, applied) for problem in found)
     if config is None or problems:
         # In the order of the file; the options come last.
-        raise InputError(*sorted(problems, key=lambda each: (each.source[:3] == "-c ", _line(each, document) or 0)))
+        in_file = [each for each in problems if not each.source.startswith("-c ")]
+        in_options = [each for each in problems if each.source.startswith("-c ")]
+        raise InputError(*sorted(in_file, key=lambda each: _line(each, document) or 0), *in_options)
     return config
 
 

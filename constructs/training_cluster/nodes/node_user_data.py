@@ -25,7 +25,7 @@ _NODE_CONFIG_TYPE = "application/node.eks.aws"
 _SCRIPT_TYPE = 'text/x-shellscript; charset="us-ascii"'
 
 # A setting that fails is logged and the node joins all the same: a slow node is seen in the log and in the metrics,
-# a node that never joins is seen by nobody and paid for.
+# a node that never joins costs money and is not visible.
 _SCRIPT_HEAD = """#!/bin/bash
 log() { logger --stderr --tag training-node "$*"; }
 apply() { "$@" || log "error: this failed: $*"; }

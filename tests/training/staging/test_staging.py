@@ -311,7 +311,7 @@ def test_prints_the_progress(s3: S3Server, filled: dict[str, bytes], tmp_path: P
             {"data": "AccessDenied"},
             "S3 denies ListObjectsV2 for s3://data/set/ (AccessDenied); allow the role of the pod's",
         ),
-        ({"data": "Strange"}, "S3 answers ListObjectsV2 for s3://data/set/ with Strange: said by the test"),
+        ({"data": "Strange"}, "S3 answers ListObjectsV2 for s3://data/set/ with Strange: from the test"),
     ],
 )
 def test_reports_a_source_that_cannot_be_listed(

@@ -255,8 +255,11 @@ def test_reads_a_list_and_a_date_as_kubernetes_does(program: Program, cluster: F
 
 def test_rejects_manifests_without_a_job(program: Program, cluster: FakeCluster, tmp_path: Path) -> None:
     result = submit_text(program, tmp_path, "{apiVersion: v1, kind: Service, metadata: {name: board}}")
-    message = "error: 'FILE' is 'Service', but only an MPIJob or a Job runs; use 'kubectl apply -f' for other objects\n"
-    assert (result.code, result.err) == (2, message)
+    assert (result.code, result.err) == (
+        2,
+        f"error: 'FILE' is '{tmp_path}/job.yaml', but it contains Service, and only an MPIJob or a Job runs; use "
+        "'kubectl apply -f' for other objects\n",
+    )
 
 
 @pytest.mark.parametrize("version", ["v1", "ray.io/v1"])

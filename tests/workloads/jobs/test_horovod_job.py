@@ -221,3 +221,9 @@ def test_the_dockerfile_builds_the_image_that_jobs_expect(root: Path) -> None:
     assert f"'Port {programs.SSH_PORT}'" in dockerfile
     assert f'"-f", "{programs.SSHD_CONFIG}"]' in dockerfile
     assert f"'HostKey {programs.HOME}/.ssh/id_rsa'" in dockerfile
+
+
+def test_a_job_is_derived_once(job_spec: HorovodJobSpec) -> None:
+    assert job_spec.mpi_job is job_spec.mpi_job
+    assert job_spec.resources is job_spec.resources
+    assert dataclasses.replace(job_spec, workers=3).mpi_job.workers == 3

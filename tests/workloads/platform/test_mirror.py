@@ -1,7 +1,7 @@
 import pytest
 
 from training_workloads import InputError
-from training_workloads.platform.mirror import check_mirror, mirror_commands, mirrored
+from training_workloads.platform.mirror import ecr_registry, mirror_commands, mirrored
 
 MIRROR = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/copies"
 
@@ -40,8 +40,8 @@ def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> N
 
 @pytest.mark.parametrize("mirror", ["docker.io/mine", "mirror", f"https://{MIRROR}", f"{MIRROR}/"])
 def test_rejects_another_kind_of_registry(mirror: str) -> None:
-    with pytest.raises(InputError, match=r"give the address of an ECR registry"):
-        check_mirror("mirror", mirror)
+    (problem,) = ecr_registry("mirror", mirror)
+    assert str(problem).startswith(f"'mirror' is {mirror!r}; give the address of an ECR registry")
 
 
 def test_rejects_an_unknown_release() -> None:

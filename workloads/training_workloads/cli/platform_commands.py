@@ -11,10 +11,10 @@ from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.cli.program import CLUSTERS, app
 from training_workloads.planning.storage_sizing import size_lustre as sizing_of
 from training_workloads.platform.file_systems import ElasticFileSystem, LustreFileSystem
-from training_workloads.platform.mirror import check_mirror, mirror_commands
+from training_workloads.platform.mirror import ecr_registry, mirror_commands
 from training_workloads.platform.parts import PARTS, PlatformSpec
 from training_workloads.rendering import render_platform
-from training_workloads.validation import MISSING, InputError, Problem
+from training_workloads.validation import MISSING, InputError, Problem, enforce
 
 __all__ = ["platform", "print_mirror_commands", "size_lustre"]
 
@@ -50,7 +50,7 @@ def platform(
     The volumes need the CSI driver of their file system.
     """
     if mirror is not None:
-        check_mirror("mirror", mirror)
+        enforce(mirror, (lambda given: ecr_registry("mirror", given),))
     lustre = {
         "file_system_id": lustre_file_system_id,
         "dns_name": lustre_dns_name,

@@ -179,9 +179,10 @@ def _namespaces_agree(given: tuple[list[Document], str | None]) -> Problems:
 
 def _there_is_a_job(submissions: list[Submission]) -> Problems:
     if not any(each.is_job for each in submissions):
-        kinds = ", ".join(each.resource.kind for each in submissions) or "nothing"
-        allowed = "only an MPIJob or a Job runs"
-        yield Problem(path=("file",), given=kinds, allowed=allowed, fix="use 'kubectl apply -f' for other objects")
+        files = ", ".join(dict.fromkeys(each.document.yaml.source for each in submissions))
+        kinds = ", ".join(each.resource.kind for each in submissions)
+        allowed = f"it contains {kinds}, and only an MPIJob or a Job runs"
+        yield Problem(path=("file",), given=files, allowed=allowed, fix="use 'kubectl apply -f' for other objects")
 
 
 def _images_can_be_pulled(submissions: list[Submission]) -> Problems:

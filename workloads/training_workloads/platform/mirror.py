@@ -14,7 +14,7 @@ from training_workloads.catalog.versions import (
 )
 from training_workloads.validation import Problems, enforce, matches, one_of
 
-__all__ = ["check_mirror", "ecr_registry", "mirror_commands", "mirrored"]
+__all__ = ["ecr_registry", "mirror_commands", "mirrored"]
 
 _RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER)
 
@@ -27,15 +27,6 @@ def ecr_registry(name: str, mirror: Any) -> Problems:
     example = "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"
     form = f"the address of an ECR registry with or without a prefix, such as {example}"
     yield from matches(name, mirror, _ECR, form)
-
-
-def check_mirror(name: str, mirror: str) -> None:
-    """Raise the problem of `ecr_registry`.
-
-    Raises:
-        InputError: `mirror` is not `<account>.dkr.ecr.<region>.amazonaws.com`, with or without a prefix.
-    """
-    enforce(mirror, (lambda given: ecr_registry(name, given),))
 
 
 def mirrored(image: str, mirror: str | None) -> str:
