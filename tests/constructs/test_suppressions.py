@@ -1,4 +1,4 @@
-"""Accepted findings: what stands in the template, and what the scanner is told."""
+"""Suppressions: what the template has, and what the scanner skips."""
 
 from pathlib import Path
 
