@@ -24,7 +24,7 @@ _UNLIMITED = 2**42
 _NODE_CONFIG_TYPE = "application/node.eks.aws"
 _SCRIPT_TYPE = 'text/x-shellscript; charset="us-ascii"'
 
-# A setting that fails is logged and the node joins all the same: a slow node is seen in the log and in the metrics,
+# A setting that fails is logged and the node joins all the same: a slow node shows in the log and in the metrics,
 # a node that never joins costs money and is not visible.
 _SCRIPT_HEAD = """#!/bin/bash
 log() { logger --stderr --tag training-node "$*"; }
