@@ -1,4 +1,4 @@
-"""Suppressions: their metadata in the template, and what the scanner reports."""
+"""Suppressions: what the template has, and what the scanner skips."""
 
 from pathlib import Path
 

@@ -16,7 +16,7 @@ MOST_BYTES = 1_000_000
 
 
 def resources(template: assertions.Template, kind: str) -> dict[str, dict[str, Any]]:
-    return {id: dict(resource) for id, resource in template.find_resources(kind).items()}
+    return {name: dict(resource) for name, resource in template.find_resources(kind).items()}
 
 
 def helm_charts(template: assertions.Template) -> set[str]:

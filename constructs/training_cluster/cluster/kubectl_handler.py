@@ -26,7 +26,7 @@ _ROLES = ("AWSLambdaBasicExecutionRole", "AWSLambdaVPCAccessExecutionRole")
 
 
 def secure_kubectl(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> None:
-    """Encrypts the logs of kubectl's functions, and accepts what the scanners say of code that is CDK's.
+    """Encrypt the logs of kubectl's functions, and suppress the findings on CDK's code.
 
     Args:
         cluster: A cluster with a kubectl provider.
@@ -50,7 +50,7 @@ def secure_kubectl(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> Non
 def _suppress_functions(provider: Construct) -> None:
     for function in children_of_type(provider, "AWS::Lambda::Function"):
         suppress_cdks_function(function, "CKV_AWS_115", "CKV_AWS_116")
-        suppress(function, "holds a setting and the name of the other function: no secret", "CKV_AWS_173")
+        suppress(function, "holds a setting and the name of the other function, no secret", "CKV_AWS_173")
         suppress(function, "CDK chooses the runtime that its code is written for", "AwsSolutions-L1")
         suppress_implied_dependency(function)
 
