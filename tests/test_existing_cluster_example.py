@@ -18,16 +18,8 @@ def wheel_folder(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(built)]
     subprocess.run(build, cwd=root, check=True, capture_output=True)
     (wheel,) = built.glob("*.whl")
-    install = [
-        str(root / ".venv/bin/uv"),
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--target",
-        str(installed),
-        str(wheel),
-    ]
+    uv = str(root / ".venv/bin/uv")
+    install = [uv, "pip", "install", "--quiet", "--no-deps", "--target", str(installed), str(wheel)]
     subprocess.run(install, check=True, capture_output=True)
     return installed
 
@@ -109,5 +101,5 @@ def test_a_problem_is_reported_without_a_traceback(wheel_folder: Path, app_folde
         check=False,
     )
     assert done.returncode != 0
-    assert "error: 'instance_type' is 'p5', which is not known; did you mean p5.4xlarge or p5.48xlarge?" in done.stderr
+    assert "error: 'instance_type' is 'p5', but it is not known; did you mean p5.4xlarge or p5.48xlarge?" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
