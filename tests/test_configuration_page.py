@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
 
 from training_cluster import ClusterConfig
 from training_cluster.config import DataRepositoryConfig, GpuNodeGroupConfig, LustreConfig, ServiceAccountConfig
+from training_cluster.config.strict_model import StrictModel
 
-SECTIONS: dict[str, type[BaseModel]] = {
+SECTIONS: dict[str, type[StrictModel]] = {
     "The cluster": ClusterConfig,
     "`node_groups.<name>`": GpuNodeGroupConfig,
     "`lustre`": LustreConfig,
