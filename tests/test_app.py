@@ -1,4 +1,4 @@
-"""The CDK app as its users run it: `cdk synth`, and mistakes on its command line."""
+"""The CDK app as its users run it: `cdk synth`, and mistakes in its options."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# No credentials, no network: whatever would ask AWS fails at once.
+# No credentials, no network: every request to AWS fails at once.
 OFFLINE = {
     "AWS_EC2_METADATA_DISABLED": "true",
     "AWS_CONFIG_FILE": "/nonexistent",
@@ -29,7 +29,7 @@ def cdk(*arguments: str, root: Path, home: Path) -> subprocess.CompletedProcess[
     )
 
 
-def test_synth_makes_both_stacks_without_credentials_or_network(root: Path, tmp_path: Path) -> None:
+def test_synth_needs_neither_credentials_nor_network(root: Path, tmp_path: Path) -> None:
     result = cdk("synth", "--quiet", f"--output={tmp_path / 'out'}", root=root, home=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "end-of-life" not in result.stdout + result.stderr
@@ -42,13 +42,22 @@ def test_synth_makes_both_stacks_without_credentials_or_network(root: Path, tmp_
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("node_groups.gpu.instance_type=p4.24xlarge", "'node_groups.gpu.instance_type' is 'p4.24xlarge', which is not"),
-        ("lustre.capacity_gib=1000", "'lustre.capacity_gib' is 1000, which Lustre does not offer; give 1200 or a"),
-        ("instance=p3.16xlarge", "'instance' is not a key; known: admin_arns, alarm_email"),
+        (
+            "node_groups.gpu.instance_type=p4.24xlarge",
+            "error: -c node_groups.gpu.instance_type: 'node_groups.gpu.instance_type' is 'p4.24xlarge', but",
+        ),
+        ("instance=p3.16xlarge", "error: -c instance: 'instance' is 'p3.16xlarge', but there is no such key; known: a"),
+        ("config=no.yaml", "error: 'config' is 'no.yaml', but it cannot be read"),
     ],
 )
-def test_a_mistake_is_a_message_without_a_traceback(setting: str, message: str, root: Path, tmp_path: Path) -> None:
+def test_a_mistake_is_a_line_without_a_traceback(setting: str, message: str, root: Path, tmp_path: Path) -> None:
     result = cdk("synth", "--context", setting, f"--output={tmp_path / 'out'}", root=root, home=tmp_path)
     assert result.returncode != 0
     assert message in result.stderr
     assert "Traceback" not in result.stdout + result.stderr
+
+
+def test_each_mistake_is_a_line(root: Path, tmp_path: Path) -> None:
+    options = ["--context", "efs=maybe", "--context", "nat=perhaps"]
+    result = cdk("synth", *options, f"--output={tmp_path / 'out'}", root=root, home=tmp_path)
+    assert "error: -c efs: 'efs' is 'maybe'; give true or false\nerror: -c nat: 'nat' is 'perhaps';" in result.stderr

@@ -7,8 +7,9 @@ import pytest
 
 from training_cluster import ClusterConfig
 from training_cluster.config import DataRepositoryConfig, GpuNodeGroupConfig, LustreConfig, ServiceAccountConfig
+from training_cluster.config.strict_model import StrictModel
 
-SECTIONS = {
+SECTIONS: dict[str, type[StrictModel]] = {
     "The cluster": ClusterConfig,
     "`node_groups.<name>`": GpuNodeGroupConfig,
     "`lustre`": LustreConfig,

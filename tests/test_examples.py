@@ -20,7 +20,7 @@ def test_own_app_synthesizes_a_cluster_with_efa(root: Path) -> None:
     template = app.synth().get_stack_by_name("MyTraining").template
     kinds = [resource["Type"] for resource in template["Resources"].values()]
     assert kinds.count("AWS::EKS::Nodegroup") == 2
-    assert kinds.count("Custom::AWSCDK-EKS-HelmChart") == 2
+    assert kinds.count("Custom::AWSCDK-EKS-HelmChart") == 3
     launch_templates = [
         r["Properties"] for r in template["Resources"].values() if r["Type"] == "AWS::EC2::LaunchTemplate"
     ]
@@ -34,7 +34,7 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples/constructs").glob("*.py
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_the_example_of_a_construct_synthesizes_and_its_page_shows_it(example: Path, root: Path) -> None:
     app: cdk.App = runpy.run_path(str(example))["app"]
-    assert [stack.template["Resources"] for stack in app.synth().stacks]
+    assert [stack.template["Resources"] for stack in app.synth().stacks_recursively]
     page = root / f"docs/constructs/{example.stem.replace('_', '-')}.md"
     assert f"```python\n{example.read_text()}```" in page.read_text()
 

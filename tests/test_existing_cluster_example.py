@@ -1,4 +1,4 @@
-"""The second app: imports the library from its built wheel and adds to a cluster that exists already."""
+"""The second app: imports the library from its built wheel and adds to an existing cluster."""
 
 import json
 import os
@@ -18,7 +18,8 @@ def wheel_folder(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(built)]
     subprocess.run(build, cwd=root, check=True, capture_output=True)
     (wheel,) = built.glob("*.whl")
-    install = [root / ".venv/bin/uv", "pip", "install", "--quiet", "--no-deps", "--target", installed, wheel]
+    uv = str(root / ".venv/bin/uv")
+    install = [uv, "pip", "install", "--quiet", "--no-deps", "--target", str(installed), str(wheel)]
     subprocess.run(install, check=True, capture_output=True)
     return installed
 
@@ -36,7 +37,7 @@ def environment(wheel_folder: Path, home: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def template(wheel_folder: Path, app_folder: Path) -> dict[str, Any]:
-    """What `cdk synth` makes of it."""
+    """The template of `cdk synth`."""
     done = subprocess.run(
         ["cdk", "synth", "--quiet"],
         cwd=app_folder,
@@ -66,12 +67,12 @@ def test_the_library_comes_from_the_wheel(wheel_folder: Path, app_folder: Path) 
     assert all(path.startswith(str(wheel_folder)) for path in done.stdout.split())
 
 
-def test_nothing_that_exists_is_made_again(template: dict[str, Any]) -> None:
+def test_defines_nothing_that_exists(template: dict[str, Any]) -> None:
     for kind in ("AWS::EKS::Cluster", "AWS::EC2::VPC", "AWS::EC2::Subnet", "AWS::S3::Bucket"):
         assert of_type(template, kind) == [], kind
 
 
-def test_nodes_and_lustre_go_into_the_cluster_that_is_there(template: dict[str, Any]) -> None:
+def test_nodes_and_lustre_join_the_existing_cluster(template: dict[str, Any]) -> None:
     (group,) = of_type(template, "AWS::EKS::Nodegroup")
     (file_system,) = of_type(template, "AWS::FSx::FileSystem")
     assert group["Properties"]["ClusterName"] == "research"
@@ -90,9 +91,9 @@ def test_plugins_autoscaler_operator_and_volume_are_installed(template: dict[str
         assert kind in manifests
 
 
-def test_a_mistake_is_a_message_without_a_traceback(wheel_folder: Path, app_folder: Path) -> None:
+def test_a_problem_is_reported_without_a_traceback(wheel_folder: Path, app_folder: Path) -> None:
     done = subprocess.run(
-        ["cdk", "synth", "--quiet", "--context", "instance_type=p5", "--output", "refused"],
+        ["cdk", "synth", "--quiet", "--context", "instance_type=p5", "--output", "rejected"],
         cwd=app_folder,
         env=environment(wheel_folder, app_folder),
         capture_output=True,
@@ -100,5 +101,5 @@ def test_a_mistake_is_a_message_without_a_traceback(wheel_folder: Path, app_fold
         check=False,
     )
     assert done.returncode != 0
-    assert "error: 'instance_type' is 'p5', which is not known; did you mean p5.4xlarge or p5.48xlarge?" in done.stderr
+    assert "error: 'instance_type' is 'p5', but it is not known; did you mean p5.4xlarge or p5.48xlarge?" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import aws_cdk as cdk
+import jsii
 from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from training_cluster import (
     ClusterConfig,
@@ -116,6 +117,15 @@ def test_an_imported_cluster_has_the_same_methods() -> None:
     assert "AWS::EKS::Cluster" not in found
 
 
+@jsii.implements(cdk.IAspect)
+class KeepFileSystems:
+    """An aspect of a user: deleting a stack keeps its file systems."""
+
+    def visit(self, node: IConstruct) -> None:
+        if isinstance(node, cdk.CfnResource) and node.cfn_resource_type == "AWS::FSx::FileSystem":
+            node.apply_removal_policy(cdk.RemovalPolicy.RETAIN)
+
+
 def test_tokens_tags_and_aspects() -> None:
     app = cdk.App()
     site = cdk.Stack(app, "Site")
@@ -125,11 +135,12 @@ def test_tokens_tags_and_aspects() -> None:
     cluster.add_gpu_node_group("gpu", instance_type="p4d.24xlarge", capacity_reservation_id=reservation)
     cluster.add_lustre("Lustre", capacity=cdk.Size.gibibytes(2400))
     cdk.Tags.of(app).add("team", "vision")
+    cdk.Aspects.of(app).add(KeepFileSystems())
     template = assertions.Template.from_stack(site)
     for kind in ("AWS::EKS::Cluster", "AWS::EKS::Nodegroup", "AWS::FSx::FileSystem", "AWS::EC2::VPC"):
         for resource in template.find_resources(kind).values():
             assert tags(resource)["team"] == "vision", kind
-    template.has_resource_properties("AWS::FSx::FileSystem", {"StorageCapacity": 2400})
+    template.has_resource("AWS::FSx::FileSystem", {"Properties": {"StorageCapacity": 2400}, "DeletionPolicy": "Retain"})
     assert "Reservation" in json.dumps(template.find_resources("AWS::EC2::LaunchTemplate"))
 
 
@@ -155,6 +166,6 @@ def test_objects_of_the_library_go_where_those_of_the_cdk_go() -> None:
     encryptions = [
         rule["ServerSideEncryptionByDefault"]
         for each in buckets
-        for rule in each.get("Properties", {}).get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
+        for rule in each.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
     ]
     assert [each["SSEAlgorithm"] for each in encryptions if "KMSMasterKeyID" in each] == ["aws:kms"]

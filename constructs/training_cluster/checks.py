@@ -10,20 +10,11 @@ from typing import Any
 
 from aws_cdk import Token
 
-from training_workloads.validation import Problem, Problems, enforce, instance_of, matches, shown
+from training_workloads.validation import Problem, Problems, enforce, matches
 
 __all__ = [
     "ID_DIGITS",
     "check",
-    "check_cluster",
-    "check_flag",
-    "check_folder",
-    "check_id",
-    "check_is",
-    "check_list",
-    "check_string",
-    "check_vpc",
-    "shown",
     "valid_cluster",
     "valid_flag",
     "valid_folder",
@@ -148,46 +139,3 @@ def valid_folder(name: str, folder: str) -> Problems:
     else:
         return
     yield Problem(path=(name,), given=folder, allowed=allowed, fix=fix)
-
-
-# The functions below raise; they go when the packages that call them yield problems.
-
-
-def check_flag(argument: str, value: Any) -> None:
-    """Raise what `valid_flag` finds."""
-    check(valid_flag(argument, value))
-
-
-def check_string(argument: str, value: Any, example: str) -> None:
-    """Raise what `valid_string` finds."""
-    check(valid_string(argument, value, example))
-
-
-def check_list(argument: str, values: Any) -> None:
-    """Raise what `valid_list` finds."""
-    check(valid_list(argument, values))
-
-
-def check_is(argument: str, value: Any, *kinds: type) -> None:
-    """Raise what `instance_of` finds."""
-    check(instance_of(argument, value, *kinds))
-
-
-def check_id(argument: str, value: Any, kind: str, command: str) -> None:
-    """Raise what `valid_id` finds."""
-    check(valid_id(argument, value, kind, command))
-
-
-def check_cluster(argument: str, cluster: Any, *, kubectl: bool = True, security_group: bool = False) -> None:
-    """Raise what `valid_cluster` finds."""
-    check(valid_cluster(argument, cluster, kubectl=kubectl, security_group=security_group))
-
-
-def check_vpc(argument: str, vpc: Any) -> None:
-    """Raise what `valid_vpc` finds."""
-    check(valid_vpc(argument, vpc))
-
-
-def check_folder(argument: str, folder: str) -> None:
-    """Raise what `valid_folder` finds."""
-    check(valid_folder(argument, folder))

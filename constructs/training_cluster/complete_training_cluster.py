@@ -82,7 +82,7 @@ class CompleteTrainingCluster(Construct):
         if not self.config.admin_arns:
             Annotations.of(self).add_warning_v2(
                 "cdk-training-cluster:no-admin",
-                "'admin_arns' is empty, so nobody can use kubectl; add the ARN of your IAM role or user",
+                "'admin_arns' is empty, so no user can use kubectl; add the ARN of your IAM role or user",
             )
         return TrainingCluster(
             self,

@@ -1,4 +1,4 @@
-"""Findings of the scanners that are accepted, each with its reason, beside the construct that causes it."""
+"""Suppressions: findings of the scanners that the project accepts, each with its reason, beside their construct."""
 
 import json
 from collections.abc import Iterable
@@ -9,21 +9,21 @@ from aws_cdk import Acknowledgment, CfnElement, CfnResource, Stack, Validations
 from constructs import Construct, IConstruct, IValidation
 
 __all__ = [
-    "accept",
-    "accept_cdks_function",
-    "accept_implied_dependency",
-    "accept_policy",
-    "accept_policy_arn",
-    "accept_services_log_key",
-    "accept_wildcard",
     "children_of_type",
+    "suppress",
+    "suppress_cdks_function",
+    "suppress_implied_dependency",
+    "suppress_policy",
+    "suppress_policy_arn",
+    "suppress_services_log_key",
+    "suppress_wildcard",
 ]
 
 _MANAGED_POLICIES = "arn:<AWS::Partition>:iam::aws:policy/"
 
 
-def accept(construct: IConstruct, reason: str, *rules: str) -> None:
-    """Accepts findings on one construct.
+def suppress(construct: IConstruct, reason: str, *rules: str) -> None:
+    """Suppress findings on one construct.
 
     Args:
         construct: For rules of cdk-nag any construct, its children included; for those of checkov and cfn-lint a
@@ -42,69 +42,69 @@ def accept(construct: IConstruct, reason: str, *rules: str) -> None:
             _extend_metadata(construct, "cfn-lint", {"config": {"ignore_checks": [rule]}, "reasons": [reason]})
 
 
-def accept_implied_dependency(construct: IConstruct) -> None:
-    """Accepts that the template names a dependency twice (W3005)."""
-    accept(construct, "CDK writes down a dependency that a reference implies", "W3005")
+def suppress_implied_dependency(construct: IConstruct) -> None:
+    """Suppress that the template names a dependency twice (W3005)."""
+    suppress(construct, "CDK names a dependency that a reference implies", "W3005")
 
 
-def accept_services_log_key(group: IConstruct) -> None:
-    """Accepts a log group whose key the user left to CloudWatch (CKV_AWS_158)."""
-    accept(group, "encrypted with CloudWatch's own key, as no key was given", "CKV_AWS_158")
+def suppress_services_log_key(group: IConstruct) -> None:
+    """Suppress a log group without a key of the user (CKV_AWS_158)."""
+    suppress(group, "encrypted with CloudWatch's key, as no key was given", "CKV_AWS_158")
 
 
-def accept_cdks_function(function: IConstruct, *rules: str) -> None:
-    """Accepts how CDK runs a function of its own.
+def suppress_cdks_function(function: IConstruct, *rules: str) -> None:
+    """Suppress how CDK runs one of its functions.
 
     Args:
         function: The function.
-        *rules: Those of checkov that it breaks.
+        *rules: The rules of checkov that it breaks.
     """
-    reason = "CDK's own function, which runs when the stack changes: CloudFormation sees its failure and repeats it"
-    accept(function, reason, *rules)
+    reason = "CDK's function, which runs when the stack changes: CloudFormation sees its failure and retries it"
+    suppress(function, reason, *rules)
 
 
-def accept_policy(construct: IConstruct, reason: str, *policies: str) -> None:
-    """Accepts AWS's own managed policies on the roles of a construct (AwsSolutions-IAM4).
+def suppress_policy(construct: IConstruct, reason: str, *policies: str) -> None:
+    """Suppress AWS's managed policies on the roles of a construct (AwsSolutions-IAM4).
 
     Args:
         construct: The role, or a construct above it.
-        reason: Why they are not replaced by policies of our own.
+        reason: Why this library does not replace them.
         *policies: Their names, with the path, such as `service-role/AWSLambdaBasicExecutionRole`.
     """
-    accept(construct, reason, *(f"AwsSolutions-IAM4[Policy::{_MANAGED_POLICIES}{policy}]" for policy in policies))
+    suppress(construct, reason, *(f"AwsSolutions-IAM4[Policy::{_MANAGED_POLICIES}{policy}]" for policy in policies))
 
 
-def accept_policy_arn(construct: Construct, reason: str, *arns: str) -> None:
-    """Accepts managed policies whose ARNs are known at synthesis only (AwsSolutions-IAM4).
+def suppress_policy_arn(construct: Construct, reason: str, *arns: str) -> None:
+    """Suppress managed policies whose ARNs are known at synthesis only (AwsSolutions-IAM4).
 
     Args:
         construct: The role, or a construct above it.
-        reason: Why they are not replaced by policies of our own.
-        *arns: Their ARNs, as the role has them.
+        reason: Why this library does not replace them.
+        *arns: Their ARNs, as in the role.
     """
     construct.node.add_validation(_Deferred(construct, reason, "AwsSolutions-IAM4[Policy::{}]", arns))
 
 
-def accept_wildcard(construct: Construct, reason: str, *resources: str) -> None:
-    """Accepts wildcards in the resources of a policy (AwsSolutions-IAM5).
+def suppress_wildcard(construct: Construct, reason: str, *resources: str) -> None:
+    """Suppress wildcards in the resources of a policy (AwsSolutions-IAM5).
 
     Args:
         construct: The policy, or a construct above it.
-        reason: Why the policy reaches no further than it must.
-        *resources: The resources, as the policy has them.
+        reason: Why the policy is not wider than necessary.
+        *resources: The resources, as in the policy.
     """
     construct.node.add_validation(_Deferred(construct, reason, "AwsSolutions-IAM5[Resource::{}]", resources))
 
 
 def children_of_type(construct: IConstruct, kind: str) -> list[CfnResource]:
-    """Resources of one CloudFormation type that a construct is made of, those that CDK adds by itself included."""
+    """Return the resources of one CloudFormation type in a construct, including those that CDK adds."""
     resources = [child for child in construct.node.find_all() if isinstance(child, CfnResource)]
     return [resource for resource in resources if resource.cfn_resource_type == kind]
 
 
 @jsii.implements(IValidation)
 class _Deferred:
-    """Waits until references to other stacks are resolved: a finding's id has them as the template has them."""
+    """Waits until references to other stacks are resolved: a finding's id has them as in the template."""
 
     def __init__(self, construct: Construct, reason: str, rule: str, values: Iterable[str]) -> None:
         self._construct, self._reason, self._rule, self._values = construct, reason, rule, tuple(values)
@@ -112,12 +112,12 @@ class _Deferred:
     def validate(self) -> list[str]:
         stack = Stack.of(self._construct)
         for value in self._values:
-            accept(self._construct, self._reason, self._rule.format(_as_in_finding(stack.resolve(value))))
+            suppress(self._construct, self._reason, self._rule.format(_as_in_finding(stack.resolve(value))))
         return []
 
 
 def _as_in_finding(value: Any) -> str:
-    """Writes a resolved value in the way of cdk-nag's `flattenCfnReference`."""
+    """Return a resolved value in the format of cdk-nag's `flattenCfnReference`."""
     match value:
         case str():
             return value
@@ -136,7 +136,7 @@ def _as_in_finding(value: Any) -> str:
 def _extend_metadata(construct: IConstruct, key: str, addition: dict[str, Any]) -> None:
     resource = construct if CfnElement.is_cfn_element(construct) else construct.node.default_child
     if not isinstance(resource, CfnResource):
-        raise TypeError(f"{construct.node.path} has no resource of its own")
+        raise TypeError(f"{construct.node.path} has no primary resource")
     resource.add_metadata(key, _merged(resource.get_metadata(key) or {}, addition))
 
 

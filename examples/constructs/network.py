@@ -3,7 +3,7 @@ from training_cluster import TrainingKey, TrainingNetwork
 
 app = cdk.App()
 stack = cdk.Stack(app, "Networks")
-key = TrainingKey(stack, "Key").key
+key = TrainingKey(stack, "Key")
 zones = ["us-east-1a", "us-east-1b"]
 network = TrainingNetwork(
     stack, "Network", cidr="10.8.0.0/16", availability_zones=zones, training_zone="us-east-1b", encryption_key=key

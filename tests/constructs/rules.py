@@ -1,4 +1,4 @@
-"""Ways to see that every rule of a spec is applied, and tested."""
+"""Whether a spec applies every rule, and a test covers it."""
 
 import inspect
 from collections.abc import Callable
@@ -9,6 +9,6 @@ Rule = Callable[[Any], Any]
 
 
 def rules_of(module: ModuleType) -> set[Rule]:
-    """Every public function that a module of rules defines."""
+    """Return every public function that a module of rules defines."""
     functions = inspect.getmembers(module, inspect.isfunction)
     return {function for name, function in functions if function.__module__ == module.__name__ and name[0] != "_"}

@@ -1,4 +1,4 @@
-"""Somebody else's stack, and ways to look at it."""
+"""A stack with a VPC and a cluster of CDK, and what its template has."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from aws_cdk import aws_ec2 as ec2
 
 @dataclass(frozen=True)
 class Site:
-    """Somebody else's stack with a VPC and a cluster of its own."""
+    """A stack of another team with a VPC and a cluster."""
 
     stack: cdk.Stack
     vpc: ec2.Vpc
@@ -18,14 +18,14 @@ class Site:
 
     @property
     def subnet(self) -> ec2.ISubnet:
-        """A private subnet."""
+        """The first private subnet."""
         return self.vpc.private_subnets[0]
 
     def template(self) -> assertions.Template:
-        """What the stack synthesizes to."""
+        """Return the template of the stack."""
         return assertions.Template.from_stack(self.stack)
 
 
 def properties(template: assertions.Template, kind: str) -> list[dict[str, Any]]:
-    """Properties of every resource of a type."""
+    """Return the properties of every resource of a type."""
     return [resource["Properties"] for resource in template.find_resources(kind).values()]

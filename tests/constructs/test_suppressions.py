@@ -1,4 +1,4 @@
-"""Accepted findings: what stands in the template, and what the scanner is told."""
+"""Suppressions: what the template has, and what the scanner skips."""
 
 from pathlib import Path
 
@@ -9,15 +9,15 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
 from scan.nag import checked_app, nag_findings
-from training_cluster.suppressions import accept, accept_policy, accept_wildcard, children_of_type
+from training_cluster.suppressions import children_of_type, suppress, suppress_policy, suppress_wildcard
 
 
 def test_reasons_stand_beside_the_resource() -> None:
     stack = cdk.Stack(cdk.App(), "Stack")
     bucket = s3.Bucket(stack, "Bucket")
-    accept(bucket, "first", "CKV_AWS_18", "W3005")
-    accept(bucket, "second", "CKV_AWS_21")
-    accept(bucket, "second", "CKV_AWS_21")
+    suppress(bucket, "first", "CKV_AWS_18", "W3005")
+    suppress(bucket, "second", "CKV_AWS_21")
+    suppress(bucket, "second", "CKV_AWS_21")
     (made,) = assertions.Template.from_stack(stack).find_resources("AWS::S3::Bucket").values()
     assert made["Metadata"] == {
         "checkov": {"skip": [{"id": "CKV_AWS_18", "comment": "first"}, {"id": "CKV_AWS_21", "comment": "second"}]},
@@ -27,8 +27,8 @@ def test_reasons_stand_beside_the_resource() -> None:
 
 def test_a_construct_without_a_resource_cannot_carry_one() -> None:
     stack = cdk.Stack(cdk.App(), "Stack")
-    with pytest.raises(TypeError, match="Stack has no resource of its own"):
-        accept(stack, "no", "CKV_AWS_18")
+    with pytest.raises(TypeError, match="Stack has no primary resource"):
+        suppress(stack, "no", "CKV_AWS_18")
 
 
 def test_resources_are_found_by_type() -> None:
@@ -42,7 +42,7 @@ def test_policies_and_wildcards_even_on_resources_of_other_stacks(accepted: bool
     app = checked_app(tmp_path / "out", {"@aws-cdk/core:stackRelativeExports": True})
     data = cdk.Stack(app, "Data")
     bucket = s3.Bucket(data, "Bucket")
-    accept(bucket, "not what is tested", "AwsSolutions-S1", "AwsSolutions-S10")
+    suppress(bucket, "not what is tested", "AwsSolutions-S1", "AwsSolutions-S10")
     stack = cdk.Stack(app, "Stack")
     policy = "service-role/AWSLambdaBasicExecutionRole"
     role = iam.Role(
@@ -54,8 +54,8 @@ def test_policies_and_wildcards_even_on_resources_of_other_stacks(accepted: bool
     objects = bucket.arn_for_objects("runs/*")
     role.add_to_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=[objects]))
     if accepted:
-        accept_policy(role, "logs", policy)
-        accept_wildcard(role, "its own folder", objects)
+        suppress_policy(role, "logs", policy)
+        suppress_wildcard(role, "its own folder", objects)
         app.synth()
     else:
         with pytest.raises(RuntimeError, match="ValidationFailed"):

@@ -1,4 +1,4 @@
-"""The order of creation and deletion is the same in an own app, in the complete cluster and with each construct alone."""
+"""The wiring of an own app, of the complete cluster and of constructs alone is the same."""
 
 import runpy
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The image and the jobs, each made once, with the seconds that each took."""
+"""The image and the jobs, each built once and timed."""
 
 import fcntl
 import shutil
@@ -12,7 +12,7 @@ import yaml
 
 from tests.containers import podman as podman_module
 from tests.containers import training_image
-from tests.containers.mpi_job import EmulatedMpiJob
+from tests.containers.emulated_mpi_job import EmulatedMpiJob
 from tests.containers.podman import Podman
 from training_workloads import HorovodJobSpec
 from training_workloads.jobs.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
@@ -28,7 +28,7 @@ Phase = Callable[[str], AbstractContextManager[None]]
 
 @pytest.fixture(scope="session")
 def phase(pytestconfig: pytest.Config) -> Phase:
-    """Says what is being done, and then the seconds that it took, on the terminal itself: it takes minutes."""
+    """Print each phase and its seconds on the terminal: a phase takes minutes."""
     capture = pytestconfig.pluginmanager.get_plugin("capturemanager")
     assert capture
 
@@ -48,7 +48,7 @@ def phase(pytestconfig: pytest.Config) -> Phase:
 
 @pytest.fixture(scope="session")
 def podman() -> Iterator[Podman]:
-    """Podman, with nothing of an earlier session, and with nothing left of this one."""
+    """Return Podman without containers of an earlier session, and remove those of this one."""
     if reason := podman_module.why_not():
         pytest.skip(f"no containers on this machine: {reason}")
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def podman() -> Iterator[Podman]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            pytest.fail("another session runs these tests in this folder; wait for its end")
+            pytest.fail("another session runs these tests in this folder; wait until it ends")
         podman = Podman(FOLDER)
         podman.clear()
         yield podman
@@ -65,7 +65,7 @@ def podman() -> Iterator[Podman]:
 
 @pytest.fixture(scope="session")
 def image(podman: Podman, phase: Phase) -> str:
-    """The training image, under the name that the recipes have for it."""
+    """Build the training image, with its name in the recipes."""
     with phase("the base image: a minimal Debian 12"):
         training_image.make_base(podman)
     with phase(f"the training image (its log is {FOLDER.relative_to(ROOT)}/build.log)"):
@@ -75,7 +75,7 @@ def image(podman: Podman, phase: Phase) -> str:
 
 @pytest.fixture(scope="session")
 def claim(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
-    """Makes a folder as the ownership job leaves a new file system."""
+    """Return a function that creates a folder like a new file system after the ownership job."""
 
     def make() -> Path:
         folder = tmp_path_factory.mktemp("lustre")
@@ -90,7 +90,7 @@ def claim(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
 
 @pytest.fixture(scope="session")
 def job(podman: Podman, image: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., EmulatedMpiJob]:
-    """Makes the emulated job of a spec, from the manifest that `training-workloads render` writes for it."""
+    """Return a function that emulates the job of a spec, from its rendered manifest."""
 
     def make(spec: HorovodJobSpec, lustre: Path) -> EmulatedMpiJob:
         assert spec.image == image

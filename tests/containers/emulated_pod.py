@@ -1,4 +1,4 @@
-"""Pods as the kubelet runs them, in podman: a sandbox that keeps its address, and a container that may be run again."""
+"""Pods in podman: as in the kubelet, a sandbox that keeps its address, and a container that can restart."""
 
 import socket
 import time
@@ -15,7 +15,7 @@ class Pod:
 
     Attributes:
         name: Its name.
-        starts: How often its container was started.
+        starts: The number of starts of its container.
     """
 
     def __init__(self, podman: Podman, network: str, spec: PodSpec, logs: Path) -> None:
@@ -32,7 +32,7 @@ class Pod:
         self.start()
 
     def start(self) -> None:
-        """Starts the container: the first one, or a new one in place of one that ended."""
+        """Start the container, or a new one after it ended."""
         if self.starts:
             self._podman("rm", self._container)
         self.starts += 1
@@ -44,19 +44,19 @@ class Pod:
         )
 
     def kill(self) -> None:
-        """Kills every process of the container at once, as the kernel does when memory runs out."""
+        """Kill every process of the container at once, as the kernel does when memory runs out."""
         self._podman("kill", "--signal", "KILL", self._container)
 
     def stop(self) -> None:
-        """Asks the container's first process to end, as the kubelet does, and kills it after its grace period."""
+        """Send SIGTERM to the container's first process, as the kubelet does, and kill it after its grace period."""
         self._podman("stop", self._container)
 
     def remove(self) -> None:
-        """Removes the pod; its log stays."""
+        """Remove the pod and keep its log."""
         self._podman("pod", "rm", "--force", "--time", "0", self.name)
 
     def exit_code(self) -> int | None:
-        """The container's exit code, or None while it runs."""
+        """Return the container's exit code, or None while it runs."""
         if self._ended is None:
             form = "{{.State.Running}} {{.State.ExitCode}}"
             running, code = self._podman("container", "inspect", "--format", form, self._container).split()
@@ -66,11 +66,11 @@ class Pod:
         return self._ended[0]
 
     def seconds_since_end(self) -> float:
-        """Seconds since the end of the container was noticed."""
+        """Return the seconds since the end of the container was noticed."""
         return 0.0 if self._ended is None else time.monotonic() - self._ended[1]
 
     def ready(self) -> bool:
-        """Whether the readiness probe passes; without a probe, whether the container runs."""
+        """Return whether the readiness probe passes; without a probe, whether the container runs."""
         probe = self._spec.container.get("readinessProbe")
         if self.exit_code() is not None or probe is None:
             return self.exit_code() is None
@@ -81,7 +81,7 @@ class Pod:
         return True
 
     def log(self) -> str:
-        """What the containers of this pod have printed so far, both streams in their order."""
+        """Return the output of this pod's containers, both streams in their order."""
         lines = []
         for number in range(1, self.starts + 1):
             path = self._log(number)
@@ -91,11 +91,11 @@ class Pod:
         return "".join(part[3] + ("\n" if part[2] == "F" else "") for part in parts if len(part) == 4)
 
     def execute(self, *command: str) -> str:
-        """Runs a command in the container and returns its output."""
+        """Run a command in the container and return its output."""
         return self._podman("exec", self._container, *command)
 
     def processes(self) -> list[psutil.Process]:
-        """The processes of the container, as this machine's kernel knows them."""
+        """Return the processes of the container with this machine's PIDs."""
         _, *numbers = self._podman("top", self._container, "hpid").splitlines()
         return [psutil.Process(int(number)) for number in numbers if psutil.pid_exists(int(number))]
 

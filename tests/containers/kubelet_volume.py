@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets as the kubelet lays them out in a folder."""
+"""The folders of ConfigMaps and Secrets, as the kubelet writes them."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class KubeletVolume:
-    """A ConfigMap or a Secret as the kubelet lays it out: all files change at once, through one link.
+    """A folder of a ConfigMap or a Secret: all files change at once, through one link.
 
     https://github.com/kubernetes/kubernetes/blob/v1.34.0/pkg/volume/util/atomic_writer.go
     """
@@ -20,7 +20,7 @@ class KubeletVolume:
         self._give(folder, 0o3777)
 
     def write(self, files: Mapping[str, tuple[bytes, int]]) -> None:
-        """Replaces the content: of each file its bytes and its mode."""
+        """Replace the files: their bytes and modes by name."""
         self._version += 1
         before, version, link = self.folder / "..data", self.folder / f"..{self._version}", self.folder / "..data_tmp"
         version.mkdir()

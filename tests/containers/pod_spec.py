@@ -1,4 +1,4 @@
-"""What a pod is made from, and what of it podman is told."""
+"""The spec of a pod, and podman's arguments for it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Scheduling, and what the kubelet and the container runtime of one machine have no choice about.
+# Scheduling, and fields without an effect on one machine.
 WITHOUT_EFFECT_HERE = {
     "affinity",
     "automountServiceAccountToken",
@@ -18,7 +18,7 @@ WITHOUT_EFFECT_HERE = {
 }
 POD_FIELDS = {"containers", "hostname", "restartPolicy", "securityContext", "volumes"} | WITHOUT_EFFECT_HERE
 POD_FIELDS |= {"terminationGracePeriodSeconds"}
-# Requests are for GPUs that this machine has not: they are the only part of a manifest that is left out.
+# Requests are for GPUs, which this machine does not have: only this part of a manifest is ignored.
 CONTAINER_FIELDS = {"args", "command", "env", "image", "name", "ports", "readinessProbe", "securityContext"}
 CONTAINER_FIELDS |= {"resources", "volumeMounts"}
 SECURITY_FIELDS = {"allowPrivilegeEscalation", "capabilities", "fsGroup", "runAsGroup", "runAsNonRoot", "runAsUser"}
@@ -26,14 +26,14 @@ SECURITY_FIELDS = {"allowPrivilegeEscalation", "capabilities", "fsGroup", "runAs
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PodSpec:
-    """What a pod is made from.
+    """The spec of a pod.
 
     Attributes:
         name: Name of the pod.
         spec: The pod's `spec` in the Kubernetes wire format, with one container.
-        dns_names: Names by which the other pods find it.
-        dns_searches: Domains in which it looks for names that are not complete.
-        mounts: Folders of this machine by the path that they have in the container, with podman's options.
+        dns_names: Names with which other pods find it.
+        dns_searches: Search domains for incomplete names.
+        mounts: Folders of this machine by their path in the container, with podman's options.
     """
 
     name: str
@@ -44,21 +44,21 @@ class PodSpec:
 
     @property
     def container(self) -> dict[str, Any]:
-        """The pod's only container."""
+        """Return the pod's only container."""
         (container,) = self.spec["containers"]
         return dict(container)
 
     def check(self) -> None:
-        """Refuses what the emulation would leave out without a word."""
+        """Reject fields that the emulation does not support."""
         container, volumes = self.container, self.spec.get("volumes", [])
         security = set(self.spec.get("securityContext", {})) | set(container.get("securityContext", {}))
         unknown = (set(self.spec) - POD_FIELDS) | (set(container) - CONTAINER_FIELDS) | (security - SECURITY_FIELDS)
-        assert not unknown, f"the emulated kubelet does not know {sorted(unknown)}"
+        assert not unknown, f"the emulated kubelet does not support {sorted(unknown)}"
         kinds = {kind for volume in volumes for kind in volume if kind != "name"}
-        assert kinds <= {"emptyDir", "persistentVolumeClaim"}, f"the emulated kubelet does not know the volumes {kinds}"
+        assert kinds <= {"emptyDir", "persistentVolumeClaim"}, f"the emulated kubelet does not support volumes {kinds}"
 
     def shm_size(self) -> str | None:
-        """Size of the memory-backed /dev/shm; without one it is the container runtime's."""
+        """Return the size of the memory-backed /dev/shm; None for the container runtime's default."""
         places = {mount["name"]: mount["mountPath"] for mount in self.container.get("volumeMounts", [])}
         for volume in self.spec.get("volumes", []):
             if "emptyDir" in volume:
@@ -68,7 +68,7 @@ class PodSpec:
         return None
 
     def sandbox_arguments(self) -> Iterator[str]:
-        """For `podman pod create`: addresses, names and /dev/shm outlive a container of the pod."""
+        """Yield arguments of `podman pod create`: addresses, names and /dev/shm outlive a container of the pod."""
         yield from ("--hostname", self.spec.get("hostname", self.name), "--share", "ipc,net,uts")
         yield from (word for name in self.dns_names for word in ("--network-alias", name))
         yield from (word for name in self.dns_searches for word in ("--dns-search", name))
@@ -77,7 +77,7 @@ class PodSpec:
             yield from ("--shm-size", size)
 
     def container_arguments(self) -> Iterator[str]:
-        """For `podman run`."""
+        """Yield arguments of `podman run`."""
         container = self.container
         yield from _security({**self.spec.get("securityContext", {}), **container.get("securityContext", {})})
         for entry in container.get("env", []):
@@ -86,15 +86,15 @@ class PodSpec:
             yield from ("--stop-timeout", str(seconds))
         for path, (folder, options) in self.mounts.items():
             yield from ("--volume", f"{folder}:{path}:{options}")
-        # In Kubernetes `command` stands for the image's entry point, and `args` for its command.
+        # In Kubernetes `command` replaces the image's entry point, and `args` its command.
         command: list[str] = [*container["command"], *container.get("args", [])]
         yield from ("--entrypoint", command[0], container["image"], *command[1:])
 
 
 def _bytes(quantity: str) -> str:
-    """Podman's word for an amount of memory in Kubernetes' words, such as 4Gi."""
+    """Return podman's spelling of an amount of memory in Kubernetes' spelling, such as 4Gi."""
     match = re.fullmatch(r"(\d+)(Mi|Gi)", quantity)
-    assert match, f"{quantity!r} is no whole number of Mi or Gi"
+    assert match, f"{quantity!r} is not a whole number of Mi or Gi"
     return match[1] + {"Mi": "m", "Gi": "g"}[match[2]]
 
 

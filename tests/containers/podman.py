@@ -1,4 +1,4 @@
-"""Podman with settings, storage and networks of its own: nothing of the user's podman is seen or touched."""
+"""Podman with separate settings, storage and networks: the user's podman is not affected."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ NETWORK_HELPERS = ("aardvark-dns", "netavark")
 HELPER_FOLDERS = ("/usr/libexec/podman", "/usr/lib/podman")
 SYSTEM_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 
-# The defaults ask for more open files and processes than a machine without systemd may have.
+# The defaults set more open files and processes than a machine without systemd may have.
 CONTAINERS_CONF = """\
 [containers]
 base_hosts_file = "none"
@@ -25,7 +25,7 @@ tmp_dir = "{run}/libpod"
 network_backend = "netavark"
 network_config_dir = "{folder}/networks"
 """
-# Without skip_mount_home the storage stays a mount of its own, and `make clean` could not remove it.
+# Without skip_mount_home the storage stays a mount, which `make clean` cannot remove.
 STORAGE_CONF = """\
 [storage]
 driver = "overlay"
@@ -37,7 +37,7 @@ skip_mount_home = "true"
 
 
 def why_not() -> str | None:
-    """Says what this machine lacks for containers, or nothing."""
+    """Return the reason why this machine cannot run containers, or None."""
     reasons = []
     missing = [name for name in PROGRAMS if not shutil.which(name, path=SYSTEM_PATH)]
     missing += [name for name in NETWORK_HELPERS if not any(Path(folder, name).exists() for folder in HELPER_FOLDERS)]
@@ -46,24 +46,24 @@ def why_not() -> str | None:
     if os.geteuid() != 0:
         reasons.append("not root, which debootstrap and podman's networks need (try `sudo make test-containers`)")
     elif not missing and subprocess.run(["unshare", "--mount", "--net", "true"], capture_output=True).returncode != 0:
-        reasons.append("root may not make namespaces here, as in a container without privileges")
+        reasons.append("root cannot create namespaces here, as in a container without privileges")
     return "; ".join(reasons) or None
 
 
 class PodmanError(Exception):
-    """A podman command that failed, with podman's own words."""
+    """A failed podman command, with podman's output."""
 
 
 class Podman:
     """Runs podman commands.
 
     Attributes:
-        folder: Where images, layers and networks are kept from one session to the next.
+        folder: Images, layers and networks, kept for the next session.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # Podman keeps sockets there, whose paths may have 107 characters.
+        # Podman keeps sockets there, whose paths are limited to 107 characters.
         run = Path("/run", f"training-containers-{zlib.crc32(str(folder).encode()):08x}")
         self._environment = os.environ | {"PATH": SYSTEM_PATH}
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ class Podman:
             self._environment[variable] = str(path)
 
     def __call__(self, *arguments: str | Path, timeout: float | None = 120) -> str:
-        """Runs a command to its end and returns its output, without the newline at the end.
+        """Run a command and return its output, without the newline at the end.
 
         Raises:
             PodmanError: The command failed.
@@ -85,7 +85,7 @@ class Podman:
         return done.stdout.rstrip("\n")
 
     def log(self, log: Path, *arguments: str | Path) -> None:
-        """Runs a long command with its output in a file.
+        """Run a long command with its output in a file.
 
         Raises:
             PodmanError: The command failed; the message has the end of the file.
@@ -95,10 +95,10 @@ class Podman:
             code = subprocess.run(command, env=self._environment, stdout=stream, stderr=subprocess.STDOUT).returncode
         if code != 0:
             end = "".join(log.read_text().splitlines(keepends=True)[-30:])
-            raise PodmanError(f"podman {arguments[0]} ended with {code}; all its words are in {log}, the last:\n{end}")
+            raise PodmanError(f"podman {arguments[0]} ended with {code}; its output is in {log}, at its end:\n{end}")
 
     def clear(self) -> None:
-        """Removes every pod, container and network, those of an interrupted build or session too; images stay."""
+        """Remove every pod, container and network, also of an interrupted build or session; keep images."""
         self("pod", "rm", "--all", "--force", "--time", "0")
         for container in self("ps", "--all", "--external", "--quiet").split():
             self("rm", "--force", "--time", "0", container)

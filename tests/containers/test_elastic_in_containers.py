@@ -1,4 +1,4 @@
-"""An elastic job between containers: it takes in a worker that is added, and goes on without one that is lost."""
+"""An elastic job in containers: it uses an added worker, and continues without a lost one."""
 
 import json
 from collections.abc import Callable
@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from tests.containers.conftest import Phase
-from tests.containers.mpi_job import EmulatedMpiJob
+from tests.containers.emulated_mpi_job import EmulatedMpiJob
 from training_workloads import ElasticHorovodJobSpec, HorovodJobSpec
 from training_workloads.recipes import recipe
 
 NAME = "digits-elastic"
-# Enough for the second worker to join while the first trains: after 8 epochs mostly, after 158 once.
+# Enough for the second worker to join while the first trains: usually after 8 epochs, once after 158.
 EPOCHS = 250
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What the job said at its launcher, in results.json, and what its launcher could see of the workers."""
+    """The job's logs and results, and the workers that its launcher found."""
 
     succeeded: bool
     logs: list[str]
@@ -55,23 +55,23 @@ def outcome(job: Callable[..., EmulatedMpiJob], claim: Callable[[], Path], phase
     return Outcome(succeeded=succeeded, logs=logs, results=results, discovered=discovered)
 
 
-def test_one_launcher_saw_it_through(outcome: Outcome) -> None:
+def test_one_launcher_runs_the_whole_job(outcome: Outcome) -> None:
     assert outcome.succeeded, outcome.logs
     assert len(outcome.logs) == 1
 
 
-def test_the_launcher_finds_the_workers_as_they_come(outcome: Outcome) -> None:
+def test_the_launcher_finds_the_workers_as_they_start(outcome: Outcome) -> None:
     first, second = (f"{NAME}-worker-{index}.{NAME}.default.svc" for index in (0, 1))
     assert outcome.discovered == [first, f"{first}\n{second}"]
 
 
-def test_it_trained_with_one_rank_with_two_and_with_one(outcome: Outcome) -> None:
+def test_trains_with_one_rank_then_two_then_one(outcome: Outcome) -> None:
     sizes = outcome.results["world_sizes"]
     assert len(sizes) == EPOCHS
     changes = [sizes[0], *(size for before, size in pairwise(sizes) if size != before)]
-    # The worker that was lost comes back with its sshd, and may be taken in again before the end.
+    # The lost worker restarts with its sshd, and can join again before the end.
     assert changes[:3] == [1, 2, 1]
 
 
-def test_it_learned_the_digits(outcome: Outcome) -> None:
+def test_learns_the_digits(outcome: Outcome) -> None:
     assert outcome.results["accuracy"] >= 0.95

@@ -1,4 +1,4 @@
-"""A worker and then the launcher are to go: ranks of a real job save their state, and the next attempt goes on."""
+"""Kubernetes deletes a worker or the launcher: the ranks save their state, and the next attempt resumes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.containers.conftest import Phase
+from tests.containers.emulated_mpi_job import EmulatedMpiJob
 from tests.containers.emulated_pod import Pod
-from tests.containers.mpi_job import EmulatedMpiJob
 from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.recipes import recipe
 
-# Notes the signal that asked it to end; the other rank learns of it by the file. Each takes a second to save its state.
+# Records its signal; the other rank sees the file. Each needs a second to save its state.
 RANK = """
 import os, signal, sys, time
 from pathlib import Path
@@ -20,7 +20,7 @@ folder, rank = Path("/fsx/runs"), os.environ["OMPI_COMM_WORLD_RANK"]
 def save(number=None, _=None):
     (folder / "asked").touch()
     time.sleep(1)
-    (folder / f"saved-{rank}").write_text(signal.Signals(number).name if number else "told")
+    (folder / f"saved-{rank}").write_text(signal.Signals(number).name if number else "asked")
     while len(list(folder.glob("saved-*"))) < 2:
         time.sleep(0.05)
     sys.exit(75)
@@ -28,7 +28,7 @@ def save(number=None, _=None):
 for number in (signal.SIGTERM, signal.SIGUSR1):
     signal.signal(number, save)
 if (folder / f"saved-{rank}").exists():
-    print("goes on", flush=True)
+    print("resumes", flush=True)
     sys.exit(0)
 print("trains", flush=True)
 while not (folder / "asked").exists():
@@ -39,9 +39,12 @@ save()
 
 @pytest.mark.parametrize(
     ("role", "saved"),
-    [("worker", {"saved-0": "told", "saved-1": "SIGTERM"}), ("launcher", {"saved-0": "SIGUSR1", "saved-1": "SIGUSR1"})],
+    [
+        ("worker", {"saved-0": "asked", "saved-1": "SIGTERM"}),
+        ("launcher", {"saved-0": "SIGUSR1", "saved-1": "SIGUSR1"}),
+    ],
 )
-def test_ranks_save_when_a_pod_is_to_go_and_the_next_attempt_goes_on(
+def test_ranks_save_before_a_pod_ends_and_the_next_attempt_resumes(
     role: str,
     saved: dict[str, str],
     job: Callable[[HorovodJobSpec, Path], EmulatedMpiJob],
@@ -51,7 +54,7 @@ def test_ranks_save_when_a_pod_is_to_go_and_the_next_attempt_goes_on(
     lustre = claim()
     spec = recipe("digits-p3", "stop", command=("python", "-c", RANK))
     assert isinstance(spec, HorovodJobSpec)
-    with phase(f"a job whose {role} is to go"), job(spec, lustre) as running:
+    with phase(f"a job whose {role} is deleted"), job(spec, lustre) as running:
         running.wait(lambda: running.log().count("trains") == 2, 120)
         leaving: Pod = running.workers[1] if role == "worker" else running.launchers[0]
         leaving.stop()
@@ -60,6 +63,6 @@ def test_ranks_save_when_a_pod_is_to_go_and_the_next_attempt_goes_on(
         assert {path.name: path.read_text() for path in (lustre / "runs").glob("saved-*")} == saved
         assert running.run_to_the_end(120)
     assert len(running.launchers) == 2
-    assert running.launchers[1].log().count("goes on") == 2
+    assert running.launchers[1].log().count("resumes") == 2
     if role == "worker":
         assert "asked to end: sends SIGTERM to its ranks (1) and waits for them" in leaving.log()

@@ -1,4 +1,4 @@
-"""The training image, built on this machine from nothing but Debian's and Python's packages."""
+"""The training image, built on this machine only from Debian's and Python's packages."""
 
 import ast
 import configparser
@@ -12,15 +12,15 @@ from urllib.parse import urlparse
 
 from tests.containers.podman import SYSTEM_PATH, Podman
 
-# No image registry is needed: the base is made from the packages.
+# The base is built from packages, without an image registry.
 BASE = "localhost/training-base:bookworm"
 RELEASE = "bookworm"
-# A machine may have certificates of its own, for the network that it is in.
+# A machine may have certificates for its network.
 CERTIFICATES = Path("/etc/ssl/certs")
 
 
 def make_base(podman: Podman) -> None:
-    """Makes the base image: a minimal Debian 12. It is made once."""
+    """Build the base image once: a minimal Debian 12."""
     if BASE in podman("images", "--format", "{{.Repository}}:{{.Tag}}").splitlines():
         return
     root, archive = podman.folder / "base", podman.folder / "base.tar"
@@ -33,7 +33,7 @@ def make_base(podman: Podman) -> None:
 
 
 def build(podman: Podman, repository: Path, tag: str) -> None:
-    """Builds training/Dockerfile on that base; layers that did not change are taken from the build before."""
+    """Build training/Dockerfile on that base; unchanged layers come from the previous build."""
     podman.log(
         podman.folder / "build.log",
         *("build", "--network", "host", "--layers", "--file", f"{repository}/training/Dockerfile"),
@@ -52,7 +52,7 @@ def _output(*command: str) -> list[str]:
 
 
 def _debian_mirror() -> list[str]:
-    """The mirror that this machine's apt takes the release from; none if debootstrap has to use its default."""
+    """Return the mirror from which this machine's apt installs the release; empty for debootstrap's default."""
     targets = _output(
         "apt-get", "indextargets", "--format", "$(ORIGIN) $(CODENAME) $(REPO_URI)", "Created-By: Packages"
     )
@@ -61,7 +61,7 @@ def _debian_mirror() -> list[str]:
 
 
 def _volumes(folder: Path) -> Iterator[str]:
-    """What lets apt and pip reach their packages in the build as on this machine; none of it is in the image."""
+    """Yield the volumes with this machine's settings of apt and pip for the build; they are not in the image."""
     pip, apt = folder / "pip.conf", folder / "apt.conf"
     settings = _pip_settings()
     for path in (pip, apt):
@@ -71,19 +71,19 @@ def _volumes(folder: Path) -> Iterator[str]:
     lines = [line for tree in ("http", "https") for line in _output("apt-config", "dump", f"Acquire::{tree}")]
     apt.write_text("\n".join(lines))
     yield from ("--volume", f"{pip}:/etc/pip.conf:ro", "--volume", f"{apt}:/etc/apt/apt.conf.d/95this-machine:ro")
-    # With an overlay, because a package may want to write there.
+    # With an overlay, because a package may write there.
     yield from ("--volume", f"{CERTIFICATES}:{CERTIFICATES}:O")
     for path in sorted(_named_in(settings)):
         yield from ("--volume", f"{path}:{path}:ro")
 
 
 def _pip_settings() -> configparser.RawConfigParser:
-    """This machine's settings of pip, those of its variables too, as one file."""
+    """Return this machine's settings of pip, with those of its variables."""
     settings = configparser.RawConfigParser()
     for line in _output(sys.executable, "-m", "pip", "config", "list"):
         name, _, value = line.partition("=")
         section, _, key = name.rpartition(".")
-        # pip lists PIP_… variables last, as a section that no file can have; they win over the files.
+        # pip lists PIP_… variables last, as a section that no file has; they override the files.
         section = "global" if section == ":env:" else section
         if not settings.has_section(section):
             settings.add_section(section)
@@ -92,13 +92,13 @@ def _pip_settings() -> configparser.RawConfigParser:
 
 
 def _named_in(settings: configparser.RawConfigParser) -> set[Path]:
-    """Local files and folders that the settings name, outside the certificates."""
+    """Return local files and folders in the settings, except certificates."""
     found = set()
     for section in settings.sections():
         for key, value in settings.items(section):
             for word in value.split():
                 path = Path(urlparse(word).path if word.startswith("file://") else word)
                 if path.is_absolute() and path.exists() and not path.is_relative_to(CERTIFICATES):
-                    # The links of an index lead to a folder beside it.
+                    # The links of an index point to an adjacent folder.
                     found.add(path.parent if key.endswith("index-url") else path)
     return found

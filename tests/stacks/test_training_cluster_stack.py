@@ -16,7 +16,7 @@ MOST_BYTES = 1_000_000
 
 
 def resources(template: assertions.Template, kind: str) -> dict[str, dict[str, Any]]:
-    return dict(template.find_resources(kind))
+    return {name: dict(resource) for name, resource in template.find_resources(kind).items()}
 
 
 def helm_charts(template: assertions.Template) -> set[str]:
@@ -214,3 +214,50 @@ def test_an_empty_list_of_administrators_is_warned_of() -> None:
 
 def test_a_list_with_an_administrator_is_not() -> None:
     annotations(admin_arns=("arn:aws:iam::111122223333:role/Admin",)).has_no_warning("*", NO_ADMIN)
+
+
+def test_a_file_system_with_efa_opens_all_traffic_to_the_nodes() -> None:
+    template = templates("p5-capacity-block")["TrainingClusterStack"]
+    (file_system,) = resources(template, "AWS::FSx::FileSystem").values()
+    assert file_system["Properties"]["LustreConfiguration"]["EfaEnabled"] is True
+    assert file_system["Properties"]["StorageCapacity"] == 9600
+    group = file_system["Properties"]["SecurityGroupIds"][0]
+    rules = [rule["Properties"] for rule in resources(template, "AWS::EC2::SecurityGroupIngress").values()]
+    sources = [
+        rule["SourceSecurityGroupId"] for rule in rules if rule["GroupId"] == group and rule["IpProtocol"] == "-1"
+    ]
+    assert group in sources
+    assert len(sources) == 2
+
+
+def test_without_nat_charts_and_images_are_those_of_the_mirror() -> None:
+    template = templates("p6-b300")["TrainingClusterStack"]
+    mirror = "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"
+    for chart in resources(template, "Custom::AWSCDK-EKS-HelmChart").values():
+        assert chart["Properties"]["Repository"].startswith(f"oci://{mirror}/")
+    manifests = json.dumps([*resources(template, "Custom::AWSCDK-EKS-KubernetesResource").values()])
+    assert f"{mirror}/mpi-operator" in manifests
+    versions = {group["Properties"]["Version"] for group in resources(template, "AWS::EKS::Nodegroup").values()}
+    assert versions == {"1.34"}
+
+
+def test_a_scratch_file_system_mirrors_two_folders() -> None:
+    template = templates("mixed-scaled-to-zero")["TrainingClusterStack"]
+    (file_system,) = resources(template, "AWS::FSx::FileSystem").values()
+    assert file_system["Properties"]["LustreConfiguration"]["DeploymentType"] == "SCRATCH_2"
+    assert "KmsKeyId" not in file_system["Properties"]
+    folders = resources(template, "AWS::FSx::DataRepositoryAssociation").values()
+    assert [folder["Properties"]["FileSystemPath"] for folder in folders] == ["/data", "/runs"]
+    (subscription,) = resources(template, "AWS::SNS::Subscription").values()
+    assert subscription["Properties"]["Endpoint"] == "team@example.com"
+
+
+def test_an_identity_waits_for_its_namespace() -> None:
+    template = templates("mixed-scaled-to-zero")["TrainingClusterStack"]
+    found = resources(template, "Custom::AWSCDK-EKS-KubernetesResource").items()
+    manifests = {id: (str(each["Properties"]["Manifest"]), each) for id, each in found}
+    (namespace,) = [
+        id for id, (text, _) in manifests.items() if '"kind":"Namespace","metadata":{"name":"research"' in text
+    ]
+    (account,) = [each for text, each in manifests.values() if '"name":"stage-data"' in text]
+    assert namespace in account["DependsOn"]

@@ -15,7 +15,7 @@ from training.records.shard_files import index_path, shard_name
 def jpeg(seed: int, height: int = 24, width: int = 32, channels: int = 3) -> bytes:
     """Return noise, so that all images differ."""
     pixels = np.random.default_rng(seed).integers(256, size=(height, width, channels), dtype=np.uint8)
-    return tf.io.encode_jpeg(pixels).numpy()
+    return bytes(tf.io.encode_jpeg(pixels).numpy())
 
 
 def example(number: int, label: int = 1, content: bytes | None = None) -> bytes:

@@ -1,4 +1,4 @@
-"""S3 on the loopback: moto's S3 behind an HTTP server, with faults that a test can switch on."""
+"""S3 on the loopback: moto's S3 behind an HTTP server, with faults that a test can enable."""
 
 import threading
 import time
@@ -19,18 +19,18 @@ _CREDENTIALS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testin
 
 
 class S3Server:
-    """The server, the client that fills it, and what happened to it."""
+    """The server, a client for its content, and counters of its requests."""
 
     def __init__(self) -> None:
         self.gets: Counter[str] = Counter()
-        """How often the content of each key was asked for."""
+        """The number of requests for the content of each key."""
         self.seconds_per_get = 0.0
         self.flipped: set[str] = set()
         """Keys whose content arrives with one bit changed."""
         self.broken: Counter[str] = Counter()
-        """Keys whose connection breaks in the middle, so many times."""
+        """Keys and how many times their connection breaks."""
         self.denied: dict[str, str] = {}
-        """Keys, or the bucket's name, that are answered with this error code."""
+        """Error codes by key, or by the bucket's name."""
         self.most_at_once = 0
         self._at_once = 0
         self.lock = threading.Lock()
@@ -79,18 +79,18 @@ def _handler(server: S3Server) -> type[BaseHTTPRequestHandler]:
         def answer(self) -> None:
             key = self.path.partition("?")[0].lstrip("/").partition("/")[2]
             if code := server.denied.get(key or self.path.lstrip("/").partition("?")[0]):
-                return self.refuse(code)
+                return self.deny(code)
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = HTTPHeaders()
             for name, value in self.headers.items():
                 headers[name] = value
-            # HEAD as GET without its content: moto's own HEAD forgets the number of parts of a checksum. Its GET knows
-            # nothing of the parts themselves.
+            # HEAD as GET without its content: moto's HEAD has no number of parts of a checksum, and its GET has no
+            # parts.
             method = "GET" if self.command == "HEAD" and "partNumber=" not in self.path else self.command
             url = f"https://s3.us-east-1.amazonaws.com{self.path}"
-            answered = BotocoreStubber().process_request(AWSPreparedRequest(method, url, headers, body, False))
-            assert answered is not None, "moto knows every request of S3"
-            status, answer, content = answered
+            response = BotocoreStubber().process_request(AWSPreparedRequest(method, url, headers, body, False))
+            assert response is not None
+            status, answer, content = response
             content = content.encode() if isinstance(content, str) else content
             self.send(status, answer, content, key)
 
@@ -115,9 +115,9 @@ def _handler(server: S3Server) -> type[BaseHTTPRequestHandler]:
             if self.command != "HEAD":
                 self.wfile.write(content)
 
-        def refuse(self, code: str) -> None:
+        def deny(self, code: str) -> None:
             status = {"NoSuchBucket": 404}.get(code, 403)
-            content = f"<Error><Code>{code}</Code><Message>said by the test</Message></Error>".encode()
+            content = f"<Error><Code>{code}</Code><Message>from the test</Message></Error>".encode()
             self.send(status, {"Content-Type": "application/xml"}, content, "")
 
         do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer

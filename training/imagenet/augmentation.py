@@ -4,8 +4,11 @@ Crops and flips depend on the run's seed, the epoch and the record's number, and
 on the time.
 """
 
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.records.stages import MIN_CROP_AREA as MIN_CROP_AREA
 
@@ -27,7 +30,7 @@ def crop_key(seed: int, epoch: int) -> int:
     return int(np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-def flips(records: int, seed: int, epoch: int) -> np.ndarray:
+def flips(records: int, seed: int, epoch: int) -> NDArray[Any]:
     """Return for every record of the split whether this epoch mirrors it: at random, half of them."""
     # 1: another stream than those of the epoch's order and of the crops.
     return np.random.default_rng([seed, epoch, 1]).integers(2, size=records, dtype=np.uint8).astype(bool)

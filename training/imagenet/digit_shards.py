@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.digits import digit_images
 from training.records import conversion_folder, example, shard_files
@@ -71,7 +71,7 @@ def run(settings: Settings) -> None:
             print(f"{split}: {len(images):,} images of {len(SYNSETS)} classes in {count} shards", flush=True)
 
 
-def _examples(images: np.ndarray, labels: np.ndarray, size: int, shard: str) -> Iterator[bytes]:
+def _examples(images: NDArray[Any], labels: NDArray[Any], size: int, shard: str) -> Iterator[bytes]:
     large = tf.image.resize(images, [size, size])
     pixels = tf.image.grayscale_to_rgb(tf.cast(tf.round(large * 255), tf.uint8))
     for number, (image, digit) in enumerate(zip(pixels, labels, strict=True)):

@@ -17,7 +17,9 @@ from training.records import stages
 from training.records.damaged_records import find_damaged
 from training.records.epoch_order import Order
 from training.records.numbered_records import Records
-from training.records.stages import Batch, Pass, Settings
+from training.records.stages import Batch as Batch
+from training.records.stages import Pass
+from training.records.stages import Settings as Settings
 from training.records.tfrecords import DamagedRecordError
 from training.runtime.devices import share_of_cores
 from training.runtime.errors import UserError

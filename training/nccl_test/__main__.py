@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from training.nccl_test.nccl_log import Log, Row
+from training.nccl_test.nccl_log import Log, Network, Row
 from training.pods.first_process import REQUESTS, SIGNAL_CODES
 from training.runtime import command_line, files
 from training.runtime.errors import UserError
@@ -141,13 +141,12 @@ def _failures_of_network(settings: Settings, log: Log) -> Iterator[str]:
     if settings.efa_interfaces and not log.nodes:
         yield "EFA is not proven: the output has no line of NCCL; set NCCL_DEBUG=INFO for every rank"
     for node in log.nodes:
-        network = log.networks.get(node)
-        is_efa = network is not None and network.is_efa
-        if settings.efa_interfaces and not is_efa:
-            yield f"EFA is not proven on {node}: its network is {network or 'unknown'}"
-        elif not settings.efa_interfaces and is_efa:
+        network = log.networks.get(node, Network())
+        if settings.efa_interfaces and not network.is_efa:
+            yield f"EFA is not proven on {node}: its network is {network}"
+        elif not settings.efa_interfaces and network.is_efa:
             yield f"{node} used {network}, but '--efa-interfaces' is 0"
-        elif is_efa and network.interfaces is not None and network.interfaces < settings.efa_interfaces:
+        elif network.is_efa and network.interfaces is not None and network.interfaces < settings.efa_interfaces:
             yield f"{node} found {network.interfaces} EFA interfaces of {settings.efa_interfaces}"
 
 

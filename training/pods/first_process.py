@@ -69,7 +69,7 @@ class Child:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
         # Python ignores these two. The program would inherit that, as it would the blocked signals.
         normal = (signal.SIGPIPE, signal.SIGXFSZ)
-        self._pid = os.posix_spawnp(command[0], command, os.environ, setsigmask=before, setsigdef=normal)
+        self._pid = os.posix_spawnp(command[0], tuple(command), os.environ, setsigmask=before, setsigdef=normal)
         self.code: int | None = None
 
     def asked_to_end(self) -> bool:

@@ -67,7 +67,7 @@ def _has_rank(process: psutil.Process) -> bool:
 
 def _parent(process: psutil.Process) -> int | None:
     with suppress(psutil.Error):
-        return process.ppid()
+        return int(process.ppid())
     return None
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import psutil
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.records.numbered_records import Records
 from training.runtime.errors import UserError
@@ -25,7 +26,7 @@ class CachedRecords(Records):
     def __len__(self) -> int:
         return len(self._records)
 
-    def sizes(self, numbers: Sequence[int]) -> np.ndarray:
+    def sizes(self, numbers: Sequence[int]) -> NDArray[Any]:
         """Return the records' bytes on the disk."""
         return self._records.sizes(numbers)
 
@@ -69,7 +70,7 @@ def cached(splits: Sequence[tuple[Records, range]], ranks: int) -> list[CachedRe
 
 def free_memory(cgroups: Path = _CGROUPS, membership: Path = Path("/proc/self/cgroup")) -> int:
     """Return the bytes that processes can still use: the machine's, or less with a cgroup's limit."""
-    free = psutil.virtual_memory().available
+    free: int = psutil.virtual_memory().available
     own = membership.read_text().rpartition("::/")[2].strip() if membership.exists() else ""
     # In a container the path may be the host's and not exist; then the container's limit is at the root.
     group = cgroups / own

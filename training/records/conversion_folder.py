@@ -63,13 +63,13 @@ def _check(folder: Path, settings: Mapping[str, Any]) -> None:
         write_json(path, dict(settings))
         return
     try:
-        begun: dict[str, Any] = dict(json.loads(path.read_bytes()))
+        earlier: dict[str, Any] = dict(json.loads(path.read_bytes()))
     except (ValueError, TypeError) as error:
         raise UserError(f"{path} is damaged ({error}); empty the folder, or give another '--output-dir'") from error
     changed = [
-        f"{_quoted(name)} was {_shown(begun.get(name))} and is {_shown(settings.get(name))} now"
-        for name in sorted({*begun, *settings})
-        if begun.get(name) != settings.get(name)
+        f"{_quoted(name)} was {_shown(earlier.get(name))} and is {_shown(settings.get(name))} now"
+        for name in sorted({*earlier, *settings})
+        if earlier.get(name) != settings.get(name)
     ]
     if changed:
         raise UserError(

@@ -6,8 +6,10 @@ with another number of ranks it deals out exactly the records that are left.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 # Adjacent records that are read at about the same time: about 1.8 MB of ImageNet, enough for the file system to read
 # ahead, and few enough that a window mixes 256 places of the dataset.
@@ -33,9 +35,9 @@ class Segment:
 class Order:
     """The records of a rank, a row per step."""
 
-    numbers: np.ndarray
+    numbers: NDArray[Any]
     """Record numbers (steps x batch size)."""
-    weights: np.ndarray
+    weights: NDArray[Any]
     """1 for an image that counts, 0 for one that fills the last batch of an evaluation."""
 
     def __len__(self) -> int:
@@ -102,12 +104,12 @@ def own_range(records: int, rank: int, size: int) -> range:
     return range(own[0], own[-1] + 1) if len(own) else range(0)
 
 
-def _dealt(numbers: np.ndarray, rank: int, size: int) -> np.ndarray:
+def _dealt(numbers: NDArray[Any], rank: int, size: int) -> NDArray[Any]:
     """Return a rank's share: adjacent records, and at most one more than another rank has."""
     return np.array_split(numbers, size)[rank]
 
 
-def _shuffled(numbers: np.ndarray, seed: Sequence[int]) -> np.ndarray:
+def _shuffled(numbers: NDArray[Any], seed: Sequence[int]) -> NDArray[Any]:
     """Shuffle blocks in the whole share, and then records within a window."""
     random = np.random.default_rng(seed)
     blocks = random.permutation(-(-len(numbers) // _BLOCK))
@@ -115,4 +117,5 @@ def _shuffled(numbers: np.ndarray, seed: Sequence[int]) -> np.ndarray:
     places = places[places < len(numbers)]
     for start in range(0, len(places), _WINDOW):
         random.shuffle(places[start : start + _WINDOW])
-    return numbers[places]
+    shuffled: NDArray[Any] = numbers[places]
+    return shuffled

@@ -3,9 +3,11 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.records.numbered_records import Records, Team
 from training.records.tfrecords import readable
@@ -31,7 +33,7 @@ class JpegFolder(Records):
     def __len__(self) -> int:
         return len(self._names)
 
-    def sizes(self, numbers: Sequence[int]) -> np.ndarray:
+    def sizes(self, numbers: Sequence[int]) -> NDArray[Any]:
         """Return the sizes of the files."""
         return np.array([self._path(number).stat().st_size for number in numbers], np.int64)
 
@@ -52,7 +54,8 @@ class JpegFolder(Records):
         return str(self._path(number))
 
     def _path(self, number: int) -> Path:
-        return self._folder / self._classes[self._labels[number] - 1] / os.fsdecode(self._names[number])
+        name: str = os.fsdecode(self._names[number])
+        return self._folder / self._classes[int(self._labels[number]) - 1] / name
 
 
 def find(folder: Path, split: str) -> Path | None:

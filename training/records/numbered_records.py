@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.records.tfrecords import DamagedRecordError
 from training.runtime.errors import UserError
@@ -62,7 +62,7 @@ class Records(ABC):
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def sizes(self, numbers: Sequence[int]) -> np.ndarray:
+    def sizes(self, numbers: Sequence[int]) -> NDArray[Any]:
         """Return the bytes of each record on the disk."""
 
     @abstractmethod

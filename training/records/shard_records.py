@@ -6,9 +6,11 @@ import threading
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.records import shard_files, tfrecords
 from training.records.example import ENCODED, LABEL
@@ -43,10 +45,11 @@ class ShardRecords(Records):
     def __len__(self) -> int:
         return int(self._starts[-1])
 
-    def sizes(self, numbers: Sequence[int]) -> np.ndarray:
+    def sizes(self, numbers: Sequence[int]) -> NDArray[Any]:
         """Return the records' bytes, with framing."""
         sizes = np.concatenate([np.diff(shard.bounds) for shard in self._shards])
-        return sizes[np.asarray(numbers, np.int64)]
+        chosen: NDArray[Any] = sizes[np.asarray(numbers, np.int64)]
+        return chosen
 
     def read(self, numbers: Sequence[int]) -> list[bytes]:
         """Return serialized Examples with verified checksums."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.records.numbered_records import Records
 
@@ -63,11 +64,11 @@ class Settings:
 class Pass:
     """One pass over a rank's share."""
 
-    numbers: np.ndarray
+    numbers: NDArray[Any]
     """Record numbers (steps x batch size)."""
-    weights: np.ndarray
+    weights: NDArray[Any]
     """The values of `Batch.weights`, of the same shape."""
-    flips: np.ndarray
+    flips: NDArray[Any]
     """Whether to mirror, for every record of the split."""
     make_image: MakeImage
 
@@ -82,13 +83,13 @@ class Source:
     def __init__(self, records: Records, todo: Pass) -> None:
         self._held: tuple[Records, Pass] | None = (records, todo)
 
-    def read(self, row: int, start: int, count: int) -> tuple[np.ndarray, ...]:
+    def read(self, row: int, start: int, count: int) -> tuple[NDArray[Any], ...]:
         """Return the records of a part of a step."""
         if self._held is None:
             raise RuntimeError("the pass has ended")
         records, todo = self._held
         numbers = todo.numbers[row, start : start + count]
-        contents = np.array(records.read(numbers), object)
+        contents = np.array(records.read(numbers.tolist()), np.object_)
         return contents, numbers, todo.flips[numbers], todo.weights[row, start : start + count]
 
     def close(self) -> None:
@@ -121,11 +122,14 @@ def batches(
     return dataset.with_options(_options(settings.threads)), source.close
 
 
-def _chunk_reader(source: Source, records: Records, classes: int, chunks: int) -> Callable[[tf.Tensor], tuple]:
+def _chunk_reader(
+    source: Source, records: Records, classes: int, chunks: int
+) -> Callable[[tf.Tensor], tuple[tf.Tensor, ...]]:
     """Return the stage that reads a part of one batch, so that an error concerns only that batch."""
 
-    def read(index: np.int64) -> tuple[np.ndarray, ...]:
-        return source.read(index // chunks, index % chunks * _CHUNK, _CHUNK)
+    def read(index: np.int64) -> tuple[NDArray[Any], ...]:
+        row, chunk = divmod(int(index), chunks)
+        return source.read(row, chunk * _CHUNK, _CHUNK)
 
     def stage(index: tf.Tensor) -> tuple[tf.Tensor, ...]:
         types = (tf.string, tf.int64, tf.bool, tf.float32)

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from awscrt.checksums import crc32c
+from numpy.typing import NDArray
 
 from training.runtime.errors import UserError
 
@@ -39,7 +41,7 @@ class Shard:
     """A file and its records, which have no gaps."""
 
     path: Path
-    bounds: np.ndarray
+    bounds: NDArray[Any]
     """Bytes: the offset of each record, and the end of the last one."""
     damaged: int = 0
     """The known number of damaged records at the end."""
@@ -110,7 +112,7 @@ def read(descriptor: int, shard: Shard, record: int) -> bytes:
     raise DamagedRecordError(where(shard.path, record, offset), reason)
 
 
-def _listed(index: Path) -> np.ndarray | None:
+def _listed(index: Path) -> NDArray[Any] | None:
     """Return the bounds of an index, which has a line "offset size" a record; None without a valid one."""
     try:
         table = np.array(index.read_bytes().split(), np.int64).reshape(-1, 2)
@@ -120,7 +122,7 @@ def _listed(index: Path) -> np.ndarray | None:
     return bounds if np.array_equal(bounds[:-1], table[:, 0]) and (table[:, 1] >= FRAMING).all() else None
 
 
-def _scan(path: Path, size: int) -> tuple[np.ndarray, str | None]:
+def _scan(path: Path, size: int) -> tuple[NDArray[Any], str | None]:
     """Read only the lengths of all records; return the bounds, and the damage that ended the scan."""
     bounds, reason = [0], None
     with path.open("rb") as stream:
@@ -139,11 +141,12 @@ def _scan(path: Path, size: int) -> tuple[np.ndarray, str | None]:
 
 def _length(header: bytes) -> int | None:
     """Return the length of a record's data; None if it differs from its checksum."""
+    length: int
     length, checksum = _HEADER.unpack(header)
     return length if checksum == _masked(header[:8]) else None
 
 
 def _masked(data: bytes) -> int:
     """Mask a CRC: a CRC of data that contains CRCs is weak, so the format rotates it and adds a constant."""
-    checksum = crc32c(data)
+    checksum = int(crc32c(data))
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF

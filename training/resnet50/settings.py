@@ -118,8 +118,7 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
         "--min-crop-area",
         type=command_line.number_from(0.01, 1),
         default=MIN_CROP_AREA,
-        help="smallest crop of a training image, as a part of its area; more for classes that a small part does not "
-        "show (%(default)s)",
+        help="smallest crop, as a part of the image; larger where a small part does not show the class (%(default)s)",
     )
     add(
         "--mirror",

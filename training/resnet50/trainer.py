@@ -172,7 +172,7 @@ class Trainer:
 
     def _finish_epoch(self) -> None:
         """Evaluate the network and save it."""
-        # Horovod: each rank has the statistics of its own images; evaluated is the same network that is saved.
+        # Horovod: each rank has the statistics of its images; evaluated is the same network that is saved.
         average(self._job.network.statistics)
         accuracy = evaluate(self._evaluation_step, self._job.data.validation_batches())
         self.position = self.position.after_epoch()

@@ -49,12 +49,16 @@ def save(
         return True
     arrays = [variable.numpy() for variable in variables] + ([] if rows is None else [rows])
     metadata = {**metadata, "world_size": hvd.size()}
+    return _write(output / _FOLDER, checkpoint.Checkpoint(step=step, arrays=arrays, metadata=metadata), keep)
+
+
+def _write(folder: Path, state: checkpoint.Checkpoint, keep: int) -> bool:
     try:
-        checkpoint.save(output / _FOLDER, checkpoint.Checkpoint(step=step, arrays=arrays, metadata=metadata), keep)
+        checkpoint.save(folder, state, keep)
     except (OSError, checkpoint.DamagedError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         print(
-            f"warning: the checkpoint of step {step} could not be written to {output / _FOLDER} ({reason}); "
+            f"warning: the checkpoint of step {state.step} could not be written to {folder} ({reason}); "
             "the run continues, and earlier checkpoints are kept",
             file=sys.stderr,
             flush=True,

@@ -68,7 +68,7 @@ def _sentence(where: str, error: exceptions.ClientError) -> str:
             f"S3 denies {error.operation_name} for {where} ({code}); allow the role of the pod's service account "
             "s3:ListBucket on the bucket and s3:GetObject on its objects, and kms:Decrypt if they are encrypted"
         )
-    return f"S3 answers {error.operation_name} for {where} with {code}: {message}"
+    return f"S3 answers {error.operation_name} for {where} with {code}: {message}; fix that and start again"
 
 
 # --------------------------------------------------------------------------------------------------------- objects

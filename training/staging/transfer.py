@@ -173,7 +173,7 @@ def _verify(
                 file.write(chunk)
         if count != item.size:
             raise MismatchError(f"came with {count:,} bytes, but S3 lists {item.size:,}")
-        if verifier and not verifier.matches():
+        if wanted and verifier and not verifier.matches():
             raise MismatchError(f"does not match its {wanted.name} in S3")
     except Exception:
         transfer.progress.moved(-count)

@@ -9,14 +9,12 @@ from typing import Any
 from aws_cdk import Token
 from aws_cdk import aws_eks_v2 as eks
 
-from training_cluster.checks import check, valid_list
+from training_cluster.checks import valid_list
 from training_cluster.network.addresses import SHORTEST_OWNED_PREFIX, valid_cidr
 from training_workloads.validation import Problem, Problems
 
 __all__ = [
     "administration",
-    "check_admin_arns",
-    "check_public_access_cidrs",
     "valid_admin_arns",
     "valid_public_access_cidrs",
 ]
@@ -119,13 +117,3 @@ def _valid_principal(index: int, arn: Any) -> Problems:
     elif not isinstance(arn, str) or not _PRINCIPAL.fullmatch(arn):
         fix = "give ARNs of IAM roles or users, such as arn:aws:iam::111122223333:role/Admin"
         yield Problem(path=(index,), given=arn, fix=fix)
-
-
-def check_public_access_cidrs(argument: str, cidrs: Sequence[str], *, allow_any_address: bool = False) -> None:
-    """Raise what `valid_public_access_cidrs` finds."""
-    check(valid_public_access_cidrs(argument, cidrs, allow_any_address=allow_any_address))
-
-
-def check_admin_arns(argument: str, arns: Sequence[str]) -> None:
-    """Raise what `valid_admin_arns` finds."""
-    check(valid_admin_arns(argument, arns))

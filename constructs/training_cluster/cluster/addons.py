@@ -8,7 +8,7 @@ from constructs import Construct
 
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.nodes.node_user_data import JUMBO_FRAME_BYTES
-from training_cluster.suppressions import accept_policy
+from training_cluster.suppressions import suppress_policy
 from training_workloads.catalog.nodes import gpu_toleration
 
 __all__ = ["ADDRESSES_PER_NODE", "add_efs_driver", "add_network_addons", "add_node_addons"]
@@ -94,5 +94,5 @@ def add_efs_driver(addons: Construct, *, cluster: eks.ICluster) -> None:
         return
     role = PodRole(addons, "EfsRole", cluster=cluster, namespace="kube-system", service_account=_EFS_SERVICE_ACCOUNT)
     role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(_EFS_POLICY))
-    accept_policy(role, "maintained by AWS for this driver, whose new releases may call more", _EFS_POLICY)
+    suppress_policy(role, "maintained by AWS for this driver, whose new releases may call more", _EFS_POLICY)
     _addon(addons, _EFS_DRIVER, cluster).node.add_dependency(role)

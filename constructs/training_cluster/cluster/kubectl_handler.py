@@ -8,14 +8,14 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from training_cluster.suppressions import (
-    accept,
-    accept_cdks_function,
-    accept_implied_dependency,
-    accept_policy,
-    accept_policy_arn,
-    accept_services_log_key,
-    accept_wildcard,
     children_of_type,
+    suppress,
+    suppress_cdks_function,
+    suppress_implied_dependency,
+    suppress_policy,
+    suppress_policy_arn,
+    suppress_services_log_key,
+    suppress_wildcard,
 )
 
 __all__ = ["secure_kubectl"]
@@ -26,7 +26,7 @@ _ROLES = ("AWSLambdaBasicExecutionRole", "AWSLambdaVPCAccessExecutionRole")
 
 
 def secure_kubectl(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> None:
-    """Encrypts the logs of kubectl's functions, and accepts what the scanners say of code that is CDK's.
+    """Encrypt the logs of kubectl's functions, and suppress the findings on CDK's code.
 
     Args:
         cluster: A cluster with a kubectl provider.
@@ -42,29 +42,29 @@ def secure_kubectl(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> Non
         if encryption_key:
             group.kms_key_id = encryption_key.key_arn
         else:
-            accept_services_log_key(group)
-    _accept_functions(provider)
-    _accept_roles(provider)
+            suppress_services_log_key(group)
+    _suppress_functions(provider)
+    _suppress_roles(provider)
 
 
-def _accept_functions(provider: Construct) -> None:
+def _suppress_functions(provider: Construct) -> None:
     for function in children_of_type(provider, "AWS::Lambda::Function"):
-        accept_cdks_function(function, "CKV_AWS_115", "CKV_AWS_116")
-        accept(function, "holds a setting and the name of the other function: no secret", "CKV_AWS_173")
-        accept(function, "CDK chooses the runtime that its code is written for", "AwsSolutions-L1")
-        accept_implied_dependency(function)
+        suppress_cdks_function(function, "CKV_AWS_115", "CKV_AWS_116")
+        suppress(function, "holds a setting and the name of the other function, no secret", "CKV_AWS_173")
+        suppress(function, "CDK chooses the runtime that its code is written for", "AwsSolutions-L1")
+        suppress_implied_dependency(function)
 
 
-def _accept_roles(provider: Construct) -> None:
-    accept_policy(
+def _suppress_roles(provider: Construct) -> None:
+    suppress_policy(
         provider, "logs and network interfaces of a function in a VPC", *(f"service-role/{role}" for role in _ROLES)
     )
-    accept_policy(provider, "CDK's function pulls Helm charts from ECR", "AmazonEC2ContainerRegistryReadOnly")
+    suppress_policy(provider, "CDK's function pulls Helm charts from ECR", "AmazonEC2ContainerRegistryReadOnly")
     handler = provider.node.find_child("Handler")
     assert isinstance(handler, lambda_.Function)
-    accept_wildcard(provider, "every version of one function", f"{handler.function_arn}:*")
+    suppress_wildcard(provider, "every version of one function", f"{handler.function_arn}:*")
     condition = handler.node.find_child("HasEcrPublic")
     assert isinstance(condition, CfnCondition)
     policy = f"arn:{Aws.PARTITION}:iam::aws:policy/{_PUBLIC_REGISTRY}"
     in_one_partition = Fn.condition_if(condition.logical_id, policy, Aws.NO_VALUE).to_string()
-    accept_policy_arn(provider, "CDK's function pulls Helm charts from the public registry", in_one_partition)
+    suppress_policy_arn(provider, "CDK's function pulls Helm charts from the public registry", in_one_partition)

@@ -9,17 +9,12 @@ from training_cluster.checks import check
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.validation import Problems, one_of
 
-__all__ = ["check_kubernetes_version", "kubectl_layer", "valid_kubernetes_version"]
+__all__ = ["kubectl_layer", "valid_kubernetes_version"]
 
 
 def valid_kubernetes_version(name: str, version: str) -> Problems:
     """Reject a release that this library was not tested with, or has no kubectl for."""
     yield from one_of(name, version, KUBERNETES_VERSIONS)
-
-
-def check_kubernetes_version(argument: str, version: str) -> None:
-    """Raise what `valid_kubernetes_version` finds."""
-    check(valid_kubernetes_version(argument, version))
 
 
 def kubectl_layer(scope: Construct, id: str, *, kubernetes_version: str) -> lambda_.LayerVersion:

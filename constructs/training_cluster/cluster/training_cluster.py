@@ -18,7 +18,7 @@ from training_cluster.cluster.kubectl_handler import secure_kubectl
 from training_cluster.cluster.kubectl_layer import kubectl_layer, valid_kubernetes_version
 from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
-from training_cluster.suppressions import accept, accept_implied_dependency, accept_policy
+from training_cluster.suppressions import suppress, suppress_implied_dependency, suppress_policy
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.validation import Problem, Problems
 
@@ -149,10 +149,10 @@ class TrainingCluster(eks.Cluster, ClusterAdditions):
         self.node_addons.node.add_dependency(nodes)
 
     def _suppress_findings(self) -> None:
-        accept_policy(self.role, "EKS names this policy for its control plane and keeps it", "AmazonEKSClusterPolicy")
-        accept_implied_dependency(self)
+        suppress_policy(self.role, "EKS names this policy for its control plane and keeps it", "AmazonEKSClusterPolicy")
+        suppress_implied_dependency(self)
         if self.encryption_key is None:
-            accept(self, "EKS encrypts secrets with its own key, as no key was given", "CKV_AWS_58")
+            suppress(self, "EKS encrypts secrets with its own key, as no key was given", "CKV_AWS_58")
         secure_kubectl(self, self.encryption_key)
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
+from math import inf
 from os import PathLike
 from pathlib import Path as FilePath
 from typing import Any
@@ -51,7 +52,8 @@ def load_config(path: str | PathLike[str], context: Mapping[str, Any] | None = N
     problems += (_located(problem, document, applied) for problem in found)
     if config is None or problems:
         # In the order of the file; the options come last.
-        raise InputError(*sorted(problems, key=lambda each: (each.source[:3] == "-c ", _line(each, document) or 0)))
+        sources = {f"-c {key}" for key in options}
+        raise InputError(*sorted(problems, key=lambda each: inf if each.source in sources else _line(each, document)))
     return config
 
 
@@ -159,9 +161,9 @@ def _located(problem: Problem, document: YamlDocument, options: Mapping[str, Any
     return replace(problem, given=given, source=source)
 
 
-def _line(problem: Problem, document: YamlDocument) -> int | None:
-    """Return the line of a value or, of a missing one, of the value that needs it."""
-    return next((document.line(path) for path in (problem.path, *problem.related) if document.typed(path[:1])), None)
+def _line(problem: Problem, document: YamlDocument) -> int:
+    """Return the line of a value or, of a missing one, of the value that needs it; 0 if neither is in the file."""
+    return next((document.line(path) for path in (problem.path, *problem.related) if document.typed(path[:1])), 0)
 
 
 def _option(path: Path, options: Mapping[str, Any]) -> Path:

@@ -16,7 +16,7 @@ from training_cluster.identity.encryption_key import valid_key
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.owner import own
 from training_cluster.storage.training_bucket import valid_bucket
-from training_cluster.suppressions import accept_wildcard
+from training_cluster.suppressions import suppress_wildcard
 from training_workloads.names import dns_label
 from training_workloads.validation import Problem, Problems
 
@@ -100,7 +100,7 @@ class JobIdentity(Construct):
         objects = bucket.arn_for_objects(f"{folder}/*" if folder else "*")
         actions = [*_READ, *_WRITE, *(_DELETE if allow_delete else ())]
         self.role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=[objects]))
-        accept_wildcard(self, "the objects under the job's prefix, whose names only the job knows", objects)
+        suppress_wildcard(self, "the objects under the job's prefix, whose names only the job knows", objects)
         # Without a condition the names of all objects could be listed.
         below = {"StringLike": {"s3:prefix": [folder, f"{folder}/*"]}} if folder else {}
         listing = iam.PolicyStatement(actions=["s3:ListBucket"], resources=[bucket.bucket_arn], conditions=below)

@@ -18,7 +18,7 @@ from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
 from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric
 from training_cluster.monitoring.dashboard import ClusterDashboard
 from training_cluster.storage.lustre_volume import valid_lustre
-from training_cluster.suppressions import accept_policy, accept_services_log_key
+from training_cluster.suppressions import suppress_policy, suppress_services_log_key
 
 __all__ = ["ClusterMonitoring"]
 
@@ -131,7 +131,7 @@ class ClusterMonitoring(Construct):
         """Define the role of the agent and of Fluent Bit, which have one service account."""
         role = PodRole(self, "PodRole", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
         role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(_POLICY))
-        accept_policy(role, "maintained by AWS for this agent, whose new releases may call more", _POLICY)
+        suppress_policy(role, "maintained by AWS for this agent, whose new releases may call more", _POLICY)
         return role
 
     def _add_log_groups(self, cluster_name: str, key: kms.IKey | None) -> dict[str, logs.LogGroup]:
@@ -150,7 +150,7 @@ class ClusterMonitoring(Construct):
             for name in _LOG_GROUPS
         }
         for group in groups.values() if key is None else ():
-            accept_services_log_key(group)
+            suppress_services_log_key(group)
         return groups
 
     def _add_addon(self, cluster: eks.ICluster) -> eks.Addon:

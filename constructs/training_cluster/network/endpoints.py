@@ -1,4 +1,4 @@
-"""The AWS services that nodes without a way to the internet reach inside the VPC."""
+"""The AWS services that nodes without internet reach inside the VPC."""
 
 from aws_cdk import Annotations
 from aws_cdk import aws_ec2 as ec2
@@ -11,10 +11,10 @@ _SERVICE = ec2.InterfaceVpcEndpointAwsService
 # https://docs.aws.amazon.com/eks/latest/userguide/private-clusters.html (read 2026-11-21), and what CDK's custom
 # resources call. S3 has a gateway endpoint: it holds the layers of ECR's images, and CloudFormation's answers.
 _SERVICES = {
-    "Ec2": _SERVICE.EC2,  # The AMI names its node, and the CNI gives addresses.
+    "Ec2": _SERVICE.EC2,  # The AMI names its node, and the CNI assigns addresses.
     "EcrApi": _SERVICE.ECR,
     "EcrDocker": _SERVICE.ECR_DOCKER,
-    "Eks": _SERVICE.EKS,  # kubectl's Lambda function asks for the cluster's address.
+    "Eks": _SERVICE.EKS,  # kubectl's Lambda function reads the cluster's address.
     "EksAuth": _SERVICE.EKS_AUTH,  # Pod Identity.
     "Autoscaling": _SERVICE.AUTOSCALING,  # The cluster autoscaler.
     "Sts": _SERVICE.STS,  # The tokens with which nodes and kubectl log in.
@@ -39,7 +39,7 @@ class ServiceEndpoints(Construct):
     """
 
     def __init__(self, scope: Construct, id: str, *, vpc: ec2.Vpc, cidr: str) -> None:
-        """Defines the endpoints.
+        """Define the endpoints.
 
         Args:
             scope: A stack, or a construct in one.
@@ -61,7 +61,7 @@ class ServiceEndpoints(Construct):
                 service=service,
                 subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED),
                 security_groups=[self.security_group],
-                # CDK's own rule would come on top of ours.
+                # CDK would add a second rule.
                 open=False,
             )
             for name, service in _SERVICES.items()

@@ -15,11 +15,11 @@ from training_cluster.checks import check, valid_flag, valid_list
 from training_cluster.network.addresses import PUBLIC_SUBNET_PREFIX, valid_vpc_cidr
 from training_cluster.network.endpoints import ServiceEndpoints
 from training_cluster.suppressions import (
-    accept,
-    accept_cdks_function,
-    accept_implied_dependency,
-    accept_services_log_key,
     children_of_type,
+    suppress,
+    suppress_cdks_function,
+    suppress_implied_dependency,
+    suppress_services_log_key,
 )
 from training_workloads.validation import Problem, Problems, matches
 
@@ -94,7 +94,7 @@ class TrainingNetwork(ec2.Vpc):
             removal_policy=RemovalPolicy.DESTROY,
         )
         if encryption_key is None:
-            accept_services_log_key(group)
+            suppress_services_log_key(group)
         self.add_flow_log("FlowLog", destination=ec2.FlowLogDestination.to_cloud_watch_logs(group))
         return group
 
@@ -102,10 +102,10 @@ class TrainingNetwork(ec2.Vpc):
         # CDK empties the default security group with a function, because no resource of CloudFormation does.
         provider = Stack.of(self).node.find_child("Custom::VpcRestrictDefaultSGCustomResourceProvider")
         for function in children_of_type(provider, "AWS::Lambda::Function"):
-            accept_cdks_function(function, "CKV_AWS_115", "CKV_AWS_116", "CKV_AWS_117")
-            accept_implied_dependency(function)
+            suppress_cdks_function(function, "CKV_AWS_115", "CKV_AWS_116", "CKV_AWS_117")
+            suppress_implied_dependency(function)
         for subnet in children_of_type(self, "AWS::EC2::Subnet") if named_zones else []:
-            accept(subnet, "the zones with the GPU capacity, as the user named them", "W3010")
+            suppress(subnet, "the zones with the GPU capacity, as the user named them", "W3010")
 
 
 def _options(cidr: str, zones: list[str], nat: bool) -> dict[str, Any]:
@@ -196,13 +196,3 @@ def valid_training_zone(name: str, zone: str | None, zones: Sequence[str]) -> Pr
     else:
         fix = "name the zones of the VPC in availability_zones too, with this one among them"
         yield Problem(path=(name,), given=zone, fix=fix)
-
-
-def check_vpc_cidr(argument: str, cidr: str) -> None:
-    """Raise what `valid_vpc_cidr` finds."""
-    check(valid_vpc_cidr(argument, cidr))
-
-
-def check_availability_zones(argument: str, zones: Sequence[str]) -> None:
-    """Raise what `valid_zones` finds."""
-    check(valid_zones(argument, zones))

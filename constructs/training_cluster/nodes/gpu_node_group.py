@@ -1,5 +1,7 @@
 """A managed node group of GPU instances in one zone, placed close to each other."""
 
+from typing import cast
+
 from aws_cdk import Fn
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
@@ -11,7 +13,7 @@ from training_cluster.cluster.lifecycle import OrderedCluster, after_network_add
 from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
-from training_cluster.nodes.node_parts import accept_node_policies, metadata_options, root_volume, update_in_place
+from training_cluster.nodes.node_parts import metadata_options, root_volume, suppress_node_policies, update_in_place
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
 from training_workloads.catalog.nodes import GPU_TAINT_KEY, node_devices, node_labels
@@ -39,7 +41,7 @@ class GpuNodeGroup(Construct):
         scope: Construct,
         id: str,
         *,
-        cluster: eks.ICluster,
+        cluster: eks.ICluster | eks.Cluster,
         instance_type: ec2.InstanceType | str,
         subnet: ec2.ISubnet | None = None,
         min_size: int = 0,
@@ -107,9 +109,9 @@ class GpuNodeGroup(Construct):
         groups = [cluster.cluster_security_group_id]
         groups += [self.efa_security_group.security_group_id] if self.efa_security_group else []
         self.launch_template = self._launch_template(groups, encryption_key or ours.encryption_key)
-        self.node_group = self._node_group(cluster, subnet)
+        self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet)
         update_in_place(self.node_group, kubernetes_version or ours.node_version)
-        accept_node_policies(self.node_group)
+        suppress_node_policies(self.node_group)
         after_network_addons(self, cluster)
 
     def _placement_group(self) -> ec2.PlacementGroup | None:

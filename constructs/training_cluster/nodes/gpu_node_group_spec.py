@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, get_args
 
-from pydantic import ConfigDict
-
 from training_cluster.checks import valid_flag, valid_id, valid_string
 from training_workloads import InstanceType, gpu_instance_type
 from training_workloads.catalog import NetworkInterface
@@ -46,10 +44,7 @@ class GpuNodeGroupSpec:
         efa: Whether the nodes get all EFA interfaces of their type. Default: yes where the type has them.
         ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917. Default: the newest at
             deployment.
-        availability_zone: Zone of the nodes, which must be that of the file system. Default: the first zone.
     """
-
-    __pydantic_config__ = ConfigDict(extra="forbid")
 
     instance_type: str
     min_size: int = 0
@@ -60,7 +55,6 @@ class GpuNodeGroupSpec:
     placement_group: bool | None = None
     efa: bool | None = None
     ami_release: str | None = None
-    availability_zone: str | None = None
 
     def __post_init__(self) -> None:
         """Validate the values against the catalog and against each other."""

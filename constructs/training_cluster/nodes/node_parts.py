@@ -4,14 +4,14 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 
-from training_cluster.suppressions import accept_policy
+from training_cluster.suppressions import suppress_policy
 
-__all__ = ["NODE_POLICIES", "accept_node_policies", "metadata_options", "root_volume", "update_in_place"]
+__all__ = ["NODE_POLICIES", "metadata_options", "root_volume", "suppress_node_policies", "update_in_place"]
 
 #: What EKS attaches to the role of a node: to join the cluster, to give addresses to pods, to pull images.
 NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly")
 
-# One hop ends on the node: a pod cannot take the node's role. The drivers ask Kubernetes instead, and agents that need
+# One hop ends on the node: a pod cannot use the node's role. The drivers use Kubernetes instead, and agents that need
 # the service run on the host's network. https://docs.aws.amazon.com/eks/latest/best-practices/identity-and-access-management.html
 _METADATA_HOP_LIMIT = 1
 
@@ -19,11 +19,11 @@ _LaunchTemplate = ec2.CfnLaunchTemplate
 
 
 def root_volume(size_gib: int, key: kms.IKey | None) -> _LaunchTemplate.BlockDeviceMappingProperty:
-    """An encrypted gp3 volume, on the device that Amazon Linux boots from.
+    """Return an encrypted gp3 volume, on the boot device of Amazon Linux.
 
     Args:
         size_gib: Size in GiB.
-        key: Its key. Default: the account's own key for EBS.
+        key: Its key. Default: the account's key for EBS.
     """
     volume = _LaunchTemplate.EbsProperty(
         volume_type="gp3",
@@ -36,17 +36,17 @@ def root_volume(size_gib: int, key: kms.IKey | None) -> _LaunchTemplate.BlockDev
 
 
 def metadata_options() -> _LaunchTemplate.MetadataOptionsProperty:
-    """IMDSv2, for the node itself and no pod."""
+    """Return IMDSv2, for the node itself and no pod."""
     return _LaunchTemplate.MetadataOptionsProperty(
         http_tokens="required", http_put_response_hop_limit=_METADATA_HOP_LIMIT
     )
 
 
 def update_in_place(node_group: eks.Nodegroup, kubernetes_version: str | None) -> None:
-    """Lets an update take a node away before its successor starts, and ties the nodes' release to the cluster's.
+    """Stop a node before its successor starts in an update, and tie the nodes' release to the cluster's.
 
     EKS's default starts the successors first: in a reservation that is all in use there are none, and elsewhere they
-    are paid for (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html).
+    cost money (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html).
     """
     resource = node_group.node.default_child
     assert isinstance(resource, eks.CfnNodegroup)
@@ -54,7 +54,7 @@ def update_in_place(node_group: eks.Nodegroup, kubernetes_version: str | None) -
     resource.version = kubernetes_version
 
 
-def accept_node_policies(node_group: eks.Nodegroup) -> None:
-    """Accepts the managed policies of a node's role."""
+def suppress_node_policies(node_group: eks.Nodegroup) -> None:
+    """Suppress the managed policies of a node's role."""
     reason = "EKS names these three for a node's role and keeps them; none reads S3 or decrypts anything"
-    accept_policy(node_group, reason, *NODE_POLICIES)
+    suppress_policy(node_group, reason, *NODE_POLICIES)

@@ -1,4 +1,4 @@
-"""What a GPU node does before it joins the cluster: its disks, its kubelet, its huge pages and its GPUs' clocks.
+"""The user data of a GPU node: its disks, its kubelet, its huge pages and its GPUs' clocks.
 
 Two MIME parts: a NodeConfig for nodeadm, which EKS completes with the cluster's own data, and a script that runs before
 the kubelet starts (https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html#launch-template-user-data,
@@ -24,8 +24,8 @@ _UNLIMITED = 2**42
 _NODE_CONFIG_TYPE = "application/node.eks.aws"
 _SCRIPT_TYPE = 'text/x-shellscript; charset="us-ascii"'
 
-# A setting that fails is logged and the node joins all the same: a slow node is seen in the log and in the metrics,
-# a node that never joins is seen by nobody and paid for.
+# A setting that fails is logged and the node joins all the same: a slow node shows in the log and in the metrics,
+# a node that never joins costs money and is not visible.
 _SCRIPT_HEAD = """#!/bin/bash
 log() { logger --stderr --tag training-node "$*"; }
 apply() { "$@" || log "error: this failed: $*"; }
@@ -33,11 +33,11 @@ apply() { "$@" || log "error: this failed: $*"; }
 
 
 def node_user_data(instance: InstanceType, *, efa: bool) -> str:
-    """User data for the launch template of a managed node group.
+    """Return the user data for the launch template of a managed node group.
 
     Args:
         instance: The nodes' type.
-        efa: Whether the nodes have EFA interfaces, whose library wants huge pages.
+        efa: Whether the nodes have EFA interfaces, whose library uses huge pages.
     """
     data = ec2.MultipartUserData()
     for content_type, body in (
@@ -49,15 +49,15 @@ def node_user_data(instance: InstanceType, *, efa: bool) -> str:
 
 
 def node_config(instance: InstanceType, *, efa: bool) -> dict[str, Any]:
-    """The NodeConfig: what nodeadm makes of disks, kubelet and containers."""
+    """Return the NodeConfig: nodeadm's settings of disks, kubelet and containers."""
     kubelet = {
-        # Ranks keep their cores, instead of being moved among all of the node's.
+        # Ranks keep their cores; else the kernel moves them among all of the node's.
         "cpuManagerPolicy": "static",
         # The static policy needs cores that no pod gets. EKS reserves a fraction of one, which counts as one;
         # with this there are two on a large node, where the daemons of eight GPUs are busier.
         "systemReserved": {"cpu": f"{250 * vcpus_left_to_daemons(instance)}m"},
         # GPUs, EFA devices and cores of one NUMA node together where that is possible; the stricter policies would
-        # turn away a worker that takes the whole node.
+        # reject a worker that needs the whole node.
         "topologyManagerPolicy": "best-effort",
     }
     spec: dict[str, Any] = {"kubelet": {"config": kubelet}}
@@ -65,9 +65,9 @@ def node_config(instance: InstanceType, *, efa: bool) -> dict[str, Any]:
         # One array for images, logs and emptyDir volumes, at /mnt/k8s-disks/0.
         spec["instance"] = {"localStorage": {"strategy": "RAID0"}}
     if efa:
-        # EFA pins the memory that it sends from, gigabytes of it, and a container that is not root's cannot raise the
+        # EFA pins the memory that it sends from, gigabytes of it, and a container without root cannot raise the
         # limit (https://awslabs.github.io/amazon-eks-ami/nodeadm/doc/examples/#modifying-container-rlimits). The list
-        # replaces the AMI's own, so the limit of open files stands here too.
+        # replaces the AMI's, so it has the limit of open files too.
         limits = [_rlimit("RLIMIT_NOFILE", 65536, 1048576), _rlimit("RLIMIT_MEMLOCK", _UNLIMITED, _UNLIMITED)]
         spec["containerd"] = {"baseRuntimeSpec": {"process": {"rlimits": limits}}}
     return {"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "spec": spec}
@@ -78,7 +78,7 @@ def _rlimit(kind: str, soft: int, hard: int) -> dict[str, str | int]:
 
 
 def node_script(instance: InstanceType, *, efa: bool) -> str:
-    """The script that runs before the kubelet, which counts the huge pages when it starts."""
+    """Return the script that runs before the kubelet, which counts the huge pages when it starts."""
     lines = []
     if efa:
         lines += [

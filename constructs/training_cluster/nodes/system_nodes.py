@@ -5,12 +5,12 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.nodes.node_parts import accept_node_policies, metadata_options, root_volume, update_in_place
+from training_cluster.nodes.node_parts import metadata_options, root_volume, suppress_node_policies, update_in_place
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
 __all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "SystemNodes"]
 
-#: How many run, one in each of two zones, and how many there are while they are replaced.
+#: Their number, one in each of two zones, and their number during a replacement.
 SYSTEM_NODES = 2
 MOST_SYSTEM_NODES = SYSTEM_NODES + 1
 
@@ -18,11 +18,11 @@ _ROOT_VOLUME_GIB = 50
 
 
 class SystemNodes(Construct):
-    """A managed node group with an encrypted root volume and no way from a pod to the node's credentials.
+    """A managed node group with an encrypted root volume; pods cannot reach the node's credentials.
 
     Attributes:
         node_group: The EKS node group.
-        launch_template: Where the volume and the metadata service are set.
+        launch_template: Volume and metadata service.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class SystemNodes(Construct):
         kubernetes_version: str,
         encryption_key: kms.IKey | None = None,
     ) -> None:
-        """Defines the nodes.
+        """Define the nodes.
 
         Args:
             scope: A stack, or a construct in one.
@@ -43,7 +43,8 @@ class SystemNodes(Construct):
             cluster: The cluster that the nodes join.
             subnets: Private subnets.
             kubernetes_version: Release of the nodes, the cluster's.
-            encryption_key: Key of the root volumes; it must let EC2 Auto Scaling in, as `TrainingKey` does. Default:
+            encryption_key: Key of the root volumes; its policy must allow EC2 Auto Scaling, as that of `TrainingKey`
+                does. Default:
                 the account's key for EBS.
         """
         super().__init__(scope, id)
@@ -64,7 +65,7 @@ class SystemNodes(Construct):
             ),
         )
         update_in_place(self.node_group, kubernetes_version)
-        accept_node_policies(self.node_group)
+        suppress_node_policies(self.node_group)
 
     def _launch_template(self, encryption_key: kms.IKey | None) -> ec2.CfnLaunchTemplate:
         data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty(

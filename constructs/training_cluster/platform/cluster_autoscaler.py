@@ -13,7 +13,7 @@ from training_cluster.cluster.lifecycle import after_node_addons
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.owner import own
 from training_cluster.platform.helm_release import helm_release
-from training_cluster.suppressions import accept_wildcard
+from training_cluster.suppressions import suppress_wildcard
 from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, CLUSTER_AUTOSCALER_IMAGE_TAGS, KUBERNETES_VERSION
 from training_workloads.validation import one_of
 
@@ -82,13 +82,13 @@ class ClusterAutoscaler(Construct):
         """
         super().__init__(scope, id)
         check(valid_cluster("cluster", cluster))
-        version: str = kubernetes_version or getattr(cluster, "kubernetes_version", KUBERNETES_VERSION)
+        version = kubernetes_version or str(getattr(cluster, "kubernetes_version", KUBERNETES_VERSION))
         check(one_of("kubernetes_version", version, CLUSTER_AUTOSCALER_IMAGE_TAGS))
         own(self, cluster, "autoscaler")
         self.role = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
         _grant(self.role, cluster)
         reason = "reads no data, and changes only groups with the tag of this cluster"
-        accept_wildcard(self, reason, "*", _node_groups(cluster))
+        suppress_wildcard(self, reason, "*", _node_groups(cluster))
         values = _values(Stack.of(self).region, cluster, CLUSTER_AUTOSCALER_IMAGE_TAGS[version])
         # The deployment fails where the autoscaler does not run; else a job would wait for ever.
         self.chart = helm_release(

@@ -1,4 +1,4 @@
-"""Charts of the catalog, installed from their makers' repositories or from a mirror."""
+"""Charts of the catalog, from their makers' repositories or from a mirror."""
 
 from typing import Any, cast
 

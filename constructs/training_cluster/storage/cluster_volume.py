@@ -11,7 +11,7 @@ from constructs import Construct
 
 from training_cluster.cluster.lifecycle import after_node_addons
 from training_cluster.owner import own
-from training_cluster.suppressions import accept_implied_dependency
+from training_cluster.suppressions import suppress_implied_dependency
 from training_workloads.validation import Problem, Problems
 
 __all__ = ["Volume", "allow_all", "allow_tcp", "valid_nodes"]
@@ -48,7 +48,7 @@ class Volume(Construct):
     def _apply(self, chart: cdk8s.Chart, *, after: Iterable[Any]) -> None:
         """Apply the volume when all that it needs exists, and delete it first."""
         self.manifest = eks.KubernetesManifest(self, "Resource", cluster=self._cluster, manifest=chart.to_json())
-        accept_implied_dependency(self.manifest)
+        suppress_implied_dependency(self.manifest)
         # Pods may mount it when the mount targets, the rules and the metadata of the bucket's objects exist, and all of
         # these must stay until the last pod has left. An imported file system of the CDK is no construct to jsii.
         self.manifest.node.add_dependency(*(each for each in after if isinstance(each, Construct)))

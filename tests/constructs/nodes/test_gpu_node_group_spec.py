@@ -20,12 +20,12 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     (
         rules.instance_type_has_gpus,
         {"instance_type": "m5.xlarge"},
-        "'instance_type' is 'm5.xlarge', which has no GPU; choose one of ",
+        "'instance_type' is 'm5.xlarge', but it has no GPU; choose one of ",
     ),
     (
         rules.instance_type_has_gpus,
         {"instance_type": "p4.24xlarge"},
-        "'instance_type' is 'p4.24xlarge', which is not known; did you mean p4d.24xlarge",
+        "'instance_type' is 'p4.24xlarge', but it is not known; did you mean p4d.24xlarge",
     ),
     (rules.min_size_is_a_number, P3 | {"min_size": -1}, "'min_size' is -1; give 0 or more"),
     (rules.min_size_is_a_number, P3 | {"min_size": "1"}, "'min_size' is '1'; give a whole number, 0 or more"),

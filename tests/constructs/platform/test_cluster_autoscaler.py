@@ -47,7 +47,7 @@ def test_rejects_a_second_one_and_an_unknown_release(site: Site) -> None:
         ClusterAutoscaler(site.stack, "Third", cluster=site.cluster, kubernetes_version="1.20")
 
 
-def test_it_changes_groups_of_its_own_cluster_only(made: assertions.Template) -> None:
+def test_it_changes_groups_of_its_cluster_only(made: assertions.Template) -> None:
     policies = [policy["PolicyDocument"]["Statement"] for policy in properties(made, "AWS::IAM::Policy")]
     (statements,) = [policy for policy in policies if "SetDesiredCapacity" in json.dumps(policy)]
     (change,) = [statement for statement in statements if "autoscaling:SetDesiredCapacity" in statement["Action"]]

@@ -90,7 +90,7 @@ def test_the_bucket_is_its_root_and_deletions_stay_on_lustre(site: Site) -> None
     assert list(made.data_repositories) == ["/"]
     template = site.template()
     ((id, link),) = template.find_resources(ASSOCIATION).items()
-    # The id of releases that knew one link only: another would replace it, and FSx refuses two of the same path.
+    # The id of releases that knew one link only: another would replace it, and FSx rejects two of the same path.
     assert id == "LustreDataRepository95D81F00"
     assert link["Properties"] | {"FileSystemId": None} == {
         "FileSystemId": None,

@@ -5,10 +5,12 @@ import io
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import scipy.io
 import tensorflow as tf
+from numpy.typing import NDArray
 
 SYNSETS = ("n01440764", "n02105855", "n07742313")
 
@@ -26,10 +28,11 @@ CMYK = base64.b64decode(
 )
 
 
-def pixels(seed: int, height: int = 20, width: int = 30, channels: int = 3) -> np.ndarray:
+def pixels(seed: int, height: int = 20, width: int = 30, channels: int = 3) -> NDArray[Any]:
     """Return a smooth image: a JPEG would change noise."""
     corners = np.random.default_rng(seed).integers(0, 256, (1, 2, 2, channels))
-    return tf.cast(tf.image.resize(corners, [height, width])[0], tf.uint8).numpy()
+    image: NDArray[Any] = tf.cast(tf.image.resize(corners, [height, width])[0], tf.uint8).numpy()
+    return image
 
 
 def jpeg(seed: int, **shape: int) -> bytes:
@@ -54,7 +57,7 @@ def validation_images() -> dict[str, bytes]:
     return {f"ILSVRC2012_val_{number:08d}.JPEG": jpeg(1000 + number) for number in range(1, 7)}
 
 
-def tar(contents: Mapping[str, bytes], mode: str = "w") -> bytes:
+def tar(contents: Mapping[str, bytes], mode: Literal["w", "w:gz"] = "w") -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode=mode) as archive:
         for name, content in contents.items():

@@ -3,8 +3,8 @@
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from training.imagenet.convert import __main__ as convert
@@ -43,7 +43,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def read(folder: Path, split: str) -> dict[str, dict[str, np.ndarray]]:
+def read(folder: Path, split: str) -> dict[str, dict[str, Any]]:
     paths = [str(path) for path in shard_files.find(folder, split).paths]
     parsed = tf.data.TFRecordDataset(paths).map(lambda example: tf.io.parse_single_example(example, FEATURES))
     return {str(example["image/filename"], "utf-8"): example for example in parsed.as_numpy_iterator()}

@@ -17,7 +17,8 @@ def window(
     """Return the window of a training image: top, left, height, width."""
     with monkeypatch.context() as patch:
         patch.setattr(augmentation, "_decode", lambda jpeg, window, size: window)
-        return training_image(tf.constant(content), number(record), key, 8, min_crop_area).numpy().tolist()
+        found = training_image(tf.constant(content), number(record), key, 8, min_crop_area)
+        return [int(each) for each in found.numpy()]
 
 
 @pytest.mark.parametrize(("height", "width"), [(40, 50), (97, 31), (8, 8)])

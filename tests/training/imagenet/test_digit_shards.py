@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def read(folder: Path, split: str) -> list[dict[str, np.ndarray]]:
+def read(folder: Path, split: str) -> list[dict[str, Any]]:
     paths = [str(path) for path in shard_files.find(folder, split).paths]
     examples = tf.data.TFRecordDataset(paths).map(lambda example: tf.io.parse_single_example(example, FEATURES))
     return list(examples.as_numpy_iterator())

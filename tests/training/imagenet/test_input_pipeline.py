@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from tests.training.imagenet_data import example, jpeg, write_shards
 from training.imagenet.input_pipeline import Batch, InputPipeline, Settings, SyntheticPipeline, data_threads
@@ -39,11 +40,11 @@ def in_epoch(count: int, batch_size: int = 8, epoch: int = 0) -> Order:
     return epoch_order.training(count, (), batch_size=batch_size, rank=0, size=1, seed=0, epoch=epoch)
 
 
-def arrays(batch: Batch) -> list[np.ndarray]:
+def arrays(batch: Batch) -> list[NDArray[Any]]:
     return [tensor.numpy() for tensor in batch]
 
 
-def assert_same(batches: Sequence[list[np.ndarray]], others: Sequence[list[np.ndarray]]) -> None:
+def assert_same(batches: Sequence[list[NDArray[Any]]], others: Sequence[list[NDArray[Any]]]) -> None:
     assert len(batches) == len(others)
     for batch, other in zip(batches, others, strict=True):
         for array, other_array in zip(batch, other, strict=True):
@@ -88,7 +89,12 @@ def test_a_resumed_epoch_has_the_same_batches_and_reads_no_earlier_record(
     records = open_train(tmp_path)
     asked: list[int] = []
     read = records.read
-    monkeypatch.setattr(records, "read", lambda numbers: asked.extend(numbers.tolist()) or read(numbers))
+
+    def recorded(numbers: Sequence[int]) -> list[bytes]:
+        asked.extend(numbers)
+        return read(numbers)
+
+    monkeypatch.setattr(records, "read", recorded)
     resumed = [arrays(batch) for batch in InputPipeline(records, settings(threads=1)).training(order, 0, start)]
     assert_same(resumed, whole[start:])
     assert sorted(asked) == sorted(order.numbers[start:].ravel().tolist())
@@ -195,7 +201,7 @@ def test_replaces_a_skipped_record_by_the_one_before_it(folder: Path, capsys: py
     places = [0, 17, 18, 31, 32]
     kept = flat.copy()
     kept[[0, 17, 18, 31, 32]] = flat[[-1, 16, 16, 30, 30]]
-    expected_order = order_of(kept.reshape(order.numbers.shape))
+    expected_order = order_of(kept.reshape(order.numbers.shape).tolist())
     expected = [arrays(each) for each in InputPipeline(open_train(folder), settings()).training(expected_order, 0)]
 
     damaged_jpeg = {int(flat[where]): example(0, content=b"nothing") for where in places[:2]}

@@ -1,14 +1,19 @@
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from tests.training.imagenet import imagenet_archives
 from training.imagenet.convert import shard_writer
 from training.imagenet.convert.source_images import DamagedImageError
 
 
-def decode(content: bytes) -> np.ndarray:
-    return tf.io.decode_jpeg(content).numpy()
+def decode(content: bytes) -> NDArray[Any]:
+    image: NDArray[Any] = tf.io.decode_jpeg(content).numpy()
+    return image
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -26,7 +31,7 @@ def test_converts_cmyk_to_rgb() -> None:
 
 
 @pytest.mark.parametrize("encode", [tf.io.encode_png, lambda pixels: tf.io.encode_png(pixels[..., :1])])
-def test_converts_a_png_to_rgb(encode: object) -> None:
+def test_converts_a_png_to_rgb(encode: Callable[[NDArray[Any]], tf.Tensor]) -> None:
     pixels = imagenet_archives.pixels(3)
     found = shard_writer.prepare(bytes(encode(pixels).numpy()))
     image = decode(found.content)

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,12 @@ def test_reads_its_range_once_and_the_rest_each_time(tmp_path: Path, monkeypatch
     expected = records.read([0, 3, 5, 3])
     asked: list[int] = []
     read = records.read
-    monkeypatch.setattr(records, "read", lambda numbers: asked.extend(numbers) or read(numbers))
+
+    def recorded(numbers: Sequence[int]) -> list[bytes]:
+        asked.extend(numbers)
+        return read(numbers)
+
+    monkeypatch.setattr(records, "read", recorded)
     cache = CachedRecords(records, range(4))
     assert cache.read([0, 3, 5, 3]) == cache.read([0, 3, 5, 3]) == expected
     assert sorted(asked) == [0, 3, 3, 5, 5]

@@ -60,7 +60,7 @@ def test_an_error_of_another_rank_ends_this_one() -> None:
 
 @pytest.mark.parametrize("validation", ["validation", "val"])
 def test_labels_of_a_jpeg_folder_follow_its_sorted_classes(tmp_path: Path, validation: str) -> None:
-    contents = {}
+    contents: dict[bytes, tuple[str, int]] = {}
     for split, classes in (("train", ["n02", "n01", "n03"]), (validation, ["n03", "n01"])):
         for name in classes:
             (tmp_path / split / name).mkdir(parents=True)

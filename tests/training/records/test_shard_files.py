@@ -1,5 +1,6 @@
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -112,8 +113,17 @@ def test_reads_a_shard_as_written_and_by_its_index(tmp_path: Path) -> None:
 def test_writes_the_index_before_the_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
     fsync, replace = os.fsync, Path.replace
-    monkeypatch.setattr(os, "fsync", lambda handle: (events.append("fsync"), fsync(handle)))
-    monkeypatch.setattr(Path, "replace", lambda self, target: (events.append(target.name), replace(self, target)))
+
+    def recorded_fsync(handle: int) -> None:
+        events.append("fsync")
+        fsync(handle)
+
+    def recorded_replace(path: Path, target: Path) -> Path:
+        events.append(target.name)
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", recorded_fsync)
+    monkeypatch.setattr(Path, "replace", recorded_replace)
     shard_files.write_shard(tmp_path / "shard", examples(1), classes=1)
     assert events == ["fsync", "fsync", "shard.idx", "fsync", "shard", "fsync"]
 
@@ -170,12 +180,13 @@ def test_a_shard_that_differs_from_its_index_is_not_done(tmp_path: Path, damage:
     index = tmp_path / "shard.idx"
     shard_files.write_shard(path, examples(1, 2), classes=2)
     content, lines = path.read_bytes(), index.read_text()
-    {
+    damages: dict[str, Callable[[], object]] = {
         "cut": lambda: path.write_bytes(content[:-1]),
         "grown": lambda: path.write_bytes(content + b"x"),
         "no index": index.unlink,
         "cut index": lambda: index.write_text(lines[:-3]),
         "other index": lambda: index.write_text("\0\1\2"),
         "no shard": path.unlink,
-    }[damage]()
+    }
+    damages[damage]()
     assert shard_files.count_examples(path) is None

@@ -1,4 +1,4 @@
-"""training.resnet50 with a network of one block: everything around the network, on two ranks."""
+"""Everything around the network of training.resnet50: on two ranks, with a network of one block."""
 
 import dataclasses
 import json
@@ -199,7 +199,7 @@ def test_a_finished_run_has_nothing_to_do_on_another_number_of_ranks_too(
     assert json.loads((output / "results.json").read_text())["steps"] == 66
 
 
-def test_half_as_many_ranks_go_on_with_half_the_learning_rate_and_what_is_left_of_the_epoch(
+def test_half_as_many_ranks_resume_with_half_the_learning_rate_and_the_rest_of_the_epoch(
     launch: Callable[..., Run], arguments: Callable[[Path], list[str]], finished: Run, tmp_path: Path
 ) -> None:
     output = tmp_path / "run"

@@ -21,6 +21,6 @@ def test_an_epoch_begins_with_nothing_trained_and_keeps_the_steps() -> None:
     assert (position.step, position.epoch, position.images) == (1, 1, 0)
 
 
-def test_it_survives_json() -> None:
+def test_position_survives_json() -> None:
     position = Position().after_step(2, 16).after_step(1, 16).after_epoch().after_step(4, 8)
     assert Position.from_json(json.loads(json.dumps(position.to_json()))) == position

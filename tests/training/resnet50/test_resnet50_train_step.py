@@ -38,7 +38,7 @@ def test_lars_makes_a_step_as_long_as_the_layer_s_weights_allow() -> None:
     assert regularized("conv2d/kernel", [[0.0, 0.0]], [[0.6, 0.8]], lars=True)[0] == pytest.approx([0.6, 0.8])
 
 
-def test_the_loss_is_that_of_smoothed_labels() -> None:
+def test_loss_is_that_of_smoothed_labels() -> None:
     # A tenth is spread over ten classes: 0.91 for the right one, 0.01 for each other.
     logits = np.log(np.array([[0.55] + [0.05] * 9], np.float32))
     expected = -(0.91 * np.log(0.55) + 0.09 * np.log(0.05))

@@ -74,7 +74,7 @@ answers["momentum_before"] = float(np.abs(job.optimizer.variables[-1].numpy()).s
 resume.resume(empty, job.variables, job.settings.of_the_result)
 answers["states_after"] = state(job)
 
-# Every rank would write into a folder of its own, if it wrote.
+# Every rank would write into a separate folder, if it wrote.
 resume.save(empty / f"rank-{hvd.rank()}", job.variables, 1, {})
 
 job = job_of(finished)

@@ -23,14 +23,13 @@ def test_horovod_gets_the_default_where_it_has_none(monkeypatch: pytest.MonkeyPa
 
 
 def hang(program: str, seconds: int) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-c",
-        f"import time\nfrom training.runtime import watchdog\nwatchdog.progress()\n{program}",
-    ]
-    environment = os.environ | {_VARIABLE: str(seconds)}
+    program = f"import time\nfrom training.runtime import watchdog\nwatchdog.progress()\n{program}"
     return subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=PATIENCE
+        [sys.executable, "-c", program],
+        env=os.environ | {_VARIABLE: str(seconds)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
 
 

@@ -6,13 +6,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.training.s3_server import S3Server
 from training.staging import __main__ as staging
 from training.staging import transfer
-from training.staging.s3_source import STATE_FOLDER
+from training.staging.s3_source import STATE_FOLDER, Item
 
 ROOT = Path(__file__).parents[3]
 
@@ -223,9 +224,14 @@ def test_preload_reads_a_released_file_again(
 ) -> None:
     write(tmp_path, filled)
     assert run("preload", tmp_path) == 0
-    read: list[int] = []
+    read: list[str] = []
     real = transfer._verify
-    monkeypatch.setattr(transfer, "_verify", lambda *given: read.append(1) or real(*given))
+
+    def recorded(work: transfer.Transfer, item: Item, *others: Any) -> str:
+        read.append(item.path)
+        return real(work, item, *others)
+
+    monkeypatch.setattr(transfer, "_verify", recorded)
     assert run("preload", tmp_path) == 0
     assert not read
     monkeypatch.setattr(transfer, "is_loaded", lambda found: False)
@@ -305,7 +311,7 @@ def test_prints_the_progress(s3: S3Server, filled: dict[str, bytes], tmp_path: P
             {"data": "AccessDenied"},
             "S3 denies ListObjectsV2 for s3://data/set/ (AccessDenied); allow the role of the pod's",
         ),
-        ({"data": "Strange"}, "S3 answers ListObjectsV2 for s3://data/set/ with Strange: said by the test"),
+        ({"data": "Strange"}, "S3 answers ListObjectsV2 for s3://data/set/ with Strange: from the test"),
     ],
 )
 def test_reports_a_source_that_cannot_be_listed(

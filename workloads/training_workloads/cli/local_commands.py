@@ -92,6 +92,10 @@ def render(
         colocate_in=colocate_in,
         capacity_type=capacity_type,
     )
+    _render(recipes or [], name, outdir, scheduling=scheduling, **job)
+
+
+def _render(recipes: list[str], name: str | None, outdir: Path, *, scheduling: dict[str, Any], **job: Any) -> None:
     chosen = list(dict.fromkeys(recipes or (each for each in sorted(RECIPES) if each not in NEEDS)))
     if name is not None and len(chosen) != 1:
         allowed = f"{len(chosen)} recipes are rendered"

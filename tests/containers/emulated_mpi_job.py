@@ -1,6 +1,6 @@
-"""One MPIJob with everything that the MPI operator v0.8.2, the Job controller and the kubelet do for it.
+"""One MPIJob, with an emulation of the MPI operator v0.8.2, the Job controller and the kubelet.
 
-What the operator gives to the pods is taken from its release, not from this project's manifests:
+The settings that the operator gives to the pods come from its release, not from this project's manifests:
 https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go
 """
 
@@ -24,22 +24,22 @@ FIRST_BACKOFF_SECONDS = 10
 
 
 class EmulatedMpiJob:
-    """A job that runs while the `with` block is waiting for it, and leaves nothing but its logs.
+    """A job that runs while the `with` block waits for it; only its logs remain.
 
     Attributes:
         workers: The workers' pods, by their number.
         launchers: The pods of the launcher's Job, one for each attempt.
-        succeeded: Whether the launcher's Job ended well or badly; None while it lasts.
+        succeeded: Whether the launcher's Job succeeded; None while it runs.
     """
 
     def __init__(self, podman: Podman, manifest: dict[str, Any], claims: Mapping[str, Path], folder: Path) -> None:
-        """Prepares the job.
+        """Prepare the job.
 
         Args:
-            podman: With the job's image.
+            podman: Podman with the job's image.
             manifest: The MPIJob.
-            claims: Folder that stands for each PersistentVolumeClaim.
-            folder: For the Secret, the ConfigMap and the logs; it must be empty.
+            claims: The folder of each PersistentVolumeClaim.
+            folder: An empty folder for the Secret, the ConfigMap and the logs.
         """
         self.workers: list[Pod] = []
         self.launchers: list[Pod] = []
@@ -74,18 +74,18 @@ class EmulatedMpiJob:
         self._podman("network", "rm", "--force", self._name)
 
     def scale(self, workers: int) -> None:
-        """Changes `Worker.replicas`, as `kubectl patch` would."""
+        """Change `Worker.replicas`, as `kubectl patch` does."""
         self._wanted = workers
 
     def log(self) -> str:
-        """What all attempts of the launcher have printed so far."""
+        """Return the output of all attempts of the launcher."""
         return "".join(launcher.log() for launcher in self.launchers)
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> None:
-        """Lets the job run until the condition holds.
+        """Run the job until the condition is true.
 
         Raises:
-            AssertionError: The job ended before, or the seconds have passed.
+            AssertionError: The job ended before, or the time is over.
         """
         deadline = time.monotonic() + seconds
         while not condition():
@@ -95,26 +95,26 @@ class EmulatedMpiJob:
             time.sleep(0.1)
 
     def run_to_the_end(self, seconds: float) -> bool:
-        """Lets the job run until its launcher's Job has ended, and returns whether it ended well."""
+        """Run the job until its launcher's Job has ended, and return whether it succeeded."""
         self.wait(lambda: self.succeeded is not None, seconds)
         return bool(self.succeeded)
 
     def _reconcile(self) -> None:
-        """One round of what the operator, the Job controller and the kubelet do."""
+        """Do one round of the operator, the Job controller and the kubelet."""
         while len(self.workers) > self._wanted:
             self.workers.pop().remove()
         while len(self.workers) < self._wanted:
             self.workers.append(self._start_worker(len(self.workers)))
         if self._replica("Worker")["restartPolicy"] == "OnFailure":
             for worker in self.workers:
-                # The kubelet waits only from the second restart on.
+                # The kubelet only waits from the second restart.
                 if worker.exit_code():
                     worker.start()
         self._write_config()
         self._reconcile_launcher()
 
     def _reconcile_launcher(self) -> None:
-        assert self._replica("Launcher")["restartPolicy"] == "Never", "the emulated kubelet starts no launcher in place"
+        assert self._replica("Launcher")["restartPolicy"] == "Never", "the emulated kubelet restarts no launcher"
         if not self.launchers:
             at_once = self._spec["launcherCreationPolicy"] == "AtStartup"
             if at_once or all(worker.ready() for worker in self.workers):
@@ -156,10 +156,10 @@ class EmulatedMpiJob:
     def _start(
         self, role: str, pod: str, environment: Mapping[str, str], mounts: Mapping[str, tuple[Path, str]]
     ) -> Pod:
-        """Starts a pod with what the operator adds to its template."""
+        """Start a pod with the settings that the operator adds to its template."""
         spec = copy.deepcopy(self._replica(role)["template"]["spec"])
         container = spec["containers"][0]
-        # The operator's variables come last, and so win.
+        # The operator's variables are last and override the others.
         container["env"] = [*container.get("env", []), *({"name": k, "value": v} for k, v in environment.items())]
         spec["hostname"] = f"{self._name}-launcher" if role == "Launcher" else pod
         secret = {self._spec["sshAuthMountPath"]: (self._secret.folder, "ro")}
@@ -186,11 +186,11 @@ class EmulatedMpiJob:
 
     @property
     def _service(self) -> str:
-        """Domain of the headless Service."""
+        """Return the domain of the headless Service."""
         return f"{self._name}.{self._namespace}.svc"
 
     def _write_secret(self) -> None:
-        """An ECDSA key on P-521, which is the key of the jobs' user and of its sshd alike."""
+        """Write an ECDSA key on P-521, which is the key of the jobs' user and of its sshd."""
         keys = self._folder / "keys"
         keys.mkdir()
         image = self._replica("Worker")["template"]["spec"]["containers"][0]["image"]
@@ -199,13 +199,13 @@ class EmulatedMpiJob:
             "run", "--rm", "--user", "0", "--volume", f"{keys}:/keys", "--entrypoint", "ssh-keygen", image, *words
         )
         private, public = ((keys / name).read_bytes() for name in ("key", "key.pub"))
-        # A mode of its own has only the home of root; elsewhere a Secret's files have Kubernetes' default.
+        # Only in the home of root the operator sets a mode; elsewhere a Secret's files have Kubernetes' default.
         mode = 0o600 if self._spec["sshAuthMountPath"] == ROOT_SSH_PATH else 0o644
         files = {"id_rsa": private, "id_rsa.pub": public, "authorized_keys": public}
         self._secret.write({name: (content, mode) for name, content in files.items()})
 
     def _write_config(self) -> None:
-        """The hostfile has the workers that are wanted; the discovery script those that run, without their slots."""
+        """Write the hostfile with the wanted workers, and the discovery script with the running ones, without slots."""
         slots = self._spec["slotsPerWorker"]
         wanted = [f"{self._name}-worker-{index}.{self._service} slots={slots}\n" for index in range(self._wanted)]
         running = sorted(worker.name for worker in self.workers if worker.exit_code() is None)
