@@ -37,6 +37,16 @@ LAYERS = {
         {"cli"},
         {"__main__"},
     ],
+    "training_cluster": [
+        {"checks", "lifecycle", "owner", "suppressions"},
+        {"network"},
+        {"identity"},
+        {"storage", "platform"},
+        {"monitoring", "nodes"},
+        {"cluster"},
+        {"config"},
+        {"complete_training_cluster"},
+    ],
     "training": [
         {"runtime"},
         {"records", "pods"},

@@ -1,20 +1,19 @@
 """Rules that several constructs share: for flags, names, lists, ids, folders, clusters and VPCs.
 
-Each yields the problems of one argument; `check` raises what several of them found.
+Each yields the problems of one argument.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from aws_cdk import Token
 
-from training_workloads.validation import Problem, Problems, enforce, matches
+from training_workloads.validation import Problem, Problems, matches
 
 __all__ = [
     "ID_DIGITS",
-    "check",
+    "valid_bucket",
     "valid_cluster",
     "valid_flag",
     "valid_folder",
@@ -33,20 +32,11 @@ _IMPORT = "import it with TrainingCluster.from_cluster_attributes"
 ID_DIGITS = r"([0-9a-f]{8}|[0-9a-f]{17})"
 
 
-def check(*found: Iterable[Problem]) -> None:
-    """Raise the problems of several rules at once.
-
-    Args:
-        *found: What each rule yields.
-
-    Raises:
-        InputError: A rule found a problem.
-    """
-    enforce(None, [partial(_as_rule, list(problems)) for problems in found])
-
-
-def _as_rule(problems: list[Problem], _: None) -> Problems:
-    yield from problems
+def valid_bucket(bucket: Any) -> Problems:
+    """Reject a `bucket` that is none, such as its name."""
+    if not hasattr(bucket, "bucket_arn"):
+        fix = "give a bucket, such as a TrainingBucket or Bucket.from_bucket_name(...)"
+        yield Problem(path=("bucket",), given=bucket, fix=fix)
 
 
 def valid_flag(name: str, value: Any) -> Problems:

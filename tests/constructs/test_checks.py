@@ -9,7 +9,6 @@ from aws_cdk.lambda_layer_kubectl_v35 import KubectlV35Layer
 from tests.constructs.site import Site
 from training_cluster import TrainingCluster, TrainingNetwork
 from training_cluster.checks import (
-    check,
     valid_cluster,
     valid_flag,
     valid_folder,
@@ -19,7 +18,7 @@ from training_cluster.checks import (
     valid_vpc,
 )
 from training_workloads import InputError
-from training_workloads.validation import Problems
+from training_workloads.validation import Problems, check
 
 FIX = "give a cluster of aws_eks_v2, such as a TrainingCluster"
 IMPORT = "import it with TrainingCluster.from_cluster_attributes"

@@ -19,6 +19,7 @@ __all__ = [
     "Problem",
     "Problems",
     "at_least",
+    "check",
     "dotted",
     "enforce",
     "instance_of",
@@ -157,8 +158,33 @@ def _meant(value: str, names: list[str]) -> list[str]:
     return same or (started if len(started) <= _FEW_NAMES else []) or get_close_matches(value, sorted(names), n=3)
 
 
+def check(*found: Iterable[Problem]) -> None:
+    """Raise the problems of several rules at once.
+
+    Args:
+        found: What each rule yields. Two rules may find the same problem, such as an unknown name: it is raised once.
+
+    Raises:
+        InputError: A rule found a problem.
+    """
+    problems: dict[str, Problem] = {}
+    for each in found:
+        for problem in _listed(each):
+            problems.setdefault(str(problem), problem)
+    if problems:
+        raise InputError(*problems.values())
+
+
+def _listed(found: Iterable[Problem]) -> Iterable[Problem]:
+    try:
+        return list(found)
+    except InputError as error:
+        # A rule may build something that has rules.
+        return error.problems
+
+
 def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], Iterable[Problem]]]) -> None:
-    """Run every rule and raise all problems at once.
+    """Run every rule on what the user described, and raise all problems at once.
 
     Args:
         subject: What the user described.
@@ -167,17 +193,7 @@ def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], Iterable[Pro
     Raises:
         InputError: One or more rules found a problem.
     """
-    found: dict[str, Problem] = {}
-    for rule in rules:
-        try:
-            problems = list(rule(subject))
-        except InputError as error:
-            # A rule may build something that has rules.
-            problems = list(error.problems)
-        # Several rules may find the same value, such as an unknown name: it is reported once.
-        found |= {str(problem): problem for problem in problems if str(problem) not in found}
-    if found:
-        raise InputError(*found.values())
+    check(*(rule(subject) for rule in rules))
 
 
 def at_least(name: str, value: Any, minimum: int, maximum: int = _INT32) -> Problems:

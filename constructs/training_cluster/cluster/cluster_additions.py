@@ -13,8 +13,8 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from training_cluster.cluster.addons import add_efs_driver
-from training_cluster.cluster.lifecycle import OrderedCluster
 from training_cluster.identity.job_identity import JobIdentity
+from training_cluster.lifecycle import OrderedCluster
 from training_cluster.monitoring.cluster_metrics import Lustre as MonitoredLustre
 from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring
 from training_cluster.network.training_network import training_subnet

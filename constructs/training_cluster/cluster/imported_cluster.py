@@ -11,12 +11,12 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from training_cluster.checks import check, valid_id, valid_vpc
+from training_cluster.checks import valid_id, valid_vpc
 from training_cluster.cluster.access import administration
 from training_cluster.cluster.cluster_additions import ClusterAdditions
 from training_cluster.cluster.kubectl_layer import kubectl_layer, valid_kubernetes_version
 from training_cluster.network.training_network import private_subnets
-from training_workloads.validation import Problem, Problems
+from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["ImportedCluster"]
 

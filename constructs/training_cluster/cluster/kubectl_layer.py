@@ -5,9 +5,8 @@ from importlib import import_module
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from training_cluster.checks import check
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
-from training_workloads.validation import Problems, one_of
+from training_workloads.validation import Problems, check, one_of
 
 __all__ = ["kubectl_layer", "valid_kubernetes_version"]
 

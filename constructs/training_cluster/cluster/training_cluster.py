@@ -9,7 +9,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import check, valid_flag, valid_vpc
+from training_cluster.checks import valid_flag, valid_vpc
 from training_cluster.cluster.access import administration, valid_admin_arns, valid_public_access_cidrs
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.cluster_additions import ClusterAdditions
@@ -20,7 +20,7 @@ from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
 from training_cluster.suppressions import suppress, suppress_implied_dependency, suppress_policy
 from training_workloads.catalog.versions import KUBERNETES_VERSION
-from training_workloads.validation import Problem, Problems
+from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["TrainingCluster"]
 

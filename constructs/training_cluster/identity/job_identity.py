@@ -10,15 +10,14 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import check, valid_cluster, valid_flag, valid_folder
-from training_cluster.cluster.lifecycle import after_network_addons
+from training_cluster.checks import valid_bucket, valid_cluster, valid_flag, valid_folder
 from training_cluster.identity.encryption_key import valid_key
 from training_cluster.identity.pod_identity import PodRole
+from training_cluster.lifecycle import after_network_addons
 from training_cluster.owner import own
-from training_cluster.storage.training_bucket import valid_bucket
 from training_cluster.suppressions import suppress_wildcard
 from training_workloads.names import dns_label
-from training_workloads.validation import Problem, Problems
+from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["JobIdentity", "valid_prefix"]
 

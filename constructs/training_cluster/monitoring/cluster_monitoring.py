@@ -10,15 +10,16 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from training_cluster.checks import check, valid_cluster
-from training_cluster.cluster.lifecycle import after_node_addons
+from training_cluster.checks import valid_cluster
 from training_cluster.identity.encryption_key import valid_key
 from training_cluster.identity.pod_identity import PodRole
+from training_cluster.lifecycle import after_node_addons
 from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
 from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric
 from training_cluster.monitoring.dashboard import ClusterDashboard
 from training_cluster.storage.lustre_volume import valid_lustre
 from training_cluster.suppressions import suppress_policy, suppress_services_log_key
+from training_workloads.validation import check
 
 __all__ = ["ClusterMonitoring"]
 

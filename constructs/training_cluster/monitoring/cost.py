@@ -7,11 +7,10 @@ from aws_cdk import Token
 from aws_cdk import aws_budgets as budgets
 from constructs import Construct
 
-from training_cluster.checks import check
 from training_cluster.monitoring.alarms import valid_email
 from training_workloads.catalog import INSTANCE_TYPES, Price
 from training_workloads.catalog.prices import EKS_CONTROL_PLANE, NAT_GATEWAY
-from training_workloads.validation import Problems, at_least, unknown
+from training_workloads.validation import Problems, at_least, check, unknown
 
 __all__ = ["CostEstimate", "CostItem", "TrainingBudget", "hourly_cost"]
 

@@ -11,7 +11,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from training_cluster.checks import check, valid_flag, valid_list
+from training_cluster.checks import valid_flag, valid_list
 from training_cluster.network.addresses import PUBLIC_SUBNET_PREFIX, valid_vpc_cidr
 from training_cluster.network.endpoints import ServiceEndpoints
 from training_cluster.suppressions import (
@@ -21,7 +21,7 @@ from training_cluster.suppressions import (
     suppress_implied_dependency,
     suppress_services_log_key,
 )
-from training_workloads.validation import Problem, Problems, matches
+from training_workloads.validation import Problem, Problems, check, matches
 
 __all__ = ["TrainingNetwork", "private_subnets", "training_subnet", "valid_training_zone", "valid_zones"]
 

@@ -5,7 +5,8 @@ from typing import Any
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from training_cluster.checks import check, valid_vpc
+from training_cluster.checks import valid_vpc
+from training_workloads.validation import check
 
 __all__ = ["EfaSecurityGroup"]
 

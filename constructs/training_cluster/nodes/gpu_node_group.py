@@ -8,8 +8,8 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import check, valid_cluster
-from training_cluster.cluster.lifecycle import OrderedCluster, after_network_addons
+from training_cluster.checks import valid_cluster
+from training_cluster.lifecycle import OrderedCluster, after_network_addons
 from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
@@ -17,7 +17,7 @@ from training_cluster.nodes.node_parts import metadata_options, root_volume, sup
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
 from training_workloads.catalog.nodes import GPU_TAINT_KEY, node_devices, node_labels
-from training_workloads.validation import MISSING, Problem, Problems
+from training_workloads.validation import MISSING, Problem, Problems, check
 
 __all__ = ["GpuNodeGroup"]
 

@@ -8,14 +8,14 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from training_cluster.checks import check, valid_cluster
-from training_cluster.cluster.lifecycle import after_node_addons
+from training_cluster.checks import valid_cluster
 from training_cluster.identity.pod_identity import PodRole
+from training_cluster.lifecycle import after_node_addons
 from training_cluster.owner import own
 from training_cluster.platform.helm_release import helm_release
 from training_cluster.suppressions import suppress_wildcard
 from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, CLUSTER_AUTOSCALER_IMAGE_TAGS, KUBERNETES_VERSION
-from training_workloads.validation import one_of
+from training_workloads.validation import check, one_of
 
 __all__ = ["ClusterAutoscaler", "scale_from_zero_tags"]
 

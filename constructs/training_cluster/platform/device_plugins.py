@@ -3,12 +3,13 @@
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import check, valid_cluster
-from training_cluster.cluster.lifecycle import after_node_addons
+from training_cluster.checks import valid_cluster
+from training_cluster.lifecycle import after_node_addons
 from training_cluster.owner import own
 from training_cluster.platform.helm_release import helm_release
 from training_workloads.catalog.nodes import EFA_PRESENT_LABEL, EFA_RESOURCE, GPU_RESOURCE, gpu_toleration
 from training_workloads.catalog.versions import EFA_DEVICE_PLUGIN, NVIDIA_DEVICE_PLUGIN
+from training_workloads.validation import check
 
 __all__ = ["EfaDevicePlugin", "NvidiaDevicePlugin"]
 

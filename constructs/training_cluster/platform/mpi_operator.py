@@ -6,10 +6,11 @@ import cdk8s
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import check, valid_cluster
-from training_cluster.cluster.lifecycle import after_node_addons
+from training_cluster.checks import valid_cluster
+from training_cluster.lifecycle import after_node_addons
 from training_cluster.owner import own
 from training_workloads import MpiJobDefinitionChart, MpiOperatorChart
+from training_workloads.validation import check
 
 __all__ = ["MpiOperator"]
 

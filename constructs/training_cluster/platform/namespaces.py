@@ -6,7 +6,8 @@ from typing import cast
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import check, valid_cluster
+from training_cluster.checks import valid_cluster
+from training_workloads.validation import check
 
 __all__ = ["Namespaces"]
 

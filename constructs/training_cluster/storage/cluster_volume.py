@@ -9,7 +9,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.cluster.lifecycle import after_node_addons
+from training_cluster.lifecycle import after_node_addons
 from training_cluster.owner import own
 from training_cluster.suppressions import suppress_implied_dependency
 from training_workloads.validation import Problem, Problems

@@ -12,15 +12,14 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import check, valid_id, valid_vpc
+from training_cluster.checks import valid_bucket, valid_id, valid_vpc
 from training_cluster.identity.encryption_key import valid_key
 from training_cluster.storage.cluster_volume import allow_all, allow_tcp
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.lustre_spec import LustreSpec
-from training_cluster.storage.training_bucket import valid_bucket
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB
 from training_workloads.catalog.versions import LUSTRE_VERSION
-from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, matches
+from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, check, matches
 
 __all__ = ["EFA_RULE", "LUSTRE_PORTS", "LustreFileSystem", "LustreFileSystemBase", "lustre_metric"]
 

@@ -8,12 +8,12 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
-from training_cluster.checks import check, valid_cluster
+from training_cluster.checks import valid_cluster
 from training_cluster.storage.cluster_volume import Volume, allow_all, allow_tcp, valid_nodes
 from training_cluster.storage.lustre_file_system import EFA_RULE, LUSTRE_PORTS, LustreFileSystemBase
 from training_workloads import LustreVolumeChart
 from training_workloads.jobs.volumes import LUSTRE_CLAIM
-from training_workloads.validation import Problem, Problems
+from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["LustreVolume", "capacity_text", "valid_lustre"]
 

@@ -7,12 +7,11 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import check
 from training_cluster.identity.encryption_key import valid_key
 from training_cluster.suppressions import suppress
-from training_workloads.validation import Problem, Problems
+from training_workloads.validation import check
 
-__all__ = ["TrainingBucket", "valid_bucket"]
+__all__ = ["TrainingBucket"]
 
 # A checkpoint that a later one replaced is an old version: a month is enough to notice a mistake.
 _OLD_VERSIONS_KEPT = Duration.days(30)
@@ -69,13 +68,6 @@ class TrainingBucket(s3.Bucket):
         )
         _retain_policy(self)
         _retain_policy(self.access_logs)
-
-
-def valid_bucket(bucket: Any) -> Problems:
-    """Reject a `bucket` that is none, such as its name."""
-    if not hasattr(bucket, "bucket_arn"):
-        fix = "give a bucket, such as a TrainingBucket or Bucket.from_bucket_name(...)"
-        yield Problem(path=("bucket",), given=bucket, fix=fix)
 
 
 def _access_logs(scope: Construct, id: str) -> s3.Bucket:
