@@ -123,7 +123,6 @@ class LustreConfig(StrictModel):
     @property
     def spec(self) -> LustreSpec:
         """The same values with their defaults."""
-        values = {name: value for name, value in self.props().items() if name != "capacity"}
         values = self.model_dump(exclude={"availability_zone", "data_repositories"})
         return LustreSpec(**values, data_repositories=self._data_repositories)
 
