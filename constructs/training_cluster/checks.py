@@ -18,6 +18,7 @@ __all__ = [
     "valid_flag",
     "valid_folder",
     "valid_id",
+    "valid_key",
     "valid_list",
     "valid_string",
     "valid_vpc",
@@ -37,6 +38,13 @@ def valid_bucket(bucket: Any) -> Problems:
     if not hasattr(bucket, "bucket_arn"):
         fix = "give a bucket, such as a TrainingBucket or Bucket.from_bucket_name(...)"
         yield Problem(path=("bucket",), given=bucket, fix=fix)
+
+
+def valid_key(key: Any) -> Problems:
+    """Reject an `encryption_key` that is no key, such as an ARN or an alias."""
+    if key is not None and not hasattr(key, "key_arn"):
+        fix = "give a key, such as a TrainingKey or Key.from_key_arn(...)"
+        yield Problem(path=("encryption_key",), given=key, fix=fix)
 
 
 def valid_flag(name: str, value: Any) -> Problems:

@@ -151,7 +151,9 @@ class ClusterAdditions(OrderedCluster):
         return self.file_system
 
     def add_efs(self, id: str) -> ElasticFileSystem:
-        """Add an `ElasticFileSystem` and its `ElasticVolume`, with the driver.
+        """Add an `ElasticFileSystem` and its `ElasticVolume`, and to a `TrainingCluster` the EFS CSI driver.
+
+        An imported cluster must have the add-on aws-efs-csi-driver.
 
         Args:
             id: Id in the cluster.
@@ -170,6 +172,9 @@ class ClusterAdditions(OrderedCluster):
             names: Their names; `default` always exists and is ignored.
         """
         self.namespaces = Namespaces(self._scope, "Namespaces", cluster=self.as_cluster, names=names)
+        # The identities of earlier calls.
+        for identity in self._part("ServiceAccounts").node.children:
+            identity.node.add_dependency(self.namespaces)
         return self.namespaces
 
     def add_job_identity(

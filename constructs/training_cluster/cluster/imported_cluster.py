@@ -46,7 +46,8 @@ class ImportedCluster(Resource, ClusterAdditions):
     """A cluster by its name, with a kubectl in this stack and the access entry that kubectl needs.
 
     The cluster's authentication mode must include the API (`API` or `API_AND_CONFIG_MAP`), and it needs the add-ons
-    vpc-cni, eks-pod-identity-agent and eks-node-monitoring-agent, and aws-fsx-csi-driver for Lustre.
+    vpc-cni, eks-pod-identity-agent and eks-node-monitoring-agent, aws-fsx-csi-driver for Lustre
+    and aws-efs-csi-driver for EFS.
 
     Attributes:
         resource: The cluster as CDK imports it.

@@ -9,7 +9,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import valid_flag, valid_vpc
+from training_cluster.checks import valid_flag, valid_key, valid_vpc
 from training_cluster.cluster.access import administration, valid_admin_arns, valid_public_access_cidrs
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.cluster_additions import ClusterAdditions
@@ -76,6 +76,7 @@ class TrainingCluster(eks.Cluster, ClusterAdditions):
             valid_public_access_cidrs("public_access_cidrs", cidrs, allow_any_address=allow_any_address is True),
             valid_admin_arns("admin_arns", admins),
             _valid_zones(vpc),
+            valid_key(encryption_key),
         )
         # Beside the cluster: a construct cannot have children before it exists.
         layer = kubectl_layer(scope, f"{id}KubectlLayer", kubernetes_version=kubernetes_version)

@@ -1,16 +1,13 @@
 """The key that encrypts what a cluster keeps: secrets, volumes, objects, images, file systems and logs."""
 
-from typing import Any
-
 from aws_cdk import Aws, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from training_cluster.suppressions import suppress
-from training_workloads.validation import Problem, Problems
 
-__all__ = ["TrainingKey", "valid_key"]
+__all__ = ["TrainingKey"]
 
 _USE = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"]
 
@@ -39,13 +36,6 @@ class TrainingKey(kms.Key):
         for statement in (_volumes_of_nodes(), _lustre_in_the_bucket(), _log_groups()):
             self.add_to_resource_policy(statement)
         suppress(self, "the wildcard means callers of this account, through one service each", "CKV_AWS_33")
-
-
-def valid_key(key: Any) -> Problems:
-    """Reject an `encryption_key` that is no key, such as an ARN or an alias."""
-    if key is not None and not hasattr(key, "key_arn"):
-        fix = "give a key, such as a TrainingKey or Key.from_key_arn(...)"
-        yield Problem(path=("encryption_key",), given=key, fix=fix)
 
 
 def _volumes_of_nodes() -> iam.PolicyStatement:

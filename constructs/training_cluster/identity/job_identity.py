@@ -10,8 +10,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_bucket, valid_cluster, valid_flag, valid_folder
-from training_cluster.identity.encryption_key import valid_key
+from training_cluster.checks import valid_bucket, valid_cluster, valid_flag, valid_folder, valid_key
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.lifecycle import after_network_addons
 from training_cluster.owner import own

@@ -10,8 +10,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster
-from training_cluster.identity.encryption_key import valid_key
+from training_cluster.checks import valid_cluster, valid_key
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.lifecycle import after_node_addons
 from training_cluster.monitoring.alarms import ClusterAlarms, valid_email

@@ -11,7 +11,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from training_cluster.checks import valid_flag, valid_list
+from training_cluster.checks import valid_flag, valid_key, valid_list
 from training_cluster.network.addresses import PUBLIC_SUBNET_PREFIX, valid_vpc_cidr
 from training_cluster.network.endpoints import ServiceEndpoints
 from training_cluster.suppressions import (
@@ -76,6 +76,7 @@ class TrainingNetwork(ec2.Vpc):
             valid_zones("availability_zones", zones, region),
             valid_training_zone("training_zone", training_zone, zones),
             valid_flag("nat", nat),
+            valid_key(encryption_key),
         )
         super().__init__(scope, id, **_options(cidr, list(zones), nat))
         self._suppress_findings(named_zones=bool(zones))

@@ -8,7 +8,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster
+from training_cluster.checks import valid_cluster, valid_key
 from training_cluster.lifecycle import OrderedCluster, after_network_addons
 from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
@@ -85,7 +85,7 @@ class GpuNodeGroup(Construct):
                 group or VPC, or the subnet is public.
         """
         super().__init__(scope, id)
-        check(valid_cluster("cluster", cluster, kubectl=False, security_group=True))
+        check(valid_cluster("cluster", cluster, kubectl=False, security_group=True), valid_key(encryption_key))
         self.spec = GpuNodeGroupSpec(
             instance_type=instance_type.to_string() if isinstance(instance_type, ec2.InstanceType) else instance_type,
             min_size=min_size,

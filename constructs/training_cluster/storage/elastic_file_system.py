@@ -13,8 +13,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster, valid_id, valid_vpc
-from training_cluster.identity.encryption_key import valid_key
+from training_cluster.checks import valid_cluster, valid_id, valid_key, valid_vpc
 from training_cluster.network.training_network import private_subnets
 from training_cluster.storage.cluster_volume import Volume, allow_tcp, valid_nodes
 from training_workloads.jobs.volumes import EFS_CLAIM

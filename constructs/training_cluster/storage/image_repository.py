@@ -5,7 +5,7 @@ from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.identity.encryption_key import valid_key
+from training_cluster.checks import valid_key
 from training_cluster.suppressions import suppress
 from training_workloads.validation import check
 

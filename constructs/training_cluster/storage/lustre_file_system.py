@@ -12,8 +12,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_bucket, valid_id, valid_vpc
-from training_cluster.identity.encryption_key import valid_key
+from training_cluster.checks import valid_bucket, valid_id, valid_key, valid_vpc
 from training_cluster.storage.cluster_volume import allow_all, allow_tcp
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.lustre_spec import LustreSpec

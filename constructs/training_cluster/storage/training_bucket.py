@@ -7,7 +7,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.identity.encryption_key import valid_key
+from training_cluster.checks import valid_key
 from training_cluster.suppressions import suppress
 from training_workloads.validation import check
 

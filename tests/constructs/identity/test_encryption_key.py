@@ -1,10 +1,15 @@
+from collections.abc import Callable
 from typing import Any
 
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
+from aws_cdk import aws_ec2 as ec2
 
-from training_cluster.identity.encryption_key import TrainingKey, valid_key
+from training_cluster import TrainingCluster, TrainingNetwork
+from training_cluster.checks import valid_key
+from training_cluster.identity.encryption_key import TrainingKey
+from training_workloads import InputError
 
 USE = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"]
 
@@ -75,3 +80,18 @@ def test_rejects_what_is_no_key() -> None:
         "'encryption_key' is 'alias/training'; give a key, such as a TrainingKey or Key.from_key_arn(...)"
     )
     assert not list(valid_key(None))
+
+
+ALIAS: Any = "alias/training"
+
+
+@pytest.mark.parametrize(
+    "define",
+    [
+        lambda stack: TrainingNetwork(stack, "Network", encryption_key=ALIAS),
+        lambda stack: TrainingCluster(stack, "Cluster", vpc=ec2.Vpc(stack, "Vpc"), encryption_key=ALIAS),
+    ],
+)
+def test_constructs_reject_what_is_not_a_key(define: Callable[[cdk.Stack], Any]) -> None:
+    with pytest.raises(InputError, match="'encryption_key' is 'alias/training'; give a key"):
+        define(cdk.Stack(cdk.App(), "Stack"))

@@ -1,7 +1,12 @@
 import json
+from typing import Any
+
+import pytest
+from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import Site, properties
-from training_cluster import Namespaces
+from training_cluster import Namespaces, TrainingCluster
+from training_workloads import InputError
 
 
 def test_defines_all_but_the_default_namespace(site: Site) -> None:
@@ -11,3 +16,31 @@ def test_defines_all_but_the_default_namespace(site: Site) -> None:
     (document,) = json.loads(manifest["Manifest"])
     assert document["kind"] == "Namespace"
     assert document["metadata"]["name"] == "research"
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("team", "'names' is 'team'; give a list: [team]"),
+        (["My Jobs"], "'names.0' is 'My Jobs'; give lower-case letters, digits and '-', at most 63"),
+    ],
+)
+def test_rejects_what_is_not_a_list_of_names(names: Any, message: str, site: Site) -> None:
+    with pytest.raises(InputError) as error:
+        Namespaces(site.stack, "Namespaces", cluster=site.cluster, names=names)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("namespaces_first", [True, False])
+def test_job_identities_wait_for_namespaces_in_any_order_of_the_calls(namespaces_first: bool, site: Site) -> None:
+    cluster = TrainingCluster.from_cluster_attributes(
+        site.stack, "Jobs", cluster_name="jobs", cluster_security_group_id="sg-0123456789abcdef0", vpc=site.vpc
+    )
+    if namespaces_first:
+        cluster.add_namespaces(["team"])
+    cluster.add_job_identity("train", bucket=s3.Bucket(site.stack, "Bucket"), prefix="runs", namespace="team")
+    if not namespaces_first:
+        cluster.add_namespaces(["team"])
+    manifests = site.template().find_resources("Custom::AWSCDK-EKS-KubernetesResource")
+    kinds = {json.loads(each["Properties"]["Manifest"])[0]["kind"]: id for id, each in manifests.items()}
+    assert kinds["Namespace"] in manifests[kinds["ServiceAccount"]]["DependsOn"]

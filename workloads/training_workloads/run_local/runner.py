@@ -27,7 +27,7 @@ from training_workloads.mpijob.launch_options import (
     TAG_OUTPUT,
 )
 from training_workloads.mpijob.spec import KIND
-from training_workloads.mpijob.view import Job, mapping, sequence
+from training_workloads.mpijob.view import Job, mapping
 from training_workloads.run_local.supervisor import supervise
 from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, enforce
 
@@ -143,7 +143,7 @@ def plan_local_run(document: Document, volumes: Path, scratch: Path, ranks: int 
         InputError: The launcher does not run `mpirun -np N` or `horovodrun -np N`, or `ranks` is below 1.
     """
     job = Job(document=mapping(document.content))
-    paths = {HOSTFILE: scratch / Path(HOSTFILE).name, **dict.fromkeys(_claim_mounts(job), volumes)}
+    paths = {HOSTFILE: scratch / Path(HOSTFILE).name, **dict.fromkeys(job.worker.claim_mounts, volumes)}
     argv = job.launcher.first.argv
     # There are no workers to wait for.
     argv = argv[len(WAIT_FOR_WORKERS) :] if tuple(argv[: len(WAIT_FOR_WORKERS)]) == WAIT_FOR_WORKERS else argv
@@ -178,14 +178,6 @@ def _localized(launch: Launch, ranks: int, discovery: Path) -> Launch:
     launch = launch.with_option(MAP_BY, "slot").with_option(BIND_TO, "none")
     # Each line begins with its rank. Open MPI 4 and 5 both accept this spelling without a warning.
     return launch.with_option(TAG_OUTPUT)
-
-
-def _claim_mounts(job: Job) -> list[str]:
-    """Return where the workers mount claims, such as that of the shared file system."""
-    volumes = map(mapping, sequence(job.worker.pod.get("volumes")))
-    claims = {volume.get("name") for volume in volumes if "persistentVolumeClaim" in volume}
-    mounts = map(mapping, sequence(job.worker.first.content.get("volumeMounts")))
-    return [str(mount.get("mountPath")) for mount in mounts if mount.get("name") in claims]
 
 
 def _localized_path(word: str, paths: dict[str, Path]) -> str:
