@@ -209,7 +209,7 @@ def _namespaces_exist(submissions: list[Submission]) -> Problems:
 def _names_are_free(submissions: list[Submission]) -> Problems:
     for each in submissions:
         if each.is_job and (job := try_find_job(each.cluster, each.name)):
-            allowed = f"namespace {each.cluster.namespace!r} has a job of that name, which is {job.view.state}"
+            allowed = f"namespace {each.cluster.namespace!r} has a job of that name, which is {job.summary.state}"
             fix = (
                 f"delete that one with 'training-workloads cancel {each.name}', or render this one with another "
                 "'--name'"
