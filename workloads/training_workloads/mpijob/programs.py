@@ -26,7 +26,7 @@ __all__ = [
 UID = 1000
 HOME = "/home/mpiuser"
 
-#: A port that a non-root sshd may listen on.
+#: A port that a non-root sshd may listen on, and the file of sshd's options: `training/Dockerfile` writes both.
 SSH_PORT = 2222
 SSHD_CONFIG = f"{HOME}/.sshd_config"
 

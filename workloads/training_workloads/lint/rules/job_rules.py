@@ -72,7 +72,7 @@ def launcher_replicas(job: MpiJobView) -> Iterator[Found]:
     """More than one launcher, or none."""
     if job.launcher.replicas not in (None, 1):
         problem = f"is {job.launcher.replicas}, but an MPIJob has one launcher"
-        yield Found((*job.launcher.path, "replicas"), problem, "give 1, or leave it out")
+        yield Found((*job.launcher.path, "replicas"), problem, "give 1, or omit it")
 
 
 def missing_containers(job: MpiJobView) -> Iterator[Found]:
