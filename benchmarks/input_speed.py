@@ -23,7 +23,7 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from training.imagenet import augmentation  # noqa: E402
+from training.imagenet import image_decoding  # noqa: E402
 from training.imagenet.input_pipeline import InputPipeline  # noqa: E402
 from training.records import epoch_order, shard_files  # noqa: E402
 from training.records.dataset import open_split  # noqa: E402
@@ -69,7 +69,7 @@ def main() -> None:
                 rate = measure(make())
                 if count:
                     rates[name].append(rate)
-    judge(rates)
+    check(rates)
 
 
 def measure(batches: Iterable[object]) -> tuple[float, float]:
@@ -82,7 +82,7 @@ def measure(batches: Iterable[object]) -> tuple[float, float]:
     return count * BATCH / (time.process_time() - cpu), count * BATCH / (time.perf_counter() - wall)
 
 
-def judge(rates: Rates) -> None:
+def check(rates: Rates) -> None:
     """Print the table, and end the program with what is too slow."""
     print(f"{'':20}{'images / CPU second':>34}{'images / second':>34}")
     for name, values in rates.items():
@@ -118,13 +118,14 @@ def ours(folder: Path) -> Iterable[object]:
         for epoch in range(EPOCHS)
     ]
     order = Order(*(np.concatenate([getattr(one, name) for one in passes]) for name in ("numbers", "weights")))
-    return InputPipeline(records, Settings(image_size=SIZE, classes=CLASSES, threads=1)).training(order, epoch=0)
+    settings = Settings(image_size=SIZE, classes=CLASSES, threads=1, min_crop_area=image_decoding.MIN_CROP_AREA)
+    return InputPipeline(records, settings).training(order, epoch=0)
 
 
 def naive(folder: Path) -> tf.data.Dataset:
     """Return the pipeline of tutorials, with the same crops: decode all, crop, resize, flip, normalise, on the CPU."""
     features = {ENCODED: tf.io.FixedLenFeature([], tf.string), LABEL: tf.io.FixedLenFeature([], tf.int64)}
-    key = augmentation.crop_key(0, 0)
+    key = image_decoding.crop_key(0, 0)
 
     def make(number: tf.Tensor, record: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         example = tf.io.parse_single_example(record, features)

@@ -12,6 +12,7 @@ import time
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
+from training.imagenet.image_decoding import MIN_CROP_AREA
 from training.imagenet.input_pipeline import SyntheticPipeline
 from training.records import epoch_order
 from training.records.stages import Settings
@@ -38,7 +39,8 @@ def main(timeline: str) -> None:
     )
     step = make_train_step(network, options)
     order = epoch_order.training(10**6, (), batch_size=BATCH, rank=hvd.rank(), size=hvd.size(), seed=0, epoch=0)
-    batches = SyntheticPipeline(Settings(image_size=IMAGE_SIZE, classes=1000, threads=1)).training(order, 0)
+    settings = Settings(image_size=IMAGE_SIZE, classes=1000, threads=1, min_crop_area=MIN_CROP_AREA)
+    batches = SyntheticPipeline(settings).training(order, 0)
 
     def take_step() -> float:
         images, labels, flips, _ = next(batches)

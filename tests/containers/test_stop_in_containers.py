@@ -18,9 +18,9 @@ from pathlib import Path
 folder, rank = Path("/fsx/runs"), os.environ["OMPI_COMM_WORLD_RANK"]
 
 def save(number=None, _=None):
-    (folder / "asked").touch()
+    (folder / "stop-request").touch()
     time.sleep(1)
-    (folder / f"saved-{rank}").write_text(signal.Signals(number).name if number else "asked")
+    (folder / f"saved-{rank}").write_text(signal.Signals(number).name if number else "file")
     while len(list(folder.glob("saved-*"))) < 2:
         time.sleep(0.05)
     sys.exit(75)
@@ -31,7 +31,7 @@ if (folder / f"saved-{rank}").exists():
     print("resumes", flush=True)
     sys.exit(0)
 print("trains", flush=True)
-while not (folder / "asked").exists():
+while not (folder / "stop-request").exists():
     time.sleep(0.05)
 save()
 """
@@ -40,7 +40,7 @@ save()
 @pytest.mark.parametrize(
     ("role", "saved"),
     [
-        ("worker", {"saved-0": "asked", "saved-1": "SIGTERM"}),
+        ("worker", {"saved-0": "file", "saved-1": "SIGTERM"}),
         ("launcher", {"saved-0": "SIGUSR1", "saved-1": "SIGUSR1"}),
     ],
 )
@@ -65,4 +65,4 @@ def test_ranks_save_before_a_pod_ends_and_the_next_attempt_resumes(
     assert len(running.launchers) == 2
     assert running.launchers[1].log().count("resumes") == 2
     if role == "worker":
-        assert "asked to end: sends SIGTERM to its ranks (1) and waits for them" in leaving.log()
+        assert "stop request: sends SIGTERM to its ranks (1) and waits for them" in leaving.log()

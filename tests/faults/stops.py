@@ -3,7 +3,7 @@
 import signal
 
 from tests.faults.life import Fault, Life, expect
-from training.runtime.stop_request import EXIT_CODE
+from training.runtime.stop_request import STOPPED
 
 
 def request(rank: int | None, step: int) -> Fault:
@@ -15,7 +15,7 @@ def request(rank: int | None, step: int) -> Fault:
             run.wait_for_step(step)
             process.send_signal(number)
             code = run.end()
-            expect(code == EXIT_CODE, f"it ended with code {code}, not {EXIT_CODE}")
+            expect(code == STOPPED, f"it ended with code {code}, not {STOPPED}")
         last = max(run.losses)
         expect(life.saved == last, f"it stopped after step {last}, but the newest checkpoint is of step {life.saved}")
         life.promised = last

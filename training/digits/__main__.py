@@ -1,6 +1,8 @@
-"""Train a small network on scikit-learn's handwritten digits: the shortest job that has every part of a real one.
+"""Train a small network on scikit-learn's handwritten digits: the shortest complete job.
 
 mpirun -np 2 python -m training.digits --output-dir runs/digits
+
+A stop request and the watchdog are in `training.resnet50`.
 """
 
 import math
@@ -18,9 +20,9 @@ from numpy.typing import NDArray
 
 from training.digits import digit_images
 from training.runtime import command_line, devices, elastic, files, results
-from training.runtime.distributed import RankParser, barrier, on_first_rank, run, say
-from training.runtime.errors import check_finite
-from training.runtime.resume import resume, save
+from training.runtime.distributed import RankParser, barrier, on_rank_zero, run, say
+from training.runtime.errors import UserError
+from training.runtime.rank_checkpoint import resume, save
 from training.runtime.schedule import Schedule, batch_sentence, check_batch_size
 
 # -------------------------------------------------------------------------------------------------------- settings
@@ -38,7 +40,7 @@ class Settings:
     seed: int
 
     @property
-    def of_the_result(self) -> dict[str, float]:
+    def resume_settings(self) -> dict[str, float]:
         """The options that decide what is learned: a run resumes only with the same."""
         names = ("epochs", "batch_size", "learning_rate", "warmup_epochs", "seed")
         return {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
@@ -146,7 +148,7 @@ class Job:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Steps of an epoch with the ranks of now; the last one has the images that remain."""
+        """Steps of an epoch with the current ranks; the last one has the images that remain."""
         return math.ceil(len(self.data.train_images) / (self.settings.batch_size * int(hvd.size())))
 
     def rate(self, epoch: float) -> float:
@@ -223,6 +225,19 @@ def evaluate(model: tf.keras.Model, data: digit_images.Digits) -> float:
     return int(hvd.allreduce(correct, op=hvd.Sum, name="correct")) / len(data.test_labels)
 
 
+def check_finite(loss: float, epoch: int) -> None:
+    """Reject a run that has diverged, before its weights become a checkpoint.
+
+    Raises:
+        UserError: The loss is not a number, or infinite. Every rank has the same loss, so all of them raise.
+    """
+    if not math.isfinite(loss):
+        raise UserError(
+            f"the loss of epoch {epoch} is {loss}; the checkpoint before it is kept: "
+            "lower '--learning-rate' or raise '--warmup-epochs', with another '--output-dir'"
+        )
+
+
 # ------------------------------------------------------------------------------------------------------------ main
 
 
@@ -264,7 +279,7 @@ def train(job: Job, device: str, start: int, before: dict[str, Any], check_hosts
             "versions": results.versions(),
         }
         curves.add(epoch, {"loss": loss, "test accuracy": accuracy, "learning rate": job.rate(epoch)})
-        metadata = {"epoch": epoch, "settings": job.settings.of_the_result, "results": outcome}
+        metadata = {"epoch": epoch, "settings": job.settings.resume_settings, "results": outcome}
         save(output, job.variables, int(job.optimizer.iterations), metadata)
         say(
             f"epoch {epoch}/{epochs}: loss {loss:.4f}, test accuracy {accuracy:.4f}, "
@@ -280,12 +295,12 @@ def complete(job: Job, device: str, check_hosts: elastic.CheckHosts) -> None:
     settings = job.settings
     check_batch_size(settings.batch_size, images=len(job.data.train_images), ranks=hvd.size())
     # Horovod: rank zero alone writes, so it alone must be able to; all ranks learn of it if it cannot.
-    on_first_rank(lambda: files.make_writable(settings.output_dir))
+    on_rank_zero(lambda: files.make_writable(settings.output_dir))
     say(f"ranks: {hvd.size()}, of them {hvd.local_size()} on the machine of rank 0, which computes on: {device}")
     for sentence in job.sentences():
         say(sentence)
 
-    written = resume(settings.output_dir, job.variables, settings.of_the_result)
+    written = resume(settings.output_dir, job.variables, settings.resume_settings)
     start, outcome = written.get("epoch", 0), written.get("results", {})
     if start == settings.epochs:
         accuracy = outcome["accuracy"]
@@ -302,7 +317,7 @@ def complete(job: Job, device: str, check_hosts: elastic.CheckHosts) -> None:
 
 
 def main() -> None:
-    """Run from the command line to the results, with the ranks of now."""
+    """Run from the command line to the results, with the current ranks."""
     settings = parse()
     # Horovod: one GPU per rank of this machine, chosen before anything touches a device.
     device = devices.pin(hvd.local_rank(), hvd.local_size())

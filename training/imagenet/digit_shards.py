@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from training.digits import digit_images
 from training.records import conversion_folder, example, shard_files
 from training.runtime import command_line, files
-from training.runtime.errors import UserError
+from training.runtime.errors import USER_ERROR, UserError
 
 SYNSETS = tuple(f"digit-{digit}" for digit in range(10))
 
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run(Settings.parse(arguments))
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
+        return USER_ERROR
     return 0
 
 

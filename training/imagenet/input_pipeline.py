@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 import tensorflow as tf
 
-from training.imagenet import augmentation
+from training.imagenet import image_decoding
 from training.records import stages
-from training.records.damaged_records import find_damaged
 from training.records.epoch_order import Order
+from training.records.find_damaged import find_damaged
 from training.records.numbered_records import Records
 from training.records.stages import Batch as Batch
 from training.records.stages import Pass
@@ -52,12 +52,12 @@ class InputPipeline:
             UserError: A record is damaged and must not be skipped, or a file cannot be read. On this rank only.
         """
         settings = self._settings
-        key = augmentation.crop_key(settings.seed, epoch)
+        key = image_decoding.crop_key(settings.seed, epoch)
 
         def make_image(jpeg: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
-            return augmentation.training_image(jpeg, number, key, settings.image_size, settings.min_crop_area)
+            return image_decoding.training_image(jpeg, number, key, settings.image_size, settings.min_crop_area)
 
-        flips = augmentation.flips(len(self._records), settings.seed, epoch) & settings.mirror
+        flips = image_decoding.flips(len(self._records), settings.seed, epoch) & settings.mirror
         todo = Pass(numbers=order.numbers, weights=order.weights, flips=flips, make_image=make_image)
         return self._batches(todo, start_step, weight_of_replaced=1)
 
@@ -69,7 +69,7 @@ class InputPipeline:
         """
 
         def make_image(jpeg: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
-            return augmentation.evaluation_image(jpeg, self._settings.image_size)
+            return image_decoding.evaluation_image(jpeg, self._settings.image_size)
 
         flips = np.zeros(len(self._records), bool)
         todo = Pass(numbers=order.numbers, weights=order.weights, flips=flips, make_image=make_image)

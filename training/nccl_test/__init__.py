@@ -1,1 +1,1 @@
-"""The program `python -m training.nccl_test`: NVIDIA's nccl-tests, run and judged."""
+"""The program `python -m training.nccl_test`: NVIDIA's nccl-tests, run and checked."""

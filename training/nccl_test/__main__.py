@@ -1,4 +1,4 @@
-"""Run one of NVIDIA's nccl-tests and judge it: the bus bandwidth, the values, and whether EFA carried them.
+"""Run one of NVIDIA's nccl-tests and check it: the bus bandwidth, the values, and whether EFA carried them.
 
 python -m training.nccl_test --collective all_reduce --efa-interfaces 4 --minimum-bus-bandwidth 62.4 \
     -- mpirun -np 16 all_reduce_perf -b 8 -e 2G -f 2
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from training.nccl_test.nccl_log import Log, Network, Row
-from training.pods.first_process import REQUESTS, SIGNAL_CODES
+from training.pods.first_process import SIGNAL_CODES, STOP_SIGNALS
 from training.runtime import command_line, files
-from training.runtime.errors import UserError
+from training.runtime.errors import USER_ERROR, UserError
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 
@@ -82,15 +82,15 @@ def run_through(command: Sequence[str], log: Log) -> int:
     """Run the command, forward its output unchanged, line by line, and return its exit code."""
     # The kernel drops signals that a container's first process does not handle. Those before the start are kept.
     early = list[int]()
-    for request in REQUESTS:
-        signal.signal(request, lambda number, _: early.append(number))
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda received, _: early.append(received))
     try:
         # One stream for both keeps the order of the lines.
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except OSError as error:
         raise UserError(f"{command[0]!r} cannot be run: {error.strerror}; give a program of the image") from error
-    for request in REQUESTS:
-        signal.signal(request, lambda number, _: process.send_signal(number))
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda received, _: process.send_signal(received))
     for number in early:
         process.send_signal(number)
     assert process.stdout is not None
@@ -102,7 +102,7 @@ def run_through(command: Sequence[str], log: Log) -> int:
     return process.returncode if process.returncode >= 0 else SIGNAL_CODES - process.returncode
 
 
-# ------------------------------------------------------------------------------------------------------------ judge
+# ------------------------------------------------------------------------------------------------------------ check
 
 
 def compared_row(settings: Settings, log: Log) -> Row | None:
@@ -209,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = run_through(settings.command, log)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
-        return 2
+        return USER_ERROR
     reasons = list(failures(settings, log, code))
     for sentence in sentences(settings, log, reasons):
         print(sentence, flush=True)

@@ -1,4 +1,4 @@
-"""The duties of a container's first process: forward requests to end, and reap orphans.
+"""The duties of a container's first process: forward stop requests, and reap orphans.
 
 The kernel drops a signal that the first process neither handles nor blocks, and no other process takes the exit status
 of an orphan.
@@ -12,13 +12,13 @@ from contextlib import contextmanager, suppress
 
 from training.runtime.errors import UserError
 
-#: The signals that ask a process to end: Kubernetes sends the first, Ctrl-C the second.
-REQUESTS = (signal.SIGTERM, signal.SIGINT)
+#: A stop request, as a container's first process gets it: Kubernetes sends the first, Ctrl-C the second.
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 #: The exit code of a process that a signal ended is the signal's number plus this, as in a shell.
 SIGNAL_CODES = 128
 
-_WAITED_FOR = (*REQUESTS, signal.SIGCHLD)
+_WAITED_FOR = (*STOP_SIGNALS, signal.SIGCHLD)
 
 
 def command_of(words: Sequence[str], example: str) -> tuple[str, ...]:
@@ -40,14 +40,14 @@ def command_of(words: Sequence[str], example: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def requests_blocked() -> Iterator[None]:
-    """Block requests to end in this thread; threads that start meanwhile keep them blocked until they end.
+def stop_signals_blocked() -> Iterator[None]:
+    """Block the stop signals in this thread; threads that start meanwhile keep them blocked until they end.
 
     The kernel gives a signal to any thread that does not block it. A joined thread may still be about to exit, for
-    milliseconds on a busy machine. It would take a request that the main thread blocks and waits for, and the main
-    thread would run the signal's handler instead of forwarding the request.
+    milliseconds on a busy machine. It would take a stop signal that the main thread blocks and waits for, and the
+    main thread would run the signal's handler instead of forwarding it.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         yield
     finally:
@@ -62,9 +62,9 @@ class Child:
     """
 
     def __init__(self, command: Sequence[str]) -> None:
-        """Start the program. From now on, requests to end wait until `asked_to_end` takes them.
+        """Start the program. From now on, stop requests wait until `wait_for_stop_request` takes them.
 
-        Every other thread of this process must block the requests: start threads within `requests_blocked`.
+        Every other thread of this process must block the stop signals: start threads within `stop_signals_blocked`.
         """
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
         # Python ignores these two. The program would inherit that, as it would the blocked signals.
@@ -72,10 +72,10 @@ class Child:
         self._pid = os.posix_spawnp(command[0], tuple(command), os.environ, setsigmask=before, setsigdef=normal)
         self.code: int | None = None
 
-    def asked_to_end(self) -> bool:
-        """Wait for a request to end or for the program's end; return whether it was a request."""
+    def wait_for_stop_request(self) -> bool:
+        """Wait for a stop request or for the program's end; return whether it was a stop request."""
         while self.code is None:
-            if signal.sigwait(_WAITED_FOR) in REQUESTS:
+            if signal.sigwait(_WAITED_FOR) in STOP_SIGNALS:
                 return True
             self.reap()
         return False

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from training.runtime import command_line, files
-from training.runtime.errors import UserError
+from training.runtime.errors import USER_ERROR, UserError
 
 _SECONDS = 2.0
 
@@ -79,12 +79,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = Settings.parse(arguments)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
+        return USER_ERROR
     try:
         script = subprocess.run([settings.script.absolute()], stdout=subprocess.PIPE, text=True, check=False)
     except OSError as error:
         print(f"error: {settings.script} cannot be run: {error.strerror}; give the operator's script", file=sys.stderr)
-        return 2
+        return USER_ERROR
     for host in reachable(script.stdout.split(), settings.port, settings.answered):
         print(host)
     return script.returncode

@@ -25,12 +25,12 @@ from training.pods import first_process
 from training.pods.first_process import Child
 from training.pods.reachable_hosts import answers
 from training.runtime import command_line
-from training.runtime.errors import UserError
+from training.runtime.errors import USER_ERROR, UserError
 
 _PAUSE_SECONDS = 2.0
 _REMIND_SECONDS = 60.0
 
-# Programs that forward SIGUSR1 to their ranks. The signal would end another one, such as a judge of mpirun's output.
+# Programs that forward SIGUSR1 to their ranks. The signal would end another one, such as a check of mpirun's output.
 _FORWARDS_SIGUSR1 = ("mpirun", "mpiexec")
 
 
@@ -78,7 +78,7 @@ def wait(hosts: Sequence[str], port: int) -> None:
     missing, reported, reported_at = list(hosts), None, 0.0
     with ThreadPoolExecutor(max_workers=min(len(hosts), 64)) as pool:
         while True:
-            with first_process.requests_blocked():
+            with first_process.stop_signals_blocked():
                 answered = pool.map(lambda host: answers(host, port), missing)
             missing = [host for host, has_answered in zip(missing, answered, strict=True) if not has_answered]
             if not missing:
@@ -90,26 +90,26 @@ def wait(hosts: Sequence[str], port: int) -> None:
 
 
 def run(command: Sequence[str]) -> int:
-    """Run the launch command and return its exit code; forward requests to end to its ranks."""
+    """Run the launch command and return its exit code; forward stop requests to its ranks."""
     program = Child(command)
-    request = signal.SIGUSR1 if Path(command[0]).name in _FORWARDS_SIGUSR1 else signal.SIGTERM
-    while program.asked_to_end():
-        print(f"asked to end: sends {request.name} to {command[0]} and waits for its ranks", flush=True)
-        program.send(request)
+    forwarded = signal.SIGUSR1 if Path(command[0]).name in _FORWARDS_SIGUSR1 else signal.SIGTERM
+    while program.wait_for_stop_request():
+        print(f"stop request: sends {forwarded.name} to {command[0]} and waits for its ranks", flush=True)
+        program.send(forwarded)
     return program.code or 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code."""
     # The kernel drops a signal that a container's first process does not handle.
-    for request in first_process.REQUESTS:
-        signal.signal(request, lambda number, _: os._exit(first_process.SIGNAL_CODES + number))
+    for number in first_process.STOP_SIGNALS:
+        signal.signal(number, lambda received, _: os._exit(first_process.SIGNAL_CODES + received))
     try:
         settings = Settings.parse(arguments)
         wait(read_hosts(settings.hostfile), settings.port)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
-        return 2
+        return USER_ERROR
     return run(settings.command)
 
 

@@ -20,7 +20,7 @@ import psutil
 from training.pods import first_process
 from training.pods.first_process import Child
 from training.runtime import command_line
-from training.runtime.errors import UserError
+from training.runtime.errors import USER_ERROR, UserError
 
 # The variables with a process's rank: of Open MPI 4 and 5, and of horovodrun.
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "HOROVOD_RANK")
@@ -76,17 +76,17 @@ def end_ranks(sshd: Child) -> None:
     # First sshd, so that no rank can start any more. The processes that it started become children of this process.
     sshd.send(signal.SIGTERM)
     _wait(sshd, lambda: sshd.code is not None, _SSHD_SECONDS)
-    started, asked = time.monotonic(), set[int]()
+    started, signalled = time.monotonic(), set[int]()
     while running := ranks():
-        if not asked:
-            print(f"asked to end: sends SIGTERM to its ranks ({len(running)}) and waits for them", flush=True)
+        if not signalled:
+            print(f"stop request: sends SIGTERM to its ranks ({len(running)}) and waits for them", flush=True)
         for rank in running:
-            if rank.pid not in asked:
+            if rank.pid not in signalled:
                 with suppress(psutil.Error):
                     rank.terminate()
-        asked |= {rank.pid for rank in running}
+        signalled |= {rank.pid for rank in running}
         _wait(sshd, lambda: False, _PAUSE_SECONDS)
-    if asked:
+    if signalled:
         print(f"the ranks have ended after {time.monotonic() - started:.0f} seconds", flush=True)
         _wait(sshd, lambda: not psutil.Process().children(), _SESSION_SECONDS)
 
@@ -101,15 +101,15 @@ def _wait(sshd: Child, done: Callable[[], bool], seconds: float) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program and return sshd's exit code, or 143 after a request to end."""
+    """Run the program and return sshd's exit code, or 143 after a stop request."""
     try:
         command = parse_command(arguments)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
-        return 2
+        return USER_ERROR
     adopt_orphans()
     sshd = Child(command)
-    if sshd.asked_to_end():
+    if sshd.wait_for_stop_request():
         end_ranks(sshd)
         return _TERMINATED
     return sshd.code or 0

@@ -24,7 +24,7 @@ def open_split(folder: Path, split: str, *, classes: int, team: Team, skip_damag
     Raises:
         UserError: The split does not exist, or is incomplete or damaged; on every rank.
     """
-    if team.first(lambda: _is_jpeg_folder(folder, split)):
+    if team.on_rank_zero(lambda: _is_jpeg_folder(folder, split)):
         return jpeg_folder.load(folder, split, team=team, classes=classes)
     return shard_records.load(folder, split, team=team, skip_damaged=skip_damaged)
 

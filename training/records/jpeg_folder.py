@@ -70,7 +70,7 @@ def load(folder: Path, split: str, *, team: Team, classes: int) -> JpegFolder:
     Raises:
         UserError: There are more classes than the network has outputs, a class without training images, or no image.
     """
-    images, trained = team.first(lambda: _folders(folder, split, classes))
+    images, trained = team.on_rank_zero(lambda: _folders(folder, split, classes))
     files = team.share(lambda name: _files(images / name), trained)
     if not any(files):
         raise UserError(

@@ -27,8 +27,8 @@ class Team:
     size: int = 1
     gather: Callable[[Any], list[Any]] = lambda value: [value]
     """Returns the values of all ranks on every rank, as `hvd.allgather_object` does."""
-    first: Callable[[Callable[[], Any]], Any] = lambda work: work()
-    """Runs a function on rank zero and gives all ranks its value or its exception, as `distributed.on_first_rank` does:
+    on_rank_zero: Callable[[Callable[[], Any]], Any] = lambda work: work()
+    """Runs a function on rank zero and gives all ranks its value or its exception, as `distributed.on_rank_zero` does:
     a thousand names are listed once, and no rank ends alone because its machine has no such file."""
 
     def share(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

@@ -92,7 +92,7 @@ def load(folder: Path, split: str, *, team: Team, skip_damaged: bool) -> ShardRe
     Raises:
         UserError: A shard is missing or damaged and `skip_damaged` is false, or there is no record.
     """
-    found = team.first(lambda: shard_files.find(folder, split, allow_missing=skip_damaged))
+    found = team.on_rank_zero(lambda: shard_files.find(folder, split, allow_missing=skip_damaged))
 
     def load_one(path: Path) -> Shard:
         shard = tfrecords.load(path, shard_files.index_path(path))

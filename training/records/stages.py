@@ -13,10 +13,6 @@ from training.records.numbered_records import Records
 MakeImage = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 """Turns a JPEG (string) and its record's number (int64) into pixels (uint8) of the network's size."""
 
-#: The smallest crop, as a part of the image's area, of NVIDIA's ResNet-50 v1.5, which reaches 77 % with it:
-#: https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classification/ConvNets/resnet50v1.5
-MIN_CROP_AREA = 0.08
-
 # Records that one thread reads in one call: they share the cost of Python, and their reads overlap.
 _CHUNK = 64
 # Threads that read; they mostly wait. Each is a chunk ahead, about 7 MB of ImageNet.
@@ -29,7 +25,7 @@ class Batch(NamedTuple):
     """A step's images, on the device if one is given."""
 
     images: tf.Tensor
-    """uint8 (batch x size x size x 3), for `augmentation.to_float`."""
+    """uint8 (batch x size x size x 3), for `image_decoding.to_float`."""
     labels: tf.Tensor
     """int32 (batch), from 0."""
     flips: tf.Tensor
@@ -48,10 +44,10 @@ class Settings:
     """The largest label of a record; the smallest is 1."""
     threads: int
     """Threads that decode."""
+    min_crop_area: float
+    """The smallest crop of a training image, as a part of its area."""
     seed: int = 0
     """Seed of crops and flips."""
-    min_crop_area: float = MIN_CROP_AREA
-    """The smallest crop of a training image, as a part of its area."""
     mirror: bool = True
     """Whether half of the training images are mirrored."""
     device: str | None = None

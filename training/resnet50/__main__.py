@@ -9,8 +9,8 @@ from training.resnet50.settings import parse
 from training.resnet50.trainer import Trainer
 from training.resnet50.training_job import Job, make_job, prepare
 from training.runtime import elastic, files, watchdog
-from training.runtime.distributed import on_first_rank, run, say
-from training.runtime.resume import resume
+from training.runtime.distributed import on_rank_zero, run, say
+from training.runtime.rank_checkpoint import resume
 from training.runtime.stop_request import StopRequest
 
 
@@ -18,11 +18,11 @@ def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> No
     """Train from the newest checkpoint to results.json and model.keras."""
     output = job.settings.output_dir
     # Horovod: rank zero alone writes, so it alone must be able to; all ranks learn of it if it cannot.
-    on_first_rank(lambda: files.make_writable(output))
+    on_rank_zero(lambda: files.make_writable(output))
     for sentence in job.sentences():
         say(sentence)
 
-    written = resume(output, job.network.variables, job.of_the_result, per_rank=job.network.statistics)
+    written = resume(output, job.network.variables, job.resume_settings, per_rank=job.network.statistics)
     position = Position.from_json(written["position"]) if written else Position()
     if written:
         job.data.resume(output, written)
@@ -37,7 +37,7 @@ def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> No
     outcome = trainer.train(check_hosts)
     watchdog.progress()
     # Horovod: rank zero alone writes. A finished run writes its results again, in case a file was damaged.
-    on_first_rank(lambda: write(job, outcome))
+    on_rank_zero(lambda: write(job, outcome))
 
 
 def write(job: Job, outcome: dict[str, object]) -> None:
@@ -53,7 +53,7 @@ def write(job: Job, outcome: dict[str, object]) -> None:
 
 
 def main() -> None:
-    """Run from the command line to the results, with the ranks of now."""
+    """Run from the command line to the results, with the current ranks."""
     stop = StopRequest()
     settings, device, network = prepare(parse())
 

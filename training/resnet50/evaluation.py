@@ -7,7 +7,7 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-from training.imagenet.augmentation import to_float
+from training.imagenet.image_decoding import to_float
 from training.records.stages import Batch
 from training.runtime import watchdog
 from training.runtime.errors import UserError

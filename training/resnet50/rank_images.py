@@ -15,7 +15,7 @@ from training.records.shard_files import TOTALS, TRAIN, VALIDATION
 from training.records.stages import Batch
 from training.resnet50.position import Position
 from training.resnet50.settings import Settings
-from training.runtime.distributed import on_every_rank, on_first_rank
+from training.runtime.distributed import on_every_rank, on_rank_zero
 from training.runtime.errors import RankError, UserError
 from training.runtime.schedule import check_batch_size
 
@@ -123,7 +123,7 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
 
 
 def _from_files(folder: Path, settings: Settings, decoding: stages.Settings) -> Data:
-    team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object, first=on_first_rank)
+    team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object, on_rank_zero=on_rank_zero)
     skip = decoding.skip_damaged
     splits: list[Records] = [
         dataset.open_split(folder, split, classes=settings.classes, team=team, skip_damaged=skip)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from training.imagenet.augmentation import MIN_CROP_AREA
+from training.imagenet.image_decoding import MIN_CROP_AREA
 from training.runtime import command_line
 from training.runtime.distributed import RankParser
 from training.runtime.errors import UserError

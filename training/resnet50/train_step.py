@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from training.imagenet.augmentation import to_float
+from training.imagenet.image_decoding import to_float
 
 # LARS: how far a layer may move for its length; https://arxiv.org/abs/1708.03888, and MLPerf's reference.
 _TRUST = 0.001

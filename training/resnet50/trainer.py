@@ -15,13 +15,13 @@ from training.resnet50.position import Position
 from training.resnet50.train_step import make_train_step
 from training.resnet50.training_job import Job
 from training.runtime import elastic, results, watchdog
-from training.runtime.distributed import barrier, say
+from training.runtime.distributed import average, barrier, say
 from training.runtime.errors import UserError
-from training.runtime.resume import average, save
+from training.runtime.rank_checkpoint import save
 from training.runtime.stop_request import Stopped, StopRequest
 
-# Steps between two exchanges of notes: five numbers of each rank.
-_NOTES_STEPS = 10
+# Steps between two exchanges of progress: five numbers of each rank.
+_EXCHANGE_STEPS = 10
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -36,7 +36,7 @@ _FIRST_LOSS_DISTANCE = 1.0
 
 
 class Trainer:
-    """Trains a job from a position to its end, with the ranks of now."""
+    """Trains a job from a position to its end, with the current ranks."""
 
     def __init__(self, job: Job, stop: StopRequest, position: Position, before: dict[str, Any]) -> None:
         """Compile the steps.
@@ -70,7 +70,7 @@ class Trainer:
             self._train_epoch(check_hosts)
             self._finish_epoch()
             if self.position.epoch < self._job.settings.epochs:
-                self._compare_notes()
+                self._exchange_progress()
                 check_hosts()
         return self.outcome
 
@@ -90,9 +90,9 @@ class Trainer:
                 self._save()
                 check_hosts()
                 self._step_ended = time.perf_counter()
-            if self.position.step == 1 or self.position.step % _NOTES_STEPS == 0:
-                self._compare_notes()
-        self._compare_notes()
+            if self.position.step == 1 or self.position.step % _EXCHANGE_STEPS == 0:
+                self._exchange_progress()
+        self._exchange_progress()
 
     def _step(self, batch: Sequence[tf.Tensor], waited: float) -> None:
         images, labels, flips, _ = batch
@@ -117,20 +117,20 @@ class Trainer:
         epoch = self.position.epoch + self.position.images / self._job.data.training_images
         return self._job.recipe.rate(epoch, self._job.global_batch)
 
-    # -------------------------------------------------------------------------------------------------------- notes
+    # ----------------------------------------------------------------------------------------------------- progress
 
-    def _compare_notes(self) -> None:
+    def _exchange_progress(self) -> None:
         """Print the loss of all ranks since the last line, and end the run if any rank got a stop request."""
-        own = [sum(self._losses), len(self._losses), self._stop.received, *self._throughput.recent(_NOTES_STEPS)]
+        own = [sum(self._losses), len(self._losses), self._stop.received, *self._throughput.recent(_EXCHANGE_STEPS)]
         # Horovod: a stop request of one rank is enough, and all ranks learn of it after the same step.
-        notes = hvd.allgather(np.array([own], np.float64), name="notes").numpy()
-        loss_sum, losses, stops = notes[:, :3].sum(axis=0)
+        progress = hvd.allgather(np.array([own], np.float64), name="progress").numpy()
+        loss_sum, losses, stops = progress[:, :3].sum(axis=0)
         self._losses = []
         self._since_line += (loss_sum, losses)
         if losses and self.position.step == 1:
             self._check_first_loss(loss_sum / losses)
         if losses and time.monotonic() - self._printed_at > _SECONDS_BETWEEN_LINES:
-            self._print(self._since_line[0] / self._since_line[1], speeds=notes[:, 3], waits=notes[:, 4])
+            self._print(self._since_line[0] / self._since_line[1], speeds=progress[:, 3], waits=progress[:, 4])
             self._since_line, self._printed_at = np.zeros(2), time.monotonic()
         if stops:
             self._end()
@@ -200,7 +200,7 @@ class Trainer:
             **results.speeds(throughput.images_per_second),
             **figures[0],
             "data_wait_share_per_rank": waits,
-            "bad_records": data.damaged + sum(len(numbers) for numbers in data.skipped().values()),
+            "damaged_records": data.damaged + sum(len(numbers) for numbers in data.skipped().values()),
             "training_seconds": self._seconds,
             "steps": self.position.step,
             "epochs": self.position.epoch,
@@ -215,7 +215,7 @@ class Trainer:
         job = self._job
         watchdog.progress()
         metadata = {
-            "settings": job.of_the_result,
+            "settings": job.resume_settings,
             "position": self.position.to_json(),
             "results": {**self.outcome, "training_seconds": self._seconds},
             "skipped": job.data.skipped(),

@@ -36,11 +36,11 @@ class Job:
 
     @property
     def global_batch(self) -> int:
-        """Images per step over the ranks of now."""
+        """Images per step over the current ranks."""
         return self.settings.batch_size * int(hvd.size())
 
     @property
-    def of_the_result(self) -> dict[str, Any]:
+    def resume_settings(self) -> dict[str, Any]:
         """The options that decide what is learned: a run resumes only with the same.
 
         Without the batch and the ranks, which may change: the schedule counts images.
@@ -113,7 +113,7 @@ def prepare(given: Settings) -> tuple[Settings, str, Network]:
 
 
 def make_job(settings: Settings, device: str, network: Network) -> Job:
-    """Return what the ranks of now train.
+    """Return what the current ranks train.
 
     Raises:
         UserError: The images are damaged, or an option does not fit them or the number of ranks.

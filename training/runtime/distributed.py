@@ -2,14 +2,17 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import horovod.tensorflow as hvd
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.runtime import command_line
-from training.runtime.errors import RankError, UserError
-from training.runtime.stop_request import EXIT_CODE, Stopped
+from training.runtime.errors import USER_ERROR, RankError, UserError
+from training.runtime.stop_request import STOPPED, Stopped
 
 Value = TypeVar("Value")
 
@@ -30,7 +33,7 @@ def say(sentence: str) -> None:
         print(sentence, flush=True)
 
 
-def on_first_rank(action: Callable[[], Value]) -> Value:
+def on_rank_zero(action: Callable[[], Value]) -> Value:
     """Run `action` on rank zero alone and return its value on every rank, or raise its exception on every rank."""
     outcome: tuple[Value | None, Exception | None] = (None, None)
     if hvd.rank() == 0:
@@ -64,12 +67,34 @@ def barrier() -> None:
     hvd.allgather_object(None, name="barrier")
 
 
+def average(variables: Sequence[tf.Variable]) -> None:
+    """Set the variables of every rank to the mean over all ranks."""
+    assign_flat(variables, hvd.allreduce(flat(variables), op=hvd.Average, name="average").numpy())
+
+
+def flat(variables: Sequence[tf.Variable]) -> NDArray[np.float32]:
+    """Return one vector, because a hundred small arrays would be a hundred messages."""
+    vector: NDArray[np.float32] = np.concatenate(
+        [np.ravel(variable.numpy()) for variable in variables], dtype=np.float32
+    )
+    return vector
+
+
+def assign_flat(variables: Sequence[tf.Variable], values: NDArray[Any]) -> None:
+    """Set the variables to the vector's values, in the order of `flat`."""
+    start = 0
+    for variable in variables:
+        end = start + int(np.prod(variable.shape))
+        variable.assign(values[start:end].reshape(variable.shape).astype(np.float32))
+        start = end
+
+
 def run(program: Callable[[], None]) -> int:
     """Run a program on every rank and return its exit code.
 
     Returns:
-        2 for a user's error, printed once; `stop_request.EXIT_CODE` for a run that has saved its state on request.
-        Every rank must raise the `UserError`: all do where they check the same values, and where `on_first_rank` and
+        `USER_ERROR` for a user's error, printed once; `STOPPED` for a run that has saved its state on request.
+        Every rank must raise the `UserError`: all do where they check the same values, and where `on_rank_zero` and
         `on_every_rank` run the check. A `RankError` ends the process.
     """
     try:
@@ -77,13 +102,13 @@ def run(program: Callable[[], None]) -> int:
     except RankError as error:
         print(f"error: rank {hvd.rank()}: {error}", file=sys.stderr, flush=True)
         # Without cleaning up, which would wait for the other ranks, which wait for this one. mpirun ends them.
-        os._exit(2)
+        os._exit(USER_ERROR)
     except UserError as error:
         if hvd.rank() == 0:
             print(f"error: {error}", file=sys.stderr, flush=True)
         # mpirun ends the other ranks as soon as one fails: rank zero must have printed the error before.
         barrier()
-        return 2
+        return USER_ERROR
     except Stopped:
-        return EXIT_CODE
+        return STOPPED
     return 0

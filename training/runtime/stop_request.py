@@ -9,7 +9,7 @@ import signal
 from typing import Any
 
 #: The exit code of a rank that has saved its state and can resume: EX_TEMPFAIL.
-EXIT_CODE = os.EX_TEMPFAIL
+STOPPED = os.EX_TEMPFAIL
 
 
 class Stopped(Exception):

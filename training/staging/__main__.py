@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Self
 
 from training.runtime import command_line
-from training.runtime.errors import UserError
+from training.runtime.errors import USER_ERROR, UserError
 from training.staging import s3_source, transfer
 from training.staging.s3_source import Share, Source
 from training.staging.staging_progress import Progress
@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = run(Settings.parse(arguments), stop)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
-        return 2
+        return USER_ERROR
     return 128 + signals[0] if signals else code
 
 

@@ -104,10 +104,9 @@ def _download(transfer: Transfer, item: Item, temporary: Path) -> str:
 
 def _download_once(transfer: Transfer, item: Item, temporary: Path) -> str:
     response = _unchanged(
-        item,
         lambda: transfer.client.get_object(
             Bucket=transfer.source.bucket, Key=item.key, IfMatch=item.etag, ChecksumMode="ENABLED"
-        ),
+        )
     )
     with closing(response["Body"]) as body, temporary.open("wb") as file:
         os.fchmod(file.fileno(), 0o644)
@@ -135,10 +134,9 @@ def preload(transfer: Transfer, item: Item) -> str:
         transfer.progress.found(item)
         return verified.verified_by
     response = _unchanged(
-        item,
         lambda: transfer.client.head_object(
             Bucket=transfer.source.bucket, Key=item.key, IfMatch=item.etag, ChecksumMode="ENABLED"
-        ),
+        )
     )
     with path.open("rb", buffering=0) as file:
         verified_by = _verify(transfer, item, response, file.readinto, None)
@@ -200,7 +198,7 @@ def _part_sizes(transfer: Transfer, item: Item, wanted: checksums.Expected) -> l
     return checksums.part_sizes(size_of, wanted.parts, item.size) if wanted.parts else []
 
 
-def _unchanged(item: Item, ask: Callable[[], Any]) -> Any:
+def _unchanged(ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except ClientError as error:

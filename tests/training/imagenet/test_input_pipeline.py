@@ -21,7 +21,7 @@ CLASSES = 3
 
 
 def settings(**changes: Any) -> Settings:
-    return Settings(**{"image_size": 16, "classes": CLASSES, "threads": 2, **changes})
+    return Settings(**{"image_size": 16, "classes": CLASSES, "threads": 2, "min_crop_area": 0.08, **changes})
 
 
 def open_train(folder: Path) -> Records:

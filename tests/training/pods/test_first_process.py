@@ -8,13 +8,13 @@ import pytest
 from training.pods import first_process
 from training.runtime.errors import UserError
 
-# Runs a command as its child, and prints a line for each request to end.
+# Runs a command as its child, and prints a line for each stop request.
 PROGRAM = """
 import sys
 from training.pods.first_process import Child
 child = Child(sys.argv[1:])
-while child.asked_to_end():
-    print("asked", flush=True)
+while child.wait_for_stop_request():
+    print("stop request", flush=True)
 sys.exit(child.code)
 """
 
@@ -36,7 +36,7 @@ def test_returns_a_request_to_end_and_keeps_running(request_to_end: signal.Signa
         assert process.stdout
         assert process.stdout.readline() == "ready\n"
         process.send_signal(request_to_end)
-        assert process.stdout.readline() == "asked\n"
+        assert process.stdout.readline() == "stop request\n"
         process.communicate("continue\n", timeout=60)
     assert process.returncode == 3
 
@@ -62,12 +62,12 @@ def test_the_command_follows_the_dashes() -> None:
     assert first_process.command_of(["--", "sh", "--", "-c"], "mpirun") == ("sh", "--", "-c")
 
 
-def test_threads_that_start_within_requests_blocked_keep_them_blocked() -> None:
+def test_threads_that_start_within_stop_signals_blocked_keep_them_blocked() -> None:
     def mask() -> set[int]:
         return {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, ())}
 
     before = mask()
-    with first_process.requests_blocked(), ThreadPoolExecutor(1) as pool:
+    with first_process.stop_signals_blocked(), ThreadPoolExecutor(1) as pool:
         within = pool.submit(mask)
-    assert within.result() >= set(first_process.REQUESTS)
+    assert within.result() >= set(first_process.STOP_SIGNALS)
     assert mask() == before

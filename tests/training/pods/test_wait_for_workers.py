@@ -122,7 +122,7 @@ def test_forwards_sigterm_to_the_ranks_of_a_real_mpirun_as_sigusr1(
         output, _ = process.communicate(timeout=60)
     assert process.returncode == 75
     assert [(tmp_path / f"saved-{rank}").read_text() for rank in (0, 1)] == ["SIGUSR1", "SIGUSR1"]
-    assert f"asked to end: sends SIGUSR1 to {mpirun} and waits for its ranks\n" in output
+    assert f"stop request: sends SIGUSR1 to {mpirun} and waits for its ranks\n" in output
 
 
 def test_forwards_sigterm_to_another_program(first: Sshd, tmp_path: Path) -> None:

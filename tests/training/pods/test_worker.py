@@ -12,8 +12,8 @@ import pytest
 
 from training.pods import worker
 
-# An sshd with one session, which has started rank 0 with a helper, and rank 1 of horovodrun. Each records a request to
-# end, and whether sshd still runs; a rank then needs a moment to save a checkpoint.
+# An sshd with one session, which has started rank 0 with a helper, and rank 1 of horovodrun. Each records a stop
+# request, and whether sshd still runs; a rank then needs a moment to save a checkpoint.
 SSHD = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
@@ -22,8 +22,8 @@ variables = {"rank-0": {"OMPI_COMM_WORLD_RANK": "0"}, "rank-1": {"HOROVOD_RANK":
 starts = {"sshd": ["session"], "session": ["rank-0", "rank-1"], "rank-0": ["helper"]}
 
 def end(*_):
-    with (folder / "asked").open("a") as asked:
-        print(name, "with sshd" if (folder / "sshd-runs").exists() else "without sshd", file=asked)
+    with (folder / "stop-requests").open("a") as stop_requests:
+        print(name, "with sshd" if (folder / "sshd-runs").exists() else "without sshd", file=stop_requests)
     (folder / f"{name}-runs").unlink()
     if name.startswith("rank"):
         time.sleep(0.3)
@@ -87,7 +87,7 @@ def test_ends_at_once_without_ranks(sshd: list[str], tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=60)
     assert (process.returncode, output) == (143, "")
-    assert (tmp_path / "asked").read_text() == "idle without sshd\n"
+    assert (tmp_path / "stop-requests").read_text() == "idle without sshd\n"
 
 
 def test_ends_sshd_then_the_ranks_and_not_their_session(sshd: list[str], tmp_path: Path) -> None:
@@ -96,13 +96,13 @@ def test_ends_sshd_then_the_ranks_and_not_their_session(sshd: list[str], tmp_pat
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=60)
     assert re.fullmatch(
-        r"asked to end: sends SIGTERM to its ranks \(2\) and waits for them\nthe ranks have ended after \d+ seconds\n",
+        r"stop request: sends SIGTERM to its ranks \(2\) and waits for them\nthe ranks have ended after \d+ seconds\n",
         output,
     )
     assert process.returncode == 143
-    asked = (tmp_path / "asked").read_text().splitlines()
-    assert asked[0] == "sshd with sshd"
-    assert sorted(asked[1:]) == ["rank-0 without sshd", "rank-1 without sshd"]
+    stop_requests = (tmp_path / "stop-requests").read_text().splitlines()
+    assert stop_requests[0] == "sshd with sshd"
+    assert sorted(stop_requests[1:]) == ["rank-0 without sshd", "rank-1 without sshd"]
     assert (tmp_path / "rank-0-saved").exists()
     assert (tmp_path / "rank-1-saved").exists()
 

@@ -10,10 +10,10 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from training.imagenet.augmentation import to_float
+from training.imagenet.image_decoding import to_float
 from training.resnet50 import train_step
-from training.runtime import resume
-from training.runtime.distributed import barrier, on_every_rank
+from training.runtime import rank_checkpoint
+from training.runtime.distributed import average, barrier, on_every_rank
 from training.runtime.errors import UserError
 
 hvd.init()
@@ -111,19 +111,19 @@ answers["changed afterwards"] = of_ranks(bool(changed) and state() != good)
 own = [statistic.numpy() for statistic in network.statistics]
 answers["statistics"] = of_ranks([float(values.sum()) for values in own])
 metadata = {"settings": {}, "position": 3}
-answers["saved"] = of_ranks(resume.save(output, network.variables, 3, metadata, per_rank=network.statistics))
+answers["saved"] = of_ranks(rank_checkpoint.save(output, network.variables, 3, metadata, per_rank=network.statistics))
 for variable in [*network.variables, *network.statistics]:
     variable.assign(tf.zeros_like(variable))
-resumed = resume.resume(output, network.variables, {}, per_rank=network.statistics)
+resumed = rank_checkpoint.resume(output, network.variables, {}, per_rank=network.statistics)
 answers["resumed at"] = of_ranks(resumed["position"])
 answers["statistics again"] = of_ranks([float(values.numpy().sum()) for values in network.statistics])
 answers["scale again"] = of_ranks(float(network.optimizer.loss_scale))
-resume.average(network.statistics)
+average(network.statistics)
 answers["averaged"] = of_ranks([float(values.numpy().sum()) for values in network.statistics])
 
 # A folder that is a file: nothing can be written, and the run continues.
 (output / "blocked").write_text("")
-answers["not saved"] = of_ranks(resume.save(output / "blocked", network.variables, 4, metadata))
+answers["not saved"] = of_ranks(rank_checkpoint.save(output / "blocked", network.variables, 4, metadata))
 
 
 def fail_on_rank_1() -> int:

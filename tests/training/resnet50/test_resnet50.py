@@ -90,7 +90,7 @@ def test_results_have_accuracy_and_speed(finished: Run) -> None:
     results = json.loads((finished.output / "results.json").read_text())
     expected = {"steps": 66, "epochs": 3, "world_size": 2, "global_batch_size": 64, "evaluated_images": 360}
     assert {name: results[name] for name in expected} == expected
-    assert (results["warm_up_steps"], results["steps_measured"], results["bad_records"]) == (2, 64, 0)
+    assert (results["warm_up_steps"], results["steps_measured"], results["damaged_records"]) == (2, 64, 0)
     # One block learns more than chance.
     assert 0.2 < results["accuracy"] < results["top5_accuracy"] <= 1
     assert results["images_per_second"] == pytest.approx(sum(results["images_per_second_per_rank"]), rel=0.01)
@@ -113,7 +113,7 @@ def test_accuracy_is_that_of_the_model_on_every_image_once(finished: Run, digits
     """Two ranks with batches of 32 counted what one process counts image by image."""
     import tensorflow as tf
 
-    from training.imagenet import augmentation
+    from training.imagenet import image_decoding
     from training.records import dataset
     from training.records.numbered_records import Team
 
@@ -121,8 +121,8 @@ def test_accuracy_is_that_of_the_model_on_every_image_once(finished: Run, digits
     records = dataset.open_split(digits_folder, "validation", classes=10, team=Team())
     numbers = list(range(len(records)))
     jpegs, labels = records.parse(tf.constant(records.read(numbers)), tf.constant(numbers, tf.int64))
-    images = tf.stack([augmentation.evaluation_image(jpeg, 32) for jpeg in jpegs])
-    guesses = np.argmax(model(augmentation.to_float(images, tf.zeros(360, tf.bool), tf.float32)), axis=1)
+    images = tf.stack([image_decoding.evaluation_image(jpeg, 32) for jpeg in jpegs])
+    guesses = np.argmax(model(image_decoding.to_float(images, tf.zeros(360, tf.bool), tf.float32)), axis=1)
     results = json.loads((finished.output / "results.json").read_text())
     assert results["accuracy"] == np.mean(guesses == labels.numpy() - 1)
 

@@ -14,8 +14,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.digits import __main__ as digits
-from training.runtime import resume
-from training.runtime.distributed import barrier, on_first_rank
+from training.runtime import rank_checkpoint
+from training.runtime.distributed import barrier, on_rank_zero
 from training.runtime.errors import UserError
 
 hvd.init()
@@ -71,14 +71,14 @@ for variable in job.variables:
         variable.assign(generator.normal(size=variable.shape))
 answers["states_before"] = state(job)
 answers["momentum_before"] = float(np.abs(job.optimizer.variables[-1].numpy()).sum())
-resume.resume(empty, job.variables, job.settings.of_the_result)
+rank_checkpoint.resume(empty, job.variables, job.settings.resume_settings)
 answers["states_after"] = state(job)
 
 # Every rank would write into a separate folder, if it wrote.
-resume.save(empty / f"rank-{hvd.rank()}", job.variables, 1, {})
+rank_checkpoint.save(empty / f"rank-{hvd.rank()}", job.variables, 1, {})
 
 job = job_of(finished)
-resume.resume(finished, job.variables, job.settings.of_the_result)
+rank_checkpoint.resume(finished, job.variables, job.settings.resume_settings)
 answers["states_resumed"] = state(job)
 answers["accuracy"] = digits.evaluate(job.model, job.data)
 guesses = np.argmax(job.model(job.data.test_images).numpy(), axis=1)
@@ -89,9 +89,9 @@ def fail() -> None:
     raise UserError(f"seen by rank {hvd.rank()}")
 
 
-answers["heard"] = heard(lambda: on_first_rank(fail))
+answers["heard"] = heard(lambda: on_rank_zero(fail))
 other = job_of(finished, "--seed", "1")
-answers["rejected"] = heard(lambda: resume.resume(finished, other.variables, other.settings.of_the_result))
+answers["rejected"] = heard(lambda: rank_checkpoint.resume(finished, other.variables, other.settings.resume_settings))
 
 # Four steps; the last one has 357 images, 179 on rank 0 and 178 on rank 1. Small ones: where a rounding error moves one
 # pixel over the edge of a ReLU, its gradient jumps (at a rate of 0.1 by 1e-5 in float32, and by 1e-17 in float64).

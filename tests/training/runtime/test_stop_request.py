@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from training.runtime.stop_request import EXIT_CODE, StopRequest
+from training.runtime.stop_request import STOPPED, StopRequest
 
 
 @pytest.fixture(autouse=True)
@@ -25,4 +25,4 @@ def test_a_signal_is_noted_and_does_not_end_the_process(number: signal.Signals) 
 
 
 def test_exit_code_is_that_of_a_temporary_failure() -> None:
-    assert EXIT_CODE == 75
+    assert STOPPED == 75

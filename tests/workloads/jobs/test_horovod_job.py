@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from training.runtime import errors, stop_request
 from training_workloads import HorovodJobSpec, InputError, SharedVolume
 from training_workloads.mpijob import programs
 
@@ -218,9 +219,15 @@ def test_the_dockerfile_builds_the_image_that_jobs_expect(root: Path) -> None:
     dockerfile = (root / "training/Dockerfile").read_text()
     assert f"useradd --uid {programs.UID} " in dockerfile
     assert f"USER {programs.UID}:{programs.UID}" in dockerfile
-    assert f"'Port {programs.SSH_PORT}'" in dockerfile
+    assert f" training/pods/sshd_config {programs.SSHD_CONFIG}\n" in dockerfile
     assert f'"-f", "{programs.SSHD_CONFIG}"]' in dockerfile
-    assert f"'HostKey {programs.HOME}/.ssh/id_rsa'" in dockerfile
+    sshd_config = (root / "training/pods/sshd_config").read_text().splitlines()
+    assert f"Port {programs.SSH_PORT}" in sshd_config
+    assert f"HostKey {programs.HOME}/.ssh/id_rsa" in sshd_config
+
+
+def test_the_programs_of_the_image_end_with_the_codes_that_jobs_expect() -> None:
+    assert (errors.USER_ERROR, stop_request.STOPPED) == (programs.USER_ERROR, programs.STOPPED) == (2, 75)
 
 
 def test_a_job_is_derived_once(job_spec: HorovodJobSpec) -> None:

@@ -26,7 +26,7 @@ from training.imagenet.convert.shard_plan import Conversion, Shard
 from training.records import conversion_folder
 from training.records.shard_files import TRAIN, VALIDATION, count_examples
 from training.runtime import command_line, files
-from training.runtime.errors import UserError
+from training.runtime.errors import USER_ERROR, UserError
 
 _RESIZE_HELP = (
     "resize images to this short side in pixels, such as 256, and enlarge none: for speed runs only, since the "
@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run(Settings.parse(arguments))
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
+        return USER_ERROR
     except KeyboardInterrupt as stop:
         print("stopped; the same command resumes: the finished shards are kept", file=sys.stderr)
         return 128 + int(stop.args[0])

@@ -3,8 +3,8 @@ import pytest
 import tensorflow as tf
 
 from tests.training.imagenet_data import jpeg
-from training.imagenet import augmentation
-from training.imagenet.augmentation import crop_key, evaluation_image, flips, to_float, training_image
+from training.imagenet import image_decoding
+from training.imagenet.image_decoding import crop_key, evaluation_image, flips, to_float, training_image
 
 
 def number(value: int) -> tf.Tensor:
@@ -16,7 +16,7 @@ def window(
 ) -> list[int]:
     """Return the window of a training image: top, left, height, width."""
     with monkeypatch.context() as patch:
-        patch.setattr(augmentation, "_decode", lambda jpeg, window, size: window)
+        patch.setattr(image_decoding, "_decode", lambda jpeg, window, size: window)
         found = training_image(tf.constant(content), number(record), key, 8, min_crop_area)
         return [int(each) for each in found.numpy()]
 

@@ -1,4 +1,4 @@
-"""All ranks start from one state: the newest checkpoint's, or rank zero's first weights."""
+"""Save and resume the state of all ranks: rank zero writes and reads, the others get it by broadcast."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.runtime import checkpoint
-from training.runtime.distributed import on_first_rank
+from training.runtime.distributed import assign_flat, flat, on_rank_zero
 from training.runtime.errors import UserError
 
 _FOLDER = "checkpoints"
@@ -43,7 +43,7 @@ def save(
         Whether it was written. Only rank zero knows; the others return True.
     """
     # Horovod: every rank sends its values, so every rank must come here.
-    rows = hvd.allgather(_flat(per_rank)[np.newaxis], name="per rank").numpy() if per_rank else None
+    rows = hvd.allgather(flat(per_rank)[np.newaxis], name="per rank").numpy() if per_rank else None
     # Horovod: all ranks hold the same state, so one writes it; the others would overwrite its file.
     if hvd.rank() != 0:
         return True
@@ -83,12 +83,12 @@ def resume(
         per_rank: As they were saved: each rank gets its values, or the mean where the number of ranks is another.
     """
     # Horovod: rank zero alone reads, so that no rank resumes from an older file or stops alone at a damaged one.
-    metadata, rows = on_first_rank(lambda: _read(output, variables, settings, per_rank))
+    metadata, rows = on_rank_zero(lambda: _read(output, variables, settings, per_rank))
     # Horovod: what rank zero has read, or drawn at random, reaches the others here.
     hvd.broadcast_variables([*variables, *per_rank], root_rank=0)
     if rows is not None:
         own = rows[hvd.rank()] if len(rows) == hvd.size() else rows.mean(axis=0, dtype=np.float64)
-        _assign_flat(per_rank, own)
+        assign_flat(per_rank, own)
     return metadata
 
 
@@ -102,30 +102,11 @@ def _read(
     arrays = list(found.arrays)
     rows = arrays.pop() if per_rank else None
     fits = [array.shape for array in arrays] == [tuple(variable.shape) for variable in variables]
-    if not fits or (rows is not None and rows.shape[1:] != _flat(per_rank).shape):
+    if not fits or (rows is not None and rows.shape[1:] != flat(per_rank).shape):
         raise UserError(f"the checkpoints in {output} hold the weights of another network; give another '--output-dir'")
     for variable, array in zip(variables, arrays, strict=True):
         variable.assign(array)
     return found.metadata, rows
-
-
-def _flat(variables: Sequence[tf.Variable]) -> NDArray[np.float32]:
-    """Return one vector, because a hundred small arrays would be a hundred messages."""
-    flat: NDArray[np.float32] = np.concatenate([np.ravel(variable.numpy()) for variable in variables], dtype=np.float32)
-    return flat
-
-
-def _assign_flat(variables: Sequence[tf.Variable], values: NDArray[Any]) -> None:
-    start = 0
-    for variable in variables:
-        end = start + int(np.prod(variable.shape))
-        variable.assign(values[start:end].reshape(variable.shape).astype(np.float32))
-        start = end
-
-
-def average(variables: Sequence[tf.Variable]) -> None:
-    """Set the variables of every rank to the mean over all ranks."""
-    _assign_flat(variables, hvd.allreduce(_flat(variables), op=hvd.Average, name="average").numpy())
 
 
 def check_settings(output: Path, given: Mapping[str, Any], written: Mapping[str, Any]) -> None:

@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from training.runtime.errors import UserError, check_finite
+from training.digits.__main__ import check_finite
+from training.runtime.errors import UserError
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf])

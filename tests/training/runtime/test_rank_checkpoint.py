@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from training.runtime.errors import UserError
-from training.runtime.resume import check_settings
+from training.runtime.rank_checkpoint import check_settings
 
 
 def test_accepts_the_same_settings() -> None:
