@@ -1,4 +1,4 @@
-"""Rules that several constructs share: for flags, names, lists, ids, folders, clusters and VPCs.
+"""Rules that several constructs share: for flags, names, lists, ids, folders, registries, clusters and VPCs.
 
 Each yields the problems of one argument.
 """
@@ -9,10 +9,12 @@ from typing import Any
 
 from aws_cdk import Token
 
-from training_workloads.validation import Problem, Problems, matches
+from training_workloads.names import aws_id
+from training_workloads.platform.mirror import ecr_registry
+from training_workloads.validation import Problem, Problems
 
 __all__ = [
-    "ID_DIGITS",
+    "unless_token",
     "valid_bucket",
     "valid_cluster",
     "valid_flag",
@@ -20,6 +22,7 @@ __all__ = [
     "valid_id",
     "valid_key",
     "valid_list",
+    "valid_mirror",
     "valid_string",
     "valid_vpc",
 ]
@@ -28,9 +31,6 @@ __all__ = [
 _BUCKET = re.compile(r"(s3://[^/]*/?|arn:[^:]*:s3:::[^/]*/?)(.*)", re.DOTALL)
 
 _IMPORT = "import it with TrainingCluster.from_cluster_attributes"
-
-# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html: 8 or 17 hexadecimal digits.
-ID_DIGITS = r"([0-9a-f]{8}|[0-9a-f]{17})"
 
 
 def valid_bucket(bucket: Any) -> Problems:
@@ -67,6 +67,12 @@ def valid_list(name: str, values: Any) -> Problems:
         yield Problem(path=(name,), given=values, fix="give a list")
 
 
+def valid_mirror(mirror: Any) -> Problems:
+    """Reject what is not an ECR registry: the function with kubectl logs in to no other. A token is allowed."""
+    if mirror is not None:
+        yield from unless_token(ecr_registry("mirror", mirror), mirror)
+
+
 def valid_id(name: str, value: Any, kind: str, command: str) -> Problems:
     """Reject what is not the id of a resource; a token is allowed.
 
@@ -76,8 +82,18 @@ def valid_id(name: str, value: Any, kind: str, command: str) -> Problems:
         kind: What the id starts with, such as `sg`.
         command: What shows the id.
     """
+    yield from unless_token(aws_id(name, value, kind, command), value)
+
+
+def unless_token(found: Problems, value: Any) -> Problems:
+    """Yield what a rule finds, unless only the deployment knows the value.
+
+    Args:
+        found: What the rule yields.
+        value: What the user gave.
+    """
     if not Token.is_unresolved(value):
-        yield from matches(name, value, f"{kind}-{ID_DIGITS}", f"an id such as {kind}-0123456789abcdef0 ({command})")
+        yield from found
 
 
 def valid_cluster(name: str, cluster: Any, *, kubectl: bool = True, security_group: bool = False) -> Problems:

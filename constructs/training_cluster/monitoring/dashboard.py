@@ -1,6 +1,7 @@
 """One page of graphs: is the hardware used, does the data arrive, is anything broken."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
@@ -49,10 +50,10 @@ class ClusterDashboard(cloudwatch.Dashboard):
         super().__init__(scope, id)
         # Rows that `add_lustre` fills later where there is no file system yet.
         self._alarms, self._lustre = cloudwatch.Column(), cloudwatch.Column()
-        self.add_widgets(self._alarms)
+        self.add_widgets(cast(cloudwatch.IWidget, self._alarms))
         self.add_widgets(*_gpus(cluster_name))
         self.add_widgets(*_efa(cluster_name))
-        self.add_widgets(self._lustre)
+        self.add_widgets(cast(cloudwatch.IWidget, self._lustre))
         self.add_widgets(*_nodes_and_jobs(cluster_name))
         self.add_widgets(*_faults(cluster_name, gpu_errors))
         if alarms:
@@ -71,7 +72,7 @@ class ClusterDashboard(cloudwatch.Dashboard):
         self._lustre.add_widget(_lustre(file_system))
 
 
-def _status(title: str, alarms: Sequence[cloudwatch.IAlarm]) -> cloudwatch.AlarmStatusWidget:
+def _status(title: str, alarms: Sequence[cloudwatch.IAlarm]) -> cloudwatch.IWidget:
     return cloudwatch.AlarmStatusWidget(alarms=list(alarms), title=title, width=_WIDTH, height=2)
 
 
@@ -96,11 +97,10 @@ def _efa(cluster_name: str) -> list[cloudwatch.IWidget]:
     ]
 
 
-def _lustre(file_system: Lustre) -> cloudwatch.Row:
-    return cloudwatch.Row(
-        _graph("Lustre throughput of all clients (bytes/s)", *lustre_throughput(file_system)),
-        _graph("Lustre free space (%)", lustre_free_percent(file_system), axis=_PERCENT),
-    )
+def _lustre(file_system: Lustre) -> cloudwatch.IWidget:
+    throughput = _graph("Lustre throughput of all clients (bytes/s)", *lustre_throughput(file_system))
+    free = _graph("Lustre free space (%)", lustre_free_percent(file_system), axis=_PERCENT)
+    return cast(cloudwatch.IWidget, cloudwatch.Row(throughput, free))
 
 
 def _nodes_and_jobs(cluster_name: str) -> list[cloudwatch.IWidget]:

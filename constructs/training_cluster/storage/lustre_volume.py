@@ -8,7 +8,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster
+from training_cluster.checks import valid_cluster, valid_mirror
 from training_cluster.storage.cluster_volume import Volume, allow_all, allow_tcp, valid_nodes
 from training_cluster.storage.lustre_file_system import EFA_RULE, LUSTRE_PORTS, LustreFileSystemBase
 from training_workloads import LustreVolumeChart
@@ -52,12 +52,13 @@ class LustreVolume(Volume):
 
         Raises:
             InputError: The cluster has no kubectl, or such a volume from another construct; the file system is of
-                another kind, or Kubernetes does not allow a name.
+                another kind, `mirror` is not an ECR registry, or Kubernetes does not allow a name.
         """
         check(
             valid_cluster("cluster", cluster),
             valid_lustre("file_system", file_system),
             valid_nodes("cluster", cluster, file_system),
+            valid_mirror(mirror),
         )
         super().__init__(scope, id, cluster=cluster, claim=claim)
         chart = LustreVolumeChart(
