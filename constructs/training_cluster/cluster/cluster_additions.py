@@ -12,6 +12,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from training_cluster.checks import valid_subnet
 from training_cluster.cluster.addons import add_efs_driver
 from training_cluster.identity.job_identity import JobIdentity
 from training_cluster.lifecycle import OrderedCluster
@@ -26,7 +27,7 @@ from training_cluster.storage.elastic_file_system import ElasticFileSystem, Elas
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 from training_cluster.storage.lustre_volume import LustreVolume
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB
-from training_workloads.validation import MISSING, InputError, Problem, Problems, check
+from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["ClusterAdditions"]
 
@@ -277,11 +278,10 @@ class ClusterAdditions(OrderedCluster):
         return cast(Construct, self)
 
     def _training_subnet(self) -> ec2.ISubnet:
-        if subnet := training_subnet(self.as_cluster.vpc):
-            return subnet
-        allowed = "the cluster's VPC has no private subnets"
-        fix = "give the private subnet of the GPU nodes"
-        raise InputError(Problem(path=("subnet",), given=MISSING, allowed=allowed, fix=fix))
+        subnet = training_subnet(self.as_cluster.vpc)
+        check(valid_subnet(subnet))
+        assert subnet
+        return subnet
 
     def _add_efa_device_plugin(self) -> None:
         if self.platform and any(group.efa_security_group for group in self.gpu_node_groups.values()):

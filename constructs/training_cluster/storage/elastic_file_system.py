@@ -13,9 +13,10 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import unless_token, valid_cluster, valid_key, valid_vpc
+from training_cluster.checks import unless_token, valid_cluster, valid_key, valid_subnets, valid_vpc
+from training_cluster.network.security_group_rules import allow_tcp
 from training_cluster.network.training_network import private_subnets
-from training_cluster.storage.cluster_volume import Volume, allow_tcp, valid_nodes
+from training_cluster.storage.cluster_volume import Volume, valid_nodes
 from training_workloads.jobs.volumes import EFS_CLAIM
 from training_workloads.mpijob.programs import UID
 from training_workloads.platform.efs_volume import EfsVolumeChart
@@ -63,9 +64,13 @@ class ElasticFileSystem(efs.FileSystem):
             encryption_key: Key of the stored files. Default: the account's key for EFS.
 
         Raises:
-            InputError: `vpc` or `encryption_key` is of another type.
+            InputError: `vpc`, a subnet or `encryption_key` is of another type.
         """
-        check(valid_vpc("vpc", vpc), valid_key(encryption_key))
+        check(
+            valid_vpc("vpc", vpc),
+            () if subnets is None else valid_subnets(subnets),
+            valid_key(encryption_key),
+        )
         self.security_group = _security_group(scope, f"{id}SecurityGroup", vpc)
         chosen = private_subnets(vpc) if subnets is None else list(subnets)
         super().__init__(

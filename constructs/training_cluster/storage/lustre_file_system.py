@@ -12,8 +12,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import unless_token, valid_bucket, valid_key, valid_vpc
-from training_cluster.storage.cluster_volume import allow_all, allow_tcp
+from training_cluster.checks import unless_token, valid_bucket, valid_key, valid_subnet, valid_vpc
+from training_cluster.network.security_group_rules import allow_all, allow_tcp
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.lustre_spec import LustreSpec
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB
@@ -156,7 +156,7 @@ class LustreFileSystem(LustreFileSystemBase):
         repositories = _default_repositories(bucket) if data_repositories is None else data_repositories
         check(
             valid_vpc("vpc", vpc),
-            _valid_subnet(subnet),
+            valid_subnet(subnet),
             _bucket_or_no_repositories(bucket, repositories),
             valid_key(encryption_key),
         )
@@ -245,7 +245,8 @@ class LustreFileSystem(LustreFileSystemBase):
             for ports in LUSTRE_PORTS
         ]
         if self.efa:
-            rules += allow_all(Construct(self, "Efa"), "Servers", group=group, peer=group, description=EFA_RULE)
+            scope = Construct(self, "Efa")
+            rules += allow_all(scope, "ServersIn", "ServersOut", group=group, peer=group, description=EFA_RULE)
         for rule in rules:
             self.file_system.add_resource_dependency(rule)
 
@@ -323,11 +324,6 @@ class _ImportedLustreFileSystem(LustreFileSystemBase):
     @property
     def mount_name(self) -> str:
         return self._mount_name
-
-
-def _valid_subnet(subnet: Any) -> Problems:
-    if not hasattr(subnet, "subnet_id"):
-        yield Problem(path=("subnet",), given=subnet, fix="give one subnet, such as vpc.private_subnets[0]")
 
 
 def _default_repositories(bucket: s3.IBucket | None) -> tuple[DataRepository, ...]:
