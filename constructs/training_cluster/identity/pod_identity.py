@@ -5,7 +5,8 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster
+from training_cluster.checks import unless_token, valid_cluster
+from training_workloads.names import dns_label, dns_subdomain
 from training_workloads.validation import check
 
 __all__ = ["PodRole"]
@@ -40,9 +41,13 @@ class PodRole(iam.Role):
             service_account: Their service account, which need not exist yet.
 
         Raises:
-            InputError: `cluster` is of another type.
+            InputError: `cluster` is of another type, or Kubernetes does not allow a name.
         """
-        check(valid_cluster("cluster", cluster, kubectl=False))
+        check(
+            valid_cluster("cluster", cluster, kubectl=False),
+            unless_token(dns_label("namespace", namespace), namespace),
+            unless_token(dns_subdomain("service_account", service_account), service_account),
+        )
         super().__init__(scope, id, assumed_by=_pod_identity(cluster.cluster_name, namespace, service_account))
         self.association = eks.CfnPodIdentityAssociation(
             self,

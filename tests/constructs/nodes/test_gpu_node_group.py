@@ -259,3 +259,10 @@ def test_accepts_a_subnet_by_its_id_alone(site: Site) -> None:
 def test_rejects_what_is_no_subnet(site: Site) -> None:
     message = "'subnet' is 'subnet-1'; give a subnet, such as vpc.private_subnets[0]"
     assert rejection(site, subnet="subnet-1") == message
+
+
+def test_rejects_what_is_no_release(site: Site) -> None:
+    for version in ("9", "v1.35", 1.35):
+        assert rejection(site, kubernetes_version=version) == (
+            f"'kubernetes_version' is {version!r}; give a release of Kubernetes, such as 1.35"
+        )

@@ -218,3 +218,13 @@ def test_rejects_what_is_no_vpc(site: Site) -> None:
     with pytest.raises(InputError) as caught:
         ElasticFileSystem(site.stack, "Efs", vpc=site)  # type: ignore[arg-type]
     assert [problem.path for problem in caught.value.problems] == [("vpc",)]
+
+
+def test_rejects_what_is_no_list_of_subnets(site: Site) -> None:
+    for given, message in (
+        (site.subnet, "'subnets' is a PrivateSubnet; give a list"),
+        (["subnet-1"], "'subnets.0' is 'subnet-1'; give a subnet, such as vpc.private_subnets[0]"),
+    ):
+        with pytest.raises(InputError) as caught:
+            ElasticFileSystem(site.stack, "Efs", vpc=site.vpc, subnets=given)  # type: ignore[arg-type]
+        assert str(caught.value) == message
