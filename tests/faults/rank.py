@@ -78,7 +78,7 @@ def note_records(folder: Path) -> None:
 
 if __name__ == "__main__":
     model.build = small_network
-    trainer._NOTES_STEPS, trainer._SECONDS_BETWEEN_LINES = 1, 0.0
+    trainer._EXCHANGE_STEPS, trainer._SECONDS_BETWEEN_LINES = 1, 0.0
     pause_in_each_step(float(os.environ["FAULTS_PAUSE"]))
     if place := os.environ.get("FAULTS_SAVE"):
         kill_in_save(*map(int, place.split(":")))

@@ -11,7 +11,7 @@ from training.runtime.distributed import run
 
 # Traced in a second instead of twelve.
 model.build = lambda image_size, classes: model.network(image_size, classes, blocks=(1,), width=8)
-trainer._NOTES_STEPS = 1
+trainer._EXCHANGE_STEPS = 1
 trainer._SECONDS_BETWEEN_LINES = 0.0
 trainer._WARM_UP_STEPS = 2
 
