@@ -5,11 +5,11 @@ from typing import Any
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-__all__ = ["OrderedCluster", "after_network_addons", "after_node_addons"]
+__all__ = ["ClusterDefaults", "after_network_addons", "after_node_addons"]
 
 
-class OrderedCluster:
-    """What a cluster of this library has beyond a cluster of the CDK.
+class ClusterDefaults:
+    """What constructs read from a cluster of this library; a cluster of the CDK has these defaults.
 
     Attributes:
         network_addons: What a node needs to become ready. None: another tool installed it.
@@ -31,7 +31,7 @@ def after_network_addons(construct: Construct, cluster: Any) -> None:
         construct: What needs them.
         cluster: A cluster of this library; one of the CDK has nothing to wait for.
     """
-    if isinstance(cluster, OrderedCluster) and cluster.network_addons:
+    if isinstance(cluster, ClusterDefaults) and cluster.network_addons:
         construct.node.add_dependency(cluster.network_addons)
 
 
@@ -44,5 +44,5 @@ def after_node_addons(construct: Construct, cluster: Any) -> None:
         construct: What needs them.
         cluster: A cluster of this library; one of the CDK has nothing to wait for.
     """
-    if isinstance(cluster, OrderedCluster) and cluster.node_addons:
+    if isinstance(cluster, ClusterDefaults) and cluster.node_addons:
         construct.node.add_dependency(cluster.node_addons)

@@ -119,7 +119,7 @@ class ElasticFileSystem(efs.FileSystem):
                 rules admit the nodes on TCP 2049 already.
 
         Raises:
-            InputError: An id is none of EFS.
+            InputError: A value is not an EFS id.
         """
         return ImportedElasticFileSystem(
             scope, id, file_system_id=file_system_id, access_point_id=access_point_id, security_group=security_group
@@ -154,7 +154,7 @@ class ImportedElasticFileSystem(Construct):
             security_group: The group of its mount targets. Default: its rules admit the nodes already.
 
         Raises:
-            InputError: An id is none of EFS.
+            InputError: A value is not an EFS id.
         """
         check(*_valid_ids(file_system_id, access_point_id))
         super().__init__(scope, id)
@@ -264,7 +264,7 @@ class ElasticVolume(Volume):
 
 
 def _valid_elastic(name: str, file_system: Any) -> Problems:
-    """Reject what is no Elastic File System, such as one for Lustre."""
+    """Reject what is not an Elastic File System, such as one for Lustre."""
     if not isinstance(file_system, ImportedElasticFileSystem) and not hasattr(file_system, "mount_targets_available"):
         fix = "give an ElasticFileSystem, or import one with ElasticFileSystem.from_elastic_file_system_attributes"
         yield Problem(path=(name,), given=file_system, fix=fix)
