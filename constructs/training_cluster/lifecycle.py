@@ -22,6 +22,12 @@ class OrderedCluster:
     node_addons: Construct | None = None
     node_version: str | None = None
     encryption_key: kms.IKey | None = None
+    has_efa: bool = False
+    platform: Any = None
+
+    def add_efa_plugin(self) -> None:
+        if self.has_efa and self.platform:
+            self.platform.add_efa_device_plugin()
 
 
 def after_network_addons(construct: Construct, cluster: Any) -> None:

@@ -102,7 +102,6 @@ class ClusterAdditions(OrderedCluster):
             ami_release=ami_release,
         )
         self.gpu_node_groups = {**self.gpu_node_groups, id: group}
-        self._add_efa_device_plugin()
         return group
 
     def add_lustre(
@@ -233,7 +232,6 @@ class ClusterAdditions(OrderedCluster):
         self.platform = TrainingPlatform(
             self._scope, id, cluster=self.as_cluster, gang_scheduler=gang_scheduler, mirror=mirror
         )
-        self._add_efa_device_plugin()
         return self.platform
 
     def add_monitoring(
@@ -268,10 +266,6 @@ class ClusterAdditions(OrderedCluster):
         allowed = "the cluster's VPC has no private subnets"
         fix = "give the private subnet of the GPU nodes"
         raise InputError(Problem(path=("subnet",), given=MISSING, allowed=allowed, fix=fix))
-
-    def _add_efa_device_plugin(self) -> None:
-        if self.platform and any(group.efa_security_group for group in self.gpu_node_groups.values()):
-            self.platform.add_efa_device_plugin()
 
     def _part(self, id: str) -> Construct:
         """Return the construct for parts of one kind; the first call defines it."""

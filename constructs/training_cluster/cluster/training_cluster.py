@@ -96,8 +96,10 @@ class TrainingCluster(eks.Cluster, ClusterAdditions):
         self._suppress_findings()
         self._add_system(subnets, efs=efs)
         entries = Construct(self, "Administrators")
-        for arn in admins:
-            eks.AccessEntry(entries, arn, cluster=self.as_cluster, principal=arn, access_policies=[administration()])
+        for index, arn in enumerate(admins):
+            # A token cannot be an id.
+            entry = f"Administrator{index}" if Token.is_unresolved(arn) else arn
+            eks.AccessEntry(entries, entry, cluster=self.as_cluster, principal=arn, access_policies=[administration()])
 
     @classmethod
     def from_cluster_attributes(  # type: ignore[override] # CDK's has no required attribute; kubectl needs three.

@@ -113,6 +113,9 @@ class GpuNodeGroup(Construct):
         update_in_place(self.node_group, kubernetes_version or ours.node_version)
         suppress_node_policies(self.node_group)
         after_network_addons(self, cluster)
+        if self.efa_security_group:
+            ours.has_efa = True
+            ours.add_efa_plugin()
 
     def _placement_group(self) -> ec2.PlacementGroup | None:
         if not self.spec.in_placement_group:

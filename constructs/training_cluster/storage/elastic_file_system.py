@@ -66,7 +66,8 @@ class ElasticFileSystem(efs.FileSystem):
         """
         check(valid_vpc("vpc", vpc), valid_key(encryption_key))
         self.security_group = _security_group(scope, f"{id}SecurityGroup", vpc)
-        chosen = private_subnets(vpc) if subnets is None else list(subnets)
+        # EFS has one mount target in a zone.
+        chosen = list({each.availability_zone: each for each in reversed(private_subnets(vpc))}.values())[::-1] if subnets is None else list(subnets)
         super().__init__(
             scope,
             id,
