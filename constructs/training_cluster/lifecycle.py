@@ -16,6 +16,8 @@ class OrderedCluster:
         node_addons: What runs on nodes, such as the drivers of file systems. None: another tool installed it.
         node_version: Kubernetes release of the nodes. None: EKS takes the cluster's.
         encryption_key: Key of the nodes' volumes. None: the account's key for EBS.
+        has_efa: Whether a node group has EFA.
+        platform: The training platform; None before.
     """
 
     network_addons: Construct | None = None
@@ -25,7 +27,13 @@ class OrderedCluster:
     has_efa: bool = False
     platform: Any = None
 
-    def add_efa_plugin(self) -> None:
+    def add_efa_plugin(self, *, has_efa: bool = False) -> None:
+        """Add the EFA device plugin when there are both, a node group with EFA and a platform.
+
+        Args:
+            has_efa: Whether a new node group has EFA.
+        """
+        self.has_efa = self.has_efa or has_efa
         if self.has_efa and self.platform:
             self.platform.add_efa_device_plugin()
 

@@ -1,6 +1,6 @@
 """Metrics, logs, a dashboard and alarms of a training cluster, all in CloudWatch."""
 
-from typing import TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from aws_cdk import Aws, Duration, RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -16,6 +16,7 @@ from training_cluster.lifecycle import after_node_addons
 from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
 from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric
 from training_cluster.monitoring.dashboard import ClusterDashboard
+from training_cluster.storage.cluster_volume import valid_stack
 from training_cluster.storage.lustre_volume import valid_lustre
 from training_cluster.suppressions import suppress_policy, suppress_services_log_key
 from training_workloads.validation import check
@@ -97,6 +98,7 @@ class ClusterMonitoring(Construct):
         check(
             valid_cluster("cluster", cluster, kubectl=False),
             () if file_system is None else valid_lustre("file_system", file_system),
+            valid_stack(scope, file_system),
             () if alarm_email is None else valid_email("alarm_email", alarm_email),
             valid_key(encryption_key),
         )
@@ -110,22 +112,24 @@ class ClusterMonitoring(Construct):
         self.dashboard = ClusterDashboard(self, "Dashboard", **common, alarms=self.alarms.all)
         after_node_addons(self, cluster)
 
-    def metric(self, name: str, *, statistic: str = "Average") -> cloudwatch.Metric:
-        """Return a metric of the whole cluster from Container Insights, every 5 minutes.
+    def metric(self, name: str, *, statistic: str = "Average", **options: Any) -> cloudwatch.Metric:
+        """Return a metric of the whole cluster from Container Insights, every 5 minutes by default.
 
         Args:
             name: Name of a metric with the dimension `ClusterName` alone, such as `cluster_node_count`.
             statistic: Over nodes (or GPUs) and minutes. Default: Average.
+            options: Other options of the CDK's metric.
         """
-        return cluster_metric(self._cluster_name, name, statistic)
+        return cluster_metric(self._cluster_name, name, statistic, **options)
 
-    def metric_gpu_utilization(self, *, statistic: str = "Average") -> cloudwatch.Metric:
+    def metric_gpu_utilization(self, **options: Any) -> cloudwatch.Metric:
         """Return the utilisation of the GPUs in percent. Default: the average of all."""
-        return self.metric("node_gpu_utilization", statistic=statistic)
+        return self.metric("node_gpu_utilization", **options)
 
-    def metric_gpu_errors(self) -> cloudwatch.Metric:
-        """Return the number of Xid lines of the NVIDIA driver in 5 minutes."""
-        return self._gpu_errors.metric(statistic="Sum", period=Duration.minutes(5), label="Xid lines")
+    def metric_gpu_errors(self, **options: Any) -> cloudwatch.Metric:
+        """Return the number of Xid lines of the NVIDIA driver. Default: in 5 minutes."""
+        defaults = {"statistic": "Sum", "period": Duration.minutes(5), "label": "Xid lines"}
+        return self._gpu_errors.metric(**{**defaults, **options})
 
     def _add_pod_role(self, cluster: eks.ICluster | eks.Cluster) -> PodRole:
         """Define the role of the agent and of Fluent Bit, which have one service account."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 import cdk8s
-from aws_cdk import CfnResource
+from aws_cdk import CfnResource, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
@@ -14,7 +14,7 @@ from training_cluster.owner import own
 from training_cluster.suppressions import suppress_implied_dependency
 from training_workloads.validation import Problem, Problems
 
-__all__ = ["Volume", "allow_all", "allow_tcp", "valid_nodes"]
+__all__ = ["Volume", "allow_all", "allow_tcp", "valid_nodes", "valid_stack"]
 
 
 class Volume(Construct):
@@ -78,6 +78,35 @@ def valid_nodes(name: str, cluster: Any, file_system: Any) -> Problems:
             allowed="it was imported without its security group, and the file system's ports are closed to its nodes",
             fix="import it with TrainingCluster.from_cluster_attributes",
         )
+
+
+def valid_stack(scope: Construct, file_system: Any) -> Problems:
+    """Reject a file system of a stack that waits for this one: with the volume, each would wait for the other.
+
+    Args:
+        scope: The scope of what uses the file system.
+        file_system: The file system; one of the CDK does not know its VPC.
+    """
+    vpc = getattr(file_system, "vpc", None)
+    # An imported VPC is in no stack.
+    if not isinstance(vpc, ec2.Vpc):
+        return
+    here, there = _outermost_stack(scope), _outermost_stack(file_system)
+    if here.node.addr != there.node.addr and here.node.addr == _outermost_stack(vpc).node.addr:
+        yield Problem(
+            path=("file_system",),
+            given=file_system.node.path,
+            allowed=f"its stack {there.node.path} needs the network of this one, and each would wait for the other",
+            fix="define the volume in the file system's stack, or the network in a separate stack",
+        )
+
+
+def _outermost_stack(construct: Construct) -> Stack:
+    """Return the stack, or the one around its nested stacks."""
+    stack = Stack.of(construct)
+    while stack.nested_stack_parent:
+        stack = stack.nested_stack_parent
+    return stack
 
 
 def allow_tcp(

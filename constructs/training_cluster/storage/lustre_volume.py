@@ -9,7 +9,7 @@ from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
 from training_cluster.checks import valid_cluster
-from training_cluster.storage.cluster_volume import Volume, allow_all, allow_tcp, valid_nodes
+from training_cluster.storage.cluster_volume import Volume, allow_all, allow_tcp, valid_nodes, valid_stack
 from training_cluster.storage.lustre_file_system import EFA_RULE, LUSTRE_PORTS, LustreFileSystemBase
 from training_workloads import LustreVolumeChart
 from training_workloads.jobs.volumes import LUSTRE_CLAIM
@@ -52,12 +52,13 @@ class LustreVolume(Volume):
 
         Raises:
             InputError: The cluster has no kubectl, or such a volume from another construct; the file system is of
-                another kind, or Kubernetes does not allow a name.
+                another kind or its stack waits for this one, or Kubernetes does not allow a name.
         """
         check(
             valid_cluster("cluster", cluster),
             valid_lustre("file_system", file_system),
             valid_nodes("cluster", cluster, file_system),
+            valid_stack(scope, file_system),
         )
         super().__init__(scope, id, cluster=cluster, claim=claim)
         chart = LustreVolumeChart(

@@ -1,7 +1,10 @@
+import pytest
+from aws_cdk import Fn
 from aws_cdk import aws_iam as iam
 
 from tests.constructs.site import Site, properties
 from training_cluster import PodRole
+from training_workloads import InputError
 
 
 def test_only_pods_of_this_cluster_assume_the_role(site: Site) -> None:
@@ -35,3 +38,10 @@ def test_it_is_a_role_and_a_grantee(site: Site) -> None:
     assert [each["ManagedPolicyArns"][0]["Fn::Join"][1][-1] for each in roles if "ManagedPolicyArns" in each].count(
         ":iam::aws:policy/ReadOnlyAccess"
     ) == 1
+
+
+def test_rejects_names_that_kubernetes_does_not_allow(site: Site) -> None:
+    with pytest.raises(InputError) as caught:
+        PodRole(site.stack, "Role", cluster=site.cluster, namespace="My Jobs", service_account=None)  # type: ignore[arg-type]
+    assert [problem.path for problem in caught.value.problems] == [("namespace",), ("service_account",)]
+    PodRole(site.stack, "Late", cluster=site.cluster, namespace=Fn.import_value("N"), service_account="a.b")

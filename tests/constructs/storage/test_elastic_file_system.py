@@ -218,3 +218,32 @@ def test_rejects_what_is_no_vpc(site: Site) -> None:
     with pytest.raises(InputError) as caught:
         ElasticFileSystem(site.stack, "Efs", vpc=site)  # type: ignore[arg-type]
     assert [problem.path for problem in caught.value.problems] == [("vpc",)]
+
+
+def test_it_has_one_mount_target_in_each_zone() -> None:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    private = ec2.SubnetType.PRIVATE_WITH_EGRESS
+    groups = [
+        ec2.SubnetConfiguration(name="Public", subnet_type=ec2.SubnetType.PUBLIC),
+        ec2.SubnetConfiguration(name="Nodes", subnet_type=private),
+        ec2.SubnetConfiguration(name="Data", subnet_type=private),
+    ]
+    vpc = ec2.Vpc(stack, "Vpc", max_azs=2, subnet_configuration=groups)
+    ElasticFileSystem(stack, "Efs", vpc=vpc)
+    targets = properties(assertions.Template.from_stack(stack), "AWS::EFS::MountTarget")
+    first = [subnet.subnet_id for subnet in vpc.select_subnets(subnet_group_name="Nodes").subnets]
+    assert [target["SubnetId"] for target in targets] == [stack.resolve(id) for id in first]
+
+
+def test_rejects_the_id_of_a_security_group(site: Site) -> None:
+    with pytest.raises(InputError) as caught:
+        ElasticFileSystem.from_elastic_file_system_attributes(
+            site.stack,
+            "Imported",
+            **IDS,
+            security_group="sg-0123456789abcdef0",  # type: ignore[arg-type]
+        )
+    assert str(caught.value) == (
+        "'security_group' is 'sg-0123456789abcdef0'; give a security group, such as "
+        "SecurityGroup.from_security_group_id(...)"
+    )
