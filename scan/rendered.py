@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from training_workloads.platform.file_systems import ElasticFileSystem, LustreFileSystem
+from training_workloads.platform.file_systems import EfsAttributes, LustreAttributes
 from training_workloads.platform.parts import PlatformSpec
 from training_workloads.recipes import NEEDS, RECIPES, recipe
 from training_workloads.rendering import render_jobs, render_platform
@@ -12,13 +12,13 @@ __all__ = ["render_everything"]
 
 # Placeholders for values that only a user knows.
 _NEEDED = {"source": "s3://bucket/data/", "service_account": "training"}
-_LUSTRE = LustreFileSystem(
+_LUSTRE = LustreAttributes(
     file_system_id="fs-0123456789abcdef0",
     dns_name="fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
     mount_name="abcd1234",
     capacity_gib=1200,
 )
-_EFS = ElasticFileSystem(file_system_id="fs-01234567", access_point_id="fsap-0123456789abcdef0")
+_EFS = EfsAttributes(file_system_id="fs-01234567", access_point_id="fsap-0123456789abcdef0")
 
 
 def render_everything(folder: Path) -> list[Path]:

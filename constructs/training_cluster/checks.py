@@ -1,4 +1,4 @@
-"""Rules that several constructs share: for flags, names, lists, ids, folders, clusters and VPCs.
+"""Rules that several constructs share: for flags, names, lists, ids, folders, registries, clusters and VPCs.
 
 Each yields the problems of one argument.
 """
@@ -8,12 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from aws_cdk import Token
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 
-from training_workloads.validation import Problem, Problems, matches
+from training_workloads.names import aws_id
+from training_workloads.platform.mirror import ecr_registry
+from training_workloads.validation import MISSING, Problem, Problems
 
 __all__ = [
-    "ID_DIGITS",
+    "imported_with",
+    "unless_token",
     "valid_bucket",
     "valid_cluster",
     "valid_flag",
@@ -21,18 +25,20 @@ __all__ = [
     "valid_id",
     "valid_key",
     "valid_list",
+    "valid_mirror",
     "valid_security_group",
     "valid_string",
+    "valid_subnet",
+    "valid_subnets",
     "valid_vpc",
 ]
 
 # What people copy from the console in front of the folder: s3://bucket/, arn:aws:s3:::bucket/.
 _BUCKET = re.compile(r"(s3://[^/]*/?|arn:[^:]*:s3:::[^/]*/?)(.*)", re.DOTALL)
 
-_IMPORT = "import it with TrainingCluster.from_cluster_attributes"
+_SUBNET = "vpc.private_subnets[0]"
 
-# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html: 8 or 17 hexadecimal digits.
-ID_DIGITS = r"([0-9a-f]{8}|[0-9a-f]{17})"
+_IMPORT = "import it with TrainingCluster.from_cluster_attributes"
 
 
 def valid_bucket(bucket: Any) -> Problems:
@@ -76,6 +82,12 @@ def valid_list(name: str, values: Any) -> Problems:
         yield Problem(path=(name,), given=values, fix="give a list")
 
 
+def valid_mirror(mirror: Any) -> Problems:
+    """Reject what is not an ECR registry: the function with kubectl logs in to no other. A token is allowed."""
+    if mirror is not None:
+        yield from unless_token(ecr_registry("mirror", mirror), mirror)
+
+
 def valid_id(name: str, value: Any, kind: str, command: str) -> Problems:
     """Reject what is not the id of a resource; a token is allowed.
 
@@ -85,8 +97,18 @@ def valid_id(name: str, value: Any, kind: str, command: str) -> Problems:
         kind: What the id starts with, such as `sg`.
         command: What shows the id.
     """
+    yield from unless_token(aws_id(name, value, kind, command), value)
+
+
+def unless_token(found: Problems, value: Any) -> Problems:
+    """Yield what a rule finds, unless only the deployment knows the value.
+
+    Args:
+        found: What the rule yields.
+        value: What the user gave.
+    """
     if not Token.is_unresolved(value):
-        yield from matches(name, value, f"{kind}-{ID_DIGITS}", f"an id such as {kind}-0123456789abcdef0 ({command})")
+        yield from found
 
 
 def valid_cluster(name: str, cluster: Any, *, kubectl: bool = True, security_group: bool = False) -> Problems:
@@ -104,8 +126,21 @@ def valid_cluster(name: str, cluster: Any, *, kubectl: bool = True, security_gro
     if kubectl and cluster.kubectl_provider is None:
         yield _without_kubectl(name, cluster)
     for attribute, what in (("cluster_security_group", "its security group"), ("vpc", "its VPC")):
-        if security_group and not _has(cluster, attribute):
-            yield _imported_without(name, cluster, what)
+        if security_group:
+            yield from imported_with(name, cluster, attribute, what)
+
+
+def imported_with(name: str, cluster: Any, attribute: str, what: str) -> Problems:
+    """Reject a cluster that was imported without an attribute.
+
+    Args:
+        name: The argument, as the user typed it.
+        cluster: A cluster.
+        attribute: Name of the attribute.
+        what: What it is, and why it is needed.
+    """
+    if not _has(cluster, attribute):
+        yield _imported_without(name, cluster, what)
 
 
 def _without_kubectl(name: str, cluster: Any) -> Problem:
@@ -131,6 +166,38 @@ def valid_vpc(name: str, vpc: Any) -> Problems:
     """Reject what is not a VPC."""
     if not hasattr(vpc, "vpc_id"):
         yield Problem(path=(name,), given=vpc, fix="give a VPC, such as a TrainingNetwork")
+
+
+def valid_subnet(subnet: Any, vpc: ec2.IVpc | None = None) -> Problems:
+    """Reject a `subnet` that is not one, such as its id, and a public one.
+
+    EC2 gives no public address to an instance with several interfaces, and nothing outside the VPC uses a file system.
+
+    Args:
+        subnet: What the user gave, or the cluster's training subnet; None where its VPC has no private one.
+        vpc: The VPC of the subnet. Default: not known, and so are its public subnets.
+    """
+    if subnet is None:
+        fix = "give the private subnet of the nodes"
+        yield Problem(path=("subnet",), given=MISSING, allowed="the cluster's VPC has no private subnets", fix=fix)
+    elif not hasattr(subnet, "subnet_id"):
+        yield Problem(path=("subnet",), given=subnet, fix=f"give a subnet, such as {_SUBNET}")
+    elif vpc and (
+        isinstance(subnet, ec2.PublicSubnet) or subnet.subnet_id in {each.subnet_id for each in vpc.public_subnets}
+    ):
+        yield Problem(
+            path=("subnet",), given=subnet, allowed="it is public", fix=f"give a private one, such as {_SUBNET}"
+        )
+
+
+def valid_subnets(subnets: Any) -> Problems:
+    """Reject `subnets` that are not a list of subnets, such as one subnet or a list of ids."""
+    if problems := list(valid_list("subnets", subnets)):
+        yield from problems
+        return
+    for index, subnet in enumerate(subnets):
+        if not hasattr(subnet, "subnet_id"):
+            yield Problem(path=("subnets", index), given=subnet, fix=f"give a subnet, such as {_SUBNET}")
 
 
 def valid_folder(name: str, folder: str) -> Problems:

@@ -8,6 +8,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from training_cluster.checks import valid_bucket, valid_key
 from training_cluster.cluster.training_cluster import TrainingCluster
 from training_cluster.config import ClusterConfig
 from training_cluster.monitoring.cost import CostEstimate, hourly_cost
@@ -18,6 +19,7 @@ from training_cluster.storage.lustre_spec import LustreSpec
 from training_workloads.catalog.lustre import lustre_throughput_mbps
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 from training_workloads.planning.storage_sizing import IMAGENET_BYTES_PER_IMAGE
+from training_workloads.validation import check, instance_of
 
 __all__ = ["CompleteTrainingCluster"]
 
@@ -47,10 +49,15 @@ class CompleteTrainingCluster(Construct):
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            config: Everything that can be chosen.
+            config: Everything that can be chosen. Its `monthly_budget_usd` has no effect here: `TrainingDataStack`, or
+                a `TrainingBudget` of your own, defines the budget, because it outlives a cluster.
             bucket: The bucket of datasets, checkpoints and results.
             encryption_key: Key of secrets, volumes, file systems and logs. Default: the services' own keys.
+
+        Raises:
+            InputError: `config` is not a `ClusterConfig`, or another argument is of another type.
         """
+        check(instance_of("config", config, ClusterConfig), valid_bucket(bucket), valid_key(encryption_key))
         super().__init__(scope, id)
         self.config, self._key = config, encryption_key
         self.network = TrainingNetwork(

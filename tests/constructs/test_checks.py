@@ -16,6 +16,7 @@ from training_cluster.checks import (
     valid_id,
     valid_key,
     valid_list,
+    valid_mirror,
     valid_string,
     valid_vpc,
 )
@@ -87,6 +88,14 @@ def test_rejects_what_is_no_id() -> None:
         assert not text(valid_id("a", value, "sg", "aws"))
     assert text(valid_id("a", "subnet-01234567", "sg", "aws ec2")) == (
         "'a' is 'subnet-01234567'; give an id such as sg-0123456789abcdef0 (aws ec2)"
+    )
+
+
+def test_rejects_what_is_no_ecr_registry() -> None:
+    for value in (None, "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror", Token.as_string({"Ref": "Mirror"})):
+        assert not text(valid_mirror(value))
+    assert text(valid_mirror("docker.io/x")).startswith(
+        "'mirror' is 'docker.io/x'; give the address of an ECR registry"
     )
 
 

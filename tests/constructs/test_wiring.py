@@ -24,6 +24,7 @@ from training_cluster import (
     TrainingCluster,
     TrainingNetwork,
 )
+from training_workloads import InputError
 
 ADMIN = "arn:aws:iam::111122223333:role/Admin"
 
@@ -53,6 +54,13 @@ def test_the_complete_cluster_has_the_wiring_of_an_own_app(own_app: Resources) -
     # CDK omits "Default" from logical ids, so that those of both are the same.
     assert {id: complete.get(id) for id in own_app} == waits(own_app)
     assert any(waits(own_app).values())
+
+
+def test_rejects_a_mapping_in_the_place_of_a_configuration() -> None:
+    stack = cdk.Stack(cdk.App(), "MyTraining")
+    with pytest.raises(InputError) as caught:
+        CompleteTrainingCluster(stack, "Cluster", config={"nat": True}, bucket="data")  # type: ignore[arg-type]
+    assert [problem.path for problem in caught.value.problems] == [("config",), ("bucket",)]
 
 
 def test_constructs_alone_have_the_wiring_of_an_own_app(own_app: Resources) -> None:

@@ -1,4 +1,4 @@
-"""The forms of names that Kubernetes accepts."""
+"""The forms of names that Kubernetes accepts, and of the ids of AWS."""
 
 from typing import Any
 
@@ -9,6 +9,8 @@ __all__ = [
     "DNS_LABEL",
     "DNS_LABEL_LENGTH",
     "DNS_LABEL_RULE",
+    "ID_DIGITS",
+    "aws_id",
     "dns_1035_label",
     "dns_label",
     "dns_subdomain",
@@ -28,6 +30,22 @@ _DNS_SUBDOMAIN = r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*
 
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
 _LABEL_KEY = rf"({_DNS_SUBDOMAIN}/)?[A-Za-z0-9]([-\w.]{{0,61}}[A-Za-z0-9])?"
+
+
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html: 8 or 17 hexadecimal digits.
+ID_DIGITS = r"([0-9a-f]{8}|[0-9a-f]{17})"
+
+
+def aws_id(name: str, value: Any, kind: str, command: str) -> Problems:
+    """Reject what is not the id of a resource in AWS.
+
+    Args:
+        name: The argument, as the user typed it.
+        value: What they gave.
+        kind: What the id starts with, such as `sg`.
+        command: What shows the id.
+    """
+    yield from matches(name, value, f"{kind}-{ID_DIGITS}", f"an id such as {kind}-0123456789abcdef0 ({command})")
 
 
 def dns_label(name: str, value: Any) -> Problems:

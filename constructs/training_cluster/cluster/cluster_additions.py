@@ -12,6 +12,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from training_cluster.checks import valid_subnet
 from training_cluster.cluster.addons import add_efs_driver
 from training_cluster.identity.job_identity import JobIdentity
 from training_cluster.lifecycle import OrderedCluster
@@ -26,7 +27,7 @@ from training_cluster.storage.elastic_file_system import ElasticFileSystem, Elas
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 from training_cluster.storage.lustre_volume import LustreVolume
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB
-from training_workloads.validation import MISSING, InputError, Problem
+from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["ClusterAdditions"]
 
@@ -41,12 +42,14 @@ class ClusterAdditions(OrderedCluster):
         file_system: What `add_lustre` defined last; None before.
         namespaces: What `add_namespaces` defined; None before.
         platform: What `add_platform` defined; None before.
+        monitoring: What `add_monitoring` defined; None before.
     """
 
     gpu_node_groups: Mapping[str, GpuNodeGroup] = MappingProxyType({})
     file_system: LustreFileSystem | None = None
     namespaces: Namespaces | None = None
     platform: TrainingPlatform | None = None
+    monitoring: ClusterMonitoring | None = None
 
     @property
     def as_cluster(self) -> eks.ICluster:
@@ -147,6 +150,8 @@ class ClusterAdditions(OrderedCluster):
             encryption_key=self.encryption_key,
         )
         LustreVolume(self._scope, f"{id}Volume", cluster=self.as_cluster, file_system=self.file_system, mirror=mirror)
+        if self.monitoring and not self.monitoring.file_system:
+            self.monitoring.add_lustre(self.file_system)
         return self.file_system
 
     def add_efs(self, id: str) -> ElasticFileSystem:
@@ -165,11 +170,17 @@ class ClusterAdditions(OrderedCluster):
         return file_system
 
     def add_namespaces(self, names: Iterable[str]) -> Namespaces:
-        """Add namespaces, which the job identities in them wait for.
+        """Add namespaces, which the job identities in them wait for; a second call adds to the first.
 
         Args:
             names: Their names; `default` always exists and is ignored.
+
+        Raises:
+            InputError: Kubernetes does not allow a name, or another construct defines the namespace.
         """
+        if self.namespaces:
+            self.namespaces.add(names)
+            return self.namespaces
         self.namespaces = Namespaces(self._scope, "Namespaces", cluster=self.as_cluster, names=names)
         # The identities of earlier calls.
         for identity in self._part("ServiceAccounts").node.children:
@@ -229,6 +240,7 @@ class ClusterAdditions(OrderedCluster):
         Raises:
             InputError: The cluster has one of the parts already, or an argument has no valid value.
         """
+        check(_once("platform", self.platform))
         self.platform = TrainingPlatform(
             self._scope, id, cluster=self.as_cluster, gang_scheduler=gang_scheduler, mirror=mirror
         )
@@ -242,12 +254,14 @@ class ClusterAdditions(OrderedCluster):
         Args:
             id: Id in the cluster.
             alarm_email: Address that gets the alarms. Default: no mails.
-            file_system: The Lustre of the jobs. Default: that of `add_lustre`, if any.
+            file_system: The Lustre of the jobs. Default: that of `add_lustre`: the last before this call, else the
+                first after it, if any.
 
         Raises:
-            InputError: `alarm_email` is not one email address.
+            InputError: `alarm_email` is not one email address, or the cluster has a monitoring already.
         """
-        return ClusterMonitoring(
+        check(_once("monitoring", self.monitoring))
+        self.monitoring = ClusterMonitoring(
             self._scope,
             id,
             cluster=self.as_cluster,
@@ -255,18 +269,24 @@ class ClusterAdditions(OrderedCluster):
             alarm_email=alarm_email,
             encryption_key=self.encryption_key,
         )
+        return self.monitoring
 
     @property
     def _scope(self) -> Construct:
         return cast(Construct, self)
 
     def _training_subnet(self) -> ec2.ISubnet:
-        if subnet := training_subnet(self.as_cluster.vpc):
-            return subnet
-        allowed = "the cluster's VPC has no private subnets"
-        fix = "give the private subnet of the GPU nodes"
-        raise InputError(Problem(path=("subnet",), given=MISSING, allowed=allowed, fix=fix))
+        subnet = training_subnet(self.as_cluster.vpc)
+        check(valid_subnet(subnet))
+        assert subnet
+        return subnet
 
     def _part(self, id: str) -> Construct:
         """Return the construct for parts of one kind; the first call defines it."""
         return cast(Construct, self._scope.node.try_find_child(id) or Construct(self._scope, id))
+
+
+def _once(what: str, first: Construct | None) -> Problems:
+    if first is not None:
+        allowed, fix = f"{first.node.path} is that of the cluster", "remove one of the two calls"
+        yield Problem(path=(f"add_{what}",), given=f"a second {what}", allowed=allowed, fix=fix)

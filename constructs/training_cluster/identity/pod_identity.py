@@ -1,11 +1,11 @@
 """An IAM role that the pods of one service account assume through EKS Pod Identity."""
 
-from aws_cdk import Aws, Token
+from aws_cdk import Aws
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster
+from training_cluster.checks import unless_token, valid_cluster
 from training_workloads.names import dns_label, dns_subdomain
 from training_workloads.validation import check
 
@@ -45,8 +45,8 @@ class PodRole(iam.Role):
         """
         check(
             valid_cluster("cluster", cluster, kubectl=False),
-            () if Token.is_unresolved(namespace) else dns_label("namespace", namespace),
-            () if Token.is_unresolved(service_account) else dns_subdomain("service_account", service_account),
+            unless_token(dns_label("namespace", namespace), namespace),
+            unless_token(dns_subdomain("service_account", service_account), service_account),
         )
         super().__init__(scope, id, assumed_by=_pod_identity(cluster.cluster_name, namespace, service_account))
         self.association = eks.CfnPodIdentityAssociation(

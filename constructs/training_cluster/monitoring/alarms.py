@@ -65,15 +65,28 @@ class ClusterAlarms(Construct):
         self.node_not_ready = _node_not_ready(self, cluster_name)
         self.gpu_errors = _gpu_errors(self, gpu_errors)
         self.topic = None if email is None else _topic(self, email, encryption_key)
-        if self.topic:
-            for alarm in self.all:
-                alarm.add_alarm_action(actions.SnsAction(self.topic))
+        for alarm in self.all:
+            self._mail(alarm)
 
     @property
     def all(self) -> list[cloudwatch.Alarm]:
         """Every alarm."""
         lustre = [self.lustre_nearly_full] if self.lustre_nearly_full else []
         return [self.gpus_idle, *lustre, self.node_not_ready, self.gpu_errors]
+
+    def add_lustre(self, file_system: Lustre) -> cloudwatch.Alarm:
+        """Define the alarm of a file system, where there was none, and return it.
+
+        Args:
+            file_system: The file system that can run full.
+        """
+        self.lustre_nearly_full = _lustre_nearly_full(self, file_system)
+        self._mail(self.lustre_nearly_full)
+        return self.lustre_nearly_full
+
+    def _mail(self, alarm: cloudwatch.Alarm) -> None:
+        if self.topic:
+            alarm.add_alarm_action(actions.SnsAction(self.topic))
 
 
 def valid_email(name: str, address: str) -> Problems:

@@ -16,10 +16,11 @@ from training_cluster.lifecycle import after_node_addons
 from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
 from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric
 from training_cluster.monitoring.dashboard import ClusterDashboard
+from training_cluster.owner import own
 from training_cluster.storage.cluster_volume import valid_stack
 from training_cluster.storage.lustre_volume import valid_lustre
 from training_cluster.suppressions import suppress_policy, suppress_services_log_key
-from training_workloads.validation import check
+from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["ClusterMonitoring"]
 
@@ -67,6 +68,7 @@ class ClusterMonitoring(Construct):
             month; the first, with the output of the jobs, outlives the cluster.
         dashboard: The dashboard.
         alarms: The alarms and their topic.
+        file_system: The Lustre on the dashboard; None for none.
     """
 
     def __init__(
@@ -92,7 +94,8 @@ class ClusterMonitoring(Construct):
                 where there is one, has a key defined here.
 
         Raises:
-            InputError: `alarm_email` is not one email address, or an argument is of another type.
+            InputError: `alarm_email` is not one email address, the cluster has a monitoring from another construct, or
+                an argument is of another type.
         """
         super().__init__(scope, id)
         check(
@@ -102,7 +105,10 @@ class ClusterMonitoring(Construct):
             () if alarm_email is None else valid_email("alarm_email", alarm_email),
             valid_key(encryption_key),
         )
+        # Log groups and add-on have fixed names.
+        own(self, cluster, "monitoring")
         self._cluster_name = name = cluster.cluster_name
+        self.file_system = file_system
         self.log_groups = self._add_log_groups(name, encryption_key)
         self.pod_role = self._add_pod_role(cluster)
         self.addon = self._add_addon(cast(eks.ICluster, cluster))
@@ -111,6 +117,28 @@ class ClusterMonitoring(Construct):
         self.alarms = ClusterAlarms(self, "Alarms", **common, email=alarm_email, encryption_key=encryption_key)
         self.dashboard = ClusterDashboard(self, "Dashboard", **common, alarms=self.alarms.all)
         after_node_addons(self, cluster)
+
+    def add_lustre(self, file_system: Lustre) -> None:
+        """Add the graphs and the alarm of a Lustre file system, where there is none yet.
+
+        Args:
+            file_system: The Lustre of the jobs: one of this library, imported or not, or one of the CDK.
+
+        Raises:
+            InputError: The monitoring has a file system, this is of another kind, or its stack waits for this one.
+        """
+        check(
+            valid_lustre("file_system", file_system),
+            valid_stack(self, file_system),
+            self._has_no_other(file_system),
+        )
+        self.file_system = file_system
+        self.dashboard.add_lustre(file_system, self.alarms.add_lustre(file_system))
+
+    def _has_no_other(self, file_system: Lustre) -> Problems:
+        if self.file_system is not None:
+            fix = "keep one; a ClusterDashboard of your own can show the other"
+            yield Problem(path=("file_system",), given=file_system, allowed="the monitoring has one", fix=fix)
 
     def metric(self, name: str, *, statistic: str = "Average", **options: Any) -> cloudwatch.Metric:
         """Return a metric of the whole cluster from Container Insights, every 5 minutes by default.

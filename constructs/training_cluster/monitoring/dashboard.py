@@ -1,6 +1,7 @@
 """One page of graphs: is the hardware used, does the data arrive, is anything broken."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
@@ -47,15 +48,32 @@ class ClusterDashboard(cloudwatch.Dashboard):
             alarms: Alarms whose state is at the top. Default: none.
         """
         super().__init__(scope, id)
-        if alarms:
-            status = cloudwatch.AlarmStatusWidget(alarms=list(alarms), title="Alarms", width=_WIDTH, height=2)
-            self.add_widgets(status)
+        # Rows that `add_lustre` fills later where there is no file system yet.
+        self._alarms, self._lustre = cloudwatch.Column(), cloudwatch.Column()
+        self.add_widgets(cast(cloudwatch.IWidget, self._alarms))
         self.add_widgets(*_gpus(cluster_name))
         self.add_widgets(*_efa(cluster_name))
-        if file_system:
-            self.add_widgets(*_lustre(file_system))
+        self.add_widgets(cast(cloudwatch.IWidget, self._lustre))
         self.add_widgets(*_nodes_and_jobs(cluster_name))
         self.add_widgets(*_faults(cluster_name, gpu_errors))
+        if alarms:
+            self._alarms.add_widget(_status("Alarms", alarms))
+        if file_system:
+            self._lustre.add_widget(_lustre(file_system))
+
+    def add_lustre(self, file_system: Lustre, alarm: cloudwatch.IAlarm) -> None:
+        """Add the graphs of a file system, where there were none, and the state of its alarm.
+
+        Args:
+            file_system: The file system of the jobs.
+            alarm: Its alarm.
+        """
+        self._alarms.add_widget(_status("Alarm of Lustre", [alarm]))
+        self._lustre.add_widget(_lustre(file_system))
+
+
+def _status(title: str, alarms: Sequence[cloudwatch.IAlarm]) -> cloudwatch.IWidget:
+    return cloudwatch.AlarmStatusWidget(alarms=list(alarms), title=title, width=_WIDTH, height=2)
 
 
 def _graph(title: str, *lines: cloudwatch.IMetric, axis: cloudwatch.YAxisProps | None = None) -> cloudwatch.GraphWidget:
@@ -79,11 +97,10 @@ def _efa(cluster_name: str) -> list[cloudwatch.IWidget]:
     ]
 
 
-def _lustre(file_system: Lustre) -> list[cloudwatch.IWidget]:
-    return [
-        _graph("Lustre throughput of all clients (bytes/s)", *lustre_throughput(file_system)),
-        _graph("Lustre free space (%)", lustre_free_percent(file_system), axis=_PERCENT),
-    ]
+def _lustre(file_system: Lustre) -> cloudwatch.IWidget:
+    throughput = _graph("Lustre throughput of all clients (bytes/s)", *lustre_throughput(file_system))
+    free = _graph("Lustre free space (%)", lustre_free_percent(file_system), axis=_PERCENT)
+    return cast(cloudwatch.IWidget, cloudwatch.Row(throughput, free))
 
 
 def _nodes_and_jobs(cluster_name: str) -> list[cloudwatch.IWidget]:

@@ -1,11 +1,10 @@
 """The security group that EFA needs."""
 
-from typing import Any
-
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from training_cluster.checks import valid_vpc
+from training_cluster.network.security_group_rules import allow_all
 from training_workloads.validation import check
 
 __all__ = ["EfaSecurityGroup"]
@@ -33,8 +32,4 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         """
         check(valid_vpc("vpc", vpc))
         super().__init__(scope, id, vpc=vpc, description=_DESCRIPTION, allow_all_outbound=True)
-        group_id = self.security_group_id
-        itself: dict[str, Any] = {"group_id": group_id, "ip_protocol": "-1", "description": _DESCRIPTION}
-        # On the L1: an L2 group with open egress drops the self-referencing egress rule as redundant, which it is not.
-        ec2.CfnSecurityGroupIngress(self, "FromItself", source_security_group_id=group_id, **itself)
-        ec2.CfnSecurityGroupEgress(self, "ToItself", destination_security_group_id=group_id, **itself)
+        allow_all(self, "FromItself", "ToItself", group=self, peer=self, description=_DESCRIPTION)

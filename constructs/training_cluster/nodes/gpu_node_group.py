@@ -8,7 +8,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster, valid_key
+from training_cluster.checks import unless_token, valid_cluster, valid_key, valid_subnet
 from training_cluster.lifecycle import OrderedCluster, after_network_addons
 from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
@@ -23,12 +23,11 @@ from training_cluster.nodes.node_parts import (
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
 from training_workloads.catalog.nodes import GPU_TAINT_KEY, node_devices, node_labels
-from training_workloads.validation import MISSING, Problem, Problems, check
+from training_workloads.validation import Problems, check, matches
 
 __all__ = ["GpuNodeGroup"]
 
 _ROOT_VOLUME_GIB = 200
-_EXAMPLE = "vpc.private_subnets[0]"
 
 
 class GpuNodeGroup(Construct):
@@ -88,10 +87,14 @@ class GpuNodeGroup(Construct):
 
         Raises:
             InputError: The values contradict each other or the catalog, the cluster was imported without its security
-                group or VPC, or the subnet is public.
+                group or VPC, the subnet is public, or `kubernetes_version` is not a release.
         """
         super().__init__(scope, id)
-        check(valid_cluster("cluster", cluster, kubectl=False, security_group=True), valid_key(encryption_key))
+        check(
+            valid_cluster("cluster", cluster, kubectl=False, security_group=True),
+            valid_key(encryption_key),
+            _valid_release(kubernetes_version),
+        )
         self.spec = GpuNodeGroupSpec(
             instance_type=instance_type.to_string() if isinstance(instance_type, ec2.InstanceType) else instance_type,
             min_size=min_size,
@@ -106,7 +109,7 @@ class GpuNodeGroup(Construct):
         ours = cluster if isinstance(cluster, OrderedCluster) else OrderedCluster()
         subnet = subnet or training_subnet(cluster.vpc)
         version = kubernetes_version or ours.node_version
-        check(_valid_subnet(cluster.vpc, subnet), valid_ami_release(ami_release, version))
+        check(valid_subnet(subnet, cluster.vpc), valid_ami_release(ami_release, version))
         assert subnet
         self.placement_group = self._placement_group()
         self.efa_security_group = (
@@ -206,13 +209,8 @@ class GpuNodeGroup(Construct):
         return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type="capacity-block")
 
 
-def _valid_subnet(vpc: ec2.IVpc, subnet: ec2.ISubnet | None) -> Problems:
-    """Reject public subnets: EC2 gives no public address to an instance with several interfaces."""
-    if subnet is None:
-        allowed = "the cluster's VPC has no private subnets"
-        yield Problem(path=("subnet",), given=MISSING, allowed=allowed, fix="give the private subnet of the nodes")
-    elif not hasattr(subnet, "subnet_id"):
-        yield Problem(path=("subnet",), given=subnet, fix=f"give a subnet, such as {_EXAMPLE}")
-    elif isinstance(subnet, ec2.PublicSubnet) or subnet.subnet_id in {each.subnet_id for each in vpc.public_subnets}:
-        fix = f"give a private one, such as {_EXAMPLE}"
-        yield Problem(path=("subnet",), given=subnet, allowed="it is public", fix=fix)
+def _valid_release(version: str | None) -> Problems:
+    """Reject what is not a release of Kubernetes; which ones EKS has is the cluster's rule."""
+    if version is not None:
+        form = "a release of Kubernetes, such as 1.35"
+        yield from unless_token(matches("kubernetes_version", version, r"1\.\d{2}", form), version)

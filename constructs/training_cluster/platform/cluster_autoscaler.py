@@ -78,7 +78,8 @@ class ClusterAutoscaler(Construct):
             mirror: ECR registry with copies of chart and image. Default: the Kubernetes project's registry.
 
         Raises:
-            InputError: The release is not in the catalog, or the cluster has an autoscaler from another construct.
+            InputError: The release is not in the catalog, `mirror` is not an ECR registry, or the cluster has an
+                autoscaler from another construct.
         """
         super().__init__(scope, id)
         check(valid_cluster("cluster", cluster))

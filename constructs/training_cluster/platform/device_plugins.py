@@ -34,7 +34,7 @@ class NvidiaDevicePlugin(Construct):
             mirror: ECR registry with copies of chart and image. Default: NVIDIA's registry.
 
         Raises:
-            InputError: The cluster has this plugin from another construct.
+            InputError: The cluster has this plugin from another construct, or `mirror` is not an ECR registry.
         """
         super().__init__(scope, id)
         check(valid_cluster("cluster", cluster))
@@ -66,7 +66,7 @@ class EfaDevicePlugin(Construct):
             mirror: ECR registry with copies of chart and image. Default: AWS's registry.
 
         Raises:
-            InputError: The cluster has this plugin from another construct.
+            InputError: The cluster has this plugin from another construct, or `mirror` is not an ECR registry.
         """
         super().__init__(scope, id)
         check(valid_cluster("cluster", cluster))

@@ -5,8 +5,10 @@ from typing import Any, cast
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
+from training_cluster.checks import valid_mirror
 from training_workloads.catalog.versions import HelmRelease
 from training_workloads.platform.mirror import mirrored
+from training_workloads.validation import check
 
 __all__ = ["helm_release"]
 
@@ -33,7 +35,11 @@ def helm_release(
         values: Values of the chart.
         mirror: Registry with copies of chart and image. Default: the makers' registry.
         wait: Whether the deployment waits until the pods are ready.
+
+    Raises:
+        InputError: `mirror` is not an ECR registry.
     """
+    check(valid_mirror(mirror))
     # All of the catalog's charts name their image by this value.
     image = {**values.get("image", {}), **({"repository": mirrored(release.image, mirror)} if mirror else {})}
     return eks.HelmChart(

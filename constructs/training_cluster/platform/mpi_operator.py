@@ -6,7 +6,7 @@ import cdk8s
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster
+from training_cluster.checks import valid_cluster, valid_mirror
 from training_cluster.lifecycle import after_node_addons
 from training_cluster.owner import own
 from training_workloads import MpiJobDefinitionChart, MpiOperatorChart
@@ -43,10 +43,11 @@ class MpiOperator(Construct):
             mirror: ECR registry with a copy of the image. Default: the operator's registry.
 
         Raises:
-            InputError: The cluster has an operator from another construct, or no scheduler has such a name.
+            InputError: The cluster has an operator from another construct, no scheduler has such a name, or `mirror` is
+                not an ECR registry.
         """
         super().__init__(scope, id)
-        check(valid_cluster("cluster", cluster))
+        check(valid_cluster("cluster", cluster), valid_mirror(mirror))
         own(self, cluster, "MPI operator")
         after_node_addons(self, cluster)
         target = cast(eks.ICluster, cluster)

@@ -9,6 +9,7 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import valid_cluster, valid_list
+from training_cluster.owner import own
 from training_workloads.names import dns_label
 from training_workloads.validation import Problems, check
 
@@ -34,15 +35,37 @@ class Namespaces(Construct):
             names: Their names; `default` always exists and is ignored.
 
         Raises:
-            InputError: The cluster has no kubectl, or Kubernetes does not allow a name.
+            InputError: The cluster has no kubectl, Kubernetes does not allow a name, or another construct defines the
+                namespace.
         """
         super().__init__(scope, id)
-        given = names if isinstance(names, str) else list(names)
+        given = _given(names)
         check(valid_cluster("cluster", cluster), _valid_names(given))
-        self.names = sorted(set(given) - {_ALWAYS_EXISTS})
-        for name in self.names:
+        self._cluster = cast(eks.ICluster, cluster)
+        self.names: list[str] = []
+        self.add(given)
+
+    def add(self, names: Iterable[str]) -> None:
+        """Define more namespaces.
+
+        Args:
+            names: Their names; those that exist here, and `default`, are ignored.
+
+        Raises:
+            InputError: Kubernetes does not allow a name, or another construct defines the namespace.
+        """
+        given = _given(names)
+        check(_valid_names(given))
+        new = sorted(set(given) - {_ALWAYS_EXISTS, *self.names})
+        for name in new:
+            own(self, self._cluster, f"namespace {name}")
             manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            eks.KubernetesManifest(self, name, cluster=cast(eks.ICluster, cluster), manifest=[manifest])
+            eks.KubernetesManifest(self, name, cluster=self._cluster, manifest=[manifest])
+        self.names = sorted([*self.names, *new])
+
+
+def _given(names: Iterable[str]) -> Iterable[str]:
+    return names if isinstance(names, str) else list(names)
 
 
 def _valid_names(names: Any) -> Problems:

@@ -1,20 +1,21 @@
-"""What the volumes of both file systems share: open ports, the manifest, and the order of creation and deletion."""
+"""What the volumes of both file systems share: the manifest, and the order of creation and deletion."""
 
 from collections.abc import Iterable
 from typing import Any, cast
 
 import cdk8s
-from aws_cdk import CfnResource, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
+from training_cluster.checks import imported_with
 from training_cluster.lifecycle import after_node_addons
 from training_cluster.owner import own
 from training_cluster.suppressions import suppress_implied_dependency
 from training_workloads.validation import Problem, Problems
 
-__all__ = ["Volume", "allow_all", "allow_tcp", "valid_nodes", "valid_stack"]
+__all__ = ["Volume", "valid_nodes", "valid_stack"]
 
 
 class Volume(Construct):
@@ -63,21 +64,10 @@ def valid_nodes(name: str, cluster: Any, file_system: Any) -> Problems:
         cluster: The cluster.
         file_system: Its rules are open already where it was imported without a security group.
     """
-    if not hasattr(cluster, "cluster_name") or not getattr(file_system, "connections", None):
-        return
-    if not file_system.connections.security_groups:
-        return
-    try:
-        known = cluster.cluster_security_group is not None
-    except RuntimeError:  # An imported cluster raises for what was not given; there is no other way to ask.
-        known = False
-    if not known:
-        yield Problem(
-            path=(name,),
-            given=cluster.cluster_name,
-            allowed="it was imported without its security group, and the file system's ports are closed to its nodes",
-            fix="import it with TrainingCluster.from_cluster_attributes",
-        )
+    connections = getattr(file_system, "connections", None)
+    if connections and connections.security_groups and hasattr(cluster, "cluster_name"):
+        what = "its security group, and the file system's ports are closed to its nodes"
+        yield from imported_with(name, cluster, "cluster_security_group", what)
 
 
 def valid_stack(scope: Construct, file_system: Any) -> Problems:
@@ -107,65 +97,3 @@ def _outermost_stack(construct: Construct) -> Stack:
     while stack.nested_stack_parent:
         stack = stack.nested_stack_parent
     return stack
-
-
-def allow_tcp(
-    scope: Construct, id: str, *, group: ec2.ISecurityGroup, peer: ec2.ISecurityGroup, ports: range, description: str
-) -> CfnResource:
-    """Define a rule that admits a peer to a group.
-
-    It is an L1 rule: one of the L2 would stand beside the group, in the group's stack.
-
-    Args:
-        scope: Where the rule is defined.
-        id: Id in the scope.
-        group: The group that is opened.
-        peer: The group that connects.
-        ports: TCP ports.
-        description: What is allowed.
-    """
-    return ec2.CfnSecurityGroupIngress(
-        scope,
-        id,
-        group_id=group.security_group_id,
-        source_security_group_id=peer.security_group_id,
-        ip_protocol="tcp",
-        from_port=ports.start,
-        to_port=ports.stop - 1,
-        description=description,
-    )
-
-
-def allow_all(
-    scope: Construct, id: str, *, group: ec2.ISecurityGroup, peer: ec2.ISecurityGroup, description: str
-) -> list[CfnResource]:
-    """Define rules for all traffic between a group and a peer, in and out, as EFA needs them.
-
-    EFA bypasses the IP stack: only rules that name the other group cover it. An L2 group with open egress would drop
-    the outgoing one as redundant.
-
-    Args:
-        scope: Where the rules are defined.
-        id: Start of their ids.
-        group: The group that is opened.
-        peer: The other group.
-        description: What is allowed.
-    """
-    here, there, everything = group.security_group_id, peer.security_group_id, "-1"
-    incoming = ec2.CfnSecurityGroupIngress(
-        scope,
-        f"{id}In",
-        group_id=here,
-        source_security_group_id=there,
-        ip_protocol=everything,
-        description=description,
-    )
-    outgoing = ec2.CfnSecurityGroupEgress(
-        scope,
-        f"{id}Out",
-        group_id=here,
-        destination_security_group_id=there,
-        ip_protocol=everything,
-        description=description,
-    )
-    return [incoming, outgoing]

@@ -13,12 +13,21 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster, valid_id, valid_key, valid_security_group, valid_vpc
+from training_cluster.checks import (
+    unless_token,
+    valid_cluster,
+    valid_key,
+    valid_security_group,
+    valid_subnets,
+    valid_vpc,
+)
+from training_cluster.network.security_group_rules import allow_tcp
 from training_cluster.network.training_network import private_subnets
-from training_cluster.storage.cluster_volume import Volume, allow_tcp, valid_nodes, valid_stack
+from training_cluster.storage.cluster_volume import Volume, valid_nodes, valid_stack
 from training_workloads.jobs.volumes import EFS_CLAIM
 from training_workloads.mpijob.programs import UID
 from training_workloads.platform.efs_volume import EfsVolumeChart
+from training_workloads.platform.file_systems import efs_access_point_id, efs_id
 from training_workloads.validation import MISSING, Problem, Problems, check
 
 __all__ = ["ElasticFileSystem", "ElasticVolume", "ImportedElasticFileSystem"]
@@ -63,9 +72,13 @@ class ElasticFileSystem(efs.FileSystem):
             encryption_key: Key of the stored files. Default: the account's key for EFS.
 
         Raises:
-            InputError: `vpc` or `encryption_key` is of another type.
+            InputError: `vpc`, a subnet or `encryption_key` is of another type.
         """
-        check(valid_vpc("vpc", vpc), valid_key(encryption_key))
+        check(
+            valid_vpc("vpc", vpc),
+            () if subnets is None else valid_subnets(subnets),
+            valid_key(encryption_key),
+        )
         self.vpc = vpc
         self.security_group = _security_group(scope, f"{id}SecurityGroup", vpc)
         chosen = _one_in_each_zone(private_subnets(vpc)) if subnets is None else list(subnets)
@@ -296,6 +309,6 @@ def _own_access_point_id(file_system: Any) -> str:
 
 def _valid_ids(file_system_id: str, access_point_id: str) -> tuple[Problems, Problems]:
     return (
-        valid_id("file_system_id", file_system_id, "fs", "aws efs describe-file-systems"),
-        valid_id("access_point_id", access_point_id, "fsap", "aws efs describe-access-points"),
+        unless_token(efs_id("file_system_id", file_system_id), file_system_id),
+        unless_token(efs_access_point_id("access_point_id", access_point_id), access_point_id),
     )

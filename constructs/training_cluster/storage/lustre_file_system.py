@@ -12,13 +12,14 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_bucket, valid_id, valid_key, valid_security_group, valid_vpc
-from training_cluster.storage.cluster_volume import allow_all, allow_tcp
+from training_cluster.checks import unless_token, valid_bucket, valid_key, valid_security_group, valid_subnet, valid_vpc
+from training_cluster.network.security_group_rules import allow_all, allow_tcp
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.lustre_spec import LustreSpec
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB
 from training_workloads.catalog.versions import LUSTRE_VERSION
-from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, check, matches
+from training_workloads.platform.file_systems import lustre_dns_name, lustre_id, lustre_mount_name
+from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, check
 
 __all__ = ["EFA_RULE", "LUSTRE_PORTS", "LustreFileSystem", "LustreFileSystemBase", "lustre_metric"]
 
@@ -30,12 +31,6 @@ EFA_RULE = "Lustre over EFA"
 
 # One range for `connections`, as CDK's LustreFileSystem has it.
 _DEFAULT_PORT = ec2.Port.tcp_range(LUSTRE_PORTS[0].start, LUSTRE_PORTS[-1].stop - 1)
-
-_SHOWS = "aws fsx describe-file-systems"
-
-# https://docs.aws.amazon.com/fsx/latest/APIReference/API_LustreFileSystemConfiguration.html
-_MOUNT_NAME = r"[A-Za-z0-9_-]{1,8}"
-_DNS_NAME = r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"
 
 
 def lustre_metric(file_system: fsx.IFileSystem, name: str, **options: Any) -> cloudwatch.Metric:
@@ -158,7 +153,7 @@ class LustreFileSystem(LustreFileSystemBase):
         repositories = _default_repositories(bucket) if data_repositories is None else data_repositories
         check(
             valid_vpc("vpc", vpc),
-            _valid_subnet(subnet),
+            valid_subnet(subnet),
             _bucket_or_no_repositories(bucket, repositories),
             valid_key(encryption_key),
         )
@@ -247,7 +242,8 @@ class LustreFileSystem(LustreFileSystemBase):
             for ports in LUSTRE_PORTS
         ]
         if self.efa:
-            rules += allow_all(Construct(self, "Efa"), "Servers", group=group, peer=group, description=EFA_RULE)
+            scope = Construct(self, "Efa")
+            rules += allow_all(scope, "ServersIn", "ServersOut", group=group, peer=group, description=EFA_RULE)
         for rule in rules:
             self.file_system.add_resource_dependency(rule)
 
@@ -302,10 +298,10 @@ class _ImportedLustreFileSystem(LustreFileSystemBase):
     ) -> None:
         gib = _gib(capacity)
         check(
-            valid_id("file_system_id", file_system_id, "fs", _SHOWS),
-            _form("dns_name", dns_name, _DNS_NAME, f"the name alone, as DNSName of {_SHOWS}"),
-            _form("mount_name", mount_name, _MOUNT_NAME, f"MountName of {_SHOWS}, at most 8 characters"),
-            () if Token.is_unresolved(gib) else at_least("capacity", gib, 1),
+            unless_token(lustre_id("file_system_id", file_system_id), file_system_id),
+            unless_token(lustre_dns_name("dns_name", dns_name), dns_name),
+            unless_token(lustre_mount_name("mount_name", mount_name), mount_name),
+            unless_token(at_least("capacity", gib, 1), gib),
             valid_security_group(security_group),
         )
         super().__init__(scope, id)
@@ -326,16 +322,6 @@ class _ImportedLustreFileSystem(LustreFileSystemBase):
     @property
     def mount_name(self) -> str:
         return self._mount_name
-
-
-def _form(name: str, value: Any, pattern: str, rule: str) -> Problems:
-    if not Token.is_unresolved(value):
-        yield from matches(name, value, pattern, rule)
-
-
-def _valid_subnet(subnet: Any) -> Problems:
-    if not hasattr(subnet, "subnet_id"):
-        yield Problem(path=("subnet",), given=subnet, fix="give one subnet, such as vpc.private_subnets[0]")
 
 
 def _default_repositories(bucket: s3.IBucket | None) -> tuple[DataRepository, ...]:

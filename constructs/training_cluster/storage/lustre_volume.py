@@ -8,8 +8,9 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster
-from training_cluster.storage.cluster_volume import Volume, allow_all, allow_tcp, valid_nodes, valid_stack
+from training_cluster.checks import valid_cluster, valid_mirror
+from training_cluster.network.security_group_rules import allow_all, allow_tcp
+from training_cluster.storage.cluster_volume import Volume, valid_nodes, valid_stack
 from training_cluster.storage.lustre_file_system import EFA_RULE, LUSTRE_PORTS, LustreFileSystemBase
 from training_workloads import LustreVolumeChart
 from training_workloads.jobs.volumes import LUSTRE_CLAIM
@@ -52,13 +53,15 @@ class LustreVolume(Volume):
 
         Raises:
             InputError: The cluster has no kubectl, or such a volume from another construct; the file system is of
-                another kind or its stack waits for this one, or Kubernetes does not allow a name.
+                another kind or its stack waits for this one, `mirror` is not an ECR registry, or Kubernetes
+                does not allow a name.
         """
         check(
             valid_cluster("cluster", cluster),
             valid_lustre("file_system", file_system),
             valid_nodes("cluster", cluster, file_system),
             valid_stack(scope, file_system),
+            valid_mirror(mirror),
         )
         super().__init__(scope, id, cluster=cluster, claim=claim)
         chart = LustreVolumeChart(
@@ -84,8 +87,8 @@ class LustreVolume(Volume):
                 allow_tcp(rules, f"Servers{start}", group=servers, peer=nodes, ports=ports, description=inward)
                 allow_tcp(rules, f"Clients{start}", group=nodes, peer=servers, ports=ports, description=outward)
             if isinstance(file_system, LustreFileSystemBase) and file_system.efa:
-                allow_all(rules, "EfaServers", group=servers, peer=nodes, description=EFA_RULE)
-                allow_all(rules, "EfaClients", group=nodes, peer=servers, description=EFA_RULE)
+                allow_all(rules, "EfaServersIn", "EfaServersOut", group=servers, peer=nodes, description=EFA_RULE)
+                allow_all(rules, "EfaClientsIn", "EfaClientsOut", group=nodes, peer=servers, description=EFA_RULE)
         return scope
 
 

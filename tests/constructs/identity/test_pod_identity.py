@@ -1,5 +1,5 @@
 import pytest
-from aws_cdk import Fn
+from aws_cdk import Token
 from aws_cdk import aws_iam as iam
 
 from tests.constructs.site import Site, properties
@@ -42,6 +42,11 @@ def test_it_is_a_role_and_a_grantee(site: Site) -> None:
 
 def test_rejects_names_that_kubernetes_does_not_allow(site: Site) -> None:
     with pytest.raises(InputError) as caught:
-        PodRole(site.stack, "Role", cluster=site.cluster, namespace="My Jobs", service_account=None)  # type: ignore[arg-type]
+        PodRole(site.stack, "Role", cluster=site.cluster, namespace="My", service_account=None)  # type: ignore[arg-type]
     assert [problem.path for problem in caught.value.problems] == [("namespace",), ("service_account",)]
-    PodRole(site.stack, "Late", cluster=site.cluster, namespace=Fn.import_value("N"), service_account="a.b")
+
+
+def test_allows_tokens_as_names(site: Site) -> None:
+    name = Token.as_string({"Ref": "Name"})
+    PodRole(site.stack, "Role", cluster=site.cluster, namespace=name, service_account=name)
+    PodRole(site.stack, "Dots", cluster=site.cluster, namespace="jobs", service_account="my.trainer")

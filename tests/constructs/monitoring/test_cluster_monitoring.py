@@ -215,3 +215,12 @@ def test_rejects_the_name_of_a_cluster(site: Site) -> None:
     with pytest.raises(InputError) as caught:
         ClusterMonitoring(site.stack, "Monitoring", cluster="research")  # type: ignore[arg-type]
     assert [problem.path for problem in caught.value.problems] == [("cluster",)]
+
+
+def test_rejects_a_second_monitoring(site: Site) -> None:
+    ClusterMonitoring(site.stack, "Monitoring", cluster=site.cluster)
+    with pytest.raises(InputError) as caught:
+        ClusterMonitoring(site.stack, "Second", cluster=site.cluster)
+    assert str(caught.value) == (
+        "'Site/Second' is 'a second monitoring', but Site/Monitoring owns that of the cluster; remove one of the two"
+    )

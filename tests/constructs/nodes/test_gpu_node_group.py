@@ -285,3 +285,10 @@ def test_rejects_an_ami_of_another_release_than_the_cluster(site: Site) -> None:
     with pytest.raises(InputError, match=r"'ami_release' is .* but kubernetes_version is '1\.34'"):
         GpuNodeGroup(site.stack, "Other", cluster=site.cluster, kubernetes_version="1.34", **options)
     GpuNodeGroup(site.stack, "Unknown", cluster=site.cluster, **options)
+
+
+def test_rejects_what_is_no_release(site: Site) -> None:
+    for version in ("9", "v1.35", 1.35):
+        assert rejection(site, kubernetes_version=version) == (
+            f"'kubernetes_version' is {version!r}; give a release of Kubernetes, such as 1.35"
+        )

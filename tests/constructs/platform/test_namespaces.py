@@ -44,3 +44,13 @@ def test_job_identities_wait_for_namespaces_in_any_order_of_the_calls(namespaces
     manifests = site.template().find_resources("Custom::AWSCDK-EKS-KubernetesResource")
     kinds = {json.loads(each["Properties"]["Manifest"])[0]["kind"]: id for id, each in manifests.items()}
     assert kinds["Namespace"] in manifests[kinds["ServiceAccount"]]["DependsOn"]
+
+
+def test_rejects_a_second_construct_with_the_same_namespace(site: Site) -> None:
+    Namespaces(site.stack, "Namespaces", cluster=site.cluster, names=["team"])
+    with pytest.raises(InputError) as error:
+        Namespaces(site.stack, "Others", cluster=site.cluster, names=["team", "default"])
+    assert str(error.value) == (
+        "'Site/Others' is 'a second namespace team', but Site/Namespaces owns that of the cluster; remove one "
+        "of the two"
+    )

@@ -1,10 +1,20 @@
+from typing import Any
+
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.site import Site, properties
-from training_cluster import GpuNodeGroup, MpiOperator, TrainingCluster, TrainingPlatform
+from training_cluster import (
+    ClusterAutoscaler,
+    EfaDevicePlugin,
+    GpuNodeGroup,
+    MpiOperator,
+    NvidiaDevicePlugin,
+    TrainingCluster,
+    TrainingPlatform,
+)
 from training_workloads import InputError
 
 MIRROR = "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"
@@ -81,6 +91,13 @@ def test_rejects_a_second_operator(site: Site) -> None:
     cluster.add_platform("Platform")
     with pytest.raises(InputError, match="'Site/Operator' is 'a second MPI operator'"):
         MpiOperator(site.stack, "Operator", cluster=cluster)
+
+
+@pytest.mark.parametrize("part", [NvidiaDevicePlugin, EfaDevicePlugin, ClusterAutoscaler, MpiOperator])
+def test_every_part_rejects_what_is_no_mirror(part: Any, site: Site) -> None:
+    with pytest.raises(InputError) as caught:
+        part(site.stack, "Part", cluster=site.cluster, mirror="docker.io/x")
+    assert [problem.path for problem in caught.value.problems] == [("mirror",)]
 
 
 def test_every_part_waits_for_the_node_addons(site: Site) -> None:

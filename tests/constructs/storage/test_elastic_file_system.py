@@ -247,3 +247,13 @@ def test_rejects_the_id_of_a_security_group(site: Site) -> None:
         "'security_group' is 'sg-0123456789abcdef0'; give a security group, such as "
         "SecurityGroup.from_security_group_id(...)"
     )
+
+
+def test_rejects_what_is_no_list_of_subnets(site: Site) -> None:
+    for given, message in (
+        (site.subnet, "'subnets' is a PrivateSubnet; give a list"),
+        (["subnet-1"], "'subnets.0' is 'subnet-1'; give a subnet, such as vpc.private_subnets[0]"),
+    ):
+        with pytest.raises(InputError) as caught:
+            ElasticFileSystem(site.stack, "Efs", vpc=site.vpc, subnets=given)  # type: ignore[arg-type]
+        assert str(caught.value) == message

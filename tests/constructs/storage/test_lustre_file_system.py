@@ -260,7 +260,13 @@ def test_allows_tokens_as_attributes(site: Site) -> None:
         ),
         (
             {"dns_name": "https://lustre"},
-            "'dns_name' is 'https://lustre'; give the name alone, as DNSName of aws fsx describe-file-systems",
+            "'dns_name' is 'https://lustre'; give the name alone, as DNSName of aws fsx describe-file-systems: "
+            "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+        ),
+        (
+            {"dns_name": "10.0.0.1"},
+            "'dns_name' is '10.0.0.1'; give the name alone, as DNSName of aws fsx describe-file-systems: "
+            "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
         ),
         (
             {"mount_name": "/fsx"},

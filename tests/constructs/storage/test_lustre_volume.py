@@ -146,6 +146,11 @@ def test_the_image_of_the_ownership_job_comes_from_a_mirror(site: Site) -> None:
     assert f"{mirror}/busybox:1.37.0" in made["Manifest"]
 
 
+def test_rejects_what_is_no_mirror(site: Site) -> None:
+    with pytest.raises(InputError, match=r"'mirror' is 'docker\.io/x'"):
+        LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=imported(site), mirror="docker.io/x")
+
+
 def test_rejects_a_second_volume_of_a_name(site: Site) -> None:
     existing = imported(site)
     LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=existing)

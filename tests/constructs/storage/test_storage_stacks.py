@@ -116,5 +116,7 @@ def test_rejects_stacks_that_wait_for_each_other(kind: Any, site: Site, other: c
 
 def test_accepts_a_file_system_in_a_nested_stack(site: Site) -> None:
     files = lustre(site, cdk.NestedStack(site.stack, "Nested"))
+    app = cdk.App.of(site.stack)
+    assert app
     LustreVolume(site.stack, "LustreVolume", cluster=site.cluster, file_system=files)
-    cdk.App.of(site.stack).synth()
+    app.synth()

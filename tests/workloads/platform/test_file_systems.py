@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from training_workloads import InputError
-from training_workloads.platform.file_systems import ElasticFileSystem, LustreFileSystem
+from training_workloads.platform.file_systems import EfsAttributes, LustreAttributes
 
 LUSTRE: dict[str, Any] = {
     "file_system_id": "fs-0123456789abcdef0",
@@ -15,39 +15,46 @@ EFS: dict[str, Any] = {"file_system_id": "fs-01234567", "access_point_id": "fsap
 
 
 def test_accepts_what_aws_returns() -> None:
-    assert LustreFileSystem(**LUSTRE).mount_name == "abcd1234"
-    assert ElasticFileSystem(**EFS).access_point_id == "fsap-0123456789abcdef0"
+    assert LustreAttributes(**LUSTRE).mount_name == "abcd1234"
+    assert EfsAttributes(**EFS).access_point_id == "fsap-0123456789abcdef0"
 
 
 @pytest.mark.parametrize(
     ("kind", "values", "message"),
     [
         (
-            LustreFileSystem,
+            LustreAttributes,
             LUSTRE | {"file_system_id": "fs-1"},
-            "'file_system_id' is 'fs-1'; give 'fs-' and 8 or more digits and letters from a to f",
+            "'file_system_id' is 'fs-1'; give an id such as fs-0123456789abcdef0 (aws fsx describe-file-systems)",
         ),
         (
-            LustreFileSystem,
+            LustreAttributes,
             LUSTRE | {"dns_name": "10.0.0.1"},
-            "'dns_name' is '10.0.0.1'; give the name that FSx assigned, such as "
+            "'dns_name' is '10.0.0.1'; give the name alone, as DNSName of aws fsx describe-file-systems: "
             "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
         ),
         (
-            LustreFileSystem,
+            LustreAttributes,
             LUSTRE | {"mount_name": "/fsx"},
-            "'mount_name' is '/fsx'; give the 8 or fewer letters, digits, '_' and '-' that FSx assigned",
+            "'mount_name' is '/fsx'; give MountName of aws fsx describe-file-systems, at most 8 characters",
         ),
-        (LustreFileSystem, LUSTRE | {"capacity_gib": 0}, "'capacity_gib' is 0; give 1 or more"),
         (
-            ElasticFileSystem,
+            LustreAttributes,
+            LUSTRE | {"file_system_id": "fs-0123456789"},
+            "'file_system_id' is 'fs-0123456789'; give an id such as fs-0123456789abcdef0 "
+            "(aws fsx describe-file-systems)",
+        ),
+        (LustreAttributes, LUSTRE | {"capacity_gib": 0}, "'capacity_gib' is 0; give 1 or more"),
+        (
+            EfsAttributes,
             EFS | {"file_system_id": "efs"},
-            "'file_system_id' is 'efs'; give 'fs-' and 8 or more digits and letters from a to f, at most 40",
+            "'file_system_id' is 'efs'; give an id such as fs-0123456789abcdef0 (aws efs describe-file-systems)",
         ),
         (
-            ElasticFileSystem,
+            EfsAttributes,
             EFS | {"access_point_id": "fs-01234567"},
-            "'access_point_id' is 'fs-01234567'; give 'fsap-' and 8 or more digits and letters from a to f, at most 40",
+            "'access_point_id' is 'fs-01234567'; give an id such as fsap-0123456789abcdef0 "
+            "(aws efs describe-access-points)",
         ),
     ],
 )
@@ -59,5 +66,5 @@ def test_rejects_what_aws_never_returns(kind: type, values: dict[str, Any], mess
 
 def test_reports_every_mistake_at_once() -> None:
     with pytest.raises(InputError) as caught:
-        LustreFileSystem(file_system_id="", dns_name="", mount_name="", capacity_gib=0)
+        LustreAttributes(file_system_id="", dns_name="", mount_name="", capacity_gib=0)
     assert len(caught.value.problems) == 4

@@ -9,19 +9,19 @@ from syrupy.assertion import SnapshotAssertion
 
 from tests.schemas import check_manifest
 from training_workloads import InputError
-from training_workloads.platform.file_systems import ElasticFileSystem, LustreFileSystem
+from training_workloads.platform.file_systems import EfsAttributes, LustreAttributes
 from training_workloads.platform.parts import PARTS, PLATFORM_FILES, PlatformSpec
 from training_workloads.recipes import recipe
 from training_workloads.rendering import render_jobs, render_platform
 
 EVERYTHING = PlatformSpec(
-    lustre=LustreFileSystem(
+    lustre=LustreAttributes(
         file_system_id="fs-0123456789abcdef0",
         dns_name="fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
         mount_name="abcd1234",
         capacity_gib=1200,
     ),
-    efs=ElasticFileSystem(file_system_id="fs-01234567", access_point_id="fsap-0123456789abcdef0"),
+    efs=EfsAttributes(file_system_id="fs-01234567", access_point_id="fsap-0123456789abcdef0"),
 )
 
 # They exist before anything is applied.

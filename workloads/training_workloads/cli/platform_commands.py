@@ -10,7 +10,7 @@ import typer
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.cli.program import CLUSTERS, app
 from training_workloads.planning.storage_sizing import size_lustre as sizing_of
-from training_workloads.platform.file_systems import ElasticFileSystem, LustreFileSystem
+from training_workloads.platform.file_systems import EfsAttributes, LustreAttributes
 from training_workloads.platform.mirror import ecr_registry, mirror_commands
 from training_workloads.platform.parts import PARTS, PlatformSpec
 from training_workloads.rendering import render_platform
@@ -18,7 +18,7 @@ from training_workloads.validation import MISSING, InputError, Problem, enforce
 
 __all__ = ["platform", "print_mirror_commands", "size_lustre"]
 
-_FileSystem = TypeVar("_FileSystem", LustreFileSystem, ElasticFileSystem)
+_FileSystem = TypeVar("_FileSystem", LustreAttributes, EfsAttributes)
 
 _PARTS_HELP = (
     f"Parts: {', '.join(PARTS)}. Default: all. A cluster with NVIDIA's GPU Operator already has the NVIDIA plugin: "
@@ -60,8 +60,8 @@ def platform(
     efs = {"file_system_id": efs_file_system_id, "access_point_id": efs_access_point_id}
     spec = PlatformSpec(
         parts=tuple(parts or PARTS),
-        lustre=_file_system(LustreFileSystem, "lustre", lustre, "aws fsx describe-file-systems"),
-        efs=_file_system(ElasticFileSystem, "efs", efs, "aws efs describe-access-points"),
+        lustre=_file_system(LustreAttributes, "lustre", lustre, "aws fsx describe-file-systems"),
+        efs=_file_system(EfsAttributes, "efs", efs, "aws efs describe-access-points"),
         namespace=namespace,
         gang_scheduler=gang_scheduler,
         mirror=mirror,

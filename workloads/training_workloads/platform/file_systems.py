@@ -1,25 +1,58 @@
 """Existing file systems as AWS describes them, for their volumes in a cluster."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from training_workloads.validation import Problems, at_least, enforce, matches
+from training_workloads.names import ID_DIGITS, aws_id
+from training_workloads.validation import Problems, at_least, check, matches
 
-__all__ = ["ElasticFileSystem", "LustreFileSystem"]
+__all__ = [
+    "EfsAttributes",
+    "LustreAttributes",
+    "efs_access_point_id",
+    "efs_id",
+    "lustre_dns_name",
+    "lustre_id",
+    "lustre_mount_name",
+]
 
-_LOWER_HEX = "8 or more digits and letters from a to f"
+_SHOWS_LUSTRE = "aws fsx describe-file-systems"
 
-# https://docs.aws.amazon.com/fsx/latest/APIReference/API_FileSystem.html and API_LustreFileSystemConfiguration.html
-_LUSTRE_ID = r"fs-[0-9a-f]{8,}"
-_LUSTRE_DNS_NAME = r"((fs|fc)i?-[0-9a-f]{8,}\..{4,253})"
+# https://docs.aws.amazon.com/fsx/latest/APIReference/API_FileSystem.html: the name alone, without @tcp:/ and a path.
+_LUSTRE_DNS_NAME = rf"(fs|fc)i?-{ID_DIGITS}(\.[A-Za-z0-9-]+)+"
+
+# https://docs.aws.amazon.com/fsx/latest/APIReference/API_LustreFileSystemConfiguration.html
 _LUSTRE_MOUNT_NAME = r"[A-Za-z0-9_-]{1,8}"
 
-# https://docs.aws.amazon.com/efs/latest/ug/API_AccessPointDescription.html
-_EFS_ID = r"fs-[0-9a-f]{8,40}"
-_EFS_ACCESS_POINT_ID = r"fsap-[0-9a-f]{8,40}"
+
+def lustre_id(name: str, value: Any) -> Problems:
+    """Reject what is not the id of a file system of FSx."""
+    yield from aws_id(name, value, "fs", _SHOWS_LUSTRE)
+
+
+def lustre_dns_name(name: str, value: Any) -> Problems:
+    """Reject what is not the DNS name that FSx assigns."""
+    example = "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com"
+    yield from matches(name, value, _LUSTRE_DNS_NAME, f"the name alone, as DNSName of {_SHOWS_LUSTRE}: {example}")
+
+
+def lustre_mount_name(name: str, value: Any) -> Problems:
+    """Reject what is not the mount name that FSx assigns."""
+    yield from matches(name, value, _LUSTRE_MOUNT_NAME, f"MountName of {_SHOWS_LUSTRE}, at most 8 characters")
+
+
+def efs_id(name: str, value: Any) -> Problems:
+    """Reject what is not the id of a file system of EFS."""
+    yield from aws_id(name, value, "fs", "aws efs describe-file-systems")
+
+
+def efs_access_point_id(name: str, value: Any) -> Problems:
+    """Reject what is not the id of an access point of EFS."""
+    yield from aws_id(name, value, "fsap", "aws efs describe-access-points")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LustreFileSystem:
+class LustreAttributes:
     """An FSx for Lustre file system, as `aws fsx describe-file-systems` shows it.
 
     Attributes:
@@ -36,11 +69,16 @@ class LustreFileSystem:
 
     def __post_init__(self) -> None:
         """Check the forms that AWS gives these values."""
-        enforce(self, (_lustre_id, _dns_name, _mount_name, _capacity))
+        check(
+            lustre_id("file_system_id", self.file_system_id),
+            lustre_dns_name("dns_name", self.dns_name),
+            lustre_mount_name("mount_name", self.mount_name),
+            at_least("capacity_gib", self.capacity_gib, 1),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ElasticFileSystem:
+class EfsAttributes:
     """An access point of an EFS file system, as `aws efs describe-access-points` shows it.
 
     Attributes:
@@ -53,31 +91,7 @@ class ElasticFileSystem:
 
     def __post_init__(self) -> None:
         """Check the forms that AWS gives these values."""
-        enforce(self, (_efs_id, _access_point))
-
-
-def _lustre_id(lustre: LustreFileSystem) -> Problems:
-    yield from matches("file_system_id", lustre.file_system_id, _LUSTRE_ID, f"'fs-' and {_LOWER_HEX}")
-
-
-def _dns_name(lustre: LustreFileSystem) -> Problems:
-    form = "the name that FSx assigned, such as fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com"
-    yield from matches("dns_name", lustre.dns_name, _LUSTRE_DNS_NAME, form)
-
-
-def _mount_name(lustre: LustreFileSystem) -> Problems:
-    form = "the 8 or fewer letters, digits, '_' and '-' that FSx assigned"
-    yield from matches("mount_name", lustre.mount_name, _LUSTRE_MOUNT_NAME, form)
-
-
-def _capacity(lustre: LustreFileSystem) -> Problems:
-    yield from at_least("capacity_gib", lustre.capacity_gib, 1)
-
-
-def _efs_id(efs: ElasticFileSystem) -> Problems:
-    yield from matches("file_system_id", efs.file_system_id, _EFS_ID, f"'fs-' and {_LOWER_HEX}, at most 40")
-
-
-def _access_point(efs: ElasticFileSystem) -> Problems:
-    form = f"'fsap-' and {_LOWER_HEX}, at most 40"
-    yield from matches("access_point_id", efs.access_point_id, _EFS_ACCESS_POINT_ID, form)
+        check(
+            efs_id("file_system_id", self.file_system_id),
+            efs_access_point_id("access_point_id", self.access_point_id),
+        )

@@ -7,7 +7,7 @@ import cdk8s
 
 from training_workloads.platform.efa_device_plugin import EfaDevicePluginChart
 from training_workloads.platform.efs_volume import EfsVolumeChart
-from training_workloads.platform.file_systems import ElasticFileSystem, LustreFileSystem
+from training_workloads.platform.file_systems import EfsAttributes, LustreAttributes
 from training_workloads.platform.lustre_volume import LustreVolumeChart
 from training_workloads.platform.mpi_operator import MpiJobDefinitionChart, MpiOperatorChart
 from training_workloads.platform.nvidia_device_plugin import NvidiaDevicePluginChart
@@ -33,8 +33,8 @@ class PlatformSpec:
     """
 
     parts: tuple[str, ...] = field(default_factory=lambda: tuple(PARTS))
-    lustre: LustreFileSystem | None = None
-    efs: ElasticFileSystem | None = None
+    lustre: LustreAttributes | None = None
+    efs: EfsAttributes | None = None
     namespace: str = "default"
     gang_scheduler: str | None = None
     mirror: str | None = None
