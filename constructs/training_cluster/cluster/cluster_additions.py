@@ -162,15 +162,18 @@ class ClusterAdditions(OrderedCluster):
         Args:
             id: Id in the cluster.
         """
-        if self.node_addons:
-            add_efs_driver(self.node_addons, cluster=self.as_cluster)
         # Mount targets in every zone: notebooks run on the system nodes too.
         file_system = ElasticFileSystem(self._scope, id, vpc=self.as_cluster.vpc, encryption_key=self.encryption_key)
         ElasticVolume(self._scope, f"{id}Volume", cluster=self.as_cluster, file_system=file_system)
         return file_system
 
+    def add_efs_driver(self) -> None:
+        """Add the EFS CSI driver to a `TrainingCluster`, once; an imported cluster must have it."""
+        if self.node_addons:
+            add_efs_driver(self.node_addons, cluster=self.as_cluster)
+
     def add_namespaces(self, names: Iterable[str]) -> Namespaces:
-        """Add namespaces, which the job identities in them wait for; a second call adds to the first.
+        """Add namespaces, which the job identities and volumes in them wait for; a second call adds to the first.
 
         Args:
             names: Their names; `default` always exists and is ignored.
@@ -182,9 +185,7 @@ class ClusterAdditions(OrderedCluster):
             self.namespaces.add(names)
             return self.namespaces
         self.namespaces = Namespaces(self._scope, "Namespaces", cluster=self.as_cluster, names=names)
-        # The identities of earlier calls.
-        for identity in self._part("ServiceAccounts").node.children:
-            identity.node.add_dependency(self.namespaces)
+        self.order_of_namespaces().add(self.namespaces)
         return self.namespaces
 
     def add_job_identity(
@@ -212,7 +213,7 @@ class ClusterAdditions(OrderedCluster):
         Raises:
             InputError: `prefix` is no folder, or Kubernetes does not allow a name.
         """
-        identity = JobIdentity(
+        return JobIdentity(
             self._part("ServiceAccounts"),
             id,
             cluster=self.as_cluster,
@@ -223,9 +224,6 @@ class ClusterAdditions(OrderedCluster):
             allow_delete=allow_delete,
             encryption_key=encryption_key,
         )
-        if self.namespaces:
-            identity.node.add_dependency(self.namespaces)
-        return identity
 
     def add_platform(
         self, id: str, *, gang_scheduler: str | None = None, mirror: str | None = None

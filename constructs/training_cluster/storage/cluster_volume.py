@@ -10,7 +10,7 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import imported_with
-from training_cluster.lifecycle import after_node_addons
+from training_cluster.lifecycle import after_namespaces, after_node_addons
 from training_cluster.owner import own
 from training_cluster.suppressions import suppress_implied_dependency
 from training_workloads.validation import Problem, Problems
@@ -46,7 +46,7 @@ class Volume(Construct):
         self._cluster = cast(eks.ICluster, cluster)
         own(self, self._cluster, f"volume {claim}")
 
-    def _apply(self, chart: cdk8s.Chart, *, after: Iterable[Any]) -> None:
+    def _apply(self, chart: cdk8s.Chart, *, namespace: str, after: Iterable[Any]) -> None:
         """Apply the volume when all that it needs exists, and delete it first."""
         self.manifest = eks.KubernetesManifest(self, "Resource", cluster=self._cluster, manifest=chart.to_json())
         suppress_implied_dependency(self.manifest)
@@ -54,6 +54,7 @@ class Volume(Construct):
         # these must stay until the last pod has left. An imported file system of the CDK is no construct to jsii.
         self.manifest.node.add_dependency(*(each for each in after if isinstance(each, Construct)))
         after_node_addons(self.manifest, self._cluster)
+        after_namespaces(self.manifest, self._cluster, namespace)
 
 
 def valid_nodes(name: str, cluster: Any, file_system: Any) -> Problems:

@@ -21,6 +21,7 @@ from training_cluster.checks import (
     valid_subnets,
     valid_vpc,
 )
+from training_cluster.lifecycle import OrderedCluster
 from training_cluster.network.security_group_rules import allow_tcp
 from training_cluster.network.training_network import private_subnets
 from training_cluster.storage.cluster_volume import Volume, valid_nodes, valid_stack
@@ -242,7 +243,7 @@ class ElasticVolume(Volume):
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            cluster: The cluster with the EFS CSI driver.
+            cluster: The cluster with the EFS CSI driver, which a `TrainingCluster` gets.
             file_system: The file system: one of this library, imported or not, or one of the CDK.
             access_point: Its folder that the volume shows; required with a file system of the CDK. Default: that of the
                 file system.
@@ -272,7 +273,11 @@ class ElasticVolume(Volume):
             claim=claim,
             namespace=namespace,
         )
-        self._apply(chart, after=(file_system, access_point, self._open_port(file_system.connections)))
+        if isinstance(cluster, OrderedCluster):
+            cluster.add_efs_driver()
+        self._apply(
+            chart, namespace=namespace, after=(file_system, access_point, self._open_port(file_system.connections))
+        )
 
     def _open_port(self, connections: ec2.Connections) -> Construct:
         scope, ports = Construct(self, "Ports"), range(_NFS, _NFS + 1)

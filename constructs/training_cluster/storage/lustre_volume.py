@@ -75,7 +75,7 @@ class LustreVolume(Volume):
             namespace=namespace,
             mirror=mirror,
         )
-        self._apply(chart, after=(file_system, self._open_ports(file_system)))
+        self._apply(chart, namespace=namespace, after=(file_system, self._open_ports(file_system)))
 
     def _open_ports(self, file_system: LustreFileSystemBase | fsx.LustreFileSystem) -> Construct:
         scope = Construct(self, "Ports")

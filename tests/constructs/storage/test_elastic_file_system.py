@@ -10,7 +10,7 @@ from aws_cdk import aws_kms as kms
 
 from tests.constructs.site import Site, properties
 from tests.schemas import check_manifest
-from training_cluster import ElasticFileSystem, ElasticVolume
+from training_cluster import ElasticFileSystem, ElasticVolume, TrainingCluster
 from training_cluster.storage.elastic_file_system import ImportedElasticFileSystem
 from training_workloads import InputError
 
@@ -257,3 +257,12 @@ def test_rejects_what_is_no_list_of_subnets(site: Site) -> None:
         with pytest.raises(InputError) as caught:
             ElasticFileSystem(site.stack, "Efs", vpc=site.vpc, subnets=given)  # type: ignore[arg-type]
         assert str(caught.value) == message
+
+
+def test_a_volume_brings_the_driver_to_our_cluster_once(site: Site) -> None:
+    cluster = TrainingCluster(site.stack, "Training", vpc=site.vpc)
+    shared = file_system(site)
+    for number in range(2):
+        ElasticVolume(site.stack, f"Volume{number}", cluster=cluster, file_system=shared, claim=f"claim-{number}")
+    names = [addon["AddonName"] for addon in properties(site.template(), "AWS::EKS::Addon")]
+    assert names.count("aws-efs-csi-driver") == 1
