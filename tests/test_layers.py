@@ -38,7 +38,7 @@ LAYERS = {
         {"__main__"},
     ],
     "training_cluster": [
-        {"checks", "lifecycle", "owner", "suppressions"},
+        {"checks", "lifecycle", "single_owner", "suppressions"},
         {"network"},
         {"identity"},
         {"storage", "platform"},

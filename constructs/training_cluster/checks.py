@@ -42,14 +42,14 @@ _IMPORT = "import it with TrainingCluster.from_cluster_attributes"
 
 
 def valid_bucket(bucket: Any) -> Problems:
-    """Reject a `bucket` that is none, such as its name."""
+    """Reject a `bucket` that is not one, such as its name."""
     if isinstance(bucket, type) or not hasattr(bucket, "bucket_arn"):
         fix = "give a bucket, such as a TrainingBucket or Bucket.from_bucket_name(...)"
         yield Problem(path=("bucket",), given=bucket, fix=fix)
 
 
 def valid_key(key: Any) -> Problems:
-    """Reject an `encryption_key` that is no key, such as an ARN or an alias."""
+    """Reject an `encryption_key` that is not a key, such as an ARN or an alias."""
     if isinstance(key, type) or (key is not None and not hasattr(key, "key_arn")):
         fix = "give a key, such as a TrainingKey or Key.from_key_arn(...)"
         yield Problem(path=("encryption_key",), given=key, fix=fix)

@@ -5,11 +5,11 @@ from typing import Any
 from aws_cdk import aws_kms as kms
 from constructs import Construct, DependencyGroup
 
-__all__ = ["OrderedCluster", "after_namespaces", "after_network_addons", "after_node_addons"]
+__all__ = ["ClusterDefaults", "after_namespaces", "after_network_addons", "after_node_addons"]
 
 
-class OrderedCluster:
-    """What a cluster of this library has beyond a cluster of the CDK.
+class ClusterDefaults:
+    """What constructs read from a cluster of this library; a cluster of the CDK has these defaults.
 
     Attributes:
         network_addons: What a node needs to become ready. None: another tool installed it.
@@ -56,7 +56,7 @@ def after_namespaces(construct: Construct, cluster: Any, namespace: str) -> None
         cluster: A cluster of this library; one of the CDK has nothing to wait for.
         namespace: Its namespace; `default` always exists.
     """
-    if isinstance(cluster, OrderedCluster) and namespace != "default":
+    if isinstance(cluster, ClusterDefaults) and namespace != "default":
         construct.node.add_dependency(cluster.order_of_namespaces())
 
 
@@ -67,7 +67,7 @@ def after_network_addons(construct: Construct, cluster: Any) -> None:
         construct: What needs them.
         cluster: A cluster of this library; one of the CDK has nothing to wait for.
     """
-    if isinstance(cluster, OrderedCluster) and cluster.network_addons:
+    if isinstance(cluster, ClusterDefaults) and cluster.network_addons:
         construct.node.add_dependency(cluster.network_addons)
 
 
@@ -80,5 +80,5 @@ def after_node_addons(construct: Construct, cluster: Any) -> None:
         construct: What needs them.
         cluster: A cluster of this library; one of the CDK has nothing to wait for.
     """
-    if isinstance(cluster, OrderedCluster) and cluster.node_addons:
+    if isinstance(cluster, ClusterDefaults) and cluster.node_addons:
         construct.node.add_dependency(cluster.node_addons)

@@ -76,12 +76,12 @@ def _public_range(index: int, cidr: Any) -> Problems:
             path=(index,),
             given=cidr,
             allowed="it is private",
-            fix="give the public addresses of your people, and omit those inside the VPC: they reach the API anyway",
+            fix="give the public addresses of your users, and omit those inside the VPC: they reach the API anyway",
         )
 
 
 def _too_wide(name: str, networks: Sequence[ipaddress.IPv4Network]) -> Problems:
-    fix = "give the addresses of your people, such as 203.0.113.7/32, or set allow_any_address to true"
+    fix = "give the addresses of your users, such as 203.0.113.7/32, or set allow_any_address to true"
     wide = [str(network) for network in networks if network.prefixlen < SHORTEST_OWNED_PREFIX]
     given = [str(network) for network in networks]
     # Together: 0.0.0.0/1 and 128.0.0.0/1 are the whole internet too.

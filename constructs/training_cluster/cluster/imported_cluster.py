@@ -13,7 +13,7 @@ from constructs import Construct
 
 from training_cluster.checks import valid_id, valid_vpc
 from training_cluster.cluster.access import administration
-from training_cluster.cluster.cluster_additions import ClusterAdditions
+from training_cluster.cluster.cluster_methods import ClusterMethods
 from training_cluster.cluster.kubectl_layer import kubectl_layer, release_name, valid_kubernetes_version
 from training_cluster.network.training_network import private_subnets
 from training_workloads.validation import Problem, Problems, check
@@ -42,7 +42,7 @@ def _forwarded_call(name: str) -> Any:
 
 
 @jsii.implements(eks.ICluster)
-class ImportedCluster(Resource, ClusterAdditions):
+class ImportedCluster(Resource, ClusterMethods):
     """A cluster by its name, with a kubectl in this stack and the access entry that kubectl needs.
 
     The cluster's authentication mode must include the API (`API` or `API_AND_CONFIG_MAP`), and it needs the add-ons

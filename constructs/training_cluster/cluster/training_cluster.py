@@ -12,7 +12,7 @@ from constructs import Construct
 from training_cluster.checks import valid_flag, valid_key, valid_vpc
 from training_cluster.cluster.access import administration, valid_admin_arns, valid_public_access_cidrs
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
-from training_cluster.cluster.cluster_additions import ClusterAdditions
+from training_cluster.cluster.cluster_methods import ClusterMethods
 from training_cluster.cluster.imported_cluster import ImportedCluster
 from training_cluster.cluster.kubectl_handler import secure_kubectl
 from training_cluster.cluster.kubectl_layer import kubectl_layer, release_name, valid_kubernetes_version
@@ -28,7 +28,7 @@ _ZONES = 2
 _LOGS = eks.ClusterLoggingTypes
 
 
-class TrainingCluster(eks.Cluster, ClusterAdditions):
+class TrainingCluster(eks.Cluster, ClusterMethods):
     """An EKS cluster with explicit capacity (no Auto Mode), its system node group and the add-ons that jobs need.
 
     Attributes:

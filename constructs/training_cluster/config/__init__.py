@@ -1,4 +1,7 @@
-"""The configuration file of a cluster: its sections, its rules and its loader."""
+"""The configuration file of a cluster: its sections, its rules and its loader.
+
+Top-level keys: `cluster_config`; nested sections: `sections`.
+"""
 
 from training_cluster.config.cluster_config import ClusterConfig
 from training_cluster.config.loader import load_config

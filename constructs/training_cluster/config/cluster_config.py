@@ -65,10 +65,10 @@ class ClusterConfig(StrictModel):
 
     Attributes:
         node_groups: GPU node groups by name.
-        lustre: The Lustre file system.
-        efs: Whether there is an EFS file system too, for code and notebooks.
-        kubernetes_version: Release of EKS.
-        vpc_cidr: Address range of the VPC, /16 to /20.
+        lustre: The Lustre file system. Default: 1200 GiB, PERSISTENT_2.
+        efs: Whether there is an EFS file system too, for code and notebooks. Default: no.
+        kubernetes_version: Release of EKS. Default: the newest of the catalog.
+        vpc_cidr: Address range of the VPC, /16 to /20. Default: 10.0.0.0/16.
         availability_zones: Names of two or more zones, the one with the GPU capacity first. Default: the first two of
             the region.
         nat: Whether nodes reach the internet through a NAT gateway. Without it they reach AWS through interface
@@ -77,7 +77,7 @@ class ClusterConfig(StrictModel):
             coscheduling plugin. It must be installed in the cluster. Default: none.
         mirror: ECR registry with copies of charts and images. Default: the registries of their makers.
         public_access_cidrs: Addresses that reach the Kubernetes API from outside the VPC. Default: none.
-        allow_any_address: Whether `public_access_cidrs` may contain 0.0.0.0/0.
+        allow_any_address: Whether `public_access_cidrs` may contain 0.0.0.0/0. Default: no.
         admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
         service_accounts: Permissions of jobs in S3, by the name of their service account. Default: none; Lustre needs
             none.

@@ -13,7 +13,7 @@ from constructs import Construct
 from training_cluster.checks import valid_bucket, valid_cluster, valid_flag, valid_folder, valid_key
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.lifecycle import after_namespaces, after_network_addons
-from training_cluster.owner import own
+from training_cluster.single_owner import own
 from training_cluster.suppressions import suppress_wildcard
 from training_workloads.names import dns_label
 from training_workloads.validation import Problem, Problems, check
@@ -64,8 +64,8 @@ class JobIdentity(Construct):
             encryption_key: Key of the bucket. Default: the bucket's own, if the bucket knows it.
 
         Raises:
-            InputError: `prefix` is empty, is no folder or has a wildcard, Kubernetes does not allow a name, the cluster
-                has no kubectl, another construct owns the service account, or `allow_delete` is not a bool.
+            InputError: `prefix` is empty, is not a folder or has a wildcard, Kubernetes does not allow a name, the
+                cluster has no kubectl, another construct owns the service account, or `allow_delete` is not a bool.
         """
         super().__init__(scope, id)
         check(

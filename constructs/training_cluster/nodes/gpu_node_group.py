@@ -9,7 +9,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from training_cluster.checks import unless_token, valid_cluster, valid_key, valid_subnet
-from training_cluster.lifecycle import OrderedCluster, after_network_addons
+from training_cluster.lifecycle import ClusterDefaults, after_network_addons
 from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
@@ -69,10 +69,10 @@ class GpuNodeGroup(Construct):
             instance_type: EC2 type with GPUs.
             subnet: A private subnet of the cluster's VPC, in the zone of the file system that the jobs read. Default:
                 that of the training zone, or the VPC's first private subnet.
-            min_size: Minimum number of nodes; with 0 the group scales to zero when no job needs it.
+            min_size: Minimum number of nodes; with 0 the group scales to zero when no job needs it. Default: 0.
             desired_size: Nodes at deployment. Default: `min_size`.
             max_size: Maximum number of nodes, the limit of the autoscaler. Default: the larger of `desired_size` and 1.
-            capacity_type: ON_DEMAND, SPOT or CAPACITY_BLOCK (Capacity Block for ML).
+            capacity_type: ON_DEMAND, SPOT or CAPACITY_BLOCK (Capacity Block for ML). Default: ON_DEMAND.
             capacity_reservation_id: The On-Demand Capacity Reservation or Capacity Block (`cr-…`) that the nodes run
                 in. Default: none.
             placement_group: Whether the nodes get a new cluster placement group. Default: yes where the type can,
@@ -106,7 +106,7 @@ class GpuNodeGroup(Construct):
             efa=efa,
             ami_release=ami_release,
         )
-        ours = cluster if isinstance(cluster, OrderedCluster) else OrderedCluster()
+        ours = cluster if isinstance(cluster, ClusterDefaults) else ClusterDefaults()
         subnet = subnet or training_subnet(cluster.vpc)
         version = kubernetes_version or ours.node_version
         check(valid_subnet(subnet, cluster.vpc), valid_ami_release(ami_release, version))

@@ -274,7 +274,7 @@ def ami_release_is_a_release(spec: GpuNodeGroupSpec) -> Problems:
 
 
 def ami_release_has_a_date(spec: GpuNodeGroupSpec) -> Problems:
-    """Reject digits that are no day: a release has the name of its day."""
+    """Reject digits that are not a day: a release has the name of its day."""
     if re.fullmatch(_AMI_RELEASE, str(spec.ami_release)) and not _is_day(_released(spec.ami_release)):
         yield Problem(
             path=("ami_release",),

@@ -11,8 +11,8 @@ from constructs import Construct
 from training_cluster.checks import valid_cluster
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.lifecycle import after_node_addons
-from training_cluster.owner import own
 from training_cluster.platform.helm_release import helm_release
+from training_cluster.single_owner import own
 from training_cluster.suppressions import suppress_wildcard
 from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, CLUSTER_AUTOSCALER_IMAGE_TAGS, KUBERNETES_VERSION
 from training_workloads.validation import check, one_of

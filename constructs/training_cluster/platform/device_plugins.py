@@ -5,8 +5,8 @@ from constructs import Construct
 
 from training_cluster.checks import valid_cluster
 from training_cluster.lifecycle import after_node_addons
-from training_cluster.owner import own
 from training_cluster.platform.helm_release import helm_release
+from training_cluster.single_owner import own
 from training_workloads.catalog.nodes import EFA_PRESENT_LABEL, EFA_RESOURCE, GPU_RESOURCE, gpu_toleration
 from training_workloads.catalog.versions import EFA_DEVICE_PLUGIN, NVIDIA_DEVICE_PLUGIN
 from training_workloads.validation import check

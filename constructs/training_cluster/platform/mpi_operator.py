@@ -8,7 +8,7 @@ from constructs import Construct
 
 from training_cluster.checks import valid_cluster, valid_mirror
 from training_cluster.lifecycle import after_node_addons
-from training_cluster.owner import own
+from training_cluster.single_owner import own
 from training_workloads import MpiJobDefinitionChart, MpiOperatorChart
 from training_workloads.validation import check
 

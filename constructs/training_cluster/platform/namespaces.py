@@ -9,7 +9,7 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import valid_cluster, valid_list
-from training_cluster.owner import own
+from training_cluster.single_owner import own
 from training_workloads.names import dns_label
 from training_workloads.validation import Problems, check
 
@@ -69,7 +69,7 @@ def _given(names: Iterable[str]) -> Iterable[str]:
 
 
 def _valid_names(names: Any) -> Problems:
-    """Reject one name in the place of a list, whose letters would be its items, and what is no DNS label."""
+    """Reject one name in the place of a list, whose letters would be its items, and what is not a DNS label."""
     if isinstance(names, str):
         yield from valid_list("names", names)
         return

@@ -3,7 +3,7 @@
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.lifecycle import OrderedCluster
+from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.platform.cluster_autoscaler import ClusterAutoscaler
 from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
 from training_cluster.platform.mpi_operator import MpiOperator
@@ -56,7 +56,7 @@ class TrainingPlatform(Construct):
             self, "MpiOperator", cluster=cluster, gang_scheduler=gang_scheduler, mirror=mirror
         )
 
-        if isinstance(cluster, OrderedCluster):
+        if isinstance(cluster, ClusterDefaults):
             cluster.platform = self
             cluster.add_efa_plugin()
 

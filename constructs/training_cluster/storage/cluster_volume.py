@@ -11,7 +11,7 @@ from constructs import Construct
 
 from training_cluster.checks import imported_with
 from training_cluster.lifecycle import after_namespaces, after_node_addons
-from training_cluster.owner import own
+from training_cluster.single_owner import own
 from training_cluster.suppressions import suppress_implied_dependency
 from training_workloads.validation import Problem, Problems
 

@@ -89,7 +89,7 @@ def deleting_objects_takes_two_keys(repository: DataRepository) -> Problems:
             path=first,
             given=True,
             allowed="then 'rm' on Lustre deletes the objects in S3",
-            fix=f"set '{second[0]}' to true as well, or leave both out to keep the objects",
+            fix=f"set '{second[0]}' to true as well, or omit both to keep the objects",
             related=(second,),
         )
     if known is True and deletes is False:
@@ -97,7 +97,7 @@ def deleting_objects_takes_two_keys(repository: DataRepository) -> Problems:
             path=second,
             given=True,
             allowed=f"without '{first[0]}' nothing is deleted",
-            fix="set both to true, or leave both out",
+            fix="set both to true, or omit both",
             related=(first,),
         )
 

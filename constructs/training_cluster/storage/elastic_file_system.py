@@ -21,7 +21,7 @@ from training_cluster.checks import (
     valid_subnets,
     valid_vpc,
 )
-from training_cluster.lifecycle import OrderedCluster
+from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.network.security_group_rules import allow_tcp
 from training_cluster.network.training_network import private_subnets
 from training_cluster.storage.cluster_volume import Volume, valid_nodes, valid_stack
@@ -129,7 +129,7 @@ class ElasticFileSystem(efs.FileSystem):
                 rules admit the nodes on TCP 2049 already.
 
         Raises:
-            InputError: An id is none of EFS, or `security_group` is of another type.
+            InputError: A value is not an EFS id, or `security_group` is of another type.
         """
         return ImportedElasticFileSystem(
             scope, id, file_system_id=file_system_id, access_point_id=access_point_id, security_group=security_group
@@ -164,7 +164,7 @@ class ImportedElasticFileSystem(Construct):
             security_group: The group of its mount targets. Default: its rules admit the nodes already.
 
         Raises:
-            InputError: An id is none of EFS, or `security_group` is of another type.
+            InputError: A value is not an EFS id, or `security_group` is of another type.
         """
         check(*_valid_ids(file_system_id, access_point_id), valid_security_group(security_group))
         super().__init__(scope, id)
@@ -273,7 +273,7 @@ class ElasticVolume(Volume):
             claim=claim,
             namespace=namespace,
         )
-        if isinstance(cluster, OrderedCluster):
+        if isinstance(cluster, ClusterDefaults):
             cluster.add_efs_driver()
         self._apply(
             chart, namespace=namespace, after=(file_system, access_point, self._open_port(file_system.connections))
@@ -288,7 +288,7 @@ class ElasticVolume(Volume):
 
 
 def _valid_elastic(name: str, file_system: Any) -> Problems:
-    """Reject what is no Elastic File System, such as one for Lustre."""
+    """Reject what is not an Elastic File System, such as one for Lustre."""
     if not isinstance(file_system, ImportedElasticFileSystem) and not hasattr(file_system, "mount_targets_available"):
         fix = "give an ElasticFileSystem, or import one with ElasticFileSystem.from_elastic_file_system_attributes"
         yield Problem(path=(name,), given=file_system, fix=fix)

@@ -193,7 +193,7 @@ class LustreFileSystem(LustreFileSystemBase):
                 rules admit the nodes on TCP 988 and 1018 to 1023 already.
 
         Raises:
-            InputError: A value is none that a file system has.
+            InputError: A value is not of a Lustre file system.
         """
         return _ImportedLustreFileSystem(
             scope,

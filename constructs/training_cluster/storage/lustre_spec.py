@@ -64,7 +64,7 @@ def deployment_type_is_known(spec: LustreSpec) -> Problems:
 
 
 def throughput_is_a_class_of_persistent_storage(spec: LustreSpec) -> Problems:
-    """Reject what is none of the four classes of SSD storage.
+    """Reject what is not one of the four classes of SSD storage.
 
     https://docs.aws.amazon.com/fsx/latest/LustreGuide/managing-throughput-capacity.html
     """
@@ -83,13 +83,13 @@ def scratch_storage_has_one_throughput(spec: LustreSpec) -> Problems:
             path=("throughput_mbps_per_tib",),
             given=spec.throughput_mbps_per_tib,
             allowed=f"SCRATCH_2 always has {LUSTRE_THROUGHPUTS['SCRATCH_2'][0]}",
-            fix="leave it out, or use the deployment type PERSISTENT_2",
+            fix="omit it, or use the deployment type PERSISTENT_2",
             related=(("deployment_type",),),
         )
 
 
 def capacity_is_a_number(spec: LustreSpec) -> Problems:
-    """Reject what is no size; FSx checks a token."""
+    """Reject what is not a size; FSx checks a token."""
     if not Token.is_unresolved(spec.capacity_gib):
         yield from at_least("capacity_gib", spec.capacity_gib, 1)
 
@@ -153,7 +153,7 @@ def efa_needs_persistent_storage(spec: LustreSpec) -> Problems:
             path=("efa",),
             given=True,
             allowed="SCRATCH_2 has no EFA",
-            fix="leave it out, or use PERSISTENT_2",
+            fix="omit it, or use PERSISTENT_2",
             related=(("deployment_type",),),
         )
 

@@ -93,7 +93,7 @@ class LustreVolume(Volume):
 
 
 def valid_lustre(name: str, file_system: Any) -> Problems:
-    """Reject what is no Lustre file system, and what CDK imported without the name that clients mount."""
+    """Reject what is not a Lustre file system, and what CDK imported without the name that clients mount."""
     if not hasattr(file_system, "mount_name"):
         fix = "give a LustreFileSystem, or import one with LustreFileSystem.from_lustre_file_system_attributes"
         yield Problem(path=(name,), given=file_system, fix=fix)

@@ -27,17 +27,17 @@ def test_accepts_what_eks_accepts() -> None:
         (["me"], "'a.0' is 'me', but that is not an IPv4 range; write one such as 203.0.113.7/32"),
         (
             ["10.1.0.0/16"],
-            "'a.0' is '10.1.0.0/16', but it is private; give the public addresses of your people, and omit those "
+            "'a.0' is '10.1.0.0/16', but it is private; give the public addresses of your users, and omit those "
             "inside the VPC: they reach the API anyway",
         ),
         (
             ["0.0.0.0/0"],
-            "'a' is ['0.0.0.0/0'], but that is the whole internet; give the addresses of your people, such as "
+            "'a' is ['0.0.0.0/0'], but that is the whole internet; give the addresses of your users, such as "
             "203.0.113.7/32, or set allow_any_address to true",
         ),
         (
             ["0.0.0.0/1", "128.0.0.0/1"],
-            "'a' is ['0.0.0.0/1', '128.0.0.0/1'], but that is the whole internet; give the addresses of your people, "
+            "'a' is ['0.0.0.0/1', '128.0.0.0/1'], but that is the whole internet; give the addresses of your users, "
             "such as 203.0.113.7/32, or set allow_any_address to true",
         ),
         (
@@ -47,7 +47,7 @@ def test_accepts_what_eks_accepts() -> None:
         (
             ["0.0.0.0/1", "203.0.113.7/32"],
             "'a' is ['0.0.0.0/1', '203.0.113.7/32'], but 0.0.0.0/1 is a large part of the internet (shorter than /8); "
-            "give the addresses of your people, such as 203.0.113.7/32, or set allow_any_address to true",
+            "give the addresses of your users, such as 203.0.113.7/32, or set allow_any_address to true",
         ),
         (["203.0.113.7/0"], "'a.0' is '203.0.113.7/0'; write a range such as 203.0.113.7/32"),
         ([None], "'a.0' is None, but that is not an IPv4 range; write one such as 203.0.113.7/32"),

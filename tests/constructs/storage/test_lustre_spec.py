@@ -29,7 +29,7 @@ BROKEN: list[tuple[Rule, Callable[[], Any], str]] = [
         rules.scratch_storage_has_one_throughput,
         lambda: LustreSpec(deployment_type="SCRATCH_2", throughput_mbps_per_tib=250),
         "'throughput_mbps_per_tib' is 250, but SCRATCH_2 always has 200; "
-        "leave it out, or use the deployment type PERSISTENT_2",
+        "omit it, or use the deployment type PERSISTENT_2",
     ),
     (rules.capacity_is_a_number, lambda: LustreSpec(capacity_gib=0), "'capacity_gib' is 0; give 1 or more"),
     (
@@ -56,7 +56,7 @@ BROKEN: list[tuple[Rule, Callable[[], Any], str]] = [
     (
         rules.efa_needs_persistent_storage,
         lambda: LustreSpec(deployment_type="SCRATCH_2", efa=True),
-        "'efa' is True, but SCRATCH_2 has no EFA; leave it out, or use PERSISTENT_2",
+        "'efa' is True, but SCRATCH_2 has no EFA; omit it, or use PERSISTENT_2",
     ),
     (
         rules.data_repositories_are_few,
@@ -141,13 +141,13 @@ BROKEN: list[tuple[Rule, Callable[[], Any], str]] = [
         repository_rules.deleting_objects_takes_two_keys,
         lambda: DataRepository(export_deletions=True),
         "'export_deletions' is True, but then 'rm' on Lustre deletes the objects in S3; "
-        "set 'i_know_that_rm_deletes_objects' to true as well, or leave both out to keep the objects",
+        "set 'i_know_that_rm_deletes_objects' to true as well, or omit both to keep the objects",
     ),
     (
         repository_rules.deleting_objects_takes_two_keys,
         lambda: DataRepository(i_know_that_rm_deletes_objects=True),
         "'i_know_that_rm_deletes_objects' is True, but without 'export_deletions' nothing is deleted; "
-        "set both to true, or leave both out",
+        "set both to true, or omit both",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""What a cluster has at most once: a second owner is rejected where it is defined."""
+"""Reject a second plugin, operator, autoscaler, monitoring, namespace or volume of a cluster where it is defined."""
 
 from aws_cdk import Stack
 from aws_cdk import aws_eks_v2 as eks

@@ -15,7 +15,7 @@ from constructs import Construct
 from training_cluster.checks import valid_subnet
 from training_cluster.cluster.addons import add_efs_driver
 from training_cluster.identity.job_identity import JobIdentity
-from training_cluster.lifecycle import OrderedCluster
+from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.monitoring.cluster_metrics import Lustre as MonitoredLustre
 from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring
 from training_cluster.network.training_network import training_subnet
@@ -29,10 +29,10 @@ from training_cluster.storage.lustre_volume import LustreVolume
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB
 from training_workloads.validation import Problem, Problems, check
 
-__all__ = ["ClusterAdditions"]
+__all__ = ["ClusterMethods"]
 
 
-class ClusterAdditions(OrderedCluster):
+class ClusterMethods(ClusterDefaults):
     """What `TrainingCluster` and an imported cluster have in common: methods that add the parts of a training cluster.
 
     Each part is created after what it needs and deleted before it, in any order of the calls.
@@ -77,10 +77,10 @@ class ClusterAdditions(OrderedCluster):
             id: Id of the group among the cluster's node groups.
             instance_type: EC2 type with GPUs.
             subnet: A private subnet. Default: that of the training zone.
-            min_size: Minimum number of nodes.
+            min_size: Minimum number of nodes. Default: 0.
             desired_size: Nodes at deployment. Default: `min_size`.
             max_size: Maximum number of nodes. Default: the larger of `desired_size` and 1.
-            capacity_type: ON_DEMAND, SPOT or CAPACITY_BLOCK.
+            capacity_type: ON_DEMAND, SPOT or CAPACITY_BLOCK. Default: ON_DEMAND.
             capacity_reservation_id: The reservation or Capacity Block that the nodes run in. Default: none.
             placement_group: Whether the nodes get a new cluster placement group. Default: where it helps.
             efa: Whether the nodes get all EFA interfaces of their type. Default: yes where the type has them.
@@ -126,11 +126,12 @@ class ClusterAdditions(OrderedCluster):
             id: Id in the cluster.
             bucket: The bucket behind its data repositories. Default: none.
             subnet: Its subnet. Default: that of the training zone, which the GPU nodes have too.
-            deployment_type: PERSISTENT_2 or SCRATCH_2.
-            capacity: Storage, as a size or in GiB.
+            deployment_type: PERSISTENT_2 or SCRATCH_2. Default: PERSISTENT_2.
+            capacity: Storage, as a size or in GiB. Default: 1200 GiB.
             throughput_mbps_per_tib: Throughput class of PERSISTENT_2 in MB/s per TiB. Default: the smallest.
             efa: Whether clients can reach it with EFA. Default: TCP only.
-            data_repositories: Folders that mirror prefixes of the bucket. Default: one, root to root.
+            data_repositories: Folders that mirror prefixes of the bucket. Default: one, root to root, where there is a
+                bucket.
             mirror: ECR registry with a copy of the ownership Job's image. Default: the public one.
 
         Raises:
@@ -211,7 +212,7 @@ class ClusterAdditions(OrderedCluster):
             encryption_key: Key of the bucket. Default: the bucket's own, if the bucket knows it.
 
         Raises:
-            InputError: `prefix` is no folder, or Kubernetes does not allow a name.
+            InputError: `prefix` is not a folder, or Kubernetes does not allow a name.
         """
         return JobIdentity(
             self._part("ServiceAccounts"),
