@@ -9,6 +9,7 @@ from typing import Any
 
 from aws_cdk import Token
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
 
 from training_workloads.names import aws_id
 from training_workloads.platform.mirror import ecr_registry
@@ -25,6 +26,7 @@ __all__ = [
     "valid_key",
     "valid_list",
     "valid_mirror",
+    "valid_security_group",
     "valid_string",
     "valid_subnet",
     "valid_subnets",
@@ -41,16 +43,23 @@ _IMPORT = "import it with TrainingCluster.from_cluster_attributes"
 
 def valid_bucket(bucket: Any) -> Problems:
     """Reject a `bucket` that is not one, such as its name."""
-    if not hasattr(bucket, "bucket_arn"):
+    if isinstance(bucket, type) or not hasattr(bucket, "bucket_arn"):
         fix = "give a bucket, such as a TrainingBucket or Bucket.from_bucket_name(...)"
         yield Problem(path=("bucket",), given=bucket, fix=fix)
 
 
 def valid_key(key: Any) -> Problems:
     """Reject an `encryption_key` that is not a key, such as an ARN or an alias."""
-    if key is not None and not hasattr(key, "key_arn"):
+    if isinstance(key, type) or (key is not None and not hasattr(key, "key_arn")):
         fix = "give a key, such as a TrainingKey or Key.from_key_arn(...)"
         yield Problem(path=("encryption_key",), given=key, fix=fix)
+
+
+def valid_security_group(group: Any) -> Problems:
+    """Reject a `security_group` that is none, such as its id."""
+    if isinstance(group, type) or (group is not None and not hasattr(group, "security_group_id")):
+        fix = "give a security group, such as SecurityGroup.from_security_group_id(...)"
+        yield Problem(path=("security_group",), given=group, fix=fix)
 
 
 def valid_flag(name: str, value: Any) -> Problems:
@@ -115,7 +124,7 @@ def valid_cluster(name: str, cluster: Any, *, kubectl: bool = True, security_gro
         yield Problem(path=(name,), given=cluster, fix="give a cluster of aws_eks_v2, such as a TrainingCluster")
         return
     if kubectl and cluster.kubectl_provider is None:
-        yield _imported_without(name, cluster, "kubectl")
+        yield _without_kubectl(name, cluster)
     for attribute, what in (("cluster_security_group", "its security group"), ("vpc", "its VPC")):
         if security_group:
             yield from imported_with(name, cluster, attribute, what)
@@ -132,6 +141,13 @@ def imported_with(name: str, cluster: Any, attribute: str, what: str) -> Problem
     """
     if not _has(cluster, attribute):
         yield _imported_without(name, cluster, what)
+
+
+def _without_kubectl(name: str, cluster: Any) -> Problem:
+    if not isinstance(cluster, eks.Cluster):
+        return _imported_without(name, cluster, "kubectl")
+    fix = "give it kubectl_provider_options"
+    return Problem(path=(name,), given=cluster.node.path, allowed="it has no kubectl", fix=fix)
 
 
 def _imported_without(name: str, cluster: Any, what: str) -> Problem:

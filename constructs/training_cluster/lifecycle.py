@@ -3,9 +3,9 @@
 from typing import Any
 
 from aws_cdk import aws_kms as kms
-from constructs import Construct
+from constructs import Construct, DependencyGroup
 
-__all__ = ["ClusterDefaults", "after_network_addons", "after_node_addons"]
+__all__ = ["ClusterDefaults", "after_namespaces", "after_network_addons", "after_node_addons"]
 
 
 class ClusterDefaults:
@@ -16,12 +16,48 @@ class ClusterDefaults:
         node_addons: What runs on nodes, such as the drivers of file systems. None: another tool installed it.
         node_version: Kubernetes release of the nodes. None: EKS takes the cluster's.
         encryption_key: Key of the nodes' volumes. None: the account's key for EBS.
+        has_efa: Whether a node group has EFA.
+        platform: The training platform; None before.
+        namespace_group: What waits for namespaces waits for this, before and after they are defined; None before.
     """
 
     network_addons: Construct | None = None
     node_addons: Construct | None = None
     node_version: str | None = None
     encryption_key: kms.IKey | None = None
+    has_efa: bool = False
+    platform: Any = None
+    namespace_group: DependencyGroup | None = None
+
+    def add_efa_plugin(self, *, has_efa: bool = False) -> None:
+        """Add the EFA device plugin when there are both, a node group with EFA and a platform.
+
+        Args:
+            has_efa: Whether a new node group has EFA.
+        """
+        self.has_efa = self.has_efa or has_efa
+        if self.has_efa and self.platform:
+            self.platform.add_efa_device_plugin()
+
+    def add_efs_driver(self) -> None:
+        """Add the driver of EFS, where the cluster's add-ons are of this library."""
+
+    def order_of_namespaces(self) -> DependencyGroup:
+        """Return what the namespaces of the cluster are added to; the first call defines it."""
+        self.namespace_group = self.namespace_group or DependencyGroup()
+        return self.namespace_group
+
+
+def after_namespaces(construct: Construct, cluster: Any, namespace: str) -> None:
+    """Create a construct after the namespaces that the cluster defines, now or later.
+
+    Args:
+        construct: What is in a namespace.
+        cluster: A cluster of this library; one of the CDK has nothing to wait for.
+        namespace: Its namespace; `default` always exists.
+    """
+    if isinstance(cluster, ClusterDefaults) and namespace != "default":
+        construct.node.add_dependency(cluster.order_of_namespaces())
 
 
 def after_network_addons(construct: Construct, cluster: Any) -> None:

@@ -7,12 +7,14 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk.lambda_layer_kubectl_v35 import KubectlV35Layer
 
 from tests.constructs.site import Site
-from training_cluster import TrainingCluster, TrainingNetwork
+from training_cluster import TrainingBucket, TrainingCluster, TrainingKey, TrainingNetwork
 from training_cluster.checks import (
+    valid_bucket,
     valid_cluster,
     valid_flag,
     valid_folder,
     valid_id,
+    valid_key,
     valid_list,
     valid_mirror,
     valid_string,
@@ -119,3 +121,16 @@ def test_rejects_the_id_of_a_vpc(site: Site) -> None:
 )
 def test_rejects_what_is_no_folder(folder: str, message: str) -> None:
     assert text(valid_folder("a", folder)) == message
+
+
+def test_rejects_a_new_cluster_without_kubectl() -> None:
+    stack = Stack(App(), "Stack")
+    cluster = eks.Cluster(stack, "Cluster", version=eks.KubernetesVersion.V1_35)
+    assert text(valid_cluster("a", cluster)) == (
+        "'a' is 'Stack/Cluster', but it has no kubectl; give it kubectl_provider_options"
+    )
+
+
+def test_rejects_a_class_in_the_place_of_an_object() -> None:
+    assert text(valid_bucket(TrainingBucket)).startswith("'bucket' is the class TrainingBucket; give a bucket")
+    assert text(valid_key(TrainingKey)).startswith("'encryption_key' is the class TrainingKey; give a key")

@@ -81,6 +81,18 @@ def test_a_value_of_pages_is_shortened_and_an_object_shows_its_type() -> None:
     assert shown({"a": "b"}) == "{'a': 'b'}"
     assert len(shown({"a": "b" * 10_000})) < 100
     assert (shown(InputError()), shown(object())) == ("an InputError", "an object")
+    assert shown(InputError) == "the class InputError"
+    assert shown([object(), {"a": (object(), "b")}]) == "[an object, {'a': (an object, 'b')}]"
+
+
+def test_objects_and_values_of_the_cdk_are_named() -> None:
+    late = "a value that only the deployment knows"
+    assert shown("arn:${Token[Role.1]}") == shown(["#{Token[TOKEN.2]}"])[1:-1] == shown(-1.8881545897087968e289) == late
+    proxy = type("_IBucketProxy", (), {})()
+    assert shown(proxy) == "an object of the CDK"
+    assert texts(unknown("instance_type", "${Token[Type.3]}", ["c5.large"])) == [
+        f"'instance_type' is {late}, but it decides what is deployed; give one of c5.large"
+    ]
 
 
 def test_every_problem_is_reported_once_and_all_at_once() -> None:

@@ -52,15 +52,63 @@ MISSING: Final = _Missing()
 
 _PLAIN = (str, int, float, bool, dict, list, tuple, type(None))
 
+# What AWS CDK writes for a value of the deployment: text with a mark, and a number below every real one.
+_TOKENS = ("${Token[", "#{Token[")
+_TOKEN_NUMBERS = -1e288
+_LATE = "a value that only the deployment knows"
+
+
+class _Shown:
+    """A value within another, in the words of `shown`."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
 
 def shown(value: Any) -> str:
     """Return a value as the user typed it, or its type where Python would show an address in memory."""
+    if _is_late(value):
+        return _LATE
     if isinstance(value, _PLAIN):
         # A pod template has pages.
-        text = repr(value)
-        return text if len(text) <= _LONGEST_SHOWN else reprlib.repr(value)
+        plain = _with_shown_items(value)
+        text = repr(plain)
+        return text if len(text) <= _LONGEST_SHOWN else reprlib.repr(plain)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     kind = type(value).__name__
+    if kind.endswith("Proxy"):
+        # jsii's name for an object of a type that Python does not know.
+        return "an object of the CDK"
     return f"{'an' if kind[0] in 'AEIOUaeiou' else 'a'} {kind}"
+
+
+def _is_late(value: Any) -> bool:
+    """Return whether only the deployment knows a value, by its form: this package does not import AWS CDK."""
+    if isinstance(value, str):
+        return any(mark in value for mark in _TOKENS)
+    return isinstance(value, float) and value < _TOKEN_NUMBERS
+
+
+def _with_shown_items(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _item(each) for key, each in value.items()}
+        case list() | tuple():
+            items = [_item(each) for each in value]
+            return items if isinstance(value, list) else tuple(items)
+        case _:
+            return value
+
+
+def _item(value: Any) -> Any:
+    if isinstance(value, dict | list | tuple):
+        return _with_shown_items(value)
+    plain = isinstance(value, _PLAIN) and not _is_late(value)
+    return value if plain else _Shown(shown(value))
 
 
 def dotted(path: Path) -> str:
@@ -241,5 +289,9 @@ def instance_of(name: str, value: Any, *kinds: type) -> Problems:
 
 def unknown(name: str, value: Any, known: Iterable[str]) -> Problems:
     """Reject a name that is not known, with the closest known ones, or with all if none is close."""
-    if value not in (names := list(known)):
+    names = list(known)
+    if _is_late(value):
+        fix = f"give one of {', '.join(sorted(names))}"
+        yield Problem(path=(name,), given=value, allowed="it decides what is deployed", fix=fix)
+    elif value not in names:
         yield Problem(path=(name,), given=value, allowed="it is not known", fix=known_names(str(value), names))

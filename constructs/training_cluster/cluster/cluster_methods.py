@@ -105,7 +105,6 @@ class ClusterMethods(ClusterDefaults):
             ami_release=ami_release,
         )
         self.gpu_node_groups = {**self.gpu_node_groups, id: group}
-        self._add_efa_device_plugin()
         return group
 
     def add_lustre(
@@ -115,8 +114,8 @@ class ClusterMethods(ClusterDefaults):
         bucket: s3.IBucket | None = None,
         subnet: ec2.ISubnet | None = None,
         deployment_type: fsx.LustreDeploymentType | str = fsx.LustreDeploymentType.PERSISTENT_2,
-        capacity: Size | int = LUSTRE_SMALLEST_GIB,
-        throughput_mbps_per_tib: int | None = None,
+        capacity: Size | float = LUSTRE_SMALLEST_GIB,
+        throughput_mbps_per_tib: float | None = None,
         efa: bool = False,
         data_repositories: Sequence[DataRepository] | None = None,
         mirror: str | None = None,
@@ -164,15 +163,18 @@ class ClusterMethods(ClusterDefaults):
         Args:
             id: Id in the cluster.
         """
-        if self.node_addons:
-            add_efs_driver(self.node_addons, cluster=self.as_cluster)
         # Mount targets in every zone: notebooks run on the system nodes too.
         file_system = ElasticFileSystem(self._scope, id, vpc=self.as_cluster.vpc, encryption_key=self.encryption_key)
         ElasticVolume(self._scope, f"{id}Volume", cluster=self.as_cluster, file_system=file_system)
         return file_system
 
+    def add_efs_driver(self) -> None:
+        """Add the EFS CSI driver to a `TrainingCluster`, once; an imported cluster must have it."""
+        if self.node_addons:
+            add_efs_driver(self.node_addons, cluster=self.as_cluster)
+
     def add_namespaces(self, names: Iterable[str]) -> Namespaces:
-        """Add namespaces, which the job identities in them wait for; a second call adds to the first.
+        """Add namespaces, which the job identities and volumes in them wait for; a second call adds to the first.
 
         Args:
             names: Their names; `default` always exists and is ignored.
@@ -184,9 +186,7 @@ class ClusterMethods(ClusterDefaults):
             self.namespaces.add(names)
             return self.namespaces
         self.namespaces = Namespaces(self._scope, "Namespaces", cluster=self.as_cluster, names=names)
-        # The identities of earlier calls.
-        for identity in self._part("ServiceAccounts").node.children:
-            identity.node.add_dependency(self.namespaces)
+        self.order_of_namespaces().add(self.namespaces)
         return self.namespaces
 
     def add_job_identity(
@@ -214,7 +214,7 @@ class ClusterMethods(ClusterDefaults):
         Raises:
             InputError: `prefix` is not a folder, or Kubernetes does not allow a name.
         """
-        identity = JobIdentity(
+        return JobIdentity(
             self._part("ServiceAccounts"),
             id,
             cluster=self.as_cluster,
@@ -225,9 +225,6 @@ class ClusterMethods(ClusterDefaults):
             allow_delete=allow_delete,
             encryption_key=encryption_key,
         )
-        if self.namespaces:
-            identity.node.add_dependency(self.namespaces)
-        return identity
 
     def add_platform(
         self, id: str, *, gang_scheduler: str | None = None, mirror: str | None = None
@@ -246,7 +243,6 @@ class ClusterMethods(ClusterDefaults):
         self.platform = TrainingPlatform(
             self._scope, id, cluster=self.as_cluster, gang_scheduler=gang_scheduler, mirror=mirror
         )
-        self._add_efa_device_plugin()
         return self.platform
 
     def add_monitoring(
@@ -283,10 +279,6 @@ class ClusterMethods(ClusterDefaults):
         check(valid_subnet(subnet))
         assert subnet
         return subnet
-
-    def _add_efa_device_plugin(self) -> None:
-        if self.platform and any(group.efa_security_group for group in self.gpu_node_groups.values()):
-            self.platform.add_efa_device_plugin()
 
     def _part(self, id: str) -> Construct:
         """Return the construct for parts of one kind; the first call defines it."""

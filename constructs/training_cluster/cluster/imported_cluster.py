@@ -14,7 +14,7 @@ from constructs import Construct
 from training_cluster.checks import valid_id, valid_vpc
 from training_cluster.cluster.access import administration
 from training_cluster.cluster.cluster_methods import ClusterMethods
-from training_cluster.cluster.kubectl_layer import kubectl_layer, valid_kubernetes_version
+from training_cluster.cluster.kubectl_layer import kubectl_layer, release_name, valid_kubernetes_version
 from training_cluster.network.training_network import private_subnets
 from training_workloads.validation import Problem, Problems, check
 
@@ -62,17 +62,18 @@ class ImportedCluster(Resource, ClusterMethods):
         cluster_name: str,
         cluster_security_group_id: str,
         vpc: ec2.IVpc,
-        kubernetes_version: str,
+        kubernetes_version: eks.KubernetesVersion | str,
     ) -> None:
         """Import the cluster; see `TrainingCluster.from_cluster_attributes`."""
+        release = release_name(kubernetes_version)
         check(
             _valid_name("cluster_name", cluster_name),
             valid_id("cluster_security_group_id", cluster_security_group_id, "sg", _SHOWS_GROUP),
             _valid_subnets("vpc", vpc),
-            valid_kubernetes_version("kubernetes_version", kubernetes_version),
+            valid_kubernetes_version("kubernetes_version", release),
         )
         super().__init__(scope, id)
-        self.kubernetes_version = kubernetes_version
+        self.kubernetes_version = release
         attributes: dict[str, Any] = {
             "cluster_name": cluster_name,
             "cluster_security_group_id": cluster_security_group_id,
@@ -80,7 +81,7 @@ class ImportedCluster(Resource, ClusterMethods):
         }
         # The provider needs a cluster and the cluster its provider, so it is imported twice.
         bare = eks.Cluster.from_cluster_attributes(self, "WithoutKubectl", **attributes)
-        layer = kubectl_layer(self, "KubectlLayer", kubernetes_version=kubernetes_version)
+        layer = kubectl_layer(self, "KubectlLayer", kubernetes_version=release)
         provider = eks.KubectlProvider(
             self, "Kubectl", cluster=bare, kubectl_layer=layer, private_subnets=private_subnets(vpc)
         )

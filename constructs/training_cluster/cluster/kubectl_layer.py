@@ -2,13 +2,19 @@
 
 from importlib import import_module
 
+from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.validation import Problems, check, one_of
 
-__all__ = ["kubectl_layer", "valid_kubernetes_version"]
+__all__ = ["kubectl_layer", "release_name", "valid_kubernetes_version"]
+
+
+def release_name(version: eks.KubernetesVersion | str) -> str:
+    """Return a release of Kubernetes as text, such as 1.35."""
+    return version.version if isinstance(version, eks.KubernetesVersion) else version
 
 
 def valid_kubernetes_version(name: str, version: str) -> Problems:

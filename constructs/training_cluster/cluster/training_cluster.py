@@ -15,7 +15,7 @@ from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.cluster_methods import ClusterMethods
 from training_cluster.cluster.imported_cluster import ImportedCluster
 from training_cluster.cluster.kubectl_handler import secure_kubectl
-from training_cluster.cluster.kubectl_layer import kubectl_layer, valid_kubernetes_version
+from training_cluster.cluster.kubectl_layer import kubectl_layer, release_name, valid_kubernetes_version
 from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
 from training_cluster.suppressions import suppress, suppress_implied_dependency, suppress_policy
@@ -42,7 +42,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         id: str,
         *,
         vpc: ec2.IVpc,
-        kubernetes_version: str = KUBERNETES_VERSION,
+        kubernetes_version: eks.KubernetesVersion | str = KUBERNETES_VERSION,
         public_access_cidrs: Sequence[str] | None = None,
         allow_any_address: bool = False,
         admin_arns: Sequence[str] | None = None,
@@ -69,8 +69,9 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         """
         cidrs = () if public_access_cidrs is None else public_access_cidrs
         admins = () if admin_arns is None else admin_arns
+        release = release_name(kubernetes_version)
         check(
-            valid_kubernetes_version("kubernetes_version", kubernetes_version),
+            valid_kubernetes_version("kubernetes_version", release),
             valid_flag("allow_any_address", allow_any_address),
             valid_flag("efs", efs),
             valid_public_access_cidrs("public_access_cidrs", cidrs, allow_any_address=allow_any_address is True),
@@ -79,10 +80,10 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             valid_key(encryption_key),
         )
         # Beside the cluster: a construct cannot have children before it exists.
-        layer = kubectl_layer(scope, f"{id}KubectlLayer", kubernetes_version=kubernetes_version)
+        layer = kubectl_layer(scope, f"{id}KubectlLayer", kubernetes_version=release)
         self.kubectl_provider_options = eks.KubectlProviderOptions(kubectl_layer=layer)
         subnets = ec2.SubnetSelection(subnets=private_subnets(vpc))
-        options = _options(kubernetes_version, cidrs, encryption_key)
+        options = _options(release, cidrs, encryption_key)
         super().__init__(
             scope,
             id,
@@ -91,13 +92,15 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             kubectl_provider_options=self.kubectl_provider_options,
             **options,
         )
-        self.kubernetes_version = self.node_version = kubernetes_version
+        self.kubernetes_version = self.node_version = release
         self.encryption_key = encryption_key
         self._suppress_findings()
         self._add_system(subnets, efs=efs)
         entries = Construct(self, "Administrators")
-        for arn in admins:
-            eks.AccessEntry(entries, arn, cluster=self.as_cluster, principal=arn, access_policies=[administration()])
+        for index, arn in enumerate(admins):
+            # A token cannot be an id.
+            entry = f"Administrator{index}" if Token.is_unresolved(arn) else arn
+            eks.AccessEntry(entries, entry, cluster=self.as_cluster, principal=arn, access_policies=[administration()])
 
     @classmethod
     def from_cluster_attributes(  # type: ignore[override] # CDK's has no required attribute; kubectl needs three.
@@ -108,7 +111,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         cluster_name: str,
         cluster_security_group_id: str,
         vpc: ec2.IVpc,
-        kubernetes_version: str = KUBERNETES_VERSION,
+        kubernetes_version: eks.KubernetesVersion | str = KUBERNETES_VERSION,
     ) -> ImportedCluster:
         """Import an existing cluster, with kubectl and the same `add_…` methods.
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
@@ -14,6 +15,7 @@ from training_cluster.config.strict_model import StrictModel
 from training_cluster.monitoring.alarms import valid_email
 from training_cluster.network.addresses import private_subnet_prefix, usable_addresses, valid_vpc_cidr
 from training_cluster.network.training_network import valid_zones
+from training_cluster.nodes.node_parts import valid_ami_release
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
@@ -128,16 +130,9 @@ def kubernetes_version_is_known(config: ClusterConfig) -> Problems:
 
 def ami_releases_are_of_the_kubernetes_version(config: ClusterConfig) -> Problems:
     """EKS rejects nodes of another release than the node group's, which is the cluster's."""
-    version = config.kubernetes_version
     for name, group in config.node_groups.items():
-        if group.ami_release is not None and not group.ami_release.startswith(f"{version}."):
-            yield Problem(
-                path=("node_groups", name, "ami_release"),
-                given=group.ami_release,
-                allowed=f"kubernetes_version is {version!r}",
-                fix=f"give a release of {version}, or change the version",
-                related=(("kubernetes_version",),),
-            )
+        for problem in valid_ami_release(group.ami_release, config.kubernetes_version):
+            yield replace(problem, path=("node_groups", name, *problem.path))
 
 
 def vpc_cidr_is_one_of_a_vpc(config: ClusterConfig) -> Problems:

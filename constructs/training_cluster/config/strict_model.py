@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.fields import FieldInfo
@@ -58,6 +58,22 @@ class StrictModel(BaseModel):
         except ValidationError as error:
             raise InputError(*_problems(type(self).model_fields, error)) from None
 
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """Validate a mapping, such as what a file has.
+
+        Args:
+            obj: Names and values.
+            options: pydantic's own.
+
+        Raises:
+            InputError: One or more values are not allowed.
+        """
+        try:
+            return super().model_validate(obj, **options)
+        except ValidationError as error:
+            raise InputError(*_problems(cls.model_fields, error)) from None
+
     @model_validator(mode="before")
     @classmethod
     def _as_python(cls, values: Any) -> Any:
@@ -89,6 +105,9 @@ def _problems(fields: dict[str, FieldInfo], error: ValidationError) -> Iterator[
                 yield Problem(path=path, given=given, allowed="there is no such key", fix=fix)
             case "missing":
                 yield Problem(path=path, given=MISSING, fix=f"add it{_example(fields[str(path[0])])}")
+            case _ if not path:
+                # The whole model, which has no name.
+                yield Problem(path=("obj",), given=given, fix="give names and values, as a dict")
             case _:
                 yield Problem(path=path, given=given, fix=_wanted(details, fields[str(path[0])]))
 

@@ -12,7 +12,7 @@ from constructs import Construct
 
 from training_cluster.checks import valid_bucket, valid_cluster, valid_flag, valid_folder, valid_key
 from training_cluster.identity.pod_identity import PodRole
-from training_cluster.lifecycle import after_network_addons
+from training_cluster.lifecycle import after_namespaces, after_network_addons
 from training_cluster.single_owner import own
 from training_cluster.suppressions import suppress_wildcard
 from training_workloads.names import dns_label
@@ -88,6 +88,7 @@ class JobIdentity(Construct):
         # A pod that starts before the association runs without the role.
         self.service_account.node.add_dependency(self.role)
         after_network_addons(self, cluster)
+        after_namespaces(self, cluster, namespace)
 
     @property
     def grant_principal(self) -> iam.IPrincipal:

@@ -91,7 +91,7 @@ class ClusterAlarms(Construct):
 
 def valid_email(name: str, address: str) -> Problems:
     """Reject what is not one email address; a token is allowed."""
-    if not Token.is_unresolved(address) and not _EMAIL.fullmatch(str(address)):
+    if not Token.is_unresolved(address) and not (isinstance(address, str) and _EMAIL.fullmatch(address)):
         yield Problem(path=(name,), given=address, fix="give one email address, such as team@example.com")
 
 

@@ -6,7 +6,7 @@ https://github.com/aws/amazon-cloudwatch-agent/blob/main/translator/translate/ot
 `AWS/FSx`: see `lustre_metric`.
 """
 
-from typing import cast
+from typing import Any, cast
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -38,20 +38,21 @@ _GIB = 1024**3
 _NODE = "${PROP('Dim.NodeName')}"
 
 
-def cluster_metric(cluster_name: str, name: str, statistic: str) -> cloudwatch.Metric:
-    """Return one number for the whole cluster, every 5 minutes.
+def cluster_metric(cluster_name: str, name: str, statistic: str, **options: Any) -> cloudwatch.Metric:
+    """Return one number for the whole cluster, every 5 minutes by default.
 
     Args:
         cluster_name: EKS's name of the cluster.
         name: Of a Container Insights metric with the dimension `ClusterName` alone.
         statistic: Over nodes (or GPUs) and minutes.
+        options: Other options of the CDK's metric.
     """
     return cloudwatch.Metric(
         namespace=_CONTAINER_INSIGHTS,
         metric_name=name,
         dimensions_map={"ClusterName": cluster_name},
         statistic=statistic,
-        period=_PERIOD,
+        **{"period": _PERIOD, **options},
     )
 
 

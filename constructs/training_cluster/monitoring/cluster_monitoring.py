@@ -1,6 +1,6 @@
 """Metrics, logs, a dashboard and alarms of a training cluster, all in CloudWatch."""
 
-from typing import TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from aws_cdk import Aws, Duration, RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -17,6 +17,7 @@ from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
 from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric
 from training_cluster.monitoring.dashboard import ClusterDashboard
 from training_cluster.single_owner import own
+from training_cluster.storage.cluster_volume import valid_stack
 from training_cluster.storage.lustre_volume import valid_lustre
 from training_cluster.suppressions import suppress_policy, suppress_services_log_key
 from training_workloads.validation import Problem, Problems, check
@@ -100,6 +101,7 @@ class ClusterMonitoring(Construct):
         check(
             valid_cluster("cluster", cluster, kubectl=False),
             () if file_system is None else valid_lustre("file_system", file_system),
+            valid_stack(scope, file_system),
             () if alarm_email is None else valid_email("alarm_email", alarm_email),
             valid_key(encryption_key),
         )
@@ -123,9 +125,13 @@ class ClusterMonitoring(Construct):
             file_system: The Lustre of the jobs: one of this library, imported or not, or one of the CDK.
 
         Raises:
-            InputError: The monitoring has a file system, or this is of another kind.
+            InputError: The monitoring has a file system, this is of another kind, or its stack waits for this one.
         """
-        check(valid_lustre("file_system", file_system), self._has_no_other(file_system))
+        check(
+            valid_lustre("file_system", file_system),
+            valid_stack(self, file_system),
+            self._has_no_other(file_system),
+        )
         self.file_system = file_system
         self.dashboard.add_lustre(file_system, self.alarms.add_lustre(file_system))
 
@@ -134,22 +140,24 @@ class ClusterMonitoring(Construct):
             fix = "keep one; a ClusterDashboard of your own can show the other"
             yield Problem(path=("file_system",), given=file_system, allowed="the monitoring has one", fix=fix)
 
-    def metric(self, name: str, *, statistic: str = "Average") -> cloudwatch.Metric:
-        """Return a metric of the whole cluster from Container Insights, every 5 minutes.
+    def metric(self, name: str, *, statistic: str = "Average", **options: Any) -> cloudwatch.Metric:
+        """Return a metric of the whole cluster from Container Insights, every 5 minutes by default.
 
         Args:
             name: Name of a metric with the dimension `ClusterName` alone, such as `cluster_node_count`.
             statistic: Over nodes (or GPUs) and minutes. Default: Average.
+            options: Other options of the CDK's metric.
         """
-        return cluster_metric(self._cluster_name, name, statistic)
+        return cluster_metric(self._cluster_name, name, statistic, **options)
 
-    def metric_gpu_utilization(self, *, statistic: str = "Average") -> cloudwatch.Metric:
+    def metric_gpu_utilization(self, **options: Any) -> cloudwatch.Metric:
         """Return the utilisation of the GPUs in percent. Default: the average of all."""
-        return self.metric("node_gpu_utilization", statistic=statistic)
+        return self.metric("node_gpu_utilization", **options)
 
-    def metric_gpu_errors(self) -> cloudwatch.Metric:
-        """Return the number of Xid lines of the NVIDIA driver in 5 minutes."""
-        return self._gpu_errors.metric(statistic="Sum", period=Duration.minutes(5), label="Xid lines")
+    def metric_gpu_errors(self, **options: Any) -> cloudwatch.Metric:
+        """Return the number of Xid lines of the NVIDIA driver. Default: in 5 minutes."""
+        defaults = {"statistic": "Sum", "period": Duration.minutes(5), "label": "Xid lines"}
+        return self._gpu_errors.metric(**{**defaults, **options})
 
     def _add_pod_role(self, cluster: eks.ICluster | eks.Cluster) -> PodRole:
         """Define the role of the agent and of Fluent Bit, which have one service account."""

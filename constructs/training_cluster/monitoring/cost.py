@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from aws_cdk import Token
 from aws_cdk import aws_budgets as budgets
+from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from training_cluster.monitoring.alarms import valid_email
 from training_workloads.catalog import INSTANCE_TYPES, Price
 from training_workloads.catalog.prices import EKS_CONTROL_PLANE, NAT_GATEWAY
-from training_workloads.validation import Problems, at_least, check, unknown
+from training_workloads.validation import Problem, Problems, at_least, check, unknown
 
 __all__ = ["CostEstimate", "CostItem", "TrainingBudget", "hourly_cost"]
 
@@ -90,7 +92,7 @@ class CostEstimate:
         return f" ({', '.join(sorted({price.region for price in prices}))}, {days})"
 
 
-def hourly_cost(*, nodes: Mapping[str, int], nat_gateways: int = 0) -> CostEstimate:
+def hourly_cost(*, nodes: Mapping[str, int] | Mapping[ec2.InstanceType, int], nat_gateways: int = 0) -> CostEstimate:
     """Return the cost of the nodes, the EKS control plane and the NAT gateways.
 
     Args:
@@ -98,14 +100,28 @@ def hourly_cost(*, nodes: Mapping[str, int], nat_gateways: int = 0) -> CostEstim
         nat_gateways: Number of NAT gateways. Default: 0.
 
     Raises:
-        InputError: The catalog does not know a type, or a number is not a whole number of 0 or more.
+        InputError: `nodes` is no dict, the catalog does not know a type, or a number is not a whole number of 0 or
+            more.
     """
-    check(at_least("nat_gateways", nat_gateways, 0), *(_valid_nodes(name, count) for name, count in nodes.items()))
-    items = [CostItem(count=count, name=name, price=INSTANCE_TYPES[name].price) for name, count in nodes.items()]
+    check(at_least("nat_gateways", nat_gateways, 0), _valid_counts(nodes))
+    counts = [(_type_name(kind), count) for kind, count in nodes.items()]
+    items = [CostItem(count=count, name=name, price=INSTANCE_TYPES[name].price) for name, count in counts]
     items.append(CostItem(count=1, name="EKS control plane", price=EKS_CONTROL_PLANE))
     if nat_gateways:
         items.append(CostItem(count=nat_gateways, name="NAT gateway", price=NAT_GATEWAY))
     return CostEstimate(items=tuple(items))
+
+
+def _type_name(instance_type: str | ec2.InstanceType) -> str:
+    return instance_type.to_string() if isinstance(instance_type, ec2.InstanceType) else instance_type
+
+
+def _valid_counts(nodes: Any) -> Problems:
+    if not isinstance(nodes, Mapping):
+        yield Problem(path=("nodes",), given=nodes, fix="give a dict with the number of nodes of each EC2 type")
+        return
+    for kind, count in nodes.items():
+        yield from _valid_nodes(_type_name(kind), count)
 
 
 def _valid_nodes(instance_type: str, count: int) -> Problems:

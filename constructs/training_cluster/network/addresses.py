@@ -62,6 +62,8 @@ def usable_addresses(prefix: int) -> int:
 def valid_vpc_cidr(name: str, cidr: Any) -> Problems:
     """Reject a range that a training VPC cannot have: not IPv4, not /16 to /20, or one that no VPC may have."""
     if Token.is_unresolved(cidr):
+        allowed = "the ranges of the subnets are calculated from it"
+        yield Problem(path=(name,), given=cidr, allowed=allowed, fix=f"give a literal range such as {_EXAMPLE}")
         return
     network = _read(cidr)
     if network is None:

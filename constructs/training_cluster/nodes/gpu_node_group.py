@@ -13,7 +13,13 @@ from training_cluster.lifecycle import ClusterDefaults, after_network_addons
 from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
-from training_cluster.nodes.node_parts import metadata_options, root_volume, suppress_node_policies, update_in_place
+from training_cluster.nodes.node_parts import (
+    metadata_options,
+    root_volume,
+    suppress_node_policies,
+    update_in_place,
+    valid_ami_release,
+)
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
 from training_workloads.catalog.nodes import GPU_TAINT_KEY, node_devices, node_labels
@@ -102,7 +108,8 @@ class GpuNodeGroup(Construct):
         )
         ours = cluster if isinstance(cluster, ClusterDefaults) else ClusterDefaults()
         subnet = subnet or training_subnet(cluster.vpc)
-        check(valid_subnet(subnet, cluster.vpc))
+        version = kubernetes_version or ours.node_version
+        check(valid_subnet(subnet, cluster.vpc), valid_ami_release(ami_release, version))
         assert subnet
         self.placement_group = self._placement_group()
         self.efa_security_group = (
@@ -113,9 +120,10 @@ class GpuNodeGroup(Construct):
         groups += [self.efa_security_group.security_group_id] if self.efa_security_group else []
         self.launch_template = self._launch_template(groups, encryption_key or ours.encryption_key)
         self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet)
-        update_in_place(self.node_group, kubernetes_version or ours.node_version)
+        update_in_place(self.node_group, version)
         suppress_node_policies(self.node_group)
         after_network_addons(self, cluster)
+        ours.add_efa_plugin(has_efa=self.efa_security_group is not None)
 
     def _placement_group(self) -> ec2.PlacementGroup | None:
         if not self.spec.in_placement_group:

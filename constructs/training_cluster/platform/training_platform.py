@@ -3,6 +3,7 @@
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
+from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.platform.cluster_autoscaler import ClusterAutoscaler
 from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
 from training_cluster.platform.mpi_operator import MpiOperator
@@ -54,6 +55,10 @@ class TrainingPlatform(Construct):
         self.mpi_operator = MpiOperator(
             self, "MpiOperator", cluster=cluster, gang_scheduler=gang_scheduler, mirror=mirror
         )
+
+        if isinstance(cluster, ClusterDefaults):
+            cluster.platform = self
+            cluster.add_efa_plugin()
 
     def add_efa_device_plugin(self) -> EfaDevicePlugin:
         """Return the EFA device plugin; the first call defines it."""

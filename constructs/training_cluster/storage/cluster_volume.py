@@ -4,16 +4,18 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 import cdk8s
+from aws_cdk import Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import imported_with
-from training_cluster.lifecycle import after_node_addons
+from training_cluster.lifecycle import after_namespaces, after_node_addons
 from training_cluster.single_owner import own
 from training_cluster.suppressions import suppress_implied_dependency
-from training_workloads.validation import Problems
+from training_workloads.validation import Problem, Problems
 
-__all__ = ["Volume", "valid_nodes"]
+__all__ = ["Volume", "valid_nodes", "valid_stack"]
 
 
 class Volume(Construct):
@@ -44,7 +46,7 @@ class Volume(Construct):
         self._cluster = cast(eks.ICluster, cluster)
         own(self, self._cluster, f"volume {claim}")
 
-    def _apply(self, chart: cdk8s.Chart, *, after: Iterable[Any]) -> None:
+    def _apply(self, chart: cdk8s.Chart, *, namespace: str, after: Iterable[Any]) -> None:
         """Apply the volume when all that it needs exists, and delete it first."""
         self.manifest = eks.KubernetesManifest(self, "Resource", cluster=self._cluster, manifest=chart.to_json())
         suppress_implied_dependency(self.manifest)
@@ -52,6 +54,7 @@ class Volume(Construct):
         # these must stay until the last pod has left. An imported file system of the CDK is no construct to jsii.
         self.manifest.node.add_dependency(*(each for each in after if isinstance(each, Construct)))
         after_node_addons(self.manifest, self._cluster)
+        after_namespaces(self.manifest, self._cluster, namespace)
 
 
 def valid_nodes(name: str, cluster: Any, file_system: Any) -> Problems:
@@ -66,3 +69,32 @@ def valid_nodes(name: str, cluster: Any, file_system: Any) -> Problems:
     if connections and connections.security_groups and hasattr(cluster, "cluster_name"):
         what = "its security group, and the file system's ports are closed to its nodes"
         yield from imported_with(name, cluster, "cluster_security_group", what)
+
+
+def valid_stack(scope: Construct, file_system: Any) -> Problems:
+    """Reject a file system of a stack that waits for this one: with the volume, each would wait for the other.
+
+    Args:
+        scope: The scope of what uses the file system.
+        file_system: The file system; one of the CDK does not know its VPC.
+    """
+    vpc = getattr(file_system, "vpc", None)
+    # An imported VPC is in no stack.
+    if not isinstance(vpc, ec2.Vpc):
+        return
+    here, there = _outermost_stack(scope), _outermost_stack(file_system)
+    if here.node.addr != there.node.addr and here.node.addr == _outermost_stack(vpc).node.addr:
+        yield Problem(
+            path=("file_system",),
+            given=file_system.node.path,
+            allowed=f"its stack {there.node.path} needs the network of this one, and each would wait for the other",
+            fix="define the volume in the file system's stack, or the network in a separate stack",
+        )
+
+
+def _outermost_stack(construct: Construct) -> Stack:
+    """Return the stack, or the one around its nested stacks."""
+    stack = Stack.of(construct)
+    while stack.nested_stack_parent:
+        stack = stack.nested_stack_parent
+    return stack

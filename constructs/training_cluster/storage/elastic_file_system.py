@@ -13,10 +13,18 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import unless_token, valid_cluster, valid_key, valid_subnets, valid_vpc
+from training_cluster.checks import (
+    unless_token,
+    valid_cluster,
+    valid_key,
+    valid_security_group,
+    valid_subnets,
+    valid_vpc,
+)
+from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.network.security_group_rules import allow_tcp
 from training_cluster.network.training_network import private_subnets
-from training_cluster.storage.cluster_volume import Volume, valid_nodes
+from training_cluster.storage.cluster_volume import Volume, valid_nodes, valid_stack
 from training_workloads.jobs.volumes import EFS_CLAIM
 from training_workloads.mpijob.programs import UID
 from training_workloads.platform.efs_volume import EfsVolumeChart
@@ -39,6 +47,7 @@ class ElasticFileSystem(efs.FileSystem):
     when they are read.
 
     Attributes:
+        vpc: The VPC of its mount targets.
         access_point: The jobs' folder, `/training`: all that clients write there belongs to the jobs' user.
         security_group: The group of its mount targets. It is beside the file system in the tree, with the id
             `<id>SecurityGroup`.
@@ -71,8 +80,9 @@ class ElasticFileSystem(efs.FileSystem):
             () if subnets is None else valid_subnets(subnets),
             valid_key(encryption_key),
         )
+        self.vpc = vpc
         self.security_group = _security_group(scope, f"{id}SecurityGroup", vpc)
-        chosen = private_subnets(vpc) if subnets is None else list(subnets)
+        chosen = _one_in_each_zone(private_subnets(vpc)) if subnets is None else list(subnets)
         super().__init__(
             scope,
             id,
@@ -119,7 +129,7 @@ class ElasticFileSystem(efs.FileSystem):
                 rules admit the nodes on TCP 2049 already.
 
         Raises:
-            InputError: A value is not an EFS id.
+            InputError: A value is not an EFS id, or `security_group` is of another type.
         """
         return ImportedElasticFileSystem(
             scope, id, file_system_id=file_system_id, access_point_id=access_point_id, security_group=security_group
@@ -154,9 +164,9 @@ class ImportedElasticFileSystem(Construct):
             security_group: The group of its mount targets. Default: its rules admit the nodes already.
 
         Raises:
-            InputError: A value is not an EFS id.
+            InputError: A value is not an EFS id, or `security_group` is of another type.
         """
-        check(*_valid_ids(file_system_id, access_point_id))
+        check(*_valid_ids(file_system_id, access_point_id), valid_security_group(security_group))
         super().__init__(scope, id)
         self.file_system_id, self.access_point_id = file_system_id, access_point_id
         groups = [security_group] if security_group else []
@@ -166,6 +176,14 @@ class ImportedElasticFileSystem(Construct):
     def connections(self) -> ec2.Connections:
         """Its security group, with the port of NFS by default."""
         return self._connections
+
+
+def _one_in_each_zone(subnets: Sequence[ec2.ISubnet]) -> list[ec2.ISubnet]:
+    """Return the first subnet of each zone, in which EFS accepts one mount target."""
+    first: dict[str, ec2.ISubnet] = {}
+    for subnet in subnets:
+        first.setdefault(subnet.availability_zone, subnet)
+    return list(first.values())
 
 
 def _security_group(scope: Construct, id: str, vpc: ec2.IVpc) -> ec2.SecurityGroup:
@@ -225,7 +243,7 @@ class ElasticVolume(Volume):
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            cluster: The cluster with the EFS CSI driver.
+            cluster: The cluster with the EFS CSI driver, which a `TrainingCluster` gets.
             file_system: The file system: one of this library, imported or not, or one of the CDK.
             access_point: Its folder that the volume shows; required with a file system of the CDK. Default: that of the
                 file system.
@@ -234,13 +252,15 @@ class ElasticVolume(Volume):
 
         Raises:
             InputError: The cluster has no kubectl, or such a volume from another construct; the file system is of
-                another kind or has no access point, or Kubernetes does not allow a name.
+                another kind, its stack waits for this one, or it has no access point, or Kubernetes does not allow a
+                name.
         """
         check(
             valid_cluster("cluster", cluster),
             _valid_elastic("file_system", file_system),
             _valid_access_point(access_point, file_system),
             valid_nodes("cluster", cluster, file_system),
+            valid_stack(scope, file_system),
         )
         access_point_id = access_point.access_point_id if access_point else _own_access_point_id(file_system)
         check(*_valid_ids(file_system.file_system_id, access_point_id))
@@ -253,7 +273,11 @@ class ElasticVolume(Volume):
             claim=claim,
             namespace=namespace,
         )
-        self._apply(chart, after=(file_system, access_point, self._open_port(file_system.connections)))
+        if isinstance(cluster, ClusterDefaults):
+            cluster.add_efs_driver()
+        self._apply(
+            chart, namespace=namespace, after=(file_system, access_point, self._open_port(file_system.connections))
+        )
 
     def _open_port(self, connections: ec2.Connections) -> Construct:
         scope, ports = Construct(self, "Ports"), range(_NFS, _NFS + 1)

@@ -12,7 +12,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import unless_token, valid_bucket, valid_key, valid_subnet, valid_vpc
+from training_cluster.checks import unless_token, valid_bucket, valid_key, valid_security_group, valid_subnet, valid_vpc
 from training_cluster.network.security_group_rules import allow_all, allow_tcp
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.lustre_spec import LustreSpec
@@ -33,9 +33,7 @@ EFA_RULE = "Lustre over EFA"
 _DEFAULT_PORT = ec2.Port.tcp_range(LUSTRE_PORTS[0].start, LUSTRE_PORTS[-1].stop - 1)
 
 
-def lustre_metric(
-    file_system: fsx.IFileSystem, name: str, *, statistic: str = "Sum", period: Duration | None = None
-) -> cloudwatch.Metric:
+def lustre_metric(file_system: fsx.IFileSystem, name: str, **options: Any) -> cloudwatch.Metric:
     """Return a metric of the namespace AWS/FSx.
 
     https://docs.aws.amazon.com/fsx/latest/LustreGuide/fs-metrics.html
@@ -43,15 +41,14 @@ def lustre_metric(
     Args:
         file_system: The file system.
         name: Name of the metric, with the dimension FileSystemId alone.
-        statistic: Over the storage targets (OST) and the samples of a period. Default: Sum.
-        period: Default: 1 minute, the distance of two samples: in a longer one Sum also adds up minutes.
+        options: The CDK's options of a metric. Default: the statistic Sum, over the storage targets (OST) and the
+            samples of a period, and the period of 1 minute, the distance of two samples: in a longer one Sum also adds
+            up minutes.
     """
+    defaults = {"statistic": "Sum", "period": Duration.minutes(1)}
+    dimensions = {"FileSystemId": file_system.file_system_id}
     return cloudwatch.Metric(
-        namespace="AWS/FSx",
-        metric_name=name,
-        dimensions_map={"FileSystemId": file_system.file_system_id},
-        statistic=statistic,
-        period=period or Duration.minutes(1),
+        namespace="AWS/FSx", metric_name=name, dimensions_map=dimensions, **{**defaults, **options}
     )
 
 
@@ -77,27 +74,26 @@ class LustreFileSystemBase(fsx.FileSystemBase):
         """FSx's name for the root of the file system, which clients mount."""
         raise NotImplementedError
 
-    def metric(self, name: str, *, statistic: str = "Sum", period: Duration | None = None) -> cloudwatch.Metric:
+    def metric(self, name: str, **options: Any) -> cloudwatch.Metric:
         """Return a metric of the namespace AWS/FSx.
 
         Args:
             name: Name of the metric, with the dimension FileSystemId alone.
-            statistic: Over the storage targets and the samples of a period. Default: Sum.
-            period: Default: 1 minute.
+            options: The CDK's options of a metric. Default: the statistic Sum and the period of 1 minute.
         """
-        return lustre_metric(cast(fsx.IFileSystem, self), name, statistic=statistic, period=period)
+        return lustre_metric(cast(fsx.IFileSystem, self), name, **options)
 
-    def metric_data_read_bytes(self, *, period: Duration | None = None) -> cloudwatch.Metric:
+    def metric_data_read_bytes(self, **options: Any) -> cloudwatch.Metric:
         """Return the bytes that clients read in a period. Default: 1 minute."""
-        return self.metric("DataReadBytes", period=period)
+        return self.metric("DataReadBytes", **options)
 
-    def metric_data_write_bytes(self, *, period: Duration | None = None) -> cloudwatch.Metric:
+    def metric_data_write_bytes(self, **options: Any) -> cloudwatch.Metric:
         """Return the bytes that clients write in a period. Default: 1 minute."""
-        return self.metric("DataWriteBytes", period=period)
+        return self.metric("DataWriteBytes", **options)
 
-    def metric_free_data_storage_capacity(self) -> cloudwatch.Metric:
-        """Return the free bytes, every minute."""
-        return self.metric("FreeDataStorageCapacity")
+    def metric_free_data_storage_capacity(self, **options: Any) -> cloudwatch.Metric:
+        """Return the free bytes. Default: every minute."""
+        return self.metric("FreeDataStorageCapacity", **options)
 
 
 class LustreFileSystem(LustreFileSystemBase):
@@ -110,6 +106,7 @@ class LustreFileSystem(LustreFileSystemBase):
     (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateBackup.html). Export what must be kept.
 
     Attributes:
+        vpc: The VPC of its subnet.
         spec: Kind, size, speed and data repositories.
         file_system: The FSx file system.
         data_repositories: Its data repository associations, by their path in the file system.
@@ -163,7 +160,7 @@ class LustreFileSystem(LustreFileSystemBase):
         kind, size = getattr(deployment_type, "value", deployment_type), _gib(capacity)
         self.spec = _spec(kind, size, throughput_mbps_per_tib, efa, repositories)
         super().__init__(scope, id)
-        self.efa, self.capacity_gib = efa, _as_text_if_token(self.spec.capacity_gib)
+        self.vpc, self.efa, self.capacity_gib = vpc, efa, _as_text_if_token(self.spec.capacity_gib)
         self.security_group = ec2.SecurityGroup(self, "SecurityGroup", vpc=vpc, description="FSx for Lustre")
         self._connections = ec2.Connections(security_groups=[self.security_group], default_port=_DEFAULT_PORT)
         self.file_system = self._create(subnet, encryption_key)
@@ -305,6 +302,7 @@ class _ImportedLustreFileSystem(LustreFileSystemBase):
             unless_token(lustre_dns_name("dns_name", dns_name), dns_name),
             unless_token(lustre_mount_name("mount_name", mount_name), mount_name),
             unless_token(at_least("capacity", gib, 1), gib),
+            valid_security_group(security_group),
         )
         super().__init__(scope, id)
         self._id, self._dns_name, self._mount_name = file_system_id, dns_name, mount_name
@@ -364,7 +362,12 @@ def _gib(capacity: Any) -> Any:
     """Return a size in GiB; a rule rejects what is neither a size nor a whole number."""
     if not isinstance(capacity, Size):
         return capacity
-    gib = capacity.to_gibibytes(rounding=SizeRoundingBehavior.NONE)
+    try:
+        gib = capacity.to_gibibytes(rounding=SizeRoundingBehavior.NONE)
+    except RuntimeError:  # CDK converts no token from one unit to another.
+        allowed = "a value that only the deployment knows must be in GiB"
+        problem = Problem(path=("capacity",), given=capacity, allowed=allowed, fix="give Size.gibibytes(...)")
+        raise InputError(problem) from None
     return int(gib) if not Token.is_unresolved(gib) and gib == int(gib) else gib
 
 

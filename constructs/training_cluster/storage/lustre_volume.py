@@ -10,7 +10,7 @@ from constructs import Construct
 
 from training_cluster.checks import valid_cluster, valid_mirror
 from training_cluster.network.security_group_rules import allow_all, allow_tcp
-from training_cluster.storage.cluster_volume import Volume, valid_nodes
+from training_cluster.storage.cluster_volume import Volume, valid_nodes, valid_stack
 from training_cluster.storage.lustre_file_system import EFA_RULE, LUSTRE_PORTS, LustreFileSystemBase
 from training_workloads import LustreVolumeChart
 from training_workloads.jobs.volumes import LUSTRE_CLAIM
@@ -53,12 +53,14 @@ class LustreVolume(Volume):
 
         Raises:
             InputError: The cluster has no kubectl, or such a volume from another construct; the file system is of
-                another kind, `mirror` is not an ECR registry, or Kubernetes does not allow a name.
+                another kind or its stack waits for this one, `mirror` is not an ECR registry, or Kubernetes
+                does not allow a name.
         """
         check(
             valid_cluster("cluster", cluster),
             valid_lustre("file_system", file_system),
             valid_nodes("cluster", cluster, file_system),
+            valid_stack(scope, file_system),
             valid_mirror(mirror),
         )
         super().__init__(scope, id, cluster=cluster, claim=claim)
@@ -73,7 +75,7 @@ class LustreVolume(Volume):
             namespace=namespace,
             mirror=mirror,
         )
-        self._apply(chart, after=(file_system, self._open_ports(file_system)))
+        self._apply(chart, namespace=namespace, after=(file_system, self._open_ports(file_system)))
 
     def _open_ports(self, file_system: LustreFileSystemBase | fsx.LustreFileSystem) -> Construct:
         scope = Construct(self, "Ports")

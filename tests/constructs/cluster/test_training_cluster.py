@@ -6,6 +6,7 @@ import pytest
 from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
 from tests.constructs.site import properties
@@ -58,8 +59,9 @@ def test_the_whole_control_plane_is_logged(template: assertions.Template) -> Non
     assert kinds == {"api", "audit", "authenticator", "controllerManager", "scheduler"}
 
 
-def test_an_older_release_has_its_kubectl() -> None:
-    older = synthesize(kubernetes_version="1.34")
+@pytest.mark.parametrize("version", ["1.34", eks.KubernetesVersion.V1_34])
+def test_an_older_release_has_its_kubectl(version: eks.KubernetesVersion | str) -> None:
+    older = synthesize(kubernetes_version=version)
     (cluster,) = properties(older, "AWS::EKS::Cluster")
     assert cluster["Version"] == "1.34"
     descriptions = [layer["Description"] for layer in properties(older, "AWS::Lambda::LayerVersion")]
@@ -243,3 +245,20 @@ def test_it_is_a_cluster_of_cdk() -> None:
     template = assertions.Template.from_stack(stack)
     template.resource_count_is("Custom::AWSCDK-EKS-KubernetesResource", 2)
     template.resource_count_is("AWS::EKS::Cluster", 1)
+
+
+def test_an_administrator_can_be_a_role_of_the_app() -> None:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    role = iam.Role(stack, "Admin", assumed_by=iam.AccountRootPrincipal())
+    TrainingCluster(stack, "Cluster", vpc=ec2.Vpc(stack, "Vpc", max_azs=2), admin_arns=[role.role_arn, ADMIN])
+    entries = properties(assertions.Template.from_stack(stack), "AWS::EKS::AccessEntry")
+    principals = [entry["PrincipalArn"] for entry in entries]
+    assert stack.resolve(role.role_arn) in principals
+    assert ADMIN in principals
+
+
+@pytest.mark.parametrize("name", ["kubernetes_version"])
+def test_a_value_of_the_deployment_is_named_as_one(name: str) -> None:
+    with pytest.raises(InputError) as caught:
+        synthesize(**{name: cdk.Fn.import_value("Version")})
+    assert str(caught.value).startswith(f"'{name}' is a value that only the deployment knows; give one of 1.3")

@@ -140,3 +140,14 @@ def test_the_training_zone_is_that_of_a_section_or_the_first() -> None:
     assert zone(availability_zones=ZONES) == "us-east-1a"
     assert zone(availability_zones=ZONES, node_groups=group(availability_zone="us-east-1b")) == "us-east-1b"
     assert zone(availability_zones=ZONES, lustre=LustreConfig(availability_zone="us-east-1b")) == "us-east-1b"
+
+
+def test_values_of_a_dict_are_validated_as_arguments_are() -> None:
+    group = {"instance_type": "p4d.24xlarge", "min_size": "one"}
+    with pytest.raises(InputError) as caught:
+        ClusterConfig.model_validate({"node_groups": {"gpu": group}, "nats": True})
+    assert [problem.path for problem in caught.value.problems] == [("node_groups", "gpu", "min_size"), ("nats",)]
+    with pytest.raises(InputError) as caught:
+        ClusterConfig.model_validate("gpu")
+    assert str(caught.value) == "'obj' is 'gpu'; give names and values, as a dict"
+    assert GpuNodeGroupConfig.model_validate({"instance_type": "p4d.24xlarge"}).min_size == 0

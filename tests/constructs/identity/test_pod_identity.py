@@ -42,7 +42,7 @@ def test_it_is_a_role_and_a_grantee(site: Site) -> None:
 
 def test_rejects_names_that_kubernetes_does_not_allow(site: Site) -> None:
     with pytest.raises(InputError) as caught:
-        PodRole(site.stack, "Role", cluster=site.cluster, namespace="My", service_account="x y")
+        PodRole(site.stack, "Role", cluster=site.cluster, namespace="My", service_account=None)  # type: ignore[arg-type]
     assert [problem.path for problem in caught.value.problems] == [("namespace",), ("service_account",)]
 
 

@@ -157,8 +157,18 @@ def test_allows_one_address(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["", "team", "team@host", "a b@example.com", "a@x.com, b@x.com", "Team <team@example.com>", "a@x.com."]
+    "address",
+    [
+        "",
+        "team",
+        "team@host",
+        "a b@example.com",
+        "a@x.com, b@x.com",
+        "Team <team@example.com>",
+        "a@x.com.",
+        ["a@x.com"],
+    ],
 )
-def test_rejects_what_is_not_one_address(address: str) -> None:
+def test_rejects_what_is_not_one_address(address: Any) -> None:
     (problem,) = valid_email("email", address)
     assert str(problem) == f"'email' is {address!r}; give one email address, such as team@example.com"

@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 import pytest
+from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_fsx as fsx
@@ -191,6 +192,8 @@ def test_its_metrics_are_those_of_the_cluster(site: Site) -> None:
     assert (nodes.metric_name, nodes.statistic) == ("cluster_node_count", "Maximum")
     assert site.stack.resolve(nodes.dimensions) == {"ClusterName": site.stack.resolve(site.cluster.cluster_name)}
     assert made.metric_gpu_errors().metric_name == "GpuXidErrors"
+    assert made.metric_gpu_errors(period=Duration.hours(1)).period.to_hours() == 1
+    assert made.metric_gpu_utilization(label="GPUs").label == "GPUs"
     assert isinstance(made.dashboard, cloudwatch.Dashboard)
 
 

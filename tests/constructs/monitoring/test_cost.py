@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from aws_cdk import App, Stack, Token
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk.assertions import Template
 
 from tests.constructs.site import properties
@@ -64,6 +65,11 @@ def test_a_group_scaled_to_zero_shows_its_price() -> None:
     assert str(estimate).startswith("0.10 USD: 0 x gpu.large at 24.48, 1 x EKS control plane at 0.10 (")
 
 
+def test_a_type_can_be_one_of_the_cdk() -> None:
+    by_type = hourly_cost(nodes={ec2.InstanceType("gpu.large"): 2})
+    assert by_type == hourly_cost(nodes={"gpu.large": 2})
+
+
 def test_no_nodes_cost_a_control_plane() -> None:
     assert str(hourly_cost(nodes={})).startswith("0.10 USD: 1 x EKS control plane at 0.10 (us-east-1, 2026-03-13); ")
 
@@ -92,9 +98,10 @@ def test_no_item_has_a_price() -> None:
         ({"gpu.large": -1}, 0, "'nodes.gpu.large' is -1; give 0 or more"),
         ({"gpu.large": 1.5}, 0, "'nodes.gpu.large' is 1.5; give a whole number, 0 or more"),
         ({}, -1, "'nat_gateways' is -1; give 0 or more"),
+        (["gpu.large"], 0, "'nodes' is ['gpu.large']; give a dict with the number of nodes of each EC2 type"),
     ],
 )
-def test_rejects_unknown_types_and_wrong_numbers(nodes: dict[str, int], nat_gateways: int, message: str) -> None:
+def test_rejects_unknown_types_and_wrong_numbers(nodes: Any, nat_gateways: int, message: str) -> None:
     with pytest.raises(InputError) as caught:
         hourly_cost(nodes=nodes, nat_gateways=nat_gateways)
     assert str(caught.value) == message

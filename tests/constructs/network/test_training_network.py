@@ -8,7 +8,6 @@ from aws_cdk import aws_kms as kms
 
 from tests.constructs.site import properties
 from training_cluster import TrainingNetwork
-from training_cluster.network.addresses import valid_vpc_cidr
 from training_workloads import InputError
 
 
@@ -168,8 +167,13 @@ def test_rejects_a_string_for_a_flag(stack: cdk.Stack) -> None:
     assert str(caught.value) == "'nat' is 'no'; give True or False"
 
 
-def test_accepts_a_range_that_is_a_token(stack: cdk.Stack) -> None:
-    assert not list(valid_vpc_cidr("cidr", cdk.CfnParameter(stack, "Cidr").value_as_string))
+def test_rejects_a_range_that_is_a_token(stack: cdk.Stack) -> None:
+    with pytest.raises(InputError) as caught:
+        TrainingNetwork(stack, "Network", cidr=cdk.CfnParameter(stack, "Cidr").value_as_string)
+    assert str(caught.value) == (
+        "'cidr' is a value that only the deployment knows, but the ranges of the subnets are calculated from it; give "
+        "a literal range such as 10.0.0.0/16"
+    )
 
 
 def test_it_is_a_vpc_with_one_node_subnet_in_each_zone(stack: cdk.Stack) -> None:

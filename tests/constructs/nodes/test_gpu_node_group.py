@@ -261,6 +261,32 @@ def test_rejects_what_is_no_subnet(site: Site) -> None:
     assert rejection(site, subnet="subnet-1") == message
 
 
+def test_a_value_of_the_deployment_is_named_as_one(site: Site) -> None:
+    size = cdk.CfnParameter(site.stack, "Size", type="Number").value_as_number
+    with pytest.raises(InputError) as caught:
+        template(site, instance_type="p4d.24xlarge", max_size=size)
+    assert str(caught.value).startswith(
+        "'max_size' is a value that only the deployment knows; give a whole number, 1 or more"
+    )
+    kind = cdk.CfnParameter(site.stack, "Kind").value_as_string
+    with pytest.raises(InputError, match="'instance_type' is a value that only the deployment knows, but it is not a"):
+        GpuNodeGroup(site.stack, "Other", cluster=site.cluster, instance_type=kind)
+
+
+def test_rejects_an_ami_of_another_release_than_the_cluster(site: Site) -> None:
+    cluster = TrainingCluster(site.stack, "Training", vpc=site.vpc, kubernetes_version="1.34")
+    options: dict[str, Any] = {"instance_type": "g5.xlarge", "ami_release": "1.35.0-20260917"}
+    with pytest.raises(InputError) as caught:
+        cluster.add_gpu_node_group("gpu", **options)
+    assert str(caught.value) == (
+        "'ami_release' is '1.35.0-20260917', but kubernetes_version is '1.34'; give a release of 1.34, or change the "
+        "version"
+    )
+    with pytest.raises(InputError, match=r"'ami_release' is .* but kubernetes_version is '1\.34'"):
+        GpuNodeGroup(site.stack, "Other", cluster=site.cluster, kubernetes_version="1.34", **options)
+    GpuNodeGroup(site.stack, "Unknown", cluster=site.cluster, **options)
+
+
 def test_rejects_what_is_no_release(site: Site) -> None:
     for version in ("9", "v1.35", 1.35):
         assert rejection(site, kubernetes_version=version) == (

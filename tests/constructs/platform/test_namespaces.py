@@ -5,7 +5,15 @@ import pytest
 from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import Site, properties
-from training_cluster import Namespaces, TrainingCluster
+from training_cluster import (
+    ElasticFileSystem,
+    ElasticVolume,
+    JobIdentity,
+    LustreFileSystem,
+    LustreVolume,
+    Namespaces,
+    TrainingCluster,
+)
 from training_workloads import InputError
 
 
@@ -44,6 +52,25 @@ def test_job_identities_wait_for_namespaces_in_any_order_of_the_calls(namespaces
     manifests = site.template().find_resources("Custom::AWSCDK-EKS-KubernetesResource")
     kinds = {json.loads(each["Properties"]["Manifest"])[0]["kind"]: id for id, each in manifests.items()}
     assert kinds["Namespace"] in manifests[kinds["ServiceAccount"]]["DependsOn"]
+
+
+@pytest.mark.parametrize("namespaces_first", [True, False])
+def test_constructs_alone_wait_for_the_namespaces_of_the_cluster(namespaces_first: bool, site: Site) -> None:
+    cluster = TrainingCluster(site.stack, "Training", vpc=site.vpc)
+    if namespaces_first:
+        cluster.add_namespaces(["team"])
+    bucket, team = s3.Bucket(site.stack, "Bucket"), dict[str, Any](cluster=cluster, namespace="team")
+    JobIdentity(site.stack, "Train", bucket=bucket, prefix="runs", service_account="train", **team)
+    lustre = LustreFileSystem(site.stack, "Lustre", vpc=site.vpc, subnet=site.subnet)
+    LustreVolume(site.stack, "LustreVolume", file_system=lustre, **team)
+    shared = ElasticFileSystem(site.stack, "Efs", vpc=site.vpc)
+    ElasticVolume(site.stack, "EfsVolume", file_system=shared, **team)
+    if not namespaces_first:
+        cluster.add_namespaces(["team"])
+    manifests = site.template().find_resources("Custom::AWSCDK-EKS-KubernetesResource")
+    (namespace,) = (id for id, each in manifests.items() if '"Namespace"' in json.dumps(each).replace("\\", ""))
+    waiting = {id[:5] for id, each in manifests.items() if namespace in each.get("DependsOn", ())}
+    assert waiting == {"Train", "Lustr", "EfsVo"}
 
 
 def test_rejects_a_second_construct_with_the_same_namespace(site: Site) -> None:

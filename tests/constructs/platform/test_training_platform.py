@@ -9,6 +9,7 @@ from tests.constructs.site import Site, properties
 from training_cluster import (
     ClusterAutoscaler,
     EfaDevicePlugin,
+    GpuNodeGroup,
     MpiOperator,
     NvidiaDevicePlugin,
     TrainingCluster,
@@ -47,6 +48,25 @@ def test_a_group_with_efa_brings_the_plugin_in_any_order(platform_first: bool, s
         cluster.add_platform("Platform")
     assert cluster.platform
     assert cluster.platform.efa_device_plugin
+
+
+@pytest.mark.parametrize("platform_first", [True, False])
+@pytest.mark.parametrize("method", [True, False])
+def test_a_group_of_ones_own_brings_the_plugin_too(method: bool, platform_first: bool, site: Site) -> None:
+    cluster = TrainingCluster(site.stack, "Training", vpc=site.vpc)
+
+    def add_platform() -> None:
+        if method:
+            cluster.add_platform("Platform")
+        else:
+            TrainingPlatform(site.stack, "Platform", cluster=cluster)
+
+    if platform_first:
+        add_platform()
+    GpuNodeGroup(site.stack, "Gpu", cluster=cluster, instance_type="p4d.24xlarge")
+    if not platform_first:
+        add_platform()
+    assert "aws-efa-k8s-device-plugin" in charts(site)
 
 
 def test_a_group_without_efa_brings_no_plugin(site: Site) -> None:

@@ -10,7 +10,7 @@ from aws_cdk import aws_kms as kms
 
 from tests.constructs.site import Site, properties
 from tests.schemas import check_manifest
-from training_cluster import ElasticFileSystem, ElasticVolume
+from training_cluster import ElasticFileSystem, ElasticVolume, TrainingCluster
 from training_cluster.storage.elastic_file_system import ImportedElasticFileSystem
 from training_workloads import InputError
 
@@ -220,6 +220,35 @@ def test_rejects_what_is_no_vpc(site: Site) -> None:
     assert [problem.path for problem in caught.value.problems] == [("vpc",)]
 
 
+def test_it_has_one_mount_target_in_each_zone() -> None:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    private = ec2.SubnetType.PRIVATE_WITH_EGRESS
+    groups = [
+        ec2.SubnetConfiguration(name="Public", subnet_type=ec2.SubnetType.PUBLIC),
+        ec2.SubnetConfiguration(name="Nodes", subnet_type=private),
+        ec2.SubnetConfiguration(name="Data", subnet_type=private),
+    ]
+    vpc = ec2.Vpc(stack, "Vpc", max_azs=2, subnet_configuration=groups)
+    ElasticFileSystem(stack, "Efs", vpc=vpc)
+    targets = properties(assertions.Template.from_stack(stack), "AWS::EFS::MountTarget")
+    first = [subnet.subnet_id for subnet in vpc.select_subnets(subnet_group_name="Nodes").subnets]
+    assert [target["SubnetId"] for target in targets] == [stack.resolve(id) for id in first]
+
+
+def test_rejects_the_id_of_a_security_group(site: Site) -> None:
+    with pytest.raises(InputError) as caught:
+        ElasticFileSystem.from_elastic_file_system_attributes(
+            site.stack,
+            "Imported",
+            **IDS,
+            security_group="sg-0123456789abcdef0",  # type: ignore[arg-type]
+        )
+    assert str(caught.value) == (
+        "'security_group' is 'sg-0123456789abcdef0'; give a security group, such as "
+        "SecurityGroup.from_security_group_id(...)"
+    )
+
+
 def test_rejects_what_is_no_list_of_subnets(site: Site) -> None:
     for given, message in (
         (site.subnet, "'subnets' is a PrivateSubnet; give a list"),
@@ -228,3 +257,12 @@ def test_rejects_what_is_no_list_of_subnets(site: Site) -> None:
         with pytest.raises(InputError) as caught:
             ElasticFileSystem(site.stack, "Efs", vpc=site.vpc, subnets=given)  # type: ignore[arg-type]
         assert str(caught.value) == message
+
+
+def test_a_volume_brings_the_driver_to_our_cluster_once(site: Site) -> None:
+    cluster = TrainingCluster(site.stack, "Training", vpc=site.vpc)
+    shared = file_system(site)
+    for number in range(2):
+        ElasticVolume(site.stack, f"Volume{number}", cluster=cluster, file_system=shared, claim=f"claim-{number}")
+    names = [addon["AddonName"] for addon in properties(site.template(), "AWS::EKS::Addon")]
+    assert names.count("aws-efs-csi-driver") == 1

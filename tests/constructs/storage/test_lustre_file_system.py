@@ -203,6 +203,8 @@ def test_its_metrics_name_the_file_system(site: Site) -> None:
     assert [metric.period.to_minutes() for metric in (read, written, free)] == [1, 5, 1]
     assert (read.namespace, read.statistic) == ("AWS/FSx", "Sum")
     assert read.dimensions == {"FileSystemId": made.file_system_id}
+    largest = made.metric_data_read_bytes(statistic="Maximum", label="largest")
+    assert (largest.statistic, largest.label, largest.period.to_minutes()) == ("Maximum", "largest", 1)
 
 
 @pytest.mark.parametrize(
@@ -277,3 +279,25 @@ def test_rejects_attributes_that_no_file_system_has(given: dict[str, Any], messa
     with pytest.raises(InputError) as caught:
         imported(site, **given)
     assert str(caught.value) == message
+
+
+def test_rejects_the_id_of_a_security_group(site: Site) -> None:
+    with pytest.raises(InputError, match=r"'security_group' is 'sg-01234567'; give a security group, such as"):
+        LustreFileSystem.from_lustre_file_system_attributes(
+            site.stack,
+            "Imported",
+            file_system_id="fs-0123456789abcdef0",
+            dns_name="fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com",
+            mount_name="abcdefgh",
+            capacity=1200,
+            security_group="sg-01234567",  # type: ignore[arg-type]
+        )
+
+
+def test_rejects_a_size_of_the_deployment_in_another_unit(site: Site) -> None:
+    capacity = Size.tebibytes(CfnParameter(site.stack, "Capacity", type="Number").value_as_number)
+    with pytest.raises(InputError) as caught:
+        LustreFileSystem(site.stack, "Lustre", vpc=site.vpc, subnet=site.subnet, capacity=capacity)
+    assert str(caught.value) == (
+        "'capacity' is a Size, but a value that only the deployment knows must be in GiB; give Size.gibibytes(...)"
+    )

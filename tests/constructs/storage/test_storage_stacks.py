@@ -18,6 +18,7 @@ from training_cluster import (
     TrainingCluster,
     TrainingKey,
 )
+from training_workloads import InputError
 
 INGRESS, EGRESS = "AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress"
 
@@ -99,3 +100,23 @@ def test_volumes_wait_for_the_drivers_of_our_cluster(site: Site) -> None:
     for name, driver in (("LustreVolume", "aws-fsx-csi-driver"), ("EfsVolume", "aws-efs-csi-driver")):
         (manifest,) = (each for id, each in manifests.items() if id.startswith(name))
         assert driver in {addons.get(id) for id in manifest["DependsOn"]}
+
+
+@pytest.mark.parametrize("kind", [LustreVolume, ClusterMonitoring, ElasticVolume])
+def test_rejects_stacks_that_wait_for_each_other(kind: Any, site: Site, other: cdk.Stack) -> None:
+    shared = kind is ElasticVolume
+    files = ElasticFileSystem(other, "Efs", vpc=site.vpc) if shared else lustre(site, other)
+    with pytest.raises(InputError) as caught:
+        kind(site.stack, "User", cluster=site.cluster, file_system=files)
+    assert str(caught.value) == (
+        f"'file_system' is 'Storage/{files.node.id}', but its stack Storage needs the network of this one, and each "
+        "would wait for the other; define the volume in the file system's stack, or the network in a separate stack"
+    )
+
+
+def test_accepts_a_file_system_in_a_nested_stack(site: Site) -> None:
+    files = lustre(site, cdk.NestedStack(site.stack, "Nested"))
+    app = cdk.App.of(site.stack)
+    assert app
+    LustreVolume(site.stack, "LustreVolume", cluster=site.cluster, file_system=files)
+    app.synth()
