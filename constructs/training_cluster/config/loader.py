@@ -150,6 +150,8 @@ def _located(problem: Problem, document: YamlDocument, options: Mapping[str, Any
     path, given = problem.path, problem.given
     typed, option, line = document.typed(path), _option(path, options), _line(problem, document)
     # An option gives the value, or a part of what the file does not have.
+    if typed is None and not option:
+        option = next(filter(None, (_option(other, options) for other in problem.related)), ())
     if option and (typed is None or _starts(path, option)):
         typed, source = None, f"-c {dotted(option)}"
     else:
