@@ -79,6 +79,10 @@ def _value(key: str, given: Any) -> Any:
     try:
         documents = read_yaml(given, keys_as_typed=True)
     except InputError as error:
+        if "{{" in given:
+            # In a file that is a Helm template; an option is not rendered by Helm.
+            path, fix = tuple(key.split(".")), "give the value itself"
+            raise InputError(Problem(path=path, given=given, allowed="it is a template", fix=fix)) from error
         if given.lstrip()[:1] in ("[", "{"):
             raise InputError(*(problem.under(*key.split(".")) for problem in error.problems)) from error
         return Override(given)

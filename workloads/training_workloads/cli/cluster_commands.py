@@ -256,11 +256,11 @@ def _checked(files: list[str], *, recursive: bool) -> list[Document]:
     read, problems = read_manifests(files, recursive=recursive)
     for file, documents in read:
         problems += check_objects(file, documents)
-    if problems:
-        raise InputError(*problems)
     found = [(file, line, finding) for file, documents in read for finding, line in lint_read(documents)]
     for file, line, finding in found:
         print(f"{file}:{line}: {finding}", file=sys.stderr)
+    if problems:
+        raise InputError(*problems)
     if errors := sum(finding.level == "error" for _, _, finding in found):
         print(f"error: nothing was submitted; fix the {errors} error{'s' * (errors > 1)} first", file=sys.stderr)
         raise typer.Exit(USER_MISTAKE)

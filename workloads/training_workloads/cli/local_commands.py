@@ -120,8 +120,10 @@ def lint(
 ) -> None:
     """Check manifests of MPIJobs and volumes, of this project or any other, for known mistakes."""
     read, problems = read_manifests(files, recursive=recursive)
-    if not problems and not any(_is_known(document) for _, documents in read for document in documents):
-        allowed = f"the rules are for {', '.join(KNOWN_KINDS)}"
+    everything = [document for _, documents in read for document in documents]
+    if not problems and not any(_kind(document) in KNOWN_KINDS for document in everything):
+        kinds = ", ".join(dict.fromkeys(filter(None, map(_kind, everything)))) or "nothing"
+        allowed = f"it contains {kinds}, and the rules are for {', '.join(KNOWN_KINDS)}"
         raise InputError(
             Problem(path=("file",), given=", ".join(files), allowed=allowed, fix="give a manifest with one of these")
         )
@@ -140,9 +142,7 @@ def lint(
 
 @app.command(rich_help_panel=JOBS_HERE)
 def run_local(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A manifest with one MPIJob: dist/jobs/digits-p3.k8s.yaml.")
-    ],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A manifest with one MPIJob, a folder with one, or -.")],
     ranks: Annotated[int | None, typer.Option(help="Number of ranks. Default: that of the manifest.")] = None,
     volumes: Annotated[Path, typer.Option(help="Local folder in place of the shared file system.")] = Path("."),
     environment: Annotated[Path, typer.Option(help="Virtual environment of the job.")] = Path(".venv-training"),
@@ -160,8 +160,9 @@ def _skipped() -> list[str]:
     return [f"skipped {name}, which needs {needed}" for name, needed in options.items()]
 
 
-def _is_known(document: Document) -> bool:
-    return isinstance(document.content, dict) and document.content.get("kind") in KNOWN_KINDS
+def _kind(document: Document) -> str:
+    kind = document.content.get("kind") if isinstance(document.content, dict) else None
+    return kind if isinstance(kind, str) else ""
 
 
 def _as_object(name: str, line: int, finding: Finding) -> dict[str, str | int]:
