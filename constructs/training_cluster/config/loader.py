@@ -12,7 +12,7 @@ from typing import Any
 
 from training_cluster.config.cluster_config import ClusterConfig
 from training_cluster.config.strict_model import Override
-from training_workloads.validation import MISSING, InputError, Path, Problem, dotted, known_names
+from training_workloads.validation import MISSING, InputError, Path, Problem, dotted, known_names, shown
 from training_workloads.yaml_lines import Typed, YamlDocument, read_yaml
 
 __all__ = ["load_config"]
@@ -153,6 +153,7 @@ def _located(problem: Problem, document: YamlDocument, options: Mapping[str, Any
     """Return a problem with its place and its value as the user typed them."""
     path, given = problem.path, problem.given
     typed, option, line = document.typed(path), _option(path, options), _line(problem, document)
+    by_default = typed is None and not option
     # An option gives the value, or a part of what the file does not have.
     if typed is None and not option:
         option = next(filter(None, (_option(other, options) for other in problem.related)), ())
@@ -160,10 +161,14 @@ def _located(problem: Problem, document: YamlDocument, options: Mapping[str, Any
         typed, source = None, f"-c {dotted(option)}"
     else:
         source = f"{document.source}:{line}" if line else document.source
-    if given is None:
+    if by_default and given in (None, {}, ()):
+        given = MISSING
+    elif given is None:
         given = Typed("empty")
     elif given is not MISSING and not isinstance(given, str):
         given = typed or Typed(json.dumps(given, ensure_ascii=False, default=str))
+    if by_default and given is not MISSING:
+        given = Typed(f"{shown(given)} by default")
     return replace(problem, given=given, source=source)
 
 

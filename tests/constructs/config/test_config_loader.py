@@ -89,7 +89,10 @@ def test_ignores_the_context_of_cdk_itself(config_file: Path) -> None:
             "cluster.yaml:4: 'vpc_cdir' is a mapping, but there is no such key; did you mean vpc_cidr?",
         ),
         ("node_groups: {gpu: {}}", "cluster.yaml:1: 'node_groups.gpu.instance_type' is missing; add it, such as p"),
-        ("efs: true\n", "cluster.yaml: 'node_groups' is {}; add one, such as gpu: {instance_type: …, min_size: 0}"),
+        (
+            "efs: true\n",
+            "cluster.yaml: 'node_groups' is missing; add one, such as gpu: {instance_type: …, min_size: 0}",
+        ),
         ("- a\n", "cluster.yaml is - a; write 'key: value' lines"),
         ("", "cluster.yaml is empty; write 'key: value' lines"),
         ("12\n", "cluster.yaml is 12; write 'key: value' lines"),

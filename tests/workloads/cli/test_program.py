@@ -74,3 +74,20 @@ def test_the_package_is_a_program(tmp_path: Path) -> None:
     )
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == "error: '--images-per-second' is 0.0; give a number above 0, such as 2500\n"
+
+
+def test_a_full_disk_is_a_line(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "training_workloads",
+        "size-lustre",
+        "--images-per-second=9",
+        "--bytes-per-image=1",
+    ]
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 74
+    assert result.stderr == (
+        "error: the output cannot be written (No space left on device); free space, or write it elsewhere\n"
+    )
