@@ -52,4 +52,5 @@ def _manifest_findings(templates: list[Path]) -> list[Finding]:
     return unsuppressed(found, read_suppressions(ROOT / "scan/suppressions.yaml"))
 
 
-main()
+if __name__ == "__main__":
+    main()

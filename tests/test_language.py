@@ -22,6 +22,7 @@ INSTEAD = {
     r"\bshall\b": "must",
     r"\bleft alone\b|\bleaves? (it|them|what) alone\b": "ignore, keep",
     r"\bwhat there is\b|\bwhat is there\b": "name what exists",
+    r"\bmakers\b": "upstream",
     r"\brefus(e|es|ed|ing|al)\b": "reject",
 }
 

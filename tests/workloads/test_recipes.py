@@ -209,7 +209,7 @@ def test_rejects_a_field_of_another_kind_of_job() -> None:
     with pytest.raises(InputError) as caught:
         recipe("tensorboard", workers=2, source="s3://bucket/data/")
     assert str(caught.value).splitlines() == [
-        "'source' is 's3://bucket/data/', but tensorboard does not have it; leave it out, or use it with stage-data",
-        "'workers' is 2, but tensorboard does not have it; leave it out, or use it with digits-p3, digits-p4d, "
+        "'source' is 's3://bucket/data/', but tensorboard does not have it; omit it, or use it with stage-data",
+        "'workers' is 2, but tensorboard does not have it; omit it, or use it with digits-p3, digits-p4d, "
         "digits-p5, digits-spot, resnet50-p3, resnet50-p4d, resnet50-p5, resnet50-spot",
     ]

@@ -1,5 +1,28 @@
-"""`python -m training_workloads` is the command line."""
+"""The command line: `training-workloads`, or `python -m training_workloads`."""
 
-from training_workloads.cli import main
+import sys
 
-main()
+from training_workloads.mpijob.programs import USER_ERROR
+from training_workloads.validation import MISSING, Problem
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line, or print which of the packages of the extra `[cli]` is missing."""
+    try:
+        # Here, because these packages are not among those that the constructs need.
+        from training_workloads.cli import main as run
+
+        run()
+    except ModuleNotFoundError as error:
+        name = error.name or ""
+        if not name or name.partition(".")[0] == __package__:
+            raise
+        problem = Problem(path=(name,), given=MISSING, fix="run pip install 'cdk-training-cluster[cli]'")
+        print(f"error: {problem}", file=sys.stderr)
+        sys.exit(USER_ERROR)
+
+
+if __name__ == "__main__":
+    main()

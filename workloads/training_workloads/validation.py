@@ -47,7 +47,7 @@ class _Missing:
         return "MISSING"
 
 
-#: The `given` of a problem with a value that the user left out.
+#: The `given` of a problem with a value that the user omitted.
 MISSING: Final = _Missing()
 
 _PLAIN = (str, int, float, bool, dict, list, tuple, type(None))

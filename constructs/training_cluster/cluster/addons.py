@@ -7,9 +7,8 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from training_cluster.identity.pod_identity import PodRole
-from training_cluster.nodes.node_user_data import JUMBO_FRAME_BYTES
 from training_cluster.suppressions import suppress_policy
-from training_workloads.catalog.nodes import gpu_toleration
+from training_workloads.catalog.nodes import JUMBO_FRAME_BYTES, gpu_toleration
 
 __all__ = ["ADDRESSES_PER_NODE", "add_efs_driver", "add_network_addons", "add_node_addons"]
 

@@ -225,7 +225,7 @@ class ClusterAdditions(OrderedCluster):
         Args:
             id: Id in the cluster.
             gang_scheduler: Scheduler that starts all workers of a job together or not at all. Default: none.
-            mirror: ECR registry with copies of charts and images. Default: their makers' registries.
+            mirror: ECR registry with copies of charts and images. Default: the upstream registries.
 
         Raises:
             InputError: The cluster has one of the parts already, or an argument has no valid value.

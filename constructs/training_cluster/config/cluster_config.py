@@ -78,7 +78,7 @@ class ClusterConfig(StrictModel):
             endpoints and nothing else, and `mirror` is required.
         gang_scheduler: Scheduler that starts all workers of a job together: `volcano`, or the name of one with the
             coscheduling plugin. It must be installed in the cluster. Default: none.
-        mirror: ECR registry with copies of charts and images. Default: the registries of their makers.
+        mirror: ECR registry with copies of charts and images. Default: the upstream registries.
         public_access_cidrs: Addresses that reach the Kubernetes API from outside the VPC. Default: none.
         allow_any_address: Whether `public_access_cidrs` may contain 0.0.0.0/0.
         admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
@@ -188,7 +188,7 @@ def mirror_is_a_registry(config: ClusterConfig) -> Problems:
 
 
 def without_nat_there_is_a_mirror(config: ClusterConfig) -> Problems:
-    """Without the internet neither charts nor images come from their makers."""
+    """Without the internet neither charts nor images come from the upstream registries."""
     if not config.nat and config.mirror is None:
         fix = "run 'training-workloads mirror-commands <ECR registry>' to see how to copy charts and images there"
         allowed, related = "nat: false needs it", (("nat",),)

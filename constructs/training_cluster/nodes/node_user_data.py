@@ -11,12 +11,9 @@ import yaml
 from aws_cdk import aws_ec2 as ec2
 
 from training_workloads import InstanceType
-from training_workloads.catalog.nodes import efa_hugepages, vcpus_left_to_daemons
+from training_workloads.catalog.nodes import JUMBO_FRAME_BYTES, efa_hugepages, vcpus_left_to_daemons
 
-__all__ = ["JUMBO_FRAME_BYTES", "node_user_data"]
-
-#: The largest frame inside a VPC: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/network_mtu.html
-JUMBO_FRAME_BYTES = 9001
+__all__ = ["node_user_data"]
 
 # More than any node has, in bytes: the runtime's specification has no word for "unlimited".
 _UNLIMITED = 2**42

@@ -1,4 +1,4 @@
-"""Charts of the catalog, from their makers' repositories or from a mirror."""
+"""Charts of the catalog, from the upstream repositories or from a mirror."""
 
 from typing import Any, cast
 
@@ -31,7 +31,7 @@ def helm_release(
         cluster: The cluster.
         release: The chart and its version.
         values: Values of the chart.
-        mirror: Registry with copies of chart and image. Default: the makers' registry.
+        mirror: Registry with copies of chart and image. Default: the upstream registry.
         wait: Whether the deployment waits until the pods are ready.
     """
     # All of the catalog's charts name their image by this value.

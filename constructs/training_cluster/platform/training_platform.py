@@ -39,7 +39,7 @@ class TrainingPlatform(Construct):
             gang_scheduler: Scheduler that starts all workers of a job together or not at all: `volcano`, or the name
                 of one with the coscheduling plugin. Install it in the cluster. Default: none.
             kubernetes_version: Release of the cluster. Default: that of a cluster of ours, else the newest.
-            mirror: ECR registry with copies of charts and images. Default: their makers' registries.
+            mirror: ECR registry with copies of charts and images. Default: the upstream registries.
 
         Raises:
             InputError: The cluster has one of the parts from another construct, or an argument has no valid value.

@@ -90,6 +90,11 @@ def test_ignores_the_context_of_cdk_itself(config_file: Path) -> None:
         ),
         ("node_groups: {gpu: {}}", "cluster.yaml:1: 'node_groups.gpu.instance_type' is missing; add it, such as p"),
         (
+            "node_groups: {gpu: {instance_type: p4d.24xlarge}}\nlustre: {efa: true}\n",
+            "cluster.yaml:2: 'lustre.capacity_gib' is 1200 by default, but with EFA at 125 MB/s per TiB",
+        ),
+        ("lustre: {}\n", "cluster.yaml: 'node_groups' is missing; add one, such as gpu: {instance_type"),
+        (
             "efs: true\n",
             "cluster.yaml: 'node_groups' is missing; add one, such as gpu: {instance_type: …, min_size: 0}",
         ),

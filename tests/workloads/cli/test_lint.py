@@ -16,7 +16,6 @@ spec:
 """
 RISKY = "kind: PersistentVolumeClaim\nspec: {}\n"
 RIGHT = "kind: PersistentVolumeClaim\nspec: {storageClassName: a}\n"
-OTHER = "kind: Service\n"
 
 
 def run(*arguments: object, stdin: str | None = None) -> tuple[int, str]:

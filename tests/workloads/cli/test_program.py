@@ -91,3 +91,24 @@ def test_a_full_disk_is_a_line(tmp_path: Path) -> None:
     assert result.stderr == (
         "error: the output cannot be written (No space left on device); free space, or write it elsewhere\n"
     )
+
+
+@pytest.mark.parametrize("module", ["typer", "psutil", "jsonschema", "kubernetes"])
+def test_reports_a_package_that_is_not_installed(module: str) -> None:
+    program = [
+        f"import sys; sys.modules[{module!r}] = None; sys.argv = ['training-workloads', 'list']",
+        "from training_workloads.__main__ import main; main()",
+    ]
+    result = subprocess.run([sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"error: '{module}' is missing; run pip install 'cdk-training-cluster[cli]'\n"
+
+
+def test_a_missing_module_of_the_project_is_a_bug() -> None:
+    program = [
+        "import sys; sys.modules['training_workloads.cli.program'] = None",
+        "from training_workloads.__main__ import main; main()",
+    ]
+    result = subprocess.run([sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "ModuleNotFoundError: import of training_workloads.cli.program halted" in result.stderr

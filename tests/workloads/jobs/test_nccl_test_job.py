@@ -111,7 +111,7 @@ def test_it_needs_no_file_system() -> None:
         ),
         (
             {"efa_interfaces": 33},
-            "'efa_interfaces' is 33, but p5.48xlarge has 32; lower it, or leave it out to use all",
+            "'efa_interfaces' is 33, but p5.48xlarge has 32; lower it, or omit it to use all",
         ),
         ({"efa_interfaces": -1}, "'efa_interfaces' is -1; give 0 or more"),
         ({"efa_interfaces": "all"}, "'efa_interfaces' is 'all'; give a whole number, 0 or more"),

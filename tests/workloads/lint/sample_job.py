@@ -141,12 +141,3 @@ def path_of(place: str) -> tuple[str | int, ...]:
     """The path of a place in a test's short form."""
     first, *others = place.split()
     return tuple(int(key) if key.isdigit() else key for key in [*PLACES.get(first, first).split(), *others])
-
-
-def place_of(path: tuple[str | int, ...]) -> str:
-    """The shortest form of a path."""
-    text = " ".join(map(str, path))
-    for name, place in sorted(PLACES.items(), key=lambda pair: -len(pair[1])):
-        if text == place or text.startswith(f"{place} "):
-            return name + text.removeprefix(place)
-    return text

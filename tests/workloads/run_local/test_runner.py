@@ -198,6 +198,7 @@ def test_rejects_a_module_that_is_not_installed(
 ) -> None:
     venv = environment_with_mpirun(tmp_path, "")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     assert problem_of_run(manifest, venv) == (
         "'program' is 'python -m training.digits', but Python does not find the module; go to the folder that has it "
         "(for 'training' that of the project), or install it into the environment"

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from training_workloads.run_local import processes
+from training_workloads.run_local import process_family
 from training_workloads.run_local.supervisor import Ending, exit_code, supervise, what_ended_it
 
 # Starts two ranks, each in a separate session as mpirun does, of which one ignores SIGTERM, and prints their PIDs.
@@ -60,7 +60,7 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(process_family, "_GRACE_SECONDS", 0.5)
 
 
 def _hear_signals() -> None:
@@ -171,7 +171,7 @@ def test_a_closed_output_ends_the_run(start: Callable[..., subprocess.Popen[str]
 def test_under_nohup_a_closed_terminal_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with processes.caught_signals() as received:
+        with process_family.caught_signals() as received:
             os.kill(os.getpid(), signal.SIGHUP)
             os.kill(os.getpid(), signal.SIGTERM)
         assert received == [signal.SIGTERM]

@@ -1,4 +1,7 @@
-"""Devices, labels and taints of GPU nodes, as node groups, device plugins and jobs use them."""
+"""Devices, labels, taints and frames of GPU nodes, as node groups, device plugins and jobs use them.
+
+The NVIDIA drivers of the nodes' AMI are `AMI_DRIVERS` in `versions.py`.
+"""
 
 from typing import Literal
 
@@ -16,6 +19,7 @@ __all__ = [
     "GPU_TAINT_KEY",
     "HUGEPAGES_RESOURCE",
     "INSTANCE_TYPE_LABEL",
+    "JUMBO_FRAME_BYTES",
     "KARPENTER_CAPACITY_TYPE_LABEL",
     "SAFE_TO_EVICT",
     "CapacityType",
@@ -62,6 +66,8 @@ KARPENTER_CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 #: Set by the kubelet on every node (https://kubernetes.io/docs/reference/labels-annotations-taints/).
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
+#: The largest frame inside a VPC: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/network_mtu.html
+JUMBO_FRAME_BYTES = 9001
 
 # For the kubelet, the operating system and the daemons of a node: EKS reserves under 1 vCPU and about 3 GiB on the
 # large types, and each daemon (CNI, CSI, device plugins, CloudWatch agent) requests a fraction of a vCPU.

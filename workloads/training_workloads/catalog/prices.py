@@ -1,5 +1,6 @@
 """Prices by the hour: the type of a price, and the services of a cluster apart from its instances.
 
+The price of an instance type stands in its row, in `p_family.py` or `g_family.py`.
 A service without a dated price is not here, and the estimate says that it omits it: FSx for Lustre, EFS, volumes, logs
 and metrics, data transfer. To check a price: `aws pricing get-products --region us-east-1 --service-code AmazonEKS`.
 """

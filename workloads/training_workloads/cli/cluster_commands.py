@@ -27,8 +27,9 @@ from training_workloads.cli.cluster_output import (
     session,
     short_time,
 )
-from training_workloads.cli.program import JOB_FAILED, JOBS_ON_A_CLUSTER, USER_MISTAKE, app
+from training_workloads.cli.program import JOB_FAILED, JOBS_ON_A_CLUSTER, app
 from training_workloads.cluster.client import Cluster
+from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary
 from training_workloads.cluster.jobs import (
     delete_job,
     find_job,
@@ -43,9 +44,9 @@ from training_workloads.cluster.polling import DeadlineError, Poller, Progress
 from training_workloads.cluster.status import report_job
 from training_workloads.cluster.submit import Submission, check_objects, plan_submission
 from training_workloads.cluster.submit import submit as submit_objects
-from training_workloads.cluster.views import SUCCEEDED, JobView
 from training_workloads.lint import lint_read
 from training_workloads.mpijob.documents import Document, read_manifests
+from training_workloads.mpijob.programs import USER_ERROR
 from training_workloads.run_local.rank_lines import rank_line
 from training_workloads.validation import MISSING, InputError, Problem, at_least, check, matches
 
@@ -162,10 +163,10 @@ def logs(
             print(rank_line(line), flush=True)
         show("")
         job = poller.ask(lambda: try_find_job(cluster, name))
-        view = job.view if job else None
+        summary = job.summary if job else None
         # A worker's pod may end before its job does.
-        if worker is None or view is None or view.is_finished:
-            _exit_as(view, name)
+        if worker is None or summary is None or summary.is_finished:
+            _exit_as(summary, name)
 
 
 @app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
@@ -243,7 +244,7 @@ def cancel(
 
     with session(context, namespace, late=ending, still_runs=ending) as cluster, progress() as show:
         if finished:
-            ended = (view.name for view in list_jobs(cluster) if view.is_finished)
+            ended = (summary.name for summary in list_jobs(cluster) if summary.is_finished)
             chosen += [name for name in ended if name not in chosen]
         jobs = [find_job(cluster, name) for name in chosen]
         for job in jobs:
@@ -251,7 +252,7 @@ def cancel(
         poller = Poller(note=note, deadline=time.monotonic() + _PODS_END_SECONDS)
         for job in jobs:
             wait_until_gone(cluster, job, poller, show)
-            gone.append(job.view.name)
+            gone.append(job.summary.name)
     if as_json:
         print_json(deleted)
 
@@ -268,7 +269,7 @@ def _checked(files: list[str], *, recursive: bool) -> list[Document]:
         raise InputError(*problems)
     if errors := sum(finding.level == "error" for _, _, finding in found):
         print(f"error: nothing was submitted; fix the {errors} error{'s' * (errors > 1)} first", file=sys.stderr)
-        raise typer.Exit(USER_MISTAKE)
+        raise typer.Exit(USER_ERROR)
     return [document for _, documents in read for document in documents if document.content is not None]
 
 
@@ -284,15 +285,15 @@ def _no_names() -> Problem:
     return Problem(path=("name",), given=MISSING, fix="give names of jobs, or '--finished' for all that have ended")
 
 
-def _end_of(cluster: Cluster, name: str, poller: Poller, show: Progress, *, as_json: bool) -> JobView | None:
+def _end_of(cluster: Cluster, name: str, poller: Poller, show: Progress, *, as_json: bool) -> JobSummary | None:
     """Wait for the end of a job; as JSON print its last known state, also when the deadline comes first."""
     first = find_job(cluster, name)
-    job: JobView | None = first.view
+    job: JobSummary | None = first.summary
 
-    def keep(view: JobView) -> None:
+    def keep(summary: JobSummary) -> None:
         nonlocal job
-        job = view
-        show(job_sentence(view))
+        job = summary
+        show(job_sentence(summary))
 
     try:
         job = wait_for_end(cluster, first, poller, keep)
@@ -311,7 +312,7 @@ def _still_runs(name: str, context: str | None, namespace: str | None) -> Callab
     return lambda: f"job {name!r} still runs on the cluster; '{cancelling}' ends it"
 
 
-def _exit_as(job: JobView | None, name: str) -> None:
+def _exit_as(job: JobSummary | None, name: str) -> None:
     """End the command as the job ended."""
     if job is None:
         print(f"job {name!r} was deleted before its end", file=sys.stderr)

@@ -14,10 +14,10 @@ import typer
 from training_workloads.cli.program import CLUSTER_FAILED, INTERRUPTED, TIMED_OUT
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError
+from training_workloads.cluster.job_summaries import JobSummary
 from training_workloads.cluster.kubeconfig import connect
 from training_workloads.cluster.polling import DeadlineError, Progress
 from training_workloads.cluster.status import JobReport
-from training_workloads.cluster.views import JobView
 from training_workloads.names import dns_label, dns_subdomain
 from training_workloads.validation import InputError, Problem
 
@@ -172,7 +172,7 @@ def print_json(value: Any) -> None:
     print(json.dumps(_plain(value), indent=2))
 
 
-def print_jobs(jobs: Iterable[JobView], *, with_namespace: bool) -> None:
+def print_jobs(jobs: Iterable[JobSummary], *, with_namespace: bool) -> None:
     """Print a table of jobs."""
     now = datetime.now(UTC)
     columns = ["NAME", "STATE", "WORKERS", "AGE", "DURATION"]
@@ -213,7 +213,7 @@ def print_report(report: JobReport) -> None:
         print(f"\nhint: {report.hint}")
 
 
-def job_sentence(job: JobView) -> str:
+def job_sentence(job: JobSummary) -> str:
     """Return a job's state with its reason."""
     # The workers of a job that has ended are deleted, or of no interest.
     ready = "" if job.is_finished else f", {job.workers_ready} of {job.workers} workers ready"
@@ -235,7 +235,7 @@ def short_time(time: timedelta | None) -> str:
     return "".join(f"{count}{unit}" for count, unit in parts[first : first + 2] if count) or "0s"
 
 
-def _limits(job: JobView) -> str:
+def _limits(job: JobSummary) -> str:
     if not job.elastic:
         return ""
     most = f"to {job.max_workers}" if job.max_workers else "or more"

@@ -10,6 +10,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperGroup
 
+from training_workloads.mpijob.programs import USER_ERROR
 from training_workloads.validation import InputError, Problem
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "LINT_ERRORS",
     "OUTPUT_FAILED",
     "TIMED_OUT",
-    "USER_MISTAKE",
     "Program",
     "app",
     "error_line",
@@ -30,16 +30,13 @@ __all__ = [
     "run",
 ]
 
-# The exit codes of a job's programs, such as 75 after a stop request, are explained in `mpijob.programs`.
+# `mpijob.programs` has the codes that a job's programs share with this one: USER_ERROR (2) and STOPPED (75).
 
 #: The job ended without success, or was deleted before its end.
 JOB_FAILED = 1
 
 #: A manifest has an error.
 LINT_ERRORS = 1
-
-#: Something that the user typed, or wrote in a manifest, must be fixed.
-USER_MISTAKE = 2
 
 #: The cluster cannot be reached, or rejected a request.
 CLUSTER_FAILED = 3
@@ -72,7 +69,7 @@ class Program(TyperGroup):
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             for problem in error.problems:
                 print(error_line(problem, command), file=sys.stderr)
-            sys.exit(USER_MISTAKE)
+            sys.exit(USER_ERROR)
 
 
 app = typer.Typer(

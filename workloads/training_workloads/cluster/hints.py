@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from training_workloads.cluster.job_summaries import EVICTED, PENDING, SUSPENDED, JobSummary, PodSummary
 from training_workloads.cluster.resources import MPI_JOBS
-from training_workloads.cluster.views import EVICTED, PENDING, SUSPENDED, JobView, PodView
 from training_workloads.platform.mpi_operator import MPI_OPERATOR_NAMESPACE
 
 __all__ = ["RULES", "Evidence", "hint"]
@@ -27,15 +27,15 @@ class Evidence:
         warnings: Reasons of the warnings about it, each in one word.
     """
 
-    job: JobView
-    pods: tuple[PodView, ...]
+    job: JobSummary
+    pods: tuple[PodSummary, ...]
     warnings: frozenset[str]
 
-    def pod_in(self, *states: str) -> PodView | None:
+    def pod_in(self, *states: str) -> PodSummary | None:
         """Return the first pod in one of some states."""
         return next((pod for pod in self.pods if pod.state in states), None)
 
-    def waiting_pod(self, pattern: str) -> tuple[PodView, re.Match[str]] | None:
+    def waiting_pod(self, pattern: str) -> tuple[PodSummary, re.Match[str]] | None:
         """Return the first pod whose reason matches a regular expression."""
         for pod in self.pods:
             if match := re.search(pattern, pod.why, re.IGNORECASE):

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.cluster.client import Cluster
+from training_workloads.cluster.job_summaries import JobSummary, is_ready, summarize_batch_job, summarize_mpi_job
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import BATCH_JOBS, MPI_JOBS, NETWORK_POLICIES, PODS, Resource
-from training_workloads.cluster.views import JobView, is_ready, view_batch_job, view_mpi_job
 from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
 from training_workloads.validation import InputError, Problem, Problems, enforce, known_names
 
 __all__ = [
-    "Job",
+    "ClusterJob",
     "by_age",
     "delete_job",
     "find_job",
@@ -30,7 +30,7 @@ _BATCH_JOB_LABEL = "batch.kubernetes.io/job-name"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Job:
+class ClusterJob:
     """A job of the cluster.
 
     Attributes:
@@ -49,22 +49,22 @@ class Job:
         return self.resource is MPI_JOBS
 
     @property
-    def view(self) -> JobView:
-        """Its state."""
+    def summary(self) -> JobSummary:
+        """Its state, as the commands show it."""
         if self.is_mpi_job:
-            return view_mpi_job(self.manifest, workers_ready=_ready_workers(self.pods))
-        return view_batch_job(self.manifest)
+            return summarize_mpi_job(self.manifest, workers_ready=_ready_workers(self.pods))
+        return summarize_batch_job(self.manifest)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Scaling:
     """A job, and the number of workers that the user wants."""
 
-    job: JobView
+    job: JobSummary
     workers: int
 
 
-def find_job(cluster: Cluster, name: str) -> Job:
+def find_job(cluster: Cluster, name: str) -> ClusterJob:
     """Return the MPIJob of a name, else the `batch/v1` Job.
 
     Raises:
@@ -76,29 +76,31 @@ def find_job(cluster: Cluster, name: str) -> Job:
     raise InputError(_no_such_job(cluster, name))
 
 
-def try_find_job(cluster: Cluster, name: str) -> Job | None:
+def try_find_job(cluster: Cluster, name: str) -> ClusterJob | None:
     """Return the MPIJob of a name, else the `batch/v1` Job, else `None`."""
     for resource in (MPI_JOBS, BATCH_JOBS):
         if manifest := cluster.get(resource, name):
             pods = [pod for pod in _job_pods(cluster, resource, name) if not _is_older(pod, manifest)]
-            return Job(resource=resource, manifest=manifest, pods=pods)
+            return ClusterJob(resource=resource, manifest=manifest, pods=pods)
     return None
 
 
-def list_jobs(cluster: Cluster, *, all_namespaces: bool = False) -> list[JobView]:
+def list_jobs(cluster: Cluster, *, all_namespaces: bool = False) -> list[JobSummary]:
     """Return every MPIJob, and every `batch/v1` Job that belongs to none, the newest last."""
     jobs = _every_job(cluster, all_namespaces=all_namespaces)
     pods = cluster.objects(PODS, all_namespaces=all_namespaces, labels=f"{JOB_ROLE_LABEL}={WORKER}")
-    views = []
+    summaries = []
     for job in jobs:
         if job["kind"] == BATCH_JOBS.kind:
-            views.append(view_batch_job(job))
+            summaries.append(summarize_batch_job(job))
         else:
-            views.append(view_mpi_job(job, workers_ready=_ready_workers([pod for pod in pods if _is_of(pod, job)])))
-    return sorted(views, key=lambda view: (view.created, view.name))
+            summaries.append(
+                summarize_mpi_job(job, workers_ready=_ready_workers([pod for pod in pods if _is_of(pod, job)]))
+            )
+    return sorted(summaries, key=lambda summary: (summary.created, summary.name))
 
 
-def scale_job(cluster: Cluster, name: str, workers: int) -> JobView:
+def scale_job(cluster: Cluster, name: str, workers: int) -> JobSummary:
     """Change the number of workers of an elastic job.
 
     Returns:
@@ -108,14 +110,14 @@ def scale_job(cluster: Cluster, name: str, workers: int) -> JobView:
         InputError: There is no such job, it cannot be scaled, or the number is outside its limits.
         ClusterError: A request failed.
     """
-    view = find_job(cluster, name).view
-    enforce(_Scaling(job=view, workers=workers), [_job_can_be_scaled, _workers_are_within_the_limits])
-    if workers != view.workers:
+    summary = find_job(cluster, name).summary
+    enforce(_Scaling(job=summary, workers=workers), [_job_can_be_scaled, _workers_are_within_the_limits])
+    if workers != summary.workers:
         cluster.merge(MPI_JOBS, name, {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": workers}}}})
-    return view
+    return summary
 
 
-def delete_job(cluster: Cluster, job: Job, deleted: Callable[[str], None]) -> None:
+def delete_job(cluster: Cluster, job: ClusterJob, deleted: Callable[[str], None]) -> None:
     """Delete a job, its pods in the background, and the NetworkPolicy of the job.
 
     Args:
@@ -126,9 +128,9 @@ def delete_job(cluster: Cluster, job: Job, deleted: Callable[[str], None]) -> No
     Raises:
         ClusterError: A request failed.
     """
-    name = job.view.name
+    name = job.summary.name
     if cluster.delete(job.resource, name):
-        deleted(f"{job.view.kind} {name!r}")
+        deleted(f"{job.summary.kind} {name!r}")
     policy = cluster.get(NETWORK_POLICIES, name)
     # A policy that selects other pods has the name by chance.
     selector = ((policy or {}).get("spec") or {}).get("podSelector") or {}
@@ -136,18 +138,20 @@ def delete_job(cluster: Cluster, job: Job, deleted: Callable[[str], None]) -> No
         deleted(f"NetworkPolicy {name!r}")
 
 
-def wait_until_gone(cluster: Cluster, job: Job, poller: Poller, progress: Progress) -> None:
+def wait_until_gone(cluster: Cluster, job: ClusterJob, poller: Poller, progress: Progress) -> None:
     """Wait until a deleted job has no pods.
 
     Raises:
         DeadlineError: They take longer than the poller's deadline.
     """
-    while pods := poller.ask(lambda: _job_pods(cluster, job.resource, job.view.name)):
+    while pods := poller.ask(lambda: _job_pods(cluster, job.resource, job.summary.name)):
         progress(f"waiting for {len(pods)} pods to end")
         poller.pause()
 
 
-def wait_for_end(cluster: Cluster, first: Job, poller: Poller, progress: Callable[[JobView], None]) -> JobView | None:
+def wait_for_end(
+    cluster: Cluster, first: ClusterJob, poller: Poller, progress: Callable[[JobSummary], None]
+) -> JobSummary | None:
     """Wait until a job has ended.
 
     Args:
@@ -163,22 +167,22 @@ def wait_for_end(cluster: Cluster, first: Job, poller: Poller, progress: Callabl
         DeadlineError: The poller's deadline came first.
     """
     identity = first.manifest["metadata"]["uid"]
-    job: Job | None = first
+    job: ClusterJob | None = first
     while job and job.manifest["metadata"]["uid"] == identity:
-        if job.view.is_finished:
-            return job.view
-        progress(job.view)
+        if job.summary.is_finished:
+            return job.summary
+        progress(job.summary)
         poller.pause()
-        job = poller.ask(lambda: try_find_job(cluster, first.view.name))
+        job = poller.ask(lambda: try_find_job(cluster, first.summary.name))
     return None
 
 
-def launcher_pods(job: Job) -> list[dict[str, Any]]:
+def launcher_pods(job: ClusterJob) -> list[dict[str, Any]]:
     """Return the attempts of a job's launcher, oldest first; of a `batch/v1` Job all its pods."""
     return [pod for pod in job.pods if not job.is_mpi_job or _role(pod) == LAUNCHER]
 
 
-def worker_pods(job: Job) -> list[dict[str, Any]]:
+def worker_pods(job: ClusterJob) -> list[dict[str, Any]]:
     """Return the workers of an MPIJob in the order of their numbers."""
     workers = [pod for pod in job.pods if _role(pod) == WORKER]
     return sorted(workers, key=lambda pod: int(pod["metadata"]["name"].rpartition("-")[2]))

@@ -6,10 +6,10 @@ from typing import Any
 
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import NotFoundError, TransientError
-from training_workloads.cluster.jobs import Job, by_age, find_job, launcher_pods, try_find_job, worker_pods
+from training_workloads.cluster.job_summaries import SUSPENDED, JobSummary, has_ended, has_started, summarize_pod
+from training_workloads.cluster.jobs import ClusterJob, by_age, find_job, launcher_pods, try_find_job, worker_pods
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import MPI_JOBS
-from training_workloads.cluster.views import SUSPENDED, JobView, has_ended, has_started, view_pod
 from training_workloads.validation import InputError, Problem, Problems, enforce
 
 __all__ = ["follow_log", "read_log"]
@@ -85,11 +85,11 @@ def follow_log(
         InputError: There is no such job or worker.
         ClusterError: The cluster has been unreachable for too long.
     """
-    job: Job | None = find_job(cluster, name)
+    job: ClusterJob | None = find_job(cluster, name)
     reader: _Reader | None = None
     while job is not None:
         pods = _pods(job, worker)
-        ended = job.view.is_finished or (worker is not None and any(map(has_ended, pods)))
+        ended = job.summary.is_finished or (worker is not None and any(map(has_ended, pods)))
         for pod in _to_read(pods, reader):
             reader = _reader_of(pod, reader, cluster, tail, poller)
             if not (yield from _available(reader, poller)):
@@ -139,16 +139,16 @@ def _reader(cluster: Cluster, pod: dict[str, Any], tail: int | None) -> _Reader:
     return _Reader(cluster=cluster, place=by_age(pod), pod=pod["metadata"]["name"], container=container, tail=tail)
 
 
-def _pods(job: Job, worker: int | None) -> list[dict[str, Any]]:
+def _pods(job: ClusterJob, worker: int | None) -> list[dict[str, Any]]:
     """Return the pods whose logs the user wants, oldest first."""
     if worker is None:
         return launcher_pods(job)
-    enforce((job.view, worker), [_worker_exists])
-    name = f"{job.view.name}-worker-{worker}"
+    enforce((job.summary, worker), [_worker_exists])
+    name = f"{job.summary.name}-worker-{worker}"
     return [pod for pod in worker_pods(job) if pod["metadata"]["name"] == name]
 
 
-def _worker_exists(wanted: tuple[JobView, int]) -> Problems:
+def _worker_exists(wanted: tuple[JobSummary, int]) -> Problems:
     job, worker = wanted
     if 0 <= worker < job.workers and job.kind == MPI_JOBS.kind:
         return
@@ -160,27 +160,27 @@ def _worker_exists(wanted: tuple[JobView, int]) -> Problems:
     yield Problem(path=("worker",), given=worker, allowed=allowed, fix=fix)
 
 
-def _no_log(job: Job, worker: int | None) -> Problem:
+def _no_log(job: ClusterJob, worker: int | None) -> Problem:
     subject = f"worker {worker}" if worker is not None else "its launcher" if job.is_mpi_job else "its pod"
-    if job.view.is_finished:
+    if job.summary.is_finished:
         allowed = f"{subject} is deleted, and the log with it"
-        fix = f"run 'status {job.view.name}' for what is known"
+        fix = f"run 'status {job.summary.name}' for what is known"
     else:
         allowed = f"{subject} has not started, waiting {_waits_for(job, worker)}"
         fix = "add '-f' to wait for it"
-    return Problem(path=("name",), given=job.view.name, allowed=allowed, fix=fix)
+    return Problem(path=("name",), given=job.summary.name, allowed=allowed, fix=fix)
 
 
-def _waits_for(job: Job, worker: int | None) -> str:
+def _waits_for(job: ClusterJob, worker: int | None) -> str:
     """Return what must happen before more lines come, as a clause after "waiting"."""
-    view, pods = job.view, _pods(job, worker)
-    if view.state == SUSPENDED:
+    summary, pods = job.summary, _pods(job, worker)
+    if summary.state == SUSPENDED:
         return "for the job, which is suspended"
-    if unstarted := [view_pod(pod) for pod in pods if not has_started(pod)]:
+    if unstarted := [summarize_pod(pod) for pod in pods if not has_started(pod)]:
         newest = unstarted[-1]
         return f"for pod {newest.name}, {newest.state}{': ' * bool(newest.why)}{newest.why}"
     if pods:
-        return f"for the end of the job or a new attempt; it is {view.state}"
-    if job.is_mpi_job and view.workers_ready < view.workers:
-        return f"for {view.workers} workers, {view.workers_ready} ready"
-    return f"for a pod; the job is {view.state}"
+        return f"for the end of the job or a new attempt; it is {summary.state}"
+    if job.is_mpi_job and summary.workers_ready < summary.workers:
+        return f"for {summary.workers} workers, {summary.workers_ready} ready"
+    return f"for a pod; the job is {summary.state}"

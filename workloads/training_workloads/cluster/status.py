@@ -6,9 +6,9 @@ from typing import Any
 
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.hints import Evidence, hint
-from training_workloads.cluster.jobs import Job, find_job, launcher_pods, worker_pods
+from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary, PodSummary, moment, summarize_pod
+from training_workloads.cluster.jobs import ClusterJob, find_job, launcher_pods, worker_pods
 from training_workloads.cluster.resources import EVENTS
-from training_workloads.cluster.views import SUCCEEDED, JobView, PodView, moment, view_pod
 
 __all__ = ["JobReport", "JobWarning", "report_job"]
 
@@ -46,9 +46,9 @@ class JobReport:
         hint: What to do, if the cause is a known one.
     """
 
-    job: JobView
-    launchers: tuple[PodView, ...]
-    workers: tuple[PodView, ...]
+    job: JobSummary
+    launchers: tuple[PodSummary, ...]
+    workers: tuple[PodSummary, ...]
     warnings: tuple[JobWarning, ...]
     hint: str | None
 
@@ -61,22 +61,24 @@ def report_job(cluster: Cluster, name: str) -> JobReport:
         ClusterError: A request failed.
     """
     job = find_job(cluster, name)
-    launchers = tuple(map(view_pod, launcher_pods(job)))
-    workers = tuple(map(view_pod, worker_pods(job)))
+    launchers = tuple(map(summarize_pod, launcher_pods(job)))
+    workers = tuple(map(summarize_pod, worker_pods(job)))
     warnings = _warnings(cluster, job)
-    evidence = Evidence(job=job.view, pods=(*launchers, *workers), warnings=frozenset(each.reason for each in warnings))
+    evidence = Evidence(
+        job=job.summary, pods=(*launchers, *workers), warnings=frozenset(each.reason for each in warnings)
+    )
     # A job that succeeded needs no hint, whatever happened before.
-    advice = None if job.view.state == SUCCEEDED else hint(evidence)
+    advice = None if job.summary.state == SUCCEEDED else hint(evidence)
     return JobReport(
-        job=job.view, launchers=launchers, workers=workers, warnings=warnings[-_LAST_WARNINGS:], hint=advice
+        job=job.summary, launchers=launchers, workers=workers, warnings=warnings[-_LAST_WARNINGS:], hint=advice
     )
 
 
-def _warnings(cluster: Cluster, job: Job) -> tuple[JobWarning, ...]:
+def _warnings(cluster: Cluster, job: ClusterJob) -> tuple[JobWarning, ...]:
     """Return the warnings about a job and its parts, oldest first, without those of an older job of the same name."""
     events = cluster.objects(EVENTS, fields="type=Warning")
-    warnings = [_warning(event) for event in events if _is_about(event, job.view.name)]
-    return tuple(sorted((each for each in warnings if each.at >= job.view.created), key=lambda each: each.at))
+    warnings = [_warning(event) for event in events if _is_about(event, job.summary.name)]
+    return tuple(sorted((each for each in warnings if each.at >= job.summary.created), key=lambda each: each.at))
 
 
 def _is_about(event: dict[str, Any], name: str) -> bool:

@@ -79,11 +79,11 @@ class Submission:
         """Return the problem of a value in the manifest, with its line."""
         return Problem(path=path, given=given, allowed=allowed, fix=fix, source=self.document.where(path))
 
-    def send(self, *, dry_run: bool) -> None:
+    def create(self, *, dry_run: bool) -> None:
         """Create it; neither a job nor a field of another manager is overwritten."""
-        create = self.cluster.create if self.is_job else self.cluster.apply
+        request = self.cluster.create if self.is_job else self.cluster.apply
         try:
-            create(self.resource, self.content, dry_run=dry_run)
+            request(self.resource, self.content, dry_run=dry_run)
         except ConflictError as error:
             raise ConflictError(f"{self.title} cannot be created: {error.event}", error.fix) from error
 
@@ -130,7 +130,7 @@ def plan_submission(cluster: Cluster, documents: Iterable[Document], *, namespac
     for rule in (_there_is_a_job, _images_can_be_pulled, _namespaces_exist, _names_are_free, _claims_exist):
         enforce(submissions, [rule])
     for each in submissions:
-        each.send(dry_run=True)
+        each.create(dry_run=True)
     return submissions
 
 
@@ -145,7 +145,7 @@ def submit(submissions: Iterable[Submission], created: Callable[[Submission], No
         ClusterError: A request failed; the objects before it exist.
     """
     for each in submissions:
-        each.send(dry_run=False)
+        each.create(dry_run=False)
         created(each)
 
 
@@ -209,7 +209,7 @@ def _namespaces_exist(submissions: list[Submission]) -> Problems:
 def _names_are_free(submissions: list[Submission]) -> Problems:
     for each in submissions:
         if each.is_job and (job := try_find_job(each.cluster, each.name)):
-            allowed = f"namespace {each.cluster.namespace!r} has a job of that name, which is {job.view.state}"
+            allowed = f"namespace {each.cluster.namespace!r} has a job of that name, which is {job.summary.state}"
             fix = (
                 f"delete that one with 'training-workloads cancel {each.name}', or render this one with another "
                 "'--name'"

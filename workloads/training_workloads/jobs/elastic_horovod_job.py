@@ -89,11 +89,11 @@ def _bounds(spec: ElasticHorovodJobSpec) -> Problems:
 def _no_binding(spec: ElasticHorovodJobSpec) -> Problems:
     if spec.bind_to is not None:
         allowed = "horovodrun does not bind elastic ranks"
-        yield Problem(path=("bind_to",), given=spec.bind_to, allowed=allowed, fix="leave it out")
+        yield Problem(path=("bind_to",), given=spec.bind_to, allowed=allowed, fix="omit it")
 
 
 def _no_cycle_time(spec: ElasticHorovodJobSpec) -> Problems:
     if isinstance(spec.environment, dict) and _CYCLE_TIME in spec.environment:
         allowed = "with it Horovod 0.28 crashes when workers come or go"
         given = spec.environment[_CYCLE_TIME]
-        yield Problem(path=("environment", _CYCLE_TIME), given=given, allowed=allowed, fix="leave it out")
+        yield Problem(path=("environment", _CYCLE_TIME), given=given, allowed=allowed, fix="omit it")

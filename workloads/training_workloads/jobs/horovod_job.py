@@ -180,7 +180,7 @@ def _binding(spec: HorovodJobSpec) -> Problems:
             f"a worker with {spec.resources.gpus} of the {spec.instance.gpus} GPUs of {spec.instance.name} does not "
             "have an equal number of ranks for each of several sockets"
         )
-        yield Problem(path=("bind_to",), given=spec.bind_to, allowed=allowed, fix="leave it out")
+        yield Problem(path=("bind_to",), given=spec.bind_to, allowed=allowed, fix="omit it")
 
 
 #: Every rule that is not the MPIJob's.

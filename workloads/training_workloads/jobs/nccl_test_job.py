@@ -42,8 +42,8 @@ class NcclTestJobSpec:
         name: Name of the job.
         image: The training image, built with CUDA, which brings nccl-tests.
         instance_type: EC2 type of the nodes.
-        nodes: Nodes, all GPUs of each.
-        collective: `all_reduce`, `all_gather` or `reduce_scatter`.
+        nodes: Nodes, all GPUs of each. Default: 2.
+        collective: `all_reduce` (default), `all_gather` or `reduce_scatter`.
         efa_interfaces: EFA interfaces of each node that are used: 0 tests the TCP network, 1 a single interface.
             Default: all that the type has.
         minimum_bus_bandwidth: Bus bandwidth (`busbw`) in GB/s (10^9 bytes) below which the job fails. Default: 80 % of
@@ -174,7 +174,7 @@ def _interfaces(spec: NcclTestJobSpec) -> Problems:
         return
     if spec.efa_interfaces > spec.instance.efa_interfaces:
         allowed = f"{spec.instance.name} has {spec.instance.efa_interfaces}"
-        fix = "lower it, or leave it out to use all"
+        fix = "lower it, or omit it to use all"
         yield Problem(path=("efa_interfaces",), given=spec.efa_interfaces, allowed=allowed, fix=fix)
 
 

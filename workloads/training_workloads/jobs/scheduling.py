@@ -21,14 +21,17 @@ class Scheduling:
         gang: Whether all workers start together or none does, so that two jobs cannot each hold half of the nodes that
             both need. It has an effect where the operator has a gang scheduler, and there the operator makes a gang of
             every job, this one or not; here it gets the priority and, for elastic jobs, the smaller number.
+            Default: no gang.
         queue: Kueue's LocalQueue, in the job's namespace. The job is suspended until the queue admits it, which it
-            never does where Kueue does not run.
+            never does where Kueue does not run. Default: no queue.
         priority_class: Name of a PriorityClass; pods of a higher one start first, and may evict others.
+            Default: the cluster's default class.
         spread_over: Key of a node label over whose values the workers are spread evenly, such as
-            `kubernetes.io/hostname`. A worker that would not fit like that stays Pending.
+            `kubernetes.io/hostname`. A worker that would not fit like that stays Pending. Default: as the scheduler
+            places them.
         colocate_in: Key of a node label that all workers must find with one value, such as
             `topology.kubernetes.io/zone` or, on EKS, `topology.k8s.aws/network-node-layer-3`
-            (https://docs.aws.amazon.com/eks/latest/userguide/ml-workload-topology.html).
+            (https://docs.aws.amazon.com/eks/latest/userguide/ml-workload-topology.html). Default: anywhere.
         capacity_type: `ON_DEMAND`, `SPOT` or `CAPACITY_BLOCK`: capacity type of the workers' nodes. Default: any.
             The launcher, whose loss ends the job, never runs on Spot nodes.
     """

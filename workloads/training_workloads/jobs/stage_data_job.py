@@ -42,11 +42,11 @@ class StageDataJobSpec:
         service_account: Service account of the pods; it must be allowed to read the bucket, as a `JobIdentity` is.
         folder: Folder of the file system that holds the files. On Lustre it must be the one to which the data
             repository association maps `source`. Default: that of the same name, such as `data/imagenet`.
-        file_system: `lustre` or `efs`.
+        file_system: `lustre` (default) or `efs`.
         volume: The file system. Default: the claim of the cluster's Lustre or EFS, at /fsx or /efs.
-        pods: Pods that share the files.
+        pods: Pods that share the files. Default: 1.
         namespace: Default: that of kubectl.
-        backoff_limit: How often a pod that failed is retried.
+        backoff_limit: How often a pod that failed is retried. Default: 10.
     """
 
     name: str

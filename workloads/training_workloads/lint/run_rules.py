@@ -8,7 +8,7 @@ from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, STORAGE_RULES
 from training_workloads.lint.rules.storage_rules import Storage
 from training_workloads.mpijob.documents import Document, read_documents
 from training_workloads.mpijob.spec import KIND
-from training_workloads.mpijob.view import Job, mapping
+from training_workloads.mpijob.view import MpiJobView, mapping
 
 __all__ = ["KNOWN_KINDS", "lint_documents", "lint_manifest", "lint_read", "lint_text"]
 
@@ -72,7 +72,7 @@ def lint_documents(documents: Sequence[Any]) -> list[list[Finding]]:
 
 def _lint(document: Any, neighbours: Sequence[Any]) -> list[Finding]:
     if document.get("kind") == KIND:
-        job = Job(document=document)
+        job = MpiJobView(document=document)
         found = [finding for rule in JOB_RULES for finding in rule.apply(job)]
         # A rule's finding at a value is more specific than the schema's.
         known = {finding.path for finding in found}

@@ -1,4 +1,4 @@
-"""The definition of MPIJobs: every field of v2beta1 typed, pod templates checked by Kubernetes.
+"""The CustomResourceDefinition (CRD) of MPIJobs: v2beta1 with every field typed, pod templates checked by Kubernetes.
 
 The definition that the operator's project releases is 670 kB because it repeats the whole pod schema; this one fits
 client-side `kubectl apply` and rejects what the operator would only report later.

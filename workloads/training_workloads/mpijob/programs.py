@@ -26,7 +26,7 @@ __all__ = [
 UID = 1000
 HOME = "/home/mpiuser"
 
-#: A port that a non-root sshd may listen on.
+#: A port that a non-root sshd may listen on, and the file of sshd's options: `training/Dockerfile` writes both.
 SSH_PORT = 2222
 SSHD_CONFIG = f"{HOME}/.sshd_config"
 
@@ -54,7 +54,7 @@ REACHABLE_HOSTS = python_module("training.pods.reachable_hosts")
 #: Starts a worker's sshd and forwards a stop request to the ranks, which sshd does not.
 RUN_WORKER = (*python_module("training.pods.worker"), "--")
 
-#: A mistake that the user must fix; a restart would repeat it.
+#: An error in what the user typed or wrote in a file; a restart would repeat it.
 USER_ERROR = 2
 
 #: EX_TEMPFAIL of sysexits.h: after a stop request, such as at a Spot notice, the ranks saved a checkpoint. The operator

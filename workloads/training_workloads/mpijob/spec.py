@@ -124,7 +124,7 @@ class RunPolicy:
         ttl_seconds_after_finished: Seconds after which the launcher's Job is deleted; default never.
         active_deadline_seconds: Seconds after which the job fails; default none.
         backoff_limit: How often the launcher restarts; Kubernetes' default is 6.
-        suspend: Whether the job is created without pods, for a queue to start it.
+        suspend: Whether the job is created without pods, for a queue to start it; the operator's default is False.
         managed_by: Which controller reconciles the job; the default is the MPI operator. Cannot be changed later.
         scheduling_policy: For gang schedulers; default none.
     """
@@ -183,8 +183,8 @@ class ReplicaSpec:
     Attributes:
         template: A PodTemplateSpec in the Kubernetes wire format, plain scalars only. Only its first container gets
             the operator's mounts and variables, and its own `restartPolicy` is overridden by the one below.
-        replicas: How many pods; the launcher has exactly 1.
-        restart_policy: `Never` or `OnFailure`; the operator rejects every other.
+        replicas: How many pods; the launcher has exactly 1. Default: 1.
+        restart_policy: `Never` (default) or `OnFailure`; the operator rejects every other.
     """
 
     template: dict[str, Any]
@@ -226,12 +226,13 @@ class MpiJobSpec:
         slots_per_worker: Ranks that a worker can hold; written into the hostfile.
         namespace: Default: the chart's own, else that of kubectl.
         labels: Labels of the MPIJob itself, such as Kueue's queue. Default: none.
-        run_policy: When the job ends and what is removed then.
-        ssh_auth_mount_path: Where the operator mounts the job's ssh keys.
-        launcher_creation_policy: `WaitForWorkersReady` starts the launcher when every worker's readiness probe
-            passes; it has no meaning without such a probe.
-        mpi_implementation: Which hostfile syntax and variables the operator writes.
-        run_launcher_as_worker: Whether the launcher's pod holds ranks too.
+        run_policy: When the job ends and what is removed then. Default: no limits; running workers are removed.
+        ssh_auth_mount_path: Where the operator mounts the job's ssh keys. Default: `/root/.ssh`.
+        launcher_creation_policy: `WaitForWorkersReady` (default) starts the launcher when every worker's readiness
+            probe passes; it has no meaning without such a probe. `AtStartup` starts it with the workers.
+        mpi_implementation: Which hostfile syntax and variables the operator writes: `OpenMPI` (default), `Intel` or
+            `MPICH`.
+        run_launcher_as_worker: Whether the launcher's pod holds ranks too. Default: it does not.
     """
 
     name: str

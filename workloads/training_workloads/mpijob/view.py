@@ -9,7 +9,7 @@ from typing import Any
 from training_workloads.mpijob.launch_command import Launch, launches
 from training_workloads.validation import Path
 
-__all__ = ["GI", "MI", "Container", "Job", "Replica", "amount_of", "mapping", "sequence", "whole"]
+__all__ = ["GI", "MI", "Container", "MpiJobView", "Replica", "amount_of", "mapping", "sequence", "whole"]
 
 #: Bytes of `1Mi` and `1Gi`.
 MI = 2**20
@@ -186,8 +186,8 @@ class Replica:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Job:
-    """An MPIJob.
+class MpiJobView:
+    """An MPIJob, with what is missing or has a wrong shape as empty.
 
     Attributes:
         document: The whole of it.

@@ -84,7 +84,7 @@ def _recipes_with(field: str) -> str:
         needed = NEEDS.get(name, {})
         if field in needed or (not needed and field in _fields(make())):
             having.append(name)
-    return f"leave it out, or use it with {', '.join(having)}" if having else "leave it out"
+    return f"omit it, or use it with {', '.join(having)}" if having else "omit it"
 
 
 def _fields(spec: JobSpec) -> set[str]:

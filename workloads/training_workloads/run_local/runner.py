@@ -27,7 +27,7 @@ from training_workloads.mpijob.launch_options import (
     TAG_OUTPUT,
 )
 from training_workloads.mpijob.spec import KIND
-from training_workloads.mpijob.view import Job, mapping
+from training_workloads.mpijob.view import MpiJobView, mapping
 from training_workloads.run_local.supervisor import supervise
 from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, enforce
 
@@ -142,7 +142,7 @@ def plan_local_run(document: Document, volumes: Path, scratch: Path, ranks: int 
     Raises:
         InputError: The launcher does not run `mpirun -np N` or `horovodrun -np N`, or `ranks` is below 1.
     """
-    job = Job(document=mapping(document.content))
+    job = MpiJobView(document=mapping(document.content))
     paths = {HOSTFILE: scratch / Path(HOSTFILE).name, **dict.fromkeys(job.worker.claim_mounts, volumes)}
     argv = job.launcher.first.argv
     # There are no workers to wait for.
@@ -213,7 +213,7 @@ def _file_exists(file: str) -> Problems:
         yield Problem(path=("file",), given=file, allowed="it does not exist", fix=fix)
 
 
-def _cannot_start(document: Document, job: Job, argv: list[str], launcher: str | None) -> Problem:
+def _cannot_start(document: Document, job: MpiJobView, argv: list[str], launcher: str | None) -> Problem:
     names = (launcher,) if launcher in _LAUNCHERS else _LAUNCHERS
     path = job.launcher.first.argv_path()
     wanted = " or ".join(f"'{name} -np <ranks> …'" for name in names)

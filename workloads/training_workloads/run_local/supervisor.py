@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from training_workloads.mpijob.programs import explained
-from training_workloads.run_local.processes import Family, caught_signals, end_with_parent
+from training_workloads.run_local.process_family import Family, caught_signals, end_with_parent
 from training_workloads.run_local.rank_lines import LauncherOutput
 
 __all__ = ["Ending", "exit_code", "supervise", "what_ended_it"]

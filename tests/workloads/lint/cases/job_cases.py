@@ -85,12 +85,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"LAUNCHER replicas": 2},
             "LAUNCHER replicas",
-            "is 2, but an MPIJob has one launcher; give 1, or leave it out",
+            "is 2, but an MPIJob has one launcher; give 1, or omit it",
         ),
         (
             {"LAUNCHER replicas": 0},
             "LAUNCHER replicas",
-            "is 0, but an MPIJob has one launcher; give 1, or leave it out",
+            "is 0, but an MPIJob has one launcher; give 1, or omit it",
         ),
     ],
     "missing-containers": [

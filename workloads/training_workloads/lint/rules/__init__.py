@@ -12,12 +12,12 @@ from training_workloads.lint.rules import (
     storage_rules,
 )
 from training_workloads.lint.rules.storage_rules import Storage
-from training_workloads.mpijob.view import Job
+from training_workloads.mpijob.view import MpiJobView
 
 __all__ = ["FIELD_RULES", "JOB_RULES", "STORAGE_RULES"]
 
 #: Rules on what an MPIJob does.
-JOB_RULES: tuple[Rule[Job], ...] = (
+JOB_RULES: tuple[Rule[MpiJobView], ...] = (
     Rule("error", job_rules.api_version),
     Rule("error", job_rules.job_name),
     Rule("error", job_rules.missing_launcher),
@@ -71,7 +71,7 @@ JOB_RULES: tuple[Rule[Job], ...] = (
 )
 
 #: Rules on the fields of an MPIJob and their types.
-FIELD_RULES: tuple[Rule[Job], ...] = (
+FIELD_RULES: tuple[Rule[MpiJobView], ...] = (
     Rule("error", schema_rules.mpi_job_fields),
     Rule("error", schema_rules.pod_template_fields),
 )

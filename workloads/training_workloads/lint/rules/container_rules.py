@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from training_workloads.lint.finding import Found
 from training_workloads.mpijob.launch_command import LAUNCHERS, program_of
-from training_workloads.mpijob.view import Container, Job, Replica, mapping, sequence
+from training_workloads.mpijob.view import Container, MpiJobView, Replica, mapping, sequence
 
 __all__ = [
     "command_in_one_word",
@@ -33,7 +33,7 @@ def _containers(replica: Replica) -> Iterator[Container]:
                 yield Container(path=(*replica.pod_path, name, number), content=one)
 
 
-def empty_container(job: Job) -> Iterator[Found]:
+def empty_container(job: MpiJobView) -> Iterator[Found]:
     """A null in a list of containers, such as a lone dash."""
     for replica in job.replicas:
         for name in _LISTS:
@@ -43,7 +43,7 @@ def empty_container(job: Job) -> Iterator[Found]:
                     yield Found(path, "is empty, and the pod is rejected", "give a container, or remove the line")
 
 
-def missing_image(job: Job) -> Iterator[Found]:
+def missing_image(job: MpiJobView) -> Iterator[Found]:
     """A container without an image."""
     for replica in job.replicas:
         for container in _containers(replica):
@@ -52,7 +52,7 @@ def missing_image(job: Job) -> Iterator[Found]:
                 yield Found((*container.path, "image"), problem, "give the image that the container runs")
 
 
-def container_names(job: Job) -> Iterator[Found]:
+def container_names(job: MpiJobView) -> Iterator[Found]:
     """Two containers of one pod with the same name."""
     for replica in job.replicas:
         seen: set[str] = set()
@@ -64,7 +64,7 @@ def container_names(job: Job) -> Iterator[Found]:
             seen |= {name} if isinstance(name, str) else set()
 
 
-def unknown_volume(job: Job) -> Iterator[Found]:
+def unknown_volume(job: MpiJobView) -> Iterator[Found]:
     """A mount of a volume that the pod does not have."""
     for replica in job.replicas:
         volumes = [mapping(volume).get("name") for volume in sequence(replica.pod.get("volumes"))]
@@ -81,7 +81,7 @@ def unknown_volume(job: Job) -> Iterator[Found]:
                     yield Found((*container.path, "volumeMounts", number, "name"), problem, fix)
 
 
-def mount_paths(job: Job) -> Iterator[Found]:
+def mount_paths(job: MpiJobView) -> Iterator[Found]:
     """Two mounts of one container at the same path."""
     for replica in job.replicas:
         for container in _containers(replica):
@@ -95,7 +95,7 @@ def mount_paths(job: Job) -> Iterator[Found]:
                 seen |= {path} if isinstance(path, str) else set()
 
 
-def command_in_one_word(job: Job) -> Iterator[Found]:
+def command_in_one_word(job: MpiJobView) -> Iterator[Found]:
     """A whole command line as the first word of `command`: no shell splits it, and no program has such a name."""
     for replica in job.replicas:
         for container in _containers(replica):

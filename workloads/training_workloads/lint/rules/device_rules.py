@@ -13,7 +13,7 @@ from training_workloads.catalog.nodes import (
     INSTANCE_TYPE_LABEL,
 )
 from training_workloads.lint.finding import Found
-from training_workloads.mpijob.view import GI, MI, Container, Job, Replica, amount_of, mapping, sequence
+from training_workloads.mpijob.view import GI, MI, Container, MpiJobView, Replica, amount_of, mapping, sequence
 
 __all__ = [
     "amounts_exceed_node",
@@ -37,7 +37,7 @@ _OLD_INSTANCE_TYPE_LABEL = "beta.kubernetes.io/instance-type"
 _EFA_MEMORY = Decimal(32000 * MI)
 
 
-def quantity(job: Job) -> Iterator[Found]:
+def quantity(job: MpiJobView) -> Iterator[Found]:
     """A value that is not an amount, such as a placeholder that was not filled in."""
     for container in job.containers:
         for kind in ("requests", "limits"):
@@ -47,7 +47,7 @@ def quantity(job: Job) -> Iterator[Found]:
                     yield Found(path, f"is {amount!r}, which is not an amount", "give a number, or one such as 5120Mi")
 
 
-def launcher_holds_gpus(job: Job) -> Iterator[Found]:
+def launcher_holds_gpus(job: MpiJobView) -> Iterator[Found]:
     """GPUs of the launcher, which the operator hides from it (`NVIDIA_VISIBLE_DEVICES=""`)."""
     holder = job.launcher.holder(GPU_RESOURCE)
     if holder and not job.launcher_holds_ranks:
@@ -56,7 +56,7 @@ def launcher_holds_gpus(job: Job) -> Iterator[Found]:
         yield Found(holder.place(GPU_RESOURCE), problem, fix)
 
 
-def whole_devices(job: Job) -> Iterator[Found]:
+def whole_devices(job: MpiJobView) -> Iterator[Found]:
     """A part of a device: the API server requires a whole number ("must be an integer")."""
     for container in job.containers:
         for kind in ("requests", "limits"):
@@ -71,7 +71,7 @@ def _is_whole(amount: Decimal | None) -> bool:
     return amount is None or amount == amount.to_integral_value()
 
 
-def device_limits(job: Job) -> Iterator[Found]:
+def device_limits(job: MpiJobView) -> Iterator[Found]:
     """Devices and huge pages cannot be overcommitted: the API server requires a limit, and the request equal to it.
 
     https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#extended-resources
@@ -95,7 +95,7 @@ def _is_device(resource: Any) -> bool:
     return resource.startswith("hugepages-") or ("/" in resource and "kubernetes.io/" not in resource)
 
 
-def hugepages_alone(job: Job) -> Iterator[Found]:
+def hugepages_alone(job: MpiJobView) -> Iterator[Found]:
     """Huge pages without cpu or memory: the API server rejects the pod ("HugePages require cpu or memory")."""
     for container in job.containers:
         named = {*container.amounts("requests"), *container.amounts("limits")}
@@ -122,7 +122,7 @@ def _instance_types(replica: Replica) -> list[InstanceType]:
     return known if len(known) == len(names) else []
 
 
-def devices_exceed_node(job: Job) -> Iterator[Found]:
+def devices_exceed_node(job: MpiJobView) -> Iterator[Found]:
     """More GPUs or EFA devices than any node of the pod's instance types has: the pod stays Pending for ever."""
     for replica in job.replicas:
         types = _instance_types(replica)
@@ -137,7 +137,7 @@ def devices_exceed_node(job: Job) -> Iterator[Found]:
                 yield Found(holder.place(resource), problem, f"{fix}, or choose another type")
 
 
-def amounts_exceed_node(job: Job) -> Iterator[Found]:
+def amounts_exceed_node(job: MpiJobView) -> Iterator[Found]:
     """More CPUs or memory than any node of the pod's instance types has: the pod stays Pending for ever."""
     for replica in job.replicas:
         types = _instance_types(replica)
@@ -151,7 +151,7 @@ def amounts_exceed_node(job: Job) -> Iterator[Found]:
                 yield Found(holder.place(resource), f"{problem}, and the pod stays Pending", fix)
 
 
-def efa_left_unused(job: Job) -> Iterator[Found]:
+def efa_left_unused(job: MpiJobView) -> Iterator[Found]:
     """Workers on nodes with EFA that do not request it: NCCL falls back to TCP without a warning."""
     worker = job.worker
     gpus, types = worker.total(GPU_RESOURCE), _instance_types(worker)
@@ -171,7 +171,7 @@ def efa_left_unused(job: Job) -> Iterator[Found]:
         yield Found((*holder.path, "resources"), problem, fix)
 
 
-def missing_gpu_toleration(job: Job) -> Iterator[Found]:
+def missing_gpu_toleration(job: MpiJobView) -> Iterator[Found]:
     """A pod with GPUs that does not tolerate the taint of GPU nodes: it stays Pending where they have it."""
     for replica in job.replicas:
         tolerations = map(mapping, sequence(replica.pod.get("tolerations")))
@@ -187,7 +187,7 @@ def _tolerates_gpu_nodes(toleration: Any) -> bool:
     return key == GPU_TAINT_KEY or (key in (None, "") and toleration.get("operator") == "Exists")
 
 
-def slots_differ_from_gpus(job: Job) -> Iterator[Found]:
+def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
     """Slots that are not the GPUs of a worker: ranks share GPUs, or GPUs stay idle."""
     gpus = job.worker.total(GPU_RESOURCE)
     if gpus and _is_whole(gpus) and job.slots is not None and job.slots > 0 and job.slots != gpus:
@@ -196,11 +196,11 @@ def slots_differ_from_gpus(job: Job) -> Iterator[Found]:
         yield Found(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")
 
 
-def _efa_holders(job: Job) -> Iterator[Container]:
+def _efa_holders(job: MpiJobView) -> Iterator[Container]:
     return (container for container in job.containers if container.amount(EFA_RESOURCE))
 
 
-def efa_without_hugepages(job: Job) -> Iterator[Found]:
+def efa_without_hugepages(job: MpiJobView) -> Iterator[Found]:
     """EFA without the 2 MiB pages that libfabric takes its bounce buffers from.
 
     https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html
@@ -215,7 +215,7 @@ def efa_without_hugepages(job: Job) -> Iterator[Found]:
             yield Found((*container.path, "resources"), problem, fix)
 
 
-def efa_memory(job: Job) -> Iterator[Found]:
+def efa_memory(job: MpiJobView) -> Iterator[Found]:
     """Little memory with EFA: the kernel kills NCCL, and the log shows a network error."""
     for container in _efa_holders(job):
         limit = amount_of(container.amounts("limits").get("memory"))

@@ -6,7 +6,7 @@ from training_workloads.catalog.nodes import EFA_RESOURCE
 from training_workloads.lint.finding import Found
 from training_workloads.mpijob.launch_command import commands, program_of
 from training_workloads.mpijob.programs import RUN_WORKER
-from training_workloads.mpijob.view import Job
+from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import Path
 
 __all__ = ["efa_not_requested", "fork_safe_variable", "host_network_interface", "variables_do_not_reach_ranks"]
@@ -21,7 +21,7 @@ _FOR_RANKS = ("NCCL_", "FI_", "HOROVOD_", "TF_", "XLA_", "CUDA_", "TORCH_")
 _POD_INTERFACE = "eth0"
 
 
-def efa_not_requested(job: Job) -> Iterator[Found]:
+def efa_not_requested(job: MpiJobView) -> Iterator[Found]:
     """Libfabric may use only EFA, and the workers have no such device (ai-on-sagemaker-hyperpod#134)."""
     if job.replicas and not job.worker.total(EFA_RESOURCE) and not job.worker.sees_devices_otherwise:
         for path, value in job.settings("FI_PROVIDER"):
@@ -30,13 +30,13 @@ def efa_not_requested(job: Job) -> Iterator[Found]:
                 yield Found(path, f"sets FI_PROVIDER=efa, but the worker does not request {EFA_RESOURCE}", fix)
 
 
-def _unknown_amount(job: Job) -> bool:
+def _unknown_amount(job: MpiJobView) -> bool:
     """Return whether EFA devices are requested with a placeholder instead of a number."""
     amounts = (container.amounts(kind) for container in job.worker.containers for kind in ("requests", "limits"))
     return any(isinstance(amount.get(EFA_RESOURCE), str) for amount in amounts)
 
 
-def variables_do_not_reach_ranks(job: Job) -> Iterator[Found]:
+def variables_do_not_reach_ranks(job: MpiJobView) -> Iterator[Found]:
     """Variables of a container that the ranks do not get: an ssh session inherits none, and mpirun exports those of -x.
 
     horovodrun, Intel MPI and MPICH pass the launcher's variables to the ranks; Open MPI only its own.
@@ -54,7 +54,7 @@ def variables_do_not_reach_ranks(job: Job) -> Iterator[Found]:
     yield from _lost(lost, (*job.launcher.first.path, "env"), "the launcher's", _export(lost))
 
 
-def _is_only_sshd(job: Job) -> bool:
+def _is_only_sshd(job: MpiJobView) -> bool:
     """Return whether nothing on the worker can give its variables to ssh sessions; an entry script could."""
     argv = job.worker.first.argv
     own = argv[: len(RUN_WORKER)] == list(RUN_WORKER)
@@ -71,7 +71,7 @@ def _lost(names: list[str], path: Path, whose: str, fix: str) -> Iterator[Found]
         yield Found(path, f"{whose} {', '.join(names)} do not reach the ranks, which ssh starts", fix)
 
 
-def host_network_interface(job: Job) -> Iterator[Found]:
+def host_network_interface(job: MpiJobView) -> Iterator[Found]:
     """NCCL has an interface of the host; a pod without the host's network has only eth0."""
     if job.worker.pod.get("hostNetwork") is True:
         return
@@ -88,7 +88,7 @@ def _is_of_the_host(value: str) -> bool:
     return all(name.startswith(("en", "eth")) for name in names)
 
 
-def fork_safe_variable(job: Job) -> Iterator[Found]:
+def fork_safe_variable(job: MpiJobView) -> Iterator[Found]:
     """A variable of rdma-core that breaks EFA on newer kernels.
 
     https://github.com/aws-samples/awsome-distributed-training/blob/main/1.architectures/efa-cheatsheet.md

@@ -12,7 +12,7 @@ from training_workloads.lint.finding import Found
 from training_workloads.mpijob.launch_command import commands, program_of
 from training_workloads.mpijob.launch_options import DISCOVERY_SCRIPT_OPTION
 from training_workloads.mpijob.spec import API_VERSION, QUEUE_LABEL, LauncherCreationPolicy, RestartPolicy
-from training_workloads.mpijob.view import Job, mapping, whole
+from training_workloads.mpijob.view import MpiJobView, mapping, whole
 from training_workloads.names import DNS_1035_CHARACTERS, DNS_LABEL_LENGTH
 from training_workloads.validation import known_names
 
@@ -37,14 +37,14 @@ __all__ = [
 _ROLES = ("spec", "mpiReplicaSpecs")
 
 
-def api_version(job: Job) -> Iterator[Found]:
+def api_version(job: MpiJobView) -> Iterator[Found]:
     """Another version of the API, whose fields are others and which the operator v2 does not serve."""
     if (version := job.document.get("apiVersion")) != API_VERSION:
         problem = "is missing" if version is None else f"is {version!r}, which the operator does not read"
         yield Found(("apiVersion",), problem, f"write {API_VERSION} and that version's fields")
 
 
-def missing_launcher(job: Job) -> Iterator[Found]:
+def missing_launcher(job: MpiJobView) -> Iterator[Found]:
     """No launcher: the operator emits a ValidationError and does nothing."""
     if not job.role("Launcher"):
         yield Found(
@@ -52,13 +52,13 @@ def missing_launcher(job: Job) -> Iterator[Found]:
         )
 
 
-def missing_workers(job: Job) -> Iterator[Found]:
+def missing_workers(job: MpiJobView) -> Iterator[Found]:
     """No workers, and a launcher that holds no ranks either."""
     if not job.role("Worker") and not job.launcher_holds_ranks:
         yield Found((*_ROLES, "Worker"), "is missing, and the hostfile is empty", "add a Worker with 1 replica or more")
 
 
-def worker_replicas(job: Job) -> Iterator[Found]:
+def worker_replicas(job: MpiJobView) -> Iterator[Found]:
     """Workers without a number of replicas: the operator's default is 0, which it then rejects."""
     if not (worker := job.role("Worker")):
         return
@@ -68,14 +68,14 @@ def worker_replicas(job: Job) -> Iterator[Found]:
         yield Found((*worker.path, "replicas"), f"is {worker.replicas}, which the operator rejects", "give 1 or more")
 
 
-def launcher_replicas(job: Job) -> Iterator[Found]:
+def launcher_replicas(job: MpiJobView) -> Iterator[Found]:
     """More than one launcher, or none."""
     if job.launcher.replicas not in (None, 1):
         problem = f"is {job.launcher.replicas}, but an MPIJob has one launcher"
-        yield Found((*job.launcher.path, "replicas"), problem, "give 1, or leave it out")
+        yield Found((*job.launcher.path, "replicas"), problem, "give 1, or omit it")
 
 
-def missing_containers(job: Job) -> Iterator[Found]:
+def missing_containers(job: MpiJobView) -> Iterator[Found]:
     """A pod without containers."""
     for replica in job.replicas:
         if not replica.containers:
@@ -83,7 +83,7 @@ def missing_containers(job: Job) -> Iterator[Found]:
             yield Found(path, f"the {replica.role}'s pod has none, which the operator rejects", "add a container")
 
 
-def job_name(job: Job) -> Iterator[Found]:
+def job_name(job: MpiJobView) -> Iterator[Found]:
     """A name from which the operator cannot derive names of pods: `<name>-worker-<n-1>` is a DNS-1035 label."""
     metadata = mapping(job.document.get("metadata"))
     name, path = metadata.get("name"), ("metadata", "name")
@@ -102,7 +102,7 @@ def job_name(job: Job) -> Iterator[Found]:
         yield Found(path, problem, f"use {DNS_LABEL_LENGTH - len(suffix)} characters or fewer")
 
 
-def slots_per_worker(job: Job) -> Iterator[Found]:
+def slots_per_worker(job: MpiJobView) -> Iterator[Found]:
     """Workers that hold no ranks: the operator takes 0 and writes it into the hostfile."""
     if job.slots is None or job.slots > 0:
         return
@@ -113,7 +113,7 @@ def slots_per_worker(job: Job) -> Iterator[Found]:
         yield Found(path, f"is {job.slots}, {reason}", "give 1 or more: one for each GPU of a worker")
 
 
-def restart_policy(job: Job) -> Iterator[Found]:
+def restart_policy(job: MpiJobView) -> Iterator[Found]:
     """`Always` and `ExitCode`, which the field's type has and the operator rejects."""
     for replica in job.replicas:
         policy = replica.content.get("restartPolicy")
@@ -122,7 +122,7 @@ def restart_policy(job: Job) -> Iterator[Found]:
             yield Found(path, f"is {policy!r}, which the operator rejects", "write Never or OnFailure")
 
 
-def launcher_creation_policy(job: Job) -> Iterator[Found]:
+def launcher_creation_policy(job: MpiJobView) -> Iterator[Found]:
     """A misspelled policy: the operator accepts every text, and waits for the workers unless it is AtStartup."""
     policy = job.spec.get("launcherCreationPolicy")
     if isinstance(policy, str) and policy not in get_args(LauncherCreationPolicy):
@@ -130,7 +130,7 @@ def launcher_creation_policy(job: Job) -> Iterator[Found]:
         yield Found(("spec", "launcherCreationPolicy"), problem, known_names(policy, get_args(LauncherCreationPolicy)))
 
 
-def gang_deadlock(job: Job) -> Iterator[Found]:
+def gang_deadlock(job: MpiJobView) -> Iterator[Found]:
     """A gang that counts a launcher which is created only when the gang runs (mpi-operator#608)."""
     policy, workers = job.run_policy.get("schedulingPolicy"), job.worker.replicas
     if not isinstance(policy, dict) or not job.waits_for_workers or workers is None:
@@ -143,7 +143,7 @@ def gang_deadlock(job: Job) -> Iterator[Found]:
         yield Found(path, problem, f"write minAvailable: {workers}")
 
 
-def workers_outlive_job(job: Job) -> Iterator[Found]:
+def workers_outlive_job(job: MpiJobView) -> Iterator[Found]:
     """Workers that stay when the job has ended, and hold their GPUs (mpi-operator#134)."""
     policy = job.run_policy.get("cleanPodPolicy")
     if policy in (None, "None") and job.role("Worker"):
@@ -153,7 +153,7 @@ def workers_outlive_job(job: Job) -> Iterator[Found]:
         yield Found(("spec", "runPolicy", "cleanPodPolicy"), problem, "write cleanPodPolicy: Running")
 
 
-def missing_readiness_probe(job: Job) -> Iterator[Found]:
+def missing_readiness_probe(job: MpiJobView) -> Iterator[Found]:
     """A launcher that waits for ready workers, which without a probe are ready before sshd answers."""
     worker = job.worker.first
     if job.waits_for_workers and worker.content and not isinstance(worker.content.get("readinessProbe"), dict):
@@ -162,7 +162,7 @@ def missing_readiness_probe(job: Job) -> Iterator[Found]:
         yield Found((*worker.path, "readinessProbe"), problem, fix)
 
 
-def launcher_may_be_too_early(job: Job) -> Iterator[Found]:
+def launcher_may_be_too_early(job: MpiJobView) -> Iterator[Found]:
     """A launcher that is created with the workers, and runs mpirun at once (mpi-operator#443, #481)."""
     if job.spec.get("launcherCreationPolicy") in (None, "AtStartup") and _starts_at_once(job):
         problem = "the launcher starts with the workers, and fails where their names or sshd do not answer yet"
@@ -170,7 +170,7 @@ def launcher_may_be_too_early(job: Job) -> Iterator[Found]:
         yield Found(("spec", "launcherCreationPolicy"), problem, fix)
 
 
-def suspended_launcher_does_not_wait(job: Job) -> Iterator[Found]:
+def suspended_launcher_does_not_wait(job: MpiJobView) -> Iterator[Found]:
     """A job that waits for a queue: when it is resumed, the launcher is created with the workers (mpi-operator#615)."""
     is_queued = job.run_policy.get("suspend") is True or QUEUE_LABEL in job.labels
     if is_queued and job.waits_for_workers and _starts_at_once(job):
@@ -179,7 +179,7 @@ def suspended_launcher_does_not_wait(job: Job) -> Iterator[Found]:
         yield Found(("spec", "launcherCreationPolicy"), problem, fix)
 
 
-def _starts_at_once(job: Job) -> bool:
+def _starts_at_once(job: MpiJobView) -> bool:
     """Return whether the launcher's one command is mpirun: a script, entry point or init container may wait first."""
     launcher = job.launcher.first
     started = commands(launcher.argv) or []

@@ -16,7 +16,7 @@ from training_workloads.mpijob.launch_options import (
     RANKS_PER_NODE,
     SLOTS_PER_HOST,
 )
-from training_workloads.mpijob.view import Job
+from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import Path
 
 __all__ = [
@@ -40,12 +40,12 @@ _PER_NODE = (RANKS_PER_NODE, ONE_RANK_PER_NODE)
 _NO_LAUNCHERS = {"python", "python3", "torchrun", "sleep", "tail", "sshd", "true"}
 
 
-def _argv(job: Job) -> Path:
+def _argv(job: MpiJobView) -> Path:
     """Return the path of the launcher's command."""
     return job.launcher.first.argv_path(job.launches[0].launcher if job.launches else "")
 
 
-def _fixed_size(job: Job) -> Iterator[tuple[Launch, int, int]]:
+def _fixed_size(job: MpiJobView) -> Iterator[tuple[Launch, int, int]]:
     """Yield each launch of a fixed number of ranks, that number, and the slots."""
     total = job.total_slots
     for launch in job.launches:
@@ -60,7 +60,7 @@ def _fixed_size(job: Job) -> Iterator[tuple[Launch, int, int]]:
             yield launch, ranks, total
 
 
-def np_exceeds_slots(job: Job) -> Iterator[Found]:
+def np_exceeds_slots(job: MpiJobView) -> Iterator[Found]:
     """More ranks than the hostfile has slots: Open MPI and Horovod do not start."""
     for launch, ranks, total in _fixed_size(job):
         # Other hosts have other slots.
@@ -72,7 +72,7 @@ def np_exceeds_slots(job: Job) -> Iterator[Found]:
             yield Found(_argv(job), problem, f"write -np {total}, or set slotsPerWorker to the GPUs of a worker")
 
 
-def np_leaves_slots_idle(job: Job) -> Iterator[Found]:
+def np_leaves_slots_idle(job: MpiJobView) -> Iterator[Found]:
     """Fewer ranks than slots: the GPUs of the others are held and not used."""
     launched = [(ranks, total) for launch, ranks, total in _fixed_size(job) if not launch.has(*_PER_NODE)]
     # One launch may be a test before the real one.
@@ -82,12 +82,12 @@ def np_leaves_slots_idle(job: Job) -> Iterator[Found]:
         yield Found(_argv(job), problem, f"write -np {total}, or fewer workers or slots")
 
 
-def _slots(job: Job) -> str:
+def _slots(job: MpiJobView) -> str:
     workers = (job.worker.replicas or 0) + job.launcher_holds_ranks
     return f"{workers} x {job.slots}"
 
 
-def elastic_range(job: Job) -> Iterator[Found]:
+def elastic_range(job: MpiJobView) -> Iterator[Found]:
     """Elastic Horovod with `-np` outside of `--min-np` and `--max-np`."""
     for launch in job.launches:
         numbers = {"min-np": launch.min_ranks, "np": launch.ranks, "max-np": launch.max_ranks}
@@ -97,7 +97,7 @@ def elastic_range(job: Job) -> Iterator[Found]:
             yield Found(_argv(job), f"has {listed}, which do not rise", "give min-np <= np <= max-np")
 
 
-def elastic_without_slots(job: Job) -> Iterator[Found]:
+def elastic_without_slots(job: MpiJobView) -> Iterator[Found]:
     """The operator's discovery script prints no slots, and horovodrun ends with an error when it adds them up."""
     for launch in job.launches:
         script = any(word.endswith(DISCOVERY_SCRIPT) for word in launch.words)
@@ -106,7 +106,7 @@ def elastic_without_slots(job: Job) -> Iterator[Found]:
             yield Found(_argv(job), problem, f"add --slots-per-host {job.slots or '<GPUs of a worker>'}")
 
 
-def missing_hostfile(job: Job) -> Iterator[Found]:
+def missing_hostfile(job: MpiJobView) -> Iterator[Found]:
     """A launch without hosts.
 
     The operator sets them in variables of Open MPI 4. Open MPI 5 ignores those (mpi-operator#842, trainer#4028), as
@@ -122,7 +122,7 @@ def missing_hostfile(job: Job) -> Iterator[Found]:
             yield Found(_argv(job), problem, f"add --hostfile {HOSTFILE}, which every version reads")
 
 
-def ranks_bound_to_one_core(job: Job) -> Iterator[Found]:
+def ranks_bound_to_one_core(job: MpiJobView) -> Iterator[Found]:
     """Open MPI's default for one or two ranks: each is bound to one core, and so is its input pipeline."""
     for launch in job.launches:
         is_explicit = launch.has_option(RANKS, *_PER_NODE)
@@ -135,13 +135,13 @@ def ranks_bound_to_one_core(job: Job) -> Iterator[Found]:
             yield Found(_argv(job), problem, "add --bind-to none, or --bind-to socket for several ranks on each socket")
 
 
-def _has_parameter(job: Job, parameters: tuple[str, ...]) -> bool:
+def _has_parameter(job: MpiJobView, parameters: tuple[str, ...]) -> bool:
     """Return whether an MCA parameter is an option, is in the script, or is a variable of the launcher."""
     launcher = job.launcher.first
     return any(parameter in word for word in (*launcher.argv, *launcher.environment) for parameter in parameters)
 
 
-def single_process(job: Job) -> Iterator[Found]:
+def single_process(job: MpiJobView) -> Iterator[Found]:
     """A launcher that runs the training program itself, or nothing: there are no ranks on the workers."""
     argv = job.launcher.first.argv
     started = {program_of(command) for command in commands(argv) or []}

@@ -6,7 +6,7 @@ from typing import Any
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.finding import Found
 from training_workloads.mpijob.launch_command import commands, launches, program_of
-from training_workloads.mpijob.view import Job, Replica, mapping, sequence
+from training_workloads.mpijob.view import MpiJobView, Replica, mapping, sequence
 
 __all__ = [
     "keys_not_readable",
@@ -26,7 +26,7 @@ _SHM = "/dev/shm"
 _NOT_SSHD = {"sleep", "tail", "cat", "true", "echo", "python", "python3", "torchrun", "mpirun", "mpiexec", "horovodrun"}
 
 
-def keys_not_readable(job: Job) -> Iterator[Found]:
+def keys_not_readable(job: MpiJobView) -> Iterator[Found]:
     """A pod that does not run as root, with its ssh keys in root's home."""
     path = job.spec.get("sshAuthMountPath")
     if path is not None and str(path).rstrip("/") != _ROOTS_KEYS:
@@ -51,7 +51,7 @@ def _not_root(replica: Replica) -> str | None:
     return None
 
 
-def worker_without_sshd(job: Job) -> Iterator[Found]:
+def worker_without_sshd(job: MpiJobView) -> Iterator[Found]:
     """Workers that do not run sshd, as with operators before v2, which used kubectl exec."""
     argv = job.worker.first.argv
     started = {program_of(command) for command in commands(argv) or []}
@@ -60,7 +60,7 @@ def worker_without_sshd(job: Job) -> Iterator[Found]:
         yield Found(job.worker.first.argv_path(), problem, "remove command and args, or run /usr/sbin/sshd -De")
 
 
-def template_restart_policy(job: Job) -> Iterator[Found]:
+def template_restart_policy(job: MpiJobView) -> Iterator[Found]:
     """A restart policy in the pod's template, which the operator overwrites (event SetPodTemplateRestartPolicy)."""
     for replica in job.replicas:
         if (policy := replica.pod.get("restartPolicy")) is not None:
@@ -69,7 +69,7 @@ def template_restart_policy(job: Job) -> Iterator[Found]:
             yield Found((*replica.pod_path, "restartPolicy"), problem, fix)
 
 
-def work_not_in_first_container(job: Job) -> Iterator[Found]:
+def work_not_in_first_container(job: MpiJobView) -> Iterator[Found]:
     """The operator gives ssh keys, hostfile and variables to `containers[0]` only; here the work is in another."""
     for replica in job.replicas:
         for container in replica.containers[1:]:
@@ -89,7 +89,7 @@ def _shared_memory(replica: Replica) -> dict[str, Any]:
     return next((dict(volume) for volume in volumes if name is not None and volume.get("name") == name), {})
 
 
-def small_shared_memory(job: Job) -> Iterator[Found]:
+def small_shared_memory(job: MpiJobView) -> Iterator[Found]:
     """GPU workers with the runtime's 64 MiB of /dev/shm, through which NCCL's ranks on a node exchange data."""
     if not (holder := job.worker.holder(GPU_RESOURCE)) or job.worker.pod.get("hostIPC") is True:
         return
@@ -102,7 +102,7 @@ def small_shared_memory(job: Job) -> Iterator[Found]:
         yield Found((*holder.path, "volumeMounts"), problem, fix)
 
 
-def shared_memory_of_the_node(job: Job) -> Iterator[Found]:
+def shared_memory_of_the_node(job: MpiJobView) -> Iterator[Found]:
     """The node's own /dev/shm: shared with every pod there, and not freed when a rank dies."""
     for replica in job.replicas:
         for number, volume in enumerate(map(mapping, sequence(replica.pod.get("volumes")))):

@@ -15,7 +15,7 @@ from kubernetes_validate import utils as kubernetes
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.lint.finding import Found
 from training_workloads.mpijob.definition import mpi_job_definition
-from training_workloads.mpijob.view import Job
+from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import Path, known_names
 
 __all__ = ["mpi_job_fields", "pod_template_fields"]
@@ -35,13 +35,13 @@ _TYPES = {
 }
 
 
-def mpi_job_fields(job: Job) -> Iterator[Found]:
+def mpi_job_fields(job: MpiJobView) -> Iterator[Found]:
     """Unknown or misspelled fields of the MPIJob, values of another type, values out of range."""
     # The API server treats a null as a missing field.
     yield from _problems(_mpi_job_validator(), _without_nulls(dict(job.document)), ())
 
 
-def pod_template_fields(job: Job) -> Iterator[Found]:
+def pod_template_fields(job: MpiJobView) -> Iterator[Found]:
     """The same in the pods' templates, by the newest Kubernetes of a cluster."""
     for replica in job.replicas:
         template = replica.content.get("template")

@@ -1,4 +1,4 @@
-"""The state of jobs and pods, as the commands show it, read from their objects.
+"""Summaries of jobs and pods: their state as the commands show it, read from their objects.
 
 The operator's conditions: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/types.go
 """
@@ -12,7 +12,7 @@ from typing import Any
 from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL
 from training_workloads.mpijob.programs import explained
 from training_workloads.mpijob.spec import QUEUE_LABEL
-from training_workloads.mpijob.view import Job
+from training_workloads.mpijob.view import MpiJobView
 
 __all__ = [
     "EVICTED",
@@ -20,15 +20,15 @@ __all__ = [
     "PENDING",
     "SUCCEEDED",
     "SUSPENDED",
-    "JobView",
-    "PodView",
+    "JobSummary",
+    "PodSummary",
     "has_ended",
     "has_started",
     "is_ready",
     "moment",
-    "view_batch_job",
-    "view_mpi_job",
-    "view_pod",
+    "summarize_batch_job",
+    "summarize_mpi_job",
+    "summarize_pod",
 ]
 
 PENDING = "Pending"
@@ -49,8 +49,8 @@ _STARTING = ("ContainerCreating", "PodInitializing")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class JobView:
-    """A job as the commands show it.
+class JobSummary:
+    """The state of a job, as the commands show it.
 
     Attributes:
         kind: `MPIJob` or `Job`.
@@ -105,8 +105,8 @@ class JobView:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PodView:
-    """A pod as `status` shows it.
+class PodSummary:
+    """The state of a pod, as `status` shows it.
 
     Attributes:
         name: Its name.
@@ -127,14 +127,14 @@ class PodView:
     instance_types: tuple[str, ...]
 
 
-def view_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobView:
+def summarize_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobSummary:
     """Return the state of an MPIJob.
 
     Args:
         job: The object.
         workers_ready: Worker pods that are ready; the object itself counts only those that run.
     """
-    read, status = Job(document=job), job.get("status") or {}
+    read, status = MpiJobView(document=job), job.get("status") or {}
     workers, slots = read.worker.replicas or 0, read.slots or 1
     launch = next(iter(read.launches), None)
     ranks, min_ranks, max_ranks = (launch.ranks, launch.min_ranks, launch.max_ranks) if launch else (None, None, None)
@@ -142,7 +142,7 @@ def view_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobView:
     condition = _deciding_condition(status.get("conditions") or [])
     if condition.get("reason") == _EVICTED_REASON and not status.get("completionTime"):
         condition = {**condition, "type": EVICTED}
-    return JobView(
+    return JobSummary(
         kind="MPIJob",
         **_identity(job),
         state=condition.get("type", PENDING),
@@ -160,14 +160,14 @@ def view_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobView:
     )
 
 
-def view_batch_job(job: dict[str, Any]) -> JobView:
+def summarize_batch_job(job: dict[str, Any]) -> JobSummary:
     """Return the state of a `batch/v1` Job, such as one that stages data."""
     spec, status = job["spec"], job.get("status") or {}
     ended = [each for each in status.get("conditions") or [] if _is_true(each) and each["type"] in _BATCH_STATES]
     condition = ended[-1] if ended else {}
     not_ended = RUNNING if status.get("ready") else PENDING
     pods = int(spec.get("parallelism", 1))
-    return JobView(
+    return JobSummary(
         kind="Job",
         **_identity(job),
         state=_BATCH_STATES.get(condition.get("type", ""), not_ended),
@@ -185,12 +185,12 @@ def view_batch_job(job: dict[str, Any]) -> JobView:
     )
 
 
-def view_pod(pod: dict[str, Any]) -> PodView:
+def summarize_pod(pod: dict[str, Any]) -> PodSummary:
     """Return the state of a pod."""
     status = pod.get("status") or {}
     containers = status.get("containerStatuses") or []
     state, why = _state(pod)
-    return PodView(
+    return PodSummary(
         name=pod["metadata"]["name"],
         state=state,
         ready=is_ready(pod),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from training_workloads.cluster.views import view_batch_job, view_mpi_job
+from training_workloads.cluster.job_summaries import summarize_batch_job, summarize_mpi_job
 
 MpiJob = Callable[..., dict[str, Any]]
 IDENTITY = {"namespace": "team", "creationTimestamp": "2026-11-21T10:00:00Z"}
@@ -27,53 +27,53 @@ def placed(job: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_the_newest_true_condition_decides(mpi_job: MpiJob, conditions: list[str], state: str) -> None:
-    view = view_mpi_job(placed(mpi_job("digits", *conditions)))
-    assert view.state == state
-    assert view.is_finished == (state in ("Succeeded", "Failed"))
+    summary = summarize_mpi_job(placed(mpi_job("digits", *conditions)))
+    assert summary.state == state
+    assert summary.is_finished == (state in ("Succeeded", "Failed"))
 
 
 def test_a_job_whose_worker_was_evicted_has_not_ended(mpi_job: MpiJob) -> None:
     job = placed(mpi_job("digits", "Created", "Running", "Failed"))
     job["status"]["conditions"][2]["reason"] = "MPIJobEvicted"
-    view = view_mpi_job(job)
-    assert (view.state, view.is_finished, view.finished) == ("Evicted", False, None)
+    summary = summarize_mpi_job(job)
+    assert (summary.state, summary.is_finished, summary.finished) == ("Evicted", False, None)
     job["status"]["completionTime"] = "2026-11-21T10:05:00Z"
-    assert view_mpi_job(job).state == "Failed"
+    assert summarize_mpi_job(job).state == "Failed"
 
 
 def test_a_condition_that_is_false_again_does_not_decide(mpi_job: MpiJob) -> None:
     job = placed(mpi_job("digits", "Created", "Running", "Suspended"))
     job["status"]["conditions"][2]["status"] = "False"
-    assert view_mpi_job(job).state == "Running"
+    assert summarize_mpi_job(job).state == "Running"
 
 
 def test_of_two_conditions_in_a_second_the_later_in_the_list_decides(mpi_job: MpiJob) -> None:
     job = placed(mpi_job("digits", "Created", "Running"))
     job["status"]["conditions"][1]["lastTransitionTime"] = "2026-11-21T10:01:00Z"
-    assert view_mpi_job(job).state == "Running"
+    assert summarize_mpi_job(job).state == "Running"
 
 
 def test_an_order_by_time_that_is_not_the_lists(mpi_job: MpiJob) -> None:
     job = placed(mpi_job("digits", "Running", "Created"))
     job["status"]["conditions"][0]["lastTransitionTime"] = "2026-11-21T10:09:00Z"
-    assert view_mpi_job(job).state == "Running"
+    assert summarize_mpi_job(job).state == "Running"
 
 
 def test_size_and_times(mpi_job: MpiJob) -> None:
-    view = view_mpi_job(placed(mpi_job("digits", "Created", "Failed")), workers_ready=1)
-    assert (view.workers, view.workers_ready, view.slots, view.world_size) == (2, 1, 8, 16)
-    assert view.created == datetime(2026, 11, 21, 10, tzinfo=UTC)
+    summary = summarize_mpi_job(placed(mpi_job("digits", "Created", "Failed")), workers_ready=1)
+    assert (summary.workers, summary.workers_ready, summary.slots, summary.world_size) == (2, 1, 8, 16)
+    assert summary.created == datetime(2026, 11, 21, 10, tzinfo=UTC)
     # It failed without a completion time; the condition has one.
-    assert view.finished == datetime(2026, 11, 21, 10, 1, 1, tzinfo=UTC)
-    assert view.duration(datetime.now(UTC)) == timedelta(seconds=51)
-    assert view.age(datetime(2026, 11, 21, 11, tzinfo=UTC)) == timedelta(hours=1)
+    assert summary.finished == datetime(2026, 11, 21, 10, 1, 1, tzinfo=UTC)
+    assert summary.duration(datetime.now(UTC)) == timedelta(seconds=51)
+    assert summary.age(datetime(2026, 11, 21, 11, tzinfo=UTC)) == timedelta(hours=1)
 
 
 def test_a_job_that_has_not_started_has_no_duration(mpi_job: MpiJob) -> None:
     job = placed(mpi_job())
     del job["status"]
-    view = view_mpi_job(job)
-    assert (view.state, view.started, view.duration(datetime.now(UTC))) == ("Pending", None, None)
+    summary = summarize_mpi_job(job)
+    assert (summary.state, summary.started, summary.duration(datetime.now(UTC))) == ("Pending", None, None)
 
 
 @pytest.mark.parametrize(
@@ -90,15 +90,15 @@ def test_a_job_that_has_not_started_has_no_duration(mpi_job: MpiJob) -> None:
 def test_an_elastic_job_is_known_by_its_command(
     mpi_job: MpiJob, command: tuple[str, ...], limits: tuple[bool, int | None, int | None]
 ) -> None:
-    view = view_mpi_job(placed(mpi_job(command=command)))
-    assert (view.elastic, view.min_workers, view.max_workers) == limits
+    summary = summarize_mpi_job(placed(mpi_job(command=command)))
+    assert (summary.elastic, summary.min_workers, summary.max_workers) == limits
 
 
 def test_ranks_are_those_of_the_command_unless_it_is_elastic(mpi_job: MpiJob) -> None:
-    assert view_mpi_job(placed(mpi_job(command=("mpirun", "-np", "4")))).world_size == 4
+    assert summarize_mpi_job(placed(mpi_job(command=("mpirun", "-np", "4")))).world_size == 4
     elastic = ("horovodrun", "-np", "4", "--min-np", "4")
-    assert view_mpi_job(placed(mpi_job(command=elastic))).world_size == 16
-    assert view_mpi_job(placed(mpi_job(command=("train",)))).world_size == 16
+    assert summarize_mpi_job(placed(mpi_job(command=elastic))).world_size == 16
+    assert summarize_mpi_job(placed(mpi_job(command=("train",)))).world_size == 16
 
 
 @pytest.mark.parametrize(
@@ -115,5 +115,7 @@ def test_ranks_are_those_of_the_command_unless_it_is_elastic(mpi_job: MpiJob) ->
     ],
 )
 def test_the_state_of_a_batch_job(status: dict[str, Any], state: str) -> None:
-    view = view_batch_job({"metadata": IDENTITY | {"name": "stage"}, "spec": {"parallelism": 3}, "status": status})
-    assert (view.kind, view.state, view.workers, view.elastic) == ("Job", state, 3, False)
+    summary = summarize_batch_job(
+        {"metadata": IDENTITY | {"name": "stage"}, "spec": {"parallelism": 3}, "status": status}
+    )
+    assert (summary.kind, summary.state, summary.workers, summary.elastic) == ("Job", state, 3, False)
