@@ -78,8 +78,8 @@ def test_the_largest_number_of_workers_is_the_first_one_by_default() -> None:
         ({"workers": 0}, "'workers' is 0; give 1 or more"),
         (
             {"environment": {"HOROVOD_CYCLE_TIME": "5"}},
-            "'environment.HOROVOD_CYCLE_TIME' is '5', but with it Horovod 0.28 crashes when workers come or "
-            "go; omit it",
+            "'environment.HOROVOD_CYCLE_TIME' is '5', but with it Horovod 0.28 crashes when workers come or go; omit "
+            "it",
         ),
         ({"bind_to": "socket"}, "'bind_to' is 'socket', but horovodrun does not bind elastic ranks; omit it"),
         ({"image": ""}, "'image' is ''; give the image's address"),
