@@ -117,5 +117,5 @@ def test_every_problem_is_reported_once_and_all_at_once() -> None:
 def test_a_problem_below_another_value_has_the_whole_path() -> None:
     problem = Problem(path=("a",), given=1, fix="give 2", related=(("b",),)).under("jobs", 0)
     assert (problem.path, problem.related) == (("jobs", 0, "a"), (("jobs", 0, "b"),))
-    assert str(problem) == "'jobs.0.a' is 1; give 2"
+    assert str(problem) == "'jobs[0].a' is 1; give 2"
     assert problem.text("--a", "one") == "'--a' is one; give 2"

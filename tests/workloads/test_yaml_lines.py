@@ -90,7 +90,7 @@ def test_keys_are_the_text_that_was_typed_where_asked_for() -> None:
     [
         ("a: 1\nb:\n  c: 1\n  c: 02\n", "job.yaml:4: 'b.c' is 02, but line 3 has the same key; keep one of them"),
         ("{a: 1, a: [2]}", "job.yaml:1: 'a' is [2], but the same line has the same key; keep one of them"),
-        ("a:\n- ? [b]\n  : 1\n", "job.yaml:2: 'a.0' is [b], but it is the key of a value; give a name as the key"),
+        ("a:\n- ? [b]\n  : 1\n", "job.yaml:2: 'a[0]' is [b], but it is the key of a value; give a name as the key"),
         ("{a: b}: 1\n", "job.yaml:1 is {a: b}, but it is the key of a value; give a name as the key"),
     ],
 )
@@ -120,10 +120,15 @@ def test_the_last_of_duplicate_keys_has_the_value_and_the_line() -> None:
             "a: {{ .Values.name }}\n",
             "job.yaml:1 is a Helm template, but YAML is needed; run 'helm template' and use what it prints",
         ),
-        ("a: &a [*a]", "job.yaml:1 is 'a: &a [*a]', but an alias is inside its own anchor; write fewer of them"),
+        ("a: &a [*a]", "job.yaml:1 is 'a: &a [*a]', but an alias is inside its own anchor; remove the alias"),
         (
             "a: &a {<<: *a}",
-            "job.yaml:1 is 'a: &a {<<: *a}', but an alias is inside its own anchor; write fewer of them",
+            "job.yaml:1 is 'a: &a {<<: *a}', but an alias is inside its own anchor; remove the alias",
+        ),
+        (
+            "kind:\tMPIJob\n",
+            "job.yaml:1 is 'kind:\\tMPIJob', but this is not YAML: found character '\\t' that cannot start any token; "
+            "replace the tab with spaces",
         ),
         ("a: !!int x", "job.yaml is not YAML, but invalid literal for int() with base 10: 'x'; correct it"),
         (
@@ -162,7 +167,7 @@ def bomb(levels: int, line: str) -> str:
 @pytest.mark.parametrize("line", ["[{}]", "{{<<: [{}]}}", "{{x: [{}]}}"])
 def test_rejects_aliases_that_multiply_at_once(line: str) -> None:
     start = time.process_time()
-    with pytest.raises(InputError, match="but the aliases stand for more than 100000 values; write fewer of them"):
+    with pytest.raises(InputError, match="but the aliases stand for more than 100000 values; write fewer aliases"):
         read_yaml(bomb(9, line))
     assert time.process_time() - start < 2
 
@@ -174,7 +179,7 @@ def test_a_text_may_be_long_and_have_some_aliases() -> None:
 
 def test_rejects_endless_nesting() -> None:
     assert only("[" * 100 + "]" * 100).content
-    with pytest.raises(InputError, match="but values are nested more than 100 levels deep; write fewer of them"):
+    with pytest.raises(InputError, match="but values are nested more than 100 levels deep; nest fewer levels"):
         read_yaml("[" * 5000)
 
 

@@ -112,8 +112,8 @@ def _item(value: Any) -> Any:
 
 
 def dotted(path: Path) -> str:
-    """Return a path as one word: `node_groups.gpu.min_size`."""
-    return ".".join(map(str, path))
+    """Return a path as one word: `lustre.data_repositories[0].path`."""
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).removeprefix(".")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -92,6 +92,10 @@ def read_yaml(text: str | bytes, source: str = "", *, keys_as_typed: bool = Fals
 class _LimitError(yaml.MarkedYAMLError):
     """A text within YAML's grammar and outside our limits."""
 
+    def __init__(self, problem: str, fix: str, mark: yaml.Mark) -> None:
+        super().__init__(problem=problem, problem_mark=mark)
+        self.fix = fix
+
 
 class _Loader(yaml.SafeLoader):
     """PyYAML's loader, with limits."""
@@ -112,17 +116,17 @@ class _Loader(yaml.SafeLoader):
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise _LimitError(problem=f"values are nested more than {_DEEPEST} levels deep", problem_mark=mark)
+            raise _LimitError(f"values are nested more than {_DEEPEST} levels deep", "nest fewer levels", mark)
         node: yaml.Node | None = super().compose_node(parent, index)
         self._depth -= 1
         if is_alias and node not in self._sizes:
-            raise _LimitError(problem="an alias is inside its own anchor", problem_mark=mark)
+            raise _LimitError("an alias is inside its own anchor", "remove the alias", mark)
         size = self._sizes[node] if is_alias else 1
         self._composed += size
         self._aliased += size if is_alias else 0
         if self._aliased > _MOST_ALIASED:
             problem = f"the aliases stand for more than {_MOST_ALIASED} values"
-            raise _LimitError(problem=problem, problem_mark=mark)
+            raise _LimitError(problem, "write fewer aliases", mark)
         if not is_alias:
             self._sizes[node] = self._composed - before
         return node
@@ -234,12 +238,13 @@ def _not_yaml(error: Exception, text: str | bytes, source: str) -> Problem:
     place = _place(source, mark.line + 1) if mark else source
     line = [*text.splitlines(), ""][mark.line].strip() or Typed("the end") if mark else Typed("not YAML")
     if isinstance(error, _LimitError):
-        return Problem(path=(), given=line, allowed=str(error.problem), fix="write fewer of them", source=place)
+        return Problem(path=(), given=line, allowed=str(error.problem), fix=error.fix, source=place)
     if "{{" in text:
         return _helm_template(place)
     reason = str(error.problem) if isinstance(error, yaml.MarkedYAMLError) else str(error).partition("\n")[0]
     allowed = f"this is not YAML: {reason}" if mark else reason
-    return Problem(path=(), given=line, allowed=allowed, fix="correct it", source=place)
+    fix = "replace the tab with spaces" if mark and text[mark.index : mark.index + 1] == "\t" else "correct it"
+    return Problem(path=(), given=line, allowed=allowed, fix=fix, source=place)
 
 
 def _helm_template(place: str) -> Problem:

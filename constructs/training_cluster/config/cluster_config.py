@@ -31,6 +31,7 @@ from training_workloads.validation import (
     enforce,
     matches,
 )
+from training_workloads.yaml_lines import Typed
 
 __all__ = ["ClusterConfig"]
 
@@ -38,6 +39,10 @@ _NODE_GROUP = "gpu: {instance_type: …, min_size: 0}"
 
 # CDK takes the first two of the region.
 _DEFAULT_ZONES = 2
+
+# A stack has at most 500 resources, of which a node group with EFA takes 7 and all other sections some 120:
+# https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+_MOST_NODE_GROUPS = 45
 
 # EKS needs 16 free addresses in each subnet of its control plane:
 # https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
@@ -121,6 +126,15 @@ def there_is_a_node_group(config: ClusterConfig) -> Problems:
     """Reject a training cluster without GPUs; one scaled to zero is allowed."""
     if not config.node_groups:
         yield Problem(path=("node_groups",), given=config.node_groups, fix=f"add one, such as {_NODE_GROUP}")
+
+
+def node_groups_fit_in_a_stack(config: ClusterConfig) -> Problems:
+    """Reject more node groups than CloudFormation accepts in one stack, which jsii reports as a traceback."""
+    if (number := len(config.node_groups)) > _MOST_NODE_GROUPS:
+        allowed = f"the stack holds at most {_MOST_NODE_GROUPS}: CloudFormation accepts 500 resources in a stack"
+        given = Typed(f"{number} node groups")
+        fix = "define fewer, or a second cluster in another stack"
+        yield Problem(path=("node_groups",), given=given, allowed=allowed, fix=fix)
 
 
 def kubernetes_version_is_known(config: ClusterConfig) -> Problems:
@@ -268,6 +282,7 @@ def _zones(config: ClusterConfig) -> Iterator[tuple[Path, str | None]]:
 
 RULES = (
     there_is_a_node_group,
+    node_groups_fit_in_a_stack,
     kubernetes_version_is_known,
     ami_releases_are_of_the_kubernetes_version,
     vpc_cidr_is_one_of_a_vpc,

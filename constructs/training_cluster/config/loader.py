@@ -12,7 +12,7 @@ from typing import Any
 
 from training_cluster.config.cluster_config import ClusterConfig
 from training_cluster.config.strict_model import Override
-from training_workloads.validation import MISSING, InputError, Path, Problem, dotted, known_names
+from training_workloads.validation import MISSING, InputError, Path, Problem, dotted, known_names, shown
 from training_workloads.yaml_lines import Typed, YamlDocument, read_yaml
 
 __all__ = ["load_config"]
@@ -79,6 +79,10 @@ def _value(key: str, given: Any) -> Any:
     try:
         documents = read_yaml(given, keys_as_typed=True)
     except InputError as error:
+        if "{{" in given:
+            # In a file that is a Helm template; an option is not rendered by Helm.
+            path, fix = tuple(key.split(".")), "give the value itself"
+            raise InputError(Problem(path=path, given=given, allowed="it is a template", fix=fix)) from error
         if given.lstrip()[:1] in ("[", "{"):
             raise InputError(*(problem.under(*key.split(".")) for problem in error.problems)) from error
         return Override(given)
@@ -149,15 +153,22 @@ def _located(problem: Problem, document: YamlDocument, options: Mapping[str, Any
     """Return a problem with its place and its value as the user typed them."""
     path, given = problem.path, problem.given
     typed, option, line = document.typed(path), _option(path, options), _line(problem, document)
+    by_default = typed is None and not option
     # An option gives the value, or a part of what the file does not have.
+    if typed is None and not option:
+        option = next(filter(None, (_option(other, options) for other in problem.related)), ())
     if option and (typed is None or _starts(path, option)):
         typed, source = None, f"-c {dotted(option)}"
     else:
         source = f"{document.source}:{line}" if line else document.source
-    if given is None:
+    if by_default and given in (None, {}, ()):
+        given = MISSING
+    elif given is None:
         given = Typed("empty")
     elif given is not MISSING and not isinstance(given, str):
         given = typed or Typed(json.dumps(given, ensure_ascii=False, default=str))
+    if by_default and given is not MISSING:
+        given = Typed(f"{shown(given)} by default")
     return replace(problem, given=given, source=source)
 
 

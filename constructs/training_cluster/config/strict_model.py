@@ -118,15 +118,22 @@ def _wanted(details: ErrorDetails, field: FieldInfo) -> str:
     wanted = _WANTED.get(kind, details["msg"])
     if kind == "bool_type":
         return wanted
-    if kind == "string_type" and isinstance(given, bool | int | float):
+    quoted = kind == "string_type" and isinstance(given, bool | int | float)
+    if quoted:
         wanted += " in quotes"
     elif kind == "tuple_type" and isinstance(given, str) and str in get_args(field.annotation):
         items = re.findall(r"[^,\s]+", given)
         return f"{wanted}: [{', '.join(items)}]"
-    return f"{wanted}{_example(field)}"
+    in_list = isinstance(details["loc"][-1], int)
+    return f"{wanted}{_example(field, in_list=in_list, quoted=quoted)}"
 
 
-def _example(field: FieldInfo) -> str:
-    """Return a value of the field, for the end of a sentence."""
+def _example(field: FieldInfo, *, in_list: bool = False, quoted: bool = False) -> str:
+    """Return a value of the field, or an item of it where that is a list, for the end of a sentence."""
     examples = field.examples or ([field.default] if isinstance(field.default, str | int) else [])
-    return f", such as {examples[0]}" if examples else ""
+    if not examples:
+        return ""
+    example = str(examples[0])
+    if in_list:
+        example = example.strip("[]").split(", ")[0]
+    return f', such as "{example}"' if quoted else f", such as {example}"

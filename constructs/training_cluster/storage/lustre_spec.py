@@ -120,12 +120,12 @@ def capacity_is_offered_with_efa(spec: LustreSpec) -> Problems:
     offered = _offered_gib(spec, efa_throughput=spec.mbps_per_tib)
     if offered != spec.capacity_gib:
         step = LUSTRE_EFA_STEPS_GIB[spec.mbps_per_tib]
-        smallest = min((gib, mbps) for mbps, gib in LUSTRE_EFA_STEPS_GIB.items())
+        least, fastest = min((gib, mbps) for mbps, gib in LUSTRE_EFA_STEPS_GIB.items())
         yield Problem(
             path=("capacity_gib",),
             given=spec.capacity_gib,
             allowed=f"with EFA at {spec.mbps_per_tib} MB/s per TiB Lustre offers multiples of {step}",
-            fix=f"give {offered}, or start at {smallest[0]} with a throughput of {smallest[1]}",
+            fix=f"give {offered}" + (f", or start at {least} with a throughput of {fastest}" if least < step else ""),
             related=(("efa",), ("throughput_mbps_per_tib",)),
         )
 

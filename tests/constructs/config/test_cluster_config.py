@@ -21,6 +21,12 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         {"node_groups": {}},
         "'node_groups' is {}; add one, such as gpu: {instance_type: …, min_size: 0}",
     ),
+    (
+        cluster_config.node_groups_fit_in_a_stack,
+        {"node_groups": {f"gpu{number}": GpuNodeGroupConfig(instance_type="p3.2xlarge") for number in range(46)}},
+        "'node_groups' is 46 node groups, but the stack holds at most 45: CloudFormation accepts 500 resources in a "
+        "stack; define fewer, or a second cluster in another stack",
+    ),
     (cluster_config.kubernetes_version_is_known, {"kubernetes_version": "1.29"}, "'kubernetes_version"),
     (
         cluster_config.ami_releases_are_of_the_kubernetes_version,

@@ -6,6 +6,7 @@ import pytest
 from training_cluster import ClusterConfig, load_config
 from training_cluster.config import GpuNodeGroupConfig, LustreConfig
 from training_workloads import InputError
+from training_workloads.validation import dotted
 
 MINIMAL = "node_groups:\n  gpu:\n    instance_type: p3.16xlarge\n"
 
@@ -88,7 +89,15 @@ def test_ignores_the_context_of_cdk_itself(config_file: Path) -> None:
             "cluster.yaml:4: 'vpc_cdir' is a mapping, but there is no such key; did you mean vpc_cidr?",
         ),
         ("node_groups: {gpu: {}}", "cluster.yaml:1: 'node_groups.gpu.instance_type' is missing; add it, such as p"),
-        ("efs: true\n", "cluster.yaml: 'node_groups' is {}; add one, such as gpu: {instance_type: …, min_size: 0}"),
+        (
+            "node_groups: {gpu: {instance_type: p4d.24xlarge}}\nlustre: {efa: true}\n",
+            "cluster.yaml:2: 'lustre.capacity_gib' is 1200 by default, but with EFA at 125 MB/s per TiB",
+        ),
+        ("lustre: {}\n", "cluster.yaml: 'node_groups' is missing; add one, such as gpu: {instance_type"),
+        (
+            "efs: true\n",
+            "cluster.yaml: 'node_groups' is missing; add one, such as gpu: {instance_type: …, min_size: 0}",
+        ),
         ("- a\n", "cluster.yaml is - a; write 'key: value' lines"),
         ("", "cluster.yaml is empty; write 'key: value' lines"),
         ("12\n", "cluster.yaml is 12; write 'key: value' lines"),
@@ -119,20 +128,20 @@ def test_a_mistake_in_the_file_names_its_line(text: str, message: str, config_fi
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("kubernetes_version: 1.30", "'kubernetes_version' is 1.30; give text in quotes, such as 1.35"),
-        ("vpc_cidr: 10", "'vpc_cidr' is 10; give text in quotes, such as 10.0.0.0/16"),
+        ("kubernetes_version: 1.30", "'kubernetes_version' is 1.30; give text in quotes, such as \"1.35\""),
+        ("vpc_cidr: 10", "'vpc_cidr' is 10; give text in quotes, such as \"10.0.0.0/16\""),
         (
             "availability_zones: [us-east-1a, 2]",
-            "'availability_zones.1' is 2; give text in quotes, such as [us-east-1a",
+            "'availability_zones[1]' is 2; give text in quotes, such as \"us-east-1a\"",
         ),
-        ("alarm_email: yes", "'alarm_email' is yes; give text in quotes, such as team@example.com"),
+        ("alarm_email: yes", "'alarm_email' is yes; give text in quotes, such as \"team@example.com\""),
         ("vpc_cidr: [a]", "'vpc_cidr' is [a]; give text, such as 10.0.0.0/16"),
         (
             "availability_zones: us-east-1a,us-east-1b",
             "'availability_zones' is 'us-east-1a,us-east-1b'; give a list: [us-east-1a, us-east-1b]",
         ),
         ("availability_zones: {a: b}", "'availability_zones' is {a: b}; give a list, such as [us-east-1a, us-east-1b]"),
-        ("availability_zones: [~]", "'availability_zones.0' is empty; give text, such as [us-east-1a, us-east-1b]"),
+        ("availability_zones: [~]", "'availability_zones[0]' is empty; give text, such as us-east-1a"),
         (
             "lustre: {data_repositories: runs}",
             "'lustre.data_repositories' is 'runs'; give a list, such as [{path: /data, prefix: data/}]",
@@ -167,7 +176,7 @@ def test_a_value_of_another_type(text: str, message: str, config_file: Path) -> 
             "{gpu: {instance_type: p3.2xlarge, max_size: two}}",
             "'node_groups.gpu.max_size' is 'two'; give a whole number",
         ),
-        ("{gpu: {instance_type: 4}}", "'node_groups.gpu.instance_type' is 4; give text in quotes, such as p"),
+        ("{gpu: {instance_type: 4}}", "'node_groups.gpu.instance_type' is 4; give text in quotes, such as \"p"),
     ],
 )
 def test_a_node_group_of_another_type(groups: str, message: str, config_file: Path) -> None:
@@ -194,7 +203,7 @@ def test_a_key_is_the_text_that_was_typed(config_file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        ("availability_zones: [us-east-1a, 5]\nlustre: {availability_zone: us-east-1a}", "availability_zones.1"),
+        ("availability_zones: [us-east-1a, 5]\nlustre: {availability_zone: us-east-1a}", "availability_zones[1]"),
         ("    ami_release: 1.34.0-20260917\nkubernetes_version: 1.34", "kubernetes_version"),
         ("    min_size: 0\n    desired_size: 3\n    max_size: two", "node_groups.gpu.max_size"),
         ("alarm_email: 5\nmonthly_budget_usd: 3", "alarm_email"),
@@ -222,15 +231,15 @@ foo: 1
     )
     with pytest.raises(InputError) as error:
         load_config(config_file)
-    assert [(problem.source, ".".join(map(str, problem.path))) for problem in error.value.problems] == [
+    assert [(problem.source, dotted(problem.path)) for problem in error.value.problems] == [
         ("cluster.yaml:3", "node_groups.gpu.min_size"),
         ("cluster.yaml:3", "node_groups.gpu.instance_type"),
         ("cluster.yaml:3", "node_groups.gpu.capacity_type"),
         ("cluster.yaml:4", "node_groups.8 c"),
         ("cluster.yaml:4", "node_groups.8 c.efa"),
         ("cluster.yaml:5", "node_groups.d"),
-        ("cluster.yaml:6", "lustre.data_repositories.0.path"),
-        ("cluster.yaml:6", "lustre.data_repositories.1.prefix"),
+        ("cluster.yaml:6", "lustre.data_repositories[0].path"),
+        ("cluster.yaml:6", "lustre.data_repositories[1].prefix"),
         ("cluster.yaml:6", "lustre.capacity_gib"),
         ("cluster.yaml:7", "availability_zones"),
         ("cluster.yaml:8", "vpc_cidr"),
@@ -271,6 +280,7 @@ foo: 1
         ("lustre", "{efa: false, efa: false}", "'lustre.efa' is false, but the same line has the same key; keep one"),
         ("node_groups.gpu.max_size", "0", "'node_groups.gpu.max_size' is 0; give 1 or more"),
         ("node_groups.gpu.max_size", "*a", "'node_groups.gpu.max_size' is '*a'; give a whole number, such as 2"),
+        ("vpc_cidr", "{{ .Values.cidr }}", "'vpc_cidr' is '{{ .Values.cidr }}', but it is a template; give the value"),
         ("node_groups.gpu.efa", "on fire", "'node_groups.gpu.efa' is 'on fire'; give true or false"),
         ("node_groups/gpu/max_size", "1", "'node_groups/gpu/max_size' is 1, but there is no such key"),
         ("admin_arns", "[", "'admin_arns' is '[', but this is not YAML: expected the node content, but found"),

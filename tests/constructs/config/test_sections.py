@@ -15,12 +15,13 @@ from training_cluster.config import (
 )
 from training_cluster.storage.data_repository import DataRepository
 from training_workloads import InputError
+from training_workloads.validation import dotted
 
 
 def paths(section: Any, **values: Any) -> list[str]:
     with pytest.raises(InputError) as error:
         section(**values)
-    return [".".join(map(str, problem.path)) for problem in error.value.problems]
+    return [dotted(problem.path) for problem in error.value.problems]
 
 
 def test_a_node_group_gives_the_keywords_of_the_construct() -> None:
@@ -88,7 +89,7 @@ def test_the_path_of_a_mistake_begins_at_the_outermost_section() -> None:
     assert paths(ClusterConfig, node_groups=groups, lustre=lustre, vpc_cidr=7) == [
         "node_groups.gpu.efa",
         "node_groups.b.instance_type",
-        "lustre.data_repositories.0.path",
+        "lustre.data_repositories[0].path",
         "vpc_cidr",
     ]
 

@@ -119,9 +119,10 @@ def test_json_has_an_object_for_each_finding(folder: Path) -> None:
         (
             ["c.json"],
             None,
-            "'FILE' is 'c.json', but the rules are for MPIJob, PersistentVolume, PersistentVolumeClaim, StorageClass; "
-            "give a manifest with one of these",
+            "'FILE' is 'c.json', but it contains Service, and the rules are for MPIJob, PersistentVolume, "
+            "PersistentVolumeClaim, StorageClass; give a manifest with one of these",
         ),
+        (["-"], "# nothing\n", "'FILE' is '-', but it contains nothing, and the rules are for MPIJob"),
     ],
 )
 def test_reports_a_file_that_cannot_be_read(

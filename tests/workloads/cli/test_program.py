@@ -76,6 +76,23 @@ def test_the_package_is_a_program(tmp_path: Path) -> None:
     assert result.stderr == "error: '--images-per-second' is 0.0; give a number above 0, such as 2500\n"
 
 
+def test_a_full_disk_is_a_line(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "training_workloads",
+        "size-lustre",
+        "--images-per-second=9",
+        "--bytes-per-image=1",
+    ]
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 74
+    assert result.stderr == (
+        "error: the output cannot be written (No space left on device); free space, or write it elsewhere\n"
+    )
+
+
 @pytest.mark.parametrize("module", ["typer", "psutil", "jsonschema", "kubernetes"])
 def test_reports_a_package_that_is_not_installed(module: str) -> None:
     program = [

@@ -96,6 +96,7 @@ def test_limits_and_binding(render: Render) -> None:
         (["digits-p3", "--instance-type=p4d.24xlarge"], ["--gpus-per-worker"]),
         (["digits-p3", "--instance-type=p4d.24xlage"], ["--instance-type"]),
         (["digits-p3", "--outdir=/proc/x"], ["--outdir"]),
+        (["digits-p3", "--outdir="], ["--outdir"]),
         (["digits-p3", "--capacity-type=spot"], ["--capacity-type"]),
         (
             ["digits-p3", "--workers=0", "--gpus-per-worker=99", "--image="],

@@ -45,10 +45,30 @@ def test_rejects_what_is_no_time(program: Program, cluster: FakeCluster, timeout
     assert (result.code, result.err) == (2, message)
 
 
-@pytest.mark.parametrize("workers", ["many", "1.5", ""])
+@pytest.mark.parametrize("workers", ["many", "1.5", "", "0", "99999999999999999999"])
 def test_rejects_what_is_no_number_of_workers(program: Program, cluster: FakeCluster, workers: str) -> None:
     result = program("scale", "digits", workers)
-    assert (result.code, result.err) == (2, f"error: 'WORKERS' is '{workers}'; give a whole number\n")
+    assert (result.code, result.err) == (
+        2,
+        f"error: 'WORKERS' is '{workers}'; give a whole number from 1 to 999999999\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("logs", "digits", "--worker", "-1"), "'--worker' is -1; give 0 or more"),
+        (("scale", "digits", "0"), "'WORKERS' is '0'; give a whole number from 1 to 999999999"),
+        (
+            ("cancel", "digits", "--finished"),
+            "'NAME' is 'digits', but '--finished' chooses the jobs; give one of the two",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("kubeconfig")
+def test_rejects_values_without_a_kubeconfig(program: Program, arguments: tuple[str, ...], problem: str) -> None:
+    result = program(*arguments)
+    assert (result.code, result.err) == (2, f"error: {problem}\n")
 
 
 @pytest.mark.parametrize(("given", "shown"), [("1", "1s"), ("1s", "1s"), ("0m", "0s")])

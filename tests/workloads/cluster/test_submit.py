@@ -110,8 +110,8 @@ def test_rejects_every_image_that_only_this_machine_has(
         _, _, line, rest = error.split(":", maxsplit=3)
         assert lines[int(line) - 1].strip() == "image: localhost/training:latest"
         assert rest == (
-            f" 'spec.mpiReplicaSpecs.{role}.template.spec.containers.0.image' is 'localhost/training:latest', but only "
-            "this machine has it; push it to a registry, and render the job with '--image <its address>'"
+            f" 'spec.mpiReplicaSpecs.{role}.template.spec.containers[0].image' is 'localhost/training:latest', but "
+            "only this machine has it; push it to a registry, and render the job with '--image <its address>'"
         )
     assert created(cluster) == []
 
@@ -195,10 +195,17 @@ def test_rejects_an_object_of_another_namespace(program: Program, cluster: FakeC
         ("- 1", ["'apiVersion' is missing", "'kind' is missing", "'metadata.name' is missing"]),
         (
             "{apiVersion: v1, kind: Pod, metadata: {generateName: a}}",
-            ["'metadata.name' is missing; give a name without '/' and '%'"],
+            ["'metadata.name' is missing; give text, such as digits, without '/' and '%'"],
         ),
-        ("{apiVersion: v1, kind: Pod, metadata: {name: ..}}", ["'metadata.name' is '..'; give a name without"]),
-        ("{apiVersion: v1, kind: Pod, metadata: {name: ''}}", ["'metadata.name' is ''; give a name without"]),
+        (
+            "{apiVersion: v1, kind: Pod, metadata: {name: ..}}",
+            ["'metadata.name' is '..'; give text, such as digits"],
+        ),
+        ("{apiVersion: v1, kind: Pod, metadata: {name: 5}}", ["'metadata.name' is 5; give text, such as digits"]),
+        (
+            "{apiVersion: v1, kind: Pod, metadata: {name: ''}}",
+            ["'metadata.name' is ''; give text, such as digits"],
+        ),
         (
             "{apiVersion: ../v1, kind: Pod, metadata: {name: a}}",
             ["'apiVersion' is '../v1'; give the version of an API, such as kubeflow.org/v2beta1"],
@@ -221,6 +228,15 @@ def test_rejects_what_is_no_object_of_the_api(
     assert result.code == 2
     for line, problem in zip(result.err.splitlines(), problems, strict=True):
         assert line.startswith(f"error: {tmp_path}/job.yaml:1: {problem}")
+    assert cluster.requests == []
+
+
+def test_findings_are_reported_with_other_problems(program: Program, cluster: FakeCluster, tmp_path: Path) -> None:
+    text = "{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, metadata: {name: a/b}, spec: {slotsPerWorker: 0}}"
+    result = submit_text(program, tmp_path, text)
+    assert result.code == 2
+    assert "spec.slotsPerWorker" in result.err
+    assert result.err.splitlines()[-1].startswith(f"error: {tmp_path}/job.yaml:1: 'metadata.name' is 'a/b'; give text")
     assert cluster.requests == []
 
 

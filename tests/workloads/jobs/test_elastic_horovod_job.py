@@ -67,11 +67,11 @@ def test_the_largest_number_of_workers_is_the_first_one_by_default() -> None:
     [
         (
             {"min_workers": 3},
-            "'min_workers' is 3, but workers is 2; lower the one or raise the other",
+            "'min_workers' is 3, but the job has 2 workers; lower the one or raise the other",
         ),
         (
             {"max_workers": 1},
-            "'max_workers' is 1, but workers is 2; raise the one or lower the other",
+            "'max_workers' is 1, but the job has 2 workers; raise the one or lower the other",
         ),
         ({"min_workers": 0}, "'min_workers' is 0; give 1 or more"),
         ({"max_workers": "4"}, "'max_workers' is '4'; give a whole number, 1 or more"),

@@ -171,10 +171,10 @@ def test_pods_that_end_give_their_ranks_time_within_a_spot_notice(
         ({"environment": {"EPOCHS": 3}}, "'environment.EPOCHS' is 3; give a string"),
         ({"environment": [("A", "1")]}, "'environment' is [('A', '1')]; give a dictionary of names and values"),
         ({"volumes": SharedVolume()}, "'volumes' is a SharedVolume; give a tuple of SharedVolume"),
-        ({"volumes": ("/fsx",)}, "'volumes.0' is '/fsx'; give SharedVolume(...)"),
+        ({"volumes": ("/fsx",)}, "'volumes[0]' is '/fsx'; give SharedVolume(...)"),
         (
             {"volumes": (SharedVolume(), SharedVolume(claim="b"))},
-            "'volumes.1.mount_path' is '/fsx', but another volume has the same path; give",
+            "'volumes[1].mount_path' is '/fsx', but another volume has the same path; give",
         ),
         ({"volumes": 5}, "'volumes' is 5; give a tuple of SharedVolume"),
         ({"backoff_limit": -1}, "'backoff_limit' is -1; give 0 or more"),

@@ -112,7 +112,7 @@ def test_two_jobs_side_by_side_select_only_their_pods(job_spec: HorovodJobSpec, 
         ({"colocate_in": ""}, "'colocate_in' is ''; give the key of a node label"),
         (
             {"spread_over": "zone", "colocate_in": "zone"},
-            "'spread_over' is 'zone', but colocate_in is the same label, and workers cannot be apart and together",
+            "'spread_over' is 'zone', but the label to colocate in is the same, and workers cannot be apart",
         ),
         ({"capacity_type": "spot"}, "'capacity_type' is 'spot'; give one of ON_DEMAND, SPOT, CAPACITY_BLOCK"),
     ],

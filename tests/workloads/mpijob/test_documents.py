@@ -85,9 +85,14 @@ def test_each_file_is_read_once(folder: Path) -> None:
             True,
             "'file' is 'empty', but the folder has no .yaml, .yml or .json file; give a folder with manifests",
         ),
+        (
+            "empty",
+            None,
+            "'file' is 'empty', but the folder has no .yaml, .yml or .json file; give a folder with manifests",
+        ),
     ],
 )
-def test_rejects_what_has_no_manifests(folder: Path, name: str, recursive: bool, text: str) -> None:
+def test_rejects_what_has_no_manifests(folder: Path, name: str, recursive: bool | None, text: str) -> None:
     (folder / "empty").mkdir()
     files, problems = manifest_files([name], recursive=recursive)
     assert (files, list(map(str, problems))) == ([], [text])

@@ -53,3 +53,8 @@ def test_only_claims_are_claim_mounts() -> None:
     pod = {"volumes": volumes, "containers": [{"volumeMounts": mounts}]}
     job = MpiJobView(document={"spec": {"mpiReplicaSpecs": {"Worker": {"template": {"spec": pod}}}}})
     assert job.worker.claim_mounts == ["/fsx"]
+
+
+def test_a_missing_container_has_the_path_that_it_would_have() -> None:
+    job = MpiJobView(document={"spec": {"mpiReplicaSpecs": {"Launcher": {}}}})
+    assert job.launcher.first.path[-2:] == ("containers", 0)

@@ -254,6 +254,12 @@ def test_a_folder_may_have_the_one_job(manifest: Path) -> None:
     assert read_mpi_job(manifest.parent).where() == read_mpi_job(manifest).where()
 
 
+def test_the_option_of_other_commands_is_not_advised(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read_mpi_job(tmp_path)
+    assert str(caught.value).endswith("; give a folder with manifests")
+
+
 @pytest.mark.parametrize("placement", ["--map-by ppr:4:socket --bind-to socket", "-map-by slot -bind-to none"])
 def test_mpirun_shares_the_cores_of_this_machine(placement: str, job: dict[str, Any]) -> None:
     launcher_of(job)["command"] = f"mpirun -np 16 {placement} --tag-output -x PATH python -m x".split()
@@ -304,7 +310,7 @@ def test_rejects_a_command_without_a_launcher_and_ranks(
     (problem,) = caught.value.problems
     assert problem.source.startswith("job.yaml:")
     text = str(problem).removeprefix(
-        f"{problem.source}: 'spec.mpiReplicaSpecs.Launcher.template.spec.containers.0.command' "
+        f"{problem.source}: 'spec.mpiReplicaSpecs.Launcher.template.spec.containers[0].command' "
     )
     assert text.startswith(
         f"{given}, but a local run needs a list of words with a launcher and its number of ranks; start the ranks with "

@@ -48,7 +48,7 @@ from training_workloads.lint import lint_read
 from training_workloads.mpijob.documents import Document, read_manifests
 from training_workloads.mpijob.programs import USER_ERROR
 from training_workloads.run_local.rank_lines import rank_line
-from training_workloads.validation import MISSING, InputError, Problem, matches
+from training_workloads.validation import MISSING, InputError, Problem, at_least, check, matches
 
 __all__ = ["cancel", "list_all", "logs", "scale", "status", "submit", "wait"]
 
@@ -143,12 +143,14 @@ def status(
 def logs(
     name: NameArgument,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue until the end of the job.")] = False,
-    worker: Annotated[int | None, typer.Option(help="Number of a worker. Default: the launcher.")] = None,
+    worker: Annotated[int | None, typer.Option(help="Number of a worker, from 0. Default: the launcher.")] = None,
     tail: Annotated[int | None, typer.Option(help="Begin this many lines before the end.", min=0)] = None,
     context: ContextOption = None,
     namespace: NamespaceOption = None,
 ) -> None:
     """Print the launcher's log; with -f, exit as the job does: 0 succeeded, 1 failed."""
+    if worker is not None:
+        check(at_least("worker", worker, 0))
     still_runs = _still_runs(name, context, namespace)
     with session(context, namespace, still_runs=still_runs) as cluster, progress(note_waiting()) as show:
         if not follow:
@@ -197,7 +199,7 @@ def scale(
     as_json: JsonOption = False,
 ) -> None:
     """Change the number of workers of an elastic job that runs."""
-    if problems := list(matches("workers", workers, "[0-9]{1,9}", "a whole number")):
+    if problems := list(matches("workers", workers, "0*[1-9][0-9]{0,8}", "a whole number from 1 to 999999999")):
         raise InputError(*problems)
     wanted = int(workers)
     with session(context, namespace) as cluster:
@@ -224,6 +226,9 @@ def cancel(
     """Delete jobs with their pods and NetworkPolicies, and wait until the pods have ended."""
     if not names and not finished:
         raise InputError(_no_names())
+    if names and finished:
+        fix = "give one of the two"
+        raise InputError(Problem(path=("name",), given=names[0], allowed="'--finished' chooses the jobs", fix=fix))
     chosen = list(dict.fromkeys(names or ()))
     deleted: list[str] = []
     gone: list[str] = []
@@ -257,11 +262,11 @@ def _checked(files: list[str], *, recursive: bool) -> list[Document]:
     read, problems = read_manifests(files, recursive=recursive)
     for file, documents in read:
         problems += check_objects(file, documents)
-    if problems:
-        raise InputError(*problems)
     found = [(file, line, finding) for file, documents in read for finding, line in lint_read(documents)]
     for file, line, finding in found:
         print(f"{file}:{line}: {finding}", file=sys.stderr)
+    if problems:
+        raise InputError(*problems)
     if errors := sum(finding.level == "error" for _, _, finding in found):
         print(f"error: nothing was submitted; fix the {errors} error{'s' * (errors > 1)} first", file=sys.stderr)
         raise typer.Exit(USER_ERROR)

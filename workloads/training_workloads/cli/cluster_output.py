@@ -67,7 +67,7 @@ ContextOption = Annotated[
 ]
 NamespaceOption = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", help="Namespace of the job. Default: the context's.", callback=_check_namespace),
+    typer.Option("--namespace", "-n", help="Namespace of the jobs. Default: the context's.", callback=_check_namespace),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 

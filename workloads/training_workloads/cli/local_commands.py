@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from training_workloads.cli.program import JOBS_HERE, LINT_ERRORS, app
+from training_workloads.cli.program import JOBS_HERE, LINT_ERRORS, app, output_folder
 from training_workloads.lint import Finding, lint_read
 from training_workloads.lint.run_rules import KNOWN_KINDS
 from training_workloads.mpijob.documents import Document, read_manifests
@@ -43,24 +43,28 @@ def render(
     deadline_seconds: Annotated[int | None, typer.Option(help="Time after which the job is ended.")] = None,
     nodes: Annotated[int | None, typer.Option(help="Nodes of an NCCL test.")] = None,
     collective: Annotated[str | None, typer.Option(help="Collective of an NCCL test: all_reduce, …")] = None,
-    efa_interfaces: Annotated[int | None, typer.Option(help="EFA interfaces of an NCCL test: 0, 1, … all.")] = None,
+    efa_interfaces: Annotated[
+        int | None, typer.Option(help="Number of EFA interfaces of an NCCL test. Default: all of the type.")
+    ] = None,
     source: Annotated[str | None, typer.Option(help="Folder in S3 that stage-data reads.")] = None,
-    folder: Annotated[str | None, typer.Option(help="Folder of the file system: of stage-data, tensorboard.")] = None,
+    folder: Annotated[
+        str | None, typer.Option(help="Folder in the file system, for stage-data and tensorboard.")
+    ] = None,
     file_system: Annotated[str | None, typer.Option(help="File system of stage-data: lustre, efs.")] = None,
     pods: Annotated[int | None, typer.Option(help="Pods of stage-data.")] = None,
     gang: Annotated[bool | None, typer.Option(help="Gang scheduling.", rich_help_panel=_SCHEDULING)] = None,
     queue: Annotated[str | None, typer.Option(help="Kueue's LocalQueue.", rich_help_panel=_SCHEDULING)] = None,
     priority_class: Annotated[str | None, typer.Option(help="PriorityClass.", rich_help_panel=_SCHEDULING)] = None,
     spread_over: Annotated[
-        str | None, typer.Option(help="Node label, as kubernetes.io/hostname.", rich_help_panel=_SCHEDULING)
+        str | None, typer.Option(help="Node label, such as kubernetes.io/hostname.", rich_help_panel=_SCHEDULING)
     ] = None,
     colocate_in: Annotated[
-        str | None, typer.Option(help="Node label, as topology.kubernetes.io/zone.", rich_help_panel=_SCHEDULING)
+        str | None, typer.Option(help="Node label, such as topology.kubernetes.io/zone.", rich_help_panel=_SCHEDULING)
     ] = None,
     capacity_type: Annotated[
         str | None, typer.Option(help="ON_DEMAND, SPOT or CAPACITY_BLOCK.", rich_help_panel=_SCHEDULING)
     ] = None,
-    outdir: Annotated[Path, typer.Option(help="Folder of the manifests.", file_okay=False)] = Path("dist/jobs"),
+    outdir: Annotated[str, typer.Option(metavar="DIRECTORY", help="Folder of the manifests.")] = "dist/jobs",
 ) -> None:
     """Render recipes into manifests; `platform` renders what they need in a cluster."""
     job = _given(
@@ -92,7 +96,7 @@ def render(
         colocate_in=colocate_in,
         capacity_type=capacity_type,
     )
-    _render(recipes or [], name, outdir, scheduling=scheduling, **job)
+    _render(recipes or [], name, output_folder(outdir), scheduling=scheduling, **job)
 
 
 def _render(recipes: list[str], name: str | None, outdir: Path, *, scheduling: dict[str, Any], **job: Any) -> None:
@@ -120,8 +124,10 @@ def lint(
 ) -> None:
     """Check manifests of MPIJobs and volumes, of this project or any other, for known mistakes."""
     read, problems = read_manifests(files, recursive=recursive)
-    if not problems and not any(_is_known(document) for _, documents in read for document in documents):
-        allowed = f"the rules are for {', '.join(KNOWN_KINDS)}"
+    everything = [document for _, documents in read for document in documents]
+    if not problems and not any(_kind(document) in KNOWN_KINDS for document in everything):
+        kinds = ", ".join(dict.fromkeys(filter(None, map(_kind, everything)))) or "nothing"
+        allowed = f"it contains {kinds}, and the rules are for {', '.join(KNOWN_KINDS)}"
         raise InputError(
             Problem(path=("file",), given=", ".join(files), allowed=allowed, fix="give a manifest with one of these")
         )
@@ -140,9 +146,7 @@ def lint(
 
 @app.command(rich_help_panel=JOBS_HERE)
 def run_local(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A manifest with one MPIJob: dist/jobs/digits-p3.k8s.yaml.")
-    ],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A manifest with one MPIJob, a folder with one, or -.")],
     ranks: Annotated[int | None, typer.Option(help="Number of ranks. Default: that of the manifest.")] = None,
     volumes: Annotated[Path, typer.Option(help="Local folder in place of the shared file system.")] = Path("."),
     environment: Annotated[Path, typer.Option(help="Virtual environment of the job.")] = Path(".venv-training"),
@@ -160,8 +164,9 @@ def _skipped() -> list[str]:
     return [f"skipped {name}, which needs {needed}" for name, needed in options.items()]
 
 
-def _is_known(document: Document) -> bool:
-    return isinstance(document.content, dict) and document.content.get("kind") in KNOWN_KINDS
+def _kind(document: Document) -> str:
+    kind = document.content.get("kind") if isinstance(document.content, dict) else None
+    return kind if isinstance(kind, str) else ""
 
 
 def _as_object(name: str, line: int, finding: Finding) -> dict[str, str | int]:

@@ -2,13 +2,12 @@
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from training_workloads.catalog.versions import KUBERNETES_VERSION
-from training_workloads.cli.program import CLUSTERS, app
+from training_workloads.cli.program import CLUSTERS, app, output_folder
 from training_workloads.planning.storage_sizing import size_lustre as sizing_of
 from training_workloads.platform.file_systems import EfsAttributes, LustreAttributes
 from training_workloads.platform.mirror import ecr_registry, mirror_commands
@@ -40,7 +39,7 @@ def platform(
     ] = "default",
     gang_scheduler: Annotated[str | None, typer.Option(help="Gang scheduler: volcano, or the name of another.")] = None,
     mirror: Annotated[str | None, typer.Option(help="ECR registry with copies of the images.")] = None,
-    outdir: Annotated[Path, typer.Option(help="Folder of the manifests.", file_okay=False)] = Path("dist"),
+    outdir: Annotated[str, typer.Option(metavar="DIRECTORY", help="Folder of the manifests.")] = "dist",
 ) -> None:
     """Write manifests of what jobs need in a cluster: operator, device plugins, volumes.
 
@@ -66,7 +65,7 @@ def platform(
         gang_scheduler=gang_scheduler,
         mirror=mirror,
     )
-    written, removed = render_platform(spec, outdir)
+    written, removed = render_platform(spec, output_folder(outdir))
     for path in removed:
         print(f"removed {path}, which is not among the parts", file=sys.stderr)
     for path in written:

@@ -1,8 +1,10 @@
 """The program that every command belongs to, its exit codes, and how it prints problems with what the user typed."""
 
+import errno
 import os
 import sys
 from itertools import product
+from pathlib import Path
 from typing import Any, Final
 
 import typer
@@ -19,10 +21,12 @@ __all__ = [
     "JOBS_ON_A_CLUSTER",
     "JOB_FAILED",
     "LINT_ERRORS",
+    "OUTPUT_FAILED",
     "TIMED_OUT",
     "Program",
     "app",
     "error_line",
+    "output_folder",
     "run",
 ]
 
@@ -40,8 +44,13 @@ CLUSTER_FAILED = 3
 #: The time that the user gave, or that pods have to end, is over.
 TIMED_OUT = 4
 
+#: The output cannot be written, such as on a full disk: EX_IOERR of sysexits.h.
+OUTPUT_FAILED = 74
+
 #: Ctrl-C, in the convention of shells: 128 + SIGINT.
 INTERRUPTED = 130
+
+_OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 #: The groups of commands in `--help`.
 JOBS_HERE: Final = "Jobs, on this machine"
@@ -75,11 +84,23 @@ app = typer.Typer(
 def run() -> None:
     """Run the program."""
     try:
-        app()
-    except SystemExit as end:
-        if end.code == INTERRUPTED:
-            _exit_at_once(INTERRUPTED)
-        raise
+        try:
+            app()
+        except SystemExit as end:
+            if end.code == INTERRUPTED:
+                _exit_at_once(INTERRUPTED)
+            sys.stdout.flush()
+            raise
+    except OSError as error:
+        # A reader that has ended, as in `… | head`, is no failure of the output.
+        if error.errno not in _OUTPUT_ERRORS:
+            raise
+        print(
+            f"error: the output cannot be written ({error.strerror}); free space, or write it elsewhere",
+            file=sys.stderr,
+        )
+        sys.stderr.flush()
+        os._exit(OUTPUT_FAILED)
 
 
 def error_line(problem: Problem, command: Any) -> str:
@@ -94,6 +115,13 @@ def error_line(problem: Problem, command: Any) -> str:
     """
     from_file = bool(problem.source) or command is None
     return f"error: {problem.text() if from_file else problem.text(_typed_name(problem, command))}"
+
+
+def output_folder(outdir: str) -> Path:
+    """Return the value of `--outdir`; the empty text of an unset variable would be the current folder."""
+    if not outdir:
+        raise InputError(Problem(path=("outdir",), given=outdir, fix="give a folder, such as dist"))
+    return Path(outdir)
 
 
 def _typed_name(problem: Problem, command: Any) -> str | None:

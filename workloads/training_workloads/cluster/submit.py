@@ -34,7 +34,7 @@ _ADDRESS = (
         "the version of an API, such as kubeflow.org/v2beta1",
     ),
     (("kind",), r"[A-Za-z][A-Za-z0-9]*", "a kind of object, such as MPIJob"),
-    (("metadata", "name"), r"(?!\.{1,2}$)[^/%]+", "a name without '/' and '%'"),
+    (("metadata", "name"), r"(?!\.{1,2}$)[^/%]+", "text, such as digits, without '/' and '%'"),
     (_NAMESPACE, DNS_LABEL, DNS_LABEL_RULE),
 )
 

@@ -77,11 +77,11 @@ def _bounds(spec: ElasticHorovodJobSpec) -> Problems:
     if wrong or list(at_least("workers", spec.workers, 1)):
         return
     if spec.min_workers > spec.workers:
-        allowed = f"workers is {spec.workers}"
+        allowed = f"the job has {spec.workers} worker{'s' * (spec.workers > 1)}"
         fix = "lower the one or raise the other"
         yield Problem(path=("min_workers",), given=spec.min_workers, allowed=allowed, fix=fix, related=(("workers",),))
     if spec.workers > spec.largest:
-        allowed = f"workers is {spec.workers}"
+        allowed = f"the job has {spec.workers} worker{'s' * (spec.workers > 1)}"
         fix = "raise the one or lower the other"
         yield Problem(path=("max_workers",), given=spec.max_workers, allowed=allowed, fix=fix, related=(("workers",),))
 

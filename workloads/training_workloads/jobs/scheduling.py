@@ -108,7 +108,7 @@ def _placement(scheduling: Scheduling) -> Problems:
         yield Problem(
             path=("spread_over",),
             given=scheduling.spread_over,
-            allowed="colocate_in is the same label, and workers cannot be apart and together",
+            allowed="the label to colocate in is the same, and workers cannot be apart and together",
             fix="give one of the two, or different labels",
             related=(("colocate_in",),),
         )

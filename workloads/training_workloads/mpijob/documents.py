@@ -90,13 +90,14 @@ def read_manifest(name: str | Path) -> list[Document]:
 
 
 def read_manifests(
-    names: Iterable[str | Path], *, recursive: bool = False
+    names: Iterable[str | Path], *, recursive: bool | None = None
 ) -> tuple[list[tuple[str, list[Document]]], list[Problem]]:
     """Read every object of files and of folders with files.
 
     Args:
         names: Files, folders, or `-` for the standard input.
-        recursive: Whether to read the folders inside a folder too. Default: one level, as `kubectl apply -f`.
+        recursive: Whether to read the folders inside a folder too. Default: one level, as `kubectl apply -f`. False is
+            that of a command with the option `-R`, which a problem then names.
 
     Returns:
         The documents of each file that can be read, by its name, and the problems of the others.
@@ -111,12 +112,12 @@ def read_manifests(
     return read, problems
 
 
-def manifest_files(names: Iterable[str | Path], *, recursive: bool = False) -> tuple[list[str], list[Problem]]:
+def manifest_files(names: Iterable[str | Path], *, recursive: bool | None = None) -> tuple[list[str], list[Problem]]:
     """Return the files of some names, each once, with those of a folder in its place; hidden files are skipped.
 
     Args:
         names: Files, folders, or `-` for the standard input.
-        recursive: Whether to look into the folders inside a folder too. Default: one level, as `kubectl apply -f`.
+        recursive: Whether to look into the folders inside a folder too, as for `read_manifests`.
 
     Returns:
         The files, which may not exist, and the problems of folders.
@@ -129,7 +130,7 @@ def manifest_files(names: Iterable[str | Path], *, recursive: bool = False) -> t
         elif name == STANDARD_INPUT or not Path(name).is_dir():
             files[name] = None
         else:
-            inside, unreadable = _inside(Path(name), recursive=recursive)
+            inside, unreadable = _inside(Path(name), recursive=bool(recursive))
             problems += unreadable or ([] if inside else [_no_manifests(name, recursive=recursive)])
             files |= dict.fromkeys(map(str, inside))
     return list(files), problems
@@ -151,9 +152,9 @@ def _inside(folder: Path, *, recursive: bool) -> tuple[list[Path], list[Problem]
     return sorted(found), problems
 
 
-def _no_manifests(folder: str, *, recursive: bool) -> Problem:
+def _no_manifests(folder: str, *, recursive: bool | None) -> Problem:
     allowed = f"the folder has no {_listed(MANIFEST_SUFFIXES)} file"
-    fix = "give a folder with manifests" + ("" if recursive else ", or -R for the folders inside it")
+    fix = "give a folder with manifests" + (", or -R for the folders inside it" if recursive is False else "")
     return Problem(path=("file",), given=folder, allowed=allowed, fix=fix)
 
 

@@ -159,7 +159,7 @@ class Replica:
     @property
     def first(self) -> Container:
         """The container that gets the operator's mounts and variables; an empty one where there is none."""
-        return next(iter(self.containers), Container(path=(*self.pod_path, "containers"), content={}))
+        return next(iter(self.containers), Container(path=(*self.pod_path, "containers", 0), content={}))
 
     @property
     def claim_mounts(self) -> list[str]:

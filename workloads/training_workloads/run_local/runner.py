@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from training_workloads.jobs.rank_environment import DATA_THREADS, INTRAOP_THREADS
-from training_workloads.mpijob.documents import Document, read_manifests
+from training_workloads.mpijob.documents import STANDARD_INPUT, Document, read_manifests
 from training_workloads.mpijob.launch_command import HOROVODRUN, HOSTFILE, WAIT_FOR_WORKERS, Launch, find_launch
 from training_workloads.mpijob.launch_options import (
     BIND_TO,
@@ -205,7 +205,7 @@ def _process_environment(venv: Path, run: LocalRun) -> dict[str, str]:
 
 
 def _file_exists(file: str) -> Problems:
-    if not Path(file).exists():
+    if file != STANDARD_INPUT and not Path(file).exists():
         rendered = sorted(map(str, Path(file).parent.glob("*.k8s.yaml")))
         fix = "render manifests with 'training-workloads render'" + f", or give one of {', '.join(rendered)}" * bool(
             rendered
