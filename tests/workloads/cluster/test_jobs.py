@@ -51,8 +51,8 @@ def test_an_elastic_job_is_scaled(program: Program, cluster: FakeCluster, mpi_jo
         (
             ELASTIC,
             "Running",
-            "0",
-            "'WORKERS' is 0, but 'digits' runs with 1 to 4 workers; give a number within these limits",
+            "6",
+            "'WORKERS' is 6, but 'digits' runs with 1 to 4 workers; give a number within these limits",
         ),
         (
             ("horovodrun", "--min-np", "16"),
