@@ -13,7 +13,8 @@ SAVE_STAGES = {
     4: "before the oldest is removed",
 }
 
-_WATCHDOG_SECONDS = 15
+# Longer than the first step takes on a busy machine.
+_WATCHDOG_SECONDS = 60
 
 
 def rank(number: int, step: int, delay: float = 0.0) -> Fault:
