@@ -91,8 +91,8 @@ def run_through(command: Sequence[str], log: Log) -> int:
         raise UserError(f"{command[0]!r} cannot be run: {error.strerror}; give a program of the image") from error
     for number in STOP_SIGNALS:
         signal.signal(number, lambda received, _: process.send_signal(received))
-    for number in early:
-        process.send_signal(number)
+    for received in early:
+        process.send_signal(received)
     assert process.stdout is not None
     with process, process.stdout as lines:
         for line in lines:
