@@ -1,6 +1,9 @@
 """Fixtures and settings of every test of the CDK side."""
 
 import os
+import shutil
+import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,20 @@ _LARGER_THAN_ANY_VALUE = 1e200
 
 # The set-up links Node.js beside the interpreter; the environment need not be activated.
 os.environ["PATH"] = f"{ROOT / '.venv/bin'}:{os.environ['PATH']}"
+
+# A background job of a shell ignores SIGINT, and so would every program that a test starts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# CDK writes each synthesized app into the folder for temporary files, up to 57 MB with kubectl, and keeps it: 15 GB in a
+# run of all tests. Its Node.js reads TMPDIR; mkdtemp has made Python remember its own folder.
+_CDK_FOLDER = tempfile.mkdtemp(prefix="cdk-tests-")
+os.environ["TMPDIR"] = _CDK_FOLDER
+
+
+def pytest_unconfigure() -> None:
+    """Remove what CDK synthesized."""
+    shutil.rmtree(_CDK_FOLDER, ignore_errors=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
