@@ -20,8 +20,8 @@ os.environ["PATH"] = f"{ROOT / '.venv/bin'}:{os.environ['PATH']}"
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# CDK writes each synthesized app into the folder for temporary files, up to 57 MB with kubectl, and keeps it: 15 GB in a
-# run of all tests. Its Node.js reads TMPDIR; mkdtemp has made Python remember its own folder.
+# CDK writes each synthesized app into the folder for temporary files and keeps it: 57 MB with kubectl, 15 GB in a run
+# of all tests. Its Node.js reads TMPDIR; mkdtemp has made Python remember its own folder.
 _CDK_FOLDER = tempfile.mkdtemp(prefix="cdk-tests-")
 os.environ["TMPDIR"] = _CDK_FOLDER
 

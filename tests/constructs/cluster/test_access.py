@@ -22,12 +22,12 @@ def test_accepts_what_eks_accepts() -> None:
     ("cidrs", "message"),
     [
         ("203.0.113.7/32", "'a' is '203.0.113.7/32'; give a list: [203.0.113.7/32]"),
-        (["203.0.113.7"], "'a.0' is '203.0.113.7'; did you mean 203.0.113.7/32?"),
-        (["203.0.113.7/24"], "'a.0' is '203.0.113.7/24'; did you mean 203.0.113.0/24?"),
-        (["me"], "'a.0' is 'me', but that is not an IPv4 range; write one such as 203.0.113.7/32"),
+        (["203.0.113.7"], "'a[0]' is '203.0.113.7'; did you mean 203.0.113.7/32?"),
+        (["203.0.113.7/24"], "'a[0]' is '203.0.113.7/24'; did you mean 203.0.113.0/24?"),
+        (["me"], "'a[0]' is 'me', but that is not an IPv4 range; write one such as 203.0.113.7/32"),
         (
             ["10.1.0.0/16"],
-            "'a.0' is '10.1.0.0/16', but it is private; give the public addresses of your users, and omit those "
+            "'a[0]' is '10.1.0.0/16', but it is private; give the public addresses of your users, and omit those "
             "inside the VPC: they reach the API anyway",
         ),
         (
@@ -49,8 +49,8 @@ def test_accepts_what_eks_accepts() -> None:
             "'a' is ['0.0.0.0/1', '203.0.113.7/32'], but 0.0.0.0/1 is a large part of the internet (shorter than /8); "
             "give the addresses of your users, such as 203.0.113.7/32, or set allow_any_address to true",
         ),
-        (["203.0.113.7/0"], "'a.0' is '203.0.113.7/0'; write a range such as 203.0.113.7/32"),
-        ([None], "'a.0' is None, but that is not an IPv4 range; write one such as 203.0.113.7/32"),
+        (["203.0.113.7/0"], "'a[0]' is '203.0.113.7/0'; write a range such as 203.0.113.7/32"),
+        ([None], "'a[0]' is None, but that is not an IPv4 range; write one such as 203.0.113.7/32"),
         (None, "'a' is None; give a list"),
     ],
 )
@@ -86,31 +86,31 @@ def test_accepts_an_address_that_is_a_token() -> None:
         (ROLE, f"'a' is '{ROLE}'; give a list: [{ROLE}]"),
         (
             ["arn:aws:sts::111122223333:assumed-role/Admin/me"],
-            "'a.0' is 'arn:aws:sts::111122223333:assumed-role/Admin/me', but that is a session; give its role, such as "
-            "arn:aws:iam::111122223333:role/Admin (with the role's path, if it has one)",
+            "'a[0]' is 'arn:aws:sts::111122223333:assumed-role/Admin/me', but that is a session; give its role, such "
+            "as arn:aws:iam::111122223333:role/Admin (with the role's path, if it has one)",
         ),
         (
             ["Admin"],
-            "'a.0' is 'Admin'; give ARNs of IAM roles or users, such as arn:aws:iam::111122223333:role/Admin",
+            "'a[0]' is 'Admin'; give ARNs of IAM roles or users, such as arn:aws:iam::111122223333:role/Admin",
         ),
         (
             ["arn:aws:iam::111122223333:root"],
-            "'a.0' is 'arn:aws:iam::111122223333:root'; give ARNs of IAM roles or users, "
+            "'a[0]' is 'arn:aws:iam::111122223333:root'; give ARNs of IAM roles or users, "
             "such as arn:aws:iam::111122223333:role/Admin",
         ),
         (
             ["arn:aws:iam::111122223333:role/*"],
-            "'a.0' is 'arn:aws:iam::111122223333:role/*'; give ARNs of IAM roles or users, such as "
+            "'a[0]' is 'arn:aws:iam::111122223333:role/*'; give ARNs of IAM roles or users, such as "
             "arn:aws:iam::111122223333:role/Admin",
         ),
         (
             ["arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/AWSServiceRoleForAmazonEKS"],
-            "'a.0' is 'arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/AWSServiceRoleForAmazonEKS', "
+            "'a[0]' is 'arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/AWSServiceRoleForAmazonEKS', "
             "but EKS does not accept the role of an AWS service; give a role or user of your account",
         ),
         (
             [None],
-            "'a.0' is None; give ARNs of IAM roles or users, such as arn:aws:iam::111122223333:role/Admin",
+            "'a[0]' is None; give ARNs of IAM roles or users, such as arn:aws:iam::111122223333:role/Admin",
         ),
         ([ROLE, ROLE], f"'a' is ['{ROLE}', '{ROLE}']; give each ARN once"),
     ],

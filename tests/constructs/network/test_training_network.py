@@ -121,14 +121,14 @@ def test_rejects_a_range_that_no_vpc_can_have(cidr: Any, message: str, stack: cd
     [
         (["us-east-1a"], "' is ['us-east-1a']; give two or more, as EKS needs them, the training zone first"),
         ("us-east-1a", "' is 'us-east-1a'; give two or more, as EKS needs them, the training zone first"),
-        (["us-east-1a", "use1-az2"], ".1' is 'use1-az2'; give the name of a zone, such as us-east-1a"),
+        (["us-east-1a", "use1-az2"], "[1]' is 'use1-az2'; give the name of a zone, such as us-east-1a"),
         (["us-east-1a", "us-east-1a"], "' is ['us-east-1a', 'us-east-1a']; give each zone once"),
         (
             ["us-east-1a", "eu-west-1a"],
             "' is ['us-east-1a', 'eu-west-1a'], but they are of us-east-1 and eu-west-1; give zones of one region",
         ),
         (2, "' is 2; give a list"),
-        (["us-east-1a", 2], ".1' is 2; give the name of a zone, such as us-east-1a"),
+        (["us-east-1a", 2], "[1]' is 2; give the name of a zone, such as us-east-1a"),
     ],
 )
 def test_rejects_what_are_no_zones(zones: Any, message: str, stack: cdk.Stack) -> None:

@@ -30,7 +30,7 @@ def test_defines_all_but_the_default_namespace(site: Site) -> None:
     ("names", "message"),
     [
         ("team", "'names' is 'team'; give a list: [team]"),
-        (["My Jobs"], "'names.0' is 'My Jobs'; give lower-case letters, digits and '-', at most 63"),
+        (["My Jobs"], "'names[0]' is 'My Jobs'; give lower-case letters, digits and '-', at most 63"),
     ],
 )
 def test_rejects_what_is_not_a_list_of_names(names: Any, message: str, site: Site) -> None:

@@ -252,7 +252,7 @@ def test_rejects_the_id_of_a_security_group(site: Site) -> None:
 def test_rejects_what_is_no_list_of_subnets(site: Site) -> None:
     for given, message in (
         (site.subnet, "'subnets' is a PrivateSubnet; give a list"),
-        (["subnet-1"], "'subnets.0' is 'subnet-1'; give a subnet, such as vpc.private_subnets[0]"),
+        (["subnet-1"], "'subnets[0]' is 'subnet-1'; give a subnet, such as vpc.private_subnets[0]"),
     ):
         with pytest.raises(InputError) as caught:
             ElasticFileSystem(site.stack, "Efs", vpc=site.vpc, subnets=given)  # type: ignore[arg-type]
