@@ -56,7 +56,7 @@ def valid_key(key: Any) -> Problems:
 
 
 def valid_security_group(group: Any) -> Problems:
-    """Reject a `security_group` that is none, such as its id."""
+    """Reject a `security_group` that is not one, such as its id."""
     if isinstance(group, type) or (group is not None and not hasattr(group, "security_group_id")):
         fix = "give a security group, such as SecurityGroup.from_security_group_id(...)"
         yield Problem(path=("security_group",), given=group, fix=fix)
