@@ -41,15 +41,15 @@ synth: $(CDK) ## Synthesize TrainingDataStack and TrainingClusterStack into cdk.
 	@echo && echo "==> cdk synth: both stacks into cdk.out/"
 	@cdk synth --quiet
 
-jobs: $(CDK) ## Render every job into dist/jobs/, and the platform that they need into dist/
-	@echo && echo "==> rendering the jobs into dist/jobs/, and the platform that they need into dist/"
-	@training-workloads render
-	@training-workloads platform
+jobs: $(CDK) ## Render every job into dist/jobs/, and the platform that they need into dist/platform/
+	@echo && echo "==> rendering the jobs into dist/jobs/, and the platform that they need into dist/platform/"
+	@trainctl render
+	@trainctl platform render
 
 run-local: $(TRAINING) ## Run dist/jobs/JOB.k8s.yaml on this machine, two ranks on the CPU (JOB=digits-p3)
 	@[ -f dist/jobs/$(JOB).k8s.yaml ] || $(MAKE) --no-print-directory jobs
 	@echo && echo "==> running dist/jobs/$(JOB).k8s.yaml on this machine"
-	@training-workloads run-local dist/jobs/$(JOB).k8s.yaml --ranks 2
+	@trainctl run-local dist/jobs/$(JOB).k8s.yaml --ranks 2
 
 summary: $(CDK) ## Show the results and the next commands
 	@python setup/summary.py $(JOB)
@@ -100,7 +100,7 @@ lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 	@for group in horovod mpi node scan training uv; do \
 		$(LOCK) --group $$group $$([ $$group = horovod ] && echo --no-deps || true) -o requirements/$$group.txt; \
 	done
-	@$(LOCK) pyproject.toml --all-extras --group dev -o requirements/cdk.txt
+	@$(LOCK) pyproject.toml --extra jobs --extra cli --group dev -o requirements/cdk.txt
 	@npm install --package-lock-only
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 

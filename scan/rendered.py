@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from training_workloads.platform.file_systems import EfsAttributes, LustreAttributes
-from training_workloads.platform.parts import PlatformSpec
+from training_workloads.platform.platform_spec import PlatformSpec
 from training_workloads.recipes import NEEDS, RECIPES, recipe
 from training_workloads.rendering import render_jobs, render_platform
 

@@ -14,14 +14,14 @@ def main(job: str) -> None:
         sys.exit(f"error: {results_file} does not exist; run 'make run-local JOB={job}' first")
     results = json.loads(results_file.read_text())
     stacks = sorted(path.name.split(".")[0] for path in Path("cdk.out").glob("*.template.json"))
-    jobs, platform = (_names(Path(folder)) for folder in ("dist/jobs", "dist"))
+    jobs, platform = (_names(Path(folder)) for folder in ("dist/jobs", "dist/platform"))
     storage = size_lustre(images_per_second=results["images_per_second"], bytes_per_image=IMAGENET_BYTES_PER_IMAGE)
     print(
         f"""
 ==> done
   stacks     {", ".join(stacks) or "none"}, in cdk.out/
   jobs       {jobs}, in dist/jobs/
-  platform   {platform}, in dist/
+  platform   {platform}, in dist/platform/
   training   {results["world_size"]} ranks, {results["training_seconds"]:.1f} s, \
 {results["images_per_second"]:.0f} images/s, test accuracy {results["accuracy"]:.4f}
   storage    at this rate, files as large as ImageNet's would need {storage}
@@ -30,8 +30,8 @@ def main(job: str) -> None:
   next
     review   source .venv/bin/activate && cdk synth TrainingClusterStack
     deploy   cdk deploy TrainingClusterStack   (read "Deploy" in README.md first: GPU nodes cost money by the hour)
-    submit   training-workloads render {job} --image <your image> \
-&& training-workloads submit dist/jobs/{job}.k8s.yaml"""
+    submit   trainctl render {job} --image <your image> \
+&& trainctl submit dist/jobs/{job}.k8s.yaml"""
     )
 
 

@@ -25,7 +25,7 @@ FORBIDDEN = {
 LAYERS = {
     "training_workloads": [
         {"validation"},
-        {"names", "yaml_lines"},
+        {"names", "yaml_lines", "nodejs"},
         {"catalog"},
         {"mpijob"},
         {"lint"},

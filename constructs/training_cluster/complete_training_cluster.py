@@ -130,5 +130,5 @@ def _throughput_sentence(lustre: LustreSpec) -> str:
     images = mbps * 1e6 / IMAGENET_BYTES_PER_IMAGE
     return (
         f"{lustre.capacity_gib} GiB at {lustre.mbps_per_tib} MB/s per TiB sustain {mbps:,.0f} MB/s: {images:,.0f} "
-        f"images/s of {IMAGENET_BYTES_PER_IMAGE / 1e3:.0f} kB (training-workloads size-lustre sizes another job)"
+        f"images/s of {IMAGENET_BYTES_PER_IMAGE / 1e3:.0f} kB (trainctl platform size-lustre sizes another job)"
     )

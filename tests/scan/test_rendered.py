@@ -3,7 +3,7 @@ from pathlib import Path
 import yaml
 
 from scan.rendered import render_everything
-from training_workloads.platform.parts import PLATFORM_FILES
+from training_workloads.platform.platform_spec import PLATFORM_FILES
 from training_workloads.recipes import RECIPES
 
 

@@ -194,7 +194,7 @@ def test_what_lustre_sustains_is_said() -> None:
     outputs = templates("p3-without-efa")["TrainingClusterStack"].to_json()["Outputs"]
     assert outputs["LustreThroughput"]["Value"] == (
         "1200 GiB at 125 MB/s per TiB sustain 146 MB/s: 1,332 images/s of 110 kB "
-        "(training-workloads size-lustre sizes another job)"
+        "(trainctl platform size-lustre sizes another job)"
     )
 
 

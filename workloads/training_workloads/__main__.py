@@ -1,4 +1,4 @@
-"""The command line: `training-workloads`, or `python -m training_workloads`."""
+"""The command line: `trainctl`, or `python -m training_workloads`."""
 
 import sys
 

@@ -9,7 +9,8 @@ import cdk8s
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.kinds import JobSpec, define_job
 from training_workloads.mpijob.documents import MANIFEST_SUFFIXES
-from training_workloads.platform.parts import PLATFORM_FILES, PlatformSpec, add_platform
+from training_workloads.platform.parts import add_platform
+from training_workloads.platform.platform_spec import PLATFORM_FILES, PlatformSpec
 from training_workloads.validation import InputError, Problem, Problems, enforce
 
 __all__ = ["render_jobs", "render_platform"]
@@ -100,10 +101,7 @@ def _nothing_else(folder: Path) -> Problems:
     applied = sorted(path.name for path in folder.glob("*") if path.suffix in MANIFEST_SUFFIXES)
     if others := [name for name in applied if name not in PLATFORM_FILES]:
         allowed = f"'kubectl apply -f {folder}' would apply {', '.join(others)} too"
-        fix = (
-            "remove or move other manifests ('training-workloads render' writes jobs into dist/jobs), or give another "
-            "folder"
-        )
+        fix = "remove or move other manifests ('trainctl render' writes jobs into dist/jobs), or give another folder"
         yield Problem(path=("outdir",), given=str(folder), allowed=allowed, fix=fix)
 
 

@@ -185,7 +185,7 @@ def mirror_is_a_registry(config: ClusterConfig) -> Problems:
 def without_nat_there_is_a_mirror(config: ClusterConfig) -> Problems:
     """Without the internet neither charts nor images come from the upstream registries."""
     if not config.nat and config.mirror is None:
-        fix = "run 'training-workloads mirror-commands <ECR registry>' to see how to copy charts and images there"
+        fix = "run 'trainctl platform mirror-commands <ECR registry>' to see how to copy charts and images there"
         allowed, related = "nat: false needs it", (("nat",),)
         yield Problem(path=("mirror",), given=MISSING, allowed=allowed, fix=fix, related=related)
 

@@ -26,7 +26,7 @@ _SERVICES = {
 
 _WARNING = (
     "without NAT nothing in this VPC reaches the internet: charts and images come from a mirror in ECR of the same "
-    "region ('training-workloads mirror-commands' prints how to fill it), or keep nat on"
+    "region ('trainctl platform mirror-commands' prints how to fill it), or keep nat on"
 )
 
 

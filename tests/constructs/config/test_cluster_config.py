@@ -47,7 +47,7 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     (
         cluster_config.without_nat_there_is_a_mirror,
         {"nat": False},
-        "'mirror' is missing, but nat: false needs it; run 'training-workloads mirror-commands <ECR registry>' to see "
+        "'mirror' is missing, but nat: false needs it; run 'trainctl platform mirror-commands <ECR registry>' to see "
         "how to copy charts and images there",
     ),
     (

@@ -27,7 +27,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
     def run(*arguments: str) -> Result:
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", ["training-workloads", *arguments])
+        monkeypatch.setattr(sys, "argv", ["trainctl", *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
         code = ended.value.code

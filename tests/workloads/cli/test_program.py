@@ -60,15 +60,14 @@ def test_every_problem_is_a_line() -> None:
 
 def test_every_command_has_its_group_in_the_help() -> None:
     assert sorted(each.name or each.callback.__name__ for each in app.registered_commands if each.callback) == [
-        *("cancel", "lint", "list", "logs", "mirror-commands", "platform", "render", "run_local", "scale"),
-        *("size_lustre", "status", "submit", "wait"),
+        *("cancel", "lint", "list", "logs", "render", "run_local", "scale", "status", "submit", "wait"),
     ]
     groups = {str(each.rich_help_panel) for each in app.registered_commands}
-    assert groups == {"Clusters", "Jobs, on the cluster of your kubeconfig", "Jobs, on this machine"}
+    assert groups == {"Jobs, on the cluster of your kubeconfig", "Jobs, on this machine"}
 
 
 def test_the_package_is_a_program(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "training_workloads", "size-lustre", "--images-per-second=0"]
+    command = [sys.executable, "-m", "training_workloads", "platform", "size-lustre", "--images-per-second=0"]
     result = subprocess.run(
         [*command, "--bytes-per-image=1"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -81,6 +80,7 @@ def test_a_full_disk_is_a_line(tmp_path: Path) -> None:
         sys.executable,
         "-m",
         "training_workloads",
+        "platform",
         "size-lustre",
         "--images-per-second=9",
         "--bytes-per-image=1",
@@ -96,7 +96,7 @@ def test_a_full_disk_is_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("module", ["typer", "psutil", "jsonschema", "kubernetes"])
 def test_reports_a_package_that_is_not_installed(module: str) -> None:
     program = [
-        f"import sys; sys.modules[{module!r}] = None; sys.argv = ['training-workloads', 'list']",
+        f"import sys; sys.modules[{module!r}] = None; sys.argv = ['trainctl', 'list']",
         "from training_workloads.__main__ import main; main()",
     ]
     result = subprocess.run([sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, check=False)

@@ -34,7 +34,6 @@ def test_writes_every_recipe_that_needs_no_option(tmp_path: Path, command: Comma
     names = set(RECIPES) - set(NEEDS)
     assert names_in(tmp_path / "dist/jobs") == names
     assert set(output.split()) == {f"dist/jobs/{name}.k8s.yaml" for name in names}
-    assert names_in(tmp_path / "dist") == set()
 
 
 def test_derives_a_job_from_a_recipe(tmp_path: Path, render: Render) -> None:

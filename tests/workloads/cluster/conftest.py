@@ -32,7 +32,7 @@ def program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
     def run(*arguments: str) -> Result:
         capsys.readouterr()
-        monkeypatch.setattr(sys, "argv", ["training-workloads", *arguments])
+        monkeypatch.setattr(sys, "argv", ["trainctl", *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
         output = capsys.readouterr()

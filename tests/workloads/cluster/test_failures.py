@@ -22,8 +22,8 @@ SERVER = "https://cluster"
 POOL = HTTPConnectionPool("cluster")
 UPDATE = "'aws eks update-kubeconfig --region <region> --name <cluster>'"
 NO_OPERATOR = (
-    "the cluster does not know MPIJobs; install the operator with 'training-workloads platform' and "
-    "'kubectl apply -f dist/'"
+    "the cluster does not know MPIJobs; install the operator with 'trainctl platform render' and "
+    "'kubectl apply -f dist/platform/'"
 )
 FORBIDDEN = 'pods is forbidden: User "u" cannot list resource "pods"'
 NOT_KUBERNETES = (

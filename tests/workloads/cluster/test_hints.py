@@ -37,7 +37,7 @@ def killed(place: str) -> dict[str, Any]:
             "Pending",
             "0/3 nodes are available: 1 node(s) had untolerated taint {x: y}, 2 Insufficient nvidia.com/gpu.",
             "no node has enough free nvidia.com/gpu: check that the node group of p4d.24xlarge can grow (max_size in "
-            "cluster.yaml; AWS may have no capacity), or which job uses them ('training-workloads list -A')",
+            "cluster.yaml; AWS may have no capacity), or which job uses them ('trainctl list -A')",
         ),
         (
             unscheduled("0/2 nodes are available: 2 node(s) had untolerated taint {nvidia.com/gpu: true}. preemption"),

@@ -199,7 +199,7 @@ def test_wait_ends_at_its_deadline(program: Program, cluster: FakeCluster, mpi_j
     result = program("wait", "digits", "--timeout=1s")
     assert result.code == 4
     assert result.err == (
-        "error: 'digits' has not ended within 1s; job 'digits' still runs on the cluster; 'training-workloads cancel "
+        "error: 'digits' has not ended within 1s; job 'digits' still runs on the cluster; 'trainctl cancel "
         "digits' ends it\n"
     )
 

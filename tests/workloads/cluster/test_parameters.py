@@ -22,7 +22,7 @@ def test_rejects_what_is_no_name_of_a_job(
     program: Program, cluster: FakeCluster, command: tuple[str, ...], name: str
 ) -> None:
     result = program(*command, name, *["3"] * (command == ("scale",)))
-    message = f"error: 'NAME' is '{name}'; give the name of a job, as 'training-workloads list' shows it\n"
+    message = f"error: 'NAME' is '{name}'; give the name of a job, as 'trainctl list' shows it\n"
     assert (result.code, result.out, result.err) == (2, "", message)
     assert cluster.requests == []
 

@@ -46,11 +46,11 @@ def test_creates_the_policy_before_the_job(program: Program, cluster: FakeCluste
     assert result.out.splitlines() == [
         "created NetworkPolicy 'job' in namespace 'team'",
         "created MPIJob 'job' in namespace 'team'",
-        "next: training-workloads logs -f job",
+        "next: trainctl logs -f job",
     ]
     assert created(cluster) == [f"{POLICIES}/job", f"{MPI_JOBS}/job"]
     changes = [request.partition("?") for request in cluster.requests if not request.startswith("GET")]
-    dry = {"dryRun=All", "fieldManager=training-workloads"}
+    dry = {"dryRun=All", "fieldManager=trainctl"}
     assert [(address, set(query.split("&"))) for address, _, query in changes] == [
         (f"PATCH {POLICIES}/job", dry),
         (f"POST {MPI_JOBS}", dry),
@@ -78,7 +78,7 @@ def test_the_next_command_has_another_namespace(program: Program, cluster: FakeC
     }
     cluster.add(claim)
     result = program("submit", str(manifest), "-n", "lab")
-    assert result.out.splitlines()[-1] == "next: training-workloads logs -f job -n lab"
+    assert result.out.splitlines()[-1] == "next: trainctl logs -f job -n lab"
     assert created(cluster) == [path.replace("/team/", "/lab/") for path in (f"{POLICIES}/job", f"{MPI_JOBS}/job")]
 
 
@@ -93,7 +93,7 @@ def test_never_overwrites_a_job(
     assert place.startswith(f"error: {manifest}:")
     assert text == (
         "'job', but namespace 'team' has a job of that name, which is Running; delete that one with "
-        "'training-workloads cancel job', or render this one with another '--name'\n"
+        "'trainctl cancel job', or render this one with another '--name'\n"
     )
     assert created(cluster) == [f"{MPI_JOBS}/job"]
 
@@ -122,7 +122,7 @@ def test_rejects_a_missing_claim_before_anything_is_created(
     text = (
         "claimName' is 'training-lustre', but namespace 'team' does not have this PersistentVolumeClaim ({}); use "
         "namespace 'default' ('-n default'), for which the cluster's stack creates it, or write it for another one "
-        "with 'training-workloads platform --lustre-… --namespace <namespace>'\n"
+        "with 'trainctl platform render --lustre-… --namespace <namespace>'\n"
     )
     result = program("submit", str(manifest))
     assert (result.code, result.err.rpartition(".")[2]) == (2, text.format("it has none"))
@@ -139,7 +139,7 @@ def test_rejects_a_missing_claim_before_anything_is_created(
         (
             "training-efs",
             "use namespace 'default' ('-n default'), for which the cluster's stack creates it, or write it for "
-            "another one with 'training-workloads platform --efs-… --namespace <namespace>'",
+            "another one with 'trainctl platform render --efs-… --namespace <namespace>'",
         ),
         ("home", "create it there, or give the namespace that has it with '--namespace'"),
     ],
@@ -249,7 +249,7 @@ def test_an_error_of_the_lint_stops_and_a_warning_does_not(
     job["spec"]["runPolicy"].pop("cleanPodPolicy")
     manifest.write_text(yaml.safe_dump_all(documents))
     result = program("submit", str(manifest))
-    assert (result.code, result.out.splitlines()[-1]) == (0, "next: training-workloads logs -f job")
+    assert (result.code, result.out.splitlines()[-1]) == (0, "next: trainctl logs -f job")
     assert result.err.startswith(f"{manifest}:")
     assert ": warning: spec.runPolicy" in result.err
     job["metadata"]["name"] = "Job"
@@ -348,6 +348,6 @@ def test_reports_every_file_that_cannot_be_submitted(program: Program, cluster: 
         assert sum(str(place) in error for error in errors) == 1
     assert errors[-1] == (
         f"error: 'FILE' is '{folder}/a.yaml', but it contains no object; give a manifest, such as one that "
-        "'training-workloads render' wrote"
+        "'trainctl render' wrote"
     )
     assert cluster.requests == []

@@ -46,9 +46,7 @@ def test_ctrl_c_while_following_says_what_still_runs(cluster: FakeCluster, mpi_j
     out, err = process.communicate(timeout=20)
     silence.set()
     assert (process.returncode, out) == (130, "")
-    assert err == (
-        "interrupted\njob 'digits' still runs on the cluster; 'training-workloads cancel digits -n team' ends it\n"
-    )
+    assert err == ("interrupted\njob 'digits' still runs on the cluster; 'trainctl cancel digits -n team' ends it\n")
 
 
 def test_ctrl_c_while_submitting(cluster: FakeCluster, tmp_path: Path) -> None:
@@ -103,7 +101,7 @@ def test_a_terminal_shows_progress_and_ctrl_c_restores_it(cluster: FakeCluster, 
     assert process.returncode == 130
     # The cursor is hidden during the progress, and shown after it.
     assert shown.count(b"\x1b[?25l") == shown.count(b"\x1b[?25h") > 0
-    assert b"'training-workloads cancel digits' ends it" in shown.partition(b"\x1b[?25h")[2]
+    assert b"'trainctl cancel digits' ends it" in shown.partition(b"\x1b[?25h")[2]
 
 
 def test_commands_without_a_cluster_do_not_import_the_client() -> None:

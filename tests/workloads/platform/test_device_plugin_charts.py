@@ -5,7 +5,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from tests.schemas import check_manifest
-from training_workloads.platform import EfaDevicePluginChart, NvidiaDevicePluginChart
+from training_workloads import EfaDevicePluginChart, NvidiaDevicePluginChart
 
 Chart = type[EfaDevicePluginChart] | type[NvidiaDevicePluginChart]
 

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from tests.schemas import check_manifest
 from training_workloads import InputError
 from training_workloads.platform.file_systems import EfsAttributes, LustreAttributes
-from training_workloads.platform.parts import PARTS, PLATFORM_FILES, PlatformSpec
+from training_workloads.platform.platform_spec import PARTS, PLATFORM_FILES, PlatformSpec
 from training_workloads.recipes import recipe
 from training_workloads.rendering import render_jobs, render_platform
 
@@ -127,7 +127,7 @@ def test_rejects_a_folder_with_other_manifests(tmp_path: Path) -> None:
         render_platform(PlatformSpec(), tmp_path)
     assert str(caught.value) == (
         f"'outdir' is '{tmp_path}', but 'kubectl apply -f {tmp_path}' would apply digits-p3.k8s.yaml, mine.json too; "
-        "remove or move other manifests ('training-workloads render' writes jobs into dist/jobs), or give another "
+        "remove or move other manifests ('trainctl render' writes jobs into dist/jobs), or give another "
         "folder"
     )
     assert not (tmp_path / "mpi-operator.k8s.yaml").exists()

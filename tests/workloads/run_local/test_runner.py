@@ -216,7 +216,7 @@ def test_rejects_a_missing_manifest(manifest: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_mpi_job(missing)
     assert str(caught.value) == (
-        f"'file' is '{missing}', but it does not exist; render manifests with 'training-workloads render', or give one "
+        f"'file' is '{missing}', but it does not exist; render manifests with 'trainctl render', or give one "
         f"of {manifest}"
     )
 

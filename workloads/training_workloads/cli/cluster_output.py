@@ -47,7 +47,7 @@ def _check_names(names: list[str] | str | None) -> list[str] | str | None:
     """Reject what is not a name before a request is sent: an unset variable of a script, a path."""
     for name in [names] if isinstance(names, str) else names or ():
         if any(dns_subdomain("name", name)):
-            fix = "give the name of a job, as 'training-workloads list' shows it"
+            fix = "give the name of a job, as 'trainctl list' shows it"
             raise InputError(Problem(path=("name",), given=name, fix=fix))
     return names
 
@@ -115,7 +115,7 @@ def command_line(verb: str, name: str, context: str | None, namespace: str | Non
     """
     given = (("--context", context), ("-n", namespace))
     options = [word for option, value in given if value for word in (option, value)]
-    return shlex.join(["training-workloads", *verb.split(), name, *options])
+    return shlex.join(["trainctl", *verb.split(), name, *options])
 
 
 def note(text: str) -> None:

@@ -13,7 +13,6 @@ from training_workloads.lint.run_rules import KNOWN_KINDS
 from training_workloads.mpijob.documents import Document, read_manifests
 from training_workloads.mpijob.programs import LOCAL_IMAGE
 from training_workloads.recipes import NEEDS, RECIPES, recipe
-from training_workloads.rendering import render_jobs
 from training_workloads.run_local.runner import run_locally
 from training_workloads.validation import InputError, Problem
 
@@ -105,6 +104,9 @@ def _render(recipes: list[str], name: str | None, outdir: Path, *, scheduling: d
         allowed = f"{len(chosen)} recipes are rendered"
         raise InputError(Problem(path=("name",), given=name, allowed=allowed, fix="give one recipe"))
     specs = [recipe(each, name, scheduling=scheduling, **job) for each in chosen]
+    # Here, because it starts Node.js.
+    from training_workloads.rendering import render_jobs
+
     paths, warnings = render_jobs(specs, outdir)
     for path in paths:
         print(path)

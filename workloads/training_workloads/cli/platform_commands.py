@@ -1,4 +1,4 @@
-"""`platform`, `size-lustre` and `mirror-commands`: what a cluster needs, and how large it must be."""
+"""The group `platform`: what jobs need in a cluster, and how large it must be."""
 
 import sys
 from collections.abc import Iterator
@@ -7,15 +7,16 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from training_workloads.catalog.versions import KUBERNETES_VERSION
-from training_workloads.cli.program import CLUSTERS, app, output_folder
+from training_workloads.cli.program import Program, output_folder
 from training_workloads.planning.storage_sizing import size_lustre as sizing_of
 from training_workloads.platform.file_systems import EfsAttributes, LustreAttributes
 from training_workloads.platform.mirror import ecr_registry, mirror_commands
-from training_workloads.platform.parts import PARTS, PlatformSpec
-from training_workloads.rendering import render_platform
+from training_workloads.platform.platform_spec import PARTS, PlatformSpec
 from training_workloads.validation import MISSING, InputError, Problem, enforce
 
-__all__ = ["platform", "print_mirror_commands", "size_lustre"]
+__all__ = ["app", "print_mirror_commands", "render", "size_lustre"]
+
+app = typer.Typer(cls=Program, no_args_is_help=True, help="Render and size what jobs need in a cluster.")
 
 _FileSystem = TypeVar("_FileSystem", LustreAttributes, EfsAttributes)
 
@@ -25,8 +26,8 @@ _PARTS_HELP = (
 )
 
 
-@app.command(rich_help_panel=CLUSTERS)
-def platform(
+@app.command()
+def render(
     parts: Annotated[list[str] | None, typer.Argument(metavar="PART", help=_PARTS_HELP)] = None,
     lustre_file_system_id: Annotated[str | None, typer.Option(help="FSx for Lustre file system, fs-….")] = None,
     lustre_dns_name: Annotated[str | None, typer.Option(help="Its DNS name.")] = None,
@@ -39,11 +40,11 @@ def platform(
     ] = "default",
     gang_scheduler: Annotated[str | None, typer.Option(help="Gang scheduler: volcano, or the name of another.")] = None,
     mirror: Annotated[str | None, typer.Option(help="ECR registry with copies of the images.")] = None,
-    outdir: Annotated[str, typer.Option(metavar="DIRECTORY", help="Folder of the manifests.")] = "dist",
+    outdir: Annotated[str, typer.Option(metavar="DIRECTORY", help="Folder of the manifests.")] = "dist/platform",
 ) -> None:
     """Write manifests of what jobs need in a cluster: operator, device plugins, volumes.
 
-    Apply them with `kubectl apply -f dist/`.
+    Apply them with `kubectl apply -f dist/platform/`.
 
     The device plugins run on nodes with the label nvidia.com/gpu.present=true or vpc.amazonaws.com/efa.present=true.
     The volumes need the CSI driver of their file system.
@@ -65,6 +66,9 @@ def platform(
         gang_scheduler=gang_scheduler,
         mirror=mirror,
     )
+    # Here, because it starts Node.js.
+    from training_workloads.rendering import render_platform
+
     written, removed = render_platform(spec, output_folder(outdir))
     for path in removed:
         print(f"removed {path}, which is not among the parts", file=sys.stderr)
@@ -72,7 +76,7 @@ def platform(
         print(path)
 
 
-@app.command(rich_help_panel=CLUSTERS)
+@app.command()
 def size_lustre(
     images_per_second: Annotated[float, typer.Option(help="Images that all ranks read together.")],
     bytes_per_image: Annotated[int, typer.Option(help="Average size of a stored image; ImageNet: 110000.")],
@@ -86,7 +90,7 @@ def size_lustre(
     print(sizing)
 
 
-@app.command(name="mirror-commands", rich_help_panel=CLUSTERS)
+@app.command(name="mirror-commands")
 def print_mirror_commands(
     mirror: Annotated[
         str, typer.Argument(metavar="REGISTRY", help="ECR registry: <account>.dkr.ecr.<region>.amazonaws.com.")

@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+from importlib.metadata import entry_points
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,6 @@ from training_workloads.mpijob.programs import USER_ERROR
 from training_workloads.validation import InputError, Problem
 
 __all__ = [
-    "CLUSTERS",
     "CLUSTER_FAILED",
     "INTERRUPTED",
     "JOBS_HERE",
@@ -24,6 +24,7 @@ __all__ = [
     "OUTPUT_FAILED",
     "TIMED_OUT",
     "Program",
+    "TopLevel",
     "app",
     "error_line",
     "output_folder",
@@ -55,7 +56,9 @@ _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 #: The groups of commands in `--help`.
 JOBS_HERE: Final = "Jobs, on this machine"
 JOBS_ON_A_CLUSTER: Final = "Jobs, on the cluster of your kubeconfig"
-CLUSTERS: Final = "Clusters"
+
+# Groups of commands, each a `typer.Typer`, that a package adds in its pyproject.toml.
+_ENTRY_POINTS: Final = "trainctl.commands"
 
 
 class Program(TyperGroup):
@@ -72,8 +75,27 @@ class Program(TyperGroup):
             sys.exit(USER_ERROR)
 
 
+class TopLevel(Program):
+    """The commands for jobs, and the groups that packages add by an entry point; these are imported on use."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands and of the groups."""
+        return [*super().list_commands(ctx), *sorted(entry_points(group=_ENTRY_POINTS).names)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command or a group; `None` if there is none with this name."""
+        if command := super().get_command(ctx, cmd_name):
+            return command
+        for found in entry_points(group=_ENTRY_POINTS, name=cmd_name):
+            group = typer.main.get_command(found.load())
+            group.name = cmd_name
+            return group
+        return None
+
+
 app = typer.Typer(
-    cls=Program,
+    name="trainctl",
+    cls=TopLevel,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -28,7 +28,7 @@ _ANSWER_SECONDS = 30
 # after this time the log is requested again.
 _SILENT_LOG_SECONDS = 60
 
-_FIELD_MANAGER = "training-workloads"
+_FIELD_MANAGER = "trainctl"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -151,7 +151,7 @@ def unknown_resource(resource: Resource) -> ClusterError:
     if resource.kind == MPI_JOBS.kind:
         return ClusterError(
             "the cluster does not know MPIJobs",
-            "install the operator with 'training-workloads platform' and 'kubectl apply -f dist/'",
+            "install the operator with 'trainctl platform render' and 'kubectl apply -f dist/platform/'",
         )
     return ClusterError(
         f"the cluster does not know {resource.kind_and_version}",

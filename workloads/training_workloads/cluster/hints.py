@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from training_workloads.cluster.job_summaries import EVICTED, PENDING, SUSPENDED, JobSummary, PodSummary
 from training_workloads.cluster.resources import MPI_JOBS
-from training_workloads.platform.mpi_operator import MPI_OPERATOR_NAMESPACE
+from training_workloads.platform.platform_spec import MPI_OPERATOR_NAMESPACE
 
 __all__ = ["RULES", "Evidence", "hint"]
 
@@ -100,7 +100,7 @@ def too_few_devices(evidence: Evidence) -> str | None:
         nodes = f"of {' or '.join(pod.instance_types)}" if pod.instance_types else "of these pods"
         return (
             f"no node has enough free {match[1]}: check that the node group {nodes} can grow (max_size in "
-            "cluster.yaml; AWS may have no capacity), or which job uses them ('training-workloads list -A')"
+            "cluster.yaml; AWS may have no capacity), or which job uses them ('trainctl list -A')"
         )
     return None
 

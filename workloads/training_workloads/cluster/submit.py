@@ -97,7 +97,7 @@ def check_objects(file: str, documents: Iterable[Document]) -> Problems:
     """
     objects = [document for document in documents if document.content is not None]
     if not objects:
-        fix = "give a manifest, such as one that 'training-workloads render' wrote"
+        fix = "give a manifest, such as one that 'trainctl render' wrote"
         yield Problem(path=("file",), given=file, allowed="it contains no object", fix=fix)
     for document in objects:
         for path, form, rule in _ADDRESS:
@@ -210,10 +210,7 @@ def _names_are_free(submissions: list[Submission]) -> Problems:
     for each in submissions:
         if each.is_job and (job := try_find_job(each.cluster, each.name)):
             allowed = f"namespace {each.cluster.namespace!r} has a job of that name, which is {job.summary.state}"
-            fix = (
-                f"delete that one with 'training-workloads cancel {each.name}', or render this one with another "
-                "'--name'"
-            )
+            fix = f"delete that one with 'trainctl cancel {each.name}', or render this one with another '--name'"
             yield each.problem(("metadata", "name"), each.name, allowed=allowed, fix=fix)
 
 
@@ -237,7 +234,7 @@ def _claim_advice(claim: str) -> str:
         return "create it there, or give the namespace that has it with '--namespace'"
     return (
         "use namespace 'default' ('-n default'), for which the cluster's stack creates it, or write it for another "
-        f"one with 'training-workloads platform {_CLAIM_OPTIONS[claim]} --namespace <namespace>'"
+        f"one with 'trainctl platform render {_CLAIM_OPTIONS[claim]} --namespace <namespace>'"
     )
 
 

@@ -10,12 +10,10 @@ from training_workloads.catalog.versions import MPI_OPERATOR_IMAGE
 from training_workloads.mpijob.definition import mpi_job_definition
 from training_workloads.names import dns_label
 from training_workloads.platform.mirror import mirrored
+from training_workloads.platform.platform_spec import MPI_OPERATOR_NAMESPACE
 from training_workloads.validation import enforce
 
-__all__ = ["MPI_OPERATOR_NAMESPACE", "MpiJobDefinitionChart", "MpiOperatorChart"]
-
-#: Where the operator runs; jobs run in any namespace.
-MPI_OPERATOR_NAMESPACE = "mpi-operator"
+__all__ = ["MpiJobDefinitionChart", "MpiOperatorChart"]
 
 _NAME = "mpi-operator"
 _LABELS = {"app.kubernetes.io/name": _NAME}

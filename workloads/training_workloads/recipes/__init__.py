@@ -1,33 +1,32 @@
 """Complete jobs, named by model and hardware; derive your own with `dataclasses.replace`."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
-from training_workloads.jobs.kinds import JobSpec
-from training_workloads.recipes.digits import digits_p3, digits_p4d, digits_p5, digits_spot
-from training_workloads.recipes.nccl import nccl_p3, nccl_p4d, nccl_p5
-from training_workloads.recipes.other_jobs import stage_data, tensorboard
-from training_workloads.recipes.resnet50 import resnet50_p3, resnet50_p4d, resnet50_p5, resnet50_spot
 from training_workloads.validation import MISSING, InputError, Problem, enforce, unknown
+
+if TYPE_CHECKING:
+    from training_workloads.jobs.kinds import JobSpec
 
 __all__ = ["NEEDS", "RECIPES", "recipe"]
 
-#: Every recipe by the name that its job has by default.
-RECIPES: dict[str, Callable[..., JobSpec]] = {
-    "digits-p3": digits_p3,
-    "digits-p4d": digits_p4d,
-    "digits-p5": digits_p5,
-    "digits-spot": digits_spot,
-    "nccl-p3": nccl_p3,
-    "nccl-p4d": nccl_p4d,
-    "nccl-p5": nccl_p5,
-    "resnet50-p3": resnet50_p3,
-    "resnet50-p4d": resnet50_p4d,
-    "resnet50-p5": resnet50_p5,
-    "resnet50-spot": resnet50_spot,
-    "stage-data": stage_data,
-    "tensorboard": tensorboard,
+#: The function of every recipe, by the name that its job has by default; imported when it is used, with cdk8s.
+RECIPES = {
+    "digits-p3": "training_workloads.recipes.digits:digits_p3",
+    "digits-p4d": "training_workloads.recipes.digits:digits_p4d",
+    "digits-p5": "training_workloads.recipes.digits:digits_p5",
+    "digits-spot": "training_workloads.recipes.digits:digits_spot",
+    "nccl-p3": "training_workloads.recipes.nccl:nccl_p3",
+    "nccl-p4d": "training_workloads.recipes.nccl:nccl_p4d",
+    "nccl-p5": "training_workloads.recipes.nccl:nccl_p5",
+    "resnet50-p3": "training_workloads.recipes.resnet50:resnet50_p3",
+    "resnet50-p4d": "training_workloads.recipes.resnet50:resnet50_p4d",
+    "resnet50-p5": "training_workloads.recipes.resnet50:resnet50_p5",
+    "resnet50-spot": "training_workloads.recipes.resnet50:resnet50_spot",
+    "stage-data": "training_workloads.recipes.other_jobs:stage_data",
+    "tensorboard": "training_workloads.recipes.other_jobs:tensorboard",
 }
 
 #: Values that only the user can know, by recipe and field.
@@ -41,7 +40,7 @@ NEEDS = {
 
 def recipe(
     name: str, job_name: str | None = None, *, scheduling: Mapping[str, Any] | None = None, **changes: Any
-) -> JobSpec:
+) -> "JobSpec":
     """Return the job of a recipe.
 
     Args:
@@ -60,7 +59,8 @@ def recipe(
         for field, what in needs.items()
         if field not in changes
     )
-    spec = RECIPES[name](name if job_name is None else job_name, **{field: changes[field] for field in needs})
+    make = resolve_name(RECIPES[name])
+    spec: JobSpec = make(name if job_name is None else job_name, **{field: changes[field] for field in needs})
     known = {field.name for field in dataclasses.fields(spec)}
     given = {**changes, **({} if "scheduling" in known else scheduling or {})}
     _raise(
@@ -82,12 +82,12 @@ def _recipes_with(field: str) -> str:
     having = []
     for name, make in RECIPES.items():
         needed = NEEDS.get(name, {})
-        if field in needed or (not needed and field in _fields(make())):
+        if field in needed or (not needed and field in _fields(resolve_name(make)())):
             having.append(name)
     return f"omit it, or use it with {', '.join(having)}" if having else "omit it"
 
 
-def _fields(spec: JobSpec) -> set[str]:
+def _fields(spec: "JobSpec") -> set[str]:
     present: Any = spec
     own = {field.name for field in dataclasses.fields(present)}
     return own | {field.name for field in dataclasses.fields(present.scheduling)} if "scheduling" in own else own

@@ -1,7 +1,7 @@
 """ResNet-50 v1.5 on ImageNet, 90 epochs, from 1,024 TFRecord shards on Lustre: the page docs/jobs/resnet50.md.
 
-    training-workloads render resnet50-p4d --image <address>
-    training-workloads submit dist/jobs/resnet50-p4d.k8s.yaml
+    trainctl render resnet50-p4d --image <address>
+    trainctl submit dist/jobs/resnet50-p4d.k8s.yaml
 
 Batch: 256 images on each GPU, 4,096 on the 16 GPUs of two nodes. SGD with a learning rate linear in the batch, after
 five epochs of warm-up, holds its accuracy up to about 8,192 images: 76.3 to 76.4 % there (published, arXiv:1706.02677).

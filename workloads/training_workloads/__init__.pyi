@@ -1,0 +1,50 @@
+from .catalog import INSTANCE_TYPES, InstanceType, gpu_instance_type
+from .jobs.elastic_horovod_job import ElasticHorovodJob, ElasticHorovodJobSpec
+from .jobs.horovod_job import HorovodJob, HorovodJobSpec
+from .jobs.isolated_mpi_job import JobNetworkPolicy, MpiJob
+from .jobs.nccl_test_job import NcclTestJob, NcclTestJobSpec
+from .jobs.scheduling import Scheduling
+from .jobs.stage_data_job import StageDataJob, StageDataJobSpec
+from .jobs.tensorboard import TensorBoard, TensorBoardSpec
+from .jobs.volumes import SharedVolume
+from .mpijob.spec import MpiJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
+from .planning.storage_sizing import LustreSizing, size_lustre
+from .platform.efa_device_plugin import EfaDevicePluginChart
+from .platform.efs_volume import EfsVolumeChart
+from .platform.lustre_volume import LustreVolumeChart
+from .platform.mpi_operator import MpiJobDefinitionChart, MpiOperatorChart
+from .platform.nvidia_device_plugin import NvidiaDevicePluginChart
+from .validation import InputError
+
+__all__ = [
+    "INSTANCE_TYPES",
+    "EfaDevicePluginChart",
+    "EfsVolumeChart",
+    "ElasticHorovodJob",
+    "ElasticHorovodJobSpec",
+    "HorovodJob",
+    "HorovodJobSpec",
+    "InputError",
+    "InstanceType",
+    "JobNetworkPolicy",
+    "LustreSizing",
+    "LustreVolumeChart",
+    "MpiJob",
+    "MpiJobDefinitionChart",
+    "MpiJobSpec",
+    "MpiOperatorChart",
+    "NcclTestJob",
+    "NcclTestJobSpec",
+    "NvidiaDevicePluginChart",
+    "ReplicaSpec",
+    "RunPolicy",
+    "Scheduling",
+    "SchedulingPolicy",
+    "SharedVolume",
+    "StageDataJob",
+    "StageDataJobSpec",
+    "TensorBoard",
+    "TensorBoardSpec",
+    "gpu_instance_type",
+    "size_lustre",
+]
