@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.schemas import check_manifest
+from training_workloads.cli import main
 
 
 def test_own_app_synthesizes_a_cluster_with_efa(root: Path) -> None:
@@ -69,3 +70,21 @@ def test_every_page_of_a_job_has_an_example(root: Path) -> None:
 
 def test_the_readme_shows_the_example(root: Path) -> None:
     assert (root / "examples/own_app.py").read_text() in (root / "README.md").read_text()
+
+
+def test_the_readme_shows_what_the_lint_says_of_the_broken_job(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(root)
+    monkeypatch.setattr("sys.argv", ["trainctl", "lint", "examples/broken_job.yaml"])
+    with pytest.raises(SystemExit):
+        main()
+    said = capsys.readouterr().out.splitlines()
+    shown = (
+        (root / "README.md")
+        .read_text()
+        .partition("$ trainctl lint examples/broken_job.yaml\n")[2]
+        .partition("\n```")[0]
+    )
+    # The page wraps the lines.
+    assert " ".join(shown.split()) == " ".join(" ".join(said).split())
