@@ -25,7 +25,7 @@ MIRRORS = (
 #: A construct, and the manifests that it applies: one concept in both libraries.
 IN_BOTH_LIBRARIES = {"lustre_volume.py", "mpi_operator.py"}
 
-PACKAGES = ("workloads", "constructs", "stacks", "training", "scan", "setup", "benchmarks", "app.py")
+PACKAGES = ("workloads", "constructs", "stacks", "training", "scan", "setup", "benchmarks", "docs", "app.py")
 
 
 def test_each_file_name_occurs_once() -> None:
