@@ -13,6 +13,7 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 CDK := .setup/cdk.done
 TRAINING := .setup/training.done
 SCAN := .setup/scan.done
+DOCS := .setup/docs.done
 
 ##@ First run
 
@@ -22,6 +23,7 @@ setup: setup-cdk setup-training ## Install everything into this folder
 setup-cdk: $(CDK) ## Install the CDK side: uv, Python packages, Node.js, the AWS CDK CLI
 setup-training: $(TRAINING) ## Install the training side: TensorFlow, Open MPI, Horovod
 setup-scan: $(SCAN) ## Install the scanners: cfn-lint, checkov
+setup-docs: $(DOCS) ## Install the generator of the site: Sphinx
 
 $(CDK): setup/preflight.sh setup/common.sh setup/cdk.sh requirements/uv.txt requirements/cdk.txt requirements/node.txt \
 		package-lock.json pyproject.toml
@@ -35,6 +37,10 @@ $(TRAINING): setup/common.sh setup/training.sh requirements/training.txt require
 
 $(SCAN): setup/common.sh setup/scan.sh requirements/scan.txt | $(CDK)
 	@setup/scan.sh
+	@touch $@
+
+$(DOCS): setup/common.sh setup/docs.sh requirements/docs.txt | $(CDK)
+	@setup/docs.sh
 	@touch $@
 
 synth: $(CDK) ## Synthesize TrainingDataStack and TrainingClusterStack into cdk.out/
@@ -69,7 +75,7 @@ test-containers: $(CDK) ## Run jobs in containers as the operator does, and kill
 test-faults: $(TRAINING) ## Inject faults into more than 50 runs of ResNet-50; 20 minutes (a full disk needs root)
 	@.venv-training/bin/python -m tests.faults
 
-check: lint types scan test ## Everything that CI checks
+check: lint types scan docs test ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting
 	@ruff check
 	@ruff format --check
@@ -80,6 +86,14 @@ types: $(CDK) $(TRAINING) ## Check types: the CDK side with .venv, the training 
 scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 	@echo && echo "==> scanning the templates of every configuration, and every manifest"
 	@python -m scan
+
+docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link or an old picture is an error
+	@echo && echo "==> building dist/docs/index.html"
+	@python -m docs.site.pictures --check
+	@rm -rf dist/docs
+	@python -m sphinx -b html -W --keep-going -E -q -c docs -d .setup/doctrees . dist/docs
+pictures: $(CDK) ## Draw docs/pictures/ from the synthesized templates and from the code
+	@python -m docs.site.pictures
 
 bench-synth: $(CDK) ## Compare cdk synth with that of an app with one VPC; the limit is 2 x
 	@python benchmarks/synth_time.py
@@ -101,6 +115,7 @@ lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 		$(LOCK) --group $$group $$([ $$group = horovod ] && echo --no-deps || true) -o requirements/$$group.txt; \
 	done
 	@$(LOCK) pyproject.toml --extra jobs --extra cli --group dev -o requirements/cdk.txt
+	@$(LOCK) --group docs --constraint requirements/cdk.txt -o requirements/docs.txt
 	@npm install --package-lock-only
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 
@@ -110,6 +125,6 @@ clean: ## Remove the output of all other targets, except runs/ with its checkpoi
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: quickstart setup setup-cdk setup-training setup-scan synth jobs run-local summary test test-cdk test-training \
-	test-containers test-faults check lint types scan bench-synth bench-input bench-scaling \
+.PHONY: quickstart setup setup-cdk setup-training setup-scan setup-docs synth jobs run-local summary test test-cdk test-training \
+	test-containers test-faults check lint types scan docs pictures bench-synth bench-input bench-scaling \
 	bench-accuracy wheel snapshots lock clean help

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ["cdk", "horovod", "mpi", "node", "scan", "training", "uv"]
+LOCKS = ["cdk", "docs", "horovod", "mpi", "node", "scan", "training", "uv"]
 
 
 @pytest.mark.parametrize("name", LOCKS)
