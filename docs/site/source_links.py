@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 from tests.source_tree import ROOT, files, relative
 
-__all__ = ["below", "page_name", "repository_path"]
+__all__ = ["below", "inside", "page_name", "repository_path"]
 
 
 def repository_path(page: str, link: str) -> str | None:
@@ -22,6 +22,12 @@ def page_name(path: str) -> str:
 
 def below(path: str) -> set[str]:
     """Return a path, and for a folder everything in it."""
-    inside = [file for file in files() if (ROOT / path) in file.parents]
-    folders = {parent for file in inside for parent in file.parents if parent.is_relative_to(ROOT / path)}
-    return {path, *map(relative, inside), *map(relative, folders)}
+    found = [file for file in files() if (ROOT / path) in file.parents]
+    folders = {parent for file in found for parent in file.parents if parent.is_relative_to(ROOT / path)}
+    return {path, *map(relative, found), *map(relative, folders)}
+
+
+def inside(path: str) -> list[str]:
+    """Return the names of the files and folders in a folder; those of folders end in a slash."""
+    rests = [file.relative_to(ROOT / path).parts for file in files() if (ROOT / path) in file.parents]
+    return sorted({f"{rest[0]}/" if len(rest) > 1 else rest[0] for rest in rests})

@@ -1,8 +1,6 @@
 """Pages of the source: where a page links to a file or a folder of the repository, the site shows it."""
 
-from collections.abc import Iterator
-from html import escape
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from docutils import nodes
@@ -13,8 +11,8 @@ from pygments.util import ClassNotFound
 from sphinx import addnodes
 from sphinx.util.logging import getLogger
 
-from docs.site.source_links import below, page_name, repository_path
-from tests.source_tree import ROOT, files, relative
+from docs.site.source_links import below, inside, page_name, repository_path
+from tests.source_tree import ROOT
 
 __all__ = ["setup"]
 
@@ -46,37 +44,48 @@ def _shown(env: Any) -> dict[str, set[str]]:
     return found
 
 
-def _source_pages(app: Any) -> Iterator[tuple[str, dict[str, str], str]]:
-    """Yield a page for each file and folder that is linked, and for what is in the folders."""
+def _write_pages(app: Any, error: Exception | None) -> None:
+    """Write a page for each file and folder that is linked, and for what is in the folders.
+
+    Not by the theme: it renders the whole navigation into each of hundreds of pages.
+    """
     linked = set().union(*_shown(app.env).values())
-    for path in sorted(set().union(*map(below, linked))):
-        body = _folder_html(app, path) if (ROOT / path).is_dir() else _file_html(ROOT / path)
-        title = f'<h1 class="source-path">{escape(path)}</h1>'
-        yield page_name(path), {"title": path, "body": f"{title}\n{body}"}, "page.html"
+    paths = set().union(*map(below, linked)) if error is None else set()
+    for path in sorted(paths):
+        page = Path(app.outdir) / f"{page_name(path)}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(app.builder.templates.render("source.html", _context(app, path, paths)))
 
 
-def _folder_html(app: Any, path: str) -> str:
-    inside = {
-        (ROOT / path / file.relative_to(ROOT / path).parts[0]) for file in files() if (ROOT / path) in file.parents
+def _context(app: Any, path: str, paths: set[str]) -> dict[str, Any]:
+    def link(other: str) -> str:
+        uri: str = app.builder.get_relative_uri(page_name(path), page_name(other))
+        return uri
+
+    parents = [each for each in reversed(PurePosixPath(path).parents) if each.name]
+    folder = (ROOT / path).is_dir()
+    return {
+        "project": app.config.project,
+        "home": app.builder.get_target_uri(app.config.root_doc),
+        "top": "../" * page_name(path).count("/"),
+        "path": path,
+        "parents": [(each.name, link(str(each)) if str(each) in paths else None) for each in parents],
+        "entries": [(name, link(f"{path}/{name.rstrip('/')}")) for name in inside(path)] if folder else None,
+        "code": None if folder else _highlighted(ROOT / path),
     }
-    items = []
-    for each in sorted(inside):
-        uri = app.builder.get_relative_uri(page_name(path), page_name(relative(each)))
-        items.append(f'<li><a href="{uri}">{escape(each.name)}{"/" if each.is_dir() else ""}</a></li>')
-    return f"<ul>{''.join(items)}</ul>"
 
 
-def _file_html(path: Path) -> str:
+def _highlighted(path: Path) -> str:
     try:
         lexer = get_lexer_for_filename(path.name)
     except ClassNotFound:
         lexer = TextLexer()
-    code = highlight(path.read_text(), lexer, HtmlFormatter(nowrap=True))
-    return f'<div class="highlight"><pre>{code}</pre></div>'
+    html: str = highlight(path.read_text(), lexer, HtmlFormatter(nowrap=True))
+    return html
 
 
 def setup(app: Any) -> None:
     """Connect the links and the pages that they lead to."""
     # Before Sphinx collects what it believes to be downloads.
     app.connect("doctree-read", _link_sources, priority=400)
-    app.connect("html-collect-pages", _source_pages)
+    app.connect("build-finished", _write_pages)

@@ -1,6 +1,6 @@
 import pytest
 
-from docs.site.source_links import below, page_name, repository_path
+from docs.site.source_links import below, inside, page_name, repository_path
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,8 @@ def test_a_folder_is_shown_with_all_that_is_in_it() -> None:
 
 def test_a_folder_has_an_index() -> None:
     assert (page_name("stacks"), page_name("app.py")) == ("stacks/index", "app.py")
+
+
+def test_a_folder_lists_its_files_and_folders() -> None:
+    assert inside("examples")[:2] == ["constructs/", "existing_cluster/"]
+    assert "own_app.py" in inside("examples")
