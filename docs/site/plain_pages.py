@@ -14,9 +14,11 @@ def _write(app: Any, error: Exception | None) -> None:
         return
     folder = Path(app.outdir)
     shutil.copy(LIST, folder)
-    for page in pages():
-        shutil.copy(ROOT / page.path, folder / page.path)
-    texts = [f"<!-- {page.path} -->\n\n{(ROOT / page.path).read_text().strip()}\n" for page in pages()]
+    # Sphinx has reported a page that does not exist.
+    paths = [page.path for page in pages() if (ROOT / page.path).is_file()]
+    for path in paths:
+        shutil.copy(ROOT / path, folder / path)
+    texts = [f"<!-- {path} -->\n\n{(ROOT / path).read_text().strip()}\n" for path in paths]
     (folder / "llms-full.txt").write_text("\n\n".join(texts))
 
 
