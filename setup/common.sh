@@ -63,7 +63,8 @@ quietly() { # WHAT COMMAND...: run a command; if it fails, show the end of its o
     if ! "$@" </dev/null 2>&1 | tee "$log" | $filter; then
         [ -z "$title" ] || echo
         title=""
-        tail -n 12 "$log" >&2
+        # A compiler reports its errors long before the end.
+        { grep -m 3 ' error: ' "$log" || true; tail -n 12 "$log"; } >&2
         fail "could not $what; all of the output is in $log. If a download failed, check the network;" \
             "then run make again: it keeps the finished steps"
     fi

@@ -14,20 +14,26 @@ def main(job: str) -> None:
     results = json.loads(results_file.read_text())
     stacks = [path.name.split(".")[0] for path in sorted(Path("cdk.out").glob("*.template.json"))]
     jobs, platform = (len(list(Path(place).glob("*.k8s.yaml"))) for place in ("dist/jobs", "dist/platform"))
-    print(
-        f"""
-==> done: a test accuracy of {results["accuracy"]:.4f}, {results["images_per_second"]:.0f} images/s, \
-{results["world_size"]} ranks
-  {folder}/   results.json, checkpoints/, tensorboard/
-  cdk.out/          {", ".join(stacks) or "no stacks"}
-  dist/jobs/        {jobs} jobs
-  dist/platform/    what they need on a cluster: {platform} manifests
-
-==> next: source .venv/bin/activate, then
-  trainctl lint dist/jobs/                          check every job
-  trainctl render {job} --image <your image>   a job for your cluster
-  trainctl submit dist/jobs/{job}.k8s.yaml     run it there ("Deploy" in README.md)"""
+    accuracy, rate = f"{results['accuracy']:.4f}", f"{results['images_per_second']:.0f}"
+    print(f"\n==> done: test accuracy {accuracy}, {rate} images/s on {results['world_size']} ranks")
+    _print_table(
+        (f"{folder}/", "results.json, checkpoints/, tensorboard/"),
+        ("cdk.out/", ", ".join(stacks) or "no stacks"),
+        ("dist/jobs/", f"{jobs} jobs"),
+        ("dist/platform/", f"{platform} manifests, which the jobs need on a cluster"),
     )
+    print("\n==> next: source .venv/bin/activate, then")
+    _print_table(
+        ("trainctl lint dist/jobs/", "check every job"),
+        (f"trainctl render {job} --image <image>", "the job with your image"),
+        (f"trainctl submit dist/jobs/{job}.k8s.yaml", 'run it: "Deploy" in README.md'),
+    )
+
+
+def _print_table(*rows: tuple[str, str]) -> None:
+    width = max(len(first) for first, _ in rows)
+    for first, second in rows:
+        print(f"  {first:<{width}}  {second}")
 
 
 if __name__ == "__main__":

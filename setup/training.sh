@@ -15,7 +15,7 @@ if ! .venv-training/bin/python --version >/dev/null 2>&1; then
     if [ -z "$python" ]; then
         step "training side: Python 3.11, which TensorFlow 2.15 needs"
         export UV_PYTHON_INSTALL_DIR=$PWD/$state/python
-        UV_PYTHON_DOWNLOADS=manual .venv/bin/uv python install 3.11 </dev/null >"$log" 2>&1 ||
+        UV_PYTHON_DOWNLOADS=manual .venv/bin/uv python install --no-bin 3.11 </dev/null >"$log" 2>&1 ||
             fail "TensorFlow 2.15 needs Python 3.11; this machine has none and uv could not download one (see $log);" \
                 "install python3.11 and run make again, or train in the image. make synth and make jobs work without it"
         python=$(.venv/bin/uv python find --managed-python 3.11)

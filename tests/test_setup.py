@@ -5,6 +5,7 @@ import pty
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -218,3 +219,21 @@ def test_the_cdk_of_the_environment_works_from_any_folder_and_checks_for_no_newe
         check=True,
     )
     assert done.stdout == f"true /usr/bin:/bin:{tmp_path}/.venv/bin synth a b\n"
+
+
+def test_the_summary_fits_a_terminal_and_ends_with_the_next_commands(root: Path, tmp_path: Path) -> None:
+    results = tmp_path / "runs/digits-p3/results.json"
+    results.parent.mkdir(parents=True)
+    results.write_text('{"accuracy": 0.98611, "images_per_second": 4607.3, "world_size": 2}')
+    (tmp_path / "cdk.out").mkdir()
+    for name in ("TrainingClusterStack", "TrainingDataStack"):
+        (tmp_path / f"cdk.out/{name}.template.json").touch()
+    command = [sys.executable, str(root / "setup/summary.py"), "digits-p3"]
+    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert max(map(len, shown)) <= 80
+    assert "test accuracy 0.9861, 4607 images/s on 2 ranks" in shown[1]
+    assert [line.split("  ")[1] for line in shown[-3:]] == [
+        "trainctl lint dist/jobs/",
+        "trainctl render digits-p3 --image <image>",
+        "trainctl submit dist/jobs/digits-p3.k8s.yaml",
+    ]
