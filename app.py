@@ -1,15 +1,31 @@
 """The CDK app: `build` defines the stacks of a configuration, for `cdk`, for the scanners and for the tests."""
 
+import os
+import signal
 import sys
+from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
+if __name__ == "__main__":
+    # Ctrl-C ends the program at once, during the imports too, and without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from stacks import TrainingClusterStack, TrainingDataStack
-from training_cluster import ClusterConfig, load_config
-from training_workloads import InputError
+try:
+    # First, because it chooses the Node.js that aws_cdk starts.
+    from training_workloads import InputError  # isort: skip
 
-CONFIG = "cluster.yaml"
+    import aws_cdk as cdk
+
+    from stacks import TrainingClusterStack, TrainingDataStack
+    from training_cluster import ClusterConfig, load_config
+except ModuleNotFoundError as error:
+    fix = "run 'source .venv/bin/activate' first; 'make setup-cdk' creates .venv"
+    sys.exit(f"error: {sys.executable} has no package '{error.name}'; {fix}")
+except InputError as error:
+    sys.exit(f"error: {error}")
+
+# Beside this file, where `cdk` starts the app; `python app.py` may start it anywhere.
+CONFIG = os.path.relpath(Path(__file__).with_name("cluster.yaml"))
 
 
 def build(config: ClusterConfig, app: cdk.App | None = None) -> cdk.App:
@@ -35,7 +51,12 @@ def main() -> None:
         config = load_config(context.pop("config", CONFIG), context)
     except InputError as error:
         sys.exit("\n".join(f"error: {problem}" for problem in error.problems))
-    build(config, app).synth()
+    build(config, app)
+    try:
+        app.synth()
+    except RuntimeError as error:
+        # Of Node.js, with the complete message: a full disk, or a rule over several constructs.
+        sys.exit(f"error: {error}")
 
 
 if __name__ == "__main__":
