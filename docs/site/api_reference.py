@@ -50,9 +50,13 @@ def directives(module: str) -> str:
 
 
 def _give_signature(kind: type) -> None:
-    """Give a class of the CDK's metaclass the arguments of its `__init__`: the metaclass hides them."""
-    if type(kind) is not type and "__init__" in vars(kind):
-        signature = inspect.signature(vars(kind)["__init__"])
+    """Give a class of the CDK's metaclass the arguments of our `__init__`: the metaclass hides them."""
+    if type(kind).__module__.split(".")[0] != "jsii":
+        return
+    ours = (each for each in kind.__mro__ if each.__module__.split(".")[0] in OURS)
+    owner = next((each for each in ours if "__init__" in vars(each)), None)
+    if owner:
+        signature = inspect.signature(vars(owner)["__init__"])
         arguments = [each for name, each in signature.parameters.items() if name != "self"]
         setattr(kind, "__signature__", signature.replace(parameters=arguments))  # noqa: B010
 
