@@ -28,10 +28,12 @@ step() { # TITLE: begin the line of a step
     title=$*
     step_started=$SECONDS
     printf '==> %s ... ' "$title"
+    # The terminal remembers the place.
+    [ ! -t 1 ] || printf '\0337'
 }
 
-progress() { # TEXT: replace the end of that line
-    [ ! -t 1 ] || printf '\r\033[K==> %s ... %s' "$title" "$*"
+progress() { # TEXT: replace what follows the title, on a terminal of any width
+    [ ! -t 1 ] || printf '\0338\033[K%s' "$*"
 }
 
 finish() { # RESULT: end the line of a step

@@ -2,8 +2,9 @@
 # Report in one line what stops the set-up: a folder's name, a full disk, programs that only an administrator installs.
 source "$(dirname "$0")/common.sh"
 
-# Compilers, MPI and the first lines of programs separate paths at these characters.
-case $PWD in
+# Compilers, MPI and PATH separate words at these characters; letters outside of ASCII work.
+ascii=$(LC_ALL=C && echo "${PWD//[$'\200'-$'\377']/}")
+case $ascii in
 *[!A-Za-z0-9/._+@%=~,-]*)
     fail "'$PWD' contains a character that compilers and MPI do not accept;" \
         "move the clone to a folder with only letters, digits and ._-+@%=~, in its path"

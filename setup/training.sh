@@ -8,9 +8,8 @@ export UV_COMPILE_BYTECODE=1
 
 if ! .venv-training/bin/python --version >/dev/null 2>&1; then
     python=""
-    for name in .venv/bin/python python3.11; do
-        [ -n "$python" ] || "$name" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || continue
-        python=${python:-$name}
+    for name in python3.11 .venv/bin/python; do
+        ! "$name" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || python=$name
     done
     if [ -z "$python" ]; then
         step "training side: Python 3.11, which TensorFlow 2.15 needs"
@@ -53,11 +52,16 @@ else
     filter=percentages
     # Without debug information, which takes a third of the time.
     export CMAKE_TOOLCHAIN_FILE=$PWD/setup/horovod.cmake
+    # An interrupted compilation leaves its files there.
+    export TMPDIR=$PWD/$state/compilation
+    rm -rf "$TMPDIR" && mkdir "$TMPDIR"
     export HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 HOROVOD_WITHOUT_MXNET=1
     export HOROVOD_WITH_MPI=1 HOROVOD_WITH_GLOO=1
     quietly "compile Horovod" .venv/bin/python -m pip --python .venv-training/bin/python wheel --verbose --no-deps \
         --no-build-isolation --require-hashes --requirement requirements/horovod.txt --wheel-dir "$wheels"
     filter=ignore
+    rm -rf "$TMPDIR"
+    unset TMPDIR
 fi
 quietly "install Horovod into .venv-training" \
     .venv/bin/uv pip install --python .venv-training/bin/python --no-deps "$wheels"/*.whl
