@@ -1,6 +1,7 @@
 """The rules for commits and files that tools apply before a commit."""
 
 import configparser
+import re
 import tomllib
 from pathlib import Path
 
@@ -67,3 +68,21 @@ def test_editors_wrap_and_indent_as_ruff_and_make_do(root: Path) -> None:
     assert rules["*"].getint("max_line_length") == ruff["line-length"]
     assert (rules["*"]["indent_style"], rules["*"]["indent_size"]) == ("space", "4")
     assert rules["Makefile"]["indent_style"] == "tab"
+
+
+def test_every_file_that_the_guide_names_exists(root: Path) -> None:
+    page = (root / "CONTRIBUTING.md").read_text()
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page)
+    named = re.findall(r"`((?:constructs|docs|examples|setup|tests|training|workloads)/[\w/.-]*)`", page)
+    assert len(links) > 20
+    assert len(named) > 10
+    assert [name for name in {*links, *named} if not (root / name).exists()] == []
+
+
+def test_every_test_that_the_guide_names_exists(root: Path) -> None:
+    page = (root / "CONTRIBUTING.md").read_text()
+    written = "\n".join(path.read_text() for path in (root / "tests").rglob("test_*.py"))
+    files = {path.name for path in (root / "tests").rglob("test_*.py")}
+    named = set(re.findall(r"`(?:tests/)?(?:[\w/]+/)?(test_\w+(?:\.py)?)`", page))
+    assert len(named) > 8
+    assert [name for name in named if name not in files and f"def {name}(" not in written] == []
