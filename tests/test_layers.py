@@ -132,5 +132,7 @@ def test_the_wheel_contains_the_two_libraries_only(root: Path, tmp_path: Path) -
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=root, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
-    folders = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    names = zipfile.ZipFile(wheel).namelist()
+    folders = {name.partition("/")[0] for name in names}
     assert {name for name in folders if not name.endswith(".dist-info")} == {"training_cluster", "training_workloads"}
+    assert [name for name in names if name.endswith(".dist-info/licenses/LICENSE")]
