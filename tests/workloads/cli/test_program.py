@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from training_workloads.cli import app
-from training_workloads.cli.program import Program
+from training_workloads.cli.command_help import Program
 from training_workloads.validation import MISSING, InputError, Problem
 
 
@@ -63,7 +63,7 @@ def test_every_command_has_its_group_in_the_help() -> None:
         *("cancel", "lint", "list", "logs", "render", "run_local", "scale", "status", "submit", "wait"),
     ]
     groups = {str(each.rich_help_panel) for each in app.registered_commands}
-    assert groups == {"Jobs, on the cluster of your kubeconfig", "Jobs, on this machine"}
+    assert groups == {"Jobs on a cluster", "Jobs on this machine"}
 
 
 def test_the_package_is_a_program(tmp_path: Path) -> None:

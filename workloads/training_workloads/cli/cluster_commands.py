@@ -27,7 +27,9 @@ from training_workloads.cli.cluster_output import (
     session,
     short_time,
 )
-from training_workloads.cli.program import JOB_FAILED, JOBS_ON_A_CLUSTER, app
+from training_workloads.cli.command_help import JOBS_ON_A_CLUSTER, Command
+from training_workloads.cli.program import JOB_FAILED, app
+from training_workloads.cli.typed_values import number_option
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary
 from training_workloads.cluster.jobs import (
@@ -80,7 +82,7 @@ class _Submitting:
         return f"perhaps there too: {unfinished[0].title}" if unfinished else ""
 
 
-@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def submit(
     files: Annotated[
         list[str],
@@ -107,7 +109,7 @@ def submit(
             print(f"next: {command_line('logs -f', job.name, context, elsewhere)}")
 
 
-@app.command(name="list", rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(name="list", cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def list_all(
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Include every namespace.")] = False,
     context: ContextOption = None,
@@ -126,7 +128,7 @@ def list_all(
         print(f"no jobs in {where}")
 
 
-@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def status(
     name: NameArgument, context: ContextOption = None, namespace: NamespaceOption = None, as_json: JsonOption = False
 ) -> None:
@@ -139,18 +141,17 @@ def status(
         print_report(report)
 
 
-@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def logs(
     name: NameArgument,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue until the end of the job.")] = False,
-    worker: Annotated[int | None, typer.Option(help="Number of a worker, from 0. Default: the launcher.")] = None,
-    tail: Annotated[int | None, typer.Option(help="Begin this many lines before the end.", min=0)] = None,
+    worker: Annotated[int | None, number_option("Number of a worker, from 0. Default: the launcher.")] = None,
+    tail: Annotated[int | None, number_option("Begin this many lines before the end.")] = None,
     context: ContextOption = None,
     namespace: NamespaceOption = None,
 ) -> None:
     """Print the launcher's log; with -f, exit as the job does: 0 succeeded, 1 failed."""
-    if worker is not None:
-        check(at_least("worker", worker, 0))
+    check(*(at_least(name, given, 0) for name, given in (("worker", worker), ("tail", tail)) if given is not None))
     still_runs = _still_runs(name, context, namespace)
     with session(context, namespace, still_runs=still_runs) as cluster, progress(note_waiting()) as show:
         if not follow:
@@ -169,7 +170,7 @@ def logs(
             _exit_as(summary, name)
 
 
-@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def wait(
     name: NameArgument,
     timeout: Annotated[str | None, typer.Option(help="Longest wait, such as 90s, 10m or 2h. Default: none.")] = None,
@@ -190,7 +191,7 @@ def wait(
         _exit_as(_end_of(cluster, name, poller, show, as_json=as_json), name)
 
 
-@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def scale(
     name: NameArgument,
     workers: Annotated[str, typer.Argument(metavar="WORKERS", help="Number of worker pods.")],
@@ -215,7 +216,7 @@ def scale(
         )
 
 
-@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def cancel(
     names: NamesArgument = None,
     finished: Annotated[bool, typer.Option("--finished", help="Every job that succeeded or failed.")] = False,

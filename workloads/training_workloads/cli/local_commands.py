@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from training_workloads.cli.program import JOBS_HERE, LINT_ERRORS, app, output_folder
+from training_workloads.cli.command_help import JOBS_HERE, Command
+from training_workloads.cli.program import LINT_ERRORS, app, output_folder
+from training_workloads.cli.typed_values import number_option
 from training_workloads.lint import Finding, lint_read
 from training_workloads.lint.run_rules import KNOWN_KINDS
 from training_workloads.mpijob.documents import Document, read_manifests
@@ -21,7 +23,7 @@ __all__ = ["lint", "render", "run_local"]
 _SCHEDULING = "Where and when its pods start"
 
 
-@app.command(rich_help_panel=JOBS_HERE)
+@app.command(cls=Command, rich_help_panel=JOBS_HERE)
 def render(
     recipes: Annotated[
         list[str] | None,
@@ -32,25 +34,25 @@ def render(
     namespace: Annotated[str | None, typer.Option(help="Namespace of the job; its claim must exist there.")] = None,
     service_account: Annotated[str | None, typer.Option(help="Service account of the pods.")] = None,
     instance_type: Annotated[str | None, typer.Option(help="EC2 type of the workers' nodes.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Worker pods.")] = None,
-    min_workers: Annotated[int | None, typer.Option(help="Minimum of an elastic job.")] = None,
-    max_workers: Annotated[int | None, typer.Option(help="Maximum of an elastic job.")] = None,
-    gpus_per_worker: Annotated[int | None, typer.Option(help="GPUs, and so ranks, of each worker.")] = None,
+    workers: Annotated[int | None, number_option("Worker pods.")] = None,
+    min_workers: Annotated[int | None, number_option("Minimum of an elastic job.")] = None,
+    max_workers: Annotated[int | None, number_option("Maximum of an elastic job.")] = None,
+    gpus_per_worker: Annotated[int | None, number_option("GPUs, and so ranks, of each worker.")] = None,
     efa: Annotated[bool | None, typer.Option(help="Whether workers use the type's EFA interfaces.")] = None,
     bind_to: Annotated[str | None, typer.Option(help="What ranks are bound to: socket, none.")] = None,
-    backoff_limit: Annotated[int | None, typer.Option(help="How often the launcher is restarted.")] = None,
-    deadline_seconds: Annotated[int | None, typer.Option(help="Time after which the job is ended.")] = None,
-    nodes: Annotated[int | None, typer.Option(help="Nodes of an NCCL test.")] = None,
+    backoff_limit: Annotated[int | None, number_option("How often the launcher is restarted.")] = None,
+    deadline_seconds: Annotated[int | None, number_option("Time after which the job is ended.")] = None,
+    nodes: Annotated[int | None, number_option("Nodes of an NCCL test.")] = None,
     collective: Annotated[str | None, typer.Option(help="Collective of an NCCL test: all_reduce, …")] = None,
     efa_interfaces: Annotated[
-        int | None, typer.Option(help="Number of EFA interfaces of an NCCL test. Default: all of the type.")
+        int | None, number_option("Number of EFA interfaces of an NCCL test. Default: all of the type.")
     ] = None,
     source: Annotated[str | None, typer.Option(help="Folder in S3 that stage-data reads.")] = None,
     folder: Annotated[
         str | None, typer.Option(help="Folder in the file system, for stage-data and tensorboard.")
     ] = None,
     file_system: Annotated[str | None, typer.Option(help="File system of stage-data: lustre, efs.")] = None,
-    pods: Annotated[int | None, typer.Option(help="Pods of stage-data.")] = None,
+    pods: Annotated[int | None, number_option("Pods of stage-data.")] = None,
     gang: Annotated[bool | None, typer.Option(help="Gang scheduling.", rich_help_panel=_SCHEDULING)] = None,
     queue: Annotated[str | None, typer.Option(help="Kueue's LocalQueue.", rich_help_panel=_SCHEDULING)] = None,
     priority_class: Annotated[str | None, typer.Option(help="PriorityClass.", rich_help_panel=_SCHEDULING)] = None,
@@ -116,7 +118,7 @@ def _render(recipes: list[str], name: str | None, outdir: Path, *, scheduling: d
         print(warning, file=sys.stderr)
 
 
-@app.command(rich_help_panel=JOBS_HERE)
+@app.command(cls=Command, rich_help_panel=JOBS_HERE)
 def lint(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE", help="Manifests, or folders with manifests; - reads stdin.")
@@ -146,10 +148,10 @@ def lint(
         raise typer.Exit(LINT_ERRORS)
 
 
-@app.command(rich_help_panel=JOBS_HERE)
+@app.command(cls=Command, rich_help_panel=JOBS_HERE)
 def run_local(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A manifest with one MPIJob, a folder with one, or -.")],
-    ranks: Annotated[int | None, typer.Option(help="Number of ranks. Default: that of the manifest.")] = None,
+    ranks: Annotated[int | None, number_option("Number of ranks. Default: that of the manifest.")] = None,
     volumes: Annotated[Path, typer.Option(help="Local folder in place of the shared file system.")] = Path("."),
     environment: Annotated[Path, typer.Option(help="Virtual environment of the job.")] = Path(".venv-training"),
 ) -> None:
