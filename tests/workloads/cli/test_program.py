@@ -60,7 +60,7 @@ def test_every_problem_is_a_line() -> None:
 
 def test_every_command_has_its_group_in_the_help() -> None:
     assert sorted(each.name or each.callback.__name__ for each in app.registered_commands if each.callback) == [
-        *("cancel", "lint", "list", "logs", "render", "run_local", "scale", "status", "submit", "wait"),
+        *("cancel", "init", "lint", "list", "logs", "render", "run_local", "scale", "status", "submit", "wait"),
     ]
     groups = {str(each.rich_help_panel) for each in app.registered_commands}
     assert groups == {"Jobs on a cluster", "Jobs on this machine"}
