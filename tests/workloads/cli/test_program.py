@@ -60,10 +60,10 @@ def test_every_problem_is_a_line() -> None:
 
 def test_every_command_has_its_group_in_the_help() -> None:
     assert sorted(each.name or each.callback.__name__ for each in app.registered_commands if each.callback) == [
-        *("cancel", "lint", "list", "logs", "render", "run_local", "scale", "status", "submit", "wait"),
+        *("cancel", "completion", "lint", "list", "logs", "render", "run_local", "scale", "status", "submit", "wait"),
     ]
     groups = {str(each.rich_help_panel) for each in app.registered_commands}
-    assert groups == {"Jobs on a cluster", "Jobs on this machine"}
+    assert groups == {"Jobs on a cluster", "Jobs on this machine", "More"}
 
 
 def test_the_package_is_a_program(tmp_path: Path) -> None:
@@ -93,10 +93,19 @@ def test_a_full_disk_is_a_line(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("module", ["typer", "psutil", "jsonschema", "kubernetes"])
-def test_reports_a_package_that_is_not_installed(module: str) -> None:
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("typer", ["-h"]),
+        ("psutil", ["run-local", "job.yaml"]),
+        ("jsonschema", ["lint", "job.yaml"]),
+        ("jsonschema", ["submit", "job.yaml"]),
+        ("kubernetes", ["list"]),
+    ],
+)
+def test_reports_a_package_that_is_not_installed(module: str, arguments: list[str]) -> None:
     program = [
-        f"import sys; sys.modules[{module!r}] = None; sys.argv = ['trainctl', 'list']",
+        f"import sys; sys.modules[{module!r}] = None; sys.argv = ['trainctl', *{arguments}]",
         "from training_workloads.__main__ import main; main()",
     ]
     result = subprocess.run([sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, check=False)

@@ -3,20 +3,22 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from training_workloads.cli.command_help import JOBS_HERE, Command
+from training_workloads.cli.completion import complete_recipes
 from training_workloads.cli.program import LINT_ERRORS, app, output_folder
 from training_workloads.cli.typed_values import number_option
-from training_workloads.lint import Finding, lint_read
-from training_workloads.lint.run_rules import KNOWN_KINDS
-from training_workloads.mpijob.documents import Document, read_manifests
 from training_workloads.mpijob.programs import LOCAL_IMAGE
 from training_workloads.recipes import NEEDS, RECIPES, recipe
-from training_workloads.run_local.runner import run_locally
 from training_workloads.validation import InputError, Problem
+
+# The commands import what they run, so that `--help` and each other command start fast.
+if TYPE_CHECKING:
+    from training_workloads.lint import Finding
+    from training_workloads.mpijob.documents import Document
 
 __all__ = ["lint", "render", "run_local"]
 
@@ -27,7 +29,11 @@ _SCHEDULING = "Where and when its pods start"
 def render(
     recipes: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RECIPE", help=f"{', '.join(RECIPES)}. Default: all that need no option."),
+        typer.Argument(
+            metavar="RECIPE",
+            help=f"{', '.join(RECIPES)}. Default: all that need no option.",
+            autocompletion=complete_recipes,
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the job; with one recipe only.")] = None,
     image: Annotated[str | None, typer.Option(help="Training image, such as its address in ECR.")] = None,
@@ -127,6 +133,10 @@ def lint(
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
 ) -> None:
     """Check manifests of MPIJobs and volumes, of this project or any other, for known mistakes."""
+    from training_workloads.lint import lint_read
+    from training_workloads.lint.run_rules import KNOWN_KINDS
+    from training_workloads.mpijob.documents import read_manifests
+
     read, problems = read_manifests(files, recursive=recursive)
     everything = [document for _, documents in read for document in documents]
     if not problems and not any(_kind(document) in KNOWN_KINDS for document in everything):
@@ -156,6 +166,8 @@ def run_local(
     environment: Annotated[Path, typer.Option(help="Virtual environment of the job.")] = Path(".venv-training"),
 ) -> None:
     """Run an MPIJob's manifest on this machine, on the CPU, and return its exit code."""
+    from training_workloads.run_local.runner import run_locally
+
     raise typer.Exit(run_locally(file, volumes=volumes, environment=environment, ranks=ranks))
 
 
@@ -168,12 +180,12 @@ def _skipped() -> list[str]:
     return [f"skipped {name}, which needs {needed}" for name, needed in options.items()]
 
 
-def _kind(document: Document) -> str:
+def _kind(document: "Document") -> str:
     kind = document.content.get("kind") if isinstance(document.content, dict) else None
     return kind if isinstance(kind, str) else ""
 
 
-def _as_object(name: str, line: int, finding: Finding) -> dict[str, str | int]:
+def _as_object(name: str, line: int, finding: "Finding") -> dict[str, str | int]:
     return {
         "file": name,
         "line": line,
@@ -185,7 +197,7 @@ def _as_object(name: str, line: int, finding: Finding) -> dict[str, str | int]:
     }
 
 
-def _summary(findings: list[Finding], files: int) -> str:
+def _summary(findings: list["Finding"], files: int) -> str:
     errors = sum(finding.level == "error" for finding in findings)
     counted = ((errors, "error"), (len(findings) - errors, "warning"))
     counts = ", ".join(f"{count} {word}{'s' if count != 1 else ''}" for count, word in counted)
