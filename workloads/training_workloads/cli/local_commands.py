@@ -13,7 +13,7 @@ from training_workloads.cli.program import LINT_ERRORS, app, output_folder
 from training_workloads.cli.typed_values import number_option
 from training_workloads.mpijob.programs import LOCAL_IMAGE
 from training_workloads.recipes import NEEDS, RECIPES, recipe
-from training_workloads.validation import InputError, Problem
+from training_workloads.validation import InputError, Problem, check
 
 # The commands import what they run, so that `--help` and each other command start fast.
 if TYPE_CHECKING:
@@ -160,15 +160,35 @@ def lint(
 
 @app.command(cls=Command, rich_help_panel=JOBS_HERE)
 def run_local(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A manifest with one MPIJob, a folder with one, or -.")],
-    ranks: Annotated[int | None, number_option("Number of ranks. Default: that of the manifest.")] = None,
-    volumes: Annotated[Path, typer.Option(help="Local folder in place of the shared file system.")] = Path("."),
-    environment: Annotated[Path, typer.Option(help="Virtual environment of the job.")] = Path(".venv-training"),
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB",
+            help="A recipe, a manifest or a folder with one MPIJob, - for the standard input, or a Python script.",
+            autocompletion=complete_recipes,
+        ),
+    ],
+    argument: Annotated[
+        list[str] | None, typer.Argument(metavar="ARGUMENT", help="Arguments of a script, behind a lone --.")
+    ] = None,
+    ranks: Annotated[int | None, number_option("Number of ranks. Default: that of the job; 2 for a script.")] = None,
+    volumes: Annotated[
+        str, typer.Option(metavar="DIRECTORY", help="Local folder in place of the shared file system.")
+    ] = ".",
+    environment: Annotated[
+        str, typer.Option(metavar="DIRECTORY", help="Virtual environment of the job.")
+    ] = ".venv-training",
 ) -> None:
-    """Run an MPIJob's manifest on this machine, on the CPU, and return its exit code."""
+    """Run a job or a Python script on this machine, on the CPU, and return its exit code."""
     from training_workloads.run_local.runner import run_locally
 
-    raise typer.Exit(run_locally(file, volumes=volumes, environment=environment, ranks=ranks))
+    # The empty text of an unset variable would be the current folder.
+    given = (("volumes", volumes), ("environment", environment))
+    check(Problem(path=(name,), given=value, fix="give a folder") for name, value in given if not value)
+    code = run_locally(
+        file, volumes=Path(volumes), environment=Path(environment), ranks=ranks, arguments=argument or ()
+    )
+    raise typer.Exit(code)
 
 
 def _given(**options: Any) -> dict[str, Any]:
