@@ -1,3 +1,5 @@
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -91,6 +93,29 @@ def test_a_full_disk_is_a_line(tmp_path: Path) -> None:
     assert result.stderr == (
         "error: the output cannot be written (No space left on device); free space, or write it elsewhere\n"
     )
+
+
+def test_ctrl_c_is_a_line() -> None:
+    command = [sys.executable, "-m", "training_workloads", "lint", "-", "/dev/null"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True) as process:
+        assert process.stdin
+        # Until it reads, so that this is longer than the pipe is.
+        process.stdin.write("#" * 200_000)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+
+
+def test_an_error_of_node_js_is_a_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    cache = {"JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(tmp_path / "file/cache")}
+    command = [sys.executable, "-m", "training_workloads", "render", "digits-p3"]
+    result = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **cache}, capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (74, "", 1)
+    assert result.stderr.startswith("error: Node.js cannot run cdk8s: Cannot use the jsii package cache in ")
 
 
 @pytest.mark.parametrize(

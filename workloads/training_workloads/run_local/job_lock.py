@@ -1,6 +1,7 @@
 """One run of a job at a time: two would write their checkpoints into one folder."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -43,7 +44,10 @@ def _opened(path: Path, volumes: Path) -> Iterator[int]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except (PermissionError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+    except OSError as error:
+        # A full disk is no mistake in a value.
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
         allowed = f"{path.parent} cannot be written ({error.strerror})"
         fix = "give a folder that you may write to"
         raise InputError(Problem(path=("volumes",), given=str(volumes), allowed=allowed, fix=fix)) from error
