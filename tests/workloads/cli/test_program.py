@@ -62,7 +62,8 @@ def test_every_problem_is_a_line() -> None:
 
 def test_every_command_has_its_group_in_the_help() -> None:
     assert sorted(each.name or each.callback.__name__ for each in app.registered_commands if each.callback) == [
-        *("cancel", "completion", "lint", "list", "logs", "render", "run_local", "scale", "status", "submit", "wait"),
+        *("cancel", "completion", "init", "lint", "list", "logs", "render", "run_local", "scale", "status", "submit"),
+        "wait",
     ]
     groups = {str(each.rich_help_panel) for each in app.registered_commands}
     assert groups == {"Jobs on a cluster", "Jobs on this machine", "More"}
@@ -97,8 +98,8 @@ def test_a_full_disk_is_a_line(tmp_path: Path) -> None:
 
 def test_ctrl_c_is_a_line() -> None:
     command = [sys.executable, "-m", "training_workloads", "lint", "-", "/dev/null"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, text=True) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stdin
         # Until it reads, so that this is longer than the pipe is.
         process.stdin.write("#" * 200_000)

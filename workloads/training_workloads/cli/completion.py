@@ -8,7 +8,7 @@ import typer
 
 from training_workloads.cli.command_help import MORE, Command
 from training_workloads.cli.program import PROGRAM, app
-from training_workloads.recipes import RECIPES
+from training_workloads.recipes import recipe_names
 from training_workloads.validation import InputError, check, one_of
 
 __all__ = ["complete_jobs", "complete_recipes", "completion", "prepare"]
@@ -24,7 +24,10 @@ _VARIABLE: Final = "_TRAINCTL_COMPLETE"
 
 @app.command(cls=Command, rich_help_panel=MORE)
 def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help=f"One of {', '.join(_SHELLS)}.")]) -> None:
-    """Print the script that completes commands and names in a shell: `source <(trainctl completion bash)`."""
+    """Print the script with which a shell completes commands and names.
+
+    In bash: source <(trainctl completion bash)
+    """
     check(one_of("shell", shell, _SHELLS))
     print(_TYPER.get_completion_script(prog_name=PROGRAM, complete_var=_VARIABLE, shell=shell))
 
@@ -37,7 +40,7 @@ def prepare() -> None:
 
 def complete_recipes() -> list[str]:
     """Return the names of recipes."""
-    return list(RECIPES)
+    return recipe_names()
 
 
 def complete_jobs(ctx: typer.Context) -> list[str]:

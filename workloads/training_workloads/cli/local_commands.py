@@ -11,8 +11,7 @@ from training_workloads.cli.command_help import JOBS_HERE, Command
 from training_workloads.cli.completion import complete_recipes
 from training_workloads.cli.program import LINT_ERRORS, app, output_folder
 from training_workloads.cli.typed_values import number_option
-from training_workloads.mpijob.programs import LOCAL_IMAGE
-from training_workloads.recipes import NEEDS, RECIPES, recipe
+from training_workloads.recipes import RECIPES, Recipe, find_recipes, recipe
 from training_workloads.validation import InputError, Problem, check
 
 # The commands import what they run, so that `--help` and each other command start fast.
@@ -24,16 +23,17 @@ __all__ = ["lint", "render", "run_local"]
 
 _SCHEDULING = "Where and when its pods start"
 
+_RECIPES_HELP = (
+    f"A name in recipes.py of this folder, of an installed package, or one of {', '.join(RECIPES)}. Default: those of "
+    "recipes.py, else these that need no option."
+)
+
 
 @app.command(cls=Command, rich_help_panel=JOBS_HERE)
 def render(
     recipes: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="RECIPE",
-            help=f"{', '.join(RECIPES)}. Default: all that need no option.",
-            autocompletion=complete_recipes,
-        ),
+        typer.Argument(metavar="RECIPE", help=_RECIPES_HELP, autocompletion=complete_recipes),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the job; with one recipe only.")] = None,
     image: Annotated[str | None, typer.Option(help="Training image, such as its address in ECR.")] = None,
@@ -107,20 +107,23 @@ def render(
 
 
 def _render(recipes: list[str], name: str | None, outdir: Path, *, scheduling: dict[str, Any], **job: Any) -> None:
-    chosen = list(dict.fromkeys(recipes or (each for each in sorted(RECIPES) if each not in NEEDS)))
+    found = find_recipes()
+    origin = "folder" if any(each.origin == "folder" for each in found.values()) else "library"
+    default = [each for _, each in sorted(found.items()) if each.origin == origin]
+    chosen = list(dict.fromkeys(recipes or (each.name for each in default if not each.needs)))
     if name is not None and len(chosen) != 1:
         allowed = f"{len(chosen)} recipes are rendered"
         raise InputError(Problem(path=("name",), given=name, allowed=allowed, fix="give one recipe"))
-    specs = [recipe(each, name, scheduling=scheduling, **job) for each in chosen]
+    specs = [recipe(each, name, among=found, scheduling=scheduling, **job) for each in chosen]
     # Here, because it starts Node.js.
     from training_workloads.rendering import render_jobs
 
     paths, warnings = render_jobs(specs, outdir)
     for path in paths:
         print(path)
-    if any(spec.image == LOCAL_IMAGE for spec in specs):
-        warnings.append(f"the image is {LOCAL_IMAGE}, which only this machine has; for a cluster give '--image'")
-    for warning in [*warnings, *([] if recipes else _skipped())]:
+    for image in sorted({spec.image for spec in specs if spec.image.startswith("localhost/")}):
+        warnings.append(f"the image is {image}, which only this machine has; for a cluster give '--image'")
+    for warning in [*warnings, *([] if recipes else _skipped(default))]:
         print(warning, file=sys.stderr)
 
 
@@ -195,9 +198,9 @@ def _given(**options: Any) -> dict[str, Any]:
     return {field: value for field, value in options.items() if value is not None}
 
 
-def _skipped() -> list[str]:
-    options = {name: " and ".join(f"--{field.replace('_', '-')}" for field in fields) for name, fields in NEEDS.items()}
-    return [f"skipped {name}, which needs {needed}" for name, needed in options.items()]
+def _skipped(recipes: list[Recipe]) -> list[str]:
+    options = {each.name: " and ".join(f"--{field.replace('_', '-')}" for field in each.needs) for each in recipes}
+    return [f"skipped {name}, which needs {needed}" for name, needed in options.items() if needed]
 
 
 def _kind(document: "Document") -> str:

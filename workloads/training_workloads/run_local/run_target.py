@@ -1,13 +1,14 @@
 """What `run-local` runs: a manifest, a folder with one, the standard input, a recipe, or a Python script."""
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from training_workloads.mpijob.documents import STANDARD_INPUT, Document, read_documents, read_manifests
 from training_workloads.mpijob.spec import KIND
 from training_workloads.mpijob.view import mapping
-from training_workloads.recipes import NEEDS, RECIPES, recipe
+from training_workloads.recipes import Recipe, find_recipes, recipe, recipe_names
 from training_workloads.validation import InputError, Problem, Problems, enforce, known_names
 
 __all__ = ["Target", "is_script", "read_mpi_job", "read_target"]
@@ -42,11 +43,15 @@ def read_target(name: str) -> Target:
     Raises:
         InputError: There is no such file and no such recipe, or it does not have exactly one MPIJob.
     """
-    if name in RECIPES and not Path(name).exists():
-        rendered = _RENDERED / f"{name}.k8s.yaml"
-        note = f"{rendered} exists and is not used; give its path to run that" if rendered.exists() else ""
-        return Target(job=_job_of_recipe(name), origin=f"the recipe {name}", note=note)
-    return Target(job=read_mpi_job(name), origin="the standard input" if name == STANDARD_INPUT else name)
+    exists = not name or name == STANDARD_INPUT or Path(name).exists()
+    # `recipes.py` is run only for what may be in it.
+    recipes = {} if exists else find_recipes()
+    if name not in recipes:
+        return Target(job=read_mpi_job(name), origin="the standard input" if name == STANDARD_INPUT else name)
+    rendered = _RENDERED / f"{name}.k8s.yaml"
+    note = f"{rendered} exists and is not used; give its path to run that" if rendered.exists() else ""
+    where = f"recipes.py: {name}" if recipes[name].origin == "folder" else f"the recipe {name}"
+    return Target(job=_job_of_recipe(recipes, name), origin=where, note=note)
 
 
 def read_mpi_job(file: str | Path) -> Document:
@@ -62,9 +67,9 @@ def read_mpi_job(file: str | Path) -> Document:
     return _one_job([document for _, documents in read for document in documents], str(file))
 
 
-def _job_of_recipe(name: str) -> Document:
-    enforce(name, [_needs_nothing])
-    spec = recipe(name)
+def _job_of_recipe(recipes: Mapping[str, Recipe], name: str) -> Document:
+    enforce(recipes[name], [_needs_nothing])
+    spec = recipe(name, among=recipes)
     # Here, because it starts Node.js.
     from training_workloads.rendering import render_jobs
 
@@ -73,10 +78,10 @@ def _job_of_recipe(name: str) -> Document:
         return _one_job(read_documents(path.read_bytes(), f"the recipe {name}"), name)
 
 
-def _needs_nothing(name: str) -> Problems:
-    if name in NEEDS:
-        allowed = f"it needs {' and '.join(NEEDS[name])}, which only 'trainctl render' takes"
-        yield Problem(path=("file",), given=name, allowed=allowed, fix="render it, and give the manifest")
+def _needs_nothing(found: Recipe) -> Problems:
+    if found.needs:
+        allowed = f"it needs {' and '.join(found.needs)}, which only 'trainctl render' takes"
+        yield Problem(path=("file",), given=found.name, allowed=allowed, fix="render it, and give the manifest")
 
 
 def _one_job(documents: list[Document], given: str) -> Document:
@@ -111,7 +116,7 @@ def _like_a_recipe(name: str) -> Problem:
     rendered = sorted(map(str, _RENDERED.glob("*.k8s.yaml")))
     exact = [path for path in rendered if Path(path).name == f"{name}.k8s.yaml"]
     files = exact or rendered
-    fix = f"give {exact[0]}" if exact else known_names(name, RECIPES)
+    fix = f"give {exact[0]}" if exact else known_names(name, recipe_names())
     if files and not exact:
         fix += f"; files in {_RENDERED}: {', '.join(Path(path).name for path in files)}"
     return Problem(path=("file",), given=name, allowed="it is neither a recipe nor a file", fix=fix)
