@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -44,13 +44,13 @@ from training_workloads.cluster.jobs import (
 from training_workloads.cluster.logs import follow_log, read_log
 from training_workloads.cluster.polling import DeadlineError, Poller, Progress
 from training_workloads.cluster.status import report_job
-from training_workloads.cluster.submit import Submission, check_objects, plan_submission
-from training_workloads.cluster.submit import submit as submit_objects
-from training_workloads.lint import lint_read
-from training_workloads.mpijob.documents import Document, read_manifests
 from training_workloads.mpijob.programs import USER_ERROR
 from training_workloads.run_local.rank_lines import rank_line
 from training_workloads.validation import MISSING, InputError, Problem, at_least, check, matches
+
+if TYPE_CHECKING:
+    from training_workloads.cluster.submit import Submission
+    from training_workloads.mpijob.documents import Document
 
 __all__ = ["cancel", "list_all", "logs", "scale", "status", "submit", "wait"]
 
@@ -66,10 +66,10 @@ class _Submitting:
     """The objects that `submit` has planned, and those that it has created."""
 
     quiet: bool
-    planned: list[Submission] = field(default_factory=list)
-    created: list[Submission] = field(default_factory=list)
+    planned: list["Submission"] = field(default_factory=list)
+    created: list["Submission"] = field(default_factory=list)
 
-    def show(self, submission: Submission) -> None:
+    def show(self, submission: "Submission") -> None:
         self.created.append(submission)
         if not self.quiet:
             print(f"created {submission.title}", flush=True)
@@ -96,6 +96,10 @@ def submit(
     as_json: JsonOption = False,
 ) -> None:
     """Check manifests, and create the objects in them."""
+    # Here and below, because YAML and the schemas take 0.2 s to import.
+    from training_workloads.cluster.submit import plan_submission
+    from training_workloads.cluster.submit import submit as submit_objects
+
     documents = _checked(files, recursive=recursive)
     submitting = _Submitting(quiet=as_json)
     with session(context, namespace, remains=submitting.remains, still_runs=submitting.in_doubt) as cluster:
@@ -258,8 +262,12 @@ def cancel(
         print_json(deleted)
 
 
-def _checked(files: list[str], *, recursive: bool) -> list[Document]:
+def _checked(files: list[str], *, recursive: bool) -> list["Document"]:
     """Return the objects of some files; print the lint's findings, and end the command if one is an error."""
+    from training_workloads.cluster.submit import check_objects
+    from training_workloads.lint import lint_read
+    from training_workloads.mpijob.documents import read_manifests
+
     read, problems = read_manifests(files, recursive=recursive)
     for file, documents in read:
         problems += check_objects(file, documents)
@@ -274,7 +282,7 @@ def _checked(files: list[str], *, recursive: bool) -> list[Document]:
     return [document for _, documents in read for document in documents if document.content is not None]
 
 
-def _reference(submission: Submission) -> dict[str, str | None]:
+def _reference(submission: "Submission") -> dict[str, str | None]:
     return {
         "kind": submission.resource.kind,
         "name": submission.name,

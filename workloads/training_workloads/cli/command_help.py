@@ -6,6 +6,7 @@ The help is plain text, as kubectl's: Rich needs 0.2 s to start, and cuts titles
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
@@ -82,13 +83,16 @@ class Program(TyperGroup):
             _end(error, self, extra.get("prog_name") or str(self.name))
         sys.exit(code or 0)
 
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        """Parse what the user typed before the command."""
+        with _ctrl_c_is_one_line():
+            return super().make_context(*args, **more)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command that the user typed."""
         try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
+            with _ctrl_c_is_one_line():
+                return super().invoke(ctx)
         except USAGE_ERRORS as error:
             name = ctx.invoked_subcommand
             command = self.get_command(ctx, name) if name else self
@@ -127,6 +131,15 @@ class TopLevel(Program):
             group.rich_help_panel = MORE
             return group
         return None
+
+
+@contextmanager
+def _ctrl_c_is_one_line() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _group(found: EntryPoint) -> Any:

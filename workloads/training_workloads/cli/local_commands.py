@@ -3,19 +3,21 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from training_workloads.cli.command_help import JOBS_HERE, Command
+from training_workloads.cli.completion import complete_recipes
 from training_workloads.cli.program import LINT_ERRORS, app, output_folder
 from training_workloads.cli.typed_values import number_option
-from training_workloads.lint import Finding, lint_read
-from training_workloads.lint.run_rules import KNOWN_KINDS
-from training_workloads.mpijob.documents import Document, read_manifests
 from training_workloads.recipes import RECIPES, Recipe, find_recipes, recipe
-from training_workloads.run_local.runner import run_locally
-from training_workloads.validation import InputError, Problem
+from training_workloads.validation import InputError, Problem, check
+
+# The commands import what they run, so that `--help` and each other command start fast.
+if TYPE_CHECKING:
+    from training_workloads.lint import Finding
+    from training_workloads.mpijob.documents import Document
 
 __all__ = ["lint", "render", "run_local"]
 
@@ -31,7 +33,7 @@ _RECIPES_HELP = (
 def render(
     recipes: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RECIPE", help=_RECIPES_HELP),
+        typer.Argument(metavar="RECIPE", help=_RECIPES_HELP, autocompletion=complete_recipes),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the job; with one recipe only.")] = None,
     image: Annotated[str | None, typer.Option(help="Training image, such as its address in ECR.")] = None,
@@ -134,6 +136,10 @@ def lint(
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
 ) -> None:
     """Check manifests of MPIJobs and volumes, of this project or any other, for known mistakes."""
+    from training_workloads.lint import lint_read
+    from training_workloads.lint.run_rules import KNOWN_KINDS
+    from training_workloads.mpijob.documents import read_manifests
+
     read, problems = read_manifests(files, recursive=recursive)
     everything = [document for _, documents in read for document in documents]
     if not problems and not any(_kind(document) in KNOWN_KINDS for document in everything):
@@ -157,13 +163,35 @@ def lint(
 
 @app.command(cls=Command, rich_help_panel=JOBS_HERE)
 def run_local(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A manifest with one MPIJob, a folder with one, or -.")],
-    ranks: Annotated[int | None, number_option("Number of ranks. Default: that of the manifest.")] = None,
-    volumes: Annotated[Path, typer.Option(help="Local folder in place of the shared file system.")] = Path("."),
-    environment: Annotated[Path, typer.Option(help="Virtual environment of the job.")] = Path(".venv-training"),
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB",
+            help="A recipe, a manifest or a folder with one MPIJob, - for the standard input, or a Python script.",
+            autocompletion=complete_recipes,
+        ),
+    ],
+    argument: Annotated[
+        list[str] | None, typer.Argument(metavar="ARGUMENT", help="Arguments of a script, behind a lone --.")
+    ] = None,
+    ranks: Annotated[int | None, number_option("Number of ranks. Default: that of the job; 2 for a script.")] = None,
+    volumes: Annotated[
+        str, typer.Option(metavar="DIRECTORY", help="Local folder in place of the shared file system.")
+    ] = ".",
+    environment: Annotated[
+        str, typer.Option(metavar="DIRECTORY", help="Virtual environment of the job.")
+    ] = ".venv-training",
 ) -> None:
-    """Run an MPIJob's manifest on this machine, on the CPU, and return its exit code."""
-    raise typer.Exit(run_locally(file, volumes=volumes, environment=environment, ranks=ranks))
+    """Run a job or a Python script on this machine, on the CPU, and return its exit code."""
+    from training_workloads.run_local.runner import run_locally
+
+    # The empty text of an unset variable would be the current folder.
+    given = (("volumes", volumes), ("environment", environment))
+    check(Problem(path=(name,), given=value, fix="give a folder") for name, value in given if not value)
+    code = run_locally(
+        file, volumes=Path(volumes), environment=Path(environment), ranks=ranks, arguments=argument or ()
+    )
+    raise typer.Exit(code)
 
 
 def _given(**options: Any) -> dict[str, Any]:
@@ -175,12 +203,12 @@ def _skipped(recipes: list[Recipe]) -> list[str]:
     return [f"skipped {name}, which needs {needed}" for name, needed in options.items() if needed]
 
 
-def _kind(document: Document) -> str:
+def _kind(document: "Document") -> str:
     kind = document.content.get("kind") if isinstance(document.content, dict) else None
     return kind if isinstance(kind, str) else ""
 
 
-def _as_object(name: str, line: int, finding: Finding) -> dict[str, str | int]:
+def _as_object(name: str, line: int, finding: "Finding") -> dict[str, str | int]:
     return {
         "file": name,
         "line": line,
@@ -192,7 +220,7 @@ def _as_object(name: str, line: int, finding: Finding) -> dict[str, str | int]:
     }
 
 
-def _summary(findings: list[Finding], files: int) -> str:
+def _summary(findings: list["Finding"], files: int) -> str:
     errors = sum(finding.level == "error" for finding in findings)
     counted = ((errors, "error"), (len(findings) - errors, "warning"))
     counts = ", ".join(f"{count} {word}{'s' if count != 1 else ''}" for count, word in counted)

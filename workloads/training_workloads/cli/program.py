@@ -1,5 +1,6 @@
 """The program that every command belongs to, its exit codes, and how it ends."""
 
+import contextlib
 import errno
 import os
 import platform
@@ -92,12 +93,17 @@ def run() -> None:
         # A reader that has ended, as in `… | head`, is no failure of the output.
         if error.errno not in _OUTPUT_ERRORS:
             raise
-        print(
-            f"error: the output cannot be written ({error.strerror}); free space, or write it elsewhere",
-            file=sys.stderr,
-        )
-        sys.stderr.flush()
-        os._exit(OUTPUT_FAILED)
+        place = f" to {error.filename}" if error.filename else ""
+        why = f"the output cannot be written{place} ({error.strerror}); free space, or write it elsewhere"
+        print(f"error: {why}", file=sys.stderr)
+        _exit_at_once(OUTPUT_FAILED)
+    except Exception as error:
+        # Not imported: most commands start no Node.js.
+        if type(error).__module__ != "jsii.errors":
+            raise
+        # Such as a cache that cannot be written; jsii says what to do.
+        print(f"error: Node.js cannot run cdk8s: {' '.join(str(error).split())}", file=sys.stderr)
+        _exit_at_once(OUTPUT_FAILED)
 
 
 def output_folder(outdir: str) -> Path:
@@ -109,6 +115,8 @@ def output_folder(outdir: str) -> Path:
 
 def _exit_at_once(code: int) -> None:
     """End the program without cdk8s' exit handler: it waits for Node.js, which Ctrl-C has ended already."""
-    sys.stdout.flush()
+    # What could not be written before cannot be written now.
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
