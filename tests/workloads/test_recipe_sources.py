@@ -1,5 +1,6 @@
 """Recipes of a folder, of installed packages and of the library, and the mistakes of their authors."""
 
+import re
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
@@ -76,6 +77,16 @@ def test_an_installed_recipe_comes_between_the_two(tmp_path: Path, monkeypatch: 
     found = find_recipes(tmp_path)
     instance_types = {name: vars(recipe(name, among=found))["instance_type"] for name in ("theirs", "mine", "nccl-p3")}
     assert instance_types == {"theirs": "p5.48xlarge", "mine": "p3.16xlarge", "nccl-p3": "p5.48xlarge"}
+
+
+def test_the_page_shows_a_recipe_and_what_mistakes_print(tmp_path: Path, root: Path) -> None:
+    page = (root / "docs/own-project.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    (tmp_path / "recipes.py").write_text(example)
+    assert recipe("bert", among=find_recipes(tmp_path)).name == "bert"
+    wrong = re.sub(r'\("python".*\),', '"python train.py",', example)
+    assert f"error: {problem(tmp_path, wrong, 'bert')}\n" in page
+    assert f"error: {problem(tmp_path, 'import acme')}\n" in page
 
 
 def test_recipes_import_what_is_beside_them(tmp_path: Path) -> None:

@@ -4,7 +4,11 @@ trainctl run-local train.py --ranks 2
 """
 
 import argparse
+import os
 from pathlib import Path
+
+# TensorFlow's notes on the machine, twenty lines from each rank.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import horovod.tensorflow as hvd
 import numpy as np
@@ -60,7 +64,8 @@ if rank == 0:
 hvd.broadcast_variables([*model.variables, *optimizer.variables, saved.epoch], root_rank=0)
 done = int(saved.epoch)
 if rank == 0:
-    print(f"{ranks} ranks x {options.batch_size} images, epochs {done + 1} to {options.epochs}", flush=True)
+    place = "GPUs" if gpus else "the CPU"
+    print(f"{ranks} ranks x {options.batch_size} images on {place}, {done} of {options.epochs} epochs done", flush=True)
 
 for epoch in range(done + 1, options.epochs + 1):
     # Horovod: each rank takes every n-th image of the same order, all ranks the same number: they wait for each other.
