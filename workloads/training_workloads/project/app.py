@@ -1,0 +1,51 @@
+"""The CDK app: what `cdk deploy` creates from cluster.yaml."""
+
+import sys
+
+import aws_cdk as cdk
+
+from training_cluster import (
+    ClusterConfig,
+    CompleteTrainingCluster,
+    ImageRepository,
+    TrainingBucket,
+    TrainingKey,
+    load_config,
+)
+from training_workloads import InputError
+
+
+class TrainingDataStack(cdk.Stack):
+    """What outlives every cluster: the key, the bucket of data and results, and the repository of images."""
+
+    def __init__(self, app: cdk.App) -> None:
+        """Define the stack."""
+        super().__init__(app, "TrainingDataStack")
+        self.key = TrainingKey(self, "Key")
+        self.bucket = TrainingBucket(self, "Bucket", encryption_key=self.key)
+        repository = ImageRepository(self, "Images", encryption_key=self.key)
+        cdk.CfnOutput(self, "BucketName", value=self.bucket.bucket_name)
+        cdk.CfnOutput(self, "ImageRepositoryUri", value=repository.repository_uri)
+
+
+class TrainingClusterStack(cdk.Stack):
+    """What costs money by the hour and can be destroyed any evening."""
+
+    def __init__(self, app: cdk.App, data: TrainingDataStack, config: ClusterConfig) -> None:
+        """Define the stack."""
+        super().__init__(app, "TrainingClusterStack")
+        # CDK omits "Default" from the names of outputs.
+        CompleteTrainingCluster(self, "Default", config=config, bucket=data.bucket, encryption_key=data.key)
+
+
+def build(app: cdk.App) -> cdk.App:
+    """Define the stacks of cluster.yaml; `cdk -c <key>=<value>` overrides a value of it."""
+    TrainingClusterStack(app, TrainingDataStack(app), load_config("cluster.yaml", app.node.get_all_context()))
+    return app
+
+
+if __name__ == "__main__":
+    try:
+        build(cdk.App()).synth()
+    except InputError as error:
+        sys.exit("\n".join(f"error: {problem}" for problem in error.problems))
