@@ -40,6 +40,10 @@ def test_every_picture_is_shown() -> None:
     assert {path for path in files() if path.suffix == ".svg"} <= shown
 
 
+def test_the_page_on_own_apps_shows_the_example() -> None:
+    assert f"```python\n{(ROOT / 'examples/own_app.py').read_text()}```" in (ROOT / "docs/own-app.md").read_text()
+
+
 def test_every_public_name_has_its_page() -> None:
     index = (ROOT / "docs/constructs/README.md").read_text()
     # Values that a construct takes or returns are on the construct's page.

@@ -159,9 +159,9 @@ require("@viz-js/viz").instance().then(viz => process.stdout.write(viz.renderStr
 def draw(picture: Picture) -> str:
     """Return a picture as SVG."""
     command = ["node", "--eval", _RENDER]
-    svg = subprocess.run(command, input=picture.dot(), cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    # Graphviz writes the graph's generated name as the title, and points where browsers expect pixels.
-    svg = re.sub(r"<title>%\d+</title>", "", svg)
+    # What Node.js reports about a mistake stays visible.
+    svg = subprocess.run(command, input=picture.dot(), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    # Graphviz writes names of boxes as titles, and points where browsers expect pixels.
     svg = re.sub(r"<title>[^<]*</title>\n?", "", svg)
     svg = re.sub(r'(width|height)="(\d+)pt"', r'\1="\2"', svg)
     svg = svg.replace(f'font-family="{FONT}"', f'font-family="{FAMILY}"')
