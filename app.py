@@ -1,6 +1,7 @@
 """The CDK app: `build` defines the stacks of a configuration, for `cdk`, for the scanners and for the tests."""
 
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -27,6 +28,9 @@ except InputError as error:
 # Beside this file, where `cdk` starts the app; `python app.py` may start it anywhere.
 CONFIG = os.path.relpath(Path(__file__).with_name("cluster.yaml"))
 
+# What Node.js reports: an error of the system, such as ENOSPC, or rules over several constructs.
+_NOT_A_BUG = re.compile(r"(\w+: )?(E[A-Z]+: |Validation failed )")
+
 
 def build(config: ClusterConfig, app: cdk.App | None = None) -> cdk.App:
     """Define both stacks.
@@ -45,17 +49,15 @@ def build(config: ClusterConfig, app: cdk.App | None = None) -> cdk.App:
 
 def main() -> None:
     """Synthesize what `cdk` asks for; each mistake in the configuration is a line without a traceback."""
-    app = cdk.App()
-    context: dict[str, Any] = dict(app.node.get_all_context())
     try:
-        config = load_config(context.pop("config", CONFIG), context)
+        app = cdk.App()
+        context: dict[str, Any] = dict(app.node.get_all_context())
+        build(load_config(context.pop("config", CONFIG), context), app).synth()
     except InputError as error:
         sys.exit("\n".join(f"error: {problem}" for problem in error.problems))
-    build(config, app)
-    try:
-        app.synth()
     except RuntimeError as error:
-        # Of Node.js, with the complete message: a full disk, or a rule over several constructs.
+        if not _NOT_A_BUG.match(str(error)):
+            raise
         sys.exit(f"error: {error}")
 
 

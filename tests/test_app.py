@@ -94,6 +94,14 @@ def test_a_python_without_the_packages_is_one_line(
     assert result.stderr == f"error: {sys.executable} has no package '{package}'; {fix}\n"
 
 
+def test_a_folder_that_cannot_be_written_is_one_line(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = python(str(root / "app.py"), folder=tmp_path, CDK_OUTDIR=str(tmp_path / "file/out"))
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: ENOTDIR: not a directory")
+    assert result.stderr.count("\n") == 1
+
+
 def test_python_runs_the_second_app_without_a_traceback(root: Path, tmp_path: Path) -> None:
     result = python(str(root / "examples/existing_cluster/app.py"), folder=tmp_path)
     message = "error: 'cluster_name' is missing; give a text in cdk.json, and start the app with 'cdk synth'\n"

@@ -183,6 +183,18 @@ def test_the_compilation_of_horovod_shows_its_progress_on_a_terminal(clone: Path
     assert "compiling" not in again
 
 
+def test_a_compiler_that_rejects_horovod_is_one_line(clone: Path) -> None:
+    for name in ("c++", "g++-12", "g++-13"):
+        program(clone / "bin" / name, "echo 14")
+    environment = {**os.environ, "PATH": f"{clone / 'bin'}:{os.environ['PATH']}"}
+    command = ["bash", "setup/training.sh"]
+    result = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: Horovod needs a C++ compiler before GCC 14; this machine has 14; install")
+    program(clone / "bin/g++-13", "echo 13")
+    assert subprocess.run(command, cwd=clone, env=environment, capture_output=True, check=False).returncode == 0
+
+
 def test_without_python_3_11_the_training_side_says_what_to_do(clone: Path) -> None:
     shutil.rmtree(clone / ".venv-training")
     program(clone / ".venv/bin/python", "exit 1")
