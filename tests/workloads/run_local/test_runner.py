@@ -259,6 +259,24 @@ def test_rejects_a_module_that_is_not_installed(
     )
 
 
+@pytest.mark.parametrize(
+    ("exists", "problem"),
+    [
+        (False, "'program' is 'python train.py', but there is no such file; go to the folder that has it"),
+        (True, "its python does not find nothing_such, which the ranks import"),
+    ],
+)
+def test_the_script_of_a_job_is_checked_as_one_that_is_given(
+    exists: bool, problem: str, manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = recipe("digits-p3", command=("python", "train.py"))
+    render_jobs([spec], manifest.parent)
+    if exists:
+        Path("train.py").write_text("import nothing_such\n")
+    assert problem in problem_of_run(manifest, environment_with_mpirun(tmp_path))
+
+
 def problem_of_run(manifest: Path, venv: Path) -> str:
     with pytest.raises(InputError) as caught:
         run_locally(manifest, volumes=venv.parent, environment=venv)

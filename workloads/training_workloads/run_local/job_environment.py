@@ -79,7 +79,7 @@ def check_environment(run: LocalRun, environment: Path, path: str) -> None:
     """
     needs = _Needs(run=run, environment=environment, path=path)
     enforce(needs, [_has_programs])
-    enforce(needs, [_has_launcher, _has_program])
+    enforce(needs, [_has_launcher, _has_program, _has_script])
     enforce(needs, [_has_packages])
 
 
@@ -108,6 +108,13 @@ def _has_program(needs: _Needs) -> Problems:
     allowed = f"it is not in '{needs.environment}/bin' or on PATH"
     fix = "submit the job to a cluster if only the image has this program, such as an NCCL test"
     yield Problem(path=("program",), given=program, allowed=allowed, fix=fix)
+
+
+def _has_script(needs: _Needs) -> Problems:
+    script = needs.run.script
+    if script and not Path(script).is_file():
+        fix = "go to the folder that has it"
+        yield Problem(path=("program",), given=f"python {script}", allowed="there is no such file", fix=fix)
 
 
 def _has_packages(needs: _Needs) -> Problems:
