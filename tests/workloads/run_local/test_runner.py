@@ -30,7 +30,7 @@ print("threads:", os.environ["TF_NUM_INTRAOP_THREADS"], flush=True)
 {body}
 """
 
-SETUP = "run 'make setup' in the project's folder, or give the virtual environment with the job's programs"
+SETUP = "create it ('make setup', or as README.md of your project says), or give the one with the job's programs"
 
 # The sizes of a rank's pools of threads, which a job for GPU nodes derives from their CPUs.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "TRAINING_DATA_THREADS")

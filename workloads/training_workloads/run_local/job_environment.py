@@ -12,7 +12,7 @@ from training_workloads.validation import Problem, Problems, enforce
 
 __all__ = ["check_environment"]
 
-_FIX = "run 'make setup' in the project's folder, or give the virtual environment with the job's programs"
+_FIX = "create it ('make setup', or as README.md of your project says), or give the one with the job's programs"
 
 # The environment's own Python reads the script. It only looks for packages: to import TensorFlow takes seconds.
 _FIND = """
