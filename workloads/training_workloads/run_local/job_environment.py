@@ -24,7 +24,7 @@ if script:
     try:
         body = ast.parse(open(script, "rb").read()).body
     except (SyntaxError, ValueError) as error:
-        body, problem = [], "line %s: %s" % (getattr(error, "lineno", 1), getattr(error, "msg", error))
+        body, problem = [], "line %s: %s" % (getattr(error, "lineno", None) or 1, getattr(error, "msg", error))
     # Not those in a `try` or a function: the script may do without them.
     names += [each.name for found in body if isinstance(found, ast.Import) for each in found.names]
     names += [found.module for found in body if isinstance(found, ast.ImportFrom) and not found.level]
