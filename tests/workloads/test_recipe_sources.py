@@ -1,6 +1,7 @@
 """Recipes of a folder, of installed packages and of the library, and the mistakes of their authors."""
 
 import re
+import subprocess
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
@@ -58,6 +59,14 @@ def entry_point(name: str, value: str) -> EntryPoint:
 def test_a_folder_without_recipes_has_those_of_the_library(tmp_path: Path) -> None:
     assert recipe_names(tmp_path) == sorted(RECIPES)
     assert {each.origin for each in find_recipes(tmp_path).values()} == {"library"}
+
+
+def test_the_names_of_recipes_need_no_node(tmp_path: Path) -> None:
+    program = (
+        "import sys; from training_workloads.recipes import recipe_names; recipe_names(); print('jsii' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert result.stdout == "False\n"
 
 
 def test_a_recipe_of_the_folder_comes_before_one_of_the_library(tmp_path: Path) -> None:

@@ -33,6 +33,10 @@ def test_without_a_command_the_help_is_shown(command: Command) -> None:
     assert errors == command("--help").out
 
 
+def test_a_group_has_no_options_for_completion(command: Command) -> None:
+    assert command("platform", "-h").out.partition("Options:\n")[2] == "  -h, --help  Show this message and exit.\n"
+
+
 def test_says_how_a_command_is_used(command: Command) -> None:
     assert command("scale", "-h").out.splitlines()[0] == "Usage: trainctl scale [OPTIONS] NAME WORKERS"
     assert command("render", "-h").out.splitlines()[0] == "Usage: trainctl render [OPTIONS] [RECIPE]..."

@@ -44,7 +44,7 @@ def test_every_file_of_the_template_is_written() -> None:
 
 def test_an_empty_folder_becomes_the_project(command: Command, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    assert command("init", "mine").code == 0
+    assert command("init", "mine/").code == 0
     assert (tmp_path / "mine/train.py").is_file()
 
 

@@ -14,6 +14,7 @@ from training_workloads.run_local.job_lock import only_run
     [
         ("import nothing_such\n", "its python does not find nothing_such, which the ranks import"),
         ("def f(:\n", "it is not Python (line 1: "),
+        ("\0", "it is not Python (line 1: "),
     ],
 )
 def test_a_script_that_cannot_start_is_rejected_once(text: str, problem: str, tmp_path: Path, command: Command) -> None:

@@ -30,7 +30,7 @@ print("threads:", os.environ["TF_NUM_INTRAOP_THREADS"], flush=True)
 {body}
 """
 
-SETUP = "run 'make setup' in the project's folder, or give the virtual environment with the job's programs"
+SETUP = "create it ('make setup', or as README.md of your project says), or give the one with the job's programs"
 
 # The sizes of a rank's pools of threads, which a job for GPU nodes derives from their CPUs.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "TRAINING_DATA_THREADS")
@@ -257,6 +257,24 @@ def test_rejects_a_module_that_is_not_installed(
         "'program' is 'python -m training.digits', but Python does not find the module; go to the folder that has it "
         "(for 'training' that of the project), or install it into the environment"
     )
+
+
+@pytest.mark.parametrize(
+    ("exists", "problem"),
+    [
+        (False, "'program' is 'python train.py', but there is no such file; go to the folder that has it"),
+        (True, "its python does not find nothing_such, which the ranks import"),
+    ],
+)
+def test_the_script_of_a_job_is_checked_as_one_that_is_given(
+    exists: bool, problem: str, manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = recipe("digits-p3", command=("python", "train.py"))
+    render_jobs([spec], manifest.parent)
+    if exists:
+        Path("train.py").write_text("import nothing_such\n")
+    assert problem in problem_of_run(manifest, environment_with_mpirun(tmp_path))
 
 
 def problem_of_run(manifest: Path, venv: Path) -> str:

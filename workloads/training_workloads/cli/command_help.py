@@ -36,6 +36,8 @@ MORE: Final = "More"
 # Groups of commands, each a `typer.Typer`, that a package adds in its pyproject.toml.
 _ENTRY_POINTS: Final = "trainctl.commands"
 
+_OPTIONS_OF_TYPER: Final = ("install_completion", "show_completion")
+
 # Lines longer than this are hard to read.
 _WIDEST_HELP = 100
 
@@ -145,7 +147,7 @@ def _ctrl_c_is_one_line() -> Iterator[None]:
 def _group(found: EntryPoint) -> Any:
     """Return the group of an entry point; if it cannot be imported, a command that says so."""
     try:
-        return typer.main.get_command(found.load())
+        group: Any = typer.main.get_command(found.load())
     except (ImportError, AttributeError) as error:
         package = found.dist.name if found.dist else found.value
         if package == "cdk-training-cluster":
@@ -153,6 +155,11 @@ def _group(found: EntryPoint) -> Any:
         allowed = f"{found.value} cannot be imported ({error})"
         fix = f"fix or uninstall {package}"
         problem = Problem(path=("COMMAND",), given=found.name, allowed=allowed, fix=fix)
+
+    else:
+        # typer's options for completion are the program's, if any.
+        group.params = [each for each in group.params if each.name not in _OPTIONS_OF_TYPER]
+        return group
 
     def fail() -> None:
         raise InputError(problem)

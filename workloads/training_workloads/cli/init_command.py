@@ -20,7 +20,7 @@ __all__ = ["PROJECT_FILES", "init"]
 
 _PLACEHOLDER: Final = "my-project"
 
-#: The files of a project, with what each is for; a package cannot contain a `.gitignore` of another folder.
+#: The files of a project, with what each is for. Those with a dot have none in the package, where Git would obey them.
 PROJECT_FILES: Final = {
     "train.py": "the training; every rank runs it",
     "recipes.py": "the jobs: command, instance type, workers",
@@ -34,6 +34,7 @@ PROJECT_FILES: Final = {
     "requirements-horovod.txt": "Horovod, which is built against those",
     "README.md": "every command, in order",
     ".gitignore": "what Git ignores",
+    ".dockerignore": "what Docker ignores",
 }
 
 # The workers of the recipe in the project.
@@ -47,6 +48,8 @@ def init(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new folder, the project and its job.")],
 ) -> None:
     """Write a project of your own: a training script, its job, its cluster and their tests."""
+    # Completion of a shell adds the slash of an empty folder.
+    name = name.removesuffix("/")
     enforce(name, (_is_the_name_of_a_job, _is_not_taken))
     _write(name)
     for file, purpose in PROJECT_FILES.items():

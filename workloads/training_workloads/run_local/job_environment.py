@@ -12,7 +12,7 @@ from training_workloads.validation import Problem, Problems, enforce
 
 __all__ = ["check_environment"]
 
-_FIX = "run 'make setup' in the project's folder, or give the virtual environment with the job's programs"
+_FIX = "create it ('make setup', or as README.md of your project says), or give the one with the job's programs"
 
 # The environment's own Python reads the script. It only looks for packages: to import TensorFlow takes seconds.
 _FIND = """
@@ -24,7 +24,7 @@ if script:
     try:
         body = ast.parse(open(script, "rb").read()).body
     except (SyntaxError, ValueError) as error:
-        body, problem = [], "line %s: %s" % (getattr(error, "lineno", 1), getattr(error, "msg", error))
+        body, problem = [], "line %s: %s" % (getattr(error, "lineno", None) or 1, getattr(error, "msg", error))
     # Not those in a `try` or a function: the script may do without them.
     names += [each.name for found in body if isinstance(found, ast.Import) for each in found.names]
     names += [found.module for found in body if isinstance(found, ast.ImportFrom) and not found.level]
@@ -79,7 +79,7 @@ def check_environment(run: LocalRun, environment: Path, path: str) -> None:
     """
     needs = _Needs(run=run, environment=environment, path=path)
     enforce(needs, [_has_programs])
-    enforce(needs, [_has_launcher, _has_program])
+    enforce(needs, [_has_launcher, _has_program, _has_script])
     enforce(needs, [_has_packages])
 
 
@@ -108,6 +108,13 @@ def _has_program(needs: _Needs) -> Problems:
     allowed = f"it is not in '{needs.environment}/bin' or on PATH"
     fix = "submit the job to a cluster if only the image has this program, such as an NCCL test"
     yield Problem(path=("program",), given=program, allowed=allowed, fix=fix)
+
+
+def _has_script(needs: _Needs) -> Problems:
+    script = needs.run.script
+    if script and not Path(script).is_file():
+        fix = "go to the folder that has it"
+        yield Problem(path=("program",), given=f"python {script}", allowed="there is no such file", fix=fix)
 
 
 def _has_packages(needs: _Needs) -> Problems:

@@ -68,7 +68,6 @@ class LocalRun:
         environment: The launcher's variables, in addition to those of this process.
         ranks: Number of ranks.
         program: What each rank runs, with its arguments; empty if the command has unknown options.
-        script: The Python script that each rank runs; `None` for a job.
         writes: Whether the job mounts a shared file system, where it writes.
     """
 
@@ -78,13 +77,18 @@ class LocalRun:
     environment: dict[str, str]
     ranks: int
     program: tuple[str, ...]
-    script: str | None = None
     writes: bool = False
 
     @property
     def module(self) -> str | None:
         """The Python module that each rank runs; `None` if it runs something else."""
         return self.program[2] if self.program[:2] == ("python", "-m") and len(self.program) > 2 else None
+
+    @property
+    def script(self) -> str | None:
+        """The Python script that each rank runs; `None` if it runs something else."""
+        is_script = self.program[:1] == ("python",) and len(self.program) > 1 and self.program[1].endswith(".py")
+        return self.program[1] if is_script else None
 
     @property
     def is_horovod(self) -> bool:
@@ -161,7 +165,6 @@ def plan_script(script: str, arguments: Sequence[str], scratch: Path, ranks: int
         environment=threads,
         ranks=count,
         program=program,
-        script=script,
     )
 
 
