@@ -17,7 +17,7 @@ def main(job: str) -> None:
     accuracy, rate = f"{results['accuracy']:.4f}", f"{results['images_per_second']:.0f}"
     print(f"\n==> done: test accuracy {accuracy}, {rate} images/s on {results['world_size']} ranks")
     _print_table(
-        (f"{folder}/", "results.json, checkpoints/, tensorboard/"),
+        (f"{folder}/", "results.json, curve.svg, checkpoints/, tensorboard/"),
         ("cdk.out/", ", ".join(stacks) or "no stacks"),
         ("dist/jobs/", f"{jobs} jobs"),
         ("dist/platform/", f"{platform} manifests, which the jobs need on a cluster"),
