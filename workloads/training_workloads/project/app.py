@@ -1,6 +1,7 @@
 """The CDK app: what `cdk deploy` creates from cluster.yaml."""
 
 import sys
+from typing import Any
 
 import aws_cdk as cdk
 
@@ -39,8 +40,10 @@ class TrainingClusterStack(cdk.Stack):
 
 
 def build(app: cdk.App) -> cdk.App:
-    """Define the stacks of cluster.yaml; `cdk -c <key>=<value>` overrides a value of it."""
-    TrainingClusterStack(app, TrainingDataStack(app), load_config("cluster.yaml", app.node.get_all_context()))
+    """Define the stacks of cluster.yaml; `-c <key>=<value>` overrides a value of it, `-c config=<file>` all of it."""
+    context: dict[str, Any] = dict(app.node.get_all_context())
+    config = load_config(context.pop("config", "cluster.yaml"), context)
+    TrainingClusterStack(app, TrainingDataStack(app), config)
     return app
 
 

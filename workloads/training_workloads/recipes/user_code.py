@@ -11,7 +11,6 @@ from traceback import extract_tb
 from typing import Any, Protocol
 
 from training_workloads.validation import MISSING, InputError, Problem
-from training_workloads.yaml_lines import Typed
 
 __all__ = ["InstalledFunction", "RecipesFile", "UserCode", "as_problems"]
 
@@ -104,7 +103,7 @@ class RecipesFile:
         if isinstance(error, ImportError):
             fix = f"{_CORRECT}, or install the package into the environment of trainctl"
         return Problem(
-            path=(), given=line or Typed("a file"), allowed=f"it raises {_described(error)}", fix=fix, source=place
+            path=(), given=line or _typed("a file"), allowed=f"it raises {_described(error)}", fix=fix, source=place
         )
 
     def place(self, error: BaseException) -> str:
@@ -115,7 +114,7 @@ class RecipesFile:
         """Return a problem with the line of the function's definition."""
         code = getattr(function, "__code__", None)
         place = f"{self._shown(code.co_filename)}:{code.co_firstlineno}" if code else str(self.path)
-        given = Typed(function.__name__) if code else function
+        given = _typed(function.__name__) if code else function
         return Problem(path=("RECIPES", name), given=given, fix="", source=place)
 
     def _line(self, error: BaseException) -> tuple[str, str]:
@@ -167,6 +166,13 @@ class InstalledFunction:
     def about(self, name: str, function: Any) -> Problem:
         """Return a problem with the package of the recipe."""
         return Problem(path=("recipe",), given=name, fix="", source=self.package)
+
+
+def _typed(text: str) -> Any:
+    # Here, because the names of recipes are needed without YAML, which takes time to import.
+    from training_workloads.yaml_lines import Typed
+
+    return Typed(text)
 
 
 def _described(error: BaseException) -> str:
