@@ -8,47 +8,51 @@ SHELL := bash
 
 JOB ?= digits-p3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-export CDK_DISABLE_CLI_TELEMETRY := true
 
 CDK := .setup/cdk.done
 TRAINING := .setup/training.done
 SCAN := .setup/scan.done
+DOCS := .setup/docs.done
 
 ##@ First run
 
-quickstart: setup synth jobs run-local summary ## From a clone to synthesized stacks and a trained model
+# The CDK side first: without Python 3.11, which only the training side needs, stacks and jobs still work.
+quickstart: setup-cdk synth jobs setup-training run-local summary ## From a clone to synthesized stacks and a trained model
 
 setup: setup-cdk setup-training ## Install everything into this folder
 setup-cdk: $(CDK) ## Install the CDK side: uv, Python packages, Node.js, the AWS CDK CLI
 setup-training: $(TRAINING) ## Install the training side: TensorFlow, Open MPI, Horovod
 setup-scan: $(SCAN) ## Install the scanners: cfn-lint, checkov
+setup-docs: $(DOCS) ## Install the generator of the site: Sphinx
 
-$(CDK): setup/preflight.sh setup/common.sh setup/cdk.sh requirements/uv.txt requirements/cdk.txt requirements/node.txt \
-		package-lock.json pyproject.toml
-	@setup/preflight.sh
+# Each script writes its file last: what needs the file waits for a complete environment.
+$(CDK): setup/preflight.sh setup/common.sh setup/cdk.sh setup/cdk_program.sh requirements/uv.txt requirements/cdk.txt \
+		requirements/node.txt package-lock.json pyproject.toml
 	@setup/cdk.sh
-	@touch $@
 
-$(TRAINING): setup/common.sh setup/training.sh requirements/training.txt requirements/horovod.txt requirements/mpi.txt | $(CDK)
+$(TRAINING): setup/common.sh setup/training.sh setup/horovod.cmake requirements/training.txt requirements/horovod.txt \
+		requirements/mpi.txt | $(CDK)
 	@setup/training.sh
-	@touch $@
 
 $(SCAN): setup/common.sh setup/scan.sh requirements/scan.txt | $(CDK)
 	@setup/scan.sh
-	@touch $@
+
+$(DOCS): setup/common.sh setup/docs.sh requirements/docs.txt | $(CDK)
+	@setup/docs.sh
 
 synth: $(CDK) ## Synthesize TrainingDataStack and TrainingClusterStack into cdk.out/
-	@echo && echo "==> cdk synth: both stacks into cdk.out/"
+	@echo "==> cdk synth: both stacks into cdk.out/"
 	@cdk synth --quiet
 
 jobs: $(CDK) ## Render every job into dist/jobs/, and the platform that they need into dist/platform/
-	@echo && echo "==> rendering the jobs into dist/jobs/, and the platform that they need into dist/platform/"
-	@trainctl render
-	@trainctl platform render
+	@echo "==> trainctl render: the jobs into dist/jobs/, the platform that they need into dist/platform/"
+	@trainctl render >/dev/null
+	@trainctl platform render >/dev/null
 
 run-local: $(TRAINING) ## Run dist/jobs/JOB.k8s.yaml on this machine, two ranks on the CPU (JOB=digits-p3)
 	@[ -f dist/jobs/$(JOB).k8s.yaml ] || $(MAKE) --no-print-directory jobs
-	@echo && echo "==> running dist/jobs/$(JOB).k8s.yaml on this machine"
+	@echo "==> trainctl run-local: $(JOB) on this machine, two ranks on the CPU"
+	@[ ! -f runs/$(JOB)/results.json ] || echo "runs/$(JOB)/ has a finished run; 'rm -r runs/$(JOB)' first to train again"
 	@trainctl run-local dist/jobs/$(JOB).k8s.yaml --ranks 2
 
 summary: $(CDK) ## Show the results and the next commands
@@ -69,17 +73,27 @@ test-containers: $(CDK) ## Run jobs in containers as the operator does, and kill
 test-faults: $(TRAINING) ## Inject faults into more than 50 runs of ResNet-50; 20 minutes (a full disk needs root)
 	@.venv-training/bin/python -m tests.faults
 
-check: lint types scan test ## Everything that CI checks
+check: lint types scan docs test ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting
 	@ruff check
 	@ruff format --check
 types: $(CDK) $(TRAINING) ## Check types: the CDK side with .venv, the training side with the interpreter of .venv-training
 	@mypy
 	@mypy --cache-dir .mypy_cache/training --python-executable .venv-training/bin/python \
-		--exclude '^benchmarks/(bare_vpc/|synth_time)' training tests/training tests/faults benchmarks
+		--exclude '^benchmarks/(bare_vpc/|synth_time)' training tests/training tests/faults benchmarks \
+		workloads/training_workloads/project/train.py
 scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 	@echo && echo "==> scanning the templates of every configuration, and every manifest"
 	@python -m scan
+
+docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link or an old picture is an error
+	@echo "==> docs/pictures/: compared with the templates and the code"
+	@python -m docs.site.pictures --check
+	@echo "==> sphinx: the site into dist/docs/"
+	@rm -rf dist/docs
+	@python -m sphinx -b html -W --keep-going -E -q -c docs -d .setup/doctrees . dist/docs
+pictures: $(CDK) ## Draw docs/pictures/ from the synthesized templates and from the code
+	@python -m docs.site.pictures
 
 bench-synth: $(CDK) ## Compare cdk synth with that of an app with one VPC; the limit is 2 x
 	@python benchmarks/synth_time.py
@@ -97,11 +111,13 @@ snapshots: $(CDK) ## Update the snapshots; review the diff before you commit
 	@python -m pytest --ignore=tests/training --ignore=tests/containers -n 2 --snapshot-update
 
 lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
-	@for group in horovod mpi node scan training uv; do \
-		$(LOCK) --group $$group $$([ $$group = horovod ] && echo --no-deps || true) -o requirements/$$group.txt; \
-	done
-	@$(LOCK) pyproject.toml --extra jobs --extra cli --group dev -o requirements/cdk.txt
+	@for group in mpi training; do $(LOCK) --group $$group -o requirements/$$group.txt; done
+	@$(LOCK) --group horovod --no-deps -o requirements/horovod.txt
+	@for group in node scan uv; do $(LOCK) --universal --group $$group -o requirements/$$group.txt; done
+	@$(LOCK) --universal pyproject.toml --extra jobs --extra cli --group dev -o requirements/cdk.txt
+	@$(LOCK) --universal --group docs --constraint requirements/cdk.txt -o requirements/docs.txt
 	@npm install --package-lock-only
+# The training side is Python 3.11; --universal: that and every newer one.
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 
 clean: ## Remove the output of all other targets, except runs/ with its checkpoints and results
@@ -110,6 +126,6 @@ clean: ## Remove the output of all other targets, except runs/ with its checkpoi
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: quickstart setup setup-cdk setup-training setup-scan synth jobs run-local summary test test-cdk test-training \
-	test-containers test-faults check lint types scan bench-synth bench-input bench-scaling \
+.PHONY: quickstart setup setup-cdk setup-training setup-scan setup-docs synth jobs run-local summary test test-cdk test-training \
+	test-containers test-faults check lint types scan docs pictures bench-synth bench-input bench-scaling \
 	bench-accuracy wheel snapshots lock clean help

@@ -14,6 +14,6 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
     echo "not installed (needs root on Debian): ${missing[*]}"
     exit 0
 fi
-step "containers: installing ${missing[*]}"
+echo "==> containers: installing ${missing[*]}"
 { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends "${missing[@]}"; } ||
     echo "apt could not install them; see its message above"

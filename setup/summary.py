@@ -4,39 +4,36 @@ import json
 import sys
 from pathlib import Path
 
-from training_workloads.planning.storage_sizing import IMAGENET_BYTES_PER_IMAGE, size_lustre
-
 
 def main(job: str) -> None:
     """Print the summary of a job that ran on this machine."""
-    results_file = Path("runs", job, "results.json")
+    folder = Path("runs", job)
+    results_file = folder / "results.json"
     if not results_file.is_file():
         sys.exit(f"error: {results_file} does not exist; run 'make run-local JOB={job}' first")
     results = json.loads(results_file.read_text())
-    stacks = sorted(path.name.split(".")[0] for path in Path("cdk.out").glob("*.template.json"))
-    jobs, platform = (_names(Path(folder)) for folder in ("dist/jobs", "dist/platform"))
-    storage = size_lustre(images_per_second=results["images_per_second"], bytes_per_image=IMAGENET_BYTES_PER_IMAGE)
-    print(
-        f"""
-==> done
-  stacks     {", ".join(stacks) or "none"}, in cdk.out/
-  jobs       {jobs}, in dist/jobs/
-  platform   {platform}, in dist/platform/
-  training   {results["world_size"]} ranks, {results["training_seconds"]:.1f} s, \
-{results["images_per_second"]:.0f} images/s, test accuracy {results["accuracy"]:.4f}
-  storage    at this rate, files as large as ImageNet's would need {storage}
-  results    {results_file.parent}/: results.json, checkpoints/, tensorboard/
-
-  next
-    review   source .venv/bin/activate && cdk synth TrainingClusterStack
-    deploy   cdk deploy TrainingClusterStack   (read "Deploy" in README.md first: GPU nodes cost money by the hour)
-    submit   trainctl render {job} --image <your image> \
-&& trainctl submit dist/jobs/{job}.k8s.yaml"""
+    stacks = [path.name.split(".")[0] for path in sorted(Path("cdk.out").glob("*.template.json"))]
+    jobs, platform = (len(list(Path(place).glob("*.k8s.yaml"))) for place in ("dist/jobs", "dist/platform"))
+    accuracy, rate = f"{results['accuracy']:.4f}", f"{results['images_per_second']:.0f}"
+    print(f"\n==> done: test accuracy {accuracy}, {rate} images/s on {results['world_size']} ranks")
+    _print_table(
+        (f"{folder}/", "results.json, curve.svg, checkpoints/, tensorboard/"),
+        ("cdk.out/", ", ".join(stacks) or "no stacks"),
+        ("dist/jobs/", f"{jobs} jobs"),
+        ("dist/platform/", f"{platform} manifests, which the jobs need on a cluster"),
+    )
+    print("\n==> next: source .venv/bin/activate, then")
+    _print_table(
+        ("trainctl lint dist/jobs/", "check every job"),
+        (f"trainctl render {job} --image <image>", "the job with your image"),
+        (f"trainctl submit dist/jobs/{job}.k8s.yaml", 'run it: "Deploy" in README.md'),
     )
 
 
-def _names(folder: Path) -> str:
-    return ", ".join(sorted(path.name.removesuffix(".k8s.yaml") for path in folder.glob("*.k8s.yaml"))) or "none"
+def _print_table(*rows: tuple[str, str]) -> None:
+    width = max(len(first) for first, _ in rows)
+    for first, second in rows:
+        print(f"  {first:<{width}}  {second}")
 
 
 if __name__ == "__main__":

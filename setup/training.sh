@@ -1,13 +1,31 @@
 #!/usr/bin/env bash
 # Create .venv-training: TensorFlow, Open MPI if the machine has none, and Horovod built against both.
 source "$(dirname "$0")/common.sh"
+begin training
 
 # Compile at installation: where Python cannot write bytecode, every rank would compile TensorFlow at every start.
 export UV_COMPILE_BYTECODE=1
 
-step "training side: the locked Python packages into .venv-training"
-[ -x .venv-training/bin/python ] || .venv/bin/uv venv --quiet --python .venv/bin/python .venv-training
+if ! .venv-training/bin/python --version >/dev/null 2>&1; then
+    python=""
+    for name in python3.11 .venv/bin/python; do
+        ! "$name" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || python=$name
+    done
+    if [ -z "$python" ]; then
+        step "training side: Python 3.11, which TensorFlow 2.15 needs"
+        export UV_PYTHON_INSTALL_DIR=$PWD/$state/python
+        UV_PYTHON_DOWNLOADS=manual .venv/bin/uv python install --no-bin 3.11 </dev/null >"$log" 2>&1 ||
+            fail "TensorFlow 2.15 needs Python 3.11; this machine has none and uv could not download one (see $log);" \
+                "install python3.11 and run make again, or train in the image. make synth and make jobs work without it"
+        python=$(.venv/bin/uv python find --managed-python 3.11)
+        finish "in $state/python"
+    fi
+    quietly "create .venv-training" .venv/bin/uv venv --clear --python "$python" .venv-training
+fi
+
+step "training side: Python packages into .venv-training"
 install_locked .venv-training requirements/training.txt
+finish "$(packages_of .venv-training)"
 export PATH="$PWD/.venv-training/bin:$PATH"
 
 step "training side: Open MPI"
@@ -16,26 +34,46 @@ if ! { mpirun --version 2>/dev/null | grep -q 'Open MPI' && command -v mpicxx >/
     install_locked .venv-training requirements/mpi.txt
 fi
 mpi=$(mpirun --version | sed -nE 's/.*\(Open MPI\) *([0-9.]+).*/\1/p' | head -1)
-echo "Open MPI $mpi at $(command -v mpirun)"
+case $(command -v mpirun) in
+"$PWD"/*) finish "$mpi in .venv-training" ;;
+*) finish "$mpi of this machine" ;;
+esac
 
 # Horovod runs only with the TensorFlow and the MPI of its build: keep one wheel for each pair.
 horovod=$(sed -nE 's/^(horovod)==([0-9.]+).*/\1-\2/p' requirements/horovod.txt)
 tensorflow=$(sed -nE 's/^(tensorflow)==([0-9.]+).*/\1-\2/p' requirements/training.txt)
 wheels=$state/$horovod-$tensorflow-openmpi-$mpi
-if ! compgen -G "$wheels/*.whl" >/dev/null; then
-    step "training side: building $horovod against $tensorflow, once (3 to 10 minutes on 2 cores)"
-    log=$state/horovod-build.log
-    HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 HOROVOD_WITHOUT_MXNET=1 \
-        HOROVOD_WITH_MPI=1 HOROVOD_WITH_GLOO=1 \
-        .venv/bin/python -m pip --python .venv-training/bin/python wheel --verbose --no-deps --no-build-isolation \
-        --require-hashes --requirement requirements/horovod.txt --wheel-dir "$wheels" 2>&1 |
-        tee "$log" | sed -unE 's#^ *(\[ *[0-9]+%\]) Building.*/([^ /]+)\.o$#\1 \2#p' || true
-    compgen -G "$wheels/*.whl" >/dev/null || fail "Horovod did not build; the compiler's output is in $log"
+if compgen -G "$wheels/*.whl" >/dev/null; then
+    step "training side: Horovod"
+else
+    step "training side: compiling Horovod, once, 2 to 10 minutes"
+    # GCC 14 rejects the FlatBuffers in Horovod's sources.
+    for name in g++-12 g++-13 c++; do
+        version=$("$name" -dumpversion 2>/dev/null || echo 99)
+        [ "${version%%.*}" -ge 14 ] || compiler=$name
+    done
+    export CXX=${CXX:-${compiler:-}}
+    [ -n "$CXX" ] || fail "Horovod needs a C++ compiler before GCC 14; this machine has $(c++ --version | head -1);" \
+        "install g++-13 and run make again, or train in the image. make synth and make jobs work without it"
+    # CMake's line for a file, which may have colours.
+    percentages() { sed -unE 's#^.*\[ *([0-9]+%)\].*Building.*#\1#p' | while read -r done; do progress "$done"; done; }
+    filter=percentages
+    # Without debug information, which takes a third of the time.
+    export CMAKE_TOOLCHAIN_FILE=$PWD/setup/horovod.cmake
+    # An interrupted compilation leaves its files there.
+    export TMPDIR=$PWD/$state/compilation
+    rm -rf "$TMPDIR" && mkdir "$TMPDIR"
+    export HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 HOROVOD_WITHOUT_MXNET=1
+    export HOROVOD_WITH_MPI=1 HOROVOD_WITH_GLOO=1
+    quietly "compile Horovod" .venv/bin/python -m pip --python .venv-training/bin/python wheel --verbose --no-deps \
+        --no-build-isolation --require-hashes --requirement requirements/horovod.txt --wheel-dir "$wheels"
+    filter=ignore
+    rm -rf "$TMPDIR"
+    unset TMPDIR
 fi
-.venv/bin/uv pip install --quiet --python .venv-training/bin/python --no-deps "$wheels"/*.whl
-TF_CPP_MIN_LOG_LEVEL=3 python - <<'PYTHON' || fail "Horovod does not import; remove $wheels and run make again"
-import horovod
-import horovod.tensorflow.keras as hvd
-
-print(f"Horovod {horovod.__version__}, MPI: {hvd.mpi_built()}, Gloo: {hvd.gloo_built()}")
-PYTHON
+quietly "install Horovod into .venv-training" \
+    .venv/bin/uv pip install --python .venv-training/bin/python --no-deps "$wheels"/*.whl
+import='import horovod.tensorflow.keras as hvd; assert hvd.mpi_built() and hvd.gloo_built()'
+TF_CPP_MIN_LOG_LEVEL=3 quietly "import Horovod; remove $wheels" python -c "$import"
+finish "${horovod#horovod-} for TensorFlow ${tensorflow#tensorflow-}, with MPI and Gloo"
+complete

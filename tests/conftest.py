@@ -3,6 +3,9 @@
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -48,3 +51,35 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 def root() -> Path:
     """Return the root of the repository."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="session")
+def user_environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Create a virtual environment with the wheel, beside the packages of this environment: tests need no network."""
+    environment = tmp_path_factory.mktemp("user") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    options = ["--no-deps", "--no-index", "--no-compile", "--disable-pip-version-check"]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(environment / "bin/python"),
+        "install",
+        *options,
+        str(wheel),
+    ]
+    subprocess.run(install, check=True, capture_output=True)
+    (packages,) = (environment / "lib").glob("python*/site-packages")
+    (packages / "beside.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return environment

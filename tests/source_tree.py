@@ -8,6 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
+#: A project that `trainctl init` writes: data of the package, not modules of it.
+PROJECT = ROOT / "workloads/training_workloads/project"
+
 #: Folders that Python searches for packages, the most specific first.
 SOURCE_ROOTS = (ROOT / "constructs", ROOT / "workloads", ROOT)
 
@@ -41,7 +44,7 @@ def module_name(path: Path) -> str:
 @cache
 def modules() -> dict[str, Path]:
     """Every module of the repository by its name."""
-    return {module_name(path): path for path in python_files()}
+    return {module_name(path): path for path in python_files() if not path.is_relative_to(PROJECT)}
 
 
 @cache

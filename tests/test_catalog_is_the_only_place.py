@@ -1,4 +1,4 @@
-"""Only the catalog and the recipes contain instance names and component versions."""
+"""Only the catalog, the recipes and the project of `trainctl init` contain instance names and component versions."""
 
 import ast
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 INSTANCE_NAME = re.compile(r"\b[a-z]+\d+[a-z]*(-[a-z0-9]+)?\.(\d*xlarge|large|medium|metal)\b")
 VERSION = re.compile(r"^v?\d+\.\d+(\.\d+)?(-[a-z0-9.]+)?$|:v?\d+\.\d+\.\d+")
-ALLOWED = ("training_workloads/catalog/", "training_workloads/recipes/")
+ALLOWED = ("training_workloads/catalog/", "training_workloads/recipes/", "training_workloads/project/")
 
 
 def string_literals(tree: ast.AST) -> list[str]:

@@ -1,4 +1,4 @@
-"""The links of the pages lead to files, and every public name has a page."""
+"""Links lead to files, every page is in llms.txt and so in the navigation, and every public name has a page."""
 
 import re
 from pathlib import Path
@@ -6,15 +6,42 @@ from pathlib import Path
 import pytest
 
 import training_cluster
+from docs.site.page_list import LIST, pages
+from tests.source_tree import ROOT, files, relative
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
+PAGES = [path for path in files() if path.suffix == ".md" and not path.is_relative_to(ROOT / "workloads")]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", [*PAGES, LIST], ids=relative)
 def test_every_relative_link_leads_to_a_file(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_page_is_listed_once() -> None:
+    listed = sorted(page.path for page in pages())
+    # The first page of a Git host has the content of the first page of the site.
+    assert listed == sorted(relative(page) for page in PAGES if relative(page) != "README.md")
+
+
+def test_the_list_has_the_form_of_llmstxt_org() -> None:
+    text = LIST.read_text()
+    assert re.match(r"# \S.*\n\n(> .+\n)+\n", text)
+    entries = re.findall(r"^- .+", text, flags=re.M)
+    assert len(entries) == len(pages())
+
+
+def test_every_picture_is_shown() -> None:
+    shown = {
+        (page.parent / path).resolve()
+        for page in PAGES
+        for path in re.findall(r"!\[[^]]+\]\(([^)]+)\)", page.read_text())
+    }
+    assert {path for path in files() if path.suffix == ".svg"} <= shown
+
+
+def test_the_page_on_own_apps_shows_the_example() -> None:
+    assert f"```python\n{(ROOT / 'examples/own_app.py').read_text()}```" in (ROOT / "docs/own-app.md").read_text()
 
 
 def test_every_public_name_has_its_page() -> None:

@@ -18,6 +18,8 @@ EXPECTED_NAMES = {"README.md", "__init__.py", "__main__.py", "app.py", "cdk.json
 MIRRORS = (
     # Each example is named after its page, and the page after the construct or job.
     "examples/",
+    # A project that `trainctl init` writes has the names that Docker, the CDK and its user expect.
+    "workloads/training_workloads/project/",
     # The cases of a lint rule are named after the module of the rule.
     "tests/workloads/lint/cases/",
 )
@@ -25,7 +27,7 @@ MIRRORS = (
 #: A construct, and the manifests that it applies: one concept in both libraries.
 IN_BOTH_LIBRARIES = {"lustre_volume.py", "mpi_operator.py"}
 
-PACKAGES = ("workloads", "constructs", "stacks", "training", "scan", "setup", "benchmarks", "app.py")
+PACKAGES = ("workloads", "constructs", "stacks", "training", "scan", "setup", "benchmarks", "docs", "app.py")
 
 
 def test_each_file_name_occurs_once() -> None:

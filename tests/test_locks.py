@@ -1,11 +1,12 @@
 """The lock files pin everything by hash and name no package index."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-LOCKS = ["cdk", "horovod", "mpi", "node", "scan", "training", "uv"]
+LOCKS = ["cdk", "docs", "horovod", "mpi", "node", "scan", "training", "uv"]
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -23,6 +24,16 @@ def test_no_lock_names_an_index(name: str, root: Path) -> None:
     text = (root / "requirements" / f"{name}.txt").read_text()
     assert "://" not in text
     assert "-index" not in text
+
+
+def test_the_sites_generator_fits_into_the_environment_of_the_cdk_side(root: Path) -> None:
+    cdk, docs = (
+        dict(re.findall(r"^([\w.-]+)==(\S+)", (root / f"requirements/{name}.txt").read_text(), flags=re.M))
+        for name in ("cdk", "docs")
+    )
+    shared = cdk.keys() & docs.keys()
+    assert shared
+    assert {name: docs[name] for name in shared} == {name: cdk[name] for name in shared}
 
 
 def test_the_npm_lock_has_hashes_and_no_address(root: Path) -> None:

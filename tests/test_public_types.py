@@ -1,14 +1,13 @@
-"""The types that users see: `mypy --strict` outside the repository, with the wheel, on the examples and on mistakes."""
+"""The types that users see: `mypy --strict` outside the repository, with the wheel, on examples and on mistakes."""
 
 import os
 import re
 import subprocess
-import sys
-import sysconfig
-import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.source_tree import PROJECT
 
 MISTAKES = """\
 import aws_cdk as cdk
@@ -49,25 +48,21 @@ HorovodJobSpec(name="job", nodes="2")  # Unexpected keyword argument "nodes"
 
 
 @pytest.fixture(scope="module")
-def found(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, str]]:
+def found(root: Path, user_environment: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, str]]:
     """The errors of each file by line, as a user of the wheel sees them."""
-    folder = tmp_path_factory.mktemp("user")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=root, check=True, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
-    zipfile.ZipFile(wheel).extractall(folder / "wheel")
-    # An environment with the wheel and the packages of this one: mypy reads the types of packages with py.typed only.
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
-    (packages,) = (folder / "venv/lib").glob("python*/site-packages")
-    (packages / "user.pth").write_text(f"{folder / 'wheel'}\n{sysconfig.get_path('purelib')}\n")
+    folder = tmp_path_factory.mktemp("files")
     for example in (root / "examples").rglob("*.py"):
         name = "_".join(example.relative_to(root / "examples").with_suffix("").parts)
         (folder / f"example_{name}.py").write_text(example.read_text())
+    # Without the training script, whose packages are in another environment.
+    for file in PROJECT.glob("*.py"):
+        if file.name != "train.py":
+            (folder / file.name).write_text(file.read_text())
     (folder / "mistakes.py").write_text(MISTAKES)
     # The cache of the CDK's types survives; mypy needs most of a minute without it.
     cache = root / ".mypy_cache/public-types"
     options = ["--strict", "--config-file=", "--hide-error-context", f"--cache-dir={cache}"]
-    command = ["mypy", *options, f"--python-executable={folder / 'venv/bin/python'}"]
+    command = ["mypy", *options, f"--python-executable={user_environment / 'bin/python'}"]
     command += map(str, sorted(folder.glob("*.py")))
     environment = {name: value for name, value in os.environ.items() if name not in ("MYPYPATH", "PYTHONPATH")}
     result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -78,7 +73,7 @@ def found(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dic
     return errors
 
 
-def test_the_examples_have_no_errors(found: dict[str, dict[int, str]]) -> None:
+def test_the_examples_and_the_project_of_init_have_no_errors(found: dict[str, dict[int, str]]) -> None:
     assert {name: errors for name, errors in found.items() if name != "mistakes.py"} == {}
 
 

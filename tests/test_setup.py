@@ -1,40 +1,256 @@
-"""The set-up reports what is missing on a machine."""
+"""The set-up: what it rejects before it starts, its lines, and what happens when a step fails or is stopped."""
 
+import os
+import pty
 import shutil
+import signal
 import subprocess
+import sys
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
 # The programs of every Debian, and those that the README requires.
-ALWAYS = ["bash", "dirname", "env", "mkdir", "sed"]
-REQUIRED = ["c++", "git", "python3.11"]
+ALWAYS = ["bash", "cat", "df", "dirname", "env", "sed"]
+REQUIRED = ["c++", "git", "python3"]
 
 
-def preflight(root: Path, folder: Path, missing: str | None) -> subprocess.CompletedProcess[str]:
-    """Run the check on a machine without one program."""
+def program(path: Path, script: str) -> None:
+    """Write a program for the place of a real one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.write_text(f"#!/usr/bin/env bash\n{script}\n")
+    path.chmod(0o755)
+
+
+def preflight(
+    root: Path, folder: Path, *, missing: str | None = None, **programs: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the check on a machine without one program, and with others in the place of the real ones."""
+    # Not in the folder, whose name may not be allowed in PATH.
+    path = Path(tempfile.mkdtemp(dir=folder.parent, prefix="bin-"))
+    folder.mkdir(exist_ok=True)
     for name in {*ALWAYS, *REQUIRED} - {missing}:
-        program = shutil.which(name)
-        assert program, f"{name} is needed to test the set-up"
-        (folder / name).symlink_to(Path(program).resolve())
+        found = shutil.which(name)
+        assert found, f"{name} is needed to test the set-up"
+        (path / name).symlink_to(Path(found).resolve())
+    for name, script in programs.items():
+        program(path / name, script)
     command = ["bash", str(root / "setup/preflight.sh")]
-    return subprocess.run(command, cwd=folder, env={"PATH": str(folder)}, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env={"PATH": str(path)}, capture_output=True, text=True, check=False)
 
 
 def test_accepts_a_complete_machine(root: Path, tmp_path: Path) -> None:
-    result = preflight(root, tmp_path, missing=None)
+    result = preflight(root, tmp_path)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize(
-    ("program", "reported"),
+    ("name", "reported"),
     [
         ("c++", "a C++ compiler (Debian: g++)"),
         ("git", "git"),
-        ("python3.11", "python3.11 (found: no python3; Debian: python3)"),
+        ("python3", "Python 3.11 or newer (found: no python3; Debian 12 or later: python3 python3-venv)"),
     ],
 )
-def test_reports_a_missing_program_in_one_line(program: str, reported: str, root: Path, tmp_path: Path) -> None:
-    result = preflight(root, tmp_path, missing=program)
+def test_reports_a_missing_program_in_one_line(name: str, reported: str, root: Path, tmp_path: Path) -> None:
+    result = preflight(root, tmp_path, missing=name)
     assert result.returncode == 1
     assert result.stderr == f"error: install what is missing, then run make again: {reported}\n"
+
+
+def test_reports_an_old_python(root: Path, tmp_path: Path) -> None:
+    old = preflight(root, tmp_path, python3='[ "$1" = --version ] && echo "Python 3.9.2" && exit; exit 1')
+    assert "Python 3.11 or newer (found: Python 3.9.2; Debian 12 or later" in old.stderr
+
+
+def test_reports_a_python_without_venv(root: Path, tmp_path: Path) -> None:
+    without = preflight(root, tmp_path, python3='case "$2" in *ensurepip*) exit 1 ;; esac')
+    assert without.stderr.endswith(": Python's venv module (Debian: python3-venv)\n")
+
+
+@pytest.mark.parametrize("name", ["a b", "a:b", "it's", "a$b", "é b"])
+def test_rejects_a_path_that_compilers_and_mpi_do_not_accept(name: str, root: Path, tmp_path: Path) -> None:
+    result = preflight(root, tmp_path / name)
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"error: '{tmp_path / name}' contains a character that")
+    assert result.stderr.count("\n") == 1
+
+
+def test_accepts_a_path_with_letters_outside_of_ascii(root: Path, tmp_path: Path) -> None:
+    assert preflight(root, tmp_path / "josé").returncode == 0
+
+
+def test_rejects_a_disk_without_space_before_anything_is_installed(root: Path, tmp_path: Path) -> None:
+    df = "printf 'Filesystem 1M-blocks Used Available Capacity Mounted\\n/dev/x 9000 8000 1000 89%% /home\\n'"
+    result = preflight(root, tmp_path / "new", df=df)
+    assert result.returncode == 1
+    assert "has 1000 MB of free disk space, but the set-up needs" in result.stderr
+    (tmp_path / "again/.venv-training").mkdir(parents=True)
+    assert preflight(root, tmp_path / "again", df=df).returncode == 0
+
+
+def script(root: Path, text: str) -> list[str]:
+    """Return the command of a script that uses the functions of the set-up."""
+    return ["bash", "-c", f"source {root}/setup/common.sh; {text}"]
+
+
+def test_a_failed_command_shows_its_output_and_the_next_step(root: Path, tmp_path: Path) -> None:
+    text = "begin x; step 'packages'; quietly 'install packages' bash -c 'echo no route to host >&2; exit 1'; complete"
+    result = subprocess.run(script(root, text), cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (1, "==> packages ... \n")
+    first, last = result.stderr.splitlines()
+    assert first == "no route to host"
+    assert last.startswith("error: could not install packages; all of the output is in .setup/setup.log.")
+    assert not (tmp_path / ".setup/x.done").exists()
+
+
+def test_a_step_is_one_line(root: Path, tmp_path: Path) -> None:
+    text = "begin x; step 'packages'; quietly 'install' bash -c 'seq 100'; finish '7 packages'; complete"
+    result = subprocess.run(script(root, text), cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (result.stdout, result.stderr) == ("==> packages ... 7 packages, 0 s\n", "")
+    assert (tmp_path / ".setup/x.done").exists()
+
+
+def test_a_stopped_step_is_one_line(root: Path, tmp_path: Path) -> None:
+    text = "begin x; step 'packages'; quietly 'install' sleep 30"
+    running = subprocess.Popen(
+        script(root, text), cwd=tmp_path, start_new_session=True, stdout=-1, stderr=-1, text=True
+    )
+    while not (tmp_path / ".setup/setup.log").exists():
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os.killpg(running.pid, signal.SIGINT)
+    _, errors = running.communicate(timeout=10)
+    assert running.returncode == 130
+    assert errors == "stopped; run make again: it keeps the finished steps\n"
+
+
+def test_a_second_setup_waits_and_does_not_install_again(root: Path, tmp_path: Path) -> None:
+    first = subprocess.Popen(script(root, "begin x; echo; sleep 0.5; complete"), cwd=tmp_path, stdout=-1)
+    assert first.stdout
+    first.stdout.readline()
+    second = subprocess.run(
+        script(root, "begin x; echo installs"), cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert second.stdout == "another make installs into this folder; waiting until it ends\n"
+    first.communicate(timeout=10)
+
+
+def test_a_folder_without_write_permission_is_one_line(root: Path, tmp_path: Path) -> None:
+    # Also for root: a file has the place of the folder.
+    (tmp_path / ".setup").touch()
+    result = subprocess.run(script(root, "begin x"), cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"error: cannot write into {tmp_path}; clone the repository into a folder of")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def clone(root: Path, tmp_path: Path) -> Path:
+    """A clone whose CDK side is complete, with programs that install nothing."""
+    for name in ("setup", "requirements"):
+        shutil.copytree(root / name, tmp_path / name)
+    program(tmp_path / "bin/mpirun", "echo 'mpirun (Open MPI) 5.0.11'")
+    program(tmp_path / "bin/mpicxx", "")
+    program(tmp_path / ".venv-training/bin/python", "")
+    program(tmp_path / ".venv/bin/uv", "")
+    built = "for folder; do :; done; mkdir -p $folder; touch $folder/horovod.whl"
+    program(tmp_path / ".venv/bin/python", rf"echo -e '[ 45%] \e[32mBuilding CXX object x/y.cc.o\e[0m'; {built}")
+    return tmp_path
+
+
+def in_a_terminal(command: list[str], folder: Path) -> str:
+    """Return what a command shows on a terminal."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=folder, env=environment, stdout=theirs, stderr=theirs, timeout=30, check=False)
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert done.returncode == 0, shown
+    return shown
+
+
+def test_the_compilation_of_horovod_shows_its_progress_on_a_terminal(clone: Path) -> None:
+    shown = in_a_terminal(["bash", "setup/training.sh"], clone)
+    assert "compiling Horovod, once, 2 to 10 minutes ... " in shown
+    assert "\x1b8\x1b[K45%" in shown
+    assert "with MPI and Gloo" in shown.splitlines()[-1]
+    again = in_a_terminal(["bash", "setup/training.sh"], clone)
+    assert "compiling" not in again
+
+
+def test_a_compiler_that_rejects_horovod_is_one_line(clone: Path) -> None:
+    for name in ("c++", "g++-12", "g++-13"):
+        program(clone / "bin" / name, "echo 14")
+    environment = {**os.environ, "PATH": f"{clone / 'bin'}:{os.environ['PATH']}"}
+    command = ["bash", "setup/training.sh"]
+    result = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: Horovod needs a C++ compiler before GCC 14; this machine has 14; install")
+    program(clone / "bin/g++-13", "echo 13")
+    assert subprocess.run(command, cwd=clone, env=environment, capture_output=True, check=False).returncode == 0
+
+
+def test_without_python_3_11_the_training_side_says_what_to_do(clone: Path) -> None:
+    shutil.rmtree(clone / ".venv-training")
+    program(clone / ".venv/bin/python", "exit 1")
+    program(clone / "bin/python3.11", "exit 1")
+    program(clone / ".venv/bin/uv", "echo no network >&2; exit 1")
+    environment = {**os.environ, "PATH": f"{clone / 'bin'}:{os.environ['PATH']}"}
+    result = subprocess.run(
+        ["bash", "setup/training.sh"], cwd=clone, env=environment, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: TensorFlow 2.15 needs Python 3.11; this machine has none and uv could not")
+    assert result.stderr.count("\n") == 1
+
+
+def test_quickstart_completes_the_cdk_side_before_it_installs_the_training_side(root: Path, tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml", "package-lock.json"):
+        shutil.copy(root / name, tmp_path)
+    for name in ("setup", "requirements"):
+        (tmp_path / name).symlink_to(root / name)
+    plan = subprocess.run(["make", "-n", "quickstart"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    order = ["setup/cdk.sh", "cdk synth", "trainctl render", "setup/training.sh", "trainctl run-local", "summary.py"]
+    places = [plan.index(command) for command in order]
+    assert places == sorted(places)
+
+
+def test_the_cdk_of_the_environment_works_from_any_folder_and_checks_for_no_newer_version(
+    root: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(root / "setup", tmp_path / "setup")
+    program(tmp_path / "node_modules/.bin/cdk", 'echo "$CDK_DISABLE_VERSION_CHECK $PATH $*"')
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/cdk").symlink_to("../../setup/cdk_program.sh")
+    done = subprocess.run(
+        [tmp_path / ".venv/bin/cdk", "synth", "a b"],
+        cwd="/",
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"true /usr/bin:/bin:{tmp_path}/.venv/bin synth a b\n"
+
+
+def test_the_summary_fits_a_terminal_and_ends_with_the_next_commands(root: Path, tmp_path: Path) -> None:
+    results = tmp_path / "runs/digits-p3/results.json"
+    results.parent.mkdir(parents=True)
+    results.write_text('{"accuracy": 0.98611, "images_per_second": 4607.3, "world_size": 2}')
+    (tmp_path / "cdk.out").mkdir()
+    for name in ("TrainingClusterStack", "TrainingDataStack"):
+        (tmp_path / f"cdk.out/{name}.template.json").touch()
+    command = [sys.executable, str(root / "setup/summary.py"), "digits-p3"]
+    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert max(map(len, shown)) <= 80
+    assert "test accuracy 0.9861, 4607 images/s on 2 ranks" in shown[1]
+    assert [line.split("  ")[1] for line in shown[-3:]] == [
+        "trainctl lint dist/jobs/",
+        "trainctl render digits-p3 --image <image>",
+        "trainctl submit dist/jobs/digits-p3.k8s.yaml",
+    ]

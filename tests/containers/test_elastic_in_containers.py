@@ -66,7 +66,7 @@ def test_the_launcher_finds_the_workers_as_they_start(outcome: Outcome) -> None:
 
 
 def test_trains_with_one_rank_then_two_then_one(outcome: Outcome) -> None:
-    sizes = outcome.results["world_sizes"]
+    sizes = [point["world_size"] for point in outcome.results["history"]]
     assert len(sizes) == EPOCHS
     changes = [sizes[0], *(size for before, size in pairwise(sizes) if size != before)]
     # The lost worker restarts with its sshd, and can join again before the end.

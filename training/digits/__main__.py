@@ -19,7 +19,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.digits import digit_images
-from training.runtime import command_line, devices, elastic, files, results
+from training.runtime import command_line, curve, devices, elastic, files, results
 from training.runtime.distributed import RankParser, barrier, on_rank_zero, run, say
 from training.runtime.errors import UserError
 from training.runtime.rank_checkpoint import resume, save
@@ -50,7 +50,7 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
     parser = RankParser(prog="python -m training.digits", description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--output-dir", type=Path, required=True, help="folder for checkpoints/, tensorboard/ and results.json")
+    add("--output-dir", type=Path, required=True, help="folder for checkpoints/, tensorboard/, results.json, curve.svg")
     add("--epochs", type=command_line.whole_number(1), default=12, help="passes over the images (%(default)s)")
     add("--batch-size", type=command_line.whole_number(1), default=16, help="images per rank and step (%(default)s)")
     rate = command_line.positive_number
@@ -260,23 +260,24 @@ def prepare(settings: Settings) -> Job:
 def train(job: Job, device: str, start: int, before: dict[str, Any], check_hosts: elastic.CheckHosts) -> dict[str, Any]:
     """Train the remaining epochs, with a checkpoint after each, and return the content of results.json."""
     output, epochs, outcome = job.settings.output_dir, job.settings.epochs, before
-    seconds_before, world_sizes = before.get("training_seconds", 0.0), before.get("world_sizes", [])
+    seconds_before, history = before.get("training_seconds", 0.0), before.get("history", [])
     curves = results.Curves(output)
     train_step = make_train_step(job)
     for epoch in range(start + 1, epochs + 1):
         loss = train_epoch(job, train_step, epoch - 1)
         check_finite(loss, epoch)
         accuracy = evaluate(job.model, job.data)
+        history = [*history, curve.point(epoch, hvd.size(), loss={"training": loss}, accuracy={"test": accuracy})]
         outcome = {
             "accuracy": accuracy,
             **results.speeds(job.throughput.images_per_second),
             "training_seconds": round(seconds_before + job.throughput.seconds, 3),
             "world_size": hvd.size(),
-            "world_sizes": [*world_sizes, *[hvd.size()] * (epoch - start)],
             "epochs": epoch,
             "global_batch_size": job.settings.batch_size * hvd.size(),
             "device": device,
             "versions": results.versions(),
+            "history": history,
         }
         curves.add(epoch, {"loss": loss, "test accuracy": accuracy, "learning rate": job.rate(epoch)})
         metadata = {"epoch": epoch, "settings": job.settings.resume_settings, "results": outcome}
@@ -329,6 +330,7 @@ def main() -> None:
         complete(replace(job, throughput=results.Throughput()), device, check_hosts)
 
     elastic.run(program, job.variables)
+    curve.draw(settings.output_dir)
 
 
 if __name__ == "__main__":

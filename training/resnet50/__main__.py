@@ -8,7 +8,7 @@ from training.resnet50.position import Position
 from training.resnet50.settings import parse
 from training.resnet50.trainer import Trainer
 from training.resnet50.training_job import Job, make_job, prepare
-from training.runtime import elastic, files, watchdog
+from training.runtime import curve, elastic, files, watchdog
 from training.runtime.distributed import on_rank_zero, run, say
 from training.runtime.rank_checkpoint import resume
 from training.runtime.stop_request import StopRequest
@@ -26,7 +26,7 @@ def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> No
     position = Position.from_json(written["position"]) if written else Position()
     if written:
         job.data.resume(output, written)
-    trainer = Trainer(job, stop, position, written.get("results", {}))
+    trainer = Trainer(job, stop, position, written)
     if position.epoch == job.settings.epochs:
         say(f"nothing to do: {output} holds this run, finished, with accuracy {trainer.outcome['accuracy']:.4f}")
     elif written:
@@ -66,6 +66,7 @@ def main() -> None:
             watchdog.finished()
 
     elastic.run(program, [*network.variables, *network.statistics])
+    curve.draw(settings.output_dir)
 
 
 if __name__ == "__main__":

@@ -153,7 +153,7 @@ def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
         "--output-dir",
         type=Path,
         required=True,
-        help="folder for checkpoints/, tensorboard/, results.json and model.keras; a run in it resumes",
+        help="folder for checkpoints/, tensorboard/, results.json, curve.svg and model.keras; a run in it resumes",
     )
     add(
         "--checkpoint-steps",

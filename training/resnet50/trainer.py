@@ -14,7 +14,7 @@ from training.resnet50.evaluation import Accuracy, evaluate, make_evaluation_ste
 from training.resnet50.position import Position
 from training.resnet50.train_step import make_train_step
 from training.resnet50.training_job import Job
-from training.runtime import elastic, results, watchdog
+from training.runtime import curve, elastic, results, watchdog
 from training.runtime.distributed import average, barrier, say
 from training.runtime.errors import UserError
 from training.runtime.rank_checkpoint import save
@@ -38,22 +38,26 @@ _FIRST_LOSS_DISTANCE = 1.0
 class Trainer:
     """Trains a job from a position to its end, with the current ranks."""
 
-    def __init__(self, job: Job, stop: StopRequest, position: Position, before: dict[str, Any]) -> None:
+    def __init__(self, job: Job, stop: StopRequest, position: Position, written: dict[str, Any]) -> None:
         """Compile the steps.
 
         Args:
             job: What is trained.
             stop: The stop request of this rank.
             position: Where the run is.
-            before: The content of results.json so far.
+            written: The metadata of the checkpoint that the run resumes from; empty without one.
         """
-        self.position, self.outcome = position, before
+        self.position = position
+        self.outcome: dict[str, Any] = written.get("results", {})
         self._job, self._stop = job, stop
         self._train_step = make_train_step(job.network, job.step_options)
         self._evaluation_step = make_evaluation_step(job.network.model)
         self._throughput = results.Throughput(_WARM_UP_STEPS)
-        self._seconds_before: float = before.get("training_seconds", 0.0)
+        self._seconds_before: float = self.outcome.get("training_seconds", 0.0)
         self._curves = results.Curves(job.settings.output_dir)
+        # Sum of the losses, and their number: of all ranks in the starts before, and of this rank in this start.
+        self._epoch_loss_before = np.array(written.get("epoch_loss", (0, 0)), np.float64)
+        self._epoch_loss = np.zeros(2)
         self._losses: list[float] = []
         self._since_line = np.zeros(2)
         self._bad_steps = 0
@@ -100,6 +104,7 @@ class Trainer:
         loss, changed = self._train_step(images, labels, flips)
         # As a number, so that the clock is not read before the step has ended.
         self._losses.append(float(loss))
+        self._epoch_loss += (self._losses[-1], 1)
         now = time.perf_counter()
         self._throughput.step(self._job.settings.batch_size, now - self._step_ended, waited)
         self._step_ended = now
@@ -176,7 +181,8 @@ class Trainer:
         average(self._job.network.statistics)
         accuracy = evaluate(self._evaluation_step, self._job.data.validation_batches())
         self.position = self.position.after_epoch()
-        self.outcome = self._figures(accuracy)
+        self.outcome = {**self._figures(accuracy), "history": self._history(accuracy)}
+        self._epoch_loss_before, self._epoch_loss = np.zeros(2), np.zeros(2)
         milliseconds = self.outcome["step_milliseconds"]
         curves = {f"step milliseconds {name}": value for name, value in milliseconds.items()}
         curves |= {"top-1 accuracy": accuracy.top1, "top-5 accuracy": accuracy.top5}
@@ -211,6 +217,22 @@ class Trainer:
             "versions": results.versions(),
         }
 
+    def _history(self, accuracy: Accuracy) -> list[dict[str, Any]]:
+        loss_sum, losses = self._epoch_loss_of_all_ranks()
+        point = curve.point(
+            self.position.epoch,
+            hvd.size(),
+            # None in the epoch of a checkpoint without its losses.
+            loss={"training": loss_sum / losses} if losses else {},
+            accuracy={"top-1": accuracy.top1, "top-5": accuracy.top5},
+        )
+        return [*self.outcome.get("history", []), point]
+
+    def _epoch_loss_of_all_ranks(self) -> tuple[float, float]:
+        # Horovod: each rank has the losses of its images.
+        total = self._epoch_loss_before + hvd.allreduce(self._epoch_loss, op=hvd.Sum, name="epoch loss").numpy()
+        return float(total[0]), float(total[1])
+
     def _save(self) -> bool:
         job = self._job
         watchdog.progress()
@@ -218,6 +240,7 @@ class Trainer:
             "settings": job.resume_settings,
             "position": self.position.to_json(),
             "results": {**self.outcome, "training_seconds": self._seconds},
+            "epoch_loss": self._epoch_loss_of_all_ranks(),
             "skipped": job.data.skipped(),
             "training_images": job.data.training_images,
         }

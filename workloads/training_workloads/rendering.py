@@ -1,6 +1,9 @@
 """Renders specs into manifest files: a folder of jobs, and a folder that contains the platform and nothing else."""
 
+import errno
+import shutil
 import tempfile
+import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -14,6 +17,12 @@ from training_workloads.platform.platform_spec import PLATFORM_FILES, PlatformSp
 from training_workloads.validation import InputError, Problem, Problems, enforce
 
 __all__ = ["render_jobs", "render_platform"]
+
+# More than the largest manifest has.
+_PROBE_BYTES = 64 * 1024
+
+# A full disk is no mistake in a value.
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def render_jobs(specs: Iterable[JobSpec], folder: Path) -> tuple[list[Path], list[str]]:
@@ -32,10 +41,9 @@ def render_jobs(specs: Iterable[JobSpec], folder: Path) -> tuple[list[Path], lis
     specs = list(specs)
     enforce(specs, (_unique_names,))
     enforce(folder, (_no_platform,))
-    app = cdk8s.App(outdir=str(folder.absolute()))
+    app = _app(folder)
     jobs = {spec.name: define_job(cdk8s.Chart(app, spec.name), "Job", spec=spec) for spec in specs}
-    _prepare(folder, jobs)
-    app.synth()
+    _write(app, folder)
     warnings = [
         f"{name}: {warning}"
         for name, job in jobs.items()
@@ -59,28 +67,56 @@ def render_platform(spec: PlatformSpec, folder: Path) -> tuple[list[Path], list[
         InputError: The folder has other manifests, or the namespace is not one of Kubernetes.
     """
     enforce(folder, (_nothing_else,))
-    app = cdk8s.App(outdir=str(folder.absolute()))
+    app = _app(folder)
     add_platform(app, spec)
     written = [folder / f"{chart.node.id}.k8s.yaml" for chart in app.charts]
     removed = [path for name in PLATFORM_FILES if (path := folder / name).is_file() and path not in written]
-    _prepare(folder, ())
-    app.synth()
+    _write(app, folder)
     for path in removed:
         path.unlink()
     return sorted(written), sorted(removed)
+
+
+def _app(folder: Path) -> cdk8s.App:
+    """Return an app that writes into a new folder in that of the manifests: a move within a file system is atomic."""
+    return cdk8s.App(outdir=str(folder.absolute() / f".render-{uuid.uuid4().hex}"))
+
+
+def _write(app: cdk8s.App, folder: Path) -> None:
+    """Write every manifest, or none if that fails or is interrupted."""
+    names = [f"{chart.node.id}.k8s.yaml" for chart in app.charts]
+    _prepare(folder, names)
+    written = Path(app.outdir)
+    try:
+        app.synth()
+        for name in names:
+            (written / name).replace(folder / name)
+    except RuntimeError:
+        # What Node.js reports of a full disk is text; Python asks the disk itself.
+        _probe(written)
+        raise
+    finally:
+        shutil.rmtree(written, ignore_errors=True)
+
+
+def _probe(folder: Path) -> None:
+    """Write as much as a manifest into a folder, and remove it; raise OSError if that fails."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(_PROBE_BYTES))
 
 
 def _prepare(folder: Path, names: Iterable[str]) -> None:
     """Create the folder, and check that the files can be written: cdk8s would fail with a trace of JavaScript."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        _probe(folder)
     except OSError as error:
-        allowed = f"nothing can be written there ({error.strerror})"
+        if error.errno in _FULL:
+            raise
+        why = "it is a file" if folder.is_file() else f"nothing can be written there ({error.strerror})"
         fix = "give a folder that you may write to"
-        raise InputError(Problem(path=("outdir",), given=str(folder), allowed=allowed, fix=fix)) from error
-    for path in (folder / f"{name}.k8s.yaml" for name in names):
+        raise InputError(Problem(path=("outdir",), given=str(folder), allowed=why, fix=fix)) from error
+    for path in (folder / name for name in names):
         if path.is_dir():
             allowed = f"{path.name} in it is a folder"
             fix = "remove that, or give another folder"

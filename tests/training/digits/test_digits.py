@@ -19,6 +19,11 @@ def weights(run: Run) -> list[NDArray[Any]]:
     return list(found.arrays)
 
 
+def history(run: Run) -> list[dict[str, Any]]:
+    content: list[dict[str, Any]] = json.loads((run.output / "results.json").read_text())["history"]
+    return content
+
+
 def copy(run: Run, folder: Path) -> Path:
     return shutil.copytree(run.output, folder / "copy")
 
@@ -60,7 +65,8 @@ def test_each_line_is_printed_once_and_tensorflow_is_silent(finished: Run) -> No
 
 def test_one_rank_writes_the_files(finished: Run) -> None:
     output = finished.output
-    assert sorted(path.name for path in output.iterdir()) == ["checkpoints", "results.json", "tensorboard"]
+    names = ["checkpoints", "curve.svg", "results.json", "tensorboard"]
+    assert sorted(path.name for path in output.iterdir()) == names
     assert [path.name for path in sorted((output / "checkpoints").iterdir())] == [
         "latest",
         "step-00000450.checkpoint",
@@ -88,6 +94,8 @@ def test_a_killed_run_resumes_to_the_weights_of_an_uninterrupted_one(
     assert f"resuming after epoch {before}: written by 2 ranks, now 2" in resumed.stdout
     for ours, theirs in zip(weights(resumed), weights(finished), strict=True):
         assert np.array_equal(ours, theirs)
+    # The curve of all epochs, each once.
+    assert history(resumed) == history(finished)
 
 
 def test_a_run_resumes_with_another_number_of_ranks(digits: Callable[..., Run], killed: Run, tmp_path: Path) -> None:
@@ -98,6 +106,8 @@ def test_a_run_resumes_with_another_number_of_ranks(digits: Callable[..., Run], 
     content = json.loads((resumed.output / "results.json").read_text())
     assert content["world_size"] == len(content["images_per_second_per_rank"]) == 3
     assert content["accuracy"] >= 0.97
+    assert [point["epoch"] for point in content["history"]] == list(range(1, 13))
+    assert [point["world_size"] for point in content["history"]] == [2] * 8 + [3] * 4
 
 
 def test_a_finished_run_keeps_its_results(digits: Callable[..., Run], finished: Run) -> None:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -75,6 +76,11 @@ def same(first: Path, second: Path) -> bool:
     return last(first).step == last(second).step and all(np.array_equal(a, b) for a, b in pairs)
 
 
+def history(output: Path) -> list[dict[str, Any]]:
+    content: list[dict[str, Any]] = json.loads((output / "results.json").read_text())["history"]
+    return content
+
+
 def test_prints_its_arithmetic_first(finished: Run) -> None:
     assert finished.stdout.splitlines()[:5] == [
         "ranks: 2, of them 2 on the machine of rank 0, which computes on: cpu, in float32",
@@ -100,7 +106,7 @@ def test_results_have_accuracy_and_speed(finished: Run) -> None:
 
 
 def test_one_rank_writes_the_files(finished: Run) -> None:
-    names = ["checkpoints", "model.keras", "results.json", "tensorboard"]
+    names = ["checkpoints", "curve.svg", "model.keras", "results.json", "tensorboard"]
     assert sorted(path.name for path in finished.output.iterdir()) == names
     kept = ["latest", "step-00000060.checkpoint", "step-00000065.checkpoint", "step-00000066.checkpoint"]
     assert sorted(path.name for path in (finished.output / "checkpoints").iterdir()) == kept
@@ -143,6 +149,8 @@ def test_a_killed_run_resumes_to_the_same_weights_as_an_uninterrupted_one(
     assert f"warning: {newest} is damaged" in resumed.stderr
     assert f"resuming after step {before}, " in resumed.stdout
     assert same(tmp_path, finished.output)
+    # Each epoch once, with the losses of its steps before the kill.
+    assert history(tmp_path) == history(finished.output)
 
 
 def test_a_stop_request_to_one_rank_saves_the_state_of_all_and_the_run_can_resume(
@@ -176,16 +184,17 @@ def test_a_run_that_was_stopped_at_the_end_of_an_epoch_finishes_it(
 ) -> None:
     output = tmp_path / "run"
     shutil.copytree(finished.output, output)
+    last_step, before = last(output), checkpoint.read(output / "checkpoints/step-00000065.checkpoint")
     for number in (60, 65):
         (output / "checkpoints" / f"step-000000{number}.checkpoint").unlink()
-    last_step = last(output)
     # As if stopped on request after the 66th step, before the evaluation: another position, the same weights.
     position = {"step": 66, "epoch": 2, "segments": [[2, 32, 22]]}
-    metadata = {**last_step.metadata, "position": position}
+    metadata = {**before.metadata, "position": position}
     checkpoint.save(output / "checkpoints", dataclasses.replace(last_step, metadata=metadata))
     run = launch(2, *arguments(output), output=output)
     assert run.code == 0, run.stderr
     assert same(output, finished.output)
+    assert [point["accuracy"] for point in history(output)] == [point["accuracy"] for point in history(finished.output)]
 
 
 def test_a_finished_run_has_nothing_to_do_on_another_number_of_ranks_too(
@@ -213,6 +222,7 @@ def test_half_as_many_ranks_resume_with_half_the_learning_rate_and_the_rest_of_t
     assert last(output).step == 72
     results = json.loads((output / "results.json").read_text())
     assert (results["world_size"], results["evaluated_images"]) == (1, 360)
+    assert [(point["epoch"], point["world_size"]) for point in results["history"]] == [(1, 2), (2, 2), (3, 1)]
 
 
 def wait_for(text: str, process: "subprocess.Popen[str]", logs: Path) -> None:

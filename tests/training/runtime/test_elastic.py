@@ -88,7 +88,7 @@ def test_when_a_rank_is_killed_the_other_resumes_and_loses_an_epoch_at_most(star
     # The rank that reads and writes the checkpoints.
     run.kill(rank=0)
     results = run.finish()
-    sizes = results["world_sizes"]
+    sizes = [point["world_size"] for point in results["history"]]
     together = sizes.count(2)
     assert 3 <= together < 8
     assert sizes == [2] * together + [1] * (8 - together)
@@ -103,7 +103,7 @@ def test_an_added_worker_joins_at_the_next_epoch(start: Callable[..., ElasticRun
     run.wait_for("epoch 1/8")
     (run.folder / "hosts").write_text("localhost\n127.0.0.1\n")
     results = run.finish()
-    sizes = results["world_sizes"]
+    sizes = [point["world_size"] for point in results["history"]]
     alone = sizes.count(1)
     assert 1 <= alone <= 6
     assert sizes == [1] * alone + [2] * (8 - alone)

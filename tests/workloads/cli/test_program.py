@@ -1,3 +1,5 @@
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from training_workloads.cli import app
-from training_workloads.cli.program import Program
+from training_workloads.cli.command_help import Program
 from training_workloads.validation import MISSING, InputError, Problem
 
 
@@ -60,10 +62,11 @@ def test_every_problem_is_a_line() -> None:
 
 def test_every_command_has_its_group_in_the_help() -> None:
     assert sorted(each.name or each.callback.__name__ for each in app.registered_commands if each.callback) == [
-        *("cancel", "lint", "list", "logs", "render", "run_local", "scale", "status", "submit", "wait"),
+        *("cancel", "completion", "init", "lint", "list", "logs", "render", "run_local", "scale", "status", "submit"),
+        "wait",
     ]
     groups = {str(each.rich_help_panel) for each in app.registered_commands}
-    assert groups == {"Jobs, on the cluster of your kubeconfig", "Jobs, on this machine"}
+    assert groups == {"Jobs on a cluster", "Jobs on this machine", "More"}
 
 
 def test_the_package_is_a_program(tmp_path: Path) -> None:
@@ -93,10 +96,42 @@ def test_a_full_disk_is_a_line(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("module", ["typer", "psutil", "jsonschema", "kubernetes"])
-def test_reports_a_package_that_is_not_installed(module: str) -> None:
+def test_ctrl_c_is_a_line() -> None:
+    command = [sys.executable, "-m", "training_workloads", "lint", "-", "/dev/null"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdin
+        # Until it reads, so that this is longer than the pipe is.
+        process.stdin.write("#" * 200_000)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+
+
+def test_an_error_of_node_js_is_a_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    cache = {"JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(tmp_path / "file/cache")}
+    command = [sys.executable, "-m", "training_workloads", "render", "digits-p3"]
+    result = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **cache}, capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (74, "", 1)
+    assert result.stderr.startswith("error: Node.js cannot run cdk8s: Cannot use the jsii package cache in ")
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("typer", ["-h"]),
+        ("psutil", ["run-local", "job.yaml"]),
+        ("jsonschema", ["lint", "job.yaml"]),
+        ("jsonschema", ["submit", "job.yaml"]),
+        ("kubernetes", ["list"]),
+    ],
+)
+def test_reports_a_package_that_is_not_installed(module: str, arguments: list[str]) -> None:
     program = [
-        f"import sys; sys.modules[{module!r}] = None; sys.argv = ['trainctl', 'list']",
+        f"import sys; sys.modules[{module!r}] = None; sys.argv = ['trainctl', *{arguments}]",
         "from training_workloads.__main__ import main; main()",
     ]
     result = subprocess.run([sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, check=False)

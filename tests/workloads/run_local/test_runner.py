@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from training_workloads.mpijob.documents import read_documents
 from training_workloads.mpijob.launch_command import horovodrun_command
 from training_workloads.recipes import recipe
 from training_workloads.rendering import render_jobs
-from training_workloads.run_local.runner import LocalRun, plan_local_run, read_mpi_job, run_locally
+from training_workloads.run_local.local_plan import LocalRun, plan_local_run
+from training_workloads.run_local.run_target import read_mpi_job
+from training_workloads.run_local.runner import run_locally
 
 # A placeholder of mpirun that prints its arguments.
 FAKE_MPIRUN = """#!{python}
@@ -26,6 +29,8 @@ print("args:", *sys.argv[1:])
 print("threads:", os.environ["TF_NUM_INTRAOP_THREADS"], flush=True)
 {body}
 """
+
+SETUP = "create it ('make setup', or as README.md of your project says), or give the one with the job's programs"
 
 # The sizes of a rank's pools of threads, which a job for GPU nodes derives from their CPUs.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "TRAINING_DATA_THREADS")
@@ -52,11 +57,19 @@ def plan(job: dict[str, Any], ranks: int | None = None) -> LocalRun:
     return plan_local_run(document, Path("/here"), Path("/scratch"), ranks)
 
 
-def environment_with_mpirun(folder: Path, body: str) -> Path:
-    program = folder / "venv/bin/mpirun"
-    program.parent.mkdir(parents=True)
-    program.write_text(FAKE_MPIRUN.format(python=sys.executable, body=body))
-    program.chmod(0o755)
+def environment_with_mpirun(folder: Path, body: str = "", packages: Sequence[str] = ("horovod",)) -> Path:
+    """Return a virtual environment with a placeholder of mpirun, and with a Python that finds some packages."""
+    programs = {
+        "mpirun": FAKE_MPIRUN.format(python=sys.executable, body=body),
+        "python": f'#!/bin/sh\nPYTHONPATH={folder}/packages:$PYTHONPATH exec {sys.executable} "$@"\n',
+    }
+    for name, text in programs.items():
+        program = folder / "venv/bin" / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(text)
+        program.chmod(0o755)
+    for package in packages:
+        (folder / "packages" / package).mkdir(parents=True)
     return folder / "venv"
 
 
@@ -121,9 +134,27 @@ def test_the_launchers_command_runs_and_its_exit_code_is_ours(
     venv = environment_with_mpirun(tmp_path, "sys.exit(7)")
     assert run_locally(manifest, volumes=tmp_path, environment=venv) == 7
     output = capfd.readouterr().out
+    short = f"python -m training.digits --output-dir {tmp_path}/runs/digits-p3"[:100]
+    assert output.splitlines()[0].startswith(f"running digits-p3: 2 ranks of {short}")
+    assert output.splitlines()[0].endswith(f" (from {manifest})")
     assert "hosts: localhost slots=2" in output
     assert f"python -m training.digits --output-dir {tmp_path}/runs/digits-p3" in output
     assert f"threads: {max(1, (os.cpu_count() or 1) // 2)}" in output
+
+
+def test_a_script_runs_with_its_arguments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # An import in a `try` may be missing; one from the script's folder is found.
+    Path("beside.py").touch()
+    Path("train.py").write_text("import beside\ntry:\n    import nothing_such\nexcept ImportError: pass\n")
+    venv = environment_with_mpirun(tmp_path)
+    assert run_locally("train.py", volumes=tmp_path, environment=venv, ranks=3, arguments=["--epochs", "3"]) == 0
+    first, hosts, command, *_ = capfd.readouterr().out.splitlines()
+    assert first == "running train.py: 3 ranks of python train.py --epochs 3"
+    assert hosts == "hosts: localhost slots=3"
+    assert command.endswith(" python train.py --epochs 3")
 
 
 def test_ctrl_c_ends_every_process(manifest: Path, tmp_path: Path) -> None:
@@ -162,16 +193,18 @@ def test_a_rank_that_fails_is_named_in_the_last_line(
     words = "prterun noticed that process rank 1 with PID 9 on node vm exited on signal 9 (Killed)."
     venv = environment_with_mpirun(tmp_path, f"print('{words}', file=sys.stderr); sys.exit(137)")
     assert run_locally(manifest, volumes=tmp_path, environment=venv) == 137
-    assert capfd.readouterr().err.splitlines() == [
+    said, command, end = capfd.readouterr().err.splitlines()
+    assert (said, end) == (
         words,
         "run-local: rank 1 was ended by SIGKILL; no rank runs any more",
-    ]
+    )
+    assert command.startswith("run-local: the command was mpirun -np 2 --hostfile ")
 
 
 def test_rejects_a_program_that_only_the_image_has(manifest: Path, tmp_path: Path) -> None:
     before, mpirun, after = manifest.read_text().partition("- mpirun\n")
     manifest.write_text(before + mpirun + after.replace("- python\n", "- all_gather_perf\n", 1))
-    venv = environment_with_mpirun(tmp_path, "")
+    venv = environment_with_mpirun(tmp_path)
     assert problem_of_run(manifest, venv) == (
         f"'program' is 'all_gather_perf', but it is not in '{venv}/bin' or on PATH; submit the job to a cluster if "
         "only the image has this program, such as an NCCL test"
@@ -183,26 +216,65 @@ def test_rejects_an_environment_without_mpirun(manifest: Path, tmp_path: Path, m
     venv = tmp_path / "none"
     (venv / "bin").mkdir(parents=True)
     text = problem_of_run(manifest, venv).splitlines()[0]
-    assert text == f"'launcher' is 'mpirun', but it is not in '{venv}/bin' or on PATH; run 'make setup'"
+    assert text == f"'environment' is '{venv}', but mpirun is not in its 'bin' or on PATH; {SETUP}"
 
 
 def test_rejects_what_is_no_environment(manifest: Path, tmp_path: Path) -> None:
     assert problem_of_run(manifest, tmp_path / "gone") == (
-        f"'environment' is '{tmp_path}/gone', but it has no 'bin'; run 'make setup' in the project's folder, or give "
-        "the virtual environment with the job's programs"
+        f"'environment' is '{tmp_path}/gone', but it has no 'bin'; {SETUP}"
+    )
+
+
+def test_rejects_an_environment_without_horovod(manifest: Path, tmp_path: Path) -> None:
+    venv = environment_with_mpirun(tmp_path, packages=())
+    assert problem_of_run(manifest, venv) == (
+        f"'environment' is '{venv}', but its python does not find horovod, which the ranks import; {SETUP}"
+    )
+
+
+def test_rejects_an_environment_whose_python_does_not_start(manifest: Path, tmp_path: Path) -> None:
+    venv = environment_with_mpirun(tmp_path)
+    (venv / "bin/python").write_text("#!/bin/sh\nexit 1\n")
+    assert problem_of_run(manifest, venv) == f"'environment' is '{venv}', but its python does not start; {SETUP}"
+
+
+def test_rejects_an_environment_without_python(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    venv = environment_with_mpirun(tmp_path)
+    (venv / "bin/python").unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert problem_of_run(manifest, venv) == (
+        f"'environment' is '{venv}', but python is not in its 'bin' or on PATH; {SETUP}"
     )
 
 
 def test_rejects_a_module_that_is_not_installed(
     manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    venv = environment_with_mpirun(tmp_path, "")
+    venv = environment_with_mpirun(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYTHONPATH", raising=False)
     assert problem_of_run(manifest, venv) == (
         "'program' is 'python -m training.digits', but Python does not find the module; go to the folder that has it "
         "(for 'training' that of the project), or install it into the environment"
     )
+
+
+@pytest.mark.parametrize(
+    ("exists", "problem"),
+    [
+        (False, "'program' is 'python train.py', but there is no such file; go to the folder that has it"),
+        (True, "its python does not find nothing_such, which the ranks import"),
+    ],
+)
+def test_the_script_of_a_job_is_checked_as_one_that_is_given(
+    exists: bool, problem: str, manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = recipe("digits-p3", command=("python", "train.py"))
+    render_jobs([spec], manifest.parent)
+    if exists:
+        Path("train.py").write_text("import nothing_such\n")
+    assert problem in problem_of_run(manifest, environment_with_mpirun(tmp_path))
 
 
 def problem_of_run(manifest: Path, venv: Path) -> str:

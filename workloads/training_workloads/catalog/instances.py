@@ -29,6 +29,7 @@ _WITHOUT_GPU = (
     ),
 )
 
+#: Every instance type of the catalog, by EC2's name.
 INSTANCE_TYPES: dict[str, InstanceType] = {one.name: one for one in (*P_FAMILY, *G_FAMILY, *_WITHOUT_GPU)}
 
 

@@ -1,8 +1,13 @@
 """The command line: one module for each group of commands."""
 
 # Each module adds its commands to the program when it is imported; `platform` is a group that an entry point adds.
-from training_workloads.cli import cluster_commands, local_commands
-from training_workloads.cli.program import app
-from training_workloads.cli.program import run as main
+from training_workloads.cli import cluster_commands, completion, init_command, local_commands
+from training_workloads.cli.program import app, run
 
-__all__ = ["app", "cluster_commands", "local_commands", "main"]
+__all__ = ["app", "cluster_commands", "completion", "init_command", "local_commands", "main"]
+
+
+def main() -> None:
+    """Run the program."""
+    completion.prepare()
+    run()

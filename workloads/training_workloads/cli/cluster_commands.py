@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,7 +27,9 @@ from training_workloads.cli.cluster_output import (
     session,
     short_time,
 )
-from training_workloads.cli.program import JOB_FAILED, JOBS_ON_A_CLUSTER, app
+from training_workloads.cli.command_help import JOBS_ON_A_CLUSTER, Command
+from training_workloads.cli.program import JOB_FAILED, app
+from training_workloads.cli.typed_values import number_option
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary
 from training_workloads.cluster.jobs import (
@@ -42,13 +44,13 @@ from training_workloads.cluster.jobs import (
 from training_workloads.cluster.logs import follow_log, read_log
 from training_workloads.cluster.polling import DeadlineError, Poller, Progress
 from training_workloads.cluster.status import report_job
-from training_workloads.cluster.submit import Submission, check_objects, plan_submission
-from training_workloads.cluster.submit import submit as submit_objects
-from training_workloads.lint import lint_read
-from training_workloads.mpijob.documents import Document, read_manifests
 from training_workloads.mpijob.programs import USER_ERROR
 from training_workloads.run_local.rank_lines import rank_line
 from training_workloads.validation import MISSING, InputError, Problem, at_least, check, matches
+
+if TYPE_CHECKING:
+    from training_workloads.cluster.submit import Submission
+    from training_workloads.mpijob.documents import Document
 
 __all__ = ["cancel", "list_all", "logs", "scale", "status", "submit", "wait"]
 
@@ -64,10 +66,10 @@ class _Submitting:
     """The objects that `submit` has planned, and those that it has created."""
 
     quiet: bool
-    planned: list[Submission] = field(default_factory=list)
-    created: list[Submission] = field(default_factory=list)
+    planned: list["Submission"] = field(default_factory=list)
+    created: list["Submission"] = field(default_factory=list)
 
-    def show(self, submission: Submission) -> None:
+    def show(self, submission: "Submission") -> None:
         self.created.append(submission)
         if not self.quiet:
             print(f"created {submission.title}", flush=True)
@@ -80,7 +82,7 @@ class _Submitting:
         return f"perhaps there too: {unfinished[0].title}" if unfinished else ""
 
 
-@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def submit(
     files: Annotated[
         list[str],
@@ -94,6 +96,10 @@ def submit(
     as_json: JsonOption = False,
 ) -> None:
     """Check manifests, and create the objects in them."""
+    # Here and below, because YAML and the schemas take 0.2 s to import.
+    from training_workloads.cluster.submit import plan_submission
+    from training_workloads.cluster.submit import submit as submit_objects
+
     documents = _checked(files, recursive=recursive)
     submitting = _Submitting(quiet=as_json)
     with session(context, namespace, remains=submitting.remains, still_runs=submitting.in_doubt) as cluster:
@@ -107,7 +113,7 @@ def submit(
             print(f"next: {command_line('logs -f', job.name, context, elsewhere)}")
 
 
-@app.command(name="list", rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(name="list", cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def list_all(
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Include every namespace.")] = False,
     context: ContextOption = None,
@@ -126,7 +132,7 @@ def list_all(
         print(f"no jobs in {where}")
 
 
-@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def status(
     name: NameArgument, context: ContextOption = None, namespace: NamespaceOption = None, as_json: JsonOption = False
 ) -> None:
@@ -139,18 +145,17 @@ def status(
         print_report(report)
 
 
-@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def logs(
     name: NameArgument,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue until the end of the job.")] = False,
-    worker: Annotated[int | None, typer.Option(help="Number of a worker, from 0. Default: the launcher.")] = None,
-    tail: Annotated[int | None, typer.Option(help="Begin this many lines before the end.", min=0)] = None,
+    worker: Annotated[int | None, number_option("Number of a worker, from 0. Default: the launcher.")] = None,
+    tail: Annotated[int | None, number_option("Begin this many lines before the end.")] = None,
     context: ContextOption = None,
     namespace: NamespaceOption = None,
 ) -> None:
     """Print the launcher's log; with -f, exit as the job does: 0 succeeded, 1 failed."""
-    if worker is not None:
-        check(at_least("worker", worker, 0))
+    check(*(at_least(name, given, 0) for name, given in (("worker", worker), ("tail", tail)) if given is not None))
     still_runs = _still_runs(name, context, namespace)
     with session(context, namespace, still_runs=still_runs) as cluster, progress(note_waiting()) as show:
         if not follow:
@@ -169,7 +174,7 @@ def logs(
             _exit_as(summary, name)
 
 
-@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def wait(
     name: NameArgument,
     timeout: Annotated[str | None, typer.Option(help="Longest wait, such as 90s, 10m or 2h. Default: none.")] = None,
@@ -190,7 +195,7 @@ def wait(
         _exit_as(_end_of(cluster, name, poller, show, as_json=as_json), name)
 
 
-@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def scale(
     name: NameArgument,
     workers: Annotated[str, typer.Argument(metavar="WORKERS", help="Number of worker pods.")],
@@ -215,7 +220,7 @@ def scale(
         )
 
 
-@app.command(rich_help_panel=JOBS_ON_A_CLUSTER)
+@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def cancel(
     names: NamesArgument = None,
     finished: Annotated[bool, typer.Option("--finished", help="Every job that succeeded or failed.")] = False,
@@ -257,8 +262,12 @@ def cancel(
         print_json(deleted)
 
 
-def _checked(files: list[str], *, recursive: bool) -> list[Document]:
+def _checked(files: list[str], *, recursive: bool) -> list["Document"]:
     """Return the objects of some files; print the lint's findings, and end the command if one is an error."""
+    from training_workloads.cluster.submit import check_objects
+    from training_workloads.lint import lint_read
+    from training_workloads.mpijob.documents import read_manifests
+
     read, problems = read_manifests(files, recursive=recursive)
     for file, documents in read:
         problems += check_objects(file, documents)
@@ -273,7 +282,7 @@ def _checked(files: list[str], *, recursive: bool) -> list[Document]:
     return [document for _, documents in read for document in documents if document.content is not None]
 
 
-def _reference(submission: Submission) -> dict[str, str | None]:
+def _reference(submission: "Submission") -> dict[str, str | None]:
     return {
         "kind": submission.resource.kind,
         "name": submission.name,

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from training_workloads.cli.completion import complete_jobs
 from training_workloads.cli.program import CLUSTER_FAILED, INTERRUPTED, TIMED_OUT
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError
 from training_workloads.cluster.job_summaries import JobSummary
-from training_workloads.cluster.kubeconfig import connect
 from training_workloads.cluster.polling import DeadlineError, Progress
 from training_workloads.cluster.status import JobReport
 from training_workloads.names import dns_label, dns_subdomain
@@ -58,9 +58,12 @@ def _check_namespace(namespace: str | None) -> str | None:
     return namespace
 
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the job.", callback=_check_names)]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of the job.", callback=_check_names, autocompletion=complete_jobs)
+]
 NamesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="NAME", help="Names of jobs.", callback=_check_names)
+    list[str] | None,
+    typer.Argument(metavar="NAME", help="Names of jobs.", callback=_check_names, autocompletion=complete_jobs),
 ]
 ContextOption = Annotated[
     str | None, typer.Option("--context", help="Context of the kubeconfig. Default: the current one.")
@@ -93,6 +96,9 @@ def session(
         still_runs: Returns what continues on the cluster, printed after Ctrl-C. Default: nothing.
         late: Returns what to print when a deadline has passed.
     """
+    # Here, because YAML and the client take time to import.
+    from training_workloads.cluster.kubeconfig import connect
+
     try:
         with connect(context, namespace) as cluster:
             yield cluster

@@ -3,54 +3,62 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from training_workloads.cli.program import JOBS_HERE, LINT_ERRORS, app, output_folder
-from training_workloads.lint import Finding, lint_read
-from training_workloads.lint.run_rules import KNOWN_KINDS
-from training_workloads.mpijob.documents import Document, read_manifests
-from training_workloads.mpijob.programs import LOCAL_IMAGE
-from training_workloads.recipes import NEEDS, RECIPES, recipe
-from training_workloads.run_local.runner import run_locally
-from training_workloads.validation import InputError, Problem
+from training_workloads.cli.command_help import JOBS_HERE, Command
+from training_workloads.cli.completion import complete_recipes
+from training_workloads.cli.program import LINT_ERRORS, app, output_folder
+from training_workloads.cli.typed_values import number_option
+from training_workloads.recipes import RECIPES, Recipe, find_recipes, recipe
+from training_workloads.validation import InputError, Problem, check
+
+# The commands import what they run, so that `--help` and each other command start fast.
+if TYPE_CHECKING:
+    from training_workloads.lint import Finding
+    from training_workloads.mpijob.documents import Document
 
 __all__ = ["lint", "render", "run_local"]
 
 _SCHEDULING = "Where and when its pods start"
 
+_RECIPES_HELP = (
+    f"A name in recipes.py of this folder, of an installed package, or one of {', '.join(RECIPES)}. Default: those of "
+    "recipes.py, else these that need no option."
+)
 
-@app.command(rich_help_panel=JOBS_HERE)
+
+@app.command(cls=Command, rich_help_panel=JOBS_HERE)
 def render(
     recipes: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RECIPE", help=f"{', '.join(RECIPES)}. Default: all that need no option."),
+        typer.Argument(metavar="RECIPE", help=_RECIPES_HELP, autocompletion=complete_recipes),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the job; with one recipe only.")] = None,
     image: Annotated[str | None, typer.Option(help="Training image, such as its address in ECR.")] = None,
     namespace: Annotated[str | None, typer.Option(help="Namespace of the job; its claim must exist there.")] = None,
     service_account: Annotated[str | None, typer.Option(help="Service account of the pods.")] = None,
     instance_type: Annotated[str | None, typer.Option(help="EC2 type of the workers' nodes.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Worker pods.")] = None,
-    min_workers: Annotated[int | None, typer.Option(help="Minimum of an elastic job.")] = None,
-    max_workers: Annotated[int | None, typer.Option(help="Maximum of an elastic job.")] = None,
-    gpus_per_worker: Annotated[int | None, typer.Option(help="GPUs, and so ranks, of each worker.")] = None,
+    workers: Annotated[int | None, number_option("Worker pods.")] = None,
+    min_workers: Annotated[int | None, number_option("Minimum of an elastic job.")] = None,
+    max_workers: Annotated[int | None, number_option("Maximum of an elastic job.")] = None,
+    gpus_per_worker: Annotated[int | None, number_option("GPUs, and so ranks, of each worker.")] = None,
     efa: Annotated[bool | None, typer.Option(help="Whether workers use the type's EFA interfaces.")] = None,
     bind_to: Annotated[str | None, typer.Option(help="What ranks are bound to: socket, none.")] = None,
-    backoff_limit: Annotated[int | None, typer.Option(help="How often the launcher is restarted.")] = None,
-    deadline_seconds: Annotated[int | None, typer.Option(help="Time after which the job is ended.")] = None,
-    nodes: Annotated[int | None, typer.Option(help="Nodes of an NCCL test.")] = None,
+    backoff_limit: Annotated[int | None, number_option("How often the launcher is restarted.")] = None,
+    deadline_seconds: Annotated[int | None, number_option("Time after which the job is ended.")] = None,
+    nodes: Annotated[int | None, number_option("Nodes of an NCCL test.")] = None,
     collective: Annotated[str | None, typer.Option(help="Collective of an NCCL test: all_reduce, …")] = None,
     efa_interfaces: Annotated[
-        int | None, typer.Option(help="Number of EFA interfaces of an NCCL test. Default: all of the type.")
+        int | None, number_option("Number of EFA interfaces of an NCCL test. Default: all of the type.")
     ] = None,
     source: Annotated[str | None, typer.Option(help="Folder in S3 that stage-data reads.")] = None,
     folder: Annotated[
         str | None, typer.Option(help="Folder in the file system, for stage-data and tensorboard.")
     ] = None,
     file_system: Annotated[str | None, typer.Option(help="File system of stage-data: lustre, efs.")] = None,
-    pods: Annotated[int | None, typer.Option(help="Pods of stage-data.")] = None,
+    pods: Annotated[int | None, number_option("Pods of stage-data.")] = None,
     gang: Annotated[bool | None, typer.Option(help="Gang scheduling.", rich_help_panel=_SCHEDULING)] = None,
     queue: Annotated[str | None, typer.Option(help="Kueue's LocalQueue.", rich_help_panel=_SCHEDULING)] = None,
     priority_class: Annotated[str | None, typer.Option(help="PriorityClass.", rich_help_panel=_SCHEDULING)] = None,
@@ -99,24 +107,27 @@ def render(
 
 
 def _render(recipes: list[str], name: str | None, outdir: Path, *, scheduling: dict[str, Any], **job: Any) -> None:
-    chosen = list(dict.fromkeys(recipes or (each for each in sorted(RECIPES) if each not in NEEDS)))
+    found = find_recipes()
+    origin = "folder" if any(each.origin == "folder" for each in found.values()) else "library"
+    default = [each for _, each in sorted(found.items()) if each.origin == origin]
+    chosen = list(dict.fromkeys(recipes or (each.name for each in default if not each.needs)))
     if name is not None and len(chosen) != 1:
         allowed = f"{len(chosen)} recipes are rendered"
         raise InputError(Problem(path=("name",), given=name, allowed=allowed, fix="give one recipe"))
-    specs = [recipe(each, name, scheduling=scheduling, **job) for each in chosen]
+    specs = [recipe(each, name, among=found, scheduling=scheduling, **job) for each in chosen]
     # Here, because it starts Node.js.
     from training_workloads.rendering import render_jobs
 
     paths, warnings = render_jobs(specs, outdir)
     for path in paths:
         print(path)
-    if any(spec.image == LOCAL_IMAGE for spec in specs):
-        warnings.append(f"the image is {LOCAL_IMAGE}, which only this machine has; for a cluster give '--image'")
-    for warning in [*warnings, *([] if recipes else _skipped())]:
+    for image in sorted({spec.image for spec in specs if spec.image.startswith("localhost/")}):
+        warnings.append(f"the image is {image}, which only this machine has; for a cluster give '--image'")
+    for warning in [*warnings, *([] if recipes else _skipped(default))]:
         print(warning, file=sys.stderr)
 
 
-@app.command(rich_help_panel=JOBS_HERE)
+@app.command(cls=Command, rich_help_panel=JOBS_HERE)
 def lint(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE", help="Manifests, or folders with manifests; - reads stdin.")
@@ -125,6 +136,10 @@ def lint(
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
 ) -> None:
     """Check manifests of MPIJobs and volumes, of this project or any other, for known mistakes."""
+    from training_workloads.lint import lint_read
+    from training_workloads.lint.run_rules import KNOWN_KINDS
+    from training_workloads.mpijob.documents import read_manifests
+
     read, problems = read_manifests(files, recursive=recursive)
     everything = [document for _, documents in read for document in documents]
     if not problems and not any(_kind(document) in KNOWN_KINDS for document in everything):
@@ -146,32 +161,54 @@ def lint(
         raise typer.Exit(LINT_ERRORS)
 
 
-@app.command(rich_help_panel=JOBS_HERE)
+@app.command(cls=Command, rich_help_panel=JOBS_HERE)
 def run_local(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A manifest with one MPIJob, a folder with one, or -.")],
-    ranks: Annotated[int | None, typer.Option(help="Number of ranks. Default: that of the manifest.")] = None,
-    volumes: Annotated[Path, typer.Option(help="Local folder in place of the shared file system.")] = Path("."),
-    environment: Annotated[Path, typer.Option(help="Virtual environment of the job.")] = Path(".venv-training"),
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB",
+            help="A recipe, a manifest or a folder with one MPIJob, - for the standard input, or a Python script.",
+            autocompletion=complete_recipes,
+        ),
+    ],
+    argument: Annotated[
+        list[str] | None, typer.Argument(metavar="ARGUMENT", help="Arguments of a script, behind a lone --.")
+    ] = None,
+    ranks: Annotated[int | None, number_option("Number of ranks. Default: that of the job; 2 for a script.")] = None,
+    volumes: Annotated[
+        str, typer.Option(metavar="DIRECTORY", help="Local folder in place of the shared file system.")
+    ] = ".",
+    environment: Annotated[
+        str, typer.Option(metavar="DIRECTORY", help="Virtual environment of the job.")
+    ] = ".venv-training",
 ) -> None:
-    """Run an MPIJob's manifest on this machine, on the CPU, and return its exit code."""
-    raise typer.Exit(run_locally(file, volumes=volumes, environment=environment, ranks=ranks))
+    """Run a job or a Python script on this machine, on the CPU, and return its exit code."""
+    from training_workloads.run_local.runner import run_locally
+
+    # The empty text of an unset variable would be the current folder.
+    given = (("volumes", volumes), ("environment", environment))
+    check(Problem(path=(name,), given=value, fix="give a folder") for name, value in given if not value)
+    code = run_locally(
+        file, volumes=Path(volumes), environment=Path(environment), ranks=ranks, arguments=argument or ()
+    )
+    raise typer.Exit(code)
 
 
 def _given(**options: Any) -> dict[str, Any]:
     return {field: value for field, value in options.items() if value is not None}
 
 
-def _skipped() -> list[str]:
-    options = {name: " and ".join(f"--{field.replace('_', '-')}" for field in fields) for name, fields in NEEDS.items()}
-    return [f"skipped {name}, which needs {needed}" for name, needed in options.items()]
+def _skipped(recipes: list[Recipe]) -> list[str]:
+    options = {each.name: " and ".join(f"--{field.replace('_', '-')}" for field in each.needs) for each in recipes}
+    return [f"skipped {name}, which needs {needed}" for name, needed in options.items() if needed]
 
 
-def _kind(document: Document) -> str:
+def _kind(document: "Document") -> str:
     kind = document.content.get("kind") if isinstance(document.content, dict) else None
     return kind if isinstance(kind, str) else ""
 
 
-def _as_object(name: str, line: int, finding: Finding) -> dict[str, str | int]:
+def _as_object(name: str, line: int, finding: "Finding") -> dict[str, str | int]:
     return {
         "file": name,
         "line": line,
@@ -183,7 +220,7 @@ def _as_object(name: str, line: int, finding: Finding) -> dict[str, str | int]:
     }
 
 
-def _summary(findings: list[Finding], files: int) -> str:
+def _summary(findings: list["Finding"], files: int) -> str:
     errors = sum(finding.level == "error" for finding in findings)
     counted = ((errors, "error"), (len(findings) - errors, "warning"))
     counts = ", ".join(f"{count} {word}{'s' if count != 1 else ''}" for count, word in counted)

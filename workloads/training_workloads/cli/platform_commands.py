@@ -7,7 +7,9 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from training_workloads.catalog.versions import KUBERNETES_VERSION
-from training_workloads.cli.program import Program, output_folder
+from training_workloads.cli.command_help import Command, Program
+from training_workloads.cli.program import output_folder
+from training_workloads.cli.typed_values import number, number_option, whole_number
 from training_workloads.planning.storage_sizing import size_lustre as sizing_of
 from training_workloads.platform.file_systems import EfsAttributes, LustreAttributes
 from training_workloads.platform.mirror import ecr_registry, mirror_commands
@@ -16,7 +18,9 @@ from training_workloads.validation import MISSING, InputError, Problem, enforce
 
 __all__ = ["app", "print_mirror_commands", "render", "size_lustre"]
 
-app = typer.Typer(cls=Program, no_args_is_help=True, help="Render and size what jobs need in a cluster.")
+app = typer.Typer(
+    cls=Program, no_args_is_help=True, rich_markup_mode=None, help="Render and size what jobs need in a cluster."
+)
 
 _FileSystem = TypeVar("_FileSystem", LustreAttributes, EfsAttributes)
 
@@ -26,13 +30,13 @@ _PARTS_HELP = (
 )
 
 
-@app.command()
+@app.command(cls=Command)
 def render(
     parts: Annotated[list[str] | None, typer.Argument(metavar="PART", help=_PARTS_HELP)] = None,
     lustre_file_system_id: Annotated[str | None, typer.Option(help="FSx for Lustre file system, fs-….")] = None,
     lustre_dns_name: Annotated[str | None, typer.Option(help="Its DNS name.")] = None,
     lustre_mount_name: Annotated[str | None, typer.Option(help="Its mount name.")] = None,
-    lustre_capacity_gib: Annotated[int | None, typer.Option(help="Its storage capacity.")] = None,
+    lustre_capacity_gib: Annotated[int | None, number_option("Its storage capacity.")] = None,
     efs_file_system_id: Annotated[str | None, typer.Option(help="EFS file system, fs-….")] = None,
     efs_access_point_id: Annotated[str | None, typer.Option(help="Its access point, fsap-….")] = None,
     namespace: Annotated[
@@ -76,11 +80,18 @@ def render(
         print(path)
 
 
-@app.command()
+@app.command(cls=Command)
 def size_lustre(
-    images_per_second: Annotated[float, typer.Option(help="Images that all ranks read together.")],
-    bytes_per_image: Annotated[int, typer.Option(help="Average size of a stored image; ImageNet: 110000.")],
-    dataset_gib: Annotated[float, typer.Option(help="Data that the file system must hold.")] = 0,
+    images_per_second: Annotated[
+        float, typer.Option(parser=number, metavar="NUMBER", help="Images that all ranks read together.")
+    ],
+    bytes_per_image: Annotated[
+        int,
+        typer.Option(parser=whole_number, metavar="NUMBER", help="Average size of a stored image; ImageNet: 110000."),
+    ],
+    dataset_gib: Annotated[
+        float, typer.Option(parser=number, metavar="NUMBER", help="Data that the file system must hold.")
+    ] = 0,
     efa: Annotated[bool, typer.Option("--efa", help="For a file system that clients mount over EFA.")] = False,
 ) -> None:
     """Print the smallest Lustre file system that is fast enough for a job."""
@@ -90,7 +101,7 @@ def size_lustre(
     print(sizing)
 
 
-@app.command(name="mirror-commands")
+@app.command(cls=Command, name="mirror-commands")
 def print_mirror_commands(
     mirror: Annotated[
         str, typer.Argument(metavar="REGISTRY", help="ECR registry: <account>.dkr.ecr.<region>.amazonaws.com.")

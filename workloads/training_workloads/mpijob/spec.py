@@ -30,6 +30,7 @@ __all__ = [
     "RestartPolicy",
     "RunPolicy",
     "SchedulingPolicy",
+    "job_name",
 ]
 
 API_VERSION = "kubeflow.org/v2beta1"
@@ -305,21 +306,28 @@ def _values(spec: MpiJobSpec) -> Problems:
 
 
 def _name(spec: MpiJobSpec) -> Problems:
-    """Apply the operator's rule on names to the longest name that it derives from this one."""
-    wrong = list(dns_1035_label("name", spec.name))
+    yield from job_name("name", spec.name, spec.workers)
+
+
+def job_name(name: str, value: Any, workers: Any) -> Problems:
+    """Apply the operator's rule on names to the longest name that it derives from a job's.
+
+    Args:
+        name: The argument, as the user typed it.
+        value: What they gave.
+        workers: The job's number of workers; another rule rejects what is not a number.
+    """
+    wrong = list(dns_1035_label(name, value))
     yield from wrong
-    workers = spec.workers
     if wrong or not isinstance(workers, int):
         return
     suffix = f"-worker-{workers - 1}" if workers else "-launcher"
     limit = DNS_LABEL_LENGTH - len(suffix)
-    if len(spec.name) > limit:
+    if len(value) > limit:
         allowed = (
             f"with {workers} workers the operator names pods '<name>{suffix}', of at most {DNS_LABEL_LENGTH} characters"
         )
-        yield Problem(
-            path=("name",), given=spec.name, allowed=allowed, fix=f"use a name of {limit} characters or fewer"
-        )
+        yield Problem(path=(name,), given=value, allowed=allowed, fix=f"use a name of {limit} characters or fewer")
 
 
 def _gang(spec: MpiJobSpec) -> Problems:

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from training_workloads.mpijob.programs import explained
+from training_workloads.mpijob.programs import STOPPED, explained
 from training_workloads.run_local.process_family import Family, caught_signals, end_with_parent
 from training_workloads.run_local.rank_lines import LauncherOutput
 
@@ -32,10 +32,17 @@ class Ending:
     Attributes:
         code: Exit code of the run.
         reason: What ended it, if it failed; else `None`.
+        stopped: Whether a signal, such as Ctrl-C, or a closed output ended it.
     """
 
     code: int
     reason: str | None
+    stopped: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended by itself, without success."""
+        return not self.stopped and self.code not in (0, STOPPED)
 
 
 def supervise(command: Sequence[str], environment: dict[str, str], *, name: str) -> Ending:
@@ -61,7 +68,7 @@ def supervise(command: Sequence[str], environment: dict[str, str], *, name: str)
     if status is None:
         number = request or signal.SIGPIPE
         reason = f"ended by {number.name}" if request else "ended because its output was closed"
-        return Ending(code=exit_code(-number), reason=f"{reason}, and every rank with it")
+        return Ending(code=exit_code(-number), reason=f"{reason}, and every rank with it", stopped=True)
     if status == 0:
         return Ending(code=0, reason=None)
     reason = f"{what_ended_it(name, status, output.last_lines)}; no rank runs any more"

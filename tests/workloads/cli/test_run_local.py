@@ -1,0 +1,52 @@
+"""`run-local` as the user types it; tests/workloads/run_local has what it does."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.workloads.cli.conftest import Command
+from tests.workloads.run_local.test_runner import environment_with_mpirun
+from training_workloads.run_local.job_lock import only_run
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("import nothing_such\n", "its python does not find nothing_such, which the ranks import"),
+        ("def f(:\n", "it is not Python (line 1: "),
+        ("\0", "it is not Python (line 1: "),
+    ],
+)
+def test_a_script_that_cannot_start_is_rejected_once(text: str, problem: str, tmp_path: Path, command: Command) -> None:
+    (tmp_path / "train.py").write_text(text)
+    venv = environment_with_mpirun(tmp_path)
+    code, output, errors = command("run-local", "train.py", f"--environment={venv}")
+    assert (code, output, errors.count("\n")) == (2, "", 1)
+    assert problem in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["digits-p3", "--volumes="], "'--volumes' is ''; give a folder"),
+        (["digits-p3", "--environment="], "'--environment' is ''; give a folder"),
+        (["digits-p3", "--ranks=two"], "'--ranks' is 'two'; give a whole number, such as 2"),
+        (
+            ["digits-p3", "--", "--epochs"],
+            "'ARGUMENT' is '--epochs', but digits-p3 is no Python script, and only a script takes arguments; omit it; "
+            "'trainctl render' changes a job",
+        ),
+        ([], "'JOB' is missing; type 'trainctl run-local JOB'"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: list[str], message: str, command: Command) -> None:
+    assert command("run-local", *arguments) == (2, "", f"error: {message}\n")
+
+
+def test_a_second_run_of_a_job_is_rejected(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "training").mkdir()
+    venv = environment_with_mpirun(tmp_path)
+    with only_run("digits-p3", tmp_path):
+        code, output, errors = command("run-local", "digits-p3", f"--environment={venv}")
+    assert (code, output) == (2, "")
+    assert errors.startswith("error: 'JOB' is 'digits-p3', but this job runs already (process ")

@@ -1,0 +1,80 @@
+"""What no command takes: one line with the value, and what to type."""
+
+import pytest
+
+from tests.workloads.cli.conftest import Command
+
+
+@pytest.mark.parametrize("given", ["two", "", "1e3", "4 ", " 4", "4.0", "٤", "0x4", "1_000", "--", "nan"])
+def test_a_number_that_is_none_is_shown_as_typed(given: str, command: Command) -> None:
+    message = f"error: '--workers' is '{given}'; give a whole number, such as 2\n"
+    assert command("render", "digits-p3", f"--workers={given}") == (2, "", message)
+
+
+@pytest.mark.parametrize("given", ["many", "", "nan", "inf", "1,5"])
+def test_a_number_with_a_fraction_is_checked_too(given: str, command: Command) -> None:
+    arguments = ("platform", "size-lustre", f"--images-per-second={given}", "--bytes-per-image=1")
+    message = f"error: '--images-per-second' is '{given}'; give a number, such as 2500 or 0.5\n"
+    assert command(*arguments) == (2, "", message)
+
+
+def test_numbers_in_other_spellings(command: Command) -> None:
+    plain = command("platform", "size-lustre", "--images-per-second=2500", "--bytes-per-image=110000")
+    other = command("platform", "size-lustre", "--images-per-second=2.5e3", "--bytes-per-image=+110000")
+    assert plain == other
+    assert plain.code == 0
+
+
+def test_a_huge_number_is_one_line(command: Command) -> None:
+    code, _, errors = command("render", "digits-p3", f"--workers={'9' * 5000}")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert errors.endswith("; give a number of at most 18 digits\n")
+    assert len(errors) < 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lint"], "'FILE' is missing; type 'trainctl lint FILE'"),
+        (["scale", "digits"], "'WORKERS' is missing; type 'trainctl scale NAME WORKERS'"),
+        (
+            ["platform", "size-lustre"],
+            "'--images-per-second' is missing; type 'trainctl platform size-lustre --images-per-second NUMBER "
+            "--bytes-per-image NUMBER'",
+        ),
+        (["render", "--workers"], "'--workers' is without a value; type 'trainctl render --workers NUMBER'"),
+        (["render", "--gang=maybe"], "'--gang' is an option without a value; type 'trainctl render --gang'"),
+        (["render", "--no-gang=x"], "'--no-gang' is an option without a value; type 'trainctl render --no-gang'"),
+        (["status", "a", "b"], "'b' is one argument too many; type 'trainctl status [OPTIONS] NAME'"),
+        (["list", "a\nb"], r"'a\nb' is one argument too many; type 'trainctl list [OPTIONS]'"),
+        (["logs", "x", "--folow"], "'--folow' is not an option of 'trainctl logs'; did you mean --follow?"),
+        (["list", "--x"], "'--x' is not an option of 'trainctl list'; 'trainctl list --help' lists the options"),
+        (["--x"], "'--x' is not an option of 'trainctl'; 'trainctl --help' lists the options"),
+        (["scale", "a", "-1"], "'-1' is not an option of 'trainctl scale'; give the number without '-'"),
+    ],
+)
+def test_a_mistake_in_the_command_line_is_one_line(arguments: list[str], message: str, command: Command) -> None:
+    assert command(*arguments) == (2, "", f"error: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["get", "jobs"], "'get' is not a command of trainctl; use 'trainctl list'"),
+        (["apply", "-f", "x"], "'apply' is not a command of trainctl; use 'trainctl submit'"),
+        (["delete", "job"], "'delete' is not a command of trainctl; use 'trainctl cancel'"),
+        (["describe", "job"], "'describe' is not a command of trainctl; use 'trainctl status'"),
+        (["top"], "'top' is not a command of trainctl; use 'kubectl top pods'"),
+        (["submit", "-f", "x"], "'-f' is not an option of 'trainctl submit'; give the file without it"),
+        (["list", "-o", "json"], "'-o' is not an option of 'trainctl list'; use '--json'"),
+    ],
+)
+def test_habits_of_kubectl_are_answered(arguments: list[str], message: str, command: Command) -> None:
+    assert command(*arguments) == (2, "", f"error: {message}\n")
+
+
+def test_an_unknown_command_suggests_the_close_ones(command: Command) -> None:
+    assert command("rander").err == "error: 'rander' is not a command of trainctl; did you mean render?\n"
+    assert command("platform", "get").err == (
+        "error: 'get' is not a command of trainctl platform; known: mirror-commands, render, size-lustre\n"
+    )

@@ -1,0 +1,104 @@
+"""What `run-local` runs for a name: a recipe, a file, a script, or an answer that names what exists."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from training_workloads.run_local.local_plan import plan_script
+from training_workloads.run_local.run_target import is_script, read_target
+from training_workloads.validation import InputError
+
+JOB = "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: mine}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An own folder with one rendered job."""
+    (tmp_path / "dist/jobs").mkdir(parents=True)
+    (tmp_path / "dist/jobs/mine.k8s.yaml").write_text(JOB)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def problem_of(name: str) -> str:
+    with pytest.raises(InputError) as caught:
+        read_target(name)
+    return str(caught.value)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_recipe_is_rendered_and_writes_nothing_into_the_folder(folder: Path) -> None:
+    target = read_target("digits-p3")
+    assert target.job.content["metadata"]["name"] == "digits-p3"
+    assert (target.origin, target.note) == ("the recipe digits-p3", "")
+    assert [path.name for path in folder.rglob("*") if path.is_file()] == ["mine.k8s.yaml"]
+
+
+def test_a_rendered_job_with_the_name_of_a_recipe_is_noted(folder: Path) -> None:
+    (folder / "dist/jobs/digits-p3.k8s.yaml").write_text(JOB)
+    target = read_target("digits-p3")
+    assert target.job.content["metadata"]["name"] == "digits-p3"
+    assert target.note == "dist/jobs/digits-p3.k8s.yaml exists and is not used; give its path to run that"
+
+
+def test_a_file_goes_before_a_recipe(folder: Path) -> None:
+    (folder / "digits-p3").write_text(JOB)
+    assert read_target("digits-p3").job.content["metadata"]["name"] == "mine"
+    assert read_target("digits-p3").origin == "digits-p3"
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_unknown_name_is_answered_with_what_exists() -> None:
+    assert problem_of("digit-p3") == (
+        "'file' is 'digit-p3', but it is neither a recipe nor a file; did you mean digits-p3 or digits-p5 or "
+        "digits-p4d?; files in dist/jobs: mine.k8s.yaml"
+    )
+    assert problem_of("mine") == (
+        "'file' is 'mine', but it is neither a recipe nor a file; give dist/jobs/mine.k8s.yaml"
+    )
+    assert problem_of("") == "'file' is ''; give a recipe, a manifest or a Python script"
+
+
+def test_a_missing_script_is_answered_with_those_of_its_folder(folder: Path) -> None:
+    (folder / "train.py").touch()
+    assert problem_of("tran.py") == "'file' is 'tran.py', but it does not exist; give one of train.py"
+    assert problem_of("gone/tran.py") == "'file' is 'gone/tran.py', but it does not exist; give a script that exists"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("recipe", "words"),
+    [
+        ("stage-data", "it needs source and service_account, which only 'trainctl render' takes; render it"),
+        ("tensorboard", "it contains Deployment, Service, NetworkPolicy, and only the launcher of one MPIJob can run"),
+    ],
+)
+def test_a_recipe_without_an_mpi_job_is_rejected(recipe: str, words: str) -> None:
+    assert problem_of(recipe).startswith(f"'file' is '{recipe}', but {words}")
+
+
+def test_a_script_is_a_python_file_that_exists(folder: Path) -> None:
+    (folder / "train.py").touch()
+    (folder / "folder.py").mkdir()
+    assert [is_script(name) for name in ("train.py", "folder.py", "gone.py", "dist/jobs/mine.k8s.yaml")] == [
+        *(True, False, False, False)
+    ]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--epochs", "3"], ["/etc/mpi/hostfile"]])
+def test_a_script_starts_as_a_job_does(arguments: Sequence[str]) -> None:
+    run = plan_script("train.py", arguments, Path("/scratch"))
+    assert " ".join(run.command) == (
+        "mpirun -np 2 --hostfile /scratch/hostfile --map-by slot --bind-to none --tag-output --mca pml ob1 "
+        "--mca btl ^openib -x PATH -x LD_LIBRARY_PATH -x TF_NUM_INTRAOP_THREADS -x TRAINING_DATA_THREADS "
+        f"{' '.join(['python', 'train.py', *arguments])}"
+    )
+    assert run.environment.keys() == {"TF_NUM_INTRAOP_THREADS", "TRAINING_DATA_THREADS"}
+    assert run.title == f"train.py: 2 ranks of {' '.join(['python', 'train.py', *arguments])}"
+
+
+@pytest.mark.parametrize(("ranks", "fix"), [(0, "1 or more"), (-1, "1 or more"), (10**6, "9999 or less")])
+def test_rejects_a_number_of_ranks(ranks: int, fix: str) -> None:
+    with pytest.raises(InputError, match=f"^'ranks' is {ranks}; give {fix}$"):
+        plan_script("train.py", [], Path("/scratch"), ranks)

@@ -1,0 +1,71 @@
+"""Every manifest is written, or none; tests/workloads/cli has the options."""
+
+import errno
+from pathlib import Path
+
+import cdk8s
+import pytest
+
+from training_workloads.recipes import recipe
+from training_workloads.rendering import render_jobs
+from training_workloads.validation import InputError
+
+
+def render(folder: Path) -> None:
+    render_jobs([recipe("digits-p3")], folder)
+
+
+def test_a_manifest_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
+    (tmp_path / "digits-p3.k8s.yaml").write_text("old")
+    (tmp_path / "mine.k8s.yaml").write_text("mine")
+    render(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["digits-p3.k8s.yaml", "mine.k8s.yaml"]
+    assert "kind: MPIJob" in (tmp_path / "digits-p3.k8s.yaml").read_text()
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), RuntimeError("of JavaScript")])
+def test_a_manifest_is_never_half_written(
+    failure: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def synth(app: cdk8s.App) -> None:
+        Path(app.outdir).mkdir()
+        Path(app.outdir, "digits-p3.k8s.yaml").write_text("half")
+        raise failure
+
+    (tmp_path / "digits-p3.k8s.yaml").write_text("old")
+    monkeypatch.setattr(cdk8s.App, "synth", synth)
+    with pytest.raises(type(failure)):
+        render(tmp_path)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("digits-p3.k8s.yaml", "old")]
+
+
+def test_a_disk_that_gets_full_is_an_error_of_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def synth(app: cdk8s.App) -> None:
+        Path(app.outdir).mkdir()
+
+        def full(folder: Path) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("training_workloads.rendering._probe", full)
+        raise RuntimeError("ENOSPC, as text of JavaScript")
+
+    monkeypatch.setattr(cdk8s.App, "synth", synth)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        render(tmp_path)
+    assert caught.value.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_rejects_a_file_in_the_place_of_the_folder(place: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        InputError, match=r"^'outdir' is '.*', but (it is a file|nothing can be written there \(Not a d)"
+    ):
+        render(tmp_path / place)
+
+
+def test_rejects_a_folder_in_the_place_of_a_manifest(tmp_path: Path) -> None:
+    (tmp_path / "digits-p3.k8s.yaml").mkdir()
+    with pytest.raises(InputError, match=r"but digits-p3.k8s.yaml in it is a folder; remove that"):
+        render(tmp_path)

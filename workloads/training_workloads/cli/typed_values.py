@@ -1,0 +1,57 @@
+"""Options with a number: what the user typed is rejected in this program's words, with the value that they gave."""
+
+import re
+from typing import Any
+
+import typer
+
+from training_workloads.validation import Problem
+
+__all__ = ["NotANumberError", "number", "number_option", "whole_number"]
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_ANY = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+
+# More than any field of Kubernetes takes; a longer number is a mistake, and Python rejects 4300 digits.
+_MOST_DIGITS = 18
+
+
+class NotANumberError(typer.BadParameter):
+    """A value that is no number; typer adds the option.
+
+    Attributes:
+        problem: The problem, still without a path.
+    """
+
+    def __init__(self, given: str, fix: str) -> None:
+        super().__init__(fix)
+        self.problem = Problem(path=(), given=given, fix=fix)
+
+
+def whole_number(text: str | int) -> int:
+    """Return a whole number; a default is one already."""
+    if isinstance(text, int):
+        return text
+    if not _WHOLE.fullmatch(text):
+        raise NotANumberError(text, "give a whole number, such as 2")
+    if len(text) > _MOST_DIGITS:
+        raise NotANumberError(text, f"give a number of at most {_MOST_DIGITS} digits")
+    return int(text)
+
+
+def number(text: str | float) -> float:
+    """Return a number, with or without a fraction; a default is one already."""
+    if isinstance(text, int | float):
+        return float(text)
+    if not _ANY.fullmatch(text):
+        raise NotANumberError(text, "give a number, such as 2500 or 0.5")
+    return float(text)
+
+
+def number_option(help: str) -> Any:
+    """Return an option with a whole number.
+
+    Args:
+        help: Its line in the help.
+    """
+    return typer.Option(parser=whole_number, metavar="NUMBER", help=help)

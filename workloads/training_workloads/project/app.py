@@ -1,0 +1,54 @@
+"""The CDK app: what `cdk deploy` creates from cluster.yaml."""
+
+import sys
+from typing import Any
+
+import aws_cdk as cdk
+
+from training_cluster import (
+    ClusterConfig,
+    CompleteTrainingCluster,
+    ImageRepository,
+    TrainingBucket,
+    TrainingKey,
+    load_config,
+)
+from training_workloads import InputError
+
+
+class TrainingDataStack(cdk.Stack):
+    """What outlives every cluster: the key, the bucket of data and results, and the repository of images."""
+
+    def __init__(self, app: cdk.App) -> None:
+        """Define the stack."""
+        super().__init__(app, "TrainingDataStack")
+        self.key = TrainingKey(self, "Key")
+        self.bucket = TrainingBucket(self, "Bucket", encryption_key=self.key)
+        repository = ImageRepository(self, "Images", encryption_key=self.key)
+        cdk.CfnOutput(self, "BucketName", value=self.bucket.bucket_name)
+        cdk.CfnOutput(self, "ImageRepositoryUri", value=repository.repository_uri)
+
+
+class TrainingClusterStack(cdk.Stack):
+    """What costs money by the hour and can be destroyed any evening."""
+
+    def __init__(self, app: cdk.App, data: TrainingDataStack, config: ClusterConfig) -> None:
+        """Define the stack."""
+        super().__init__(app, "TrainingClusterStack")
+        # CDK omits "Default" from the names of outputs.
+        CompleteTrainingCluster(self, "Default", config=config, bucket=data.bucket, encryption_key=data.key)
+
+
+def build(app: cdk.App) -> cdk.App:
+    """Define the stacks of cluster.yaml; `-c <key>=<value>` overrides a value of it, `-c config=<file>` all of it."""
+    context: dict[str, Any] = dict(app.node.get_all_context())
+    config = load_config(context.pop("config", "cluster.yaml"), context)
+    TrainingClusterStack(app, TrainingDataStack(app), config)
+    return app
+
+
+if __name__ == "__main__":
+    try:
+        build(cdk.App()).synth()
+    except InputError as error:
+        sys.exit("\n".join(f"error: {problem}" for problem in error.problems))

@@ -1,0 +1,28 @@
+"""The recipes of this library."""
+
+__all__ = ["NEEDS", "RECIPES"]
+
+#: The function of every recipe, by the name that its job has by default; imported when it is used, with cdk8s.
+RECIPES = {
+    "digits-p3": "training_workloads.recipes.digits:digits_p3",
+    "digits-p4d": "training_workloads.recipes.digits:digits_p4d",
+    "digits-p5": "training_workloads.recipes.digits:digits_p5",
+    "digits-spot": "training_workloads.recipes.digits:digits_spot",
+    "nccl-p3": "training_workloads.recipes.nccl:nccl_p3",
+    "nccl-p4d": "training_workloads.recipes.nccl:nccl_p4d",
+    "nccl-p5": "training_workloads.recipes.nccl:nccl_p5",
+    "resnet50-p3": "training_workloads.recipes.resnet50:resnet50_p3",
+    "resnet50-p4d": "training_workloads.recipes.resnet50:resnet50_p4d",
+    "resnet50-p5": "training_workloads.recipes.resnet50:resnet50_p5",
+    "resnet50-spot": "training_workloads.recipes.resnet50:resnet50_spot",
+    "stage-data": "training_workloads.recipes.other_jobs:stage_data",
+    "tensorboard": "training_workloads.recipes.other_jobs:tensorboard",
+}
+
+#: Values that only the user can know, by recipe and field.
+NEEDS = {
+    "stage-data": {
+        "source": "the dataset's folder in S3, such as s3://<bucket>/data/imagenet/",
+        "service_account": "the name of one whose pods may read that folder",
+    }
+}

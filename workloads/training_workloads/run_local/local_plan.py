@@ -1,0 +1,225 @@
+"""The command of this machine for a job: the launcher's own, with localhost for the workers; or that of a script.
+
+Nothing else changes: the command does not wait for workers, the hostfile or the discovery script contains localhost,
+each mounted claim is a local folder, and the thread counts and the binding of ranks to cores are those of this machine.
+"""
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from training_workloads.jobs.rank_environment import DATA_THREADS, INTRAOP_THREADS
+from training_workloads.mpijob.documents import Document
+from training_workloads.mpijob.launch_command import (
+    HOROVODRUN,
+    HOSTFILE,
+    WAIT_FOR_WORKERS,
+    Launch,
+    find_launch,
+    mpirun_command,
+)
+from training_workloads.mpijob.launch_options import (
+    BIND_TO,
+    DISCOVERY_SCRIPT_OPTION,
+    MAP_BY,
+    MAX_RANKS,
+    MIN_RANKS,
+    NETWORK_INTERFACE,
+    RANKS,
+    SLOTS_PER_HOST,
+    TAG_OUTPUT,
+)
+from training_workloads.mpijob.view import MpiJobView, mapping
+from training_workloads.validation import MISSING, InputError, Problem, at_least, enforce
+
+__all__ = ["LocalRun", "job_name", "plan_local_run", "plan_script", "write_hosts"]
+
+# Other launchers of MPI do not know the options that are inserted here.
+_LAUNCHERS = ("mpirun", HOROVODRUN)
+
+# Thread counts that a job derives from its instance type.
+_THREADS = (INTRAOP_THREADS, DATA_THREADS)
+
+_DISCOVERY = "discover_hosts.sh"
+
+# What is left of a longer program in the line that says what runs.
+_PROGRAM_LETTERS = 100
+
+# More than any machine starts: the hostfile and the tags of lines are made for this many.
+_MOST_RANKS = 9999
+
+# Ranks of a script without `--ranks`.
+_RANKS_OF_A_SCRIPT = 2
+
+# Every Horovod job of this project sets some of its variables.
+_HOROVOD = "HOROVOD_"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocalRun:
+    """What to start on this machine.
+
+    Attributes:
+        name: Name of the job, or the script.
+        launcher: Name of the program that starts the ranks.
+        command: The launcher's argv with local paths.
+        environment: The launcher's variables, in addition to those of this process.
+        ranks: Number of ranks.
+        program: What each rank runs, with its arguments; empty if the command has unknown options.
+        writes: Whether the job mounts a shared file system, where it writes.
+    """
+
+    name: str
+    launcher: str
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    ranks: int
+    program: tuple[str, ...]
+    writes: bool = False
+
+    @property
+    def module(self) -> str | None:
+        """The Python module that each rank runs; `None` if it runs something else."""
+        return self.program[2] if self.program[:2] == ("python", "-m") and len(self.program) > 2 else None
+
+    @property
+    def script(self) -> str | None:
+        """The Python script that each rank runs; `None` if it runs something else."""
+        is_script = self.program[:1] == ("python",) and len(self.program) > 1 and self.program[1].endswith(".py")
+        return self.program[1] if is_script else None
+
+    @property
+    def is_horovod(self) -> bool:
+        """Whether the ranks use Horovod."""
+        return self.launcher == HOROVODRUN or any(name.startswith(_HOROVOD) for name in self.environment)
+
+    @property
+    def title(self) -> str:
+        """What runs, in one short line."""
+        program = shlex.join(self.program)
+        short = program if len(program) <= _PROGRAM_LETTERS else f"{program[:_PROGRAM_LETTERS]}…"
+        ranks = f"{self.ranks} rank{'s' * (self.ranks != 1)}"
+        return f"{self.name}: {ranks} of {short}" if short else f"{self.name}: {ranks}"
+
+
+def plan_local_run(document: Document, volumes: Path, scratch: Path, ranks: int | None = None) -> LocalRun:
+    """Return the command of this machine for a job's launcher.
+
+    Args:
+        document: The MPIJob.
+        volumes: Local folder in place of each mounted claim.
+        scratch: Folder for the files that the operator would create.
+        ranks: Number of ranks. Default: that of the launcher's command.
+
+    Raises:
+        InputError: The launcher does not run `mpirun -np N` or `horovodrun -np N`, or `ranks` is below 1.
+    """
+    job = MpiJobView(document=mapping(document.content))
+    claims = job.worker.claim_mounts
+    paths = {HOSTFILE: scratch / Path(HOSTFILE).name, **dict.fromkeys(claims, volumes)}
+    argv = job.launcher.first.argv
+    # There are no workers to wait for.
+    argv = argv[len(WAIT_FOR_WORKERS) :] if tuple(argv[: len(WAIT_FOR_WORKERS)]) == WAIT_FOR_WORKERS else argv
+    found = find_launch([_localized_path(word, paths) for word in argv])
+    if found is None or found[1].launcher not in _LAUNCHERS or (ranks is None and found[1].ranks is None):
+        raise InputError(_cannot_start(document, job, argv, found[1].launcher if found else None))
+    before, launch = found
+    count = ranks if ranks is not None else launch.ranks or 0
+    threads = _threads(count)
+    variables = {name: value for name, (value, _) in job.launcher.first.environment.items() if value is not None}
+    local = {name: _localized_path(str(value), paths) for name, value in variables.items()}
+    return LocalRun(
+        name=job_name(document),
+        launcher=launch.launcher,
+        command=before + _localized(launch, count, scratch / _DISCOVERY).words,
+        environment={name: threads.get(name, value) for name, value in local.items()},
+        ranks=count,
+        program=() if launch.unknown_options else launch.program,
+        writes=bool(claims),
+    )
+
+
+def plan_script(script: str, arguments: Sequence[str], scratch: Path, ranks: int | None = None) -> LocalRun:
+    """Return the command that runs a Python script as ranks, as a job would.
+
+    Args:
+        script: Path of the script.
+        arguments: Its arguments.
+        scratch: Folder for the hostfile.
+        ranks: Number of ranks. Default: 2.
+
+    Raises:
+        InputError: `ranks` is below 1.
+    """
+    count = _RANKS_OF_A_SCRIPT if ranks is None else ranks
+    threads = _threads(count)
+    program = ("python", script, *arguments)
+    command = tuple(mpirun_command(count, threads, program))
+    hostfile = str(scratch / Path(HOSTFILE).name)
+    return LocalRun(
+        name=script,
+        launcher=command[0],
+        command=tuple(hostfile if word == HOSTFILE else word for word in command[: -len(program)]) + program,
+        environment=threads,
+        ranks=count,
+        program=program,
+    )
+
+
+def _threads(ranks: int) -> dict[str, str]:
+    """Return the thread counts of each rank: its share of this machine."""
+    enforce(ranks, [lambda number: at_least("ranks", number, 1, _MOST_RANKS)])
+    return dict.fromkeys(_THREADS, str(max(1, (os.cpu_count() or 1) // ranks)))
+
+
+def _localized(launch: Launch, ranks: int, discovery: Path) -> Launch:
+    """Return a launch with the settings of this machine, in place of those of the instance type."""
+    launch = launch.with_option(RANKS, ranks)
+    if launch.is_horovod:
+        for option in (MIN_RANKS, MAX_RANKS, SLOTS_PER_HOST):
+            launch = launch.with_option(option, ranks, insert=False)
+        launch = launch.with_option(DISCOVERY_SCRIPT_OPTION, discovery, insert=False)
+        # Otherwise an elastic job waits for a second host, to find an interface that both have.
+        return launch.with_option(NETWORK_INTERFACE, "lo")
+    # All ranks share the cores of this machine, however many ranks there are.
+    launch = launch.with_option(MAP_BY, "slot").with_option(BIND_TO, "none")
+    # Each line begins with its rank. Open MPI 4 and 5 both accept this spelling without a warning.
+    return launch.with_option(TAG_OUTPUT)
+
+
+def _localized_path(word: str, paths: dict[str, Path]) -> str:
+    """Replace a container's path at the start of a word, or of an option's value, by the local one."""
+    option, equals, value = word.rpartition("=")
+    for path, local in paths.items():
+        if value == path or value.startswith(f"{path}/"):
+            return f"{option}{equals}{local}{value.removeprefix(path)}"
+    return word
+
+
+def write_hosts(scratch: Path, ranks: int) -> None:
+    """Write what the operator gives a launcher: a hostfile, and for elastic jobs a script."""
+    Path(scratch, Path(HOSTFILE).name).write_text(f"localhost slots={ranks}\n")
+    script = scratch / _DISCOVERY
+    script.write_text(f"#!/bin/sh\necho localhost:{ranks}\n")
+    script.chmod(0o700)
+
+
+def job_name(document: Document) -> str:
+    """Return the name of a job; that of its kind where it has none."""
+    name = mapping(mapping(document.content).get("metadata")).get("name")
+    return str(name) if name else "an MPIJob without a name"
+
+
+def _cannot_start(document: Document, job: MpiJobView, argv: list[str], launcher: str | None) -> Problem:
+    names = (launcher,) if launcher in _LAUNCHERS else _LAUNCHERS
+    path = job.launcher.first.argv_path()
+    wanted = " or ".join(f"'{name} -np <ranks> …'" for name in names)
+    return Problem(
+        path=path,
+        given=" ".join(argv) or job.launcher.first.content.get("command", MISSING),
+        allowed="a local run needs a list of words with a launcher and its number of ranks",
+        fix=f"start the ranks with {wanted}",
+        source=document.where(path),
+    )

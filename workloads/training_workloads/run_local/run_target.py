@@ -1,0 +1,122 @@
+"""What `run-local` runs: a manifest, a folder with one, the standard input, a recipe, or a Python script."""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from training_workloads.mpijob.documents import STANDARD_INPUT, Document, read_documents, read_manifests
+from training_workloads.mpijob.spec import KIND
+from training_workloads.mpijob.view import mapping
+from training_workloads.recipes import Recipe, find_recipes, recipe, recipe_names
+from training_workloads.validation import InputError, Problem, Problems, enforce, known_names
+
+__all__ = ["Target", "is_script", "read_mpi_job", "read_target"]
+
+_SCRIPT_SUFFIX = ".py"
+_RENDERED = Path("dist/jobs")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target:
+    """A job, and what the user reads about where it is from.
+
+    Attributes:
+        job: The MPIJob.
+        origin: Such as `recipe digits-p3`, or `dist/jobs/digits-p3.k8s.yaml`.
+        note: What the user may have meant instead; empty if that is certain.
+    """
+
+    job: Document
+    origin: str
+    note: str = ""
+
+
+def is_script(name: str) -> bool:
+    """Return whether a name is that of an existing Python script."""
+    return Path(name).suffix == _SCRIPT_SUFFIX and Path(name).is_file()
+
+
+def read_target(name: str) -> Target:
+    """Return the job of a manifest, of a folder with one, of the standard input, or of a recipe.
+
+    Raises:
+        InputError: There is no such file and no such recipe, or it does not have exactly one MPIJob.
+    """
+    exists = not name or name == STANDARD_INPUT or Path(name).exists()
+    # `recipes.py` is run only for what may be in it.
+    recipes = {} if exists else find_recipes()
+    if name not in recipes:
+        return Target(job=read_mpi_job(name), origin="the standard input" if name == STANDARD_INPUT else name)
+    rendered = _RENDERED / f"{name}.k8s.yaml"
+    note = f"{rendered} exists and is not used; give its path to run that" if rendered.exists() else ""
+    where = f"recipes.py: {name}" if recipes[name].origin == "folder" else f"the recipe {name}"
+    return Target(job=_job_of_recipe(recipes, name), origin=where, note=note)
+
+
+def read_mpi_job(file: str | Path) -> Document:
+    """Return the one MPIJob of a manifest; other objects in it are ignored.
+
+    Raises:
+        InputError: The file cannot be read, or does not have exactly one MPIJob.
+    """
+    enforce(str(file), [_exists])
+    read, problems = read_manifests([file])
+    if problems:
+        raise InputError(*problems)
+    return _one_job([document for _, documents in read for document in documents], str(file))
+
+
+def _job_of_recipe(recipes: Mapping[str, Recipe], name: str) -> Document:
+    enforce(recipes[name], [_needs_nothing])
+    spec = recipe(name, among=recipes)
+    # Here, because it starts Node.js.
+    from training_workloads.rendering import render_jobs
+
+    with tempfile.TemporaryDirectory(prefix="render-") as folder:
+        (path,), _ = render_jobs([spec], Path(folder))
+        return _one_job(read_documents(path.read_bytes(), f"the recipe {name}"), name)
+
+
+def _needs_nothing(found: Recipe) -> Problems:
+    if found.needs:
+        allowed = f"it needs {' and '.join(found.needs)}, which only 'trainctl render' takes"
+        yield Problem(path=("file",), given=found.name, allowed=allowed, fix="render it, and give the manifest")
+
+
+def _one_job(documents: list[Document], given: str) -> Document:
+    kinds = [(mapping(document.content).get("kind"), document) for document in documents]
+    jobs = [document for kind, document in kinds if kind == KIND]
+    if len(jobs) == 1:
+        return jobs[0]
+    found = ", ".join(str(kind) for kind, _ in kinds if kind) or "nothing"
+    allowed = f"it contains {found}, and only the launcher of one {KIND} can run here"
+    raise InputError(Problem(path=("file",), given=given, allowed=allowed, fix=f"give a file with exactly one {KIND}"))
+
+
+def _exists(name: str) -> Problems:
+    if not name:
+        yield Problem(path=("file",), given=name, fix="give a recipe, a manifest or a Python script")
+    elif name != STANDARD_INPUT and not Path(name).exists():
+        yield _like_a_path(name) if Path(name).suffix or "/" in name else _like_a_recipe(name)
+
+
+def _like_a_path(name: str) -> Problem:
+    suffix = _SCRIPT_SUFFIX if name.endswith(_SCRIPT_SUFFIX) else ".k8s.yaml"
+    existing = sorted(map(str, Path(name).parent.glob(f"*{suffix}")))
+    ways = [
+        *(["render manifests with 'trainctl render'"] if suffix != _SCRIPT_SUFFIX else []),
+        *([f"give one of {', '.join(existing)}"] if existing else []),
+    ]
+    fix = ", or ".join(ways) or "give a script that exists"
+    return Problem(path=("file",), given=name, allowed="it does not exist", fix=fix)
+
+
+def _like_a_recipe(name: str) -> Problem:
+    rendered = sorted(map(str, _RENDERED.glob("*.k8s.yaml")))
+    exact = [path for path in rendered if Path(path).name == f"{name}.k8s.yaml"]
+    files = exact or rendered
+    fix = f"give {exact[0]}" if exact else known_names(name, recipe_names())
+    if files and not exact:
+        fix += f"; files in {_RENDERED}: {', '.join(Path(path).name for path in files)}"
+    return Problem(path=("file",), given=name, allowed="it is neither a recipe nor a file", fix=fix)
