@@ -92,6 +92,8 @@ def test_when_a_rank_is_killed_the_other_resumes_and_loses_an_epoch_at_most(star
     together = sizes.count(2)
     assert 3 <= together < 8
     assert sizes == [2] * together + [1] * (8 - together)
+    assert [point["epoch"] for point in results["history"]] == list(range(1, 9))
+    assert (run.folder / "run/curve.svg").exists()
     assert results["accuracy"] >= 0.95
     assert f"resuming after epoch {together}: written by 2 ranks, now 1\n" in run.output
     assert "learning rate: 0.015 per rank x 1 ranks = 0.015" in run.output
