@@ -1,4 +1,4 @@
-"""The stack that costs money by the hour and can be destroyed any evening."""
+"""The stack that costs money by the hour and can be destroyed at any time."""
 
 from typing import Any
 

@@ -68,7 +68,7 @@ def cluster_picture(data: Template, cluster: Template) -> Picture:
     stacks = (
         Group(
             id="cluster",
-            title="TrainingClusterStack: costs money by the hour, destroyed any evening",
+            title="TrainingClusterStack: costs money by the hour",
             children=(_control(cluster), _monitoring(cluster), _vpc(cluster)),
         ),
         Group(id="data", title="TrainingDataStack: outlives every cluster", title_below=True, children=_kept(data)),

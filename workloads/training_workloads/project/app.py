@@ -30,7 +30,7 @@ class TrainingDataStack(cdk.Stack):
 
 
 class TrainingClusterStack(cdk.Stack):
-    """What costs money by the hour and can be destroyed any evening."""
+    """What costs money by the hour and can be destroyed at any time."""
 
     def __init__(self, app: cdk.App, data: TrainingDataStack, config: ClusterConfig) -> None:
         """Define the stack."""
