@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -108,7 +109,8 @@ def test_the_project_has_the_packages_and_the_flags_of_this_repository(root: Pat
     known = {*groups["training"], *groups["mpi"]}
     assert packages("requirements-training.txt") <= known
     # Those of the other programs in `training/`, and of its tests.
-    assert known - packages("requirements-training.txt") == {"boto3[crt]>=1.36,<2", "moto[s3]>=5,<6", "pytest>=9,<10"}
+    others = {re.split(r"[^a-z0-9]", each)[0] for each in known - packages("requirements-training.txt")}
+    assert others == {"boto3", "matplotlib", "moto", "pytest"}
     assert packages("requirements-horovod.txt") == set(groups["horovod"])
     context, own = (json.loads((folder / "cdk.json").read_text()) for folder in (root, PROJECT))
     assert {**context, "app": "python app.py"} == own
