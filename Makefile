@@ -79,7 +79,7 @@ lint: $(CDK) ## Check style and formatting
 	@ruff format --check
 types: $(CDK) $(TRAINING) ## Check types: the CDK side with .venv, the training side with the interpreter of .venv-training
 	@mypy
-	@mypy --cache-dir .mypy_cache/training --python-executable .venv-training/bin/python \
+	@mypy --cache-dir .mypy_cache/training --follow-imports silent --python-executable .venv-training/bin/python \
 		--exclude '^benchmarks/(bare_vpc/|synth_time)' training tests/training tests/faults benchmarks \
 		workloads/training_workloads/project/train.py
 scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
