@@ -7,7 +7,7 @@ import pytest
 
 import training_cluster
 from docs.site.page_list import LIST, pages
-from tests.source_tree import ROOT, files, relative
+from setup.source_tree import ROOT, files, relative
 
 PAGES = [path for path in files() if path.suffix == ".md" and not path.is_relative_to(ROOT / "workloads")]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.source_tree import files, python_files, relative, tree
+from setup.source_tree import files, python_files, relative, tree
 
 MODULE_LINES = 450
 FUNCTION_LINES = 35

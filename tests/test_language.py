@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.source_tree import ROOT, files, relative
+from setup.source_tree import ROOT, files, relative
 
 #: Each pattern with the glossary's words for it.
 INSTEAD = {

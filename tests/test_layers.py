@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.source_tree import PROJECT, cycles, imported_modules, imported_names, module_name, modules, python_files
+from setup.layers import LAYERS
+from setup.source_tree import PROJECT, cycles, imported_modules, imported_names, module_name, modules, python_files
 
 LIBRARIES = ["aws_cdk", "cdk8s", "cdk8s_plus_27", "constructs", "training_workloads", "training_cluster", "stacks"]
 
@@ -19,42 +20,9 @@ FORBIDDEN = {
     "app.py": {"training", "tensorflow", "horovod", "cdk8s"},
     "training": {*LIBRARIES, "scan"},
     "scan": {"training", "tensorflow", "horovod"},
-}
-
-#: The parts of a package, lowest layer first: a part imports itself and the layers below it.
-LAYERS = {
-    "training_workloads": [
-        {"validation"},
-        {"names", "yaml_lines", "nodejs"},
-        {"catalog"},
-        {"mpijob"},
-        {"lint"},
-        {"jobs"},
-        {"platform"},
-        {"recipes"},
-        {"rendering"},
-        {"run_local", "cluster", "planning"},
-        {"cli"},
-        {"__main__"},
-    ],
-    "training_cluster": [
-        {"checks", "lifecycle", "single_owner", "suppressions"},
-        {"network"},
-        {"identity"},
-        {"storage", "platform"},
-        {"monitoring", "nodes"},
-        {"cluster"},
-        {"config"},
-        {"complete_training_cluster"},
-    ],
-    "training": [
-        {"runtime"},
-        {"records", "pods"},
-        {"digits", "staging", "nccl_test"},
-        # ImageNet's converter also writes the digits as shards.
-        {"imagenet"},
-        {"resnet50"},
-    ],
+    # A tool depends on no test.
+    "docs": {"tests"},
+    "setup": {"tests"},
 }
 
 
@@ -102,7 +70,7 @@ def test_finds_a_cycle() -> None:
 
 
 def test_relative_imports_and_imports_for_types_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.source_tree.SOURCE_ROOTS", (tmp_path,))
+    monkeypatch.setattr("setup.source_tree.SOURCE_ROOTS", (tmp_path,))
     path = tmp_path / "package/part.py"
     path.parent.mkdir()
     path.write_text("if TYPE_CHECKING:\n    from . import beside\n    from ..above import name\nimport a.b\n")

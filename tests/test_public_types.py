@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.source_tree import PROJECT
+from setup.source_tree import PROJECT
 
 MISTAKES = """\
 import aws_cdk as cdk

@@ -3,7 +3,7 @@
 import os
 from pathlib import PurePosixPath
 
-from tests.source_tree import ROOT, files, relative
+from setup.source_tree import ROOT, files, relative
 
 __all__ = ["below", "inside", "page_name", "repository_path"]
 

@@ -12,7 +12,7 @@ from sphinx import addnodes
 from sphinx.util.logging import getLogger
 
 from docs.site.source_links import below, inside, page_name, repository_path
-from tests.source_tree import ROOT
+from setup.source_tree import ROOT
 
 __all__ = ["setup"]
 

@@ -4,7 +4,7 @@ from docs.site.pictures.cluster_picture import cluster_picture
 from docs.site.pictures.drawing import Arrow, Box, Group, Picture
 from docs.site.pictures.layers_picture import layers_picture
 from docs.site.pictures.template import Template, deployments
-from tests.test_layers import LAYERS
+from setup.layers import LAYERS
 
 
 def test_a_new_type_of_resource_must_get_a_place() -> None:

@@ -8,7 +8,7 @@ from docs.site.pictures.drawing import draw
 from docs.site.pictures.job_picture import job_picture
 from docs.site.pictures.layers_picture import layers_picture
 from docs.site.pictures.template import synthesized
-from tests.source_tree import ROOT
+from setup.source_tree import ROOT
 
 FOLDER = ROOT / "docs/pictures"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from tests.source_tree import ROOT
+from setup.source_tree import ROOT
 
 __all__ = ["Arrow", "Box", "Column", "Group", "Picture", "draw"]
 

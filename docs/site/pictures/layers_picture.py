@@ -1,10 +1,10 @@
-"""The packages and their layers, from the rules that tests/test_layers.py enforces and from the imports."""
+"""The packages and their layers, from the layers of setup/layers.py and from the imports."""
 
 from itertools import pairwise
 
 from docs.site.pictures.drawing import Arrow, Box, Column, Picture
-from tests.source_tree import imported_modules, imported_names, modules
-from tests.test_layers import LAYERS
+from setup.layers import LAYERS
+from setup.source_tree import imported_modules, imported_names, modules
 
 __all__ = ["layers_picture"]
 
@@ -22,7 +22,7 @@ def layers_picture() -> Picture:
         ValueError: There is another package with layers: give it a color.
     """
     if missing := set(LAYERS) ^ set(COLORS):
-        raise ValueError(f"COLORS and the layers of tests/test_layers.py differ in {', '.join(sorted(missing))}")
+        raise ValueError(f"COLORS and LAYERS of setup/layers.py differ in {', '.join(sorted(missing))}")
     columns = tuple(_column(package) for package in COLORS)
     app = Box(id="stacks", title="app.py", lines=("stacks/",))
     names = ["stacks", *COLORS]

@@ -8,7 +8,7 @@ from typing import Any
 import aws_cdk as cdk
 
 from app import build
-from tests.source_tree import ROOT
+from setup.source_tree import ROOT
 from training_cluster import load_config
 
 __all__ = ["Template", "synthesized"]

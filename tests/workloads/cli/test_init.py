@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.source_tree import PROJECT
+from setup.source_tree import PROJECT
 from tests.workloads.cli.conftest import Command, names_in
 from training_workloads.cli.init_command import PROJECT_FILES
 

@@ -1,4 +1,4 @@
-"""The files of the repository and the imports between its modules, for the tests of their structure."""
+"""The files of the repository and the imports between its modules, for the site and for tests of their structure."""
 
 import ast
 import subprocess

@@ -1,0 +1,39 @@
+"""The layers of the packages: tests/test_layers.py enforces them, and docs/pictures/layers.svg shows them."""
+
+__all__ = ["LAYERS"]
+
+#: The parts of a package, lowest layer first: a part imports itself and the layers below it.
+LAYERS = {
+    "training_workloads": [
+        {"validation"},
+        {"names", "yaml_lines", "nodejs"},
+        {"catalog"},
+        {"mpijob"},
+        {"lint"},
+        {"jobs"},
+        {"platform"},
+        {"recipes"},
+        {"rendering"},
+        {"run_local", "cluster", "planning"},
+        {"cli"},
+        {"__main__"},
+    ],
+    "training_cluster": [
+        {"checks", "lifecycle", "single_owner", "suppressions"},
+        {"network"},
+        {"identity"},
+        {"storage", "platform"},
+        {"monitoring", "nodes"},
+        {"cluster"},
+        {"config"},
+        {"complete_training_cluster"},
+    ],
+    "training": [
+        {"runtime"},
+        {"records", "pods"},
+        {"digits", "staging", "nccl_test"},
+        # ImageNet's converter also writes the digits as shards.
+        {"imagenet"},
+        {"resnet50"},
+    ],
+}
