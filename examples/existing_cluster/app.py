@@ -1,24 +1,22 @@
 """GPU nodes, Lustre and the MPI operator for an existing EKS cluster."""
 
-import signal
 import sys
 from typing import Any
 
-# Ctrl-C ends the app without a traceback.
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-
 try:
-    from training_cluster import TrainingCluster
-    from training_workloads import InputError
-    from training_workloads.validation import MISSING, Problem
-
-    import aws_cdk as cdk
-    from aws_cdk import aws_ec2 as ec2
-    from aws_cdk import aws_s3 as s3
+    from training_workloads.app_errors import errors_as_lines
 except ModuleNotFoundError as error:
     sys.exit(f"error: {sys.executable} has no package '{error.name}'; activate the environment that README.md creates")
-except InputError as error:
-    sys.exit(f"error: {error}")
+
+if __name__ == "__main__":
+    errors_as_lines()
+
+import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_s3 as s3
+from training_cluster import TrainingCluster
+from training_workloads import InputError
+from training_workloads.validation import MISSING, Problem
 
 
 class GpuTrainingStack(cdk.Stack):
@@ -35,8 +33,8 @@ class GpuTrainingStack(cdk.Stack):
                 self,
                 "Vpc",
                 vpc_id=self.setting("vpc_id"),
-                availability_zones=self.settings("availability_zones"),
-                private_subnet_ids=self.settings("private_subnet_ids"),
+                availability_zones=self.setting("availability_zones", list),
+                private_subnet_ids=self.setting("private_subnet_ids", list),
             ),
         )
         # Nodes and file system are in the first private subnet; nodes start when a job waits for them.
@@ -45,26 +43,17 @@ class GpuTrainingStack(cdk.Stack):
         cluster.add_lustre("Lustre", bucket=bucket, capacity=2400, throughput_mbps_per_tib=250)
         cluster.add_platform("Platform")
 
-    def setting(self, name: str) -> str:
+    def setting(self, name: str, kind: type = str) -> Any:
         """Return a value of cdk.json."""
-        return str(self._setting(name, str, "a text"))
-
-    def settings(self, name: str) -> list[str]:
-        """Return a list of cdk.json."""
-        return [str(value) for value in self._setting(name, list, "a list")]
-
-    def _setting(self, name: str, kind: type, text: str) -> Any:
         value = self.node.try_get_context(name)
         if value and isinstance(value, kind):
             return value
         given = MISSING if value is None else value
-        fix = f"give {text} in cdk.json, and start the app with 'cdk synth'"
+        fix = f"give a {'text' if kind is str else 'list'} in cdk.json, and start the app with 'cdk synth'"
         raise InputError(Problem(path=(name,), given=given, fix=fix))
 
 
-app = cdk.App()
-try:
+if __name__ == "__main__":
+    app = cdk.App()
     GpuTrainingStack(app, "GpuTraining")
     app.synth()
-except (InputError, RuntimeError) as error:
-    sys.exit(f"error: {error}")

@@ -1,7 +1,12 @@
 """The CDK app: what `cdk deploy` creates from cluster.yaml."""
 
-import sys
 from typing import Any
+
+from training_workloads.app_errors import errors_as_lines
+
+if __name__ == "__main__":
+    # Before the other imports, which take seconds: Ctrl-C and mistakes in cluster.yaml end without a traceback.
+    errors_as_lines()
 
 import aws_cdk as cdk
 
@@ -13,7 +18,6 @@ from training_cluster import (
     TrainingKey,
     load_config,
 )
-from training_workloads import InputError
 
 
 class TrainingDataStack(cdk.Stack):
@@ -48,7 +52,4 @@ def build(app: cdk.App) -> cdk.App:
 
 
 if __name__ == "__main__":
-    try:
-        build(cdk.App()).synth()
-    except InputError as error:
-        sys.exit("\n".join(f"error: {problem}" for problem in error.problems))
+    build(cdk.App()).synth()

@@ -1,0 +1,44 @@
+"""How a CDK app ends: a mistake of its user is a line, and everything else keeps its traceback."""
+
+import re
+import signal
+import sys
+from types import TracebackType
+
+from training_workloads.validation import InputError
+
+__all__ = ["errors_as_lines"]
+
+# Node.js and the CDK reach Python as text: an error of the system, such as ENOSPC, or rules over several constructs.
+_USERS_MISTAKE = re.compile(r"(\w+: )?(E[A-Z]+: |Validation failed )")
+
+
+def errors_as_lines() -> None:
+    """End this program without a traceback on Ctrl-C, a mistake in its input, or a disk that is full.
+
+    An app calls it before it imports `aws_cdk`: the import takes seconds, and needs Node.js.
+    """
+    # Ctrl-C ends the program at once, as it ends a program in C.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.excepthook = _report
+
+
+def _report(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    lines = _lines(error)
+    if lines is None:
+        sys.__excepthook__(kind, error, traceback)
+    else:
+        print("\n".join(f"error: {line}" for line in lines), file=sys.stderr)
+
+
+def _lines(error: BaseException) -> list[str] | None:
+    """Return what the user reads about a mistake, or None for a bug."""
+    if isinstance(error, InputError):
+        return [str(problem) for problem in error.problems]
+    # By the module's name: an import of jsii starts Node.js.
+    if type(error).__module__ == "jsii.errors":
+        # Such as a cache that cannot be written; jsii says what to do.
+        return [f"Node.js cannot run the AWS CDK: {' '.join(str(error).split())}"]
+    if type(error.__cause__).__module__ == "jsii.errors" and _USERS_MISTAKE.match(str(error)):
+        return [str(error)]
+    return None
