@@ -37,7 +37,8 @@ $(TRAINING): setup/common.sh setup/training.sh setup/horovod.cmake requirements/
 $(SCAN): setup/common.sh setup/scan.sh requirements/scan.txt | $(CDK)
 	@setup/scan.sh
 
-$(DOCS): setup/common.sh setup/docs.sh requirements/docs.txt | $(CDK)
+# In .venv, which setup/cdk.sh may create anew.
+$(DOCS): setup/common.sh setup/docs.sh requirements/docs.txt $(CDK)
 	@setup/docs.sh
 
 synth: $(CDK) ## Synthesize TrainingDataStack and TrainingClusterStack into cdk.out/
@@ -121,7 +122,9 @@ lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 
 clean: ## Remove the output of all other targets, except runs/ with its checkpoints and results
-	rm -rf .venv .venv-scan .venv-training .setup .scan node_modules cdk.out dist
+	rm -rf .venv .venv-scan .venv-training .setup .scan node_modules cdk.out dist \
+		.hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -not -path './runs/*' -not -path './data/*' -prune -exec rm -r {} +
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

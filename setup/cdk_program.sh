@@ -2,6 +2,11 @@
 # The `cdk` of .venv: the pinned CLI without its banner about newer versions. cdk.json disables its telemetry.
 folder=$(dirname "$(dirname "$(readlink -f "$0")")")
 export CDK_DISABLE_VERSION_CHECK=true
-# The CLI starts `node`, which only an activated environment has on its PATH where the machine has none.
+# For `python` where the machine has none and the environment is not activated.
 export PATH="$PATH:$folder/.venv/bin"
-exec "$folder/node_modules/.bin/cdk" "$@"
+cli=$folder/node_modules/.bin/cdk
+# The Node.js that the set-up installed; without one, that of the machine is new enough. JSII_NODE: the app's.
+node=$folder/.venv/bin/node
+[ -x "$node" ] || exec "$cli" "$@"
+export JSII_NODE=${JSII_NODE:-$node}
+exec "$node" "$cli" "$@"

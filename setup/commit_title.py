@@ -10,7 +10,7 @@ _LENGTH = 72
 _FORM = re.compile(r"[\w.-]+(?:[,/ ] ?[\w.-]+)*: \S.*[^.\s]")
 
 #: Titles that Git writes; the last two vanish when the branch is squashed.
-_WRITTEN_BY_GIT = re.compile(r'Merge |Revert "|fixup! |squash! ')
+_WRITTEN_BY_GIT = re.compile(r'Merge (branch|remote-tracking|commit|tag|pull request)|Revert "|fixup! |squash! ')
 
 
 def problem(message: str) -> str | None:
@@ -19,8 +19,7 @@ def problem(message: str) -> str | None:
     Args:
         message: The whole commit message.
     """
-    lines = [line for line in message.splitlines() if not line.startswith("#")]
-    title, second = [*lines, "", ""][:2]
+    title, second = _first_lines(message)
     if _WRITTEN_BY_GIT.match(title):
         return None
     if len(title) > _LENGTH:
@@ -32,11 +31,16 @@ def problem(message: str) -> str | None:
     return None
 
 
+def _first_lines(message: str) -> tuple[str, str]:
+    lines = [line for line in message.splitlines() if not line.startswith("#")]
+    return (*lines, "", "")[0], (*lines, "", "")[1]
+
+
 def main(file: str) -> None:
     """Exit with 1 where the title is wrong."""
     message = Path(file).read_text()
     if found := problem(message):
-        sys.exit(f"error: the title of the commit is {message.splitlines()[0]!r}: {found}")
+        sys.exit(f"error: the title of the commit is {_first_lines(message)[0]!r}: {found}")
 
 
 if __name__ == "__main__":

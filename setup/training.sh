@@ -48,13 +48,15 @@ if compgen -G "$wheels/*.whl" >/dev/null; then
 else
     step "training side: compiling Horovod, once, 2 to 10 minutes"
     # GCC 14 rejects the FlatBuffers in Horovod's sources.
-    for name in g++-12 g++-13 c++; do
+    for name in g++-12 g++-13 g++ c++; do
         version=$("$name" -dumpversion 2>/dev/null || echo 99)
         [ "${version%%.*}" -ge 14 ] || compiler=$name
     done
     export CXX=${CXX:-${compiler:-}}
-    [ -n "$CXX" ] || fail "Horovod needs a C++ compiler before GCC 14; this machine has $(c++ --version | head -1);" \
-        "install g++-13 and run make again, or train in the image. make synth and make jobs work without it"
+    found=$({ c++ --version || g++ --version; } 2>/dev/null | head -1)
+    [ -n "$CXX" ] || fail "Horovod is built with a GCC before 14; this machine has $found;" \
+        "install g++-13 and run make again (CXX=<compiler> tries another), or train in the image." \
+        "make synth and make jobs work without it"
     # CMake's line for a file, which may have colours.
     percentages() { sed -unE 's#^.*\[ *([0-9]+%)\].*Building.*#\1#p' | while read -r done; do progress "$done"; done; }
     filter=percentages

@@ -35,6 +35,7 @@ def test_accepts_a_title_with_an_area(title: str) -> None:
         ("lint:report a mask", "give 'area: imperative', such as "),
         ("lint: report a mask.", "give 'area: imperative', such as "),
         ("", "give 'area: imperative', such as "),
+        ("Merge conflicts are reported", "give 'area: imperative', such as "),
         ("lint: report a mask\nwithout an empty line", "give an empty line after it"),
     ],
 )
@@ -46,6 +47,9 @@ def test_the_hook_ends_with_one_line(tmp_path: Path) -> None:
     message = tmp_path / "COMMIT_EDITMSG"
     message.write_text("Fix the lint\n")
     with pytest.raises(SystemExit, match=r"^error: the title of the commit is 'Fix the lint': give 'area: imperative'"):
+        commit_title.main(str(message))
+    message.write_text("")
+    with pytest.raises(SystemExit, match=r"^error: the title of the commit is '': give 'area: imperative'"):
         commit_title.main(str(message))
     message.write_text("lint: fix it\n")
     commit_title.main(str(message))
