@@ -4,7 +4,7 @@ import importlib
 import inspect
 import re
 import sys
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 __all__ = ["setup"]
 
@@ -30,16 +30,19 @@ def _is_documented(name: str, value: object) -> bool:
     return bool(function.__doc__)
 
 
-def directives(module: str) -> str:
-    """Return autodoc's directives for the public names of a module, without those of the package around it."""
+def public(module: str) -> dict[str, Any]:
+    """Return the public names of a module, without those of the package around it."""
     imported = importlib.import_module(module)
     package = module.rpartition(".")[0]
     around = importlib.import_module(package).__all__ if package else []
+    return {name: getattr(imported, name) for name in imported.__all__ if name not in around}
+
+
+def directives(module: str) -> str:
+    """Return autodoc's directives for the public names of a module."""
     blocks = []
-    for name in (name for name in imported.__all__ if name not in around):
-        value = getattr(imported, name)
+    for name, value in public(module).items():
         if inspect.isclass(value):
-            _give_signature(value)
             members = ", ".join(own_members(value))
             blocks.append(f".. autoclass:: {module}.{name}" + (f"\n   :members: {members}" if members else ""))
         elif callable(value):
@@ -49,16 +52,27 @@ def directives(module: str) -> str:
     return "\n\n".join(blocks)
 
 
-def _give_signature(kind: type) -> None:
-    """Give a class of the CDK's metaclass the arguments of our `__init__`: the metaclass hides them."""
+def signature(kind: type) -> inspect.Signature | None:
+    """Return the arguments of our `__init__` for a class of the CDK's metaclass, which hides them from autodoc."""
     if type(kind).__module__.split(".")[0] != "jsii":
-        return
+        return None
     ours = (each for each in kind.__mro__ if each.__module__.split(".")[0] in OURS)
     owner = next((each for each in ours if "__init__" in vars(each)), None)
-    if owner:
-        signature = inspect.signature(vars(owner)["__init__"])
-        arguments = [each for name, each in signature.parameters.items() if name != "self"]
-        setattr(kind, "__signature__", signature.replace(parameters=arguments))  # noqa: B010
+    if owner is None:
+        return None
+    found = inspect.signature(vars(owner)["__init__"])
+    arguments = [
+        each.replace(annotation=_of_subclass(kind, each.annotation))
+        for name, each in found.parameters.items()
+        if name != "self"
+    ]
+    return found.replace(parameters=arguments)
+
+
+def _of_subclass(kind: type, annotation: Any) -> Any:
+    """Return what a class gives for the type variable of its generic base."""
+    bases = [get_args(base) for base in getattr(kind, "__orig_bases__", ())]
+    return bases[0][0] if isinstance(annotation, TypeVar) and bases and bases[0] else annotation
 
 
 def _home(name: str, value: object) -> str:
@@ -69,7 +83,23 @@ def _home(name: str, value: object) -> str:
 
 
 def _add_reference(app: Any, name: str, source: list[str]) -> None:
+    for module in _MARK.findall(source[0]):
+        for value in public(module).values():
+            if inspect.isclass(value) and (arguments := signature(value)):
+                # For autodoc, in the process of the build.
+                setattr(value, "__signature__", arguments)  # noqa: B010
     source[0] = _MARK.sub(lambda match: "```{eval-rst}\n" + directives(match["module"]) + "\n```", source[0])
+
+
+def without_summary(lines: list[str], constructor: object) -> list[str]:
+    """Return the lines about a class without the summary of its constructor: "Define the job."."""
+    summary = (inspect.getdoc(constructor) or "").partition("\n")[0]
+    return [line for line in lines if not summary or line != summary]
+
+
+def _shorten(app: Any, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    if what == "class":
+        lines[:] = without_summary(lines, getattr(value, "__init__"))  # noqa: B009
 
 
 def _skip_other_modules() -> None:
@@ -88,7 +118,17 @@ def _skip_other_modules() -> None:
     ModuleAnalyzer.for_module = of_ours
 
 
+def _call_variables_attributes() -> None:
+    from sphinx.domains.python import PyObject
+
+    for field in PyObject.doc_field_types:
+        if field.name == "variable":
+            field.label = "Attributes"
+
+
 def setup(app: Any) -> None:
-    """Put the directives into each page that Sphinx reads."""
+    """Put the directives into each page that Sphinx reads; what this replaces in Sphinx ends with the build."""
     _skip_other_modules()
+    _call_variables_attributes()
     app.connect("source-read", _add_reference)
+    app.connect("autodoc-process-docstring", _shorten)

@@ -1,5 +1,6 @@
 """Pages of the source: where a page links to a file or a folder of the repository, the site shows it."""
 
+import re
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -11,12 +12,14 @@ from pygments.util import ClassNotFound
 from sphinx import addnodes
 from sphinx.util.logging import getLogger
 
-from docs.site.source_links import below, inside, page_name, repository_path
+from docs.site.source_links import anchors_in_sources, below, inside, page_name, repository_path, shown_text
 from setup.source_tree import ROOT
 
 __all__ = ["setup"]
 
 _LOGGER = getLogger(__name__)
+
+_RAW_LINK = re.compile(r"\b(href|src)\s*=", re.IGNORECASE)
 
 
 def _link_sources(app: Any, tree: nodes.document) -> None:
@@ -29,11 +32,25 @@ def _link_sources(app: Any, tree: nodes.document) -> None:
         if path is None:
             # MyST itself reports what does not exist.
             if isinstance(link, addnodes.download_reference):
-                _LOGGER.warning("link to a file that is not in Git: %s", link["reftarget"], location=link)
+                why = "link to what is not in Git, or with a slash behind a file: %s"
+                _LOGGER.warning(why, link["reftarget"], location=link)
             continue
         _shown(app.env).setdefault(page, set()).add(path)
         uri = app.builder.get_relative_uri(page, page_name(path))
         link.replace_self(nodes.reference("", "", *link.children, refuri=uri, internal=True))
+
+
+def _reject_anchors(app: Any, name: str, source: list[str]) -> None:
+    """Report what MyST drops from a link before it makes a node of it."""
+    for link in anchors_in_sources(source[0]):
+        _LOGGER.warning("link to a place in a file that is no page: %s", link, location=name)
+
+
+def _reject_raw_links(app: Any, tree: nodes.document) -> None:
+    """Report links in raw HTML, which neither Sphinx nor a Git host checks."""
+    for raw in tree.findall(nodes.raw):
+        if _RAW_LINK.search(raw.astext()):
+            _LOGGER.warning("link in raw HTML; write it in Markdown: %s", raw.astext().strip(), location=raw)
 
 
 def _shown(env: Any) -> dict[str, set[str]]:
@@ -80,7 +97,7 @@ def _highlighted(path: Path) -> str:
         lexer = get_lexer_for_filename(path.name)
     except ClassNotFound:
         lexer = TextLexer()
-    html: str = highlight(path.read_text(), lexer, HtmlFormatter(nowrap=True))
+    html: str = highlight(shown_text(path), lexer, HtmlFormatter(nowrap=True))
     return html
 
 
@@ -88,4 +105,6 @@ def setup(app: Any) -> None:
     """Connect the links and the pages that they lead to."""
     # Before Sphinx collects what it believes to be downloads.
     app.connect("doctree-read", _link_sources, priority=400)
+    app.connect("source-read", _reject_anchors)
+    app.connect("doctree-read", _reject_raw_links)
     app.connect("build-finished", _write_pages)
