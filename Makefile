@@ -6,13 +6,23 @@ SHELL := bash
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
-JOB ?= digits-p3
+# Exported: a shell reads the text as it is.
+export JOB ?= digits-p3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 CDK := .setup/cdk.done
 TRAINING := .setup/training.done
 SCAN := .setup/scan.done
 DOCS := .setup/docs.done
+
+# Programs of an environment contain the folder's path, which the first step has written.
+BEFORE := $(filter-out $(realpath .setup),$(file <$(CDK)))
+ifneq ($(BEFORE),)
+ifeq ($(filter clean help,$(MAKECMDGOALS)),)
+$(error this folder was $(BEFORE:/.setup=), and was renamed or copied; \
+run 'rm -rf .venv .venv-training .venv-scan .setup/*.done', then make again)
+endif
+endif
 
 ##@ First run
 
@@ -50,14 +60,13 @@ jobs: $(CDK) ## Render every job into dist/jobs/, and the platform that they nee
 	@trainctl render >/dev/null
 	@trainctl platform render >/dev/null
 
-run-local: $(TRAINING) ## Run dist/jobs/JOB.k8s.yaml on this machine, two ranks on the CPU (JOB=digits-p3)
-	@[ -f dist/jobs/$(JOB).k8s.yaml ] || $(MAKE) --no-print-directory jobs
-	@echo "==> trainctl run-local: $(JOB) on this machine, two ranks on the CPU"
-	@[ ! -f runs/$(JOB)/results.json ] || echo "runs/$(JOB)/ has a finished run; 'rm -r runs/$(JOB)' first to train again"
-	@trainctl run-local dist/jobs/$(JOB).k8s.yaml --ranks 2
+run-local: $(TRAINING) ## Run a recipe, a manifest or a script on this machine, two ranks on the CPU (JOB=digits-p3)
+	@echo "==> trainctl run-local: $$JOB on this machine, two ranks on the CPU"
+	@[ ! -f "runs/$$JOB/results.json" ] || echo "runs/$$JOB/ has a finished run; 'rm -r runs/$$JOB' first to train again"
+	@rendered="dist/jobs/$$JOB.k8s.yaml"; [ -f "$$rendered" ] || rendered=$$JOB; trainctl run-local "$$rendered" --ranks 2
 
 summary: $(CDK) ## Show the results and the next commands
-	@python setup/summary.py $(JOB)
+	@python setup/summary.py "$$JOB"
 
 ##@ Development
 

@@ -57,7 +57,8 @@ begin() { # NAME: wait for another set-up of this folder; exit if it did the sam
 }
 
 # The end of `begin`: make runs the step again unless this file is newer than what the step reads.
-complete() { touch "$done_file"; }
+# The path is for the Makefile, which reports a folder that was renamed or copied.
+complete() { realpath "$state" >"$done_file"; }
 
 quietly() { # WHAT COMMAND...: run a command; if it fails, show the end of its output and what failed
     local what=$1

@@ -210,29 +210,57 @@ def test_without_python_3_11_the_training_side_says_what_to_do(clone: Path) -> N
     assert result.stderr.count("\n") == 1
 
 
-def test_quickstart_completes_the_cdk_side_before_it_installs_the_training_side(root: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def makefile(root: Path, tmp_path: Path) -> Path:
+    """A folder with the Makefile and what it reads."""
     for name in ("Makefile", "pyproject.toml", "package-lock.json"):
         shutil.copy(root / name, tmp_path)
     for name in ("setup", "requirements"):
         (tmp_path / name).symlink_to(root / name)
-    plan = subprocess.run(["make", "-n", "quickstart"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    return tmp_path
+
+
+def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["make", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_quickstart_completes_the_cdk_side_before_it_installs_the_training_side(makefile: Path) -> None:
+    plan = make(makefile, "-n", "quickstart").stdout
     order = ["setup/cdk.sh", "cdk synth", "trainctl render", "setup/training.sh", "trainctl run-local", "summary.py"]
     places = [plan.index(command) for command in order]
     assert places == sorted(places)
 
 
-def test_docs_are_installed_again_into_a_new_environment(root: Path, tmp_path: Path) -> None:
-    for name in ("Makefile", "pyproject.toml", "package-lock.json"):
-        shutil.copy(root / name, tmp_path)
-    for name in ("setup", "requirements"):
-        (tmp_path / name).symlink_to(root / name)
-    (tmp_path / ".setup").mkdir()
+def test_docs_are_installed_again_into_a_new_environment(makefile: Path) -> None:
+    (makefile / ".setup").mkdir()
     # Newer than what the steps read; .venv is the newest.
     for name, age in (("docs", 20), ("cdk", 10)):
-        (tmp_path / f".setup/{name}.done").touch()
-        os.utime(tmp_path / f".setup/{name}.done", (time.time() + 60 - age,) * 2)
-    plan = subprocess.run(["make", "-n", "setup-docs"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert plan.strip() == "setup/docs.sh"
+        (makefile / f".setup/{name}.done").touch()
+        os.utime(makefile / f".setup/{name}.done", (time.time() + 60 - age,) * 2)
+    assert make(makefile, "-n", "setup-docs").stdout == "setup/docs.sh\n"
+
+
+def test_a_folder_that_was_renamed_is_one_line(root: Path, makefile: Path) -> None:
+    subprocess.run(script(root, "begin cdk; complete"), cwd=makefile, check=True)
+    assert make(makefile, "-n", "jobs").returncode == 0
+    moved = makefile.rename(makefile.with_name("renamed"))
+    result = make(moved, "-n", "jobs")
+    assert result.returncode == 2
+    assert f"*** this folder was {makefile}, and was renamed or copied; run 'rm -rf .venv " in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert make(moved, "-n", "clean").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("job", "given"), [("a b", "a b"), ("", ""), ("it's", "it's"), ("digits-p3", "dist/jobs/digits-p3.k8s.yaml")]
+)
+def test_run_local_gives_the_job_as_it_is_typed(job: str, given: str, makefile: Path) -> None:
+    program(makefile / ".venv/bin/trainctl", 'printf "<%s>" "$@"')
+    (makefile / "dist/jobs").mkdir(parents=True)
+    (makefile / "dist/jobs/digits-p3.k8s.yaml").touch()
+    result = make(makefile, "-o", ".setup/training.done", "-o", ".setup/cdk.done", "run-local", f"JOB={job}")
+    assert result.stdout.splitlines()[1:] == [f"<run-local><{given}><--ranks><2>"]
+    assert result.stderr == ""
 
 
 def test_the_cdk_of_the_environment_works_from_any_folder_and_checks_for_no_newer_version(
@@ -258,7 +286,8 @@ def test_the_cdk_of_the_environment_runs_in_the_nodejs_of_the_setup(root: Path, 
     program(tmp_path / ".venv/bin/node", 'echo "$JSII_NODE $*"')
     program(tmp_path / "old/node", "echo old")
     (tmp_path / ".venv/bin/cdk").symlink_to("../../setup/cdk_program.sh")
-    command, environment = [tmp_path / ".venv/bin/cdk", "synth", "a b"], {"PATH": f"{tmp_path}/old:/usr/bin:/bin"}
+    command = [str(tmp_path / ".venv/bin/cdk"), "synth", "a b"]
+    environment = {"PATH": f"{tmp_path}/old:/usr/bin:/bin"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == f"{tmp_path}/.venv/bin/node {tmp_path}/node_modules/.bin/cdk synth a b\n"
 
