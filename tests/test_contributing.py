@@ -74,6 +74,19 @@ def test_editors_wrap_and_indent_as_ruff_and_make_do(root: Path) -> None:
     assert rules["Makefile"]["indent_style"] == "tab"
 
 
+def test_prose_is_wrapped_as_editors_wrap_it(root: Path) -> None:
+    rules = configparser.ConfigParser()
+    rules.read_string("[top]\n" + (root / ".editorconfig").read_text())
+    longest = rules["*.md"].getint("max_line_length")
+    # A table, a picture, an entry of a list of links and the output of a program stay on a line.
+    kept = re.compile(r"\s*(\||!\[|- \[)")
+    long = []
+    for page in [root / "CONTRIBUTING.md", root / "README.md", *(root / "docs").rglob("*.md")]:
+        text = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        long += [f"{page.name}: {line}" for line in text.splitlines() if len(line) > longest and not kept.match(line)]
+    assert long == []
+
+
 def test_every_file_that_the_guide_names_exists(root: Path) -> None:
     page = (root / "CONTRIBUTING.md").read_text()
     links = re.findall(r"\]\((?!https?:)([^)#]+)", page)
