@@ -8,6 +8,8 @@ import pytest
 import training_cluster
 from docs.site.page_list import LIST, pages
 from setup.source_tree import ROOT, files, relative
+from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, STORAGE_RULES
+from training_workloads.recipes import RECIPES
 
 PAGES = [path for path in files() if path.suffix == ".md" and not path.is_relative_to(ROOT / "workloads")]
 
@@ -50,3 +52,13 @@ def test_every_public_name_has_its_page() -> None:
     with_a_construct = re.compile(r"\w+(Spec|Estimate)")
     names = [name for name in training_cluster.__all__ if not with_a_construct.fullmatch(name)]
     assert [name for name in names if f"`{name}`" not in index] == []
+
+
+def test_the_readme_has_the_number_of_rules() -> None:
+    number = len([*FIELD_RULES, *JOB_RULES, *STORAGE_RULES])
+    assert f"[{number} lint rules](docs/lint.md)" in (ROOT / "README.md").read_text()
+
+
+def test_every_recipe_is_in_the_table() -> None:
+    rows = re.findall(r"^\| (`.+?) \|", (ROOT / "docs/submit-a-job.md").read_text(), flags=re.MULTILINE)
+    assert set(re.findall(r"`([\w-]+)`", " ".join(rows))) == set(RECIPES)
