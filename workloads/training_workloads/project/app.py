@@ -15,20 +15,23 @@ from training_cluster import (
     CompleteTrainingCluster,
     ImageRepository,
     TrainingBucket,
+    TrainingBudget,
     TrainingKey,
     load_config,
 )
 
 
 class TrainingDataStack(cdk.Stack):
-    """What outlives every cluster: the key, the bucket of data and results, and the repository of images."""
+    """What outlives every cluster: the key, the bucket of data and results, the repository of images, the budget."""
 
-    def __init__(self, app: cdk.App) -> None:
+    def __init__(self, app: cdk.App, config: ClusterConfig) -> None:
         """Define the stack."""
         super().__init__(app, "TrainingDataStack")
         self.key = TrainingKey(self, "Key")
         self.bucket = TrainingBucket(self, "Bucket", encryption_key=self.key)
         repository = ImageRepository(self, "Images", encryption_key=self.key)
+        if config.monthly_budget_usd is not None and config.alarm_email is not None:
+            TrainingBudget(self, "Budget", monthly_usd=config.monthly_budget_usd, email=config.alarm_email)
         cdk.CfnOutput(self, "BucketName", value=self.bucket.bucket_name)
         cdk.CfnOutput(self, "ImageRepositoryUri", value=repository.repository_uri)
 
@@ -47,7 +50,7 @@ def build(app: cdk.App) -> cdk.App:
     """Define the stacks of cluster.yaml; `-c <key>=<value>` overrides a value of it, `-c config=<file>` all of it."""
     context: dict[str, Any] = dict(app.node.get_all_context())
     config = load_config(context.pop("config", "cluster.yaml"), context)
-    TrainingClusterStack(app, TrainingDataStack(app), config)
+    TrainingClusterStack(app, TrainingDataStack(app, config), config)
     return app
 
 

@@ -11,7 +11,9 @@ from training_cluster import load_config
 def test_the_cluster_has_nodes_for_every_job() -> None:
     """A job whose instance type no node group has waits for ever."""
     types = {group.instance_type for group in load_config("cluster.yaml").node_groups.values()}
-    assert {make(name).instance_type for name, make in RECIPES.items()} <= types
+    # Not every kind of job has GPUs, such as TensorBoard.
+    wanted = {name: getattr(make(name), "instance_type", None) for name, make in RECIPES.items()}
+    assert {name: wants for name, wants in wanted.items() if wants and wants not in types} == {}
 
 
 def test_the_stacks_synthesize() -> None:
