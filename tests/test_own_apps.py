@@ -13,8 +13,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
+from setup.source_tree import PROJECT
 from stacks import TrainingDataStack
-from tests.source_tree import PROJECT
 from training_cluster import (
     ClusterConfig,
     CompleteTrainingCluster,

@@ -1,5 +1,8 @@
 """AWS CDK constructs for a GPU training cluster; each can be used alone in another app."""
 
+# First: it chooses the Node.js that aws_cdk starts, or says what to install.
+import training_workloads  # noqa: F401  # isort: skip
+
 from training_cluster.cluster.imported_cluster import ImportedCluster
 from training_cluster.cluster.training_cluster import TrainingCluster
 from training_cluster.complete_training_cluster import CompleteTrainingCluster

@@ -59,11 +59,19 @@ def test_what_renders_says_what_to_install(arguments: tuple[str, ...], tmp_path:
 
 
 @pytest.mark.parametrize(
-    "program", ["from training_workloads import HorovodJob", "import training_workloads.rendering"]
+    "program",
+    ["from training_workloads import HorovodJob", "import training_workloads.rendering", "import training_cluster"],
 )
 def test_an_import_says_what_to_install(program: str, tmp_path: Path) -> None:
     error = without_node(program, tmp_path).stderr
     assert error.splitlines()[-1] == f"training_workloads.validation.InputError: {MISSING}"
+
+
+@pytest.mark.parametrize("app", ["app.py", "examples/existing_cluster/app.py"])
+def test_an_app_says_what_to_install(app: str, root: Path, tmp_path: Path) -> None:
+    run = f"import runpy; runpy.run_path('{root / app}', run_name='__main__')"
+    result = without_node(f"sys.path.insert(0, '{root}'); {run}", tmp_path)
+    assert (result.returncode, result.stderr) == (1, f"error: {MISSING}\n")
 
 
 @pytest.mark.skipif(not Path("/usr/bin/node").is_file(), reason="this machine has no Node.js of its distribution")

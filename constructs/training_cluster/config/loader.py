@@ -61,7 +61,8 @@ def _read(name: str) -> YamlDocument:
     try:
         text = FilePath(name).read_bytes()
     except OSError as error:
-        allowed, fix = f"it cannot be read ({error.strerror})", "give another file with '-c config=<file>'"
+        allowed = f"it cannot be read ({error.strerror})"
+        fix = "create it, start the app in its folder, or give another file with '-c config=<file>'"
         raise InputError(Problem(path=("config",), given=name, allowed=allowed, fix=fix)) from error
     documents = read_yaml(text, name, keys_as_typed=True)
     if len(documents) != 1 or not isinstance(documents[0].content, dict):

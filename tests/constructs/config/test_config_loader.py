@@ -338,5 +338,5 @@ def test_rejects_a_file_that_does_not_exist(tmp_path: Path) -> None:
     path = tmp_path / "no.yaml"
     assert problems(path) == [
         f"'config' is '{path}', but it cannot be read (No such file or directory); "
-        "give another file with '-c config=<file>'"
+        "create it, start the app in its folder, or give another file with '-c config=<file>'"
     ]
