@@ -58,7 +58,9 @@ class Group:
     def dot(self) -> str:
         """Return the cluster in Graphviz's language."""
         fill, border = COLORS[self.color]
-        label = f'label=<<FONT POINT-SIZE="16"><B>{escape(self.title)}</B></FONT>>'
+        # A table, because Graphviz sets a plain title on the border of the frame.
+        title = f'<FONT POINT-SIZE="16"><B>{escape(self.title)}</B></FONT>'
+        label = f'label=<<TABLE BORDER="0" CELLPADDING="4"><TR><TD>{title}</TD></TR></TABLE>>'
         place = "b" if self.title_below else "t"
         inside = "\n".join(child.dot() for child in self.children)
         settings = [label, f"labelloc={place}", "margin=12", f'fillcolor="{fill}"', f'pencolor="{border}"']
@@ -110,7 +112,10 @@ class Arrow:
 
     def dot(self) -> str:
         """Return the edge in Graphviz's language."""
-        label = f'label=<<FONT POINT-SIZE="14" COLOR="{TEXT}"> {escape(self.label)} </FONT>>' if self.label else ""
+        # Spaces without a break keep a label away from its arrow and from the borders beside it.
+        space = "&#160;" * (3 if self.beside else 1)
+        text = f'<FONT POINT-SIZE="14" COLOR="{TEXT}">{space}{escape(self.label)}{space}</FONT>'
+        label = f"label=<{text}>" if self.label else ""
         options = [label, f"dir={self.heads}", "constraint=false" * self.beside, "style=invis" * self.hidden]
         return f'"{self.start}" -> "{self.end}" [{", ".join(filter(None, options))}]'
 

@@ -29,7 +29,7 @@ def job_picture() -> Picture:
     arrows = (
         Arrow(start="recipe", end="manifest", label="trainctl render"),
         Arrow(start="manifest", end="local", label="run-local"),
-        Arrow(start="manifest", end="operator", label="trainctl submit"),
+        Arrow(start="manifest", end="operator", label="submit", beside=True),
         Arrow(start="operator", end="launcher"),
         Arrow(start="operator", end="workers"),
         Arrow(start="launcher", end="workers", label="ssh", beside=True),
