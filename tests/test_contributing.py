@@ -77,7 +77,7 @@ def test_editors_wrap_and_indent_as_ruff_and_make_do(root: Path) -> None:
 def test_prose_is_wrapped_as_editors_wrap_it(root: Path) -> None:
     rules = configparser.ConfigParser()
     rules.read_string("[top]\n" + (root / ".editorconfig").read_text())
-    longest = rules["*.md"].getint("max_line_length")
+    longest = int(rules["*.md"]["max_line_length"])
     # A table, a picture, an entry of a list of links and the output of a program stay on a line.
     kept = re.compile(r"\s*(\||!\[|- \[)")
     long = []
