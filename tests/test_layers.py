@@ -28,7 +28,7 @@ LAYERS = {
         {"names", "yaml_lines", "nodejs"},
         {"catalog"},
         {"mpijob"},
-        {"lint"},
+        {"lint", "exit_codes"},
         {"jobs"},
         {"platform"},
         {"recipes"},

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from training_workloads.cli.command_help import JOBS_HERE, Command
+from training_workloads.cli.command_classes import Command
 from training_workloads.cli.completion import complete_recipes
-from training_workloads.cli.program import LINT_ERRORS, app, output_folder
+from training_workloads.cli.help_text import JOBS_HERE
+from training_workloads.cli.program import app, output_folder
 from training_workloads.cli.typed_values import number_option
+from training_workloads.exit_codes import LINT_ERRORS
 from training_workloads.recipes import RECIPES, Recipe, find_recipes, recipe
 from training_workloads.validation import InputError, Problem, check
 

@@ -17,7 +17,7 @@ __all__ = [
     "unknown_command",
 ]
 
-# typer exports one of these exceptions; the others are beside it, whether a release of typer bundles click or not.
+# typer exports one of these exceptions of click, which it bundles; the others are beside it.
 _EXCEPTIONS: Any = import_module(typer.BadParameter.__module__)
 
 #: The verbs of kubectl and of shells, and the command that does the same here.
@@ -143,6 +143,9 @@ def _unknown_option(name: str, close: Any, command: Any, path: str) -> Unexpecte
     parameter, fix = _HABITUAL_OPTIONS.get(name, ("", ""))
     if not any(each.name == parameter for each in command.params):
         fix = f"did you mean {' or '.join(close)}?" if close else f"'{path} --help' lists the options"
+    if any(each.name == "argument" for each in command.params):
+        hint = f"an argument of the script goes behind '--': '{path} train.py -- {name}'"
+        fix = f"{fix} {hint}" if close else hint
     if re.fullmatch("-[0-9]", name):
         fix = "give the number without '-'"
     return UnexpectedWordError(name, f"not an option of '{path}'", fix)
@@ -152,7 +155,8 @@ def _option_and_value(name: str, command: Any, path: str) -> UnexpectedWordError
     """Return the error for an option without its value, or a flag with one."""
     option = next(each for each in command.params if name in (*each.opts, *each.secondary_opts))
     if option.is_flag:
-        return UnexpectedWordError(name, "an option without a value", f"type '{path} {name}'")
+        ways = " or ".join(f"'{each}'" for each in (option.opts[0], *option.secondary_opts[:1]))
+        return UnexpectedWordError(name, "an option without a value", f"type {ways}")
     return UnexpectedWordError(name, "without a value", f"type '{path} {name} {option.metavar or 'VALUE'}'")
 
 
