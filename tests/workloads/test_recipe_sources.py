@@ -24,12 +24,6 @@ def train(name):
 OWN = f'{TRAIN}RECIPES = {{"mine": train, "digits-p3": train}}\n'
 
 
-@pytest.fixture(autouse=True)
-def search_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Each folder is searched for modules beside its recipes.py.
-    monkeypatch.setattr("sys.path", list(sys.path))
-
-
 def problem(folder: Path, text: str, name: str = "mine", job_name: str | None = None, **changes: Any) -> str:
     """Return the problem of the file recipes.py with a text, without its folder."""
     (folder / "recipes.py").write_text(text)
@@ -103,6 +97,20 @@ def test_recipes_import_what_is_beside_them(tmp_path: Path) -> None:
     text = OWN.replace("workers=2", "workers=own_settings.WORKERS")
     (tmp_path / "recipes.py").write_text(f"import own_settings\n{text}")
     assert vars(recipe("mine", among=find_recipes(tmp_path)))["workers"] == 4
+
+
+def test_nothing_else_imports_what_is_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "yaml.py").write_text("raise RuntimeError\n")
+    (tmp_path / "own_lazy.py").write_text("WORKERS = 4\n")
+    text = OWN.replace("workers=2", "workers=own_lazy.WORKERS").replace(
+        "    return", "    import own_lazy, recipes\n    return"
+    )
+    (tmp_path / "recipes.py").write_text(f"import yaml\n{text}")
+    before = list(sys.path), sys.modules.get("recipes")
+    found = find_recipes(tmp_path)
+    assert (list(sys.path), sys.modules.get("recipes")) == before
+    assert vars(recipe("mine", among=found))["workers"] == 4
+    assert (list(sys.path), sys.modules.get("recipes")) == before
 
 
 def test_an_unknown_name_suggests_those_of_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

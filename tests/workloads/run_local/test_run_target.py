@@ -61,9 +61,23 @@ def test_an_unknown_name_is_answered_with_what_exists() -> None:
 
 
 def test_a_missing_script_is_answered_with_those_of_its_folder(folder: Path) -> None:
-    (folder / "train.py").touch()
+    for name in ("train.py", "app.py", "setup.py"):
+        (folder / name).touch()
     assert problem_of("tran.py") == "'file' is 'tran.py', but it does not exist; give one of train.py"
     assert problem_of("gone/tran.py") == "'file' is 'gone/tran.py', but it does not exist; give a script that exists"
+
+
+def test_of_many_files_the_close_ones_are_named(folder: Path) -> None:
+    for number in range(20):
+        (folder / f"{chr(97 + number) * 8}.py").touch()
+    assert problem_of("ccccc.py") == "'file' is 'ccccc.py', but it does not exist; give one of cccccccc.py"
+    assert problem_of("zz.py") == "'file' is 'zz.py', but it does not exist; give a script that exists"
+
+
+def test_a_file_with_recipes_runs_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "recipes.py").write_text("print('runs')\nRECIPES = {'mine-too': print}\n")
+    assert "did you mean mine-too?" in problem_of("mine-to")
+    assert capsys.readouterr() == ("", "runs\n")
 
 
 @pytest.mark.usefixtures("folder")

@@ -1,5 +1,6 @@
 import copy
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -199,6 +200,7 @@ def test_a_rank_that_fails_is_named_in_the_last_line(
         "run-local: rank 1 was ended by SIGKILL; no rank runs any more",
     )
     assert command.startswith("run-local: the command was mpirun -np 2 --hostfile ")
+    assert re.search(r" \(/\S+/mpi-\w+ is removed now\)$", command)
 
 
 def test_rejects_a_program_that_only_the_image_has(manifest: Path, tmp_path: Path) -> None:
@@ -263,7 +265,7 @@ def test_rejects_a_module_that_is_not_installed(
     ("exists", "problem"),
     [
         (False, "'program' is 'python train.py', but there is no such file; go to the folder that has it"),
-        (True, "its python does not find nothing_such, which the ranks import"),
+        (True, "its python does not find horovod, which the ranks import"),
     ],
 )
 def test_the_script_of_a_job_is_checked_as_one_that_is_given(
@@ -273,8 +275,39 @@ def test_the_script_of_a_job_is_checked_as_one_that_is_given(
     spec = recipe("digits-p3", command=("python", "train.py"))
     render_jobs([spec], manifest.parent)
     if exists:
-        Path("train.py").write_text("import nothing_such\n")
-    assert problem in problem_of_run(manifest, environment_with_mpirun(tmp_path))
+        Path("train.py").write_text("from horovod import tensorflow\n")
+    assert problem in problem_of_run(manifest, environment_with_mpirun(tmp_path, packages=()))
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "text"),
+    [
+        (["python", "train.py"], [], "import sys\nsys.path.insert(0, 'lib')\nimport mylib\n"),
+        (["python", "train.py"], [], "import nothing_such\n"),
+        (["python", "-m", "mylib"], [], ""),
+        (["python", "-m", "mylib.part"], [], ""),
+        (["python", "-m", "theirs"], ["-x", "PYTHONPATH=/theirs"], ""),
+        (["python", "theirs.py"], ["--wdir", "/theirs"], ""),
+        # The question about this module fails, although Python starts.
+        (["python", "-m", "__main__"], [], ""),
+    ],
+)
+def test_what_may_run_is_not_rejected(
+    program: list[str],
+    options: list[str],
+    text: str,
+    job: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lib/mylib").mkdir(parents=True)
+    Path("train.py").write_text(text)
+    launcher = launcher_of(job)
+    launcher["env"] = [*launcher["env"], {"name": "PYTHONPATH", "value": "lib"}]
+    launcher["command"] = ["mpirun", "-np", "1", "--hostfile", "/etc/mpi/hostfile", *options, *program]
+    Path("job.yaml").write_text(yaml.safe_dump(job))
+    assert run_locally("job.yaml", volumes=tmp_path, environment=environment_with_mpirun(tmp_path, packages=())) == 0
 
 
 def problem_of_run(manifest: Path, venv: Path) -> str:
@@ -298,7 +331,7 @@ def test_rejects_a_missing_manifest(manifest: Path) -> None:
     [
         ("kind: Pod", "Pod"),
         ("kind: Job\n---\nkind: Role", "Job, Role"),
-        ("", "nothing"),
+        ("", "no Kubernetes object"),
         ("kind: MPIJob\n---\nkind: MPIJob", "MPIJob, MPIJob"),
     ],
 )
@@ -309,7 +342,7 @@ def test_rejects_a_file_without_exactly_one_job(text: str, found: str, tmp_path:
         read_mpi_job(path)
     assert str(caught.value) == (
         f"'file' is '{path}', but it contains {found}, and only the launcher of one MPIJob can run here; give a file "
-        "with exactly one MPIJob"
+        "with exactly one MPIJob, or a Python script, whose name ends in .py"
     )
 
 

@@ -145,11 +145,7 @@ def lint(
     read, problems = read_manifests(files, recursive=recursive)
     everything = [document for _, documents in read for document in documents]
     if not problems and not any(_kind(document) in KNOWN_KINDS for document in everything):
-        kinds = ", ".join(dict.fromkeys(filter(None, map(_kind, everything)))) or "nothing"
-        allowed = f"it contains {kinds}, and the rules are for {', '.join(KNOWN_KINDS)}"
-        raise InputError(
-            Problem(path=("file",), given=", ".join(files), allowed=allowed, fix="give a manifest with one of these")
-        )
+        raise InputError(_nothing_to_check(files, sorted(set(map(_kind, everything)) - {""}), recursive=recursive))
     found = [(name, line, finding) for name, documents in read for finding, line in lint_read(documents)]
     if as_json:
         print(json.dumps([_as_object(*one) for one in found], indent=2))
@@ -203,6 +199,19 @@ def _given(**options: Any) -> dict[str, Any]:
 def _skipped(recipes: list[Recipe]) -> list[str]:
     options = {each.name: " and ".join(f"--{field.replace('_', '-')}" for field in each.needs) for each in recipes}
     return [f"skipped {name}, which needs {needed}" for name, needed in options.items() if needed]
+
+
+def _nothing_to_check(files: list[str], kinds: list[str], *, recursive: bool) -> Problem:
+    from training_workloads.lint.run_rules import KNOWN_KINDS
+
+    contains = ", ".join(kinds) or "no Kubernetes object"
+    below = "" if recursive or not any(Path(each).is_dir() for each in files) else ", or -R for the folders inside it"
+    return Problem(
+        path=("file",),
+        given=", ".join(files),
+        allowed=f"it contains {contains}, and the rules are for {', '.join(KNOWN_KINDS)}",
+        fix=f"give a manifest with one of these{below}",
+    )
 
 
 def _kind(document: "Document") -> str:

@@ -53,9 +53,6 @@ _MOST_RANKS = 9999
 # Ranks of a script without `--ranks`.
 _RANKS_OF_A_SCRIPT = 2
 
-# Every Horovod job of this project sets some of its variables.
-_HOROVOD = "HOROVOD_"
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LocalRun:
@@ -89,11 +86,6 @@ class LocalRun:
         """The Python script that each rank runs; `None` if it runs something else."""
         is_script = self.program[:1] == ("python",) and len(self.program) > 1 and self.program[1].endswith(".py")
         return self.program[1] if is_script else None
-
-    @property
-    def is_horovod(self) -> bool:
-        """Whether the ranks use Horovod."""
-        return self.launcher == HOROVODRUN or any(name.startswith(_HOROVOD) for name in self.environment)
 
     @property
     def title(self) -> str:

@@ -44,9 +44,9 @@ def run_locally(
         run, origin, note = _planned(str(target), volumes.absolute(), scratch, ranks, arguments)
         write_hosts(scratch, run.ranks)
         variables = _process_environment(environment, run)
-        check_environment(run, environment, variables["PATH"])
+        check_environment(run, environment, variables)
         with only_run(run.name, volumes) if run.writes else contextlib.nullcontext():
-            return _run(run, variables, origin, note)
+            return _run(run, variables, scratch, origin, note)
 
 
 def _planned(
@@ -63,13 +63,15 @@ def _planned(
     return plan_local_run(found.job, volumes, scratch, ranks), found.origin, found.note
 
 
-def _run(run: LocalRun, variables: dict[str, str], origin: str, note: str) -> int:
+def _run(run: LocalRun, variables: dict[str, str], scratch: Path, origin: str, note: str) -> int:
     if note:
         print(f"note: {note}", file=sys.stderr)
     print(f"running {run.title}{f' (from {origin})' * bool(origin)}", flush=True)
     ending = supervise(run.command, variables, name=run.launcher)
     if ending.failed:
-        print(f"run-local: the command was {shlex.join(run.command)}", file=sys.stderr)
+        command = shlex.join(run.command)
+        gone = f" ({scratch} is removed now)" * (str(scratch) in command)
+        print(f"run-local: the command was {command}{gone}", file=sys.stderr)
     if ending.reason:
         print(f"run-local: {ending.reason}", file=sys.stderr)
     return ending.code
