@@ -133,6 +133,10 @@ def test_an_unknown_name_suggests_those_of_every_source(tmp_path: Path, monkeypa
             "recipes.py:1 is \"x = int('two')\", but it raises ValueError: invalid literal for int() with base 10: "
             "'two'; correct the line",
         ),
+        (
+            "from training_workloads import InputError\nraise InputError('no bucket')\n",
+            "recipes.py:2: no bucket",
+        ),
         ("raise SystemExit\n", "recipes.py:1 is 'raise SystemExit', but it raises SystemExit; correct the line"),
         (
             "import pytest\npytest.param(id=5)\n",

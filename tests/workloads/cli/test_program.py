@@ -11,6 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from tests.workloads.cli.conftest import Command
 from training_workloads.__main__ import PACKAGES
 from training_workloads.__main__ import main as entry_point
 from training_workloads.cli import app
@@ -99,6 +100,24 @@ def test_a_full_disk_is_a_line(tmp_path: Path) -> None:
     assert result.stderr == (
         "error: the output cannot be written (No space left on device); free space, or write it elsewhere\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "closed", "code", "errors"),
+    [
+        (["--version"], "stdout", 0, ""),
+        (["get"], "stderr", 2, ""),
+        (["lint", "-"], "stdin", 2, "error: 'FILE' is '-', but it contains no Kubernetes object"),
+    ],
+)
+def test_a_closed_stream_is_an_empty_one(
+    arguments: list[str], closed: str, code: int, errors: str, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, closed, None)
+    result = command(*arguments)
+    getattr(sys, closed).close()
+    assert (result.code, result.out) == (code, "")
+    assert result.err.startswith(errors)
 
 
 def test_ctrl_c_is_a_line() -> None:

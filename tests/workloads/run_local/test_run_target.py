@@ -104,8 +104,8 @@ def test_a_script_is_a_python_file_that_exists(folder: Path) -> None:
 def test_a_script_starts_as_a_job_does(arguments: Sequence[str]) -> None:
     run = plan_script("train.py", arguments, Path("/scratch"))
     assert " ".join(run.command) == (
-        "mpirun -np 2 --hostfile /scratch/hostfile --map-by slot --bind-to none --tag-output --mca pml ob1 "
-        "--mca btl ^openib -x PATH -x LD_LIBRARY_PATH -x TF_NUM_INTRAOP_THREADS -x TRAINING_DATA_THREADS "
+        "mpirun --stdin none -np 2 --hostfile /scratch/hostfile --map-by slot --bind-to none --tag-output --mca "
+        "pml ob1 --mca btl ^openib -x PATH -x LD_LIBRARY_PATH -x TF_NUM_INTRAOP_THREADS -x TRAINING_DATA_THREADS "
         f"{' '.join(['python', 'train.py', *arguments])}"
     )
     assert run.environment.keys() == {"TF_NUM_INTRAOP_THREADS", "TRAINING_DATA_THREADS"}

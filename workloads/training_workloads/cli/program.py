@@ -58,6 +58,7 @@ def top_level(
 
 def main() -> None:
     """Run the program."""
+    _open_closed_streams()
     try:
         _reject_a_deleted_folder()
         _answer_a_shell()
@@ -83,6 +84,13 @@ def main() -> None:
         # Such as a cache that cannot be written; jsii says what to do.
         print(f"error: Node.js cannot run cdk8s: {' '.join(str(error).split())}", file=sys.stderr)
         _exit_at_once(OUTPUT_FAILED)
+
+
+def _open_closed_streams() -> None:
+    """Replace streams that the caller closed, as in `trainctl … >&-`, by empty ones: Python has None for them."""
+    sys.stdin = sys.stdin or Path(os.devnull).open()
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")
 
 
 def _reject_a_deleted_folder() -> None:

@@ -80,5 +80,7 @@ def _run(run: LocalRun, variables: dict[str, str], scratch: Path, origin: str, n
 def _process_environment(venv: Path, run: LocalRun) -> dict[str, str]:
     programs = {"PATH": f"{venv.absolute() / 'bin'}:{os.environ.get('PATH', os.defpath)}"}
     libraries = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
+    # Without it Open MPI does not start, such as in a cron job.
+    home = {"HOME": known if Path(known := os.path.expanduser("~")).is_dir() else tempfile.gettempdir()}
     root = dict.fromkeys(_ALLOW_ROOT, "1") if os.geteuid() == 0 else {}
-    return {**os.environ, **programs, **libraries, **root, **run.environment}
+    return {**home, **os.environ, **programs, **libraries, **root, **run.environment}
