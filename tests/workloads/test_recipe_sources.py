@@ -233,3 +233,14 @@ def test_a_broken_package_is_named_where_its_recipe_is_used(
     with pytest.raises(InputError) as caught:
         recipe("theirs", among=found)
     assert str(caught.value) == f"acme-jobs 1.0: 'recipe' is 'theirs', but {message}"
+
+
+@pytest.mark.parametrize("what", ["a folder", "a link to a file that does not exist"])
+def test_what_is_no_file_has_no_recipes(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "recipes.py"
+    path.mkdir() if what == "a folder" else path.symlink_to("gone.py")
+    with pytest.raises(InputError) as caught:
+        find_recipes(tmp_path)
+    assert str(caught.value) == (
+        f"'recipes' is '{path}', but it is {what}, and recipes are in a file of that name; rename or remove it"
+    )

@@ -29,7 +29,6 @@ def test_a_group_has_no_options_for_completion(command: Command) -> None:
         ("wrong", "x = int('two')\n", "ValueError: invalid literal for int() with base 10: 'two'"),
         ("ending", "raise SystemExit(0)\n", "SystemExit: 0"),
         ("empty", "", "AttributeError: module 'empty' has no attribute 'app'"),
-        ("another", "app = 5\n", "AttributeError: 'int' object has no attribute"),
     ],
 )
 def test_a_group_that_cannot_be_imported_is_named_where_it_is_used(
@@ -44,6 +43,14 @@ def test_a_group_that_cannot_be_imported_is_named_where_it_is_used(
     assert (helped.code, helped.err) == (0, "")
     assert f"theirs Cannot be imported: {module}:app raises {why.partition(':')[0]}" in " ".join(helped.out.split())
     assert command("render", "-h").code == 0
+
+
+def test_another_object_than_a_typer_is_named(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, tmp_path, "another", "app = 5\n")
+    message = "but another:app is not a typer.Typer; fix or uninstall another:app"
+    assert command("theirs") == (2, "", f"error: 'COMMAND' is 'theirs', {message}\n")
 
 
 GROUP = """
@@ -69,3 +76,12 @@ def test_a_question_answered_with_no_ends_the_command(
     code, output, errors = command("theirs", "ask")
     assert (code, errors) == (1, "at the import\naborted\n")
     assert output.startswith("Sure?")
+
+
+def test_a_group_has_the_help_and_the_messages_of_the_program(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, tmp_path, "plain", GROUP)
+    assert command("theirs", "ask", "-h").out.splitlines()[0] == "Usage: trainctl theirs ask [OPTIONS]"
+    message = "error: 'b' is one argument too many; type 'trainctl theirs ask [OPTIONS]'\n"
+    assert command("theirs", "ask", "b").err == message

@@ -93,8 +93,23 @@ def test_a_mistake_in_the_command_line_is_one_line(arguments: list[str], message
         (["apply", "-f", "x"], "'apply' is not a command of trainctl; use 'trainctl submit'"),
         (["delete", "job"], "'delete' is not a command of trainctl; use 'trainctl cancel'"),
         (["describe", "job"], "'describe' is not a command of trainctl; use 'trainctl status'"),
+        (["help", "lint"], "'help' is not a command of trainctl; use 'trainctl lint --help'"),
+        (
+            ["-n", "foo", "list"],
+            "'-n' is not an option of 'trainctl'; put it behind the command: 'trainctl COMMAND -n'",
+        ),
+        (
+            ["scale", "x", "--replicas", "3"],
+            "'--replicas' is not an option of 'trainctl scale'; give the value without it",
+        ),
+        (
+            ["digits-p3"],
+            "'digits-p3' is not a command of trainctl; use 'trainctl render digits-p3' or 'trainctl run-local "
+            "digits-p3'",
+        ),
+        (["render", "--replicas", "3"], "'--replicas' is not an option of 'trainctl render'; use '--workers'"),
         (["top"], "'top' is not a command of trainctl; use 'kubectl top pods'"),
-        (["submit", "-f", "x"], "'-f' is not an option of 'trainctl submit'; give the file without it"),
+        (["submit", "-f", "x"], "'-f' is not an option of 'trainctl submit'; give the value without it"),
         (["list", "-o", "json"], "'-o' is not an option of 'trainctl list'; use '--json'"),
     ],
 )

@@ -83,7 +83,7 @@ class Program(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the first word names, with its name and the other words."""
         if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            raise unknown_command(args[0], ctx.command_path, self.list_commands(ctx))
+            raise unknown_command(args[0], ctx.command_path, self.list_commands(ctx), args[1:])
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperCommand
 
-from training_workloads.cli.command_classes import Program
+from training_workloads.cli.command_classes import Command, Program
 from training_workloads.cli.help_text import MORE
 from training_workloads.recipes.user_code import described
 from training_workloads.validation import InputError, Problem
@@ -51,16 +51,32 @@ def _group(found: EntryPoint) -> Any:
     try:
         # What a package prints at its import would be a candidate of the shell's completion.
         with redirect_stdout(sys.stderr):
-            group: Any = typer.main.get_command(found.load())
+            app = found.load()
     # A program that ends by itself raises SystemExit, such as one that parses the command line.
     except (Exception, SystemExit) as error:
         if package == "cdk-training-cluster":
             raise
         why = f"{found.value} raises {described(error)}"
         return _failing(found.name, why, f"fix or uninstall {package}")
+    if not isinstance(app, typer.Typer):
+        return _failing(found.name, f"{found.value} is not a typer.Typer", f"fix or uninstall {package}")
+    _make_plain(app)
+    group: Any = typer.main.get_command(app)
     # typer's options for completion are the program's, if any.
     group.params = [each for each in group.params if each.name not in _OPTIONS_OF_TYPER]
     return group
+
+
+def _make_plain(app: typer.Typer) -> None:
+    """Give a group the help and the messages of this program."""
+    app.rich_markup_mode = None
+    if not isinstance(app.info.cls, type):
+        app.info.cls = Program
+    for command in app.registered_commands:
+        command.cls = Command if command.cls in (None, TyperCommand) else command.cls
+    for inner in app.registered_groups:
+        if inner.typer_instance:
+            _make_plain(inner.typer_instance)
 
 
 def _failing(name: str, why: str, fix: str) -> Any:

@@ -110,8 +110,9 @@ def render(
 
 def _render(recipes: list[str], name: str | None, outdir: Path, *, scheduling: dict[str, Any], **job: Any) -> None:
     found = find_recipes()
-    origin = "folder" if any(each.origin == "folder" for each in found.values()) else "library"
-    default = [each for _, each in sorted(found.items()) if each.origin == origin]
+    own = [each for _, each in sorted(found.items()) if each.origin == "folder"]
+    # A package may have a recipe with the name of one of the library.
+    default = own or [found[each] for each in sorted(RECIPES)]
     chosen = list(dict.fromkeys(recipes or (each.name for each in default if not each.needs)))
     if name is not None and len(chosen) != 1:
         allowed = f"{len(chosen)} recipes are rendered"
