@@ -9,7 +9,7 @@ LAYERS = {
         {"names", "yaml_lines", "nodejs", "app_errors"},
         {"catalog"},
         {"mpijob"},
-        {"lint"},
+        {"lint", "exit_codes"},
         {"jobs"},
         {"platform"},
         {"recipes"},

@@ -24,12 +24,6 @@ def train(name):
 OWN = f'{TRAIN}RECIPES = {{"mine": train, "digits-p3": train}}\n'
 
 
-@pytest.fixture(autouse=True)
-def search_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Each folder is searched for modules beside its recipes.py.
-    monkeypatch.setattr("sys.path", list(sys.path))
-
-
 def problem(folder: Path, text: str, name: str = "mine", job_name: str | None = None, **changes: Any) -> str:
     """Return the problem of the file recipes.py with a text, without its folder."""
     (folder / "recipes.py").write_text(text)
@@ -105,6 +99,20 @@ def test_recipes_import_what_is_beside_them(tmp_path: Path) -> None:
     assert vars(recipe("mine", among=find_recipes(tmp_path)))["workers"] == 4
 
 
+def test_nothing_else_imports_what_is_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "yaml.py").write_text("raise RuntimeError\n")
+    (tmp_path / "own_lazy.py").write_text("WORKERS = 4\n")
+    text = OWN.replace("workers=2", "workers=own_lazy.WORKERS").replace(
+        "    return", "    import own_lazy, recipes\n    return"
+    )
+    (tmp_path / "recipes.py").write_text(f"import yaml\n{text}")
+    before = list(sys.path), sys.modules.get("recipes")
+    found = find_recipes(tmp_path)
+    assert (list(sys.path), sys.modules.get("recipes")) == before
+    assert vars(recipe("mine", among=found))["workers"] == 4
+    assert (list(sys.path), sys.modules.get("recipes")) == before
+
+
 def test_an_unknown_name_suggests_those_of_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, entry_point("mile", "acme:mile"))
     text = problem(tmp_path, OWN, "mime")
@@ -124,6 +132,10 @@ def test_an_unknown_name_suggests_those_of_every_source(tmp_path: Path, monkeypa
             "x = int('two')\n",
             "recipes.py:1 is \"x = int('two')\", but it raises ValueError: invalid literal for int() with base 10: "
             "'two'; correct the line",
+        ),
+        (
+            "from training_workloads import InputError\nraise InputError('no bucket')\n",
+            "recipes.py:2: no bucket",
         ),
         ("raise SystemExit\n", "recipes.py:1 is 'raise SystemExit', but it raises SystemExit; correct the line"),
         (
@@ -221,3 +233,14 @@ def test_a_broken_package_is_named_where_its_recipe_is_used(
     with pytest.raises(InputError) as caught:
         recipe("theirs", among=found)
     assert str(caught.value) == f"acme-jobs 1.0: 'recipe' is 'theirs', but {message}"
+
+
+@pytest.mark.parametrize("what", ["a folder", "a link to a file that does not exist"])
+def test_what_is_no_file_has_no_recipes(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "recipes.py"
+    path.mkdir() if what == "a folder" else path.symlink_to("gone.py")
+    with pytest.raises(InputError) as caught:
+        find_recipes(tmp_path)
+    assert str(caught.value) == (
+        f"'recipes' is '{path}', but it is {what}, and recipes are in a file of that name; rename or remove it"
+    )

@@ -1,4 +1,4 @@
-"""Every manifest is written, or none; tests/workloads/cli has the options."""
+"""No manifest is half-written; tests/workloads/cli has the options."""
 
 import errno
 from pathlib import Path
@@ -39,10 +39,17 @@ def test_a_manifest_is_never_half_written(
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("digits-p3.k8s.yaml", "old")]
 
 
+def test_an_error_of_node_js_before_it_writes_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def synth(app: cdk8s.App) -> None:
+        raise RuntimeError("it has ended")
+
+    monkeypatch.setattr(cdk8s.App, "synth", synth)
+    with pytest.raises(RuntimeError, match="it has ended"):
+        render(tmp_path)
+
+
 def test_a_disk_that_gets_full_is_an_error_of_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def synth(app: cdk8s.App) -> None:
-        Path(app.outdir).mkdir()
-
         def full(folder: Path) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 

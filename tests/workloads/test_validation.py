@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from training_workloads.validation import (
@@ -119,3 +121,9 @@ def test_a_problem_below_another_value_has_the_whole_path() -> None:
     assert (problem.path, problem.related) == (("jobs", 0, "a"), (("jobs", 0, "b"),))
     assert str(problem) == "'jobs[0].a' is 1; give 2"
     assert problem.text("--a", "one") == "'--a' is one; give 2"
+
+
+def test_an_error_may_have_a_text_alone() -> None:
+    error = InputError("the bucket\n is empty", Problem(path=("size",), given=0, fix="give 1 or more"))
+    assert str(error) == "the bucket is empty\n'size' is 0; give 1 or more"
+    assert str(replace(error.problems[0], source="recipes.py:3").under("job")) == "recipes.py:3: the bucket is empty"

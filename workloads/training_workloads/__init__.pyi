@@ -14,7 +14,7 @@ from .platform.efs_volume import EfsVolumeChart
 from .platform.lustre_volume import LustreVolumeChart
 from .platform.mpi_operator import MpiJobDefinitionChart, MpiOperatorChart
 from .platform.nvidia_device_plugin import NvidiaDevicePluginChart
-from .validation import InputError
+from .validation import InputError, Problem
 
 __all__ = [
     "INSTANCE_TYPES",
@@ -36,6 +36,7 @@ __all__ = [
     "NcclTestJob",
     "NcclTestJobSpec",
     "NvidiaDevicePluginChart",
+    "Problem",
     "ReplicaSpec",
     "RunPolicy",
     "Scheduling",

@@ -2,14 +2,15 @@
 
 import signal
 import sys
+from typing import Final
 
-from training_workloads.mpijob.programs import USER_ERROR
+from training_workloads.exit_codes import INTERRUPTED, USER_ERROR
 from training_workloads.validation import MISSING, Problem
 
-__all__ = ["main"]
+__all__ = ["PACKAGES", "main"]
 
-# Ctrl-C, in the convention of shells: 128 + SIGINT.
-_INTERRUPTED = 130
+#: What the extra `[cli]` installs, as Python imports it.
+PACKAGES: Final = {"jsonschema", "kubernetes", "kubernetes_validate", "psutil", "rich", "typer"}
 
 
 def main() -> None:
@@ -22,12 +23,12 @@ def main() -> None:
     except KeyboardInterrupt:
         # While it starts; the commands have their own sentence.
         print("interrupted", file=sys.stderr)
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)
     except ModuleNotFoundError as error:
-        name = error.name or ""
-        if not name or name.partition(".")[0] == __package__:
+        # Not one of another package, which a group of commands may import.
+        if (error.name or "").partition(".")[0] not in PACKAGES:
             raise
-        problem = Problem(path=(name,), given=MISSING, fix="run pip install 'cdk-training-cluster[cli]'")
+        problem = Problem(path=(str(error.name),), given=MISSING, fix="run pip install 'cdk-training-cluster[cli]'")
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(USER_ERROR)
     finally:

@@ -83,7 +83,7 @@ def _app(folder: Path) -> cdk8s.App:
 
 
 def _write(app: cdk8s.App, folder: Path) -> None:
-    """Write every manifest, or none if that fails or is interrupted."""
+    """Render every manifest, then replace the files; before that a failure or an interrupt changes none of them."""
     names = [f"{chart.node.id}.k8s.yaml" for chart in app.charts]
     _prepare(folder, names)
     written = Path(app.outdir)
@@ -93,7 +93,7 @@ def _write(app: cdk8s.App, folder: Path) -> None:
             (written / name).replace(folder / name)
     except RuntimeError:
         # What Node.js reports of a full disk is text; Python asks the disk itself.
-        _probe(written)
+        _probe(folder)
         raise
     finally:
         shutil.rmtree(written, ignore_errors=True)

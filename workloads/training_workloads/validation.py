@@ -50,6 +50,9 @@ class _Missing:
 #: The `given` of a problem with a value that the user omitted.
 MISSING: Final = _Missing()
 
+# The `given` of a problem that is a text without a value.
+_ONLY_TEXT: Final = object()
+
 _PLAIN = (str, int, float, bool, dict, list, tuple, type(None))
 
 # What AWS CDK writes for a value of the deployment: text with a mark, and a number below every real one.
@@ -150,6 +153,8 @@ class Problem:
             name: The value's name where the user typed it, such as `--min-size`. Default: the dotted path.
             given: The value as the user typed it. Default: as Python shows it.
         """
+        if self.given is _ONLY_TEXT:
+            return ": ".join(filter(None, [self.source, self.fix]))
         key = name or dotted(self.path)
         # Without a path the file itself has the problem.
         subject = ": ".join(filter(None, [self.source, key and f"'{key}'"])) or "the text"
@@ -161,6 +166,10 @@ class Problem:
         return self.text()
 
 
+def _with_text(text: str) -> Problem:
+    return Problem(path=(), given=_ONLY_TEXT, fix=" ".join(text.split()))
+
+
 #: What a rule yields.
 Problems = Iterator[Problem]
 
@@ -168,8 +177,9 @@ Problems = Iterator[Problem]
 class InputError(ValueError):
     """Values that the user gave and can fix. The command line shows each problem on a line, without a traceback."""
 
-    def __init__(self, *problems: Problem) -> None:
-        super().__init__(*problems)
+    def __init__(self, *problems: Problem | str) -> None:
+        """Take problems; a text, as other programs raise it, is one without a value."""
+        super().__init__(*(_with_text(each) if isinstance(each, str) else each for each in problems))
 
     @property
     def problems(self) -> tuple[Problem, ...]:

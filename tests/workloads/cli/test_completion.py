@@ -3,11 +3,16 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from threading import Event
 
 import pytest
+import typer
 
 from tests.workloads.cli.conftest import Command
+from training_workloads.cli import app
+from training_workloads.cli.completion import complete_jobs
 
 # What bash does at a tab: the words so far, the last of which is not complete.
 ASK = """
@@ -27,6 +32,30 @@ def test_bash_completes_commands_recipes_and_options() -> None:
     )
     assert result.stderr == ""
     assert result.stdout.splitlines() == ["render", "digits-p3 digits-p4d digits-p5", "--images-per-second"]
+
+
+def test_what_a_file_with_recipes_prints_is_no_candidate(tmp_path: Path) -> None:
+    (tmp_path / "recipes.py").write_text("import sys\nprint('digits-print')\nprint('digits-e', file=sys.stderr)\n")
+    words = {"COMP_WORDS": "trainctl render digits-p", "COMP_CWORD": "2", "_TRAINCTL_COMPLETE": "complete_bash"}
+    result = subprocess.run(
+        [sys.executable, "-m", "training_workloads"],
+        cwd=tmp_path,
+        env={**os.environ, **words},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.stdout.split(), result.stderr) == (["digits-p3", "digits-p4d", "digits-p5"], "")
+
+
+def test_a_cluster_that_does_not_answer_has_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = Event()
+    monkeypatch.setattr("training_workloads.cli.completion._PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("training_workloads.cli.completion._job_names", lambda _: ["late"] * answered.wait(20))
+    start = time.monotonic()
+    assert complete_jobs(typer.Context(typer.main.get_command(app))) == []
+    assert time.monotonic() - start < 10
+    answered.set()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

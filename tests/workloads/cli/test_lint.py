@@ -122,14 +122,18 @@ def test_json_has_an_object_for_each_finding(folder: Path) -> None:
             "'FILE' is 'c.json', but it contains Service, and the rules are for MPIJob, PersistentVolume, "
             "PersistentVolumeClaim, StorageClass; give a manifest with one of these",
         ),
-        (["-"], "# nothing\n", "'FILE' is '-', but it contains nothing, and the rules are for MPIJob"),
+        (["-"], "# nothing\n", "'FILE' is '-', but it contains no Kubernetes object, and the rules are for MPIJob"),
+        (["config"], None, "'FILE' is 'config', but it contains no Kubernetes object, and the rules are for MPIJob"),
     ],
 )
 def test_reports_a_file_that_cannot_be_read(
     folder: Path, arguments: list[str], stdin: str | None, fragment: str
 ) -> None:
     (folder / "empty").mkdir()
+    (folder / "config").mkdir()
+    (folder / "config/cluster.yaml").write_text("nodes: 2\n")
     (folder / "binary.yaml").write_bytes(b"\xff\xfe\xff")
     result = RUNNER.invoke(app, ["lint", *arguments], input=stdin)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"error: {fragment}")
+    assert ("-R for the folders inside it" in result.stderr) == (arguments in (["empty"], ["config"]))

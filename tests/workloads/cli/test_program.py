@@ -1,7 +1,9 @@
 import os
+import re
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,8 +11,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from tests.workloads.cli.conftest import Command
+from training_workloads.__main__ import PACKAGES
+from training_workloads.__main__ import main as entry_point
 from training_workloads.cli import app
-from training_workloads.cli.command_help import Program
+from training_workloads.cli import main as entry_point_of_cli
+from training_workloads.cli.command_classes import Program
 from training_workloads.validation import MISSING, InputError, Problem
 
 
@@ -96,6 +102,24 @@ def test_a_full_disk_is_a_line(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "closed", "code", "errors"),
+    [
+        (["--version"], "stdout", 0, ""),
+        (["get"], "stderr", 2, ""),
+        (["lint", "-"], "stdin", 2, "error: 'FILE' is '-', but it contains no Kubernetes object"),
+    ],
+)
+def test_a_closed_stream_is_an_empty_one(
+    arguments: list[str], closed: str, code: int, errors: str, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, closed, None)
+    result = command(*arguments)
+    getattr(sys, closed).close()
+    assert (result.code, result.out) == (code, "")
+    assert result.err.startswith(errors)
+
+
 def test_ctrl_c_is_a_line() -> None:
     command = [sys.executable, "-m", "training_workloads", "lint", "-", "/dev/null"]
     pipe = subprocess.PIPE
@@ -137,6 +161,35 @@ def test_reports_a_package_that_is_not_installed(module: str, arguments: list[st
     result = subprocess.run([sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == f"error: '{module}' is missing; run pip install 'cdk-training-cluster[cli]'\n"
+
+
+def test_the_packages_of_the_command_line_are_those_of_its_extras(root: Path) -> None:
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    names = {re.split(r"[^a-z-]", each)[0].replace("-", "_") for each in (*extras["cli"], *extras["jobs"])}
+    assert names - {"cdk_training_cluster"} == PACKAGES
+
+
+def test_a_missing_module_of_another_package_is_not_answered_with_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def command() -> None:
+        raise ModuleNotFoundError("No module named 'torchx'", name="torchx")
+
+    monkeypatch.setattr("training_workloads.cli.main", command)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    with pytest.raises(ModuleNotFoundError, match="torchx"):
+        entry_point()
+
+
+def test_a_deleted_folder_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    (folder := tmp_path / "deleted").mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PWD", str(folder))
+    monkeypatch.setattr(sys, "argv", ["trainctl", "render", "digits-p3"])
+    folder.rmdir()
+    with pytest.raises(SystemExit, match="2"):
+        entry_point_of_cli()
+    assert capsys.readouterr().err == (
+        f"error: 'current folder' is '{folder}', but it was deleted; go to another folder\n"
+    )
 
 
 def test_a_missing_module_of_the_project_is_a_bug() -> None:

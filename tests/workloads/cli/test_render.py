@@ -1,6 +1,7 @@
 """`render` and its options."""
 
 from collections.abc import Callable
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +115,13 @@ def test_each_problem_has_the_name_of_its_option(arguments: list[str], names: li
 def test_a_name_is_for_one_recipe(command: Command) -> None:
     message = f"error: '--name' is 'x', but {len(RECIPES) - len(NEEDS)} recipes are rendered; give one recipe\n"
     assert command("render", "--name=x") == (2, "", message)
+
+
+def test_a_package_may_replace_a_recipe_of_the_library(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = EntryPoint("digits-p3", "training_workloads.recipes.digits:digits_p5", "trainctl.recipes")
+    monkeypatch.setattr("training_workloads.recipes.recipe_sources.entry_points", EntryPoints([theirs]).select)
+    assert command("render").code == 0
+    assert {"digits-p3", "digits-p4d"} <= names_in(tmp_path / "dist/jobs")
+    assert "p5.48xlarge" in (tmp_path / "dist/jobs/digits-p3.k8s.yaml").read_text()

@@ -12,14 +12,14 @@ from training_workloads.run_local.job_lock import only_run
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("import nothing_such\n", "its python does not find nothing_such, which the ranks import"),
+        ("import horovod.tensorflow as hvd\n", "its python does not find horovod, which the ranks import"),
         ("def f(:\n", "it is not Python (line 1: "),
         ("\0", "it is not Python (line 1: "),
     ],
 )
 def test_a_script_that_cannot_start_is_rejected_once(text: str, problem: str, tmp_path: Path, command: Command) -> None:
     (tmp_path / "train.py").write_text(text)
-    venv = environment_with_mpirun(tmp_path)
+    venv = environment_with_mpirun(tmp_path, packages=())
     code, output, errors = command("run-local", "train.py", f"--environment={venv}")
     assert (code, output, errors.count("\n")) == (2, "", 1)
     assert problem in errors

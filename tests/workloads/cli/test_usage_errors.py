@@ -1,8 +1,20 @@
 """What no command takes: one line with the value, and what to type."""
 
+import re
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from tests.workloads.cli.conftest import Command
+from training_workloads.cli import usage_errors
+
+
+def test_typer_has_the_exceptions_that_are_not_public() -> None:
+    names = set(re.findall(r"_EXCEPTIONS\.(\w+)", Path(usage_errors.__file__).read_text()))
+    assert "NoArgsIsHelpError" in names
+    found: Any = usage_errors._EXCEPTIONS
+    assert all(issubclass(getattr(found, name), found.UsageError) for name in names)
 
 
 @pytest.mark.parametrize("given", ["two", "", "1e3", "4 ", " 4", "4.0", "٤", "0x4", "1_000", "--", "nan"])
@@ -15,6 +27,12 @@ def test_a_number_that_is_none_is_shown_as_typed(given: str, command: Command) -
 def test_a_number_with_a_fraction_is_checked_too(given: str, command: Command) -> None:
     arguments = ("platform", "size-lustre", f"--images-per-second={given}", "--bytes-per-image=1")
     message = f"error: '--images-per-second' is '{given}'; give a number, such as 2500 or 0.5\n"
+    assert command(*arguments) == (2, "", message)
+
+
+def test_a_number_that_is_too_large_is_shown_as_typed(command: Command) -> None:
+    arguments = ("platform", "size-lustre", "--images-per-second=1e999", "--bytes-per-image=1")
+    message = "error: '--images-per-second' is '1e999'; give a number that is less than 1e308\n"
     assert command(*arguments) == (2, "", message)
 
 
@@ -43,11 +61,22 @@ def test_a_huge_number_is_one_line(command: Command) -> None:
             "--bytes-per-image NUMBER'",
         ),
         (["render", "--workers"], "'--workers' is without a value; type 'trainctl render --workers NUMBER'"),
-        (["render", "--gang=maybe"], "'--gang' is an option without a value; type 'trainctl render --gang'"),
-        (["render", "--no-gang=x"], "'--no-gang' is an option without a value; type 'trainctl render --no-gang'"),
+        (["render", "--gang=maybe"], "'--gang' is an option without a value; type '--gang' or '--no-gang'"),
+        (["render", "--no-gang=x"], "'--no-gang' is an option without a value; type '--gang' or '--no-gang'"),
         (["status", "a", "b"], "'b' is one argument too many; type 'trainctl status [OPTIONS] NAME'"),
         (["list", "a\nb"], r"'a\nb' is one argument too many; type 'trainctl list [OPTIONS]'"),
         (["logs", "x", "--folow"], "'--folow' is not an option of 'trainctl logs'; did you mean --follow?"),
+        (["lint", "--json=1"], "'--json' is an option without a value; type '--json'"),
+        (
+            ["run-local", "s3.py", "--epochs", "3"],
+            "'--epochs' is not an option of 'trainctl run-local'; an argument of the script goes behind '--': "
+            "'trainctl run-local train.py -- --epochs'",
+        ),
+        (
+            ["run-local", "s3.py", "--rank", "3"],
+            "'--rank' is not an option of 'trainctl run-local'; did you mean --ranks? an argument of the script goes "
+            "behind '--': 'trainctl run-local train.py -- --rank'",
+        ),
         (["list", "--x"], "'--x' is not an option of 'trainctl list'; 'trainctl list --help' lists the options"),
         (["--x"], "'--x' is not an option of 'trainctl'; 'trainctl --help' lists the options"),
         (["scale", "a", "-1"], "'-1' is not an option of 'trainctl scale'; give the number without '-'"),
@@ -64,8 +93,23 @@ def test_a_mistake_in_the_command_line_is_one_line(arguments: list[str], message
         (["apply", "-f", "x"], "'apply' is not a command of trainctl; use 'trainctl submit'"),
         (["delete", "job"], "'delete' is not a command of trainctl; use 'trainctl cancel'"),
         (["describe", "job"], "'describe' is not a command of trainctl; use 'trainctl status'"),
+        (["help", "lint"], "'help' is not a command of trainctl; use 'trainctl lint --help'"),
+        (
+            ["-n", "foo", "list"],
+            "'-n' is not an option of 'trainctl'; put it behind the command: 'trainctl COMMAND -n'",
+        ),
+        (
+            ["scale", "x", "--replicas", "3"],
+            "'--replicas' is not an option of 'trainctl scale'; give the value without it",
+        ),
+        (
+            ["digits-p3"],
+            "'digits-p3' is not a command of trainctl; use 'trainctl render digits-p3' or 'trainctl run-local "
+            "digits-p3'",
+        ),
+        (["render", "--replicas", "3"], "'--replicas' is not an option of 'trainctl render'; use '--workers'"),
         (["top"], "'top' is not a command of trainctl; use 'kubectl top pods'"),
-        (["submit", "-f", "x"], "'-f' is not an option of 'trainctl submit'; give the file without it"),
+        (["submit", "-f", "x"], "'-f' is not an option of 'trainctl submit'; give the value without it"),
         (["list", "-o", "json"], "'-o' is not an option of 'trainctl list'; use '--json'"),
     ],
 )

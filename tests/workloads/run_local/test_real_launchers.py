@@ -57,6 +57,14 @@ def test_more_ranks_than_cores_bound_for_another_machine(
     assert sorted(errors.splitlines()) == [f"rank {rank:>2} | err {rank}" for rank in range(ranks)]
 
 
+def test_no_rank_waits_for_the_standard_input(
+    environment: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = manifest(tmp_path, mpirun_command(2, [], shell("echo $(wc -c) bytes")))
+    assert run_locally(path, volumes=tmp_path, environment=environment) == 0
+    assert capfd.readouterr().out.count("| 0 bytes") == 2
+
+
 @pytest.mark.parametrize(("end", "code", "how"), [("kill -9 $$", 137, "was ended by SIGKILL"), ("exit 3", 3, "code 3")])
 def test_one_rank_ends_all_and_its_code_is_ours(
     end: str, code: int, how: str, environment: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]

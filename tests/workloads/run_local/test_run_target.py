@@ -61,9 +61,23 @@ def test_an_unknown_name_is_answered_with_what_exists() -> None:
 
 
 def test_a_missing_script_is_answered_with_those_of_its_folder(folder: Path) -> None:
-    (folder / "train.py").touch()
+    for name in ("train.py", "app.py", "setup.py"):
+        (folder / name).touch()
     assert problem_of("tran.py") == "'file' is 'tran.py', but it does not exist; give one of train.py"
     assert problem_of("gone/tran.py") == "'file' is 'gone/tran.py', but it does not exist; give a script that exists"
+
+
+def test_of_many_files_the_close_ones_are_named(folder: Path) -> None:
+    for number in range(20):
+        (folder / f"{chr(97 + number) * 8}.py").touch()
+    assert problem_of("ccccc.py") == "'file' is 'ccccc.py', but it does not exist; give one of cccccccc.py"
+    assert problem_of("zz.py") == "'file' is 'zz.py', but it does not exist; give a script that exists"
+
+
+def test_a_file_with_recipes_runs_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "recipes.py").write_text("print('runs')\nRECIPES = {'mine-too': print}\n")
+    assert "did you mean mine-too?" in problem_of("mine-to")
+    assert capsys.readouterr() == ("", "runs\n")
 
 
 @pytest.mark.usefixtures("folder")
@@ -90,8 +104,8 @@ def test_a_script_is_a_python_file_that_exists(folder: Path) -> None:
 def test_a_script_starts_as_a_job_does(arguments: Sequence[str]) -> None:
     run = plan_script("train.py", arguments, Path("/scratch"))
     assert " ".join(run.command) == (
-        "mpirun -np 2 --hostfile /scratch/hostfile --map-by slot --bind-to none --tag-output --mca pml ob1 "
-        "--mca btl ^openib -x PATH -x LD_LIBRARY_PATH -x TF_NUM_INTRAOP_THREADS -x TRAINING_DATA_THREADS "
+        "mpirun --stdin none -np 2 --hostfile /scratch/hostfile --map-by slot --bind-to none --tag-output --mca "
+        "pml ob1 --mca btl ^openib -x PATH -x LD_LIBRARY_PATH -x TF_NUM_INTRAOP_THREADS -x TRAINING_DATA_THREADS "
         f"{' '.join(['python', 'train.py', *arguments])}"
     )
     assert run.environment.keys() == {"TF_NUM_INTRAOP_THREADS", "TRAINING_DATA_THREADS"}

@@ -1,5 +1,6 @@
 import copy
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,11 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.workloads.run_local.conftest import launcher_of
 from training_workloads import InputError
 from training_workloads.mpijob.documents import read_documents
 from training_workloads.mpijob.launch_command import horovodrun_command
-from training_workloads.recipes import recipe
-from training_workloads.rendering import render_jobs
 from training_workloads.run_local.local_plan import LocalRun, plan_local_run
 from training_workloads.run_local.run_target import read_mpi_job
 from training_workloads.run_local.runner import run_locally
@@ -30,26 +30,8 @@ print("threads:", os.environ["TF_NUM_INTRAOP_THREADS"], flush=True)
 {body}
 """
 
-SETUP = "create it ('make setup', or as README.md of your project says), or give the one with the job's programs"
-
 # The sizes of a rank's pools of threads, which a job for GPU nodes derives from their CPUs.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "TRAINING_DATA_THREADS")
-
-
-@pytest.fixture
-def manifest(tmp_path: Path) -> Path:
-    (path,), _ = render_jobs([recipe("digits-p3")], tmp_path / "dist")
-    return path
-
-
-@pytest.fixture
-def job(manifest: Path) -> dict[str, Any]:
-    return dict(read_mpi_job(manifest).content)
-
-
-def launcher_of(job: dict[str, Any]) -> dict[str, Any]:
-    container: dict[str, Any] = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
-    return container
 
 
 def plan(job: dict[str, Any], ranks: int | None = None) -> LocalRun:
@@ -83,7 +65,9 @@ def test_only_hosts_volumes_and_threads_change(job: dict[str, Any]) -> None:
     first = launcher_of(with_waiting)
     first["command"] = waiting + first["command"]
     run = plan(with_waiting)
-    changed = {old: new for old, new in zip(launcher["command"], run.command, strict=True) if old != new}
+    assert run.command[1:3] == ("--stdin", "none")
+    command = (run.command[0], *run.command[3:])
+    changed = {old: new for old, new in zip(launcher["command"], command, strict=True) if old != new}
     assert changed == {
         "/etc/mpi/hostfile": "/scratch/hostfile",
         "ppr:4:socket": "slot",
@@ -102,7 +86,9 @@ def test_a_manifest_without_tags_gets_them(job: dict[str, Any]) -> None:
     launcher = launcher_of(job)
     launcher["command"] = ["mpirun", "-np", "16", "python", "-m", "training.digits"]
     run = plan(job, ranks=4)
-    assert " ".join(run.command) == ("mpirun --tag-output --bind-to none --map-by slot -np 4 python -m training.digits")
+    assert " ".join(run.command) == (
+        "mpirun --tag-output --stdin none --bind-to none --map-by slot -np 4 python -m training.digits"
+    )
 
 
 def test_an_elastic_job_runs_on_this_machine(job: dict[str, Any]) -> None:
@@ -118,7 +104,7 @@ def test_an_elastic_job_runs_on_this_machine(job: dict[str, Any]) -> None:
 
 def test_fewer_ranks_on_request(job: dict[str, Any]) -> None:
     run = plan(job, ranks=1)
-    assert run.command[:3] == ("mpirun", "-np", "1")
+    assert run.command[:5] == ("mpirun", "--stdin", "none", "-np", "1")
     assert {run.environment[name] for name in THREADS if name in run.environment} == {str(os.cpu_count())}
 
 
@@ -155,6 +141,17 @@ def test_a_script_runs_with_its_arguments(
     assert first == "running train.py: 3 ranks of python train.py --epochs 3"
     assert hosts == "hosts: localhost slots=3"
     assert command.endswith(" python train.py --epochs 3")
+
+
+def test_the_launcher_has_a_home_where_this_program_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").touch()
+    venv = environment_with_mpirun(tmp_path, "print('home:', os.environ['HOME'])")
+    assert run_locally("train.py", volumes=tmp_path, environment=venv) == 0
+    assert f"home: {Path.home()}" in capfd.readouterr().out
 
 
 def test_ctrl_c_ends_every_process(manifest: Path, tmp_path: Path) -> None:
@@ -198,89 +195,8 @@ def test_a_rank_that_fails_is_named_in_the_last_line(
         words,
         "run-local: rank 1 was ended by SIGKILL; no rank runs any more",
     )
-    assert command.startswith("run-local: the command was mpirun -np 2 --hostfile ")
-
-
-def test_rejects_a_program_that_only_the_image_has(manifest: Path, tmp_path: Path) -> None:
-    before, mpirun, after = manifest.read_text().partition("- mpirun\n")
-    manifest.write_text(before + mpirun + after.replace("- python\n", "- all_gather_perf\n", 1))
-    venv = environment_with_mpirun(tmp_path)
-    assert problem_of_run(manifest, venv) == (
-        f"'program' is 'all_gather_perf', but it is not in '{venv}/bin' or on PATH; submit the job to a cluster if "
-        "only the image has this program, such as an NCCL test"
-    )
-
-
-def test_rejects_an_environment_without_mpirun(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    venv = tmp_path / "none"
-    (venv / "bin").mkdir(parents=True)
-    text = problem_of_run(manifest, venv).splitlines()[0]
-    assert text == f"'environment' is '{venv}', but mpirun is not in its 'bin' or on PATH; {SETUP}"
-
-
-def test_rejects_what_is_no_environment(manifest: Path, tmp_path: Path) -> None:
-    assert problem_of_run(manifest, tmp_path / "gone") == (
-        f"'environment' is '{tmp_path}/gone', but it has no 'bin'; {SETUP}"
-    )
-
-
-def test_rejects_an_environment_without_horovod(manifest: Path, tmp_path: Path) -> None:
-    venv = environment_with_mpirun(tmp_path, packages=())
-    assert problem_of_run(manifest, venv) == (
-        f"'environment' is '{venv}', but its python does not find horovod, which the ranks import; {SETUP}"
-    )
-
-
-def test_rejects_an_environment_whose_python_does_not_start(manifest: Path, tmp_path: Path) -> None:
-    venv = environment_with_mpirun(tmp_path)
-    (venv / "bin/python").write_text("#!/bin/sh\nexit 1\n")
-    assert problem_of_run(manifest, venv) == f"'environment' is '{venv}', but its python does not start; {SETUP}"
-
-
-def test_rejects_an_environment_without_python(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    venv = environment_with_mpirun(tmp_path)
-    (venv / "bin/python").unlink()
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert problem_of_run(manifest, venv) == (
-        f"'environment' is '{venv}', but python is not in its 'bin' or on PATH; {SETUP}"
-    )
-
-
-def test_rejects_a_module_that_is_not_installed(
-    manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    venv = environment_with_mpirun(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-    assert problem_of_run(manifest, venv) == (
-        "'program' is 'python -m training.digits', but Python does not find the module; go to the folder that has it "
-        "(for 'training' that of the project), or install it into the environment"
-    )
-
-
-@pytest.mark.parametrize(
-    ("exists", "problem"),
-    [
-        (False, "'program' is 'python train.py', but there is no such file; go to the folder that has it"),
-        (True, "its python does not find nothing_such, which the ranks import"),
-    ],
-)
-def test_the_script_of_a_job_is_checked_as_one_that_is_given(
-    exists: bool, problem: str, manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    spec = recipe("digits-p3", command=("python", "train.py"))
-    render_jobs([spec], manifest.parent)
-    if exists:
-        Path("train.py").write_text("import nothing_such\n")
-    assert problem in problem_of_run(manifest, environment_with_mpirun(tmp_path))
-
-
-def problem_of_run(manifest: Path, venv: Path) -> str:
-    with pytest.raises(InputError) as caught:
-        run_locally(manifest, volumes=venv.parent, environment=venv)
-    return str(caught.value)
+    assert command.startswith("run-local: the command was mpirun --stdin none -np 2 --hostfile ")
+    assert re.search(r" \(/\S+/mpi-\w+ is removed now\)$", command)
 
 
 def test_rejects_a_missing_manifest(manifest: Path) -> None:
@@ -298,7 +214,7 @@ def test_rejects_a_missing_manifest(manifest: Path) -> None:
     [
         ("kind: Pod", "Pod"),
         ("kind: Job\n---\nkind: Role", "Job, Role"),
-        ("", "nothing"),
+        ("", "no Kubernetes object"),
         ("kind: MPIJob\n---\nkind: MPIJob", "MPIJob, MPIJob"),
     ],
 )
@@ -309,7 +225,7 @@ def test_rejects_a_file_without_exactly_one_job(text: str, found: str, tmp_path:
         read_mpi_job(path)
     assert str(caught.value) == (
         f"'file' is '{path}', but it contains {found}, and only the launcher of one MPIJob can run here; give a file "
-        "with exactly one MPIJob"
+        "with exactly one MPIJob, or a Python script, whose name ends in .py"
     )
 
 
@@ -337,7 +253,7 @@ def test_mpirun_shares_the_cores_of_this_machine(placement: str, job: dict[str, 
     launcher_of(job)["command"] = f"mpirun -np 16 {placement} --tag-output -x PATH python -m x".split()
     dashes = "-" if placement.startswith("-map") else "--"
     assert " ".join(plan(job, ranks=2).command) == (
-        f"mpirun -np 2 {dashes}map-by slot {dashes}bind-to none --tag-output -x PATH python -m x"
+        f"mpirun --stdin none -np 2 {dashes}map-by slot {dashes}bind-to none --tag-output -x PATH python -m x"
     )
 
 

@@ -2,12 +2,6 @@
 
 # Each module adds its commands to the program when it is imported; `platform` is a group that an entry point adds.
 from training_workloads.cli import cluster_commands, completion, init_command, local_commands
-from training_workloads.cli.program import app, run
+from training_workloads.cli.program import app, main
 
 __all__ = ["app", "cluster_commands", "completion", "init_command", "local_commands", "main"]
-
-
-def main() -> None:
-    """Run the program."""
-    completion.prepare()
-    run()

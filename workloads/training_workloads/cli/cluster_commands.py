@@ -27,8 +27,9 @@ from training_workloads.cli.cluster_output import (
     session,
     short_time,
 )
-from training_workloads.cli.command_help import JOBS_ON_A_CLUSTER, Command
-from training_workloads.cli.program import JOB_FAILED, app
+from training_workloads.cli.command_classes import Command
+from training_workloads.cli.help_text import JOBS_ON_A_CLUSTER
+from training_workloads.cli.program import app
 from training_workloads.cli.typed_values import number_option
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary
@@ -44,7 +45,7 @@ from training_workloads.cluster.jobs import (
 from training_workloads.cluster.logs import follow_log, read_log
 from training_workloads.cluster.polling import DeadlineError, Poller, Progress
 from training_workloads.cluster.status import report_job
-from training_workloads.mpijob.programs import USER_ERROR
+from training_workloads.exit_codes import JOB_FAILED, USER_ERROR
 from training_workloads.run_local.rank_lines import rank_line
 from training_workloads.validation import MISSING, InputError, Problem, at_least, check, matches
 

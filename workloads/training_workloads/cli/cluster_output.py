@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from training_workloads.cli.completion import complete_jobs
-from training_workloads.cli.program import CLUSTER_FAILED, INTERRUPTED, TIMED_OUT
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError
 from training_workloads.cluster.job_summaries import JobSummary
 from training_workloads.cluster.polling import DeadlineError, Progress
 from training_workloads.cluster.status import JobReport
+from training_workloads.exit_codes import CLUSTER_FAILED, INTERRUPTED, TIMED_OUT
 from training_workloads.names import dns_label, dns_subdomain
 from training_workloads.validation import InputError, Problem
 

@@ -1,25 +1,26 @@
 """Completion in a shell: the command that prints the script, and the names of recipes and jobs."""
 
-import os
 from importlib import import_module
+from threading import Thread
 from typing import Annotated, Any, Final
 
 import typer
 
-from training_workloads.cli.command_help import MORE, Command
-from training_workloads.cli.program import PROGRAM, app
+from training_workloads.cli.command_classes import Command
+from training_workloads.cli.help_text import MORE
+from training_workloads.cli.program import COMPLETION_VARIABLE, PROGRAM, app
 from training_workloads.recipes import recipe_names
 from training_workloads.validation import InputError, check, one_of
 
-__all__ = ["complete_jobs", "complete_recipes", "completion", "prepare"]
+__all__ = ["complete_jobs", "complete_recipes", "completion"]
 
 # The module offers what it imports from private ones, in every release; mypy does not know that.
 _TYPER: Any = import_module("typer.completion")
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 
-# With this variable the shell's script asks the program for the next word.
-_VARIABLE: Final = "_TRAINCTL_COMPLETE"
+# A shell waits for the answer: an unreachable cluster has no names.
+_PATIENCE_SECONDS = 2
 
 
 @app.command(cls=Command, rich_help_panel=MORE)
@@ -29,13 +30,7 @@ def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help=f"One 
     In bash: source <(trainctl completion bash)
     """
     check(one_of("shell", shell, _SHELLS))
-    print(_TYPER.get_completion_script(prog_name=PROGRAM, complete_var=_VARIABLE, shell=shell))
-
-
-def prepare() -> None:
-    """Prepare typer for a question of the shell's script, if this is one."""
-    if _VARIABLE in os.environ:
-        _TYPER.completion_init()
+    print(_TYPER.get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION_VARIABLE, shell=shell))
 
 
 def complete_recipes() -> list[str]:
@@ -44,13 +39,22 @@ def complete_recipes() -> list[str]:
 
 
 def complete_jobs(ctx: typer.Context) -> list[str]:
-    """Return the names of the jobs on the cluster; none if it does not answer: a shell has no place for an error."""
+    """Return the names of the jobs on the cluster; none if it does not answer soon."""
+    names: list[str] = []
+    # A thread, because nothing else ends a name server or a program for credentials that does not answer.
+    asking = Thread(target=lambda: names.extend(_job_names(ctx.params)), daemon=True)
+    asking.start()
+    asking.join(_PATIENCE_SECONDS)
+    return names
+
+
+def _job_names(options: dict[str, Any]) -> list[str]:
     from training_workloads.cluster.failures import ClusterError
     from training_workloads.cluster.jobs import list_jobs
     from training_workloads.cluster.kubeconfig import connect
 
     try:
-        with connect(ctx.params.get("context"), ctx.params.get("namespace")) as cluster:
+        with connect(options.get("context"), options.get("namespace")) as cluster:
             return [job.name for job in list_jobs(cluster)]
     except (ClusterError, InputError):
         return []

@@ -11,7 +11,8 @@ from typing import Annotated, Final
 
 import typer
 
-from training_workloads.cli.command_help import JOBS_HERE, Command
+from training_workloads.cli.command_classes import Command
+from training_workloads.cli.help_text import JOBS_HERE
 from training_workloads.cli.program import app
 from training_workloads.mpijob.spec import job_name
 from training_workloads.validation import InputError, Problem, Problems, enforce

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from training_workloads.cli.command_help import JOBS_HERE, Command
+from training_workloads.cli.command_classes import Command
 from training_workloads.cli.completion import complete_recipes
-from training_workloads.cli.program import LINT_ERRORS, app, output_folder
+from training_workloads.cli.help_text import JOBS_HERE
+from training_workloads.cli.program import app, output_folder
 from training_workloads.cli.typed_values import number_option
+from training_workloads.exit_codes import LINT_ERRORS
 from training_workloads.recipes import RECIPES, Recipe, find_recipes, recipe
 from training_workloads.validation import InputError, Problem, check
 
@@ -108,8 +110,9 @@ def render(
 
 def _render(recipes: list[str], name: str | None, outdir: Path, *, scheduling: dict[str, Any], **job: Any) -> None:
     found = find_recipes()
-    origin = "folder" if any(each.origin == "folder" for each in found.values()) else "library"
-    default = [each for _, each in sorted(found.items()) if each.origin == origin]
+    own = [each for _, each in sorted(found.items()) if each.origin == "folder"]
+    # A package may have a recipe with the name of one of the library.
+    default = own or [found[each] for each in sorted(RECIPES)]
     chosen = list(dict.fromkeys(recipes or (each.name for each in default if not each.needs)))
     if name is not None and len(chosen) != 1:
         allowed = f"{len(chosen)} recipes are rendered"
@@ -143,11 +146,7 @@ def lint(
     read, problems = read_manifests(files, recursive=recursive)
     everything = [document for _, documents in read for document in documents]
     if not problems and not any(_kind(document) in KNOWN_KINDS for document in everything):
-        kinds = ", ".join(dict.fromkeys(filter(None, map(_kind, everything)))) or "nothing"
-        allowed = f"it contains {kinds}, and the rules are for {', '.join(KNOWN_KINDS)}"
-        raise InputError(
-            Problem(path=("file",), given=", ".join(files), allowed=allowed, fix="give a manifest with one of these")
-        )
+        raise InputError(_nothing_to_check(files, sorted(set(map(_kind, everything)) - {""}), recursive=recursive))
     found = [(name, line, finding) for name, documents in read for finding, line in lint_read(documents)]
     if as_json:
         print(json.dumps([_as_object(*one) for one in found], indent=2))
@@ -201,6 +200,19 @@ def _given(**options: Any) -> dict[str, Any]:
 def _skipped(recipes: list[Recipe]) -> list[str]:
     options = {each.name: " and ".join(f"--{field.replace('_', '-')}" for field in each.needs) for each in recipes}
     return [f"skipped {name}, which needs {needed}" for name, needed in options.items() if needed]
+
+
+def _nothing_to_check(files: list[str], kinds: list[str], *, recursive: bool) -> Problem:
+    from training_workloads.lint.run_rules import KNOWN_KINDS
+
+    contains = ", ".join(kinds) or "no Kubernetes object"
+    below = "" if recursive or not any(Path(each).is_dir() for each in files) else ", or -R for the folders inside it"
+    return Problem(
+        path=("file",),
+        given=", ".join(files),
+        allowed=f"it contains {contains}, and the rules are for {', '.join(KNOWN_KINDS)}",
+        fix=f"give a manifest with one of these{below}",
+    )
 
 
 def _kind(document: "Document") -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from training_workloads.catalog.versions import KUBERNETES_VERSION
-from training_workloads.cli.command_help import Command, Program
+from training_workloads.cli.command_classes import Command, Program
 from training_workloads.cli.program import output_folder
 from training_workloads.cli.typed_values import number, number_option, whole_number
 from training_workloads.planning.storage_sizing import size_lustre as sizing_of

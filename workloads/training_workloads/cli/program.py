@@ -1,10 +1,11 @@
-"""The program that every command belongs to, its exit codes, and how it ends."""
+"""The program that every command belongs to, and how it ends."""
 
 import contextlib
 import errno
 import os
 import platform
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Final
@@ -12,41 +13,17 @@ from typing import Annotated, Final
 import typer
 
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS, MPI_OPERATOR_IMAGE
-from training_workloads.cli.command_help import INTERRUPTED, TopLevel
+from training_workloads.cli.command_groups import TopLevel
+from training_workloads.exit_codes import INTERRUPTED, OUTPUT_FAILED, USER_ERROR
 from training_workloads.validation import InputError, Problem
 
-__all__ = [
-    "CLUSTER_FAILED",
-    "INTERRUPTED",
-    "JOB_FAILED",
-    "LINT_ERRORS",
-    "OUTPUT_FAILED",
-    "PROGRAM",
-    "TIMED_OUT",
-    "app",
-    "output_folder",
-    "run",
-]
-
-# `mpijob.programs` has the codes that a job's programs share with this one: USER_ERROR (2) and STOPPED (75).
-
-#: The job ended without success, or was deleted before its end.
-JOB_FAILED = 1
-
-#: A manifest has an error.
-LINT_ERRORS = 1
-
-#: The cluster cannot be reached, or rejected a request.
-CLUSTER_FAILED = 3
-
-#: The time that the user gave, or that pods have to end, is over.
-TIMED_OUT = 4
-
-#: The output cannot be written, such as on a full disk: EX_IOERR of sysexits.h.
-OUTPUT_FAILED = 74
+__all__ = ["COMPLETION_VARIABLE", "PROGRAM", "app", "main", "output_folder"]
 
 #: The program's name, also for `python -m training_workloads`.
 PROGRAM: Final = "trainctl"
+
+#: With this variable the shell's script asks the program for the next word.
+COMPLETION_VARIABLE: Final = "_TRAINCTL_COMPLETE"
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -79,9 +56,12 @@ def top_level(
     """Render training jobs into Kubernetes manifests, check them, and run them here or on a cluster."""
 
 
-def run() -> None:
+def main() -> None:
     """Run the program."""
+    _open_closed_streams()
     try:
+        _reject_a_deleted_folder()
+        _answer_a_shell()
         try:
             app(prog_name=PROGRAM)
         except SystemExit as end:
@@ -104,6 +84,31 @@ def run() -> None:
         # Such as a cache that cannot be written; jsii says what to do.
         print(f"error: Node.js cannot run cdk8s: {' '.join(str(error).split())}", file=sys.stderr)
         _exit_at_once(OUTPUT_FAILED)
+
+
+def _open_closed_streams() -> None:
+    """Replace streams that the caller closed, as in `trainctl … >&-`, by empty ones: Python has None for them."""
+    sys.stdin = sys.stdin or Path(os.devnull).open()
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")
+
+
+def _reject_a_deleted_folder() -> None:
+    """End the program where Python finds no current folder: every relative path would fail."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        given = os.environ.get("PWD", ".")
+        problem = Problem(path=("current folder",), given=given, allowed="it was deleted", fix="go to another folder")
+        print(f"error: {problem}", file=sys.stderr)
+        sys.exit(USER_ERROR)
+
+
+def _answer_a_shell() -> None:
+    """Prepare typer for a question of the shell's script, if this is one; a shell has no place for an error."""
+    if COMPLETION_VARIABLE in os.environ:
+        import_module("typer.completion").completion_init()
+        sys.stderr = Path(os.devnull).open("w")
 
 
 def output_folder(outdir: str) -> Path:

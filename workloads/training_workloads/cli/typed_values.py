@@ -1,5 +1,6 @@
 """Options with a number: what the user typed is rejected in this program's words, with the value that they gave."""
 
+import math
 import re
 from typing import Any
 
@@ -45,7 +46,9 @@ def number(text: str | float) -> float:
         return float(text)
     if not _ANY.fullmatch(text):
         raise NotANumberError(text, "give a number, such as 2500 or 0.5")
-    return float(text)
+    if not math.isfinite(value := float(text)):
+        raise NotANumberError(text, "give a number that is less than 1e308")
+    return value
 
 
 def number_option(help: str) -> Any:

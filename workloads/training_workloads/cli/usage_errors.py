@@ -1,12 +1,14 @@
 """What the user typed and no command takes, as one line each: typer's own lines name neither the value nor a fix."""
 
 import re
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
 
 import typer
 
 from training_workloads.cli.typed_values import NotANumberError
+from training_workloads.recipes.built_in import RECIPES
 from training_workloads.validation import InputError, Problem, known_names
 
 __all__ = [
@@ -17,7 +19,7 @@ __all__ = [
     "unknown_command",
 ]
 
-# typer exports one of these exceptions; the others are beside it, whether a release of typer bundles click or not.
+# typer exports one of these exceptions of click, which it bundles; the others are beside it.
 _EXCEPTIONS: Any = import_module(typer.BadParameter.__module__)
 
 #: The verbs of kubectl and of shells, and the command that does the same here.
@@ -39,12 +41,13 @@ _HABITS: Final = {
     "exec": "kubectl exec",
 }
 
-#: kubectl's options, the parameter that a command has in their place, and what to do.
+#: kubectl's options, and the parameter that a command has in their place.
 _HABITUAL_OPTIONS: Final = {
-    "-f": ("files", "give the file without it"),
-    "--filename": ("files", "give the file without it"),
-    "-o": ("as_json", "use '--json'"),
-    "--output": ("as_json", "use '--json'"),
+    "--replicas": "workers",
+    "-f": "files",
+    "--filename": "files",
+    "-o": "as_json",
+    "--output": "as_json",
 }
 
 
@@ -70,18 +73,25 @@ class UnexpectedWordError(Exception):
 USAGE_ERRORS: Final = (InputError, UnexpectedWordError, _EXCEPTIONS.UsageError)
 
 
-def unknown_command(name: str, program: str, names: list[str]) -> UnexpectedWordError:
+def unknown_command(name: str, program: str, names: list[str], rest: Sequence[str] = ()) -> UnexpectedWordError:
     """Return the error for a word that is no command.
 
     Args:
         name: The word.
         program: The program or the group, such as `trainctl platform`.
         names: The commands that it has.
+        rest: What follows the word.
     """
-    habit = _HABITS.get(name) if " " not in program else None
+    habit = _habit(name, names, rest) if " " not in program else None
     return UnexpectedWordError(
         name, f"not a command of {program}", f"use '{habit}'" if habit else known_names(name, names)
     )
+
+
+def _habit(name: str, names: list[str], rest: Sequence[str]) -> str | None:
+    if name == "help" and rest and rest[0] in names:
+        return f"trainctl {rest[0]} --help"
+    return f"trainctl render {name}' or 'trainctl run-local {name}" if name in RECIPES else _HABITS.get(name)
 
 
 def error_lines(error: Exception, command: Any, path: str) -> list[str]:
@@ -140,9 +150,16 @@ def _usage_text(error: Any, command: Any, path: str) -> str:
 
 
 def _unknown_option(name: str, close: Any, command: Any, path: str) -> UnexpectedWordError:
-    parameter, fix = _HABITUAL_OPTIONS.get(name, ("", ""))
-    if not any(each.name == parameter for each in command.params):
+    same = next((each for each in command.params if each.name == _HABITUAL_OPTIONS.get(name)), None)
+    if same:
+        fix = f"use '{same.opts[0]}'" if same.param_type_name == "option" else "give the value without it"
+    elif any(name in known.opts for found in getattr(command, "commands", {}).values() for known in found.params):
+        fix = f"put it behind the command: '{path} COMMAND {name}'"
+    else:
         fix = f"did you mean {' or '.join(close)}?" if close else f"'{path} --help' lists the options"
+    if any(each.name == "argument" for each in command.params):
+        hint = f"an argument of the script goes behind '--': '{path} train.py -- {name}'"
+        fix = f"{fix} {hint}" if close else hint
     if re.fullmatch("-[0-9]", name):
         fix = "give the number without '-'"
     return UnexpectedWordError(name, f"not an option of '{path}'", fix)
@@ -152,7 +169,8 @@ def _option_and_value(name: str, command: Any, path: str) -> UnexpectedWordError
     """Return the error for an option without its value, or a flag with one."""
     option = next(each for each in command.params if name in (*each.opts, *each.secondary_opts))
     if option.is_flag:
-        return UnexpectedWordError(name, "an option without a value", f"type '{path} {name}'")
+        ways = " or ".join(f"'{each}'" for each in (option.opts[0], *option.secondary_opts[:1]))
+        return UnexpectedWordError(name, "an option without a value", f"type {ways}")
     return UnexpectedWordError(name, "without a value", f"type '{path} {name} {option.metavar or 'VALUE'}'")
 
 

@@ -20,7 +20,8 @@ from sklearn.model_selection import train_test_split
 SEED = 0
 
 parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-parser.add_argument("--output-dir", type=Path, default=Path("runs/my-project"), help="of the checkpoints (%(default)s)")
+# No job has this folder: a job and the script, run at once, write into two.
+parser.add_argument("--output-dir", type=Path, default=Path("runs/train.py"), help="of the checkpoints (%(default)s)")
 parser.add_argument("--epochs", type=int, default=12, help="passes over the images (%(default)s)")
 parser.add_argument("--batch-size", type=int, default=32, help="images per rank and step (%(default)s)")
 parser.add_argument("--learning-rate", type=float, default=0.02, help="of one rank, times the ranks (%(default)s)")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from training_workloads.recipes.built_in import NEEDS, RECIPES
 from training_workloads.recipes.user_code import InstalledFunction, RecipesFile, UserCode, as_problems
-from training_workloads.validation import InputError, Problems, check, shown
+from training_workloads.validation import InputError, Problem, Problems, check, shown
 
 if TYPE_CHECKING:
     from training_workloads.jobs.kinds import JobSpec
@@ -126,12 +126,22 @@ def _installed() -> dict[str, Recipe]:
 
 def _in_file(path: Path) -> dict[str, Recipe]:
     if not path.is_file():
+        check(_is_absent(path))
         return {}
     file = RecipesFile(path)
     return {
         name: Recipe(name=name, origin="folder", load=partial(_value, function), code=file)
         for name, function in file.functions().items()
     }
+
+
+def _is_absent(path: Path) -> Problems:
+    if path.is_dir() or path.is_symlink():
+        what = (
+            "a folder" if path.is_dir() else "a link to a file that does not exist" if path.is_symlink() else "no file"
+        )
+        allowed = f"it is {what}, and recipes are in a file of that name"
+        yield Problem(path=("recipes",), given=str(path), allowed=allowed, fix="rename or remove it")
 
 
 def _value(value: Any) -> Any:

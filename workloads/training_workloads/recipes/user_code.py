@@ -3,16 +3,17 @@
 import importlib.util
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from traceback import extract_tb
+from types import ModuleType
 from typing import Any, Protocol
 
 from training_workloads.validation import MISSING, InputError, Problem
 
-__all__ = ["InstalledFunction", "RecipesFile", "UserCode", "as_problems"]
+__all__ = ["InstalledFunction", "RecipesFile", "UserCode", "as_problems", "described"]
 
 _LIBRARY = Path(__file__).parents[1]
 
@@ -21,6 +22,9 @@ _CORRECT = "correct the line"
 
 class UserCode(Protocol):
     """Where the function of a recipe is, and how its mistakes are shown."""
+
+    def running(self) -> AbstractContextManager[None]:
+        """Let the code import what is beside it, while it runs."""
 
     def raised(self, name: str, error: BaseException) -> Problem:
         """Return the problem of an error that the code raised."""
@@ -34,7 +38,7 @@ class UserCode(Protocol):
 
 @contextmanager
 def as_problems(code: UserCode, name: str = "", typed: str | None = None) -> Iterator[None]:
-    """Run code of the user.
+    """Run code of the user; what it prints is not the result of the command, so it goes to standard error.
 
     Args:
         code: The code.
@@ -45,7 +49,8 @@ def as_problems(code: UserCode, name: str = "", typed: str | None = None) -> Ite
         InputError: The code raised an error, or gave a value that a rule rejects.
     """
     try:
-        yield
+        with code.running(), redirect_stdout(sys.stderr):
+            yield
     except InputError as error:
         place = code.place(error)
         raise InputError(
@@ -59,7 +64,7 @@ def as_problems(code: UserCode, name: str = "", typed: str | None = None) -> Ite
         raise InputError(code.raised(name, error)) from error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RecipesFile:
     """The file `recipes.py` of a folder.
 
@@ -68,6 +73,26 @@ class RecipesFile:
     """
 
     path: Path
+    _module: ModuleType | None = field(default=None, init=False)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Let the file, and later its functions, import what is beside it; nothing else finds that.
+
+        What is installed goes before: a `yaml.py` beside the file would replace the package that this library imports.
+        """
+        paths, name = list(sys.path), self.path.stem
+        another = sys.modules.pop(name, None)
+        sys.path.append(str(self.path.parent.absolute()))
+        if self._module:
+            sys.modules[name] = self._module
+        try:
+            yield
+        finally:
+            sys.path[:] = paths
+            sys.modules.pop(name, None)
+            if another:
+                sys.modules[name] = another
 
     def functions(self) -> dict[str, Any]:
         """Run the file and return the functions by the names of their recipes.
@@ -85,16 +110,12 @@ class RecipesFile:
         return {name: recipes[name] for name in names}
 
     def _run(self) -> Any:
-        # Other modules are beside the file; without this, Python searches the folder of `trainctl` instead.
-        if (folder := str(self.path.parent.absolute())) not in sys.path:
-            sys.path.insert(0, folder)
         spec = importlib.util.spec_from_file_location(self.path.stem, self.path.absolute())
         if spec is None or spec.loader is None:
             raise ImportError("it is not Python")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[self.path.stem] = module
-        spec.loader.exec_module(module)
-        return module
+        self._module = sys.modules[self.path.stem] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(self._module)
+        return self._module
 
     def raised(self, name: str, error: BaseException) -> Problem:
         """Return the problem with the line that raised the error, or that Python cannot read."""
@@ -103,7 +124,7 @@ class RecipesFile:
         if isinstance(error, ImportError):
             fix = f"{_CORRECT}, or install the package into the environment of trainctl"
         return Problem(
-            path=(), given=line or _typed("a file"), allowed=f"it raises {_described(error)}", fix=fix, source=place
+            path=(), given=line or _typed("a file"), allowed=f"it raises {described(error)}", fix=fix, source=place
         )
 
     def place(self, error: BaseException) -> str:
@@ -147,6 +168,10 @@ class InstalledFunction:
 
     entry_point: EntryPoint
 
+    def running(self) -> AbstractContextManager[None]:
+        """Change nothing: the package is installed."""
+        return nullcontext()
+
     @property
     def package(self) -> str:
         """The package's name and version."""
@@ -156,7 +181,7 @@ class InstalledFunction:
     def raised(self, name: str, error: BaseException) -> Problem:
         """Return the problem with the package."""
         fix = "update or uninstall the package"
-        allowed = f"{self.entry_point.value} raises {_described(error)}"
+        allowed = f"{self.entry_point.value} raises {described(error)}"
         return replace(self.about(name, None), allowed=allowed, fix=fix)
 
     def place(self, error: BaseException) -> str:
@@ -175,7 +200,7 @@ def _typed(text: str) -> Any:
     return Typed(text)
 
 
-def _described(error: BaseException) -> str:
+def described(error: BaseException) -> str:
     """Return an error as one line."""
     # The text of a SyntaxError repeats its place.
     text = error.msg if isinstance(error, SyntaxError) else str(error)

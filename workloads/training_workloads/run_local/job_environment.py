@@ -14,24 +14,54 @@ __all__ = ["check_environment"]
 
 _FIX = "create it ('make setup', or as README.md of your project says), or give the one with the job's programs"
 
-# The environment's own Python reads the script. It only looks for packages: to import TensorFlow takes seconds.
+# The environment's own Python answers. It finds packages and reads files, because to import TensorFlow takes seconds.
+# Other imports are not checked: the program may extend its search path, and Python's own message names the module.
 _FIND = """
-import ast, importlib.util, json, os, sys
-script, *names = sys.argv[1:]
-sys.path[0] = os.path.dirname(os.path.abspath(script)) if script else ""
-problem = ""
+import ast, json, os, sys
+from importlib.util import find_spec
+
+script, module = sys.argv[1:]
+files, exists, problem, body = [script], True, "", []
 if script:
+    sys.path[0] = os.path.dirname(os.path.abspath(script))
+else:
+    package, *parts = module.split(".")
+    spec = find_spec(package)
+    exists = spec is not None
+    folders = [os.path.join(each, *parts) for each in (spec.submodule_search_locations or ())] if exists else []
+    files = [os.path.join(each, "__main__.py") for each in folders] + [each + ".py" for each in folders]
+    files += [spec.origin] if exists and not folders else []
+for file in filter(os.path.isfile, files):
     try:
-        body = ast.parse(open(script, "rb").read()).body
+        body += ast.parse(open(file, "rb").read()).body
     except (SyntaxError, ValueError) as error:
-        body, problem = [], "line %s: %s" % (getattr(error, "lineno", None) or 1, getattr(error, "msg", error))
-    # Not those in a `try` or a function: the script may do without them.
-    names += [each.name for found in body if isinstance(found, ast.Import) for each in found.names]
-    names += [found.module for found in body if isinstance(found, ast.ImportFrom) and not found.level]
-packages = list(dict.fromkeys(name.partition(".")[0] for name in names))
-missing = [name for name in packages if name != "__main__" and importlib.util.find_spec(name) is None]
-print(json.dumps([problem, missing]))
+        problem = "line %s: %s" % (getattr(error, "lineno", None) or 1, getattr(error, "msg", error))
+# Not those in a `try` or a function: the program may do without them.
+names = [each.name for found in body if isinstance(found, ast.Import) for each in found.names]
+names += [found.module for found in body if isinstance(found, ast.ImportFrom) and not found.level]
+horovod = "horovod" in [name.partition(".")[0] for name in names] and find_spec("horovod") is None
+print()
+print(json.dumps([problem if script else "", exists, not horovod]))
 """
+
+# Options of the launcher after which the ranks search elsewhere than this program does.
+_ELSEWHERE = ("wdir", "wd")
+_SEARCH_PATH = "PYTHONPATH="
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What the environment's Python found.
+
+    Attributes:
+        problem: What is wrong with the text of the script; empty if nothing is.
+        module: Whether it finds the package of the module.
+        horovod: Whether it finds Horovod, if the script or the module imports that.
+    """
+
+    problem: str = ""
+    module: bool = True
+    horovod: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,43 +71,56 @@ class _Needs:
     Attributes:
         run: The run.
         environment: The virtual environment, as the user gave it.
-        path: The `PATH` of the run.
+        variables: Every variable of the run.
     """
 
     run: LocalRun
     environment: Path
-    path: str
+    variables: dict[str, str]
 
     @property
-    def package(self) -> str:
-        """The package of the module that each rank runs; empty if it runs something else."""
-        return (self.run.module or "").partition(".")[0]
+    def path(self) -> str:
+        """The `PATH` of the run."""
+        return self.variables["PATH"]
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the launcher gives the ranks another folder or search path."""
+        options = self.run.command[: len(self.run.command) - len(self.run.program)]
+        return any(word.lstrip("-") in _ELSEWHERE or word.startswith(_SEARCH_PATH) for word in options)
+
+    def python(self, *arguments: str) -> str | None:
+        """Return what the environment's Python prints; None if it fails."""
+        command = [str(shutil.which("python", path=self.path)), *arguments]
+        try:
+            return subprocess.run(command, env=self.variables, capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError, UnicodeDecodeError):
+            return None
 
     @cached_property
-    def found(self) -> tuple[str, list[str]] | None:
-        """What is wrong with the script, and the packages that Python does not find; None if Python does not start."""
-        names = [self.package, *(["horovod"] if self.run.is_horovod else [])] if self.package else []
-        command = [str(shutil.which("python", path=self.path)), "-c", _FIND, self.run.script or "", *names]
+    def found(self) -> _Found | None:
+        """What the environment's Python found; None if it does not start."""
+        answer = self.python("-c", _FIND, self.run.script or "", self.run.module or "")
         try:
-            answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            problem, missing = json.loads(answer)
-        except (OSError, subprocess.CalledProcessError, ValueError):
-            return None
-        return str(problem), list(missing)
+            problem, module, horovod = json.loads((answer or "").splitlines()[-1])
+        except (ValueError, IndexError):
+            # The question failed, for example in the environment's own `sitecustomize`: nothing is certain.
+            return None if self.python("-c", "") is None else _Found()
+        return _Found(problem=problem, module=module, horovod=horovod)
 
 
-def check_environment(run: LocalRun, environment: Path, path: str) -> None:
-    """Check that the launcher, the program of the ranks and what it imports are there.
+def check_environment(run: LocalRun, environment: Path, variables: dict[str, str]) -> None:
+    """Check that the launcher, the program of the ranks, and Horovod if it imports that, are there.
 
     Args:
         run: The run.
         environment: The virtual environment.
-        path: The `PATH` of the run.
+        variables: Every variable of the run.
 
     Raises:
         InputError: Something is missing.
     """
-    needs = _Needs(run=run, environment=environment, path=path)
+    needs = _Needs(run=run, environment=environment, variables=variables)
     enforce(needs, [_has_programs])
     enforce(needs, [_has_launcher, _has_program, _has_script])
     enforce(needs, [_has_packages])
@@ -112,25 +155,23 @@ def _has_program(needs: _Needs) -> Problems:
 
 def _has_script(needs: _Needs) -> Problems:
     script = needs.run.script
-    if script and not Path(script).is_file():
+    if script and not needs.is_elsewhere and not Path(script).is_file():
         fix = "go to the folder that has it"
         yield Problem(path=("program",), given=f"python {script}", allowed="there is no such file", fix=fix)
 
 
 def _has_packages(needs: _Needs) -> Problems:
-    if needs.run.script is None and not needs.package:
+    if needs.is_elsewhere or not (needs.run.script or needs.run.module):
         return
     if needs.found is None:
         yield _problem(needs, "its python does not start")
         return
-    wrong, missing = needs.found
-    if wrong:
-        yield Problem(
-            path=("file",), given=needs.run.script, allowed=f"it is not Python ({wrong})", fix="fix that line"
-        )
-    if needs.package in missing:
+    if needs.found.problem:
+        why = f"it is not Python ({needs.found.problem})"
+        yield Problem(path=("file",), given=needs.run.script, allowed=why, fix="fix that line")
+    if not needs.found.module:
         fix = "go to the folder that has it (for 'training' that of the project), or install it into the environment"
         given = f"python -m {needs.run.module}"
         yield Problem(path=("program",), given=given, allowed="Python does not find the module", fix=fix)
-    elif missing:
-        yield _problem(needs, f"its python does not find {', '.join(missing)}, which the ranks import")
+    elif not needs.found.horovod:
+        yield _problem(needs, "its python does not find horovod, which the ranks import")

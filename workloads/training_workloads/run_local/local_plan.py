@@ -30,6 +30,7 @@ from training_workloads.mpijob.launch_options import (
     RANKS,
     SLOTS_PER_HOST,
     TAG_OUTPUT,
+    Option,
 )
 from training_workloads.mpijob.view import MpiJobView, mapping
 from training_workloads.validation import MISSING, InputError, Problem, at_least, enforce
@@ -50,11 +51,12 @@ _PROGRAM_LETTERS = 100
 # More than any machine starts: the hostfile and the tags of lines are made for this many.
 _MOST_RANKS = 9999
 
+# As in a pod, no rank has a standard input: by default Open MPI 5 gives rank 0 one that never ends.
+_STDIN = Option("--stdin")
+_NO_RANK = ("none",)
+
 # Ranks of a script without `--ranks`.
 _RANKS_OF_A_SCRIPT = 2
-
-# Every Horovod job of this project sets some of its variables.
-_HOROVOD = "HOROVOD_"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,11 +91,6 @@ class LocalRun:
         """The Python script that each rank runs; `None` if it runs something else."""
         is_script = self.program[:1] == ("python",) and len(self.program) > 1 and self.program[1].endswith(".py")
         return self.program[1] if is_script else None
-
-    @property
-    def is_horovod(self) -> bool:
-        """Whether the ranks use Horovod."""
-        return self.launcher == HOROVODRUN or any(name.startswith(_HOROVOD) for name in self.environment)
 
     @property
     def title(self) -> str:
@@ -156,12 +153,13 @@ def plan_script(script: str, arguments: Sequence[str], scratch: Path, ranks: int
     count = _RANKS_OF_A_SCRIPT if ranks is None else ranks
     threads = _threads(count)
     program = ("python", script, *arguments)
-    command = tuple(mpirun_command(count, threads, program))
+    launcher, *options = mpirun_command(count, threads, program)[: -len(program)]
     hostfile = str(scratch / Path(HOSTFILE).name)
+    local = [hostfile if word == HOSTFILE else word for word in options]
     return LocalRun(
         name=script,
-        launcher=command[0],
-        command=tuple(hostfile if word == HOSTFILE else word for word in command[: -len(program)]) + program,
+        launcher=launcher,
+        command=(launcher, *_STDIN.words(*_NO_RANK), *local, *program),
         environment=threads,
         ranks=count,
         program=program,
@@ -184,7 +182,7 @@ def _localized(launch: Launch, ranks: int, discovery: Path) -> Launch:
         # Otherwise an elastic job waits for a second host, to find an interface that both have.
         return launch.with_option(NETWORK_INTERFACE, "lo")
     # All ranks share the cores of this machine, however many ranks there are.
-    launch = launch.with_option(MAP_BY, "slot").with_option(BIND_TO, "none")
+    launch = launch.with_option(MAP_BY, "slot").with_option(BIND_TO, "none").with_option(_STDIN, *_NO_RANK)
     # Each line begins with its rank. Open MPI 4 and 5 both accept this spelling without a warning.
     return launch.with_option(TAG_OUTPUT)
 

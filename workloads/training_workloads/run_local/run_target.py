@@ -3,18 +3,23 @@
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from training_workloads.mpijob.documents import STANDARD_INPUT, Document, read_documents, read_manifests
 from training_workloads.mpijob.spec import KIND
 from training_workloads.mpijob.view import mapping
-from training_workloads.recipes import Recipe, find_recipes, recipe, recipe_names
+from training_workloads.recipes import Recipe, find_recipes, recipe
 from training_workloads.validation import InputError, Problem, Problems, enforce, known_names
 
 __all__ = ["Target", "is_script", "read_mpi_job", "read_target"]
 
 _SCRIPT_SUFFIX = ".py"
 _RENDERED = Path("dist/jobs")
+_FEW_NAMES = 10
+
+# Beside a script, and no scripts of ranks.
+_OTHER_SCRIPTS = ("app.py", "conftest.py", "recipes.py", "setup.py")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,11 +48,13 @@ def read_target(name: str) -> Target:
     Raises:
         InputError: There is no such file and no such recipe, or it does not have exactly one MPIJob.
     """
-    exists = not name or name == STANDARD_INPUT or Path(name).exists()
-    # `recipes.py` is run only for what may be in it.
-    recipes = {} if exists else find_recipes()
-    if name not in recipes:
+    if not name or name == STANDARD_INPUT or Path(name).exists():
         return Target(job=read_mpi_job(name), origin="the standard input" if name == STANDARD_INPUT else name)
+    # `recipes.py` is run once, and only for what may be in it.
+    recipes = find_recipes()
+    if name not in recipes:
+        is_path = Path(name).suffix or "/" in name
+        raise InputError(_like_a_path(name) if is_path else _like_a_recipe(name, list(recipes)))
     rendered = _RENDERED / f"{name}.k8s.yaml"
     note = f"{rendered} exists and is not used; give its path to run that" if rendered.exists() else ""
     where = f"recipes.py: {name}" if recipes[name].origin == "folder" else f"the recipe {name}"
@@ -89,34 +96,40 @@ def _one_job(documents: list[Document], given: str) -> Document:
     jobs = [document for kind, document in kinds if kind == KIND]
     if len(jobs) == 1:
         return jobs[0]
-    found = ", ".join(str(kind) for kind, _ in kinds if kind) or "nothing"
+    found = ", ".join(str(kind) for kind, _ in kinds if kind) or "no Kubernetes object"
     allowed = f"it contains {found}, and only the launcher of one {KIND} can run here"
-    raise InputError(Problem(path=("file",), given=given, allowed=allowed, fix=f"give a file with exactly one {KIND}"))
+    fix = f"give a file with exactly one {KIND}, or a Python script, whose name ends in {_SCRIPT_SUFFIX}"
+    raise InputError(Problem(path=("file",), given=given, allowed=allowed, fix=fix))
 
 
 def _exists(name: str) -> Problems:
     if not name:
         yield Problem(path=("file",), given=name, fix="give a recipe, a manifest or a Python script")
     elif name != STANDARD_INPUT and not Path(name).exists():
-        yield _like_a_path(name) if Path(name).suffix or "/" in name else _like_a_recipe(name)
+        yield _like_a_path(name)
 
 
 def _like_a_path(name: str) -> Problem:
     suffix = _SCRIPT_SUFFIX if name.endswith(_SCRIPT_SUFFIX) else ".k8s.yaml"
-    existing = sorted(map(str, Path(name).parent.glob(f"*{suffix}")))
+    found = Path(name).parent.glob(f"*{suffix}")
+    existing = sorted(str(path) for path in found if path.name not in _OTHER_SCRIPTS)
     ways = [
         *(["render manifests with 'trainctl render'"] if suffix != _SCRIPT_SUFFIX else []),
-        *([f"give one of {', '.join(existing)}"] if existing else []),
+        *([f"give one of {', '.join(close)}"] if (close := _few(name, existing)) else []),
     ]
     fix = ", or ".join(ways) or "give a script that exists"
     return Problem(path=("file",), given=name, allowed="it does not exist", fix=fix)
 
 
-def _like_a_recipe(name: str) -> Problem:
+def _like_a_recipe(name: str, recipes: list[str]) -> Problem:
     rendered = sorted(map(str, _RENDERED.glob("*.k8s.yaml")))
     exact = [path for path in rendered if Path(path).name == f"{name}.k8s.yaml"]
-    files = exact or rendered
-    fix = f"give {exact[0]}" if exact else known_names(name, recipe_names())
-    if files and not exact:
-        fix += f"; files in {_RENDERED}: {', '.join(Path(path).name for path in files)}"
+    fix = f"give {exact[0]}" if exact else known_names(name, recipes)
+    if not exact and (files := _few(f"{name}.k8s.yaml", [Path(path).name for path in rendered])):
+        fix += f"; files in {_RENDERED}: {', '.join(files)}"
     return Problem(path=("file",), given=name, allowed="it is neither a recipe nor a file", fix=fix)
+
+
+def _few(name: str, existing: list[str]) -> list[str]:
+    """Return the existing names, or of many those that are like a name: a long list hides the answer."""
+    return existing if len(existing) <= _FEW_NAMES else sorted(get_close_matches(name, existing))

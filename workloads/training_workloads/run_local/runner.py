@@ -44,9 +44,9 @@ def run_locally(
         run, origin, note = _planned(str(target), volumes.absolute(), scratch, ranks, arguments)
         write_hosts(scratch, run.ranks)
         variables = _process_environment(environment, run)
-        check_environment(run, environment, variables["PATH"])
+        check_environment(run, environment, variables)
         with only_run(run.name, volumes) if run.writes else contextlib.nullcontext():
-            return _run(run, variables, origin, note)
+            return _run(run, variables, scratch, origin, note)
 
 
 def _planned(
@@ -63,13 +63,15 @@ def _planned(
     return plan_local_run(found.job, volumes, scratch, ranks), found.origin, found.note
 
 
-def _run(run: LocalRun, variables: dict[str, str], origin: str, note: str) -> int:
+def _run(run: LocalRun, variables: dict[str, str], scratch: Path, origin: str, note: str) -> int:
     if note:
         print(f"note: {note}", file=sys.stderr)
     print(f"running {run.title}{f' (from {origin})' * bool(origin)}", flush=True)
     ending = supervise(run.command, variables, name=run.launcher)
     if ending.failed:
-        print(f"run-local: the command was {shlex.join(run.command)}", file=sys.stderr)
+        command = shlex.join(run.command)
+        gone = f" ({scratch} is removed now)" * (str(scratch) in command)
+        print(f"run-local: the command was {command}{gone}", file=sys.stderr)
     if ending.reason:
         print(f"run-local: {ending.reason}", file=sys.stderr)
     return ending.code
@@ -78,5 +80,7 @@ def _run(run: LocalRun, variables: dict[str, str], origin: str, note: str) -> in
 def _process_environment(venv: Path, run: LocalRun) -> dict[str, str]:
     programs = {"PATH": f"{venv.absolute() / 'bin'}:{os.environ.get('PATH', os.defpath)}"}
     libraries = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
+    # Without it Open MPI does not start, such as in a cron job.
+    home = {"HOME": known if Path(known := os.path.expanduser("~")).is_dir() else tempfile.gettempdir()}
     root = dict.fromkeys(_ALLOW_ROOT, "1") if os.geteuid() == 0 else {}
-    return {**os.environ, **programs, **libraries, **root, **run.environment}
+    return {**home, **os.environ, **programs, **libraries, **root, **run.environment}
