@@ -59,9 +59,8 @@ def found(root: Path, user_environment: Path, tmp_path_factory: pytest.TempPathF
         if file.name != "train.py":
             (folder / file.name).write_text(file.read_text())
     (folder / "mistakes.py").write_text(MISTAKES)
-    # The cache of the CDK's types survives; mypy needs most of a minute without it.
-    cache = root / ".mypy_cache/public-types"
-    options = ["--strict", "--config-file=", "--hide-error-context", f"--cache-dir={cache}"]
+    # `make types` has the CDK's types there; mypy needs most of a minute without them.
+    options = ["--strict", "--config-file=", "--hide-error-context", f"--cache-dir={root / '.mypy_cache'}"]
     command = ["mypy", *options, f"--python-executable={user_environment / 'bin/python'}"]
     command += map(str, sorted(folder.glob("*.py")))
     environment = {name: value for name, value in os.environ.items() if name not in ("MYPYPATH", "PYTHONPATH")}

@@ -53,9 +53,18 @@ def test_the_libraries_are_those_of_the_wheel(user: User) -> None:
     assert user.run("trainctl", "--version").startswith("trainctl 0.1.0\n")
 
 
-def test_the_job_of_a_new_project_is_rendered_and_has_no_findings(user: User) -> None:
-    assert user.run("trainctl", "render") == "dist/jobs/mine.k8s.yaml\n"
-    assert user.run("trainctl", "lint", "dist/jobs") == "0 errors, 0 warnings in 1 file\n"
+def test_the_jobs_of_a_new_project_and_of_an_installed_package_are_rendered(user: User, tmp_path: Path) -> None:
+    (tmp_path / "acme_jobs.py").write_text(PACKAGE)
+    metadata = tmp_path / "acme_jobs-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-jobs\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[trainctl.recipes]\nacme = acme_jobs:job\n")
+    rendered = user.run("trainctl", "render", "mine", "acme", PYTHONPATH=str(tmp_path)).splitlines()
+    assert sorted(rendered) == ["dist/jobs/acme.k8s.yaml", "dist/jobs/mine.k8s.yaml"]
+
+
+def test_the_job_of_a_new_project_has_no_findings(user: User) -> None:
+    assert user.run("trainctl", "lint", "dist/jobs/mine.k8s.yaml") == "0 errors, 0 warnings in 1 file\n"
 
 
 def test_the_platform_is_rendered(user: User) -> None:
@@ -65,15 +74,3 @@ def test_the_platform_is_rendered(user: User) -> None:
 
 def test_the_tests_of_a_new_project_pass_and_synthesize_its_cluster(user: User) -> None:
     assert "2 passed" in user.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider")
-
-
-def test_the_recipes_of_an_installed_package_are_found(user: User, tmp_path: Path) -> None:
-    (tmp_path / "acme_jobs.py").write_text(PACKAGE)
-    metadata = tmp_path / "acme_jobs-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-jobs\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[trainctl.recipes]\nacme = acme_jobs:job\n")
-    assert (
-        user.run("trainctl", "render", "acme", "--outdir=dist/acme", PYTHONPATH=str(tmp_path))
-        == "dist/acme/acme.k8s.yaml\n"
-    )

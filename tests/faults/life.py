@@ -156,7 +156,8 @@ class Life:
         """Finish, and compare the result with that of the undisturbed run, to the last bit."""
         end, other = self.finish(), self.undisturbed
         assert other is not None, "a compared life has an undisturbed run"
-        for name in ("accuracy", "top5_accuracy", "evaluated_images", "steps", "epochs", "damaged_records"):
+        names = ("accuracy", "top5_accuracy", "evaluated_images", "steps", "epochs", "damaged_records", "history")
+        for name in names:
             expect(end.results[name] == other.results[name], f"{name} {end.results[name]}, not {other.results[name]}")
         expect(end.state.metadata["position"] == other.state.metadata["position"], "it ended in another position")
         pairs = list(zip(end.state.arrays, other.state.arrays, strict=True))

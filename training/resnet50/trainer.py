@@ -55,7 +55,7 @@ class Trainer:
         self._throughput = results.Throughput(_WARM_UP_STEPS)
         self._seconds_before: float = self.outcome.get("training_seconds", 0.0)
         self._curves = results.Curves(job.settings.output_dir)
-        # Sum of the losses, and their number: of all ranks in the starts before, and of this rank in this start.
+        # Sum of the finite losses, and their number: of all ranks in the starts before, and of this rank in this start.
         self._epoch_loss_before = np.array(written.get("epoch_loss", (0, 0)), np.float64)
         self._epoch_loss = np.zeros(2)
         self._losses: list[float] = []
@@ -104,7 +104,9 @@ class Trainer:
         loss, changed = self._train_step(images, labels, flips)
         # As a number, so that the clock is not read before the step has ended.
         self._losses.append(float(loss))
-        self._epoch_loss += (self._losses[-1], 1)
+        # A bad step changes no weight, and its loss would make that of the epoch `nan`.
+        if math.isfinite(self._losses[-1]):
+            self._epoch_loss += (self._losses[-1], 1)
         now = time.perf_counter()
         self._throughput.step(self._job.settings.batch_size, now - self._step_ended, waited)
         self._step_ended = now
@@ -222,7 +224,7 @@ class Trainer:
         point = curve.point(
             self.position.epoch,
             hvd.size(),
-            # None in the epoch of a checkpoint without its losses.
+            # None in the epoch of a checkpoint without its losses, or where none was finite.
             loss={"training": loss_sum / losses} if losses else {},
             accuracy={"top-1": accuracy.top1, "top-5": accuracy.top5},
         )

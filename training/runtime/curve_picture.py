@@ -97,7 +97,8 @@ def _draw_panel(axes: Axes, panel: str, history: Sequence[Mapping[str, Any]]) ->
     axes.tick_params(length=0)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
-    for name in history[-1][panel]:
+    # An epoch without a finite loss has no point.
+    for name in dict.fromkeys(name for point in history for name in point[panel]):
         known = [(point["epoch"], point[panel][name]) for point in history if name in point[panel]]
         epochs, values = zip(*known, strict=True)
         marker = "o" if len(known) <= _MANY_EPOCHS else None

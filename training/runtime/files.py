@@ -2,8 +2,9 @@
 
 import errno
 import json
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,16 @@ def sync(path: Path) -> None:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a JSON file for people and programs."""
-    write_atomically(path, (json.dumps(content, indent=2) + "\n").encode())
+    """Write a JSON file for people and programs, with null for a number that is not finite: JSON has no other word."""
+    write_atomically(path, (json.dumps(_finite(content), indent=2, allow_nan=False) + "\n").encode())
+
+
+def _finite(content: object) -> object:
+    if isinstance(content, Mapping):
+        return {name: _finite(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def make_writable(folder: Path) -> None:

@@ -1,7 +1,8 @@
-"""Ask two ranks about what they see of each other; rank zero prints the answers as JSON."""
+"""Ask two ranks about what they see of each other; rank zero prints the answers as JSON, in the last line."""
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,18 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.imagenet.image_decoding import to_float
-from training.resnet50 import train_step
-from training.runtime import rank_checkpoint
-from training.runtime.distributed import average, barrier, on_every_rank
+from training.imagenet.input_pipeline import SyntheticPipeline
+from training.records import stages
+from training.records.epoch_order import Order
+from training.resnet50 import recipe, settings, train_step
+from training.resnet50.position import Position
+from training.resnet50.rank_images import Data
+from training.resnet50.trainer import Trainer
+from training.resnet50.training_job import Job
+from training.runtime import files, rank_checkpoint, watchdog
+from training.runtime.distributed import average, barrier, on_every_rank, on_rank_zero
 from training.runtime.errors import UserError
+from training.runtime.stop_request import StopRequest
 
 hvd.init()
 output = Path(sys.argv[1])
@@ -139,6 +148,47 @@ except UserError as error:
     heard = str(error)
 answers["heard"] = of_ranks(heard)
 answers["values"] = on_every_rank(hvd.rank)
+
+
+class PoisonedPipeline(SyntheticPipeline):
+    """The second of three steps is bad: rank 1's images are infinite."""
+
+    def training(self, order: Order, epoch: int, start_step: int = 0) -> Iterator[stages.Batch]:
+        for step, batch in enumerate(super().training(order, epoch, start_step)):
+            poison.assign(np.inf if step == 1 and hvd.rank() == 1 else 1.0)
+            yield batch
+        poison.assign(1.0)
+
+
+def epoch_with_a_bad_step() -> list[float]:
+    """Train an epoch of three steps, write its results, and return this rank's losses."""
+    folder = output / "bad-step"
+    given = ["--synthetic", "--output-dir", str(folder), "--batch-size=8", "--image-size=32", "--classes=10"]
+    pipeline = PoisonedPipeline(stages.Settings(image_size=8, classes=10, threads=1, min_crop_area=1))
+    data = Data(training=pipeline, training_images=48, validation=pipeline, validation_images=16, batch_size=8, seed=0)
+    job = Job(
+        settings=settings.parse([*given, "--epochs=1"]).on_device(gpu=False),
+        device="cpu",
+        recipe=recipe.sgd(learning_rate=None, warmup_epochs=0, weight_decay=None, epochs=1),
+        data=data,
+        network=network,
+    )
+    trainer = Trainer(job, StopRequest(), Position(), {})
+    losses = []
+
+    def noted(*batch: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        loss, changed = step(*batch)
+        losses.append(float(loss))
+        return loss, changed
+
+    trainer._train_step = noted
+    outcome = trainer.train(lambda: None)
+    watchdog.finished()
+    on_rank_zero(lambda: files.write_json(folder / "results.json", outcome))
+    return losses
+
+
+answers["losses around a bad step"] = of_ranks([str(loss) for loss in epoch_with_a_bad_step()])
 
 if hvd.rank() == 0:
     print(json.dumps(answers), flush=True)

@@ -1,4 +1,5 @@
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ def probe(launch: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="module")
 def answers(probe: Run) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(probe.stdout)
+    content: dict[str, Any] = json.loads(probe.stdout.splitlines()[-1])
     return content
 
 
@@ -37,6 +38,15 @@ def test_infinity_on_one_rank_halves_the_loss_scale_on_both_and_changes_no_weigh
     assert answers["scale after"] == [16384, 16384]
     assert answers["state kept"] == [True, True]
     assert answers["changed afterwards"] == [True, True]
+
+
+def test_a_bad_step_is_not_in_the_loss_of_its_epoch(answers: dict[str, Any], probe: Run) -> None:
+    losses = [float(loss) for of_rank in answers["losses around a bad step"] for loss in of_rank]
+    finite = [loss for loss in losses if math.isfinite(loss)]
+    assert (len(losses), len(finite)) == (6, 5)
+    results = json.loads((probe.output / "bad-step/results.json").read_text(), parse_constant=pytest.fail)
+    (point,) = results["history"]
+    assert point["loss"] == {"training": pytest.approx(sum(finite) / 5, abs=1e-6)}
 
 
 def test_each_rank_resumes_with_its_own_statistics(answers: dict[str, Any]) -> None:

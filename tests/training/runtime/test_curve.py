@@ -54,6 +54,14 @@ def test_the_picture_has_job_ranks_speed_and_a_line_for_each_value() -> None:
     assert np.asarray(loss.lines[0].get_xydata()).tolist() == [[1, 2], [2, 1], [3, 0.666667]]
 
 
+def test_the_picture_of_a_last_epoch_without_a_loss_has_the_losses_before() -> None:
+    given = results(2, 2, 2)
+    given["history"][-1]["loss"] = {}
+    loss, accuracy = curve_picture.figure("digits-p3", given).axes
+    assert [line.get_label() for line in loss.lines] == ["training 1.000"]
+    assert np.asarray(accuracy.lines[0].get_xdata()).tolist() == [1, 2, 3]
+
+
 @pytest.mark.parametrize(("sizes", "shown"), [((1,), "1 rank,"), ((2, 4, 3, 3), "2 to 4 ranks,")])
 def test_the_picture_names_every_number_of_ranks(sizes: tuple[int, ...], shown: str) -> None:
     assert words(curve_picture.figure("job", results(*sizes)))[1].startswith(shown)

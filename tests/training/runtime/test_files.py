@@ -1,5 +1,6 @@
 import errno
 import json
+import math
 import os
 from pathlib import Path
 
@@ -15,6 +16,13 @@ def test_json_replaces_the_old_file_and_leaves_no_other(tmp_path: Path) -> None:
     files.write_json(path, {"accuracy": 0.5})
     assert json.loads(path.read_text()) == {"accuracy": 0.5}
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_json_has_null_for_what_is_not_finite(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    files.write_json(path, {"history": [{"loss": math.nan}], "speeds": (math.inf, -math.inf, 2.5), "ranks": 2})
+    content = json.loads(path.read_text(), parse_constant=pytest.fail)
+    assert content == {"history": [{"loss": None}], "speeds": [None, None, 2.5], "ranks": 2}
 
 
 def test_content_reaches_the_disk_before_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
