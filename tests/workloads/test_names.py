@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from training_workloads.names import dns_1035_label, dns_label, dns_subdomain, label_key
+from training_workloads.names import dns_1035_label, dns_label, dns_subdomain, image_fix, label_key
 from training_workloads.validation import Problems
 
 
@@ -30,3 +30,44 @@ def test_each_form_has_a_rule(rule: Callable[[str, Any], Problems], right: str, 
     assert list(rule("name", right)) == []
     (problem,) = rule("name", wrong)
     assert problem.fix.startswith(f"give {form}")
+
+
+DIGEST = f"sha256:{'0' * 64}"
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "image",
+        "image:1",
+        "team/some__image:Tag_1.x-y",
+        "localhost/training:latest",
+        "localhost:5000/training",
+        "[::1]:5000/training",
+        "Registry.example.com/a/b-c.d:1",
+        "111122223333.dkr.ecr.us-east-1.amazonaws.com/training:1",
+        f"image@{DIGEST}",
+        f"registry:443/image:1@{DIGEST}",
+    ],
+)
+def test_accepts_what_nodes_can_pull(image: str) -> None:
+    assert image_fix(image) == ""
+
+
+@pytest.mark.parametrize(
+    ("image", "fix"),
+    [
+        ("https://registry/image", "omit 'https://'"),
+        ("docker://image:1", "omit 'docker://'"),
+        ("registry/Image:1", "write the repository in lower case"),
+        *(
+            (image, "give the image's address, such as <repository>:<tag>")
+            for image in (
+                *("", " image", "image\n", "image:", "image@", "image:1:2", "/image", "image/", "a//b", "a..b", "-a"),
+                *("<repository>:<tag>", "$IMAGE", f"image:{'1' * 129}", "image@sha256:0", f"{DIGEST[7:]}@{DIGEST}x", 5),
+            )
+        ),
+    ],
+)
+def test_rejects_what_no_node_can_pull(image: object, fix: str) -> None:
+    assert image_fix(image) == fix

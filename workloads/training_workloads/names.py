@@ -1,5 +1,6 @@
 """The forms of names that Kubernetes accepts, and of the ids of AWS."""
 
+import re
 from typing import Any
 
 from training_workloads.validation import Problems, matches
@@ -14,6 +15,7 @@ __all__ = [
     "dns_1035_label",
     "dns_label",
     "dns_subdomain",
+    "image_fix",
     "label_key",
 ]
 
@@ -30,6 +32,17 @@ _DNS_SUBDOMAIN = r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*
 
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
 _LABEL_KEY = rf"({_DNS_SUBDOMAIN}/)?[A-Za-z0-9]([-\w.]{{0,61}}[A-Za-z0-9])?"
+
+# https://github.com/distribution/reference/blob/v0.6.0/reference.go, by which the kubelet reads an image's address; the
+# lengths of digests are those of https://github.com/opencontainers/go-digest/blob/v1.0.0/algorithm.go.
+_HOST_PART = r"[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?"
+_HOST = rf"({_HOST_PART}(\.{_HOST_PART})*|\[[a-fA-F0-9:]+\])(:[0-9]+)?"
+_PATH_PART = r"[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*"
+_PATH = rf"{_PATH_PART}(/{_PATH_PART})*"
+_TAG = r"[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}"
+_DIGEST = r"(sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128})"
+_IMAGE = re.compile(rf"({_HOST}/)?{_PATH}(:{_TAG})?(@{_DIGEST})?")
+_SCHEME = re.compile(r"[A-Za-z][-+.A-Za-z0-9]*://")
 
 
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html: 8 or 17 hexadecimal digits.
@@ -67,3 +80,15 @@ def dns_subdomain(name: str, value: Any) -> Problems:
 def label_key(name: str, value: Any) -> Problems:
     """Reject what is not the key of a label, such as `topology.kubernetes.io/zone`."""
     yield from matches(name, value, _LABEL_KEY, "the key of a node label, such as topology.kubernetes.io/zone")
+
+
+def image_fix(image: Any) -> str:
+    """Return what to do about an image that no node can pull because of its form; empty if its form is right."""
+    address = image if isinstance(image, str) else ""
+    if _IMAGE.fullmatch(address):
+        return ""
+    if scheme := _SCHEME.match(address):
+        return f"omit '{scheme[0]}'"
+    if _IMAGE.fullmatch(address.lower()):
+        return "write the repository in lower case"
+    return "give the image's address, such as <repository>:<tag>"

@@ -23,6 +23,7 @@ __all__ = [
     "dotted",
     "enforce",
     "instance_of",
+    "is_late",
     "known_names",
     "matches",
     "one_of",
@@ -73,7 +74,7 @@ class _Shown:
 
 def shown(value: Any) -> str:
     """Return a value as the user typed it, or its type where Python would show an address in memory."""
-    if _is_late(value):
+    if is_late(value):
         return _LATE
     if isinstance(value, _PLAIN):
         # A pod template has pages.
@@ -89,7 +90,7 @@ def shown(value: Any) -> str:
     return f"{'an' if kind[0] in 'AEIOUaeiou' else 'a'} {kind}"
 
 
-def _is_late(value: Any) -> bool:
+def is_late(value: Any) -> bool:
     """Return whether only the deployment knows a value, by its form: this package does not import AWS CDK."""
     if isinstance(value, str):
         return any(mark in value for mark in _TOKENS)
@@ -110,7 +111,7 @@ def _with_shown_items(value: Any) -> Any:
 def _item(value: Any) -> Any:
     if isinstance(value, dict | list | tuple):
         return _with_shown_items(value)
-    plain = isinstance(value, _PLAIN) and not _is_late(value)
+    plain = isinstance(value, _PLAIN) and not is_late(value)
     return value if plain else _Shown(shown(value))
 
 
@@ -300,7 +301,7 @@ def instance_of(name: str, value: Any, *kinds: type) -> Problems:
 def unknown(name: str, value: Any, known: Iterable[str]) -> Problems:
     """Reject a name that is not known, with the closest known ones, or with all if none is close."""
     names = list(known)
-    if _is_late(value):
+    if is_late(value):
         fix = f"give one of {', '.join(sorted(names))}"
         yield Problem(path=(name,), given=value, allowed="it decides what is deployed", fix=fix)
     elif value not in names:

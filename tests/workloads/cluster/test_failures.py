@@ -1,6 +1,7 @@
 """The text of each failure, once: other tests assert exit codes and fragments."""
 
 import json
+from http.client import BadStatusLine, RemoteDisconnected
 from typing import Any
 
 import pytest
@@ -104,6 +105,18 @@ def test_a_rejection_in_all_namespaces_names_them() -> None:
             f"certificate); the kubeconfig may be of an older cluster: write it again with {UPDATE}",
         ),
         (
+            exceptions.SSLError("[SSL: WRONG_VERSION_NUMBER] wrong version number"),
+            ClusterError,
+            "https://cluster answers without TLS; check the server in the kubeconfig: its port, or http:// instead of "
+            "https:// for a local proxy",
+        ),
+        (
+            exceptions.SSLError("[SSL: TLSV1_ALERT_ACCESS_DENIED] tlsv1 alert access denied"),
+            ClusterError,
+            "no TLS connection to https://cluster ([SSL: TLSV1_ALERT_ACCESS_DENIED] tlsv1 alert access denied); check "
+            "the server in the kubeconfig, the VPN and the proxy (HTTPS_PROXY, NO_PROXY)",
+        ),
+        (
             exceptions.NameResolutionError("cluster", POOL, OSError()),  # type: ignore[arg-type]
             TransientError,
             "the name of https://cluster cannot be resolved; check the network of this machine, and that the cluster "
@@ -125,6 +138,12 @@ def test_a_rejection_in_all_namespaces_names_them() -> None:
             TransientError,
             "the connection to https://cluster broke (Connection aborted.); retry",
         ),
+        (
+            exceptions.ProtocolError("Connection aborted.", ConnectionResetError(104, "Connection reset by peer")),
+            TransientError,
+            "the connection to https://cluster broke ([Errno 104] Connection reset by peer); retry",
+        ),
+        (exceptions.ProtocolError("Connection aborted.", BadStatusLine("SSH-2.0")), ClusterError, NOT_KUBERNETES),
     ],
 )
 def test_a_broken_connection_says_what_happened_and_what_to_do(
@@ -133,6 +152,29 @@ def test_a_broken_connection_says_what_happened_and_what_to_do(
     failure = transport_failure(error, SERVER)
     assert (type(failure), str(failure)) == (kind, text)
     assert text == f"{failure.event}; {failure.fix}"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (
+            exceptions.ProxyError("no proxy", OSError("Tunnel connection failed: 403 Forbidden")),
+            "no connection to https://cluster through the proxy https://proxy:1 (Tunnel connection failed: 403 "
+            "Forbidden); check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig",
+        ),
+        (
+            exceptions.ProxyError("no proxy", exceptions.SSLError("[SSL: WRONG_VERSION_NUMBER] wrong")),
+            "no connection to https://cluster through the proxy https://proxy:1 ([SSL: WRONG_VERSION_NUMBER] wrong); "
+            "write its address with http:// instead of https:// in HTTPS_PROXY, or as proxy-url in the kubeconfig",
+        ),
+        (
+            exceptions.ProtocolError("Connection aborted.", RemoteDisconnected("closed")),
+            "the connection to https://cluster through the proxy https://proxy:1 broke (closed); retry",
+        ),
+    ],
+)
+def test_a_proxy_is_named_without_its_password(error: Exception, text: str) -> None:
+    assert str(transport_failure(error, SERVER, "https://me:secret@proxy:1")) == text
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,7 @@ def test_pods_that_end_give_their_ranks_time_within_a_spot_notice(
         ),
         ({"command": ("python", 3)}, "'command' is ('python', 3); give the program that each rank runs, as a tuple"),
         ({"image": ""}, "'image' is ''; give the image's address, such as <repository>:<tag>"),
+        ({"image": "https://ecr/training"}, "'image' is 'https://ecr/training'; omit 'https://'"),
         ({"namespace": "Team A"}, "'namespace' is 'Team A'; give lower-case letters, digits and '-', at most 63"),
         ({"environment": {"A=B": "1"}}, "'environment' is 'A=B'; give names of letters, digits and '_'"),
         ({"environment": {"EPOCHS": 3}}, "'environment.EPOCHS' is 3; give a string"),
@@ -213,6 +214,11 @@ def test_rejects_a_volume_that_kubernetes_rejects(volume: dict[str, str], messag
     with pytest.raises(InputError) as caught:
         SharedVolume(**volume)
     assert message in str(caught.value)
+
+
+def test_an_image_may_be_known_only_at_deployment(job_spec: HorovodJobSpec) -> None:
+    image = "${Token[Repository.1]}:1"
+    assert dataclasses.replace(job_spec, image=image).image == image
 
 
 def test_the_dockerfile_builds_the_image_that_jobs_expect(root: Path) -> None:

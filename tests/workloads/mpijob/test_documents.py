@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,23 @@ def test_a_link_back_to_a_folder_is_not_followed(folder: Path) -> None:
     (folder / "jobs" / "loop").symlink_to(folder)
     files, _ = manifest_files(["jobs"], recursive=True)
     assert files == ["jobs/deep/g.yaml", "jobs/f.yaml"]
+
+
+@pytest.mark.parametrize("recursive", [None, True])
+def test_what_is_not_a_file_is_reported_and_hides_no_other(folder: Path, recursive: bool | None) -> None:
+    (folder / "jobs" / "gone.yaml").symlink_to("gone")
+    (folder / "jobs" / "loop.yml").symlink_to("loop.yml")
+    os.mkfifo(folder / "jobs" / "pipe.json")
+    (folder / "jobs" / "folder.yaml").mkdir()
+    (folder / "jobs" / "link.yaml").symlink_to("f.yaml")
+    files, problems = manifest_files(["jobs"], recursive=recursive)
+    assert files[-2:] == ["jobs/f.yaml", "jobs/link.yaml"]
+    link = "but it is a link to a file that does not exist; replace or remove it"
+    assert list(map(str, problems)) == [
+        f"'file' is 'jobs/gone.yaml', {link}",
+        f"'file' is 'jobs/loop.yml', {link}",
+        "'file' is 'jobs/pipe.json', but it is not a regular file; replace or remove it",
+    ]
 
 
 def test_each_file_is_read_once(folder: Path) -> None:

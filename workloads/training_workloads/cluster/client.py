@@ -165,6 +165,11 @@ class Cluster:
             raise not_kubernetes(self.server)
         return answer
 
+    @property
+    def _proxy(self) -> str | None:
+        proxy: str | None = self.dynamic.configuration.proxy
+        return proxy
+
     @contextmanager
     def _failures(self, verb: str, resource: Resource, namespace: str | None) -> Iterator[None]:
         from kubernetes.client import ApiException
@@ -175,10 +180,10 @@ class Cluster:
         except UnicodeDecodeError as error:
             raise not_kubernetes(self.server) from error
         except HTTPError as error:
-            raise transport_failure(error, self.server) from error
+            raise transport_failure(error, self.server, self._proxy) from error
         except ApiException as error:
             if not error.status:
-                raise transport_failure(error, self.server) from error
+                raise transport_failure(error, self.server, self._proxy) from error
             raise rejection(
                 error.status, error.body or "", verb=verb, resource=resource, namespace=namespace, server=self.server
             ) from error

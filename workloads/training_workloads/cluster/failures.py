@@ -4,7 +4,9 @@ The form of an error of the API server: https://kubernetes.io/docs/reference/kub
 """
 
 import json
+import re
 from http import HTTPStatus
+from http.client import BadStatusLine
 from typing import Any
 
 from training_workloads.cluster.resources import MPI_JOBS, Resource
@@ -25,6 +27,9 @@ _RENEW_CREDENTIALS = (
     "renew them ('aws sso login', or the profile in AWS_PROFILE), check with 'aws sts get-caller-identity' who you "
     "are, and that the cluster knows this role (admin_arns in cluster.yaml, or an access entry)"
 )
+
+# How urllib3 begins what it says about a connection.
+_CONNECTION = re.compile(r"^HTTPS?Connection\(.*?\): ")
 
 _ASK_FOR_PERMISSION = (
     "ask an administrator of the cluster for the permission: the role 'edit' can submit and cancel jobs, 'view' can "
@@ -65,22 +70,21 @@ class TransientError(ClusterError):
     """A failure that may be over in a moment: no connection, no answer, or an internal error of the server."""
 
 
-def transport_failure(error: Exception, server: str) -> ClusterError:
+def transport_failure(error: Exception, server: str, proxy: str | None = None) -> ClusterError:
     """Return the reason why no answer came.
 
     Args:
         error: What the client raised.
         server: The API server's address in the kubeconfig.
+        proxy: The address of the proxy between here and the server.
     """
     from urllib3 import exceptions
 
     text = " ".join(str(getattr(error, "reason", None) or error).split())
-    if "CERTIFICATE_VERIFY_FAILED" in text or "SSLError" in text or isinstance(error, exceptions.SSLError):
-        return ClusterError(
-            f"the certificate of {server} cannot be verified ({_without_addresses(text)})",
-            "the kubeconfig may be of an older cluster: write it again with "
-            "'aws eks update-kubeconfig --region <region> --name <cluster>'",
-        )
+    if isinstance(error, exceptions.ProxyError):
+        return _proxy_failure(error, server, proxy)
+    if "SSLError" in text or isinstance(error, exceptions.SSLError):
+        return _tls_failure(_without_addresses(text), server)
     if isinstance(error, exceptions.NameResolutionError):
         return TransientError(
             f"the name of {server} cannot be resolved",
@@ -94,7 +98,43 @@ def transport_failure(error: Exception, server: str) -> ClusterError:
         )
     if isinstance(error, exceptions.TimeoutError):
         return TransientError(f"{server} did not answer in time", "check the network, or retry")
-    return TransientError(f"the connection to {server} broke ({_without_addresses(text)})", "retry")
+    way = f" through the proxy {_without_password(proxy)}" if proxy else ""
+    reason = error.args[-1] if isinstance(error.args[-1], Exception) else _without_addresses(text)
+    if isinstance(reason, BadStatusLine) and not isinstance(reason, ConnectionError):
+        return not_kubernetes(server)
+    return TransientError(f"the connection to {server}{way} broke ({reason})", "retry")
+
+
+def _proxy_failure(error: Exception, server: str, proxy: str | None) -> ClusterError:
+    reason = _without_addresses(" ".join(str(error.args[-1]).split()))
+    fix = "check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig"
+    if "WRONG_VERSION_NUMBER" in reason:
+        fix = "write its address with http:// instead of https:// in HTTPS_PROXY, or as proxy-url in the kubeconfig"
+    return TransientError(f"no connection to {server} through the proxy {_without_password(proxy)} ({reason})", fix)
+
+
+def _tls_failure(reason: str, server: str) -> ClusterError:
+    if "CERTIFICATE_VERIFY_FAILED" in reason:
+        return ClusterError(
+            f"the certificate of {server} cannot be verified ({reason})",
+            "the kubeconfig may be of an older cluster: write it again with "
+            "'aws eks update-kubeconfig --region <region> --name <cluster>'",
+        )
+    if "WRONG_VERSION_NUMBER" in reason:
+        return ClusterError(
+            f"{server} answers without TLS",
+            "check the server in the kubeconfig: its port, or http:// instead of https:// for a local proxy",
+        )
+    return ClusterError(
+        f"no TLS connection to {server} ({reason})",
+        "check the server in the kubeconfig, the VPN and the proxy (HTTPS_PROXY, NO_PROXY)",
+    )
+
+
+def _without_password(proxy: str | None) -> str:
+    from urllib3.util import parse_url
+
+    return parse_url(proxy or "")._replace(auth=None).url
 
 
 def not_kubernetes(server: str) -> ClusterError:
@@ -169,4 +209,5 @@ def _status(body: str) -> dict[str, Any]:
 
 def _without_addresses(text: str) -> str:
     """Return an error of the client without the object that raised it, which it shows with its address in memory."""
-    return text.partition(">: ")[2] or text.removeprefix("SSLError ")
+    named = _CONNECTION.sub("", text)
+    return named.partition(">: ")[2] or named.removeprefix("SSLError ")

@@ -5,8 +5,8 @@ from typing import Any, Protocol
 
 from training_workloads.catalog.nodes import DO_NOT_DISRUPT, SAFE_TO_EVICT
 from training_workloads.mpijob.programs import UID
-from training_workloads.names import dns_label, dns_subdomain
-from training_workloads.validation import InputError, Problem, Problems, matches
+from training_workloads.names import dns_label, dns_subdomain, image_fix
+from training_workloads.validation import InputError, Problem, Problems, is_late
 
 __all__ = [
     "CONFINED",
@@ -65,7 +65,9 @@ class _HasServiceAccount(Protocol):
 
 def image(spec: _HasImage) -> Problems:
     """Reject what cannot be an image's address."""
-    yield from matches("image", spec.image, r"\S+", "the image's address, such as <repository>:<tag>")
+    # An app of the CDK may pass the address of an image that it builds.
+    if not is_late(spec.image) and (fix := image_fix(spec.image)):
+        yield Problem(path=("image",), given=spec.image, fix=fix)
 
 
 def namespace(spec: _HasNamespace) -> Problems:

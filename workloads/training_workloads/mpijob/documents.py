@@ -142,14 +142,21 @@ def _inside(folder: Path, *, recursive: bool) -> tuple[list[Path], list[Problem]
         entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     except OSError as error:
         return [], [_unreadable(folder, error)]
-    found = [entry for entry in entries if entry.suffix in MANIFEST_SUFFIXES and entry.is_file()]
-    problems: list[Problem] = []
+    named = [entry for entry in entries if entry.suffix in MANIFEST_SUFFIXES and not entry.is_dir()]
+    found = [entry for entry in named if entry.is_file()]
+    problems = [_not_a_file(entry) for entry in named if not entry.is_file()]
     # A link to a folder may lead back to it.
     for entry in (entry for entry in entries if recursive and entry.is_dir() and not entry.is_symlink()):
         below, unreadable = _inside(entry, recursive=True)
         found += below
         problems += unreadable
     return sorted(found), problems
+
+
+def _not_a_file(entry: Path) -> Problem:
+    """Return the problem of a pipe, which may have no end, or of a link: a missing manifest must not look right."""
+    allowed = "it is a link to a file that does not exist" if entry.is_symlink() else "it is not a regular file"
+    return Problem(path=("file",), given=str(entry), allowed=allowed, fix="replace or remove it")
 
 
 def _no_manifests(folder: str, *, recursive: bool | None) -> Problem:

@@ -32,6 +32,19 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is missing, and the pod is rejected; give the image that the container runs",
         ),
     ],
+    "image-address": [
+        (
+            {"WORKER-CONTAINER image": "https://registry/image:1"},
+            "WORKER-CONTAINER image",
+            "is 'https://registry/image:1', and the pod waits with InvalidImageName; omit 'https://'",
+        ),
+        (
+            {"LAUNCHER-CONTAINER image": " image:1"},
+            "LAUNCHER-CONTAINER image",
+            "is ' image:1', and the pod waits with InvalidImageName; give the image's address, such as "
+            "<repository>:<tag>",
+        ),
+    ],
     "container-names": [
         (
             {"WORKER-POD containers 0 name": "side", "WORKER-POD initContainers": [{"name": "side", "image": "i"}]},
@@ -90,6 +103,11 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "missing-image": [
         {"WORKER-CONTAINER image": "$IMAGE"},
         {"WORKER-POD containers": [None]},
+    ],
+    "image-address": [
+        {"WORKER-CONTAINER image": "${REGISTRY}/Image"},
+        {"WORKER-CONTAINER image": "<image>"},
+        {"WORKER-CONTAINER image": 7},
     ],
     "container-names": [
         # Another pod may have the same names.

@@ -33,6 +33,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "spec runPolicy schedulingPolicy minResources cpu",
             "is a list; give a number or a text",
         ),
+        (
+            {"spec runPolicy": {None: 5}},
+            "spec runPolicy null",
+            "is not a field here, and is rejected or dropped without a warning; known: activeDeadlineSeconds, "
+            "backoffLimit, cleanPodPolicy, managedBy, schedulingPolicy, suspend, ttlSecondsAfterFinished",
+        ),
         ({"spec sshAuthMountPath": ""}, "spec sshAuthMountPath", "is ''; give what fits minLength: 1"),
     ],
     "pod-template-fields": [

@@ -58,6 +58,7 @@ JOB_RULES: tuple[Rule[MpiJobView], ...] = (
     Rule("warning", device_rules.efa_memory),
     Rule("error", container_rules.empty_container),
     Rule("error", container_rules.missing_image),
+    Rule("error", container_rules.image_address),
     Rule("error", container_rules.container_names),
     Rule("error", container_rules.unknown_volume),
     Rule("error", container_rules.mount_paths),

@@ -3,20 +3,25 @@
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#Container
 """
 
+import re
 from collections.abc import Iterator, Mapping
 
 from training_workloads.lint.finding import Found
 from training_workloads.mpijob.launch_command import LAUNCHERS, program_of
 from training_workloads.mpijob.view import Container, MpiJobView, Replica, mapping, sequence
+from training_workloads.names import image_fix
 
 __all__ = [
     "command_in_one_word",
     "container_names",
     "empty_container",
+    "image_address",
     "missing_image",
     "mount_paths",
     "unknown_volume",
 ]
+
+_PLACEHOLDER = re.compile(r"[$<{]")
 
 _LISTS = ("initContainers", "containers")
 
@@ -50,6 +55,17 @@ def missing_image(job: MpiJobView) -> Iterator[Found]:
             if container.content.get("image") in (None, ""):
                 problem = "is missing, and the pod is rejected"
                 yield Found((*container.path, "image"), problem, "give the image that the container runs")
+
+
+def image_address(job: MpiJobView) -> Iterator[Found]:
+    """An image in a form that no node can pull."""
+    for replica in job.replicas:
+        for container in _containers(replica):
+            image = container.content.get("image")
+            # A placeholder may stand for any address.
+            if isinstance(image, str) and image and not _PLACEHOLDER.search(image) and (fix := image_fix(image)):
+                problem = f"is {image!r}, and the pod waits with InvalidImageName"
+                yield Found((*container.path, "image"), problem, fix)
 
 
 def container_names(job: MpiJobView) -> Iterator[Found]:

@@ -3,6 +3,7 @@
 The API server drops an unknown field, or rejects the object; the lint finds both before.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -88,20 +89,30 @@ def _without_nulls(value: Any) -> Any:
 def _problems(validator: Any, document: Any, root: Path) -> Iterator[Found]:
     found: dict[Found, None] = {}
     for error in validator.iter_errors(document):
-        path = (*root, *(key if isinstance(key, int) else str(key) for key in error.absolute_path))
+        path = (*root, *map(_step, error.absolute_path))
         explain = _EXPLANATIONS.get(error.validator, _other)
         found |= dict.fromkeys(explain(error, path))
     yield from found
+
+
+def _step(key: Any) -> str | int:
+    return key if isinstance(key, int) and not isinstance(key, bool) else _key(key)
+
+
+def _key(key: Any) -> str:
+    """Return a key as Kubernetes reads it, which makes JSON of YAML first."""
+    return json.dumps(key) if key is None or isinstance(key, bool) else str(key)
 
 
 def _unknown_field(error: Any, path: Path) -> Iterable[Found]:
     known = sorted(error.schema["properties"])
     for key in error.instance:
         if key not in known:
-            fix = known_names(str(key), known)
+            name = _key(key)
+            fix = known_names(name, known)
             # The names of all fields of a pod do not help.
             fix = fix if "did you mean" in fix or len(fix) < _READABLE else "remove it"
-            yield Found((*path, str(key)), "is not a field here, and is rejected or dropped without a warning", fix)
+            yield Found((*path, name), "is not a field here, and is rejected or dropped without a warning", fix)
 
 
 def _wrong_type(error: Any, path: Path) -> Iterable[Found]:
