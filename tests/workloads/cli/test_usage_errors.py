@@ -66,6 +66,10 @@ def test_a_huge_number_is_one_line(command: Command) -> None:
         (["status", "a", "b"], "'b' is one argument too many; type 'trainctl status [OPTIONS] NAME'"),
         (["list", "a\nb"], r"'a\nb' is one argument too many; type 'trainctl list [OPTIONS]'"),
         (["logs", "x", "--folow"], "'--folow' is not an option of 'trainctl logs'; did you mean --follow?"),
+        (
+            ["render", "digits-p3", "--deadline-seconds", "10m"],
+            "'--deadline-seconds' is '10m'; give a whole number, such as 600",
+        ),
         (["lint", "--json=1"], "'--json' is an option without a value; type '--json'"),
         (
             ["run-local", "s3.py", "--epochs", "3"],

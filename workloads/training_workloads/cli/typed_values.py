@@ -29,12 +29,12 @@ class NotANumberError(typer.BadParameter):
         self.problem = Problem(path=(), given=given, fix=fix)
 
 
-def whole_number(text: str | int) -> int:
+def whole_number(text: str | int, sample: int = 2) -> int:
     """Return a whole number; a default is one already."""
     if isinstance(text, int):
         return text
     if not _WHOLE.fullmatch(text):
-        raise NotANumberError(text, "give a whole number, such as 2")
+        raise NotANumberError(text, f"give a whole number, such as {sample}")
     if len(text) > _MOST_DIGITS:
         raise NotANumberError(text, f"give a number of at most {_MOST_DIGITS} digits")
     return int(text)
@@ -51,10 +51,15 @@ def number(text: str | float) -> float:
     return value
 
 
-def number_option(help: str) -> Any:
+def number_option(help: str, sample: int = 2) -> Any:
     """Return an option with a whole number.
 
     Args:
         help: Its line in the help.
+        sample: A usual value, for the message about another.
     """
-    return typer.Option(parser=whole_number, metavar="NUMBER", help=help)
+
+    def parsed(text: str | int) -> int:
+        return whole_number(text, sample)
+
+    return typer.Option(parser=parsed, metavar="NUMBER", help=help)
