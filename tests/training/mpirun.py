@@ -37,7 +37,9 @@ def mpirun(ranks: int) -> list[str]:
     placement = ["--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"]
     # As in the jobs: plain TCP and shared memory. Others, such as UCX, print errors where there is no /sys.
     transport = ["--mca", "pml", "ob1", "--mca", "btl", "^openib"]
-    return [program, "-np", str(ranks), *placement, *transport, sys.executable]
+    # A rank that waits gives way: otherwise it takes the cores of those that it waits for.
+    waiting = ["--mca", "mpi_yield_when_idle", "1"]
+    return [program, "-np", str(ranks), *placement, *transport, *waiting, sys.executable]
 
 
 def start(ranks: int, arguments: list[str], folder: Path) -> "subprocess.Popen[str]":
