@@ -83,4 +83,6 @@ def _process_environment(venv: Path, run: LocalRun) -> dict[str, str]:
     # Without it Open MPI does not start, such as in a cron job.
     home = {"HOME": known if Path(known := os.path.expanduser("~")).is_dir() else tempfile.gettempdir()}
     root = dict.fromkeys(_ALLOW_ROOT, "1") if os.geteuid() == 0 else {}
-    return {**home, **os.environ, **programs, **libraries, **root, **run.environment}
+    # MPI waits by spinning, and takes the cores of the ranks that it waits for.
+    waiting = {"OMPI_MCA_mpi_yield_when_idle": "1"}
+    return {**home, **waiting, **os.environ, **programs, **libraries, **root, **run.environment}
