@@ -78,6 +78,8 @@ def test_only_hosts_volumes_and_threads_change(job: dict[str, Any]) -> None:
     assert {name: run.environment[name] for name in variables if variables[name] != run.environment[name]} == {
         **dict.fromkeys(THREADS, str(max(1, (os.cpu_count() or 1) // 2))),
         "PRTE_MCA_prte_default_hostfile": "/scratch/hostfile",
+        # Open MPI 5 gives it precedence over the hostfile on some machines.
+        "PRTE_MCA_prte_set_default_slots": "2",
     }
     assert (run.ranks, run.program[0], run.module) == (2, "python", "training.digits")
 

@@ -29,6 +29,7 @@ from training_workloads.mpijob.launch_options import (
 )
 
 __all__ = [
+    "DEFAULT_SLOTS",
     "DISCOVERY_SCRIPT",
     "HOROVODRUN",
     "HOSTFILE",
@@ -43,6 +44,9 @@ __all__ = [
     "mpirun_command",
     "program_of",
 ]
+
+#: The variable by which Open MPI 5 gets the slots of a host.
+DEFAULT_SLOTS = "PRTE_MCA_prte_set_default_slots"
 
 #: Where the MPI operator mounts the hostfile in the launcher.
 HOSTFILE = "/etc/mpi/hostfile"
@@ -294,7 +298,7 @@ def launcher_environment(slots: int, ranks: Mapping[str, str]) -> dict[str, str]
     """
     open_mpi_5 = {
         "PRTE_MCA_prte_default_hostfile": HOSTFILE,
-        "PRTE_MCA_prte_set_default_slots": str(slots),
+        DEFAULT_SLOTS: str(slots),
         # Workers have fully qualified names only.
         "PRTE_MCA_prte_keep_fqdn_hostnames": "true",
         # The cluster's DNS may need some seconds to resolve a new worker's name.

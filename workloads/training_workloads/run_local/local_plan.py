@@ -13,6 +13,7 @@ from pathlib import Path
 from training_workloads.jobs.rank_environment import DATA_THREADS, INTRAOP_THREADS
 from training_workloads.mpijob.documents import Document
 from training_workloads.mpijob.launch_command import (
+    DEFAULT_SLOTS,
     HOROVODRUN,
     HOSTFILE,
     WAIT_FOR_WORKERS,
@@ -124,14 +125,15 @@ def plan_local_run(document: Document, volumes: Path, scratch: Path, ranks: int 
         raise InputError(_cannot_start(document, job, argv, found[1].launcher if found else None))
     before, launch = found
     count = ranks if ranks is not None else launch.ranks or 0
-    threads = _threads(count)
+    # All ranks are on this machine, however many a worker has.
+    here = {**_threads(count), DEFAULT_SLOTS: str(count)}
     variables = {name: value for name, (value, _) in job.launcher.first.environment.items() if value is not None}
     local = {name: _localized_path(str(value), paths) for name, value in variables.items()}
     return LocalRun(
         name=job_name(document),
         launcher=launch.launcher,
         command=before + _localized(launch, count, scratch / _DISCOVERY).words,
-        environment={name: threads.get(name, value) for name, value in local.items()},
+        environment={name: here.get(name, value) for name, value in local.items()},
         ranks=count,
         program=() if launch.unknown_options else launch.program,
         writes=bool(claims),
