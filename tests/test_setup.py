@@ -221,7 +221,11 @@ def makefile(root: Path, tmp_path: Path) -> Path:
 
 
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["make", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    # `make test` gives its flags to every make below it.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(
+        ["make", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def test_quickstart_completes_the_cdk_side_before_it_installs_the_training_side(makefile: Path) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import io
 import os
 import platform
 import sys
@@ -108,7 +109,7 @@ def _answer_a_shell() -> None:
     """Prepare typer for a question of the shell's script, if this is one; a shell has no place for an error."""
     if COMPLETION_VARIABLE in os.environ:
         import_module("typer.completion").completion_init()
-        sys.stderr = Path(os.devnull).open("w")
+        sys.stderr = io.StringIO()
 
 
 def output_folder(outdir: str) -> Path:
