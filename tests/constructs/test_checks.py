@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 from aws_cdk import App, Stack, Token
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks as eks_v1
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk.lambda_layer_kubectl_v35 import KubectlV35Layer
@@ -101,6 +102,8 @@ def test_rejects_what_is_no_ecr_registry() -> None:
 
 def test_rejects_the_id_of_a_vpc(site: Site) -> None:
     assert text(valid_vpc("a", "vpc-1")) == "'a' is 'vpc-1'; give a VPC, such as a TrainingNetwork"
+    # A class has the attributes of its objects.
+    assert text(valid_vpc("a", ec2.Vpc)) == "'a' is the class Vpc; give a VPC, such as a TrainingNetwork"
     assert not text(valid_vpc("a", TrainingNetwork(site.stack, "Network")))
 
 

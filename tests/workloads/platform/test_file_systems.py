@@ -29,6 +29,12 @@ def test_accepts_what_aws_returns() -> None:
         ),
         (
             LustreAttributes,
+            LUSTRE | {"file_system_id": "fs-0123456789abcdef1"},
+            "'dns_name' is 'fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com', but 'file_system_id' is "
+            "'fs-0123456789abcdef1'; give both of one file system",
+        ),
+        (
+            LustreAttributes,
             LUSTRE | {"dns_name": "10.0.0.1"},
             "'dns_name' is '10.0.0.1'; give the name alone, as DNSName of aws fsx describe-file-systems: "
             "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.names import ID_DIGITS, aws_id
-from training_workloads.validation import Problems, at_least, check, matches
+from training_workloads.validation import Problem, Problems, at_least, check, matches
 
 __all__ = [
     "EfsAttributes",
@@ -75,6 +75,14 @@ class LustreAttributes:
             lustre_mount_name("mount_name", self.mount_name),
             at_least("capacity_gib", self.capacity_gib, 1),
         )
+        check(_of_one_file_system(self))
+
+
+def _of_one_file_system(lustre: LustreAttributes) -> Problems:
+    label = lustre.dns_name.partition(".")[0]
+    if label.startswith("fs-") and label != lustre.file_system_id:
+        allowed = f"'file_system_id' is {lustre.file_system_id!r}"
+        yield Problem(path=("dns_name",), given=lustre.dns_name, allowed=allowed, fix="give both of one file system")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
