@@ -6,8 +6,8 @@ __all__ = ["LAYERS"]
 LAYERS = {
     "training_workloads": [
         {"validation"},
-        {"names", "yaml_lines", "nodejs", "app_errors"},
-        {"catalog"},
+        {"names", "yaml_lines", "nodejs"},
+        {"catalog", "app_errors"},
         {"mpijob"},
         {"lint", "exit_codes"},
         {"jobs"},

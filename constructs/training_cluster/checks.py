@@ -17,6 +17,7 @@ from training_workloads.validation import MISSING, Problem, Problems
 
 __all__ = [
     "imported_with",
+    "is_a",
     "unless_token",
     "valid_bucket",
     "valid_cluster",
@@ -43,21 +44,21 @@ _IMPORT = "import it with TrainingCluster.from_cluster_attributes"
 
 def valid_bucket(bucket: Any) -> Problems:
     """Reject a `bucket` that is not one, such as its name."""
-    if not _is_a(bucket, "bucket_arn"):
+    if not is_a(bucket, "bucket_arn"):
         fix = "give a bucket, such as a TrainingBucket or Bucket.from_bucket_name(...)"
         yield Problem(path=("bucket",), given=bucket, fix=fix)
 
 
 def valid_key(key: Any) -> Problems:
     """Reject an `encryption_key` that is not a key, such as an ARN or an alias."""
-    if key is not None and not _is_a(key, "key_arn"):
+    if key is not None and not is_a(key, "key_arn"):
         fix = "give a key, such as a TrainingKey or Key.from_key_arn(...)"
         yield Problem(path=("encryption_key",), given=key, fix=fix)
 
 
 def valid_security_group(group: Any) -> Problems:
     """Reject a `security_group` that is not one, such as its id."""
-    if group is not None and not _is_a(group, "security_group_id"):
+    if group is not None and not is_a(group, "security_group_id"):
         fix = "give a security group, such as SecurityGroup.from_security_group_id(...)"
         yield Problem(path=("security_group",), given=group, fix=fix)
 
@@ -120,7 +121,7 @@ def valid_cluster(name: str, cluster: Any, *, kubectl: bool = True, security_gro
         kubectl: Whether manifests are applied to it.
         security_group: Whether nodes join it: they need its security group and its VPC.
     """
-    if type(cluster).__module__ == "aws_cdk.aws_eks" or not _is_a(cluster, "cluster_name"):
+    if type(cluster).__module__ == "aws_cdk.aws_eks" or not is_a(cluster, "cluster_name"):
         yield Problem(path=(name,), given=cluster, fix="give a cluster of aws_eks_v2, such as a TrainingCluster")
         return
     if kubectl and cluster.kubectl_provider is None:
@@ -164,7 +165,7 @@ def _has(cluster: Any, attribute: str) -> bool:
 
 def valid_vpc(name: str, vpc: Any) -> Problems:
     """Reject what is not a VPC."""
-    if not _is_a(vpc, "vpc_id"):
+    if not is_a(vpc, "vpc_id"):
         yield Problem(path=(name,), given=vpc, fix="give a VPC, such as a TrainingNetwork")
 
 
@@ -180,7 +181,7 @@ def valid_subnet(subnet: Any, vpc: ec2.IVpc | None = None) -> Problems:
     if subnet is None:
         fix = "give the private subnet of the nodes"
         yield Problem(path=("subnet",), given=MISSING, allowed="the cluster's VPC has no private subnets", fix=fix)
-    elif not _is_a(subnet, "subnet_id"):
+    elif not is_a(subnet, "subnet_id"):
         yield Problem(path=("subnet",), given=subnet, fix=f"give a subnet, such as {_SUBNET}")
     elif vpc and (
         isinstance(subnet, ec2.PublicSubnet) or subnet.subnet_id in {each.subnet_id for each in vpc.public_subnets}
@@ -196,7 +197,7 @@ def valid_subnets(subnets: Any) -> Problems:
         yield from problems
         return
     for index, subnet in enumerate(subnets):
-        if not _is_a(subnet, "subnet_id"):
+        if not is_a(subnet, "subnet_id"):
             yield Problem(path=("subnets", index), given=subnet, fix=f"give a subnet, such as {_SUBNET}")
 
 
@@ -222,6 +223,6 @@ def valid_folder(name: str, folder: str) -> Problems:
     yield Problem(path=(name,), given=folder, allowed=allowed, fix=fix)
 
 
-def _is_a(value: Any, attribute: str) -> bool:
+def is_a(value: Any, attribute: str) -> bool:
     """Return whether a value is an object with an attribute: a class has the attributes of its objects."""
     return not isinstance(value, type) and hasattr(value, attribute)

@@ -5,6 +5,7 @@ import signal
 import sys
 from types import TracebackType
 
+from training_workloads import nodejs
 from training_workloads.validation import InputError
 
 __all__ = ["errors_as_lines"]
@@ -35,10 +36,8 @@ def _lines(error: BaseException) -> list[str] | None:
     """Return what the user reads about a mistake, or None for a bug."""
     if isinstance(error, InputError):
         return [str(problem) for problem in error.problems]
-    # By the module's name: an import of jsii starts Node.js.
-    if type(error).__module__ == "jsii.errors":
-        # Such as a cache that cannot be written; jsii says what to do.
-        return [f"Node.js cannot run the AWS CDK: {' '.join(str(error).split())}"]
-    if type(error.__cause__).__module__ == "jsii.errors" and _USERS_MISTAKE.match(str(error)):
+    if nodejs.is_failure(error):
+        return [nodejs.failure_line(error, "the AWS CDK")]
+    if nodejs.is_failure(error.__cause__) and _USERS_MISTAKE.match(str(error)):
         return [str(error)]
     return None

@@ -14,7 +14,7 @@ from types import ModuleType
 
 from training_workloads.validation import MISSING, InputError, Problem
 
-__all__ = ["configure"]
+__all__ = ["configure", "failure_line", "is_failure"]
 
 # jsii is the bridge between Python and Node.js; it starts the program of this variable, by default `node`.
 _JSII = "jsii"
@@ -48,6 +48,21 @@ def configure() -> None:
     os.environ.setdefault(_NO_END_OF_LIFE_BANNER, _OLD_RELEASES)
     if _JSII not in sys.modules:
         sys.meta_path.insert(0, _Chosen())
+
+
+def is_failure(error: object) -> bool:
+    """Return whether jsii raised an error; by its module's name, because an import of jsii starts Node.js."""
+    return type(error).__module__ == "jsii.errors"
+
+
+def failure_line(error: BaseException, library: str) -> str:
+    """Return an error of jsii as a line, such as that of a cache that cannot be written; jsii says what to do.
+
+    Args:
+        error: The error.
+        library: What runs in Node.js, in the user's words.
+    """
+    return f"Node.js cannot run {library}: {' '.join(str(error).split())}"
 
 
 def _program() -> str:

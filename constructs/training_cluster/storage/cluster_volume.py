@@ -9,7 +9,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import imported_with
+from training_cluster.checks import imported_with, is_a
 from training_cluster.lifecycle import after_namespaces, after_node_addons
 from training_cluster.single_owner import own
 from training_cluster.suppressions import suppress_implied_dependency
@@ -65,8 +65,8 @@ def valid_nodes(name: str, cluster: Any, file_system: Any) -> Problems:
         cluster: The cluster.
         file_system: Its rules are open already where it was imported without a security group.
     """
-    connections = getattr(file_system, "connections", None)
-    if connections and connections.security_groups and hasattr(cluster, "cluster_name"):
+    groups = getattr(getattr(file_system, "connections", None), "security_groups", None)
+    if groups and is_a(cluster, "cluster_name"):
         what = "its security group, and the file system's ports are closed to its nodes"
         yield from imported_with(name, cluster, "cluster_security_group", what)
 

@@ -14,6 +14,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from training_cluster.checks import (
+    is_a,
     unless_token,
     valid_cluster,
     valid_key,
@@ -289,7 +290,7 @@ class ElasticVolume(Volume):
 
 def _valid_elastic(name: str, file_system: Any) -> Problems:
     """Reject what is not an Elastic File System, such as one for Lustre."""
-    if not isinstance(file_system, ImportedElasticFileSystem) and not hasattr(file_system, "mount_targets_available"):
+    if not isinstance(file_system, ImportedElasticFileSystem) and not is_a(file_system, "mount_targets_available"):
         fix = "give an ElasticFileSystem, or import one with ElasticFileSystem.from_elastic_file_system_attributes"
         yield Problem(path=(name,), given=file_system, fix=fix)
 
@@ -297,7 +298,7 @@ def _valid_elastic(name: str, file_system: Any) -> Problems:
 def _valid_access_point(access_point: Any, file_system: Any) -> Problems:
     """Require one with a file system of the CDK: its root belongs to root, and jobs could not write."""
     fix = "give one, such as file_system.add_access_point(...)"
-    if access_point is not None and not hasattr(access_point, "access_point_id"):
+    if access_point is not None and not is_a(access_point, "access_point_id"):
         yield Problem(path=("access_point",), given=access_point, fix=fix)
     elif access_point is None and hasattr(file_system, "grant_root_access") and not _has_access_point(file_system):
         allowed = "jobs cannot write to the root of a file system"

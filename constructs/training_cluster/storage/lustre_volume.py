@@ -8,7 +8,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster, valid_mirror
+from training_cluster.checks import is_a, valid_cluster, valid_mirror
 from training_cluster.network.security_group_rules import allow_all, allow_tcp
 from training_cluster.storage.cluster_volume import Volume, valid_nodes, valid_stack
 from training_cluster.storage.lustre_file_system import EFA_RULE, LUSTRE_PORTS, LustreFileSystemBase
@@ -94,7 +94,7 @@ class LustreVolume(Volume):
 
 def valid_lustre(name: str, file_system: Any) -> Problems:
     """Reject what is not a Lustre file system, and what CDK imported without the name that clients mount."""
-    if not hasattr(file_system, "mount_name"):
+    if not is_a(file_system, "mount_name"):
         fix = "give a LustreFileSystem, or import one with LustreFileSystem.from_lustre_file_system_attributes"
         yield Problem(path=(name,), given=file_system, fix=fix)
 

@@ -13,6 +13,7 @@ from tests.constructs.site import Site, properties
 from tests.schemas import check_manifest
 from training_cluster import ElasticFileSystem, LustreFileSystem, LustreVolume
 from training_cluster.storage.lustre_file_system import LustreFileSystemBase
+from training_cluster.storage.lustre_volume import valid_lustre
 from training_workloads import InputError
 
 ID = "fs-0123456789abcdef0"
@@ -230,3 +231,8 @@ def test_rejects_a_cluster_without_its_security_group(site: Site) -> None:
         "'cluster' is 'research', but it was imported without its security group, and the file system's ports are "
         "closed to its nodes; import it with TrainingCluster.from_cluster_attributes"
     )
+
+
+def test_rejects_the_class_in_place_of_its_object() -> None:
+    (problem,) = valid_lustre("file_system", LustreFileSystem)
+    assert problem.text().startswith("'file_system' is the class LustreFileSystem; give a LustreFileSystem")

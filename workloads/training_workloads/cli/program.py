@@ -13,6 +13,7 @@ from typing import Annotated, Final
 
 import typer
 
+from training_workloads import nodejs
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS, MPI_OPERATOR_IMAGE
 from training_workloads.cli.command_groups import TopLevel
 from training_workloads.exit_codes import INTERRUPTED, OUTPUT_FAILED, USER_ERROR
@@ -35,7 +36,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Render training jobs into Kubernetes manifests, check them, and run them here or on a cluster.",
 )
 
 
@@ -79,11 +79,9 @@ def main() -> None:
         print(f"error: {why}", file=sys.stderr)
         _exit_at_once(OUTPUT_FAILED)
     except Exception as error:
-        # Not imported: most commands start no Node.js.
-        if type(error).__module__ != "jsii.errors":
+        if not nodejs.is_failure(error):
             raise
-        # Such as a cache that cannot be written; jsii says what to do.
-        print(f"error: Node.js cannot run cdk8s: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"error: {nodejs.failure_line(error, 'cdk8s')}", file=sys.stderr)
         _exit_at_once(OUTPUT_FAILED)
 
 

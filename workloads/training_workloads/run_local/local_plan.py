@@ -1,7 +1,8 @@
 """The command of this machine for a job: the launcher's own, with localhost for the workers; or that of a script.
 
 Nothing else changes: the command does not wait for workers, the hostfile or the discovery script contains localhost,
-each mounted claim is a local folder, and the thread counts and the binding of ranks to cores are those of this machine.
+each mounted claim is a local folder, no rank has a standard input, and the slots, the thread counts and the binding of
+ranks to cores are those of this machine.
 """
 
 import os
@@ -36,7 +37,7 @@ from training_workloads.mpijob.launch_options import (
 from training_workloads.mpijob.view import MpiJobView, mapping
 from training_workloads.validation import MISSING, InputError, Problem, at_least, enforce
 
-__all__ = ["LocalRun", "job_name", "plan_local_run", "plan_script", "write_hosts"]
+__all__ = ["LocalRun", "plan_local_run", "plan_script", "write_hosts"]
 
 # Other launchers of MPI do not know the options that are inserted here.
 _LAUNCHERS = ("mpirun", HOROVODRUN)
@@ -130,7 +131,7 @@ def plan_local_run(document: Document, volumes: Path, scratch: Path, ranks: int 
     variables = {name: value for name, (value, _) in job.launcher.first.environment.items() if value is not None}
     local = {name: _localized_path(str(value), paths) for name, value in variables.items()}
     return LocalRun(
-        name=job_name(document),
+        name=_shown_name(document),
         launcher=launch.launcher,
         command=before + _localized(launch, count, scratch / _DISCOVERY).words,
         environment={name: here.get(name, value) for name, value in local.items()},
@@ -206,7 +207,7 @@ def write_hosts(scratch: Path, ranks: int) -> None:
     script.chmod(0o700)
 
 
-def job_name(document: Document) -> str:
+def _shown_name(document: Document) -> str:
     """Return the name of a job; that of its kind where it has none."""
     name = mapping(mapping(document.content).get("metadata")).get("name")
     return str(name) if name else "an MPIJob without a name"
