@@ -44,9 +44,13 @@ def test_a_rank_with_few_cores_has_one_thread_for_its_data() -> None:
 
 def test_one_worker_needs_no_network() -> None:
     environment = rank_environment(whole("p4d.24xlarge"), workers=1)
-    assert not {"NCCL_SOCKET_IFNAME", "NCCL_NET", "FI_PROVIDER", "HOROVOD_FUSION_THRESHOLD", "HOROVOD_CYCLE_TIME"} & set(
-        environment
-    )
+    assert not {
+        "NCCL_SOCKET_IFNAME",
+        "NCCL_NET",
+        "FI_PROVIDER",
+        "HOROVOD_FUSION_THRESHOLD",
+        "HOROVOD_CYCLE_TIME",
+    } & set(environment)
 
 
 def test_nccl_tests_log_their_network_and_have_no_variables_of_training() -> None:

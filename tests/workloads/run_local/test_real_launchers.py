@@ -22,17 +22,6 @@ from training_workloads.run_local.runner import run_locally
 SAY_PID = "echo pid $$; exec sleep 60"
 
 
-@pytest.fixture(params=["Open MPI 5", "Open MPI 4"])
-def environment(request: pytest.FixtureRequest, root: Path) -> Path:
-    """A folder whose bin/ has the mpirun of a release."""
-    folder = {"Open MPI 5": root / ".venv-training", "Open MPI 4": Path("/usr")}[request.param]
-    program = folder / "bin/mpirun"
-    version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout if program.exists() else ""
-    if f"(Open MPI) {request.param[-1]}." not in version:
-        pytest.skip(f"{program} is not {request.param}")
-    return folder
-
-
 def manifest(folder: Path, command: Sequence[str]) -> Path:
     containers = {"spec": {"containers": [{"name": "c", "image": "i", "command": list(command)}]}}
     replicas = {"Launcher": {"template": containers}, "Worker": {"template": containers}}
