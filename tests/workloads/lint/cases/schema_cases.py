@@ -39,7 +39,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is not a field here, and is rejected or dropped without a warning; known: activeDeadlineSeconds, "
             "backoffLimit, cleanPodPolicy, managedBy, schedulingPolicy, suspend, ttlSecondsAfterFinished",
         ),
-        ({"spec sshAuthMountPath": ""}, "spec sshAuthMountPath", "is ''; give what fits minLength: 1"),
     ],
     "pod-template-fields": [
         (

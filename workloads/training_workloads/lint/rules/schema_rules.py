@@ -56,6 +56,9 @@ def _mpi_job_validator() -> Any:
     schema = _closed(version["schema"]["openAPIV3Schema"])
     # The API server writes the status itself, and checks the metadata by other rules.
     schema["properties"] |= {"metadata": {"type": "object"}, "status": {}}
+    for role in schema["properties"]["spec"]["properties"]["mpiReplicaSpecs"]["properties"].values():
+        # The next rule compares it with the schema of Kubernetes.
+        role["properties"]["template"] = {"type": "object"}
     return jsonschema.Draft202012Validator(schema)
 
 
@@ -125,7 +128,7 @@ def _number_or_text(error: Any, path: Path) -> Iterable[Found]:
 
 
 def _unknown_value(error: Any, path: Path) -> Iterable[Found]:
-    allowed = [value for value in error.validator_value if isinstance(value, str)]
+    allowed = [value for value in error.validator_value if isinstance(value, str) and value]
     yield Found(path, _given(error), known_names(str(error.instance), allowed) + _placeholder(error))
 
 
