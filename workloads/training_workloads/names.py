@@ -124,7 +124,7 @@ def leaves_room(name: str, value: str, suffix: str, pods: str) -> Problems:
         name: The argument, as the user typed it.
         value: What they gave; a DNS label.
         suffix: The longest end of a derived name, such as `-worker-15`.
-        pods: What names pods so, such as `with 16 workers the operator`.
+        pods: What names pods so, such as `Kubernetes`.
     """
     limit = DNS_LABEL_LENGTH - len(suffix)
     if len(value) > limit:

@@ -235,6 +235,7 @@ def test_rejects_a_name_that_is_not_a_dns_1035_label(name: str) -> None:
             "'launcher_creation_policy' is 'Whenever'; give one of AtStartup, WaitForWorkersReady",
         ),
         (lambda: spec(mpi_implementation="OpenMpi"), "'mpi_implementation' is 'OpenMpi'; give one of OpenMPI, Intel"),
+        (lambda: spec(ssh_auth_mount_path="/a\0"), r"'ssh_auth_mount_path' is '/a\x00'; give an absolute path"),
         (lambda: spec(ssh_auth_mount_path=""), "'ssh_auth_mount_path' is ''; give an absolute path"),
         (lambda: spec(slots_per_worker="8"), "'slots_per_worker' is '8'; give a whole number, 1 or more"),
     ],

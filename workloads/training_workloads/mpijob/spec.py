@@ -339,7 +339,7 @@ def _values(spec: MpiJobSpec) -> Problems:
     yield from one_of("launcher_creation_policy", spec.launcher_creation_policy, policies)
     yield from one_of("mpi_implementation", spec.mpi_implementation, get_args(MpiImplementation))
     yield from one_of("run_launcher_as_worker", spec.run_launcher_as_worker, (True, False))
-    yield from matches("ssh_auth_mount_path", spec.ssh_auth_mount_path, "/.+", "an absolute path")
+    yield from matches("ssh_auth_mount_path", spec.ssh_auth_mount_path, r"/[^\0:\n]+", "an absolute path")
     yield from _if_given(spec, "namespace", dns_label)
     yield from labels("labels", spec.labels)
     yield from annotations("annotations", spec.annotations)
