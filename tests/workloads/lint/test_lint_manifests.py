@@ -38,12 +38,12 @@ EXPECTED = {
             "mpi-job-fields",
             "worker-without-sshd",
         ],
-        "warning": ["missing-gpu-toleration", "small-shared-memory", "workers-outlive-job"],
+        "warning": ["small-shared-memory", "workers-outlive-job"],
     },
     # Its launcher waits for the workers in a script, and gives mpirun the hostfile.
     "nccl-test-p5en.yaml": {
         "error": [],
-        "warning": ["efa-memory", "missing-gpu-toleration", "shared-memory-of-the-node", "template-restart-policy"],
+        "warning": ["efa-memory", "shared-memory-of-the-node", "template-restart-policy"],
     },
     # Without numbers there is nothing to compare: only that they are missing.
     "nccl-test-template.yaml": {
@@ -59,7 +59,6 @@ EXPECTED = {
         "error": [],
         "warning": [
             "launcher-may-be-too-early",
-            "missing-gpu-toleration",
             "missing-hostfile",
             "shared-memory-of-the-node",
             "template-restart-policy",
@@ -75,7 +74,6 @@ EXPECTED = {
         "error": [],
         "warning": [
             "launcher-may-be-too-early",
-            "missing-gpu-toleration",
             "missing-hostfile",
             "small-shared-memory",
         ],

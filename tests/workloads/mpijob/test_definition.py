@@ -12,9 +12,9 @@ from setup.record_pod_types import RECORDED
 from setup.source_tree import ROOT
 from tests.workloads.mpijob.api_server import Rejected, pruned, stored
 from tests.workloads.mpijob.go_types import decoding_errors, parses_as_quantity, pod_fields
+from training_workloads.manifests.documents import read_manifest
 from training_workloads.mpijob.decoding import decoding_problems
 from training_workloads.mpijob.definition import mpi_job_definition
-from training_workloads.mpijob.documents import read_manifest
 
 (VERSION,) = mpi_job_definition()["spec"]["versions"]
 SCHEMA = VERSION["schema"]["openAPIV3Schema"]

@@ -19,7 +19,7 @@ from training_workloads.validation import InputError, Problem, check
 # The commands import what they run, so that `--help` and each other command start fast.
 if TYPE_CHECKING:
     from training_workloads.lint import Finding
-    from training_workloads.mpijob.documents import Document
+    from training_workloads.manifests.documents import Document
 
 __all__ = ["lint", "render", "run_local"]
 
@@ -141,7 +141,7 @@ def lint(
     """Check manifests of MPIJobs and volumes, of this project or any other, for known mistakes."""
     from training_workloads.lint import lint_read
     from training_workloads.lint.run_rules import KNOWN_KINDS
-    from training_workloads.mpijob.documents import read_manifests
+    from training_workloads.manifests.documents import read_manifests
 
     read, problems = read_manifests(files, recursive=recursive)
     everything = [document for _, documents in read for document in documents]
