@@ -83,6 +83,12 @@ def test_it_ends_and_leaves_no_pods_for_ever() -> None:
         ({"pods": 200_000}, "'pods' is 200000; give 100000 or less"),
         ({"service_account": ""}, "'service_account' is ''; give a name of lower-case letters"),
         ({"volume": "/fsx"}, "'volume' is '/fsx'; give SharedVolume(...)"),
+        (
+            {"name": "a" * 62},
+            f"'name' is '{'a' * 62}', but Kubernetes names pods '<name>-0', of at most 63 characters; "
+            "use a name of 61 characters or fewer",
+        ),
+        ({"name": "a" * 61, "pods": 11}, "use a name of 60 characters or fewer"),
         ({"name": "a_b"}, "'name' is 'a_b'; give lower-case letters, digits and '-', at most 63"),
         ({"image": ""}, "'image' is ''; give the image's address"),
         ({"namespace": "A"}, "'namespace' is 'A'; give lower-case letters"),
@@ -93,6 +99,11 @@ def test_rejects_what_cannot_run(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         spec(**change)
     assert message in str(caught.value)
+
+
+def test_the_longest_name() -> None:
+    assert spec(name="a" * 61).name == "a" * 61
+    assert spec(name="a" * 60, pods=11).pods == 11
 
 
 def test_another_folder_than_that_of_the_same_name() -> None:

@@ -190,7 +190,7 @@ def _command(spec: HorovodJobSpec) -> Problems:
     elif (
         not isinstance(command, list | tuple)
         or not command
-        or not all(isinstance(word, str) and word for word in command)
+        or not all(isinstance(word, str) and word and "\0" not in word for word in command)
     ):
         fix = "give the program that each rank runs, as a tuple of words"
         yield Problem(path=("command",), given=command, fix=fix)
@@ -203,7 +203,7 @@ def _environment(spec: HorovodJobSpec) -> Problems:
         return
     for name, value in environment.items():
         yield from matches("environment", name, _VARIABLE, "names of letters, digits and '_'")
-        for problem in matches(str(name), value, r"(?s).*", "a string"):
+        for problem in matches(str(name), value, r"[^\0]*", "a string without NUL characters"):
             yield problem.under("environment")
 
 
@@ -229,7 +229,7 @@ BASE_RULES: tuple[Callable[[HorovodJobSpec], Problems], ...] = (
     lambda spec: one_of("efa", spec.efa, (True, False)),
     _binding,
     lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
-    lambda spec: at_least("deadline_seconds", spec.deadline_seconds, 1, 2**63 - 1),
+    lambda spec: at_least("deadline_seconds", spec.deadline_seconds, 1, 2**53 - 1),
     namespace,
     service_account,
     _environment,

@@ -10,8 +10,8 @@ from training_workloads.jobs.pod_template import UNPRIVILEGED, check_kind, image
 from training_workloads.jobs.volumes import EFS_CLAIM, RUNS_DIRECTORY, SharedVolume, folder
 from training_workloads.mpijob.programs import STAGING, USER_ERROR
 from training_workloads.mpijob.spec import DAY_SECONDS
-from training_workloads.names import dns_label, dns_subdomain
-from training_workloads.validation import at_least, enforce, instance_of, matches, one_of
+from training_workloads.names import dns_label, dns_subdomain, leaves_room
+from training_workloads.validation import Problems, at_least, enforce, instance_of, matches, one_of
 
 __all__ = ["FileSystem", "StageDataJob", "StageDataJobSpec"]
 
@@ -148,16 +148,30 @@ class StageDataJob(cdk8s.ApiObject):
         self.add_json_patch(cdk8s.JsonPatch.add("/spec", spec.to_wire()))
 
 
+def _name(spec: StageDataJobSpec) -> Problems:
+    """Reject a name whose pods would have too long host names.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.35.0/pkg/apis/batch/validation/validation.go
+    """
+    wrong = [*dns_label("name", spec.name), *_pods(spec)]
+    yield from wrong
+    if not wrong:
+        yield from leaves_room("name", spec.name, f"-{spec.pods - 1}", "Kubernetes")
+
+
+def _pods(spec: StageDataJobSpec) -> Problems:
+    # Kubernetes' limit for a Job that counts its pods (https://kubernetes.io/docs/concepts/workloads/controllers/job/).
+    yield from at_least("pods", spec.pods, 1, 100_000)
+
+
 _RULES = (
-    lambda spec: dns_label("name", spec.name),
+    _name,
     image,
     lambda spec: matches("source", spec.source, _S3_FOLDER, "a folder in S3, such as s3://<bucket>/data/imagenet/"),
     lambda spec: () if spec.folder is None else folder("folder", spec.folder),
     lambda spec: dns_subdomain("service_account", spec.service_account),
     lambda spec: one_of("file_system", spec.file_system, get_args(FileSystem)),
     lambda spec: () if spec.volume is None else instance_of("volume", spec.volume, SharedVolume),
-    # Kubernetes' limit for a Job that counts its pods (https://kubernetes.io/docs/concepts/workloads/controllers/job/).
-    lambda spec: at_least("pods", spec.pods, 1, 100_000),
     namespace,
     lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
 )

@@ -56,6 +56,9 @@ def _mpi_job_validator() -> Any:
     schema = _closed(version["schema"]["openAPIV3Schema"])
     # The API server writes the status itself, and checks the metadata by other rules.
     schema["properties"] |= {"metadata": {"type": "object"}, "status": {}}
+    for role in schema["properties"]["spec"]["properties"]["mpiReplicaSpecs"]["properties"].values():
+        # The next rule compares it with the schema of Kubernetes.
+        role["properties"]["template"] = {"type": "object"}
     return jsonschema.Draft202012Validator(schema)
 
 
@@ -125,7 +128,7 @@ def _number_or_text(violation: Any, path: Path) -> Iterable[Found]:
 
 
 def _unknown_value(violation: Any, path: Path) -> Iterable[Found]:
-    allowed = [value for value in violation.validator_value if isinstance(value, str)]
+    allowed = [value for value in violation.validator_value if isinstance(value, str) and value]
     yield Found(path, _given(violation), known_names(str(violation.instance), allowed) + _placeholder(violation))
 
 
@@ -141,6 +144,11 @@ def _too_small(violation: Any, path: Path) -> Iterable[Found]:
 
 def _too_large(violation: Any, path: Path) -> Iterable[Found]:
     yield Found(path, _given(violation), f"give {violation.validator_value} or fewer")
+
+
+def _no_amount(violation: Any, path: Path) -> Iterable[Found]:
+    # No other text of the definition has a form, apart from the status.
+    yield Found(path, _given(violation), "give an amount such as 4, 500m or 512Mi")
 
 
 def _other(violation: Any, path: Path) -> Iterable[Found]:
@@ -168,4 +176,5 @@ _EXPLANATIONS: dict[str, Callable[[Any, Path], Iterable[Found]]] = {
     "required": _missing_field,
     "minimum": _too_small,
     "maximum": _too_large,
+    "pattern": _no_amount,
 }
