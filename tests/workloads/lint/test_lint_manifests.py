@@ -116,6 +116,7 @@ def test_nothing_is_wrong_with_a_horovod_job_on_any_type(
     if instance.efa_interfaces * (gpus_per_worker or instance.gpus) % instance.gpus:
         gpus_per_worker = instance.gpus
     # The default image does not support every GPU.
-    changes = {"instance_type": instance_type, "gpus_per_worker": gpus_per_worker, "efa": efa, "framework": "other"}
-    spec = dataclasses.replace(job_spec, **changes)
+    spec = dataclasses.replace(
+        job_spec, instance_type=instance_type, gpus_per_worker=gpus_per_worker, efa=efa, framework="other"
+    )
     assert [str(finding) for finding in lint_manifest(manifest(spec.mpi_job))] == []
