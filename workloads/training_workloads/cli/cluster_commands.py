@@ -272,7 +272,9 @@ def _checked(files: list[str], *, recursive: bool) -> list["Document"]:
     read, problems = read_manifests(files, recursive=recursive)
     for file, documents in read:
         problems += check_objects(file, documents)
-    found = [(file, line, finding) for file, documents in read for finding, line in lint_read(documents)]
+    linted = [(file, line, finding) for file, documents in read for finding, line in lint_read(documents)]
+    known = {(problem.source, problem.path) for problem in problems}
+    found = [each for each in linted if (f"{each[0]}:{each[1]}", each[2].path) not in known]
     for file, line, finding in found:
         print(f"{file}:{line}: {finding}", file=sys.stderr)
     if problems:
