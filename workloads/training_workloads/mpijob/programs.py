@@ -8,6 +8,7 @@ __all__ = [
     "HOME",
     "LOCAL_IMAGE",
     "NCCL_TEST",
+    "NETWORK_LINE",
     "REACHABLE_HOSTS",
     "RESNET50",
     "RUN_WORKER",
@@ -61,7 +62,14 @@ USER_ERROR = 2
 #: restarts the launcher, and the ranks resume.
 STOPPED = 75
 
-_MEANINGS = {STOPPED: "stopped on request, the state is saved: a restart resumes"}
+#: How the line begins in which the launcher says what carries the traffic of the ranks: `network: efa, 32/32 devices on
+#: 2/2 nodes`.
+NETWORK_LINE = "network: "
+
+_MEANINGS = {
+    USER_ERROR: "the program rejects what it was given: a restart repeats that",
+    STOPPED: "stopped on request, the state is saved: a restart resumes",
+}
 
 
 def explained(code: int) -> str:
