@@ -152,6 +152,20 @@ def test_where_the_question_has_no_answer_the_job_is_submitted(
     assert submit(mpi_job()).code == 0
 
 
+@pytest.mark.parametrize("place", ["labels", "suspend"])
+def test_a_quota_that_is_used_up_now_does_not_matter_to_a_job_that_starts_later(
+    cluster: FakeCluster, submit: Submit, place: str
+) -> None:
+    message = 'pods "digits-launcher-x7k2f" is forbidden: exceeded quota: team, used: pods=4, limit: 4'
+    cluster.failures.append(Failure(403, PODS, "POST", message=message))
+    job = mpi_job()
+    if place == "labels":
+        job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "research"}
+    else:
+        job["spec"]["runPolicy"]["suspend"] = True
+    assert submit(job).code == 0
+
+
 def test_a_container_may_mount_what_the_operator_adds(cluster: FakeCluster, submit: Submit) -> None:
     mounts = [{"name": "ssh-auth", "mountPath": "/keys"}, {"name": "mpi-job-config", "mountPath": "/hosts"}]
     job = mpi_job()

@@ -296,13 +296,13 @@ def cancel(
 
     with session(context, namespace, late=ending, still_runs=ending) as cluster, progress() as show:
         if finished:
-            ended = (summary.name for summary in list_jobs(cluster) if summary.is_finished)
-            chosen += [name for name in ended if name not in chosen]
+            chosen += dict.fromkeys(summary.name for summary in list_jobs(cluster) if summary.is_finished)
         jobs = [find_job(cluster, name) for name in chosen]
         for job in jobs:
             delete_job(cluster, job, show_deleted)
         poller = Poller(note=note, deadline=time.monotonic() + _PODS_END_SECONDS)
-        gone.extend(wait_until_gone(cluster, jobs, poller, show))
+        for ended in wait_until_gone(cluster, jobs, poller, show):
+            gone.append(ended)
     if as_json:
         print_json(deleted)
 

@@ -110,7 +110,7 @@ def pods_forbidden(evidence: Evidence) -> str | None:
         fix = "render the job with this version of trainctl, or use a namespace with another pod-security label"
     elif "exceeded quota" in reason:
         fix = "wait until other jobs have ended ('trainctl list'), render fewer workers, or ask for a larger quota"
-    elif " cannot " in reason:
+    elif reason.startswith('User "'):
         fix = "install the operator's permissions again: 'kubectl apply -f dist/platform/'"
     else:
         fix = "change the job, or ask an administrator of the cluster"

@@ -8,7 +8,7 @@ from typing import Any
 
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ConflictError, ForbiddenError, RejectedError
-from training_workloads.cluster.job_pods import job_pods
+from training_workloads.cluster.job_pods import job_pods, starts_later
 from training_workloads.cluster.jobs import try_find_job
 from training_workloads.cluster.resources import BATCH_JOBS, CLAIMS, MPI_JOBS, NAMESPACES, PODS, Resource
 from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
@@ -27,6 +27,8 @@ _NAMED_BY_PODS = {"ServiceAccount": "serviceAccountName", "PriorityClass": "prio
 
 # A webhook that writes elsewhere rejects every dry run, and says nothing about the pod.
 _NO_DRY_RUN = "does not support dry run"
+
+_EXCEEDED = "exceeded quota"
 
 # How the API server begins what it says about a pod.
 _ABOUT_THE_POD = re.compile(r'^pods? "[^"]*" is (forbidden|invalid): ', re.IGNORECASE)
@@ -268,8 +270,9 @@ def _pods_are_allowed(submissions: list[Submission]) -> Problems:
                 # Who may not create pods may still submit jobs: their controllers create the pods.
                 break
             except RejectedError as error:
-                if _NO_DRY_RUN not in error.message:
-                    reason = _ABOUT_THE_POD.sub("", error.message)
+                reason = _ABOUT_THE_POD.sub("", error.message)
+                # A queue creates the pods later, when other jobs have ended.
+                if _NO_DRY_RUN not in reason and not (_EXCEEDED in reason and starts_later(each.content)):
                     allowed = f"namespace {each.cluster.namespace!r} rejects its pods: {reason}"
                     yield each.problem(path, PodTemplate(), allowed=allowed, fix=_pod_advice(reason))
 
@@ -280,7 +283,7 @@ def _pod_advice(reason: str) -> str:
             "render the job with this version of trainctl, or use a namespace with another label "
             "pod-security.kubernetes.io/enforce"
         )
-    if "exceeded quota" in reason:
+    if _EXCEEDED in reason:
         return "wait until other jobs have ended ('trainctl list'), request less, or ask for a larger quota"
     return "change the template, or ask an administrator of the cluster"
 

@@ -49,6 +49,9 @@ STAGING = python_module("training.staging")
 #: Waits until every worker's sshd answers, then runs the command behind its `--`.
 WAIT_FOR_WORKERS = python_module("training.pods.wait_for_workers")
 
+#: How the launcher's line about the network begins, such as "network: efa, 32/32 devices on 2/2 nodes".
+NETWORK_LINE = "network: "
+
 #: Prints those hosts of a discovery script whose sshd answers.
 REACHABLE_HOSTS = python_module("training.pods.reachable_hosts")
 
@@ -61,10 +64,6 @@ USER_ERROR = 2
 #: EX_TEMPFAIL of sysexits.h: after a stop request, such as at a Spot notice, the ranks saved a checkpoint. The operator
 #: restarts the launcher, and the ranks resume.
 STOPPED = 75
-
-#: How the line begins in which the launcher says what carries the traffic of the ranks: `network: efa, 32/32 devices on
-#: 2/2 nodes`.
-NETWORK_LINE = "network: "
 
 _MEANINGS = {
     USER_ERROR: "the program rejects what it was given: a restart repeats that",
