@@ -97,12 +97,12 @@ scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 	@python -m scan
 
 docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link or an old picture is an error
-	@echo "==> docs/pictures/: compared with the templates and the code"
+	@echo "==> docs/pictures/, docs/lint-rules.md: compared with the templates and the code"
 	@python -m docs.site.pictures --check
 	@echo "==> sphinx: the site into dist/docs/"
 	@rm -rf dist/docs
 	@python -m sphinx -b html -W --keep-going -E -q -c docs -d .setup/doctrees . dist/docs
-pictures: $(CDK) ## Draw docs/pictures/ from the synthesized templates and from the code
+pictures: $(CDK) ## Draw docs/pictures/ and write docs/lint-rules.md from the synthesized templates and from the code
 	@python -m docs.site.pictures
 pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after KUBERNETES_VERSIONS has changed
 	@python -m setup.record_pod_types

@@ -8,6 +8,7 @@ LAYERS = {
         {"validation"},
         {"names", "yaml_lines", "nodejs"},
         {"catalog", "app_errors"},
+        {"manifests"},
         {"mpijob"},
         {"lint", "exit_codes"},
         {"jobs"},

@@ -8,7 +8,7 @@ import pytest
 import training_cluster
 from docs.site.page_list import LIST, pages
 from setup.source_tree import ROOT, files, relative
-from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, STORAGE_RULES
+from training_workloads.lint.rules import EVERY_RULE
 from training_workloads.recipes import RECIPES
 
 PAGES = [path for path in files() if path.suffix == ".md" and not path.is_relative_to(ROOT / "workloads")]
@@ -55,7 +55,7 @@ def test_every_public_name_has_its_page() -> None:
 
 
 def test_the_readme_has_the_number_of_rules() -> None:
-    number = len([*FIELD_RULES, *JOB_RULES, *STORAGE_RULES])
+    number = len(EVERY_RULE)
     assert f"[{number} lint rules](docs/lint.md)" in (ROOT / "README.md").read_text()
 
 

@@ -11,7 +11,7 @@ import cdk8s
 
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.kinds import JobSpec, define_job
-from training_workloads.mpijob.documents import MANIFEST_SUFFIXES
+from training_workloads.manifests.documents import MANIFEST_SUFFIXES
 from training_workloads.platform.parts import add_platform
 from training_workloads.platform.platform_spec import PLATFORM_FILES, PlatformSpec
 from training_workloads.validation import InputError, Problem, Problems, enforce

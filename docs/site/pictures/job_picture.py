@@ -7,7 +7,7 @@ import cdk8s
 from docs.site.pictures.drawing import Arrow, Box, Group, Picture
 from training_workloads.catalog import gpu_instance_type
 from training_workloads.jobs.kinds import define_job
-from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, STORAGE_RULES
+from training_workloads.lint.rules import EVERY_RULE
 from training_workloads.mpijob.spec import KIND
 from training_workloads.recipes import recipe
 
@@ -40,7 +40,7 @@ def job_picture() -> Picture:
 
 
 def _here(spec: Any, documents: list[dict[str, Any]]) -> tuple[Box, ...]:
-    rules = len([*FIELD_RULES, *JOB_RULES, *STORAGE_RULES])
+    rules = len(EVERY_RULE)
     program = " ".join(spec.command[:3])
     return (
         Box(id="recipe", title=f"recipe {RECIPE}", lines=(program, f"{spec.workers} workers on {spec.instance_type}")),

@@ -79,7 +79,8 @@ class Handler(BaseHTTPRequestHandler):
                     reason = HTTPStatus(failure.what).phrase
                     code, answer = status(failure.what, reason, failure.message or reason)
                     self._send(code, json.dumps(answer).encode())
-                self.close_connection = True
+                # A failed request does not end the connection; the next one of the client uses it.
+                self.close_connection = not isinstance(failure.what, int)
                 return True
         return False
 

@@ -1,31 +1,22 @@
-from types import ModuleType
+import importlib
+import pkgutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.workloads.lint.cases import (
-    container_cases,
-    device_cases,
-    environment_cases,
-    job_cases,
-    launch_cases,
-    pod_cases,
-    schema_cases,
-)
+from tests.workloads.lint import cases
 from tests.workloads.lint.sample_job import changed, path_of
 from training_workloads.lint import rules
-from training_workloads.lint.finding import Found, Rule
-from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, STORAGE_RULES
+from training_workloads.lint.rule import Found, Rule
+from training_workloads.lint.rules import EVERY_RULE, STORAGE_RULES
 from training_workloads.lint.run_rules import lint_manifest
 
-CASES = (job_cases, launch_cases, environment_cases, device_cases, container_cases, pod_cases, schema_cases)
+CASES = [importlib.import_module(f"{cases.__name__}.{found.name}") for found in pkgutil.iter_modules(cases.__path__)]
 FIRES = [(rule, *case) for module in CASES for rule, cases in module.FIRES.items() for case in cases]
 SILENT = [(rule, case) for module in CASES for rule, cases in module.SILENT.items() for case in cases]
-LEVELS = {rule.id: rule.level for rule in (*JOB_RULES, *FIELD_RULES)}
-
-
-def functions(module: ModuleType) -> set[str]:
-    return {name for name in module.__all__ if callable(getattr(module, name)) and name != "Storage"}
+ON_WORKLOADS = [rule for rule in EVERY_RULE if rule not in STORAGE_RULES]
+LEVELS = {rule.id: rule.level for rule in ON_WORKLOADS}
 
 
 def test_nothing_is_wrong_with_the_right_job() -> None:
@@ -48,18 +39,20 @@ def test_a_rule_is_silent_where_nothing_is_wrong(rule: str, changes: dict[str, A
 
 
 def test_each_rule_on_jobs_has_a_wrong_case_and_a_right_one() -> None:
-    ids = [rule.id for rule in (*JOB_RULES, *FIELD_RULES)]
+    ids = [rule.id for rule in ON_WORKLOADS]
     assert len(ids) == len(set(ids))
     assert {rule for rule, *_ in FIRES} == set(ids)
     assert {rule for rule, _ in SILENT} == set(ids)
 
 
-def test_each_rule_that_is_written_is_wired() -> None:
-    names = ("container", "device", "environment", "job", "launch", "pod", "schema", "storage")
-    modules = [getattr(rules, f"{name}_rules") for name in names]
-    written = {f"{module.__name__}.{name}" for module in modules for name in functions(module)}
-    every: list[Rule[Any]] = [*JOB_RULES, *FIELD_RULES, *STORAGE_RULES]
-    assert written == {f"{rule.check.__module__}.{rule.check.__name__}" for rule in every}
+def test_each_module_of_rules_is_in_use() -> None:
+    files = {path.stem for path in Path(*rules.__path__).glob("*_rules.py")}
+    assert {rule.check.__module__.rpartition(".")[2] for rule in EVERY_RULE} == files
+
+
+def test_each_rule_says_what_it_finds_and_why() -> None:
+    silent = [rule.id for rule in EVERY_RULE if not (rule.finds and rule.evidence)]
+    assert silent == []
 
 
 def test_the_schema_is_silent_where_a_rule_has_a_finding() -> None:
@@ -75,5 +68,5 @@ def test_a_rule_makes_findings_with_its_name_and_level() -> None:
     def too_loud(subject: int) -> Any:
         yield Found(("volume", subject, "a/b"), f"is {subject}", "turn it down")
 
-    (finding,) = Rule("warning", too_loud).apply(11)
+    (finding,) = Rule("warning", "It hurts", too_loud).apply(11)
     assert str(finding) == "warning: volume[11]['a/b']: is 11; turn it down [too-loud]"

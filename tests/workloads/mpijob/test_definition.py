@@ -12,9 +12,9 @@ from setup.record_pod_types import RECORDED
 from setup.source_tree import ROOT
 from tests.workloads.mpijob.api_server import Rejected, pruned, stored
 from tests.workloads.mpijob.go_types import decoding_errors, parses_as_quantity, pod_fields
+from training_workloads.manifests.documents import read_manifest
 from training_workloads.mpijob.decoding import decoding_problems
 from training_workloads.mpijob.definition import mpi_job_definition
-from training_workloads.mpijob.documents import read_manifest
 
 (VERSION,) = mpi_job_definition()["spec"]["versions"]
 SCHEMA = VERSION["schema"]["openAPIV3Schema"]
@@ -256,7 +256,7 @@ def missing(before: Any, after: Any) -> list[Any]:
 
 
 # Cases of https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/resource/quantity_test.go
-AMOUNTS = """0 1 0n 5n 4u 3m 8k 50k 7M 6G 5T 2P 1E 1Ki 10Ti 9Ei 1E-3 1e9 1E18 0.5e-1 1.3E+6 0.0005k 9.01 100.035Ki 0.9n 12E
+AMOUNTS = """0 1 5n 4u 3m 8k 50k 7M 6G 5T 2P 1E 1Ki 10Ti 9Ei 1E-3 1e9 1E18 0.5e-1 1.3E+6 0.0005k 9.01 100.035Ki 0.9n 12E
 .001 1. 1.G +1.5 -1025m 9223372036854775807Ki 0.000000000001Ki""".split()
 NOT_AMOUNTS = """1.1.M 1+1.0M 0.1mi 0.1am aoeu .5i 1i -3.01i -3.01e- 8GiB lots 1e 1e+ 1e2.5 0x10 1KI 1ki 1K 512MB --1 Ei
 1e99999999999999999999""".split()

@@ -14,7 +14,7 @@ import yaml
 
 from tests.workloads.run_local.conftest import launcher_of
 from training_workloads import InputError
-from training_workloads.mpijob.documents import read_documents
+from training_workloads.manifests.documents import read_documents
 from training_workloads.mpijob.launch_command import horovodrun_command
 from training_workloads.run_local.local_plan import LocalRun, plan_local_run
 from training_workloads.run_local.run_target import read_mpi_job

@@ -54,7 +54,7 @@ from training_workloads.validation import MISSING, InputError, Problem, at_least
 
 if TYPE_CHECKING:
     from training_workloads.cluster.submit import Submission
-    from training_workloads.mpijob.documents import Document
+    from training_workloads.manifests.documents import Document
 
 __all__ = ["cancel", "list_all", "logs", "scale", "status", "submit", "wait"]
 
@@ -311,7 +311,7 @@ def _checked(files: list[str], *, recursive: bool) -> list["Document"]:
     """Return the objects of some files; print the lint's findings, and end the command if one is an error."""
     from training_workloads.cluster.submit import check_objects
     from training_workloads.lint import lint_read
-    from training_workloads.mpijob.documents import read_manifests
+    from training_workloads.manifests.documents import read_manifests
 
     read, problems = read_manifests(files, recursive=recursive)
     for file, documents in read:

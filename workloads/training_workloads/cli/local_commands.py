@@ -19,7 +19,7 @@ from training_workloads.validation import InputError, Problem, check
 # The commands import what they run, so that `--help` and each other command start fast.
 if TYPE_CHECKING:
     from training_workloads.lint import Finding
-    from training_workloads.mpijob.documents import Document
+    from training_workloads.manifests.documents import Document
 
 __all__ = ["lint", "render", "run_local"]
 
@@ -42,6 +42,9 @@ def render(
     namespace: Annotated[str | None, typer.Option(help="Namespace of the job; its claim must exist there.")] = None,
     service_account: Annotated[str | None, typer.Option(help="Service account of the pods.")] = None,
     instance_type: Annotated[str | None, typer.Option(help="EC2 type of the workers' nodes.")] = None,
+    framework: Annotated[
+        str | None, typer.Option(help="What the image contains, such as tensorflow-2.15, or other.")
+    ] = None,
     workers: Annotated[int | None, number_option("Worker pods.")] = None,
     min_workers: Annotated[int | None, number_option("Minimum of an elastic job.")] = None,
     max_workers: Annotated[int | None, number_option("Maximum of an elastic job.")] = None,
@@ -81,6 +84,7 @@ def render(
         namespace=namespace,
         service_account=service_account,
         instance_type=instance_type,
+        framework=framework,
         workers=workers,
         min_workers=min_workers,
         max_workers=max_workers,
@@ -141,7 +145,7 @@ def lint(
     """Check manifests of MPIJobs and volumes, of this project or any other, for known mistakes."""
     from training_workloads.lint import lint_read
     from training_workloads.lint.run_rules import KNOWN_KINDS
-    from training_workloads.mpijob.documents import read_manifests
+    from training_workloads.manifests.documents import read_manifests
 
     read, problems = read_manifests(files, recursive=recursive)
     everything = [document for _, documents in read for document in documents]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from training_workloads.cluster.job_summaries import EVICTED, PENDING, SUSPENDED, JobSummary, PodSummary
 from training_workloads.cluster.job_warnings import JobWarning
 from training_workloads.cluster.resources import MPI_JOBS
-from training_workloads.cluster.undecodable import Undecodable
+from training_workloads.cluster.stopped_operator import Undecodable
 from training_workloads.mpijob.programs import USER_ERROR, explained
 from training_workloads.platform.platform_spec import MPI_OPERATOR_NAMESPACE
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from training_workloads.cluster.resources import BATCH_JOBS, MPI_JOBS
+from training_workloads.manifests.values import mapping, sequence
 from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, QUEUE_LABEL, WORKER
-from training_workloads.mpijob.view import MpiJobView, Replica, mapping, sequence
+from training_workloads.mpijob.view import MpiJobView, Replica
 from training_workloads.validation import Path
 
 __all__ = ["job_pods", "starts_later"]
@@ -35,7 +36,7 @@ def job_pods(job: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
         view = MpiJobView(document=job)
         for replica in view.replicas:
             if replica.containers and replica.replicas != 0:
-                yield (*replica.path, "template"), _mpi_pod(job, view, replica)
+                yield replica.template_path, _mpi_pod(job, view, replica)
     else:
         template = mapping(mapping(job.get("spec")).get("template"))
         if sequence(mapping(template.get("spec")).get("containers")):
@@ -70,7 +71,7 @@ def _pod(job: dict[str, Any], template: Any, owner_version: str, owner_kind: str
 def _mpi_pod(job: dict[str, Any], view: MpiJobView, replica: Replica) -> dict[str, Any]:
     role, name = replica.role.lower(), job["metadata"]["name"]
     owner = BATCH_JOBS if role == LAUNCHER else MPI_JOBS
-    pod = _pod(job, mapping(replica.content.get("template")), owner.api_version, owner.kind, role)
+    pod = _pod(job, replica.template, owner.api_version, owner.kind, role)
     pod["metadata"]["labels"] |= {_OPERATOR_LABEL: "mpi-operator", JOB_NAME_LABEL: name, JOB_ROLE_LABEL: role}
     if role == WORKER:
         pod["metadata"]["labels"][_INDEX_LABEL] = "0"

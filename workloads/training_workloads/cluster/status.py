@@ -8,7 +8,7 @@ from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary, PodS
 from training_workloads.cluster.job_warnings import JobWarning, job_warnings
 from training_workloads.cluster.jobs import ClusterJob, find_job
 from training_workloads.cluster.logs import read_network
-from training_workloads.cluster.undecodable import Undecodable, find_undecodable
+from training_workloads.cluster.stopped_operator import Undecodable, find_undecodable
 
 __all__ = ["JobReport", "report_job"]
 

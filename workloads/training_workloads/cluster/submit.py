@@ -12,8 +12,8 @@ from training_workloads.cluster.job_pods import job_pods, starts_later
 from training_workloads.cluster.jobs import try_find_job
 from training_workloads.cluster.resources import BATCH_JOBS, CLAIMS, MPI_JOBS, NAMESPACES, PODS, Resource
 from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
+from training_workloads.manifests.documents import Document
 from training_workloads.mpijob.decoding import decoding_problems
-from training_workloads.mpijob.documents import Document
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
 from training_workloads.validation import MISSING, Path, Problem, Problems, enforce, known_names
 

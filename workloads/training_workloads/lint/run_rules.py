@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from training_workloads.lint.finding import Finding
-from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, STORAGE_RULES
+from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, POD_RULES, STORAGE_RULES, WORKLOAD_RULES
 from training_workloads.lint.rules.storage_rules import Storage
-from training_workloads.mpijob.documents import Document, read_documents
+from training_workloads.manifests.documents import Document, read_documents
+from training_workloads.manifests.values import mapping
+from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.spec import KIND
-from training_workloads.mpijob.view import MpiJobView, mapping
+from training_workloads.mpijob.view import MpiJobView
 
 __all__ = ["KNOWN_KINDS", "lint_documents", "lint_manifest", "lint_read", "lint_text"]
 
@@ -72,12 +74,22 @@ def lint_documents(documents: Sequence[Any]) -> list[list[Finding]]:
 
 def _lint(document: Any, neighbours: Sequence[Any]) -> list[Finding]:
     if document.get("kind") == KIND:
-        job = MpiJobView(document=document)
-        found = [finding for rule in JOB_RULES for finding in rule.apply(job)]
-        # A rule's finding at a value is more specific than the schema's.
-        known = {finding.path for finding in found}
-        return found + [new for rule in FIELD_RULES for new in rule.apply(job) if new.path not in known]
+        return _lint_job(MpiJobView(document=document))
     if document.get("kind") in _STORAGE_KINDS:
         storage = Storage(document=document, neighbours=neighbours)
         return [finding for rule in STORAGE_RULES for finding in rule.apply(storage)]
     return []
+
+
+def _lint_job(job: MpiJobView) -> list[Finding]:
+    found = [finding for rule in JOB_RULES for finding in rule.apply(job)]
+    found += _lint_workload(job)
+    # A rule's error at a value is more specific than the schema's; a warning must not hide an error.
+    known = {finding.path for finding in found if finding.level == "error"}
+    return found + [new for rule in FIELD_RULES for new in rule.apply(job) if new.path not in known]
+
+
+def _lint_workload(workload: WorkloadView) -> list[Finding]:
+    """Return the findings of the rules for pods of any kind."""
+    found = [finding for rule in WORKLOAD_RULES for finding in rule.apply(workload)]
+    return found + [finding for pods in workload.groups for rule in POD_RULES for finding in rule.apply(pods)]

@@ -9,16 +9,17 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-__all__ = ["QUANTITY", "STRING", "TABLE", "TIME", "integer", "label_selector_schema", "pod_template_schema"]
+__all__ = ["AMOUNT", "QUANTITY", "STRING", "TABLE", "TIME", "integer", "label_selector_schema", "pod_template_schema"]
 
 #: The table of the types, which `setup/record_pod_types.py` writes.
 TABLE = "pod_types.json"
 
 _INT32 = 2**31
 
-# As https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/resource/quantity.go documents it. Its parser also
-# reads 'Gi' and '.' as zero, and narrows an exponent of ten digits to another one: mistakes, which are rejected.
-_QUANTITY = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?$"
+#: A text that is an amount, as https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/resource/quantity.go
+#: documents it. The parser also reads 'Gi' and '.' as zero, and narrows an exponent of ten digits to another one:
+#: mistakes, which are rejected.
+AMOUNT = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?$"
 
 # RFC 3339, as metav1.Time parses it. Not `format: date-time`: with a format, the API server accepts a list for a string
 # (https://github.com/kubernetes/kube-openapi/blob/master/pkg/validation/validate/type.go), and 31 February.
@@ -49,7 +50,7 @@ def integer(bits: int, minimum: int | None = None, maximum: int | None = None) -
 _INTEGER_OR_STRING = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
 
 #: An amount. A fraction is a string, '500m' or '0.5': a definition has no other type with strings than this one.
-QUANTITY = _INTEGER_OR_STRING | {"pattern": _QUANTITY}
+QUANTITY = _INTEGER_OR_STRING | {"pattern": AMOUNT}
 
 #: A text.
 STRING = {"type": "string"}
@@ -70,8 +71,9 @@ _LEAVES: dict[str, dict[str, Any]] = {
 }
 
 
+@cache
 def pod_template_schema() -> dict[str, Any]:
-    """Return the schema of a PodTemplateSpec."""
+    """Return the schema of a PodTemplateSpec, the same object at each call."""
     return _schema("PodTemplateSpec")
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from training_workloads.jobs.rank_environment import DATA_THREADS, INTRAOP_THREADS
-from training_workloads.mpijob.documents import Document
+from training_workloads.manifests.documents import Document
+from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.launch_command import (
     DEFAULT_SLOTS,
     HOROVODRUN,
@@ -34,7 +35,7 @@ from training_workloads.mpijob.launch_options import (
     TAG_OUTPUT,
     Option,
 )
-from training_workloads.mpijob.view import MpiJobView, mapping
+from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import MISSING, InputError, Problem, at_least, enforce
 
 __all__ = ["LocalRun", "plan_local_run", "plan_script", "write_hosts"]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from training_workloads.mpijob.documents import STANDARD_INPUT, Document, read_documents, read_manifests
+from training_workloads.manifests.documents import STANDARD_INPUT, Document, read_documents, read_manifests
+from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.spec import KIND
-from training_workloads.mpijob.view import mapping
 from training_workloads.recipes import Recipe, find_recipes, recipe
 from training_workloads.validation import InputError, Problem, Problems, enforce, known_names
 

@@ -147,20 +147,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "for each GPU",
         ),
     ],
-    "missing-gpu-toleration": [
-        (
-            {"WORKER-POD tolerations": GONE},
-            "WORKER-POD tolerations",
-            "has no toleration of nvidia.com/gpu, the taint that keeps other pods off GPU nodes; add {key: "
-            "nvidia.com/gpu, operator: Exists, effect: NoSchedule}",
-        ),
-        (
-            {"WORKER-POD tolerations": [{"key": "team", "operator": "Exists"}]},
-            "WORKER-POD tolerations",
-            "has no toleration of nvidia.com/gpu, the taint that keeps other pods off GPU nodes; add {key: "
-            "nvidia.com/gpu, operator: Exists, effect: NoSchedule}",
-        ),
-    ],
     "efa-left-unused": [
         (
             {**WITHOUT_EFA, **WITHOUT_PROVIDER},
@@ -234,11 +220,6 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"spec slotsPerWorker": "$N"},
         {"spec slotsPerWorker": 1, **both("nvidia.com/gpu", 0.5)},
         {"spec slotsPerWorker": 0},
-    ],
-    "missing-gpu-toleration": [
-        {"WORKER-POD tolerations": [{"operator": "Exists"}]},
-        {"WORKER-POD tolerations": [{"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}]},
-        {"WORKER-POD tolerations": GONE, **both("nvidia.com/gpu", GONE)},
     ],
     "efa-left-unused": [
         {**WITHOUT_EFA, "LAUNCHER-CONTAINER env": [{"name": "NCCL_NET", "value": "Socket"}]},

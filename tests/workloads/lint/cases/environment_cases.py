@@ -20,8 +20,8 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             WITHOUT_EFA,
             "LAUNCHER-CONTAINER env 0",
-            "sets FI_PROVIDER=efa, but the worker does not request vpc.amazonaws.com/efa; add "
-            "vpc.amazonaws.com/efa to the worker's requests and limits, or remove FI_PROVIDER",
+            "sets FI_PROVIDER=efa, but the pods of the ranks request no vpc.amazonaws.com/efa; add "
+            "vpc.amazonaws.com/efa to their requests and limits, or remove FI_PROVIDER",
         ),
         (
             {
@@ -30,8 +30,8 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
                 "LAUNCHER-CONTAINER env": GONE,
             },
             "LAUNCHER-CONTAINER command",
-            "sets FI_PROVIDER=efa, but the worker does not request vpc.amazonaws.com/efa; add "
-            "vpc.amazonaws.com/efa to the worker's requests and limits, or remove FI_PROVIDER",
+            "sets FI_PROVIDER=efa, but the pods of the ranks request no vpc.amazonaws.com/efa; add "
+            "vpc.amazonaws.com/efa to their requests and limits, or remove FI_PROVIDER",
         ),
     ],
     "variables-do-not-reach-ranks": [

@@ -39,6 +39,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is not a field here, and is rejected or dropped without a warning; known: activeDeadlineSeconds, "
             "backoffLimit, cleanPodPolicy, managedBy, schedulingPolicy, suspend, ttlSecondsAfterFinished",
         ),
+        (
+            {"spec runPolicy": {"schedulingPolicy": {"minResources": {"cpu": "lots"}}}},
+            "spec runPolicy schedulingPolicy minResources cpu",
+            "is 'lots'; give an amount such as 4, 500m or 512Mi",
+        ),
     ],
     "pod-template-fields": [
         (

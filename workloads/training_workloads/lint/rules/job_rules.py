@@ -8,35 +8,19 @@ from collections.abc import Iterator
 from typing import get_args
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.finding import Found
+from training_workloads.lint.rule import Found, error, warning
+from training_workloads.manifests.values import mapping, whole
 from training_workloads.mpijob.launch_command import commands, program_of
 from training_workloads.mpijob.launch_options import DISCOVERY_SCRIPT_OPTION
 from training_workloads.mpijob.spec import API_VERSION, QUEUE_LABEL, LauncherCreationPolicy, RestartPolicy
-from training_workloads.mpijob.view import MpiJobView, mapping, whole
+from training_workloads.mpijob.view import MpiJobView
 from training_workloads.names import DNS_1035_CHARACTERS, DNS_LABEL_LENGTH
 from training_workloads.validation import known_names
-
-__all__ = [
-    "api_version",
-    "gang_deadlock",
-    "job_name",
-    "launcher_creation_policy",
-    "launcher_may_be_too_early",
-    "launcher_replicas",
-    "missing_containers",
-    "missing_launcher",
-    "missing_readiness_probe",
-    "missing_workers",
-    "restart_policy",
-    "slots_per_worker",
-    "suspended_launcher_does_not_wait",
-    "worker_replicas",
-    "workers_outlive_job",
-]
 
 _ROLES = ("spec", "mpiReplicaSpecs")
 
 
+@error("The operator v2 serves no other; earlier ones have other fields")
 def api_version(job: MpiJobView) -> Iterator[Found]:
     """Another version of the API, whose fields are others and which the operator v2 does not serve."""
     if (version := job.document.get("apiVersion")) != API_VERSION:
@@ -44,6 +28,7 @@ def api_version(job: MpiJobView) -> Iterator[Found]:
         yield Found(("apiVersion",), problem, f"write {API_VERSION} and that version's fields")
 
 
+@error("Required by the operator")
 def missing_launcher(job: MpiJobView) -> Iterator[Found]:
     """No launcher: the operator emits a ValidationError and does nothing."""
     if not job.role("Launcher"):
@@ -52,12 +37,14 @@ def missing_launcher(job: MpiJobView) -> Iterator[Found]:
         )
 
 
+@error("The hostfile is empty")
 def missing_workers(job: MpiJobView) -> Iterator[Found]:
     """No workers, and a launcher that holds no ranks either."""
     if not job.role("Worker") and not job.launcher_holds_ranks:
         yield Found((*_ROLES, "Worker"), "is missing, and the hostfile is empty", "add a Worker with 1 replica or more")
 
 
+@error("The operator's default is 0, which it rejects")
 def worker_replicas(job: MpiJobView) -> Iterator[Found]:
     """Workers without a number of replicas: the operator's default is 0, which it then rejects."""
     if not (worker := job.role("Worker")):
@@ -68,6 +55,7 @@ def worker_replicas(job: MpiJobView) -> Iterator[Found]:
         yield Found((*worker.path, "replicas"), f"is {worker.replicas}, which the operator rejects", "give 1 or more")
 
 
+@error("Rejected by the operator")
 def launcher_replicas(job: MpiJobView) -> Iterator[Found]:
     """More than one launcher, or none."""
     if job.launcher.replicas not in (None, 1):
@@ -75,6 +63,7 @@ def launcher_replicas(job: MpiJobView) -> Iterator[Found]:
         yield Found((*job.launcher.path, "replicas"), problem, "give 1, or omit it")
 
 
+@error("Rejected by the operator")
 def missing_containers(job: MpiJobView) -> Iterator[Found]:
     """A pod without containers."""
     for replica in job.replicas:
@@ -83,6 +72,7 @@ def missing_containers(job: MpiJobView) -> Iterator[Found]:
             yield Found(path, f"the {replica.role}'s pod has none, which the operator rejects", "add a container")
 
 
+@error("The operator derives such names, and stops with a ValidationError event")
 def job_name(job: MpiJobView) -> Iterator[Found]:
     """A name from which the operator cannot derive names of pods: `<name>-worker-<n-1>` is a DNS-1035 label."""
     metadata = mapping(job.document.get("metadata"))
@@ -102,6 +92,7 @@ def job_name(job: MpiJobView) -> Iterator[Found]:
         yield Found(path, problem, f"use {DNS_LABEL_LENGTH - len(suffix)} characters or fewer")
 
 
+@error("The operator accepts 0 and writes it into the hostfile: no rank has a slot")
 def slots_per_worker(job: MpiJobView) -> Iterator[Found]:
     """Workers that hold no ranks: the operator takes 0 and writes it into the hostfile."""
     if job.slots is None or job.slots > 0:
@@ -113,6 +104,7 @@ def slots_per_worker(job: MpiJobView) -> Iterator[Found]:
         yield Found(path, f"is {job.slots}, {reason}", "give 1 or more: one for each GPU of a worker")
 
 
+@error("The field's type lists them, the operator rejects them")
 def restart_policy(job: MpiJobView) -> Iterator[Found]:
     """`Always` and `ExitCode`, which the field's type has and the operator rejects."""
     for replica in job.replicas:
@@ -122,6 +114,7 @@ def restart_policy(job: MpiJobView) -> Iterator[Found]:
             yield Found(path, f"is {policy!r}, which the operator rejects", "write Never or OnFailure")
 
 
+@error("The operator's definition accepts any text, and all but AtStartup wait for the workers")
 def launcher_creation_policy(job: MpiJobView) -> Iterator[Found]:
     """A misspelled policy: the operator accepts every text, and waits for the workers unless it is AtStartup."""
     policy = job.spec.get("launcherCreationPolicy")
@@ -130,6 +123,7 @@ def launcher_creation_policy(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "launcherCreationPolicy"), problem, known_names(policy, get_args(LauncherCreationPolicy)))
 
 
+@error("The gang waits for the launcher and the launcher for the gang (#608)")
 def gang_deadlock(job: MpiJobView) -> Iterator[Found]:
     """A gang that counts a launcher which is created only when the gang runs (mpi-operator#608)."""
     policy, workers = job.run_policy.get("schedulingPolicy"), job.worker.replicas
@@ -143,6 +137,7 @@ def gang_deadlock(job: MpiJobView) -> Iterator[Found]:
         yield Found(path, problem, f"write minAvailable: {workers}")
 
 
+@warning("Workers run sshd for ever and hold their GPUs (#134)")
 def workers_outlive_job(job: MpiJobView) -> Iterator[Found]:
     """Workers that stay when the job has ended, and hold their GPUs (mpi-operator#134)."""
     policy = job.run_policy.get("cleanPodPolicy")
@@ -153,6 +148,7 @@ def workers_outlive_job(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "runPolicy", "cleanPodPolicy"), problem, "write cleanPodPolicy: Running")
 
 
+@warning("Without one a pod is ready as soon as it runs")
 def missing_readiness_probe(job: MpiJobView) -> Iterator[Found]:
     """A launcher that waits for ready workers, which without a probe are ready before sshd answers."""
     worker = job.worker.first
@@ -162,6 +158,7 @@ def missing_readiness_probe(job: MpiJobView) -> Iterator[Found]:
         yield Found((*worker.path, "readinessProbe"), problem, fix)
 
 
+@warning("The workers' names and sshd may not answer yet (#443, #481)")
 def launcher_may_be_too_early(job: MpiJobView) -> Iterator[Found]:
     """A launcher that is created with the workers, and runs mpirun at once (mpi-operator#443, #481)."""
     if job.spec.get("launcherCreationPolicy") in (None, "AtStartup") and _starts_at_once(job):
@@ -170,6 +167,7 @@ def launcher_may_be_too_early(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "launcherCreationPolicy"), problem, fix)
 
 
+@warning("When such a job is resumed the launcher is created with the workers (#615)")
 def suspended_launcher_does_not_wait(job: MpiJobView) -> Iterator[Found]:
     """A job that waits for a queue: when it is resumed, the launcher is created with the workers (mpi-operator#615)."""
     is_queued = job.run_policy.get("suspend") is True or QUEUE_LABEL in job.labels

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.finding import Found
+from training_workloads.lint.rule import Found, error, warning
 from training_workloads.mpijob.launch_command import DISCOVERY_SCRIPT, HOSTFILE, Launch, commands, program_of
 from training_workloads.mpijob.launch_options import (
     BIND_TO,
@@ -18,16 +18,6 @@ from training_workloads.mpijob.launch_options import (
 )
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import Path
-
-__all__ = [
-    "elastic_range",
-    "elastic_without_slots",
-    "missing_hostfile",
-    "np_exceeds_slots",
-    "np_leaves_slots_idle",
-    "ranks_bound_to_one_core",
-    "single_process",
-]
 
 # Older spellings of --bind-to, options that bind as well, and MCA parameters that do.
 _BINDINGS = ("bind-to-core", "bind-to-socket", "bind-to-none", "cpu-set", "cpu-list", "rankfile", "rf")
@@ -60,6 +50,7 @@ def _fixed_size(job: MpiJobView) -> Iterator[tuple[Launch, int, int]]:
             yield launch, ranks, total
 
 
+@error("Open MPI and horovodrun start no rank: not enough slots")
 def np_exceeds_slots(job: MpiJobView) -> Iterator[Found]:
     """More ranks than the hostfile has slots: Open MPI and Horovod do not start."""
     for launch, ranks, total in _fixed_size(job):
@@ -72,6 +63,7 @@ def np_exceeds_slots(job: MpiJobView) -> Iterator[Found]:
             yield Found(_argv(job), problem, f"write -np {total}, or set slotsPerWorker to the GPUs of a worker")
 
 
+@warning("GPUs are held and not used")
 def np_leaves_slots_idle(job: MpiJobView) -> Iterator[Found]:
     """Fewer ranks than slots: the GPUs of the others are held and not used."""
     launched = [(ranks, total) for launch, ranks, total in _fixed_size(job) if not launch.has(*_PER_NODE)]
@@ -87,6 +79,7 @@ def _slots(job: MpiJobView) -> str:
     return f"{workers} x {job.slots}"
 
 
+@error("Horovod cannot hold both bounds")
 def elastic_range(job: MpiJobView) -> Iterator[Found]:
     """Elastic Horovod with `-np` outside of `--min-np` and `--max-np`."""
     for launch in job.launches:
@@ -97,6 +90,7 @@ def elastic_range(job: MpiJobView) -> Iterator[Found]:
             yield Found(_argv(job), f"has {listed}, which do not rise", "give min-np <= np <= max-np")
 
 
+@error("It prints names only, and horovodrun 0.28.1 fails when it adds up slots that are None (`elastic/discovery.py`)")
 def elastic_without_slots(job: MpiJobView) -> Iterator[Found]:
     """The operator's discovery script prints no slots, and horovodrun ends with an error when it adds them up."""
     for launch in job.launches:
@@ -106,6 +100,10 @@ def elastic_without_slots(job: MpiJobView) -> Iterator[Found]:
             yield Found(_argv(job), problem, f"add --slots-per-host {job.slots or '<GPUs of a worker>'}")
 
 
+@warning(
+    "Open MPI 5 ignores the variables with the operator's hostfile, and all ranks run in the launcher (#842, "
+    "kubeflow/trainer#4028); horovodrun uses localhost"
+)
 def missing_hostfile(job: MpiJobView) -> Iterator[Found]:
     """A launch without hosts.
 
@@ -122,6 +120,10 @@ def missing_hostfile(job: MpiJobView) -> Iterator[Found]:
             yield Found(_argv(job), problem, f"add --hostfile {HOSTFILE}, which every version reads")
 
 
+@warning(
+    "Open MPI binds each to one core then, input pipeline included "
+    "([mpirun](https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html))"
+)
 def ranks_bound_to_one_core(job: MpiJobView) -> Iterator[Found]:
     """Open MPI's default for one or two ranks: each is bound to one core, and so is its input pipeline."""
     for launch in job.launches:
@@ -141,6 +143,7 @@ def _has_parameter(job: MpiJobView, parameters: tuple[str, ...]) -> bool:
     return any(parameter in word for word in (*launcher.argv, *launcher.environment) for parameter in parameters)
 
 
+@warning("Nothing starts ranks on the workers")
 def single_process(job: MpiJobView) -> Iterator[Found]:
     """A launcher that runs the training program itself, or nothing: there are no ranks on the workers."""
     argv = job.launcher.first.argv

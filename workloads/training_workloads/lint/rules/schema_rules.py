@@ -14,12 +14,10 @@ import referencing
 from kubernetes_validate import utils as kubernetes
 
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
-from training_workloads.lint.finding import Found
+from training_workloads.lint.rule import Found, error
 from training_workloads.mpijob.definition import mpi_job_definition
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import Path, known_names
-
-__all__ = ["mpi_job_fields", "pod_template_fields"]
 
 _PLACEHOLDER = re.compile(r"\$\{?\w+\}?|\$\(\w+\)|<.*>")
 
@@ -36,12 +34,14 @@ _TYPES = {
 }
 
 
+@error("The API server rejects them, or drops them without a warning")
 def mpi_job_fields(job: MpiJobView) -> Iterator[Found]:
     """Unknown or misspelled fields of the MPIJob, values of another type, values out of range."""
     # The API server treats a null as a missing field.
     yield from _problems(_mpi_job_validator(), _without_nulls(dict(job.document)), ())
 
 
+@error("The operator cannot create the pods, or creates others")
 def pod_template_fields(job: MpiJobView) -> Iterator[Found]:
     """The same in the pods' templates, by the newest Kubernetes of a cluster."""
     for replica in job.replicas:
@@ -91,10 +91,10 @@ def _without_nulls(value: Any) -> Any:
 
 def _problems(validator: Any, document: Any, root: Path) -> Iterator[Found]:
     found: dict[Found, None] = {}
-    for error in validator.iter_errors(document):
-        path = (*root, *map(_step, error.absolute_path))
-        explain = _EXPLANATIONS.get(error.validator, _other)
-        found |= dict.fromkeys(explain(error, path))
+    for violation in validator.iter_errors(document):
+        path = (*root, *map(_step, violation.absolute_path))
+        explain = _EXPLANATIONS.get(violation.validator, _other)
+        found |= dict.fromkeys(explain(violation, path))
     yield from found
 
 
@@ -107,9 +107,9 @@ def _key(key: Any) -> str:
     return json.dumps(key) if key is None or isinstance(key, bool) else str(key)
 
 
-def _unknown_field(error: Any, path: Path) -> Iterable[Found]:
-    known = sorted(error.schema["properties"])
-    for key in error.instance:
+def _unknown_field(violation: Any, path: Path) -> Iterable[Found]:
+    known = sorted(violation.schema["properties"])
+    for key in violation.instance:
         if key not in known:
             name = _key(key)
             fix = known_names(name, known)
@@ -118,47 +118,52 @@ def _unknown_field(error: Any, path: Path) -> Iterable[Found]:
             yield Found((*path, name), "is not a field here, and is rejected or dropped without a warning", fix)
 
 
-def _wrong_type(error: Any, path: Path) -> Iterable[Found]:
-    wanted = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
-    yield Found(path, _given(error), f"give {_TYPES.get(wanted[0], wanted[0])}{_placeholder(error)}")
+def _wrong_type(violation: Any, path: Path) -> Iterable[Found]:
+    wanted = violation.validator_value if isinstance(violation.validator_value, list) else [violation.validator_value]
+    yield Found(path, _given(violation), f"give {_TYPES.get(wanted[0], wanted[0])}{_placeholder(violation)}")
 
 
-def _number_or_text(error: Any, path: Path) -> Iterable[Found]:
-    yield Found(path, _given(error), "give a number or a text")
+def _number_or_text(violation: Any, path: Path) -> Iterable[Found]:
+    yield Found(path, _given(violation), "give a number or a text")
 
 
-def _unknown_value(error: Any, path: Path) -> Iterable[Found]:
-    allowed = [value for value in error.validator_value if isinstance(value, str) and value]
-    yield Found(path, _given(error), known_names(str(error.instance), allowed) + _placeholder(error))
+def _unknown_value(violation: Any, path: Path) -> Iterable[Found]:
+    allowed = [value for value in violation.validator_value if isinstance(value, str) and value]
+    yield Found(path, _given(violation), known_names(str(violation.instance), allowed) + _placeholder(violation))
 
 
-def _missing_field(error: Any, path: Path) -> Iterable[Found]:
-    for name in error.validator_value:
-        if name not in error.instance:
+def _missing_field(violation: Any, path: Path) -> Iterable[Found]:
+    for name in violation.validator_value:
+        if name not in violation.instance:
             yield Found((*path, name), "is missing", "add it")
 
 
-def _too_small(error: Any, path: Path) -> Iterable[Found]:
-    yield Found(path, _given(error), f"give {error.validator_value} or more")
+def _too_small(violation: Any, path: Path) -> Iterable[Found]:
+    yield Found(path, _given(violation), f"give {violation.validator_value} or more")
 
 
-def _too_large(error: Any, path: Path) -> Iterable[Found]:
-    yield Found(path, _given(error), f"give {error.validator_value} or fewer")
+def _too_large(violation: Any, path: Path) -> Iterable[Found]:
+    yield Found(path, _given(violation), f"give {violation.validator_value} or fewer")
 
 
-def _other(error: Any, path: Path) -> Iterable[Found]:
-    yield Found(path, _given(error), f"give what fits {error.validator}: {error.validator_value}")
+def _no_amount(violation: Any, path: Path) -> Iterable[Found]:
+    # No other text of the definition has a form, apart from the status.
+    yield Found(path, _given(violation), "give an amount such as 4, 500m or 512Mi")
 
 
-def _given(error: Any) -> str:
-    shown = repr(error.instance)
-    if isinstance(error.instance, dict | list):
-        return "is a mapping" if isinstance(error.instance, dict) else "is a list"
+def _other(violation: Any, path: Path) -> Iterable[Found]:
+    yield Found(path, _given(violation), f"give what fits {violation.validator}: {violation.validator_value}")
+
+
+def _given(violation: Any) -> str:
+    shown = repr(violation.instance)
+    if isinstance(violation.instance, dict | list):
+        return "is a mapping" if isinstance(violation.instance, dict) else "is a list"
     return f"is {shown if len(shown) < _READABLE else 'a long text'}"
 
 
-def _placeholder(error: Any) -> str:
-    filled = isinstance(error.instance, str) and _PLACEHOLDER.fullmatch(error.instance)
+def _placeholder(violation: Any) -> str:
+    filled = isinstance(violation.instance, str) and _PLACEHOLDER.fullmatch(violation.instance)
     return " (fill the placeholder in first, such as with envsubst)" if filled else ""
 
 
@@ -171,4 +176,5 @@ _EXPLANATIONS: dict[str, Callable[[Any, Path], Iterable[Found]]] = {
     "required": _missing_field,
     "minimum": _too_small,
     "maximum": _too_large,
+    "pattern": _no_amount,
 }

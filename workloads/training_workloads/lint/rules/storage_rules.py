@@ -8,18 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.catalog.versions import LUSTRE_VERSION
-from training_workloads.lint.finding import Found
-from training_workloads.mpijob.view import mapping
+from training_workloads.lint.rule import Found, error, warning
+from training_workloads.manifests.values import mapping
 
-__all__ = [
-    "Storage",
-    "claim_without_class",
-    "claim_without_volume_name",
-    "lustre_version_unset",
-    "lustre_volume_attributes",
-    "persistent_2_with_s3",
-    "volume_recycled",
-]
+__all__ = ["Storage"]
 
 _LUSTRE = "fsx.csi.aws.com"
 
@@ -57,6 +49,7 @@ def _lustre(storage: Storage) -> Mapping[Any, Any]:
     return source if storage.kind == "PersistentVolume" and source.get("driver") == _LUSTRE else {}
 
 
+@error("No CSI driver can; the volume is Failed when its claim is gone")
 def volume_recycled(storage: Storage) -> Iterator[Found]:
     """`Recycle` is for NFS and host paths: a CSI volume becomes Failed when its claim is deleted."""
     policy = storage.spec.get("persistentVolumeReclaimPolicy")
@@ -65,6 +58,7 @@ def volume_recycled(storage: Storage) -> Iterator[Found]:
         yield Found(("spec", "persistentVolumeReclaimPolicy"), problem, "write Retain, so that the data stays")
 
 
+@error('The driver uses "fsx" as the mount name, which only SCRATCH_1 has')
 def lustre_volume_attributes(storage: Storage) -> Iterator[Found]:
     """A static Lustre volume without its address: it needs the DNS name, and FSx's mount name."""
     attributes = mapping(_lustre(storage).get("volumeAttributes"))
@@ -77,6 +71,7 @@ def lustre_volume_attributes(storage: Storage) -> Iterator[Found]:
             yield Found(path, f"is missing{unless}", "give the file system's (aws fsx describe-file-systems)")
 
 
+@warning("It binds to any volume that fits, or to a new one")
 def claim_without_volume_name(storage: Storage) -> Iterator[Found]:
     """A claim for a static volume that does not name it: it binds to any volume that fits, or to a new one."""
     if storage.kind != "PersistentVolumeClaim" or storage.spec.get("volumeName") or storage.spec.get("selector"):
@@ -102,6 +97,7 @@ def _class(volume: Mapping[Any, Any]) -> Any:
     return mapping(volume.get("spec")).get("storageClassName") or ""
 
 
+@warning("The default class is filled in: a disk instead of a shared file system, or no match with a static volume")
 def claim_without_class(storage: Storage) -> Iterator[Found]:
     """A claim without a class: the cluster's default class provisions another kind of volume."""
     if storage.kind == "PersistentVolumeClaim" and storage.spec.get("storageClassName") is None:
@@ -120,6 +116,7 @@ def _lustre_parameters(storage: Storage) -> Mapping[Any, Any] | None:
     return None
 
 
+@error("FSx rejects it (kubernetes-sigs/aws-fsx-csi-driver#412)")
 def persistent_2_with_s3(storage: Storage) -> Iterator[Found]:
     """A PERSISTENT_2 file system cannot get a data repository when it is created (aws-fsx-csi-driver#412)."""
     parameters = _lustre_parameters(storage) or {}
@@ -129,6 +126,7 @@ def persistent_2_with_s3(storage: Storage) -> Iterator[Found]:
         yield Found(("parameters", "s3ImportPath"), problem, fix)
 
 
+@warning("FSx's default is Lustre 2.10")
 def lustre_version_unset(storage: Storage) -> Iterator[Found]:
     """FSx's default is an old Lustre."""
     parameters = _lustre_parameters(storage)

@@ -1,31 +1,23 @@
-"""Rules on the pods: sshd and its keys, the first container, shared memory."""
+"""Rules on the pods of an MPIJob: sshd and its keys, the first container."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.finding import Found
+from training_workloads.lint.rule import Found, error, warning
+from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.launch_command import commands, launches, program_of
-from training_workloads.mpijob.view import MpiJobView, Replica, mapping, sequence
-
-__all__ = [
-    "keys_not_readable",
-    "shared_memory_of_the_node",
-    "small_shared_memory",
-    "template_restart_policy",
-    "work_not_in_first_container",
-    "worker_without_sshd",
-]
+from training_workloads.mpijob.view import MpiJobView, Replica
 
 # The operator's default.
 _ROOTS_KEYS = "/root/.ssh"
 
-_SHM = "/dev/shm"
 
 # Programs that never start an sshd.
 _NOT_SSHD = {"sleep", "tail", "cat", "true", "echo", "python", "python3", "torchrun", "mpirun", "mpiexec", "horovodrun"}
 
 
+@error("Its user cannot read them")
 def keys_not_readable(job: MpiJobView) -> Iterator[Found]:
     """A pod that does not run as root, with its ssh keys in root's home."""
     path = job.spec.get("sshAuthMountPath")
@@ -51,6 +43,7 @@ def _not_root(replica: Replica) -> str | None:
     return None
 
 
+@error("Version 2 of the operator reaches workers through sshd, no longer through kubectl exec")
 def worker_without_sshd(job: MpiJobView) -> Iterator[Found]:
     """Workers that do not run sshd, as with operators before v2, which used kubectl exec."""
     argv = job.worker.first.argv
@@ -60,6 +53,7 @@ def worker_without_sshd(job: MpiJobView) -> Iterator[Found]:
         yield Found(job.worker.first.argv_path(), problem, "remove command and args, or run /usr/sbin/sshd -De")
 
 
+@warning("The operator overwrites it (event SetPodTemplateRestartPolicy)")
 def template_restart_policy(job: MpiJobView) -> Iterator[Found]:
     """A restart policy in the pod's template, which the operator overwrites (event SetPodTemplateRestartPolicy)."""
     for replica in job.replicas:
@@ -69,6 +63,7 @@ def template_restart_policy(job: MpiJobView) -> Iterator[Found]:
             yield Found((*replica.pod_path, "restartPolicy"), problem, fix)
 
 
+@error("Only the first gets the keys, the hostfile and the operator's variables")
 def work_not_in_first_container(job: MpiJobView) -> Iterator[Found]:
     """The operator gives ssh keys, hostfile and variables to `containers[0]` only; here the work is in another."""
     for replica in job.replicas:
@@ -79,34 +74,3 @@ def work_not_in_first_container(job: MpiJobView) -> Iterator[Found]:
                 what = "has the GPUs" if holds_gpus else "runs mpirun"
                 problem = f"{what}, but the operator gives keys and hostfile to the first container only"
                 yield Found(container.path, problem, "move it to the front of the list")
-
-
-def _shared_memory(replica: Replica) -> dict[str, Any]:
-    """Return the volume at /dev/shm of the first container with GPUs; empty where there is none."""
-    holder = replica.holder(GPU_RESOURCE) or replica.first
-    name = holder.mounts(_SHM)
-    volumes = map(mapping, sequence(replica.pod.get("volumes")))
-    return next((dict(volume) for volume in volumes if name is not None and volume.get("name") == name), {})
-
-
-def small_shared_memory(job: MpiJobView) -> Iterator[Found]:
-    """GPU workers with the runtime's 64 MiB of /dev/shm, through which NCCL's ranks on a node exchange data."""
-    if not (holder := job.worker.holder(GPU_RESOURCE)) or job.worker.pod.get("hostIPC") is True:
-        return
-    volume = _shared_memory(job.worker)
-    in_memory = mapping(volume.get("emptyDir")).get("medium") == "Memory"
-    if not in_memory and "hostPath" not in volume:
-        given = f"has no volume at {_SHM}, whose default is 64 MiB" if not volume else f"has no memory at {_SHM}"
-        problem = f"{given}: NCCL and data loaders share data there"
-        fix = f"mount a volume with emptyDir: {{medium: Memory}} at {_SHM}"
-        yield Found((*holder.path, "volumeMounts"), problem, fix)
-
-
-def shared_memory_of_the_node(job: MpiJobView) -> Iterator[Found]:
-    """The node's own /dev/shm: shared with every pod there, and not freed when a rank dies."""
-    for replica in job.replicas:
-        for number, volume in enumerate(map(mapping, sequence(replica.pod.get("volumes")))):
-            if str(mapping(volume.get("hostPath")).get("path")).rstrip("/") == _SHM:
-                problem = f"is the node's {_SHM}: every pod there shares it, and files of a dead rank stay in it"
-                fix = "write emptyDir: {medium: Memory} instead of hostPath"
-                yield Found((*replica.pod_path, "volumes", number, "hostPath"), problem, fix)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from training_workloads import InputError
-from training_workloads.mpijob.documents import manifest_files, read_documents, read_manifest, read_manifests
+from training_workloads.manifests.documents import manifest_files, read_documents, read_manifest, read_manifests
 
 JOB = "kind: MPIJob\nmetadata:\n  name: job\n"
 

@@ -1,0 +1,79 @@
+"""A rule of the lint: a small function with a level and its evidence."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from training_workloads.lint.finding import Finding, Level
+from training_workloads.validation import Path
+
+__all__ = ["Found", "Rule", "error", "rules_of", "warning"]
+
+_Subject = TypeVar("_Subject")
+
+
+class Found(NamedTuple):
+    """What a rule yields: where, what is wrong, and what to write."""
+
+    path: Path
+    problem: str
+    fix: str
+
+
+_Check = Callable[[_Subject], Iterator[Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[_Subject]):
+    """One rule of the lint.
+
+    Attributes:
+        level: Of all its findings.
+        evidence: Why the finding is a mistake, with its source, as Markdown; docs/lint-rules.md shows it.
+        check: Yields what is wrong. Its name is the rule's id, and its docstring's first line what it finds.
+    """
+
+    level: Level
+    evidence: str
+    check: _Check[_Subject]
+
+    @property
+    def id(self) -> str:
+        """The id, as the user sees it."""
+        return self.check.__name__.replace("_", "-")
+
+    @property
+    def finds(self) -> str:
+        """What it finds, in one line."""
+        return (self.check.__doc__ or "").splitlines()[0].removesuffix(".")
+
+    def apply(self, subject: _Subject) -> list[Finding]:
+        """Return the findings of the rule."""
+        return [
+            Finding(rule=self.id, level=self.level, path=path, problem=problem, fix=fix)
+            for path, problem, fix in self.check(subject)
+        ]
+
+
+def error(evidence: str) -> Callable[[_Check[_Subject]], Rule[_Subject]]:
+    """Make a function a rule whose findings are errors.
+
+    Args:
+        evidence: Why it is a mistake, with its source, as Markdown.
+    """
+    return lambda check: Rule("error", evidence, check)
+
+
+def warning(evidence: str) -> Callable[[_Check[_Subject]], Rule[_Subject]]:
+    """Make a function a rule whose findings are warnings.
+
+    Args:
+        evidence: Why it is a mistake, with its source, as Markdown.
+    """
+    return lambda check: Rule("warning", evidence, check)
+
+
+def rules_of(*modules: ModuleType) -> tuple[Rule[Any], ...]:
+    """Return the rules of some modules, in the order in which they are written."""
+    return tuple(value for module in modules for value in vars(module).values() if isinstance(value, Rule))

@@ -1,0 +1,74 @@
+"""Rules on what the ranks of an MPIJob get: GPUs, slots and variables."""
+
+from collections.abc import Iterator
+
+from training_workloads.catalog.nodes import GPU_RESOURCE
+from training_workloads.lint.rule import Found, error, warning
+from training_workloads.mpijob.launch_command import commands, program_of
+from training_workloads.mpijob.programs import RUN_WORKER
+from training_workloads.mpijob.view import MpiJobView
+from training_workloads.validation import Path
+
+
+@error("The operator hides them from it with an empty `NVIDIA_VISIBLE_DEVICES`")
+def launcher_holds_gpus(job: MpiJobView) -> Iterator[Found]:
+    """GPUs of the launcher, which the operator hides from it (`NVIDIA_VISIBLE_DEVICES=""`)."""
+    holder = job.launcher.holder(GPU_RESOURCE)
+    if holder and not job.launcher_holds_ranks:
+        problem = f"the launcher requests {GPU_RESOURCE}: {holder.amount(GPU_RESOURCE)}, which nothing can use there"
+        fix = "remove them, or set spec.runLauncherAsWorker: true so that ranks run there"
+        yield Found(holder.place(GPU_RESOURCE), problem, fix)
+
+
+@warning("Ranks share a GPU, or GPUs stay idle")
+def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
+    """Slots that are not the GPUs of a worker: ranks share GPUs, or GPUs stay idle."""
+    gpus = job.worker.total(GPU_RESOURCE)
+    if gpus and gpus == gpus.to_integral_value() and job.slots is not None and job.slots > 0 and job.slots != gpus:
+        given = "is missing, and its default is 1" if job.spec.get("slotsPerWorker") is None else f"is {job.slots}"
+        problem = f"{given}, but each worker has {gpus} GPUs"
+        yield Found(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")
+
+
+# Read by the container runtime or by sshd, not by the ranks.
+_NOT_FOR_RANKS = ("NVIDIA_", "SSH", "OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_")
+
+
+# Variables of the launcher that only the ranks' libraries read.
+_FOR_RANKS = ("NCCL_", "FI_", "HOROVOD_", "TF_", "XLA_", "CUDA_", "TORCH_")
+
+
+@warning("ssh starts the ranks, and inherits no variables of the container")
+def variables_do_not_reach_ranks(job: MpiJobView) -> Iterator[Found]:
+    """Variables of a container that the ranks do not get: an ssh session inherits none, and mpirun exports those of -x.
+
+    horovodrun, Intel MPI and MPICH pass the launcher's variables to the ranks; Open MPI only its own.
+    """
+    if not job.launches or any(launch.expands or launch.has("mca_base_env_list") for launch in job.launches):
+        return
+    launcher, worker = job.launcher.first.environment, job.worker.first.environment
+    exports_all = any(launch.is_horovod for launch in job.launches) or not job.is_open_mpi
+    exported = {name for launch in job.launches for name in launch.exported} | (set(launcher) if exports_all else set())
+    if _is_only_sshd(job):
+        lost = [name for name in worker if name not in exported and not name.startswith(_NOT_FOR_RANKS)]
+        fix = "set them on the launcher" if exports_all else f"set them on the launcher and {_export(lost)}"
+        yield from _lost(lost, (*job.worker.first.path, "env"), "the worker's", fix)
+    lost = [name for name in launcher if name not in exported and name.startswith(_FOR_RANKS)]
+    yield from _lost(lost, (*job.launcher.first.path, "env"), "the launcher's", _export(lost))
+
+
+def _is_only_sshd(job: MpiJobView) -> bool:
+    """Return whether nothing on the worker can give its variables to ssh sessions; an entry script could."""
+    argv = job.worker.first.argv
+    own = argv[: len(RUN_WORKER)] == list(RUN_WORKER)
+    started = commands(argv[len(RUN_WORKER) :] if own else argv)
+    return started == [] or (started is not None and [program_of(command) for command in started] == ["sshd"])
+
+
+def _export(names: list[str]) -> str:
+    return f"add {' '.join(f'-x {name}' for name in names)} to mpirun"
+
+
+def _lost(names: list[str], path: Path, whose: str, fix: str) -> Iterator[Found]:
+    if names:
+        yield Found(path, f"{whose} {', '.join(names)} do not reach the ranks, which ssh starts", fix)

@@ -1,0 +1,59 @@
+"""Values of a manifest: a wrong shape reads as empty or missing, and never raises."""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+__all__ = ["GI", "MI", "amount_of", "mapping", "sequence", "whole"]
+
+#: Bytes of `1Mi` and `1Gi`.
+MI = 2**20
+GI = 2**30
+
+# https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/ . The official client has a parser
+# too, but its import takes seconds, and the lint runs at every synth.
+_QUANTITY = re.compile(
+    r"(?P<number>[+-]?(\d+(\.\d*)?|\.\d+))((?P<suffix>[numkMGTPE]|[KMGTPE]i)|[eE](?P<power>[+-]?\d+))?"
+)
+
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+# A quantity is at most 2^63 - 1, which has 19 digits; longer ones are not amounts.
+_LONGEST = 30
+
+
+def amount_of(value: Any) -> Decimal | None:
+    """Return the amount of a value in a manifest.
+
+    Args:
+        value: A number, or a string such as `5120Mi`.
+
+    Returns:
+        The amount in the resource's own unit (bytes for memory); None where the value is not a quantity.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or len(str(value)) > _LONGEST:
+        return None
+    matched = _QUANTITY.fullmatch(str(value))
+    if not matched:
+        return None
+    number, suffix = Decimal(matched["number"]), matched["suffix"] or ""
+    power = int(matched["power"] or _DECIMAL.get(suffix, 0))
+    # More than any machine has: Decimal would raise an error.
+    return number * 2 ** _BINARY.get(suffix, 0) * Decimal(10) ** power if abs(power) < _LONGEST else None
+
+
+def mapping(value: Any) -> Mapping[Any, Any]:
+    """Return the value, or an empty mapping where it is not a mapping."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def sequence(value: Any) -> list[Any]:
+    """Return the value, or an empty list where it is not a list."""
+    return value if isinstance(value, list) else []
+
+
+def whole(value: Any) -> int | None:
+    """Return the value where it is a whole number."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,59 @@
+"""A workload as read from a file: groups of pods that run together; what has a wrong shape reads as empty."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from training_workloads.manifests.pods import Container, PodGroup
+from training_workloads.manifests.values import mapping
+from training_workloads.validation import Path
+
+__all__ = ["WorkloadView"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkloadView:
+    """A document with pod templates; a subclass for each kind says where they are.
+
+    Attributes:
+        document: The whole of it.
+    """
+
+    document: Mapping[Any, Any]
+
+    @property
+    def kind(self) -> str:
+        """Its kind."""
+        return str(self.document.get("kind"))
+
+    @property
+    def spec(self) -> Mapping[Any, Any]:
+        """Its `spec`."""
+        return mapping(self.document.get("spec"))
+
+    @property
+    def labels(self) -> Mapping[Any, Any]:
+        """Its `metadata.labels`."""
+        return mapping(mapping(self.document.get("metadata")).get("labels"))
+
+    @property
+    def groups(self) -> Sequence[PodGroup]:
+        """All of its pods."""
+        raise NotImplementedError
+
+    @property
+    def rank_groups(self) -> Sequence[PodGroup]:
+        """The pods that hold ranks."""
+        return self.groups
+
+    @property
+    def containers(self) -> Iterator[Container]:
+        """The containers of all pods, without init containers."""
+        return (container for group in self.groups for container in group.containers)
+
+    def settings(self, name: str) -> Iterator[tuple[Path, Any]]:
+        """Yield each path that gives a variable to the ranks, and its value."""
+        for container in self.containers:
+            if name in container.environment:
+                value, path = container.environment[name]
+                yield path, value
