@@ -1,186 +1,69 @@
-import signal
-import socket
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.training.pods.conftest import Sshd
 from training.pods import wait_for_workers
-
-
-class Sshd:
-    """Send a name to every client, as an sshd does."""
-
-    def __init__(self, address: str, port: int = 0) -> None:
-        self._listener = socket.create_server((address, port))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            with connection:
-                connection.sendall(b"SSH-2.0-test\r\n")
-
-    def close(self) -> None:
-        # Wakes the thread that accepts; close() would not.
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+from training.pods.job_end import JobEnd
+from training.pods.wait_for_workers import read_hosts, wait
 
 
 @pytest.fixture
-def first() -> Iterator[Sshd]:
-    sshd = Sshd("127.0.0.1")
-    yield sshd
-    sshd.close()
+def hostfile(tmp_path: Path) -> Path:
+    path = tmp_path / "hostfile"
+    path.write_text("127.0.0.1 slots=8\n127.0.0.2 slots=8\n")
+    return path
 
 
-def start(hostfile: Path, port: int, *command: str) -> subprocess.Popen[str]:
-    words = [sys.executable, "-m", "training.pods.wait_for_workers", "--port", str(port), str(hostfile), "--", *command]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+def test_reads_names_and_slots(tmp_path: Path) -> None:
+    path = tmp_path / "hostfile"
+    path.write_text("# the operator's\n\na-worker-0.a.b.svc slots=8\na-worker-1.a.b.svc:2\nworker-2 max_slots=4\n")
+    assert read_hosts(path) == {"a-worker-0.a.b.svc": 8, "a-worker-1.a.b.svc": 1, "worker-2": 1}
 
 
-def test_starts_the_program_when_the_last_worker_answers(first: Sshd, tmp_path: Path) -> None:
-    hostfile = tmp_path / "hostfile"
-    hostfile.write_text("127.0.0.1 slots=2\n127.0.0.2 slots=2\n")
-    process = start(hostfile, first.port, "sh", "-c", "echo started; exit 7")
-    assert process.stdout
-    assert process.stdout.readline() == "waiting for 1 of 2 workers, such as 127.0.0.2\n"
-    second = Sshd("127.0.0.2", first.port)
-    assert process.stdout.readline() == "started\n"
-    assert process.wait(timeout=60) == 7
-    second.close()
-    process.stdout.close()
-
-
-def test_waits_for_an_unknown_name_until_sigterm(tmp_path: Path) -> None:
-    hostfile = tmp_path / "hostfile"
-    hostfile.write_text("worker-0.job.default.svc.invalid slots=1\n")
-    process = start(hostfile, 2222, "true")
-    assert process.stdout
-    assert process.stdout.readline() == "waiting for 1 of 1 workers, such as worker-0.job.default.svc.invalid\n"
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=60) == 143
-    process.stdout.close()
-
-
-# Each of two ranks records its signal, waits for the other one's, and exits with the code of a stop request.
-RANK = """
-import os, signal, sys, time
-from pathlib import Path
-folder, rank = Path(sys.argv[1]), os.environ["OMPI_COMM_WORLD_RANK"]
-
-def end(number, _):
-    (folder / f"saved-{rank}").write_text(signal.Signals(number).name)
-    while not all((folder / f"saved-{each}").exists() for each in "01"):
-        time.sleep(0.02)
-    sys.exit(75)
-
-signal.signal(signal.SIGUSR1, end)
-(folder / f"runs-{rank}").touch()
-while True:
-    time.sleep(0.02)
-"""
-
-
-@pytest.mark.parametrize("mpirun", [Path(sys.executable).parent / "mpirun", Path("/usr/bin/mpirun")])
-def test_forwards_sigterm_to_the_ranks_of_a_real_mpirun_as_sigusr1(
-    mpirun: Path, first: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not mpirun.exists():
-        pytest.skip(f"{mpirun} is not installed")
-    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
-        monkeypatch.setenv(name, "1")
-    (tmp_path / "hostfile").write_text("127.0.0.1\n")
-    (tmp_path / "rank.py").write_text(RANK)
-    placement = [
-        "--map-by",
-        "slot:OVERSUBSCRIBE",
-        "--bind-to",
-        "none",
-        "--mca",
-        "pml",
-        "ob1",
-        "--mca",
-        "btl",
-        "^openib",
-    ]
-    ranks = [sys.executable, str(tmp_path / "rank.py"), str(tmp_path)]
-    with start(tmp_path / "hostfile", first.port, str(mpirun), "-np", "2", *placement, *ranks) as process:
-        deadline = time.monotonic() + 60
-        while not all((tmp_path / f"runs-{rank}").exists() for rank in (0, 1)):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=60)
-    assert process.returncode == 75
-    assert [(tmp_path / f"saved-{rank}").read_text() for rank in (0, 1)] == ["SIGUSR1", "SIGUSR1"]
-    assert f"stop request: sends SIGUSR1 to {mpirun} and waits for its ranks\n" in output
-
-
-def test_forwards_sigterm_to_another_program(first: Sshd, tmp_path: Path) -> None:
-    (tmp_path / "hostfile").write_text("127.0.0.1\n")
-    script = "trap 'exit 5' TERM; echo ready; while :; do sleep 0.05; done"
-    with start(tmp_path / "hostfile", first.port, "sh", "-c", script) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 5
-
-
-def blocked_signals(task: Path) -> set[int]:
-    (mask,) = (line.split()[1] for line in (task / "status").read_text().splitlines() if line.startswith("SigBlk:"))
-    return {number for number in (signal.SIGTERM, signal.SIGINT) if int(mask, 16) >> (number - 1) & 1}
-
-
-def test_only_the_main_thread_takes_requests_to_end(tmp_path: Path) -> None:
-    """Reject a race: a thread that is about to exit took SIGTERM, and the launcher ended without its program."""
-    hostfile = tmp_path / "hostfile"
-    hostfile.write_text("127.0.0.1\n127.0.0.2\n")
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    with start(hostfile, port, "true") as process:
-        assert process.stdout
-        assert process.stdout.readline() == "waiting for 2 of 2 workers, such as 127.0.0.1\n"
-        tasks = {int(task.name): blocked_signals(task) for task in Path(f"/proc/{process.pid}/task").iterdir()}
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 143
-    assert tasks.pop(process.pid) == set()
-    assert tasks
-    assert all(blocked == {signal.SIGTERM, signal.SIGINT} for blocked in tasks.values())
-
-
-def test_returns_at_once_when_all_workers_answer(first: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_returns_at_once_when_all_workers_answer(first: Sshd, hostfile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail(f"waits {seconds} s"))
-    wait_for_workers.wait(["127.0.0.1"], first.port)
+    hostfile.write_text("127.0.0.1\n")
+    seen: list[str] = []
+    assert wait(hostfile, first.port, seconds=60, workers=None, when_first=seen.append) == ["127.0.0.1"]
+    assert seen == ["127.0.0.1"]
 
 
-@pytest.mark.parametrize(
-    ("content", "command", "message"),
-    [
-        (None, ["true"], "cannot be read: No such file or directory; give the operator's hostfile"),
-        ("\n# comment\n", ["true"], "names no worker; give the operator's hostfile"),
-        ("a slots=1\n", [], "the command is ''; give a program of the image after '--', such as mpirun"),
-        ("a slots=1\n", ["mpirnu", "-np"], "the command is 'mpirnu -np'; give a program of the image after"),
-    ],
-)
-def test_reports_an_input_error_without_a_traceback(
-    content: str | None, command: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_some_workers_are_enough_for_an_elastic_job(first: Sshd, hostfile: Path) -> None:
+    assert wait(hostfile, first.port, seconds=60, workers=1, when_first=print) == ["127.0.0.1"]
+    # More than the job has at present cannot answer.
+    hostfile.write_text("127.0.0.1\n")
+    assert wait(hostfile, first.port, seconds=60, workers=4, when_first=print) == ["127.0.0.1"]
+
+
+def test_sees_a_changed_hostfile(first: Sshd, hostfile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: hostfile.write_text("127.0.0.1\n"))
+    assert wait(hostfile, first.port, seconds=60, workers=None, when_first=print) == ["127.0.0.1"]
+
+
+def test_asks_about_an_earlier_decision_only_once(first: Sshd, hostfile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[float] = []
+    monkeypatch.setattr(time, "sleep", rounds.append)
+    seen: list[str] = []
+    with pytest.raises(JobEnd):
+        wait(hostfile, first.port, seconds=0.05, workers=None, when_first=seen.append)
+    assert seen == ["127.0.0.1"]
+    assert rounds
+
+
+def test_the_reasons_of_missing_workers_are_named(
+    hostfile: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hostfile = tmp_path / "hostfile"
-    if content is not None:
-        hostfile.write_text(content)
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        assert wait_for_workers.main([str(hostfile), "--", *command]) == 2
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    assert message in capsys.readouterr().err
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    monkeypatch.setattr(wait_for_workers, "no_answer", lambda host, port: f"{host} is away")
+    hostfile.write_text("".join(f"job-worker-{number}.job.ns.svc slots=8\n" for number in range(5)))
+    with pytest.raises(JobEnd) as caught:
+        wait(hostfile, 2222, seconds=0.05, workers=None, when_first=print)
+    away = "; ".join(f"job-worker-{number}: job-worker-{number}.job.ns.svc is away" for number in range(3))
+    assert str(caught.value).startswith(f"5 of 5 workers did not answer within 0.05 s: {away}; and 2 more. Check with")
+    assert caught.value.code == 1
+    # Again only after a minute, or when their number changes.
+    assert capsys.readouterr().out == (
+        "waiting for 5 of 5 workers, such as job-worker-0.job.ns.svc: job-worker-0.job.ns.svc is away\n"
+    )

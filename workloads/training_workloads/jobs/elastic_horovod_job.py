@@ -27,7 +27,7 @@ class ElasticHorovodJobSpec(HorovodJobSpec):
     `hvd.elastic.run` (https://horovod.readthedocs.io/en/stable/elastic_include.html). The launcher asks the image's
     `training.pods.reachable_hosts` which workers can be used.
     `trainctl scale` changes the number of workers; the launcher sees it when the kubelet has updated
-    the operator's file, after about a minute.
+    the operator's file, which `trainctl scale` makes it do within seconds.
 
     Attributes:
         workers: Worker pods of the job when it is created.
@@ -58,7 +58,13 @@ class ElasticHorovodJobSpec(HorovodJobSpec):
         # NCCL's way between the nodes is chosen even if the job starts with one worker, since others may come.
         ranks = {**rank_environment(self.resources, max(2, self.largest)), **self.environment}
         ranks.pop(_CYCLE_TIME, None)
-        command = horovodrun_command(self.resources.gpus, self.min_workers, self.largest, self.command)
+        command = horovodrun_command(
+            self.resources.gpus,
+            self.min_workers,
+            self.largest,
+            self.command,
+            timeout_seconds=self.start_timeout_seconds,
+        )
         return self._mpi_job(workers, command, ranks, min_workers=self.min_workers)
 
 
