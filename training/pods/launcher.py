@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from training.pods import first_process, gate, job_end, reachable_hosts, wait_for_workers
+from training.pods import await_workers, first_process, gate, job_end, reachable_hosts
 from training.pods.first_process import Child
 from training.pods.job_end import Decided, JobEnd
 from training.pods.network_line import NetworkWatch
@@ -117,7 +117,7 @@ class Attempt:
 
 def run_ranks(settings: Settings) -> Attempt:
     """Run the launch command to its end; forward its output, and stop requests to its ranks."""
-    slots = wait_for_workers.read_hosts(settings.hostfile)
+    slots = await_workers.read_hosts(settings.hostfile)
     network = NetworkWatch(nodes=len(slots), ranks=sum(slots.values()), efa=settings.requested.efa)
     started = time.monotonic()
     silent_since: list[float] = []
@@ -180,7 +180,7 @@ def run_job(settings: Settings) -> int:
     """
     restarts = 0
     while True:
-        hosts = wait_for_workers.wait(
+        hosts = await_workers.wait(
             settings.hostfile,
             settings.port,
             seconds=settings.timeout,
@@ -219,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except JobEnd as end:
         job_end.show(str(end), settings.termination_log)
         if not isinstance(end, Decided):
-            job_end.keep(end, wait_for_workers.answering(settings.hostfile, settings.port), settings.port)
+            job_end.keep(end, await_workers.answering(settings.hostfile, settings.port), settings.port)
         return end.code
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.training.mpirun import ALLOW_ROOT
 from tests.training.pods.conftest import Sshd
 from training.pods import launcher
 from training.pods.launcher import Settings
@@ -233,6 +234,36 @@ def test_a_users_mistake_in_a_rank_of_horovodrun_ends_the_job_at_once(repeat: Re
     done = repeat(f"printf '[0]<stderr>:error: no such file\\n{words}' >&2; {counted(tmp_path, 1)}", restarts=10)
     assert (done.returncode, starts(tmp_path)) == (2, 1)
     assert "error: the ranks ended with exit code 2: no such file. A restart" in done.stderr
+
+
+# The other rank still runs when the first one has failed.
+MISTAKE = """
+import os, sys, time
+if "0" in (os.environ.get("HOROVOD_RANK"), os.environ.get("OMPI_COMM_WORLD_RANK")):
+    sys.exit(print("error: wrong option", file=sys.stderr) or 2)
+time.sleep(1)
+sys.exit(2)
+"""
+
+
+@pytest.mark.parametrize("launch", ["mpirun", "horovodrun"])
+def test_the_real_launchers_report_a_users_mistake(launch: str, first: Sshd, hostfile: Path) -> None:
+    program = Path(sys.executable).parent / launch
+    if not program.exists():
+        pytest.skip(f"{program} is not installed")
+    discovery = hostfile.parent / "discover_hosts.sh"
+    discovery.write_text("#!/bin/sh\necho localhost:2\n")
+    discovery.chmod(0o755)
+    elastic = f"--min-np 2 --max-np 2 --host-discovery-script {discovery} --slots-per-host 2 --network-interface lo"
+    options = {"mpirun": "--map-by slot:OVERSUBSCRIBE --tag-output", "horovodrun": elastic}[launch].split()
+    script = hostfile.parent / "rank.py"
+    script.write_text(MISTAKE)
+    words = ["env", *(f"{name}={value}" for name, value in ALLOW_ROOT.items())]
+    words += [str(program), "-np", "2", *options, sys.executable, str(script)]
+    done = run(hostfile, first.port, "--gate", "no", "--restarts", "5", "--", *words)
+    assert done.returncode == 2, done.stderr
+    reason = "the ranks ended with exit code 2: wrong option. A restart"
+    assert (hostfile.parent / "termination-log").read_text().startswith(reason)
 
 
 def test_ranks_that_were_stopped_on_request_restart_without_limit(repeat: Repeat, tmp_path: Path) -> None:

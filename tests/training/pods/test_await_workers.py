@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from tests.training.pods.conftest import Sshd
-from training.pods import wait_for_workers
+from training.pods import await_workers
+from training.pods.await_workers import read_hosts, wait
 from training.pods.job_end import JobEnd
-from training.pods.wait_for_workers import read_hosts, wait
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_the_reasons_of_missing_workers_are_named(
     hostfile: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: None)
-    monkeypatch.setattr(wait_for_workers, "no_answer", lambda host, port: f"{host} is away")
+    monkeypatch.setattr(await_workers, "no_answer", lambda host, port: f"{host} is away")
     hostfile.write_text("".join(f"job-worker-{number}.job.ns.svc slots=8\n" for number in range(5)))
     with pytest.raises(JobEnd) as caught:
         wait(hostfile, 2222, seconds=0.05, workers=None, when_first=print)
