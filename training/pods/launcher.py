@@ -100,14 +100,14 @@ class Attempt:
     Attributes:
         code: Exit code of the launch command; that of the first rank that failed, where the command prints it.
         stopped: Whether this process got a stop request.
-        silent_tcp: The line about the network, if it is not the EFA that the job requested.
+        not_efa: The line about the network, if it is not the EFA that the job requested.
         message: The last error that a rank printed.
         seconds: How long it ran.
     """
 
     code: int
     stopped: bool
-    silent_tcp: str | None
+    not_efa: str | None
     message: str
     seconds: float
 
@@ -120,13 +120,13 @@ def run_ranks(settings: Settings) -> Attempt:
     slots = await_workers.read_hosts(settings.hostfile)
     network = NetworkWatch(nodes=len(slots), ranks=sum(slots.values()), efa=settings.requested.efa)
     started = time.monotonic()
-    silent_since: list[float] = []
+    asked: list[float] = []
 
     def end_ranks() -> None:
-        silent_since.append(time.monotonic())
-        if len(silent_since) == 1:
+        asked.append(time.monotonic())
+        if len(asked) == 1:
             program.send(signal.SIGTERM)
-        elif silent_since[-1] - silent_since[0] > _KILL_SECONDS:
+        elif asked[-1] - asked[0] > _KILL_SECONDS:
             program.send(signal.SIGKILL)
 
     # Workers that answered an earlier start may have been lost since.
@@ -148,7 +148,7 @@ def run_ranks(settings: Settings) -> Attempt:
     return Attempt(
         code=(output.code_of_a_rank or code) if code == 1 else code,
         stopped=stopped,
-        silent_tcp=network.line if network.silent_tcp else None,
+        not_efa=network.line if network.not_efa else None,
         message=output.message,
         seconds=time.monotonic() - started,
     )
@@ -160,9 +160,9 @@ def next_pause(settings: Settings, attempt: Attempt, restarts: int) -> float:
     Raises:
         JobEnd: They do not restart.
     """
-    if attempt.silent_tcp:
+    if attempt.not_efa:
         fix = "use an image with the EFA plugin and nodes with EFA, or a job without EFA (efa=False)"
-        raise JobEnd(f"{attempt.silent_tcp}; {fix}")
+        raise JobEnd(f"{attempt.not_efa}; {fix}")
     if attempt.code == USER_ERROR:
         raise JobEnd(f"{attempt}. A restart would repeat it: cancel the job, fix it, submit it again", USER_ERROR)
     if restarts > settings.restarts:
@@ -190,7 +190,7 @@ def run_job(settings: Settings) -> int:
         if settings.gate:
             gate.check(hosts, settings.port, settings.requested)
         attempt = run_ranks(settings)
-        if attempt.stopped or (attempt.code == 0 and not attempt.silent_tcp):
+        if attempt.stopped or (attempt.code == 0 and not attempt.not_efa):
             return attempt.code
         if attempt.code == STOPPED and attempt.seconds > _SOON_SECONDS:
             print("the ranks were stopped on request and have saved their state: they start again", flush=True)

@@ -7,9 +7,11 @@ import re
 from dataclasses import dataclass, field
 
 #: What each of these lines contains.
-MARK = "NCCL INFO"
+MARK = "NCCL "
 
 _NCCL = re.compile(r"([^\s:\[\]]+):(\d+):\d+ \[\d+\] NCCL INFO (.*)")
+# Where NCCL_NET names a network that no plugin has (`ncclNetInit` in https://github.com/NVIDIA/nccl, src/net.cc).
+_MISSING = re.compile(r"NCCL WARN Error: network (.+) not found")
 _NETWORK = re.compile(r"^Using network (.+?)\s*$")
 # "Selected Provider is efa", "… (found 4 nics)", "Selected provider is efa, fabric is efa-direct (found 16 nics)".
 _PROVIDER = re.compile(r"^NET/OFI Selected provider is ([^\s,]+)(?:.*\(found (\d+) nics\))?", re.IGNORECASE)
@@ -46,12 +48,16 @@ class NcclLines:
 
     Attributes:
         networks: The network of each node that has printed a line.
+        missing: The network that a rank needs and does not find, so that it ends; None where there is none.
     """
 
     networks: dict[str, Network] = field(default_factory=dict)
+    missing: str | None = None
 
     def read(self, line: str) -> None:
         """Parse one line, which may have mpirun's tag; ignore what is not NCCL's."""
+        if missing := _MISSING.search(line):
+            self.missing = missing[1]
         found = _NCCL.search(line)
         if found is None:
             return

@@ -9,6 +9,8 @@ from training.pods.nccl_lines import MARK, NcclLines, Network
 #: How the line begins; `trainctl status` looks for it in the launcher's log.
 NETWORK_LINE = "network: "
 
+_ALTHOUGH = ", although EFA was requested"
+
 # NCCL's own names: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-net
 _NAMES = {"Socket": "tcp (Socket)", "IB": "InfiniBand or RoCE (IB)"}
 
@@ -28,7 +30,7 @@ class NetworkWatch:
         ranks: Ranks of the job.
         efa: EFA devices that each worker has requested; 0 where none is.
         line: The line to print; None as long as the network is not known.
-        silent_tcp: Whether the job has requested EFA, and something else carries the gradients.
+        not_efa: Whether the job has requested EFA, and something else carries the gradients.
     """
 
     nodes: int
@@ -36,7 +38,7 @@ class NetworkWatch:
     efa: int
     clock: Callable[[], float] = time.monotonic
     line: str | None = field(default=None, init=False)
-    silent_tcp: bool = field(default=False, init=False)
+    not_efa: bool = field(default=False, init=False)
     _nccl: NcclLines = field(default_factory=NcclLines, init=False)
     _rest: bytes = field(default=b"", init=False)
     _last: float | None = field(default=None, init=False)
@@ -61,6 +63,9 @@ class NetworkWatch:
         Args:
             ended: Whether no more output comes.
         """
+        if self.line is None and self._nccl.missing and self.efa:
+            self.not_efa = True
+            self.line = f"{NETWORK_LINE}none, NCCL has no network {self._nccl.missing}{_ALTHOUGH}"
         found = {node: network for node, network in self._nccl.networks.items() if network.names}
         if self.line is not None or self._last is None or not found:
             return
@@ -68,8 +73,8 @@ class NetworkWatch:
         if not complete and not ended and self.clock() - self._last < _OTHERS_SECONDS:
             return
         parts = list(_parts(found, self.nodes, self.efa))
-        self.silent_tcp = bool(self.efa) and self.nodes > 1 and any(_is_other(network) for network in found.values())
-        although = ", although EFA was requested" * self.silent_tcp
+        self.not_efa = bool(self.efa) and self.nodes > 1 and any(_is_other(network) for network in found.values())
+        although = _ALTHOUGH * self.not_efa
         self.line = NETWORK_LINE + ("; ".join(parts) if self.nodes > 1 else _one_node(found)) + although
 
 

@@ -47,12 +47,12 @@ class RanksOutput:
 
     Attributes:
         network: Reads the standard output.
-        when_silent_tcp: Called, again and again, where something else than the requested EFA carries the gradients.
+        when_not_efa: Called, again and again, where something else than the requested EFA carries the gradients.
         ends: The file descriptors that the command writes to.
     """
 
     network: NetworkWatch
-    when_silent_tcp: Callable[[], None]
+    when_not_efa: Callable[[], None]
     ends: tuple[int, int] = field(init=False)
     _streams: tuple[_Stream, _Stream] = field(init=False)
     _kept: bytes = field(default=b"", init=False)
@@ -110,8 +110,8 @@ class RanksOutput:
                     os.close(source)
             self.network.decide()
             self._print_network()
-            if self._printed and self.network.silent_tcp:
-                self.when_silent_tcp()
+            if self._printed and self.network.not_efa:
+                self.when_not_efa()
         self.network.decide(ended=True)
         self._print_network()
         for stream in self._streams:

@@ -282,7 +282,7 @@ def test_ranks_that_are_stopped_as_soon_as_they_start_restart_as_often_as_others
 def test_pauses_grow_to_a_minute(restarts: int, seconds: float, tmp_path: Path) -> None:
     (tmp_path / "hostfile").touch()
     settings = Settings.parse(["--restarts", "2000", str(tmp_path / "hostfile"), "--", "true"])
-    attempt = launcher.Attempt(code=1, stopped=False, silent_tcp=None, message="", seconds=1.0)
+    attempt = launcher.Attempt(code=1, stopped=False, not_efa=None, message="", seconds=1.0)
     assert launcher.next_pause(settings, attempt, restarts) == seconds
 
 

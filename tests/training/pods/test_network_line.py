@@ -64,7 +64,7 @@ def watch(*chunks: bytes, nodes: int = 2, ranks: int = 2, requested: int = 0) ->
 )
 def test_the_line_names_what_carries_the_gradients(chunks: tuple[bytes, ...], requested: int, line: str) -> None:
     made = watch(*chunks, requested=requested)
-    assert (made.line, made.silent_tcp) == (line, False)
+    assert (made.line, made.not_efa) == (line, False)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,16 @@ def test_the_line_names_what_carries_the_gradients(chunks: tuple[bytes, ...], re
         ),
     ],
 )
-def test_one_node_without_efa_is_silent_tcp(second: bytes, line: str) -> None:
+def test_one_node_without_efa_is_not_efa(second: bytes, line: str) -> None:
     made = watch(efa("w-0", 1, 4), second, requested=4)
-    assert (made.line, made.silent_tcp) == (line, True)
+    assert (made.line, made.not_efa) == (line, True)
+
+
+def test_a_plugin_that_nccl_does_not_find_is_not_retried() -> None:
+    text = b"worker-0:21:27 [0] net.cc:312 NCCL WARN Error: network AWS Libfabric not found.\n"
+    made = watch(text, ranks=16, requested=32)
+    assert made.not_efa
+    assert made.line == "network: none, NCCL has no network AWS Libfabric, although EFA was requested"
 
 
 def test_one_node_needs_no_network() -> None:
@@ -91,7 +98,7 @@ def test_one_node_needs_no_network() -> None:
     assert made.line == (
         "network: none, one node: NVLink, PCIe or shared memory carry the gradients (NCCL names tcp (Socket))"
     )
-    assert not made.silent_tcp
+    assert not made.not_efa
 
 
 def test_waits_for_all_ranks_but_not_for_ever() -> None:
