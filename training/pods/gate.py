@@ -65,7 +65,7 @@ def _read(answer: Answer, seconds: float) -> tuple[set[str], list[str]]:
     if answer.code is None:
         names = [line.removeprefix(CHECKING) for line in lines if line.startswith(CHECKING)]
         return set(), [f"no answer within {seconds:.0f} s{f' to the check of {names[-1]}' if names else ''}"]
-    if answer.code != 0:
+    if answer.code != 0 or not lines:
         said = [line for line in answer.errors.splitlines() if line.strip()]
         return set(), [f"the check ended with exit code {answer.code}{f': {said[-1]}' if said else ''}"]
     result = json.loads(lines[-1])

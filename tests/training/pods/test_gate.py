@@ -75,6 +75,7 @@ def test_the_requests_reach_the_worker(ssh: Answer, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
+        ("exit 0", "the check ended with exit code 0"),
         ("echo 'python: not found' >&2; exit 127", "the check ended with exit code 127: python: not found"),
         (
             "echo 'Permission denied (publickey).' >&2; exit 255",
