@@ -384,7 +384,7 @@ TCP = "worker-{}:2{}:27 [0] NCCL INFO Using network Socket"
 def test_silent_tcp_ends_a_job_that_has_requested_efa(first: Sshd, hostfile: Path) -> None:
     second = Sshd("127.0.0.2", first.port)
     hostfile.write_text("127.0.0.1 slots=1\n127.0.0.2 slots=1\n")
-    script = f"echo '{TCP.format(0, 1)}'; echo '{TCP.format(1, 2)}'; sleep 600"
+    script = f"echo '{TCP.format(0, 1)}'; echo '{TCP.format(1, 2)}'; exec sleep 600"
     done = run(hostfile, first.port, "--efa", "4", "--gate", "no", "--restarts", "9", "--", "sh", "-c", script)
     second.close()
     line = "network: tcp (Socket) on 2/2 nodes, although EFA was requested"
