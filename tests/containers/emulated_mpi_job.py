@@ -5,6 +5,7 @@ https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_cont
 """
 
 import copy
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,6 +23,10 @@ ROOT_SSH_PATH = "/root/.ssh"
 # https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-backoff-failure-policy
 FIRST_BACKOFF_SECONDS = 10
 
+# The kubelet updates a mounted ConfigMap when it next looks at the pod: 60 to 90 seconds on a real cluster, and at once
+# where the pod itself has changed (0.3 seconds after a new annotation).
+POD_SYNC_SECONDS = 75
+
 
 class EmulatedMpiJob:
     """A job that runs while the `with` block waits for it; only its logs remain.
@@ -29,6 +34,9 @@ class EmulatedMpiJob:
     Attributes:
         workers: The workers' pods, by their number.
         launchers: The pods of the launcher's Job, one for each attempt.
+        room: How many workers the nodes have room for.
+        further_mounts: By the name of a pod, what a device plugin adds to its container.
+        config_map: The file of the operator's ConfigMap with the workers that run, as the API server has it.
         succeeded: Whether the launcher's Job succeeded; None while it runs.
     """
 
@@ -44,6 +52,9 @@ class EmulatedMpiJob:
         self.workers: list[Pod] = []
         self.launchers: list[Pod] = []
         self.succeeded: bool | None = None
+        self.config_map = ""
+        self.room = sys.maxsize
+        self.further_mounts: dict[str, dict[str, tuple[Path, str]]] = {}
         self._podman = podman
         self._name = manifest["metadata"]["name"]
         self._namespace = manifest["metadata"].get("namespace", "default")
@@ -55,6 +66,7 @@ class EmulatedMpiJob:
         self._secret = KubeletVolume(folder / "secret", group)
         self._config = KubeletVolume(folder / "config", group)
         self._config_files: dict[str, tuple[bytes, int]] = {}
+        self._changed_at: float | None = None
 
     def __enter__(self) -> Self:
         assert self._spec["mpiImplementation"] == "OpenMPI"
@@ -76,6 +88,11 @@ class EmulatedMpiJob:
     def scale(self, workers: int) -> None:
         """Change `Worker.replicas`, as `kubectl patch` does."""
         self._wanted = workers
+
+    def annotate_launcher(self) -> None:
+        """Change an annotation of the launcher's pod: the kubelet looks at it at once."""
+        if self._changed_at is not None:
+            self._sync_config()
 
     def log(self) -> str:
         """Return the output of all attempts of the launcher."""
@@ -103,7 +120,7 @@ class EmulatedMpiJob:
         """Do one round of the operator, the Job controller and the kubelet."""
         while len(self.workers) > self._wanted:
             self.workers.pop().remove()
-        while len(self.workers) < self._wanted:
+        while len(self.workers) < min(self._wanted, self.room):
             self.workers.append(self._start_worker(len(self.workers)))
         if self._replica("Worker")["restartPolicy"] == "OnFailure":
             for worker in self.workers:
@@ -151,6 +168,7 @@ class EmulatedMpiJob:
             "NVIDIA_DRIVER_CAPABILITIES": "",
         }
         name = f"{self._name}-launcher-{len(self.launchers) + 1}"
+        self._sync_config()
         return self._start("Launcher", name, environment, {CONFIG_PATH: (self._config.folder, "ro")})
 
     def _start(
@@ -168,7 +186,8 @@ class EmulatedMpiJob:
             spec=spec,
             dns_names=[spec["hostname"], f"{spec['hostname']}.{self._service}"],
             dns_searches=[f"{self._service}.cluster.local"],
-            mounts={**self._claim_mounts(spec, container), **mounts, **secret},
+            mounts={**self._claim_mounts(spec, container), **mounts, **secret, **self.further_mounts.get(pod, {})},
+            termination_log=self._folder / f"{pod}.termination-log",
         )
         return Pod(self._podman, self._name, pod_spec, self._folder)
 
@@ -214,6 +233,14 @@ class EmulatedMpiJob:
             "hostfile": ("".join(wanted).encode(), 0o444),
             "discover_hosts.sh": ("".join(script).encode(), 0o555),
         }
+        self.config_map = "".join(script)
         if files != self._config_files:
-            self._config.write(files)
             self._config_files = files
+            self._changed_at = time.monotonic()
+        if self._changed_at is not None and time.monotonic() - self._changed_at > POD_SYNC_SECONDS:
+            self._sync_config()
+
+    def _sync_config(self) -> None:
+        """Write the mounted files, as the kubelet does."""
+        self._config.write(self._config_files)
+        self._changed_at = None

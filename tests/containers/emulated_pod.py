@@ -37,6 +37,9 @@ class Pod:
             self._podman("rm", self._container)
         self.starts += 1
         self._ended = None
+        # Empty at each start, and writable for any user.
+        self._spec.termination_log.write_text("")
+        self._spec.termination_log.chmod(0o666)
         log = f"path={self._log(self.starts)}"
         self._podman(
             *("run", "--detach", "--pull", "never", "--pod", self.name, "--name", self._container),
@@ -89,6 +92,10 @@ class Pod:
         # Each line is: time, stream, F for a full or P for a part of a line, text.
         parts = [line.split(" ", 3) for line in lines]
         return "".join(part[3] + ("\n" if part[2] == "F" else "") for part in parts if len(part) == 4)
+
+    def termination_message(self) -> str:
+        """Return the reason that the container has written, as `kubectl` shows it."""
+        return self._spec.termination_log.read_text()
 
     def execute(self, *command: str) -> str:
         """Run a command in the container and return its output."""

@@ -37,6 +37,7 @@ class PodSpec:
         dns_names: Names with which other pods find it.
         dns_searches: Search domains for incomplete names.
         mounts: Folders of this machine by their path in the container, with podman's options.
+        termination_log: The file where the container may write why it ended.
     """
 
     name: str
@@ -44,6 +45,7 @@ class PodSpec:
     dns_names: Sequence[str]
     dns_searches: Sequence[str]
     mounts: Mapping[str, tuple[Path, str]]
+    termination_log: Path
 
     @property
     def container(self) -> dict[str, Any]:
@@ -87,6 +89,7 @@ class PodSpec:
             yield from ("--env", f"{entry['name']}={entry['value']}")
         if seconds := self.spec.get("terminationGracePeriodSeconds"):
             yield from ("--stop-timeout", str(seconds))
+        yield from ("--volume", f"{self.termination_log}:/dev/termination-log:rw")
         for path, (folder, options) in self.mounts.items():
             yield from ("--volume", f"{folder}:{path}:{options}")
         # In Kubernetes `command` replaces the image's entry point, and `args` its command.

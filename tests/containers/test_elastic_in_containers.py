@@ -1,6 +1,7 @@
 """An elastic job in containers: it uses an added worker, and continues without a lost one."""
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.containers.conftest import Phase
-from tests.containers.emulated_mpi_job import EmulatedMpiJob
+from tests.containers.emulated_mpi_job import POD_SYNC_SECONDS, EmulatedMpiJob
 from training_workloads import ElasticHorovodJobSpec, HorovodJobSpec
 from training_workloads.recipes import recipe
 
@@ -27,6 +28,7 @@ class Outcome:
     logs: list[str]
     results: dict[str, Any]
     discovered: list[str]
+    seconds_to_scale: float
 
 
 def elastic_digits() -> HorovodJobSpec:
@@ -41,8 +43,13 @@ def outcome(job: Callable[..., EmulatedMpiJob], claim: Callable[[], Path], phase
     with phase("an elastic job, from one worker to two and back"), job(elastic_digits(), lustre) as running:
         running.wait(lambda: "epoch 2/" in running.log(), 240)
         discovered.append(running.launchers[0].execute("/etc/mpi/discover_hosts.sh"))
+        scaled = time.monotonic()
         running.scale(2)
+        running.wait(lambda: "worker-1" in running.config_map, 60)
+        # As `trainctl scale` does.
+        running.annotate_launcher()
         running.wait(lambda: "written by 1 ranks, now 2" in running.log(), 240)
+        seconds = time.monotonic() - scaled
         discovered.append(running.launchers[0].execute("/etc/mpi/discover_hosts.sh"))
         joined = running.log().count("test accuracy")
         running.wait(lambda: running.log().count("test accuracy") > joined, 60)
@@ -52,7 +59,7 @@ def outcome(job: Callable[..., EmulatedMpiJob], claim: Callable[[], Path], phase
         logs = [launcher.log() for launcher in running.launchers]
     results = json.loads((lustre / "runs" / NAME / "results.json").read_text())
     print(*logs, sep="\n")
-    return Outcome(succeeded=succeeded, logs=logs, results=results, discovered=discovered)
+    return Outcome(succeeded=succeeded, logs=logs, results=results, discovered=discovered, seconds_to_scale=seconds)
 
 
 def test_one_launcher_runs_the_whole_job(outcome: Outcome) -> None:
@@ -63,6 +70,11 @@ def test_one_launcher_runs_the_whole_job(outcome: Outcome) -> None:
 def test_the_launcher_finds_the_workers_as_they_start(outcome: Outcome) -> None:
     first, second = (f"{NAME}-worker-{index}.{NAME}.default.svc" for index in (0, 1))
     assert outcome.discovered == [first, f"{first}\n{second}"]
+
+
+def test_the_job_is_scaled_before_the_kubelet_looks_at_the_pod_by_itself(outcome: Outcome) -> None:
+    print(f"scaled in {outcome.seconds_to_scale:.1f} s")
+    assert outcome.seconds_to_scale < POD_SYNC_SECONDS
 
 
 def test_trains_with_one_rank_then_two_then_one(outcome: Outcome) -> None:

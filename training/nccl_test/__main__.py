@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from training.nccl_test.nccl_log import Log, Network, Row
+from training.nccl_test.nccl_log import Log, Row
 from training.pods.first_process import SIGNAL_CODES, STOP_SIGNALS
+from training.pods.nccl_lines import Network
 from training.runtime import command_line, files
 from training.runtime.errors import USER_ERROR, UserError
 

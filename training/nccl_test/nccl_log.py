@@ -1,12 +1,14 @@
 """The parser of nccl-tests' output: the table of bandwidths, the ranks, and NCCL's lines about the network.
 
 The table is defined in https://github.com/NVIDIA/nccl-tests (src/common.cu, src/util.cu). Its header names the columns,
-whose number differs between releases. NCCL prints its lines with NCCL_DEBUG=INFO.
+whose number differs between releases.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+from training.pods.nccl_lines import NcclLines, Network
 
 # The prefix of a line when mpirun tags its output: "[1,0]<stdout>:", and since Open MPI 5 "[name@1,0]<stdout>: ".
 _TAG = re.compile(r"^\[[^\]\s]*\d+,\s*\d+\]<\w+>: ?")
@@ -15,10 +17,6 @@ _ROW = re.compile(r"^\s*\d+\s+\d+\s+[a-z]\w*\s")
 _OUT_OF_BOUNDS = re.compile(r"^#\s*Out of bounds values\s*:\s*(\d+)")
 # Older releases print no group.
 _RANK = re.compile(r"^#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device")
-_NCCL = re.compile(r"([^\s:\[\]]+):\d+:\d+ \[\d+\] NCCL INFO (.*)")
-_NETWORK = re.compile(r"^Using network (.+?)\s*$")
-# "Selected Provider is efa", "… (found 4 nics)", "Selected provider is efa, fabric is efa-direct (found 16 nics)".
-_PROVIDER = re.compile(r"^NET/OFI Selected provider is ([^\s,]+)(?:.*\(found (\d+) nics\))?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +34,6 @@ class Row:
 
 
 @dataclass(slots=True)
-class Network:
-    """The network of one node, as NCCL reports it."""
-
-    names: set[str] = field(default_factory=set)
-    """The selected networks, in NCCL's words: "AWS Libfabric", "Libfabric", "Socket", "IB"."""
-    providers: set[str] = field(default_factory=set)
-    """The libfabric providers that the EFA plugin selected."""
-    interfaces: int | None = None
-    """The interfaces that the plugin found, the fewest of all ranks; None if it does not print them."""
-
-    @property
-    def is_efa(self) -> bool:
-        """Return whether the plugin selected EFA and NCCL used the plugin."""
-        return self.providers == {"efa"} and all("libfabric" in name.lower() for name in self.names)
-
-    def __str__(self) -> str:
-        if self.is_efa:
-            return "EFA" if self.interfaces is None else f"EFA with {self.interfaces} interfaces"
-        names = sorted(self.names | {f"libfabric provider {name}" for name in self.providers})
-        return " and ".join(names) or "unknown"
-
-
-@dataclass(slots=True)
 class Log:
     """The content of the output so far."""
 
@@ -67,9 +42,13 @@ class Log:
     """The number of wrong values in the whole test, from its last lines."""
     ranks: dict[int, str] = field(default_factory=dict)
     """The node of each rank."""
-    networks: dict[str, Network] = field(default_factory=dict)
-    """The network of each node."""
+    _nccl: NcclLines = field(default_factory=NcclLines)
     _columns: list[str] = field(default_factory=list)
+
+    @property
+    def networks(self) -> dict[str, Network]:
+        """Return the network of each node."""
+        return self._nccl.networks
 
     @property
     def nodes(self) -> list[str]:
@@ -87,8 +66,8 @@ class Log:
             self.out_of_bounds = int(found[1])
         elif found := _RANK.match(line):
             self.ranks[int(found[1])] = found[2]
-        elif found := _NCCL.search(line):
-            self._read_network(found[1], found[2])
+        else:
+            self._nccl.read(line)
 
     def _read_row(self, words: list[str]) -> None:
         # Another rank's output can split a line: that is not a row.
@@ -99,15 +78,6 @@ class Log:
         # The older column "error" has the largest difference; the test's last lines compare it with its bound.
         wrong = sum(_numbers(word for name, word in pairs if name == "#wrong" and word != "N/A"))
         self.rows.append(Row(int(words[0]), out_of_place, in_place, int(wrong)))
-
-    def _read_network(self, node: str, text: str) -> None:
-        network = self.networks.setdefault(node, Network())
-        if found := _NETWORK.match(text):
-            network.names.add(found[1])
-        elif found := _PROVIDER.match(text):
-            network.providers.add(found[1].lower())
-            if found[2]:
-                network.interfaces = min(int(found[2]), network.interfaces or int(found[2]))
 
 
 def _numbers(words: Iterable[str]) -> list[float]:

@@ -7,6 +7,7 @@ of an orphan.
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
@@ -40,14 +41,15 @@ def command_of(words: Sequence[str], example: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def stop_signals_blocked() -> Iterator[None]:
-    """Block the stop signals in this thread; threads that start meanwhile keep them blocked until they end.
+def signals_blocked() -> Iterator[None]:
+    """Block the signals that a `Child` waits for; threads that start meanwhile keep them blocked until they end.
 
     The kernel gives a signal to any thread that does not block it. A joined thread may still be about to exit, for
     milliseconds on a busy machine. It would take a stop signal that the main thread blocks and waits for, and the
-    main thread would run the signal's handler instead of forwarding it.
+    main thread would run the signal's handler instead of forwarding it; or SIGCHLD, and the main thread would wait
+    for ever for a program that has ended.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
     try:
         yield
     finally:
@@ -61,16 +63,28 @@ class Child:
         code: Its exit code, or 128 plus the number of the signal that ended it; None while it runs.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], outputs: Sequence[int] = ()) -> None:
         """Start the program. From now on, stop requests wait until `wait_for_stop_request` takes them.
 
-        Every other thread of this process must block the stop signals: start threads within `stop_signals_blocked`.
+        Every other thread of this process must block the stop signals: start threads within `signals_blocked`.
+
+        Args:
+            command: The program and its arguments.
+            outputs: The file descriptors of its standard output and standard error. Default: those of this process.
         """
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
+        self._before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
         # Python ignores these two. The program would inherit that, as it would the blocked signals.
         normal = (signal.SIGPIPE, signal.SIGXFSZ)
-        self._pid = os.posix_spawnp(command[0], tuple(command), os.environ, setsigmask=before, setsigdef=normal)
+        self._pid = os.posix_spawnp(
+            command[0],
+            tuple(command),
+            os.environ,
+            file_actions=[(os.POSIX_SPAWN_DUP2, output, number) for number, output in enumerate(outputs, 1)],
+            setsigmask=self._before,
+            setsigdef=normal,
+        )
         self.code: int | None = None
+        self._lock = threading.Lock()
 
     def wait_for_stop_request(self) -> bool:
         """Wait for a stop request or for the program's end; return whether it was a stop request."""
@@ -80,15 +94,20 @@ class Child:
             self.reap()
         return False
 
+    def unblock_signals(self) -> None:
+        """Give signals to their handlers again, as before the program started; call it after the program's end."""
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
+
     def send(self, number: signal.Signals) -> None:
-        """Send the program a signal, unless it has ended."""
+        """Send the program a signal, unless it has ended; any thread may call it."""
         # No other process gets its PID before its exit status is taken.
-        if self.code is None:
-            os.kill(self._pid, number)
+        with self._lock:
+            if self.code is None:
+                os.kill(self._pid, number)
 
     def reap(self) -> None:
         """Take the exit status of every child that has ended."""
-        with suppress(ChildProcessError):
+        with self._lock, suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if ended[0] == self._pid:
                     code = os.waitstatus_to_exitcode(ended[1])

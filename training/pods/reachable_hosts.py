@@ -20,6 +20,9 @@ from typing import Self
 from training.runtime import command_line, files
 from training.runtime.errors import USER_ERROR, UserError
 
+#: The workers that have answered since the ranks were started.
+ANSWERED = Path(tempfile.gettempdir()) / "reachable_hosts"
+
 _SECONDS = 2.0
 
 
@@ -45,20 +48,24 @@ class Settings:
         add(
             "--answered",
             type=Path,
-            default=Path(tempfile.gettempdir()) / "reachable_hosts",
+            default=ANSWERED,
             help="file for the workers that have answered (%(default)s)",
         )
         return cls(**vars(parser.parse_args(arguments)))
 
 
-def answers(host: str, port: int) -> bool:
-    """Return whether an sshd sends its name: an open port may be a proxy's."""
+def no_answer(host: str, port: int) -> str | None:
+    """Return why no sshd answers; None if one sends its name: an open port may be a proxy's."""
     try:
         with socket.create_connection((host, port), timeout=_SECONDS) as connection:
             connection.settimeout(_SECONDS)
-            return connection.recv(4) == b"SSH-"
-    except OSError:
-        return False
+            return None if connection.recv(4) == b"SSH-" else f"port {port} is open, but no sshd answers there"
+    except socket.gaierror:
+        return "its name does not resolve"
+    except TimeoutError:
+        return f"no answer on port {port} within {_SECONDS:g} s"
+    except OSError as error:
+        return f"{(error.strerror or str(error)).lower()} on port {port}"
 
 
 def reachable(hosts: Sequence[str], port: int, answered: Path) -> list[str]:
@@ -66,8 +73,8 @@ def reachable(hosts: Sequence[str], port: int, answered: Path) -> list[str]:
     before = answered.read_text().split() if answered.exists() else []
     new = [host for host in hosts if host not in before]
     with ThreadPoolExecutor(max_workers=max(len(new), 1)) as pool:
-        found = dict(zip(new, pool.map(lambda host: answers(host.partition(":")[0], port), new), strict=True))
-    named = [host for host in hosts if found.get(host, True)]
+        found = dict(zip(new, pool.map(lambda host: no_answer(host.partition(":")[0], port), new), strict=True))
+    named = [host for host in hosts if found.get(host) is None]
     if named != before:
         files.write_atomically(answered, "".join(f"{host}\n" for host in named).encode())
     return named

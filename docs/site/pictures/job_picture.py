@@ -71,7 +71,7 @@ def _there(spec: Any, job: dict[str, Any]) -> tuple[Box, ...]:
         Box(
             id="launcher",
             title="launcher",
-            lines=(f"mpirun with {ranks} ranks", f"restarts up to {job['runPolicy']['backoffLimit']} times"),
+            lines=(f"mpirun with {ranks} ranks", f"restarts up to {spec.backoff_limit} times"),
             color="control",
         ),
         Box(id="workers", title=f"{spec.workers} workers", lines=(devices,), color="gpu"),

@@ -62,12 +62,12 @@ def test_the_command_follows_the_dashes() -> None:
     assert first_process.command_of(["--", "sh", "--", "-c"], "mpirun") == ("sh", "--", "-c")
 
 
-def test_threads_that_start_within_stop_signals_blocked_keep_them_blocked() -> None:
+def test_threads_that_start_within_signals_blocked_keep_them_blocked() -> None:
     def mask() -> set[int]:
         return {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, ())}
 
     before = mask()
-    with first_process.stop_signals_blocked(), ThreadPoolExecutor(1) as pool:
+    with first_process.signals_blocked(), ThreadPoolExecutor(1) as pool:
         within = pool.submit(mask)
     assert within.result() >= set(first_process.STOP_SIGNALS)
     assert mask() == before

@@ -30,6 +30,18 @@ def test_the_launcher_starts_with_the_fewest_workers_and_discovers_others() -> N
     launcher = made["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
     words = launcher["command"]
     assert words[:9] == [
+        "python",
+        "-m",
+        "training.pods.launcher",
+        "--timeout",
+        "1800",
+        "--workers",
+        "1",
+        "--restarts",
+        "10",
+    ]
+    words = words[words.index("--") + 1 :]
+    assert words[:9] == [
         *("horovodrun", "-np", "8", "--min-np", "8", "--max-np", "32"),
         *("--host-discovery-script", "python -m training.pods.reachable_hosts /etc/mpi/discover_hosts.sh"),
     ]
@@ -60,6 +72,12 @@ def test_workers_on_spot_and_a_gang_of_the_fewest() -> None:
 def test_the_largest_number_of_workers_is_the_first_one_by_default() -> None:
     assert spec(workers=3).largest == 3
     assert spec(workers=3, max_workers=5).largest == 5
+
+
+def test_horovodrun_waits_for_lost_workers_as_long_as_the_launcher() -> None:
+    made = manifest(spec(start_timeout_seconds=7200))
+    words = made["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
+    assert [words[words.index(name) + 1] for name in ("--timeout", "--elastic-timeout")] == ["7200", "7200"]
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,8 @@ def test_every_option_reaches_the_manifest() -> None:
         "scheduling": scheduling,
         "backoff_limit": 3,
         "deadline_seconds": 3600,
+        "start_timeout_seconds": 900,
+        "gate": False,
     }
     job, policy = made = manifests("horovod", {**PLAIN["horovod"], **everything})
     for document in made:
@@ -149,7 +151,7 @@ def test_every_option_reaches_the_manifest() -> None:
     assert job["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "research"}
     assert job["spec"]["runPolicy"] == {
         "cleanPodPolicy": "Running",
-        "backoffLimit": 3,
+        "backoffLimit": 2,
         "activeDeadlineSeconds": 3600,
         "ttlSecondsAfterFinished": 604800,
         "suspend": True,
@@ -157,6 +159,9 @@ def test_every_option_reaches_the_manifest() -> None:
     }
     launcher, worker = (job["spec"]["mpiReplicaSpecs"][role]["template"]["spec"] for role in ("Launcher", "Worker"))
     assert {"name": "SEED", "value": "7"} in launcher["containers"][0]["env"]
+    words = launcher["containers"][0]["command"][3:]
+    assert words[:6] == ["--timeout", "900", "--restarts", "3", "--gate", "no"]
+    assert words[words.index("--mount") :][:5] == ["--mount", "/fsx", "--mount", "/efs", "/etc/mpi/hostfile"]
     for pod in (launcher, worker):
         assert (pod["serviceAccountName"], pod["priorityClassName"]) == ("runs", "high")
     assert worker["nodeSelector"]["eks.amazonaws.com/capacityType"] == "ON_DEMAND"
@@ -230,6 +235,8 @@ _TRAINING = {
     "service_account": _MAYBE_NAMES,
     "backoff_limit": _COUNTS,
     "deadline_seconds": _COUNTS,
+    "start_timeout_seconds": _COUNTS,
+    "gate": st.booleans(),
 }
 ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "horovod": {**_TRAINING, "bind_to": st.sampled_from([None, "none", "socket", "core"])},

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from training.pods import job_end, launcher, network_line
 from training.runtime import errors, stop_request
 from training_workloads import HorovodJobSpec, InputError, SharedVolume
 from training_workloads.mpijob import programs
@@ -27,8 +28,9 @@ def test_p4d_slots_ranks_and_devices_follow_from_the_type(job_spec: HorovodJobSp
     assert manifest["spec"]["slotsPerWorker"] == 8
     assert replica(manifest, "Worker")["replicas"] == 3
     command = pod(manifest, "Launcher")["containers"][0]["command"]
-    assert command[:5] == ["python", "-m", "training.pods.wait_for_workers", "/etc/mpi/hostfile", "--"]
-    assert command[5:8] == ["mpirun", "-np", "24"]
+    assert command[:3] == ["python", "-m", "training.pods.launcher"]
+    end = command.index("--")
+    assert command[end - 1 : end + 4] == ["/etc/mpi/hostfile", "--", "mpirun", "-np", "24"]
     limits = pod(manifest, "Worker")["containers"][0]["resources"]["limits"]
     assert (limits["nvidia.com/gpu"], limits["vpc.amazonaws.com/efa"]) == (8, 4)
 
@@ -120,7 +122,8 @@ def test_a_lost_worker_restarts_the_launcher_and_a_finished_job_frees_its_gpus(
     manifest = synthesize(job_spec)
     assert manifest["spec"]["runPolicy"] == {
         "cleanPodPolicy": "Running",
-        "backoffLimit": 10,
+        # Of its pods only: it restarts the ranks itself.
+        "backoffLimit": 2,
         "activeDeadlineSeconds": 604800,
         "ttlSecondsAfterFinished": 604800,
     }
@@ -134,7 +137,7 @@ def test_the_launcher_waits_for_workers_whose_sshd_answers(job_spec: HorovodJobS
     worker = pod(manifest, "Worker")["containers"][0]
     # It exists from the beginning, and with it its deadline; its command waits for every worker.
     assert manifest["spec"]["launcherCreationPolicy"] == "AtStartup"
-    assert "training.pods.wait_for_workers" in pod(manifest, "Launcher")["containers"][0]["command"]
+    assert "training.pods.launcher" in pod(manifest, "Launcher")["containers"][0]["command"]
     assert worker["readinessProbe"]["tcpSocket"] == {"port": 2222}
     assert worker["command"][-4:] == ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]
 
@@ -144,14 +147,45 @@ def test_pods_that_end_give_their_ranks_time_within_a_spot_notice(
 ) -> None:
     manifest = synthesize(job_spec)
     assert pod(manifest, "Worker")["containers"][0]["command"][:4] == ["python", "-m", "training.pods.worker", "--"]
-    assert pod(manifest, "Launcher")["containers"][0]["command"][2:6] == [
-        "training.pods.wait_for_workers",
-        "/etc/mpi/hostfile",
-        "--",
-        "mpirun",
-    ]
+    # It forwards a stop request to the ranks of mpirun, which it starts itself.
+    command = pod(manifest, "Launcher")["containers"][0]["command"]
+    assert (command[2], command[command.index("--") + 1]) == ("training.pods.launcher", "mpirun")
     # EC2 ends the node 120 seconds after its notice.
     assert [pod(manifest, role)["terminationGracePeriodSeconds"] for role in ("Launcher", "Worker")] == [100, 100]
+
+
+def options(manifest: dict[str, Any]) -> list[str]:
+    """Return the options of the launcher, before the hostfile."""
+    command: list[str] = pod(manifest, "Launcher")["containers"][0]["command"]
+    return command[3 : command.index("/etc/mpi/hostfile")]
+
+
+def test_the_launcher_knows_what_each_worker_has_requested(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    manifest = synthesize(dataclasses.replace(job_spec, instance_type="p4d.24xlarge"))
+    given = "--timeout 1800 --restarts 10 --gate yes --gpus 8 --efa 4 --hugepages-mib 5120 --shm-mib 32768 --mount /fsx"
+    assert options(manifest) == given.split()
+    settings = launcher.Settings.parse(
+        [*options(manifest), "/etc/mpi/hostfile", "--", "true"],
+    )
+    limits = pod(manifest, "Worker")["containers"][0]["resources"]["limits"]
+    assert (settings.requested.gpus, settings.requested.efa) == (
+        limits["nvidia.com/gpu"],
+        limits["vpc.amazonaws.com/efa"],
+    )
+    assert limits["hugepages-2Mi"] == f"{settings.requested.hugepages_mib}Mi"
+
+
+def test_what_a_worker_has_not_requested_is_not_checked(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    manifest = synthesize(dataclasses.replace(job_spec, instance_type="p3.2xlarge", volumes=()))
+    assert options(manifest) == "--timeout 1800 --restarts 10 --gate yes --gpus 1 --shm-mib 4096".split()
+
+
+def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    spec = dataclasses.replace(job_spec, backoff_limit=1, start_timeout_seconds=7200, gate=False)
+    manifest = synthesize(spec)
+    assert options(manifest)[:6] == ["--timeout", "7200", "--restarts", "1", "--gate", "no"]
+    # No more pods of the launcher than restarts of the ranks.
+    assert manifest["spec"]["runPolicy"]["backoffLimit"] == 1
 
 
 @pytest.mark.parametrize(
@@ -188,6 +222,8 @@ def test_pods_that_end_give_their_ranks_time_within_a_spot_notice(
         ({"backoff_limit": -1}, "'backoff_limit' is -1; give 0 or more"),
         ({"backoff_limit": 2**31}, "'backoff_limit' is 2147483648; give 2147483647 or less"),
         ({"deadline_seconds": 0}, "'deadline_seconds' is 0; give 1 or more"),
+        ({"start_timeout_seconds": 0}, "'start_timeout_seconds' is 0; give 1 or more"),
+        ({"gate": "no"}, "'gate' is 'no'; give one of True, False"),
         ({"efa": "no"}, "'efa' is 'no'; give one of True, False"),
         ({"service_account": "A"}, "'service_account' is 'A'; give a name of lower-case letters, digits, '-' and '.'"),
         ({"bind_to": "core"}, "'bind_to' is 'core'; give one of socket, none"),
@@ -241,6 +277,12 @@ def test_the_dockerfile_builds_the_image_that_jobs_expect(root: Path) -> None:
 
 def test_the_programs_of_the_image_end_with_the_codes_that_jobs_expect() -> None:
     assert (errors.USER_ERROR, stop_request.STOPPED) == (programs.USER_ERROR, programs.STOPPED) == (2, 75)
+
+
+def test_the_launcher_of_the_image_prints_what_the_commands_look_for() -> None:
+    assert network_line.NETWORK_LINE == programs.NETWORK_LINE
+    # A container's default, which no job changes.
+    assert str(job_end.TERMINATION_LOG) == "/dev/termination-log"
 
 
 def test_a_job_is_derived_once(job_spec: HorovodJobSpec) -> None:

@@ -57,7 +57,8 @@ def environment_with_mpirun(folder: Path, body: str = "", packages: Sequence[str
 
 def test_only_hosts_volumes_and_threads_change(job: dict[str, Any]) -> None:
     launcher = launcher_of(job)
-    waiting, launcher["command"] = launcher["command"][:5], launcher["command"][5:]
+    end = launcher["command"].index("--") + 1
+    waiting, launcher["command"] = launcher["command"][:end], launcher["command"][end:]
     launcher["command"][5:9] = ["--map-by", "ppr:4:socket", "--bind-to", "socket"]
     # More threads than this machine has for a rank.
     launcher["env"] = [{**entry, **({"value": "960"} if entry["name"] in THREADS else {})} for entry in launcher["env"]]

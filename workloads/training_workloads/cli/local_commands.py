@@ -51,7 +51,7 @@ def render(
     gpus_per_worker: Annotated[int | None, number_option("GPUs, and so ranks, of each worker.")] = None,
     efa: Annotated[bool | None, typer.Option(help="Whether workers use the type's EFA interfaces.")] = None,
     bind_to: Annotated[str | None, typer.Option(help="What ranks are bound to: socket, none.")] = None,
-    backoff_limit: Annotated[int | None, number_option("How often the launcher is restarted.")] = None,
+    backoff_limit: Annotated[int | None, number_option("How often the ranks are restarted.")] = None,
     deadline_seconds: Annotated[int | None, number_option("Time after which the job is ended.", 600)] = None,
     nodes: Annotated[int | None, number_option("Nodes of an NCCL test.")] = None,
     collective: Annotated[str | None, typer.Option(help="Collective of an NCCL test: all_reduce, …")] = None,

@@ -57,7 +57,13 @@ class ElasticHorovodJobSpec(HorovodJobSpec):
         # NCCL's way between the nodes is chosen even if the job starts with one worker, since others may come.
         ranks = {**rank_environment(self.resources, max(2, self.largest)), **self.environment}
         ranks.pop(_CYCLE_TIME, None)
-        command = horovodrun_command(self.resources.gpus, self.min_workers, self.largest, self.command)
+        command = horovodrun_command(
+            self.resources.gpus,
+            self.min_workers,
+            self.largest,
+            self.command,
+            timeout_seconds=self.start_timeout_seconds,
+        )
         return self._mpi_job(workers, command, ranks, min_workers=self.min_workers)
 
 

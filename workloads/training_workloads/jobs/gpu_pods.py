@@ -10,7 +10,7 @@ from training_workloads.jobs.pod_template import UNPRIVILEGED, pod_template
 from training_workloads.jobs.scheduling import Scheduling, not_on_spot
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources
-from training_workloads.mpijob.launch_command import launcher_environment
+from training_workloads.mpijob.launch_command import START_TIMEOUT_SECONDS, launcher_environment, wrapped
 from training_workloads.mpijob.programs import HOME, RUN_WORKER, SSH_PORT, SSHD_CONFIG
 from training_workloads.mpijob.spec import DAY_SECONDS, MpiJobSpec, ReplicaSpec, RunPolicy
 
@@ -21,6 +21,10 @@ _TTL_SECONDS = 7 * DAY_SECONDS
 
 # The launcher only runs mpirun and its ssh connections.
 _LAUNCHER_RESOURCES = {"requests": {"cpu": "250m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
+
+# How often Kubernetes replaces a launcher's pod that failed. The launcher restarts the ranks itself, so these are for a
+# pod that is lost with its node, and one that has decided that the job ends is repeated no more often than this.
+_LAUNCHER_PODS = 2
 
 # How long the ranks of a pod that ends may take to agree on a step and save a checkpoint: the two minutes between a
 # Spot notice and the node's end, less 5 seconds between two checks for a notice, which is AWS's advice
@@ -63,21 +67,32 @@ class GpuPods:
         environment: Mapping[str, str],
         backoff_limit: int,
         deadline_seconds: int,
+        start_timeout_seconds: int = START_TIMEOUT_SECONDS,
+        gate: bool = True,
         min_workers: int | None = None,
     ) -> MpiJobSpec:
         """Return the MPIJob of these pods.
 
         Args:
             namespace: Its namespace; None for that of `kubectl`.
-            command: What the launcher runs.
+            command: The launch command, or a program that starts it.
             environment: Variables of the launcher for the ranks.
-            backoff_limit: How often the launcher restarts.
+            backoff_limit: How often the ranks restart.
             deadline_seconds: Seconds after which the job ends.
+            start_timeout_seconds: Seconds in which the workers must answer.
+            gate: Whether the launcher checks the workers before it starts the ranks.
             min_workers: Workers with which the job can start; its command waits for them. Default: all.
 
         Raises:
             InputError: The operator would reject the job.
         """
+        options = {
+            "--timeout": start_timeout_seconds,
+            "--workers": min_workers,
+            "--restarts": backoff_limit,
+            "--gate": "yes" if gate else "no",
+            **self._requested(),
+        }
         return MpiJobSpec(
             name=self.job,
             namespace=namespace,
@@ -87,17 +102,30 @@ class GpuPods:
             # The launcher itself waits for its workers; its Job, and with it the deadline, exists from the beginning.
             launcher_creation_policy="AtStartup",
             run_policy=RunPolicy(
-                backoff_limit=backoff_limit,
+                backoff_limit=min(backoff_limit, _LAUNCHER_PODS),
                 active_deadline_seconds=deadline_seconds,
                 ttl_seconds_after_finished=_TTL_SECONDS,
                 suspend=self.scheduling.suspend(),
                 scheduling_policy=self.scheduling.gang_policy(self.workers if min_workers is None else min_workers),
             ),
             # Each start of the launcher is another pod, whose log is kept.
-            launcher=ReplicaSpec(template=self._launcher(command, environment), restart_policy="Never"),
+            launcher=ReplicaSpec(
+                template=self._launcher(wrapped(command, options), environment), restart_policy="Never"
+            ),
             # The operator replaces a missing worker, not a failed one: its sshd restarts in place.
             worker=ReplicaSpec(template=self._worker(), replicas=self.workers, restart_policy="OnFailure"),
         )
+
+    def _requested(self) -> dict[str, Any]:
+        """Return what the launcher may expect of each worker, as its options."""
+        resources = self.resources
+        return {
+            "--gpus": resources.gpus,
+            "--efa": resources.efa_interfaces or None,
+            "--hugepages-mib": resources.hugepages_mib or None,
+            "--shm-mib": resources.shm_gib * 1024,
+            "--mount": tuple(volume.mount_path for volume in self.volumes),
+        }
 
     def _launcher(self, command: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
         variables = launcher_environment(self.resources.gpus, environment)

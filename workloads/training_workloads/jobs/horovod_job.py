@@ -23,7 +23,7 @@ from training_workloads.jobs.rank_environment import hierarchical_all_reduce, ra
 from training_workloads.jobs.scheduling import Scheduling, is_scheduling
 from training_workloads.jobs.volumes import SharedVolume, shared_volumes
 from training_workloads.jobs.worker_resources import WorkerResources, gpus_that_fit, worker_resources
-from training_workloads.mpijob.launch_command import WAIT_FOR_WORKERS, mpirun_command
+from training_workloads.mpijob.launch_command import START_TIMEOUT_SECONDS, mpirun_command
 from training_workloads.mpijob.spec import DAY_SECONDS, MpiJobSpec
 from training_workloads.validation import Problem, Problems, at_least, enforce, matches, one_of
 
@@ -57,7 +57,10 @@ class HorovodJobSpec:
         namespace: Default: that of kubectl.
         service_account: Service account of the pods, such as that of a `JobIdentity`. Default: the namespace's.
         scheduling: Where and when the pods start. Default: as soon as nodes have room for them.
-        backoff_limit: How often the launcher restarts; each start resumes from the newest checkpoint.
+        backoff_limit: How often the launcher restarts the ranks; each start resumes from the newest checkpoint.
+        start_timeout_seconds: Seconds in which every worker must answer, at the start and after workers were lost; then
+            the job ends, and names those that are missing. Raise it where nodes may wait for capacity. Default: 1800.
+        gate: Whether the launcher checks every worker before it starts the ranks: GPUs, EFA, memory, disks and clock.
         deadline_seconds: Seconds after which the job ends, so that one that hangs does not hold its GPUs for ever.
             Default: seven days.
     """
@@ -77,6 +80,8 @@ class HorovodJobSpec:
     service_account: str | None = None
     scheduling: Scheduling = field(default_factory=Scheduling)
     backoff_limit: int = 10
+    start_timeout_seconds: int = START_TIMEOUT_SECONDS
+    gate: bool = True
     deadline_seconds: int = 7 * DAY_SECONDS
 
     def __post_init__(self) -> None:
@@ -115,7 +120,7 @@ class HorovodJobSpec:
         derived |= hierarchical_all_reduce(self.instance, self.resources, self.workers)
         ranks = {**derived, **self.environment}
         mpirun = mpirun_command(self.world_size, ranks, self.command, ranks_per_socket=self.ranks_per_socket)
-        return self._mpi_job(self.workers, [*WAIT_FOR_WORKERS, *mpirun], ranks)
+        return self._mpi_job(self.workers, mpirun, ranks)
 
     def _mpi_job(
         self, workers: int, command: list[str], ranks: dict[str, str], *, min_workers: int | None = None
@@ -137,6 +142,8 @@ class HorovodJobSpec:
             environment=ranks,
             backoff_limit=self.backoff_limit,
             deadline_seconds=self.deadline_seconds,
+            start_timeout_seconds=self.start_timeout_seconds,
+            gate=self.gate,
             min_workers=min_workers,
         )
 
@@ -230,6 +237,8 @@ BASE_RULES: tuple[Callable[[HorovodJobSpec], Problems], ...] = (
     _binding,
     lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
     lambda spec: at_least("deadline_seconds", spec.deadline_seconds, 1, 2**53 - 1),
+    lambda spec: at_least("start_timeout_seconds", spec.start_timeout_seconds, 1),
+    lambda spec: one_of("gate", spec.gate, (True, False)),
     namespace,
     service_account,
     _environment,

@@ -12,7 +12,7 @@ from training_workloads.jobs.pod_template import above_zero, image, namespace
 from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.jobs.scheduling import Scheduling, is_scheduling
 from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
-from training_workloads.mpijob.launch_command import WAIT_FOR_WORKERS, mpirun_command
+from training_workloads.mpijob.launch_command import mpirun_command
 from training_workloads.mpijob.programs import NCCL_TEST
 from training_workloads.mpijob.spec import MpiJobSpec
 from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
@@ -134,7 +134,7 @@ class NcclTestJobSpec:
         program = [f"{self.collective}_perf", "-b", "8", "-e", largest, "-f", "2", "-g", "1", "-c", "1", "-n", "20"]
         test = [*NCCL_TEST, "--collective", self.collective, "--nodes", str(self.nodes)]
         test += ["--efa-interfaces", str(self.used_interfaces if self.nodes > 1 else 0), *self._threshold()]
-        return [*WAIT_FOR_WORKERS, *test, "--", *mpirun_command(world_size, environment, program)]
+        return [*test, "--", *mpirun_command(world_size, environment, program)]
 
     def _threshold(self) -> list[str]:
         if self.minimum_bus_bandwidth is not None:

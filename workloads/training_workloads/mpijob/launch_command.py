@@ -34,7 +34,7 @@ __all__ = [
     "HOROVODRUN",
     "HOSTFILE",
     "LAUNCHERS",
-    "WAIT_FOR_WORKERS",
+    "START_TIMEOUT_SECONDS",
     "Launch",
     "commands",
     "find_launch",
@@ -43,6 +43,8 @@ __all__ = [
     "launches",
     "mpirun_command",
     "program_of",
+    "unwrapped",
+    "wrapped",
 ]
 
 #: The variable by which Open MPI 5 gets the slots of a host.
@@ -54,17 +56,12 @@ HOSTFILE = "/etc/mpi/hostfile"
 #: Where it mounts the script that prints the workers that run now, one name a line, without their slots.
 DISCOVERY_SCRIPT = "/etc/mpi/discover_hosts.sh"
 
-#: Comes before a command that needs every worker. The operator can wait too, but it creates the launcher of a job that
-#: was suspended before its workers (https://github.com/kubeflow/mpi-operator/issues/615), and while it waits nothing
-#: has a deadline.
-WAIT_FOR_WORKERS = (*programs.WAIT_FOR_WORKERS, HOSTFILE, "--")
-
 # Ranks start at once on every worker of the list, and all of them end if the sshd of one does not answer yet: the
 # image's program filters the list.
 _DISCOVERY = " ".join((*programs.REACHABLE_HOSTS, DISCOVERY_SCRIPT))
 
-# GPU nodes may have to start first, and drivers and images come with them.
-_WAIT_FOR_WORKERS_SECONDS = 1800
+#: How long workers may take: GPU nodes may have to start first, and drivers and images come with them.
+START_TIMEOUT_SECONDS = 1800
 
 # The running ranks wait in Gloo for a new one, which imports TensorFlow first. After Horovod's own 30 seconds they all
 # end (seen on two cores).
@@ -352,7 +349,38 @@ def _placement(ranks_per_socket: int | None) -> list[str]:
     return [*MAP_BY.words(f"ppr:{ranks_per_socket}:socket"), *BIND_TO.words("socket")]
 
 
-def horovodrun_command(slots: int, min_workers: int, max_workers: int, program: Sequence[str]) -> list[str]:
+def wrapped(command: Sequence[str], options: Mapping[str, Any]) -> list[str]:
+    """Return the launch command with the image's launcher around it.
+
+    It waits for the workers itself. The operator can wait too, but it creates the launcher of a job that was suspended
+    before its workers (https://github.com/kubeflow/mpi-operator/issues/615), and while it waits nothing has a deadline.
+
+    Args:
+        command: What it runs.
+        options: Its options and their values: several for one that is repeated; those that are None are omitted.
+    """
+    words = list(programs.LAUNCHER)
+    for option, value in options.items():
+        for each in value if isinstance(value, tuple) else (value,):
+            words += [] if each is None else [option, str(each)]
+    return [*words, HOSTFILE, "--", *command]
+
+
+def unwrapped(argv: Sequence[str]) -> list[str]:
+    """Return what the image's launcher runs; the argv itself where there is none around it."""
+    argv = list(argv)
+    has_launcher = tuple(argv[: len(programs.LAUNCHER)]) == programs.LAUNCHER and "--" in argv
+    return argv[argv.index("--") + 1 :] if has_launcher else argv
+
+
+def horovodrun_command(
+    slots: int,
+    min_workers: int,
+    max_workers: int,
+    program: Sequence[str],
+    *,
+    timeout_seconds: int = START_TIMEOUT_SECONDS,
+) -> list[str]:
     """Return the argv of an elastic job's launcher; `horovodrun` itself gives the launcher's variables to the ranks.
 
     Args:
@@ -360,6 +388,7 @@ def horovodrun_command(slots: int, min_workers: int, max_workers: int, program: 
         min_workers: Workers with which the job starts, and below which it waits for others.
         max_workers: Workers that it uses at most.
         program: What each rank runs.
+        timeout_seconds: How long it waits where fewer workers are left. Default: 1800.
     """
     return [
         HOROVODRUN,
@@ -372,7 +401,7 @@ def horovodrun_command(slots: int, min_workers: int, max_workers: int, program: 
         *SLOTS_PER_HOST.words(slots),
         # Otherwise Horovod waits for two workers to find an interface that both have; in a pod it is this one.
         *NETWORK_INTERFACE.words("eth0"),
-        *ELASTIC_TIMEOUT.words(_WAIT_FOR_WORKERS_SECONDS),
+        *ELASTIC_TIMEOUT.words(timeout_seconds),
         *GLOO_TIMEOUT.words(_WAIT_FOR_RANKS_SECONDS),
         *BLACKLIST_COOLDOWN.words(*_COOLDOWN_SECONDS),
         *program,

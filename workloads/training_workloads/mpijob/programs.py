@@ -6,6 +6,7 @@
 __all__ = [
     "DIGITS",
     "HOME",
+    "LAUNCHER",
     "LOCAL_IMAGE",
     "NCCL_TEST",
     "NETWORK_LINE",
@@ -18,7 +19,6 @@ __all__ = [
     "STOPPED",
     "UID",
     "USER_ERROR",
-    "WAIT_FOR_WORKERS",
     "explained",
     "python_module",
 ]
@@ -46,8 +46,11 @@ RESNET50 = python_module("training.resnet50")
 NCCL_TEST = python_module("training.nccl_test")
 STAGING = python_module("training.staging")
 
-#: Waits until every worker's sshd answers, then runs the command behind its `--`.
-WAIT_FOR_WORKERS = python_module("training.pods.wait_for_workers")
+#: Runs the launch command behind its `--`: when every worker answers, and again when ranks are lost.
+LAUNCHER = python_module("training.pods.launcher")
+
+#: How the launcher's line about the network begins, such as "network: efa, 32/32 devices on 2/2 nodes".
+NETWORK_LINE = "network: "
 
 #: How the launcher's line about the network begins, such as "network: efa, 32/32 devices on 2/2 nodes".
 NETWORK_LINE = "network: "
@@ -61,8 +64,8 @@ RUN_WORKER = (*python_module("training.pods.worker"), "--")
 #: An error in what the user typed or wrote in a file; a restart would repeat it.
 USER_ERROR = 2
 
-#: EX_TEMPFAIL of sysexits.h: after a stop request, such as at a Spot notice, the ranks saved a checkpoint. The operator
-#: restarts the launcher, and the ranks resume.
+#: EX_TEMPFAIL of sysexits.h: after a stop request, such as at a Spot notice, the ranks saved a checkpoint. The launcher
+#: starts them again, and they resume.
 STOPPED = 75
 
 _MEANINGS = {

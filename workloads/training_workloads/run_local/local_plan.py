@@ -18,10 +18,10 @@ from training_workloads.mpijob.launch_command import (
     DEFAULT_SLOTS,
     HOROVODRUN,
     HOSTFILE,
-    WAIT_FOR_WORKERS,
     Launch,
     find_launch,
     mpirun_command,
+    unwrapped,
 )
 from training_workloads.mpijob.launch_options import (
     BIND_TO,
@@ -119,9 +119,8 @@ def plan_local_run(document: Document, volumes: Path, scratch: Path, ranks: int 
     job = MpiJobView(document=mapping(document.content))
     claims = job.worker.claim_mounts
     paths = {HOSTFILE: scratch / Path(HOSTFILE).name, **dict.fromkeys(claims, volumes)}
-    argv = job.launcher.first.argv
-    # There are no workers to wait for.
-    argv = argv[len(WAIT_FOR_WORKERS) :] if tuple(argv[: len(WAIT_FOR_WORKERS)]) == WAIT_FOR_WORKERS else argv
+    # There are no workers to wait for, and to check.
+    argv = unwrapped(job.launcher.first.argv)
     found = find_launch([_localized_path(word, paths) for word in argv])
     if found is None or found[1].launcher not in _LAUNCHERS or (ranks is None and found[1].ranks is None):
         raise InputError(_cannot_start(document, job, argv, found[1].launcher if found else None))

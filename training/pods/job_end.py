@@ -1,0 +1,79 @@
+"""The end of a job that a restart would not help: its reason is shown, and later launchers keep to it.
+
+Kubernetes restarts a launcher that has failed, a few times: its pod may have been lost. The operator gives the Job of
+the launcher no `podFailurePolicy` by which an exit code could end it
+(https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go, newLauncherJob). So the
+launcher that decides writes its decision to the workers, and the next one ends at once. Workers of a job that is
+submitted or resumed again are other pods, without that file.
+"""
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from training.pods import remote
+
+#: Where Kubernetes reads why a container ended, as `trainctl status` shows it.
+#: https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/
+TERMINATION_LOG = Path("/dev/termination-log")
+
+# Of a worker; a container that restarts does not have it any more.
+_DECISION = '"${TMPDIR:-/tmp}/job-end"'
+
+# Kubernetes keeps this many bytes of a reason.
+_LONGEST = 4096
+
+# A worker that is lost must not delay the end.
+_SECONDS = 15.0
+
+_NAMED = 3
+
+
+class JobEnd(Exception):
+    """The job has failed, and a restart would not help: the message is the reason."""
+
+    def __init__(self, reason: str, code: int = 1) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class Decided(JobEnd):
+    """An earlier launcher has decided it."""
+
+
+def show(reason: str, termination_log: Path) -> None:
+    """Print why the job ends, and give it to Kubernetes where there is one."""
+    print(f"error: {reason}", file=sys.stderr, flush=True)
+    # Not created: outside of Kubernetes there is no such file.
+    if termination_log.exists():
+        with suppress(OSError):
+            termination_log.write_bytes(reason.encode()[:_LONGEST])
+
+
+def listed(reasons: Mapping[str, str]) -> str:
+    """Return the first workers with their reasons, by the first part of their names."""
+    named = [f"{_pod(host)}: {reason}" for host, reason in list(reasons.items())[:_NAMED]]
+    more = len(reasons) - len(named)
+    return "; ".join([*named, *([f"and {more} more"] if more else [])])
+
+
+def _pod(host: str) -> str:
+    """Return the name of the pod; an address stays."""
+    return host if host[:1].isdigit() else host.partition(".")[0]
+
+
+def keep(end: JobEnd, hosts: Sequence[str], port: int) -> None:
+    """Write the decision to the workers that answer."""
+    decision = json.dumps({"code": end.code, "reason": str(end)})
+    remote.run(hosts, port, f"printf %s {shlex.quote(decision)} > {_DECISION}", seconds=_SECONDS)
+
+
+def recall(host: str, port: int) -> None:
+    """Raise what an earlier launcher of this job has decided, if it has."""
+    found = remote.run([host], port, f"cat {_DECISION} 2>/dev/null", seconds=_SECONDS)[host]
+    if found.code == 0 and found.output:
+        decision = json.loads(found.output)
+        raise Decided(decision["reason"], decision["code"])

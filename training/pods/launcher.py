@@ -1,0 +1,227 @@
+"""Run a job's launch command: wait for the workers, check them, start the ranks, and restart them when some are lost.
+
+python -m training.pods.launcher --restarts 10 --gpus 8 --efa 4 /etc/mpi/hostfile -- mpirun …
+
+Ranks that failed start again here, in the same pod and the same log. Exit code 2, the user's mistake, ends the job at
+once, as do workers that do not answer in time, a worker that the gate rejects, and a network that is not the EFA that
+the job requested. What ended it is the last line of the log and the container's termination message.
+
+Kubernetes ends a launcher with SIGTERM, at which mpirun would kill the ranks after a second. This program sends mpirun
+SIGUSR1 instead. mpirun forwards it to every rank; the ranks save a checkpoint and end, and then mpirun ends.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from training.pods import await_workers, first_process, gate, job_end, reachable_hosts
+from training.pods.first_process import Child
+from training.pods.job_end import Decided, JobEnd
+from training.pods.network_line import NetworkWatch
+from training.pods.ranks_output import RanksOutput
+from training.pods.requested import Requested
+from training.runtime import command_line
+from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.stop_request import STOPPED
+
+# Programs that forward SIGUSR1 to their ranks. The signal would end another one, such as a check of mpirun's output.
+_FORWARDS_SIGUSR1 = ("mpirun", "mpiexec")
+
+# The pauses before restarts: 5 seconds, then twice as long each time up to this. Ten restarts wait 7 minutes in all.
+_FIRST_PAUSE_SECONDS = 5.0
+_LONGEST_PAUSE_SECONDS = 60.0
+
+# Ranks that were stopped on request before they have trained may stop again and again: this soon, it is a restart too.
+_SOON_SECONDS = 60.0
+
+# As the fields of an MPIJob.
+_MOST = 2**31 - 1
+
+# Ranks that do not end at SIGTERM.
+_KILL_SECONDS = 15.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The settings of one launcher."""
+
+    hostfile: Path
+    port: int
+    """Of the workers' sshd."""
+    timeout: int
+    """Seconds in which the workers must answer."""
+    workers: int | None
+    """Workers that are enough to start; None for all of the hostfile."""
+    restarts: int
+    """How often the ranks restart after a failure."""
+    gate: bool
+    """Whether the workers are checked before the ranks start."""
+    termination_log: Path
+    requested: Requested
+    command: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
+        """Return the settings of a command line; the words after '--' become `command`."""
+        parser = command_line.Parser(
+            prog="python -m training.pods.launcher", description=(__doc__ or "").splitlines()[0]
+        )
+        add, whole = parser.add_argument, command_line.whole_number
+        add("hostfile", type=Path, help="the operator's: a name at the start of each line")
+        add("--port", type=whole(1, 65535), default=2222, help="of the workers' sshd (%(default)s)")
+        add(
+            "--timeout",
+            type=whole(1, _MOST),
+            default=1800,
+            help="seconds for the workers to answer (%(default)s)",
+        )
+        add("--workers", type=whole(1), help="how many are enough to start; default: all of the hostfile")
+        add("--restarts", type=whole(0, _MOST), default=0, help="how often ranks that failed restart (%(default)s)")
+        add("--gate", choices=("yes", "no"), default="yes", help="check the workers before the ranks (%(default)s)")
+        add("--termination-log", type=Path, default=job_end.TERMINATION_LOG, help="of the container (%(default)s)")
+        Requested.add_options(parser)
+        add("command", nargs=argparse.REMAINDER, help="-- mpirun …")
+        given = vars(parser.parse_args(arguments))
+        command = first_process.command_of(given.pop("command"), "mpirun")
+        gate_wanted = given.pop("gate") == "yes"
+        return cls(requested=Requested.take(given), command=command, gate=gate_wanted, **given)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """One start of the ranks, and how it ended.
+
+    Attributes:
+        code: Exit code of the launch command; that of the first rank that failed, where the command prints it.
+        stopped: Whether this process got a stop request.
+        not_efa: The line about the network, if it is not the EFA that the job requested.
+        message: The last error that a rank printed.
+        seconds: How long it ran.
+    """
+
+    code: int
+    stopped: bool
+    not_efa: str | None
+    message: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"the ranks ended with exit code {self.code}{f': {self.message}' if self.message else ''}"
+
+
+def run_ranks(settings: Settings) -> Attempt:
+    """Run the launch command to its end; forward its output, and stop requests to its ranks."""
+    slots = await_workers.read_hosts(settings.hostfile)
+    network = NetworkWatch(nodes=len(slots), ranks=sum(slots.values()), efa=settings.requested.efa)
+    started = time.monotonic()
+    asked: list[float] = []
+
+    def end_ranks() -> None:
+        asked.append(time.monotonic())
+        if len(asked) == 1:
+            program.send(signal.SIGTERM)
+        elif asked[-1] - asked[0] > _KILL_SECONDS:
+            program.send(signal.SIGKILL)
+
+    # Workers that answered an earlier start may have been lost since.
+    reachable_hosts.ANSWERED.unlink(missing_ok=True)
+    output = RanksOutput(network, end_ranks)
+    program = Child(settings.command, output.ends)
+    output.start()
+    stopped = False
+    name = settings.command[0]
+    forwarded = signal.SIGUSR1 if Path(name).name in _FORWARDS_SIGUSR1 else signal.SIGTERM
+    while program.wait_for_stop_request():
+        stopped = True
+        print(f"stop request: sends {forwarded.name} to {name} and waits for its ranks", flush=True)
+        program.send(forwarded)
+    output.finish()
+    code = program.code or 0
+    if not stopped:
+        program.unblock_signals()
+    return Attempt(
+        code=(output.code_of_a_rank or code) if code == 1 else code,
+        stopped=stopped,
+        not_efa=network.line if network.not_efa else None,
+        message=output.message,
+        seconds=time.monotonic() - started,
+    )
+
+
+def next_pause(settings: Settings, attempt: Attempt, restarts: int) -> float:
+    """Return the seconds before the ranks restart, for the given number of restarts with this one.
+
+    Raises:
+        JobEnd: They do not restart.
+    """
+    if attempt.not_efa:
+        fix = "use an image with the EFA plugin and nodes with EFA, or a job without EFA (efa=False)"
+        raise JobEnd(f"{attempt.not_efa}; {fix}")
+    if attempt.code == USER_ERROR:
+        raise JobEnd(f"{attempt}. A restart would repeat it: cancel the job, fix it, submit it again", USER_ERROR)
+    if restarts > settings.restarts:
+        often = f"; the ranks restarted {settings.restarts} times, as often as they may" * (settings.restarts > 0)
+        raise JobEnd(f"{attempt}{often}", attempt.code)
+    # Restarts without number would make a float overflow.
+    return min(_FIRST_PAUSE_SECONDS * 2.0 ** min(restarts - 1, 10), _LONGEST_PAUSE_SECONDS)
+
+
+def run_job(settings: Settings) -> int:
+    """Start the ranks until they succeed or get a stop request, and return their exit code.
+
+    Raises:
+        JobEnd: The job has failed.
+    """
+    restarts = 0
+    while True:
+        hosts = await_workers.wait(
+            settings.hostfile,
+            settings.port,
+            seconds=settings.timeout,
+            workers=settings.workers,
+            when_first=lambda host: job_end.recall(host, settings.port),
+        )
+        if settings.gate:
+            gate.check(hosts, settings.port, settings.requested)
+        attempt = run_ranks(settings)
+        if attempt.stopped or (attempt.code == 0 and not attempt.not_efa):
+            return attempt.code
+        if attempt.code == STOPPED and attempt.seconds > _SOON_SECONDS:
+            print("the ranks were stopped on request and have saved their state: they start again", flush=True)
+            continue
+        restarts += 1
+        pause = next_pause(settings, attempt, restarts)
+        print(f"restart {restarts} of {settings.restarts} in {pause:g} s: {attempt}", flush=True)
+        time.sleep(pause)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code."""
+    # The kernel drops a signal that a container's first process does not handle.
+    for number in first_process.STOP_SIGNALS:
+        signal.signal(number, lambda received, _: os._exit(first_process.SIGNAL_CODES + received))
+    try:
+        settings = Settings.parse(arguments)
+    except UserError as error:
+        job_end.show(str(error), job_end.TERMINATION_LOG)
+        return USER_ERROR
+    try:
+        return run_job(settings)
+    except UserError as error:
+        job_end.show(str(error), settings.termination_log)
+        return USER_ERROR
+    except JobEnd as end:
+        job_end.show(str(end), settings.termination_log)
+        if not isinstance(end, Decided):
+            job_end.keep(end, await_workers.answering(settings.hostfile, settings.port), settings.port)
+        return end.code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""The output of the ranks: forwarded unchanged and at once, and read for the network and the reason of a failure."""
+
+import os
+import re
+import select
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from training.pods import first_process
+from training.pods.network_line import NetworkWatch
+
+_PART = 65536
+_PAUSE_MILLISECONDS = 500
+
+# What is left of standard error for the reason; mpirun and horovodrun print their own lines after the ranks'.
+_KEPT = 16384
+
+# Processes of ssh may keep the pipe open after mpirun's end.
+_DRAIN_SECONDS = 5.0
+
+# The tag of mpirun or horovodrun: "[1,0]<stderr>:".
+_TAG = r"^(?:\[[^\]\s]*\]<\w+>: ?)?"
+_MESSAGE = re.compile(_TAG + r"(?:[\w./-]+: )?error: (.+)$", re.MULTILINE)
+_EXCEPTION = re.compile(_TAG + r"((?:\w+\.)*\w*(?:Error|Exception)\b.*)$", re.MULTILINE)
+# The first rank that failed, in the last lines of horovodrun, which itself ends with 1
+# (https://github.com/horovod/horovod/blob/v0.28.1/horovod/runner/gloo_run.py, launch_gloo_elastic).
+_CODE = re.compile(r"Process name: .*\nExit code: (\d+)")
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One stream of the ranks."""
+
+    source: int
+    target: int
+    open: bool = True
+    at_line_start: bool = True
+
+
+@dataclass(slots=True)
+class RanksOutput:
+    """The two streams of a launch command, from its start to its end.
+
+    Attributes:
+        network: Reads the standard output.
+        when_not_efa: Called, again and again, where something else than the requested EFA carries the gradients.
+        ends: The file descriptors that the command writes to.
+    """
+
+    network: NetworkWatch
+    when_not_efa: Callable[[], None]
+    ends: tuple[int, int] = field(init=False)
+    _streams: tuple[_Stream, _Stream] = field(init=False)
+    _kept: bytes = field(default=b"", init=False)
+    _printed: bool = field(default=False, init=False)
+    _deadline: float | None = field(default=None, init=False)
+    _thread: threading.Thread = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Open the pipes."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        (out, out_end), (errors, errors_end) = os.pipe(), os.pipe()
+        self.ends = (out_end, errors_end)
+        self._streams = (_Stream(out, sys.stdout.fileno()), _Stream(errors, sys.stderr.fileno()))
+        self._thread = threading.Thread(target=self._forward, name="ranks-output", daemon=True)
+
+    def start(self) -> None:
+        """Forward from now on; call it when the command has the ends of the pipes."""
+        for end in self.ends:
+            os.close(end)
+        with first_process.signals_blocked():
+            self._thread.start()
+
+    def finish(self) -> None:
+        """Forward what is left after the command's end."""
+        self._deadline = time.monotonic() + _DRAIN_SECONDS
+        self._thread.join()
+
+    @property
+    def code_of_a_rank(self) -> int | None:
+        """The exit code of the first rank that failed, where the launch command prints one."""
+        found = _CODE.findall(self._text)
+        return int(found[-1]) if found else None
+
+    @property
+    def message(self) -> str:
+        """The last error that a rank printed; empty if none did."""
+        found = _MESSAGE.findall(self._text) or _EXCEPTION.findall(self._text)
+        return found[-1].strip() if found else ""
+
+    @property
+    def _text(self) -> str:
+        return self._kept.decode(errors="replace").replace("\r", "")
+
+    def _forward(self) -> None:
+        poll = select.poll()
+        by_source = {stream.source: stream for stream in self._streams}
+        for source in by_source:
+            poll.register(source, select.POLLIN)
+        while any(stream.open for stream in self._streams) and not self._late():
+            for source, _ in poll.poll(_PAUSE_MILLISECONDS):
+                if not self._forward_part(by_source[source]):
+                    poll.unregister(source)
+                    # The command then gets SIGPIPE, as it would without this process.
+                    os.close(source)
+            self.network.decide()
+            self._print_network()
+            if self._printed and self.network.not_efa:
+                self.when_not_efa()
+        self.network.decide(ended=True)
+        self._print_network()
+        for stream in self._streams:
+            if stream.open:
+                os.close(stream.source)
+
+    def _late(self) -> bool:
+        return self._deadline is not None and time.monotonic() > self._deadline
+
+    def _forward_part(self, stream: _Stream) -> bool:
+        """Forward what has come; return whether more may come."""
+        part = os.read(stream.source, _PART)
+        stream.open = bool(part) and _write(stream.target, part)
+        if stream.open:
+            stream.at_line_start = part.endswith(b"\n")
+            if stream is self._streams[0]:
+                self.network.read(part)
+            else:
+                self._kept = (self._kept + part)[-_KEPT:]
+        return stream.open
+
+    def _print_network(self) -> None:
+        out = self._streams[0]
+        # Not within a line of the ranks.
+        if self.network.line is not None and not self._printed and (out.at_line_start or not out.open):
+            self._printed = True
+            _write(out.target, f"{self.network.line}\n".encode())
+
+
+def _write(target: int, part: bytes) -> bool:
+    """Write all bytes; return whether the other end still reads."""
+    with suppress(OSError):
+        while part:
+            part = part[os.write(target, part) :]
+        return True
+    return False
