@@ -52,9 +52,6 @@ LAUNCHER = python_module("training.pods.launcher")
 #: How the launcher's line about the network begins, such as "network: efa, 32/32 devices on 2/2 nodes".
 NETWORK_LINE = "network: "
 
-#: How the launcher's line about the network begins, such as "network: efa, 32/32 devices on 2/2 nodes".
-NETWORK_LINE = "network: "
-
 #: Prints those hosts of a discovery script whose sshd answers.
 REACHABLE_HOSTS = python_module("training.pods.reachable_hosts")
 
