@@ -8,9 +8,9 @@ from tests.workloads.lint.sample_job import GONE, HOSTS, WITHOUT_EFA, WITHOUT_PR
 FIRES: dict[str, list[tuple[Any, ...]]] = {
     "quantity": [
         (
-            {"WORKER-CONTAINER resources limits nvidia.com/gpu": "${GPUS}"},
+            {"WORKER-CONTAINER resources limits nvidia.com/gpu": "8GPUs"},
             "WORKER-CONTAINER resources limits nvidia.com/gpu",
-            "is '${GPUS}', which is not an amount; give a number, or one such as 5120Mi",
+            "is '8GPUs', which is not an amount; give a number, or one such as 5120Mi",
         ),
         (
             {"WORKER-CONTAINER resources requests memory": "32 Gi"},
@@ -176,6 +176,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 SILENT: dict[str, list[dict[str, Any]]] = {
     "quantity": [
         {"WORKER-CONTAINER resources limits memory": "1e12"},
+        {"WORKER-CONTAINER resources limits nvidia.com/gpu": "${GPUS}"},
     ],
     "whole-devices": [
         {},
