@@ -23,8 +23,10 @@ EXPECTED = {
         "error": [],
         "warning": [
             "efa-left-unused",
+            "floating-image-tag",
             "launcher-may-be-too-early",
             "missing-hostfile",
+            "requests-left-out",
             "shared-memory-of-the-node",
             "template-restart-policy",
         ],
@@ -38,7 +40,7 @@ EXPECTED = {
             "mpi-job-fields",
             "worker-without-sshd",
         ],
-        "warning": ["small-shared-memory", "workers-outlive-job"],
+        "warning": ["requests-left-out", "small-shared-memory", "workers-outlive-job"],
     },
     # Its launcher waits for the workers in a script, and gives mpirun the hostfile.
     "nccl-test-p5en.yaml": {
@@ -59,6 +61,7 @@ EXPECTED = {
         "error": [],
         "warning": [
             "launcher-may-be-too-early",
+            "literal-reference",
             "missing-hostfile",
             "shared-memory-of-the-node",
             "template-restart-policy",
@@ -73,8 +76,10 @@ EXPECTED = {
     "tensorflow-benchmarks.yaml": {
         "error": [],
         "warning": [
+            "floating-image-tag",
             "launcher-may-be-too-early",
             "missing-hostfile",
+            "requests-left-out",
             "small-shared-memory",
         ],
     },
