@@ -109,6 +109,7 @@ def test_pods_run_as_the_images_user_without_privileges(job_spec: HorovodJobSpec
             "runAsUser": 1000,
             "runAsGroup": 1000,
             "fsGroup": 1000,
+            "seccompProfile": {"type": "RuntimeDefault"},
         }
         assert pod(manifest, role)["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 

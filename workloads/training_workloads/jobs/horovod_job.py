@@ -6,6 +6,15 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from training_workloads.catalog import InstanceType, gpu_instance_type
+from training_workloads.catalog.framework_images import (
+    DEFAULT_FRAMEWORK,
+    FRAMEWORKS,
+    OTHER_FRAMEWORK,
+    SupportedGpus,
+    known_framework,
+    shown_capability,
+    supported_compute_capabilities,
+)
 from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
@@ -36,6 +45,9 @@ class HorovodJobSpec:
         command: What each rank runs, such as `("python", "-m", "training.digits", "--output-dir", "/fsx/runs/a")`.
         instance_type: EC2 type of the workers' nodes.
         workers: Worker pods.
+        framework: What the image contains, which decides on the GPUs that it supports: `tensorflow-2.15`,
+            `tensorflow-2.18`, or `other`, which is not checked. Default: for a public image what its address says, else
+            that of `training/Dockerfile`.
         gpus_per_worker: GPUs, and so ranks, of each worker. Default: all of the instance type, one worker per node.
         efa: Whether workers take the EFA devices of their type, if it has them. False for a node group without EFA.
         bind_to: `socket`: each rank runs on one CPU socket; `none`: it may use all of its worker's cores. Default:
@@ -55,6 +67,7 @@ class HorovodJobSpec:
     command: tuple[str, ...]
     instance_type: str
     workers: int
+    framework: str | None = None
     gpus_per_worker: int | None = None
     efa: bool = True
     bind_to: _Binding | None = None
@@ -147,6 +160,29 @@ def _type_and_gpus(spec: HorovodJobSpec) -> Problems:
         yield from gpus_that_fit(spec.instance, spec.gpus_per_worker, efa=spec.efa)
 
 
+def _gpu_of_the_framework(spec: HorovodJobSpec) -> Problems:
+    if wrong := list(known_framework("framework", spec.framework)):
+        yield from wrong
+    # Another rule reports a wrong type.
+    elif not list(supported_gpu_type(spec.instance_type)):
+        gpu, supported = spec.instance.gpu, _supported_gpus(spec)
+        if gpu and supported and not supported.includes(gpu):
+            allowed = (
+                f"its {gpu.model} has compute capability {shown_capability(gpu.compute_capability)}, and {supported}"
+            )
+            fix = "choose a type with another GPU, or for an image that supports this one give the framework 'other'"
+            path, related = ("instance_type",), (("framework",),)
+            yield Problem(path=path, given=spec.instance_type, allowed=allowed, fix=fix, related=related)
+
+
+def _supported_gpus(spec: HorovodJobSpec) -> SupportedGpus | None:
+    if spec.framework == OTHER_FRAMEWORK:
+        return None
+    # Another rule reports an image that is no text.
+    public = supported_compute_capabilities(str(spec.image)) if spec.framework is None else None
+    return public or FRAMEWORKS[spec.framework or DEFAULT_FRAMEWORK]
+
+
 def _command(spec: HorovodJobSpec) -> Problems:
     command: Any = spec.command
     if isinstance(command, str):
@@ -188,6 +224,7 @@ BASE_RULES: tuple[Callable[[HorovodJobSpec], Problems], ...] = (
     _command,
     image,
     _type_and_gpus,
+    _gpu_of_the_framework,
     lambda spec: at_least("workers", spec.workers, 1),
     lambda spec: one_of("efa", spec.efa, (True, False)),
     _binding,
