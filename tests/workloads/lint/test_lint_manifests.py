@@ -40,7 +40,7 @@ EXPECTED = {
             "mpi-job-fields",
             "worker-without-sshd",
         ],
-        "warning": ["requests-left-out", "small-shared-memory", "workers-outlive-job"],
+        "warning": ["requests-left-out", "workers-outlive-job"],
     },
     # Its launcher waits for the workers in a script, and gives mpirun the hostfile.
     "nccl-test-p5en.yaml": {
@@ -80,7 +80,6 @@ EXPECTED = {
             "launcher-may-be-too-early",
             "missing-hostfile",
             "requests-left-out",
-            "small-shared-memory",
         ],
     },
 }
@@ -120,5 +119,7 @@ def test_nothing_is_wrong_with_a_horovod_job_on_any_type(
     # A worker with few of a node's GPUs may not get a whole EFA device.
     if instance.efa_interfaces * (gpus_per_worker or instance.gpus) % instance.gpus:
         gpus_per_worker = instance.gpus
-    spec = dataclasses.replace(job_spec, instance_type=instance_type, gpus_per_worker=gpus_per_worker, efa=efa)
+    spec = dataclasses.replace(
+        job_spec, instance_type=instance_type, gpus_per_worker=gpus_per_worker, efa=efa, framework="other"
+    )
     assert [str(finding) for finding in lint_manifest(manifest(spec.mpi_job))] == []

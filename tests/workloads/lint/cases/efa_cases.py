@@ -199,6 +199,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**WITHOUT_EFA},
         # Without GPUs NCCL does not run.
         {**both("hugepages-2Mi", GONE), **both("nvidia.com/gpu", GONE)},
+        {**both("hugepages-2Mi", GONE), **instance_type("p6e-gb200.36xlarge")},
     ],
     "hugepages-of-the-node": [
         both("hugepages-2Mi", "10256Mi"),
@@ -226,5 +227,6 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "fork-safe-variable": [
         launched("mpirun", "-x", "FI_EFA_FORK_SAFE=1", *HOSTS, "train"),
+        {**WITHOUT_EFA, **variables("WORKER", RDMAV_FORK_SAFE="1")},
     ],
 }

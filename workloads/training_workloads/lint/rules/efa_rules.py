@@ -122,7 +122,11 @@ def efa_without_hugepages(workload: WorkloadView) -> Iterator[Found]:
     """EFA devices without hugepages-2Mi, and no `FI_EFA_USE_HUGE_PAGE=0`."""
     off = _of_efa(workload, "FI_EFA_USE_HUGE_PAGE") & {"0", "false", "no", "off"}
     forks = _of_efa(workload, "FI_EFA_FORK_SAFE") & {"1", "true", "yes", "on"}
+    # Other types, such as GB200's, reserve none.
+    known = [pods for pods in workload.rank_groups if node_types(pods)]
     for container in _efa_holders(workload):
+        if not any(container.path[: len(pods.pod_path)] == pods.pod_path for pods in known):
+            continue
         named = {*container.amounts("requests"), *container.amounts("limits")}
         if HUGEPAGES_RESOURCE not in named and not off and not forks:
             problem = f"requests EFA devices but no {HUGEPAGES_RESOURCE}, from which libfabric takes its buffers"
@@ -211,6 +215,8 @@ def nccl_net_name(workload: WorkloadView) -> Iterator[Found]:
 )
 def fork_safe_variable(workload: WorkloadView) -> Iterator[Found]:
     """A variable of rdma-core that breaks EFA on newer kernels."""
+    if not any(pods.total(EFA_RESOURCE) for pods in workload.rank_groups):
+        return
     for one in set_variables(workload, ("RDMAV_FORK_SAFE",)):
         problem = f"sets RDMAV_FORK_SAFE={one.value}, which can break EFA on newer kernels"
         yield Found(one.path, problem, "remove it: those kernels fork safely without it")

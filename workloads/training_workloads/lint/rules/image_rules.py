@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from training_workloads.catalog.framework_images import shown_capability, supported_compute_capabilities
 from training_workloads.catalog.nodes import GPU_RESOURCE
+from training_workloads.lint.node_types import node_types
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import Container
 from training_workloads.manifests.values import is_placeholder
@@ -72,6 +74,23 @@ _WITHOUT_CUDA = re.compile(
     r"|.*\.dkr\.ecr\..*/(tensorflow|pytorch|mxnet)-(training|inference)(-\w+)?:.*-cpu-.*"
     r"|(docker\.io/)?horovod/horovod-cpu:.*"
 )
+
+
+@error(
+    "Its code or its cuDNN does not run on that GPU ([compatibility](https://docs.nvidia.com/cuda/"
+    "blackwell-compatibility-guide)); [images](images.md) has the page of each"
+)
+def image_and_gpu(workload: WorkloadView) -> Iterator[Found]:
+    """A public image of a framework on GPUs that it does not support."""
+    for pods in workload.rank_groups:
+        gpus = {one.gpu.model: one.gpu for one in node_types(pods) if one.gpu}
+        for image in _images(one for one in pods.containers if one.amount(GPU_RESOURCE)):
+            supported = supported_compute_capabilities(f"{image.name}:{image.tag}")
+            wrong = [gpu for gpu in gpus.values() if supported and not supported.includes(gpu)]
+            if wrong:
+                capability = shown_capability(wrong[0].compute_capability)
+                problem = f"is for other GPUs: {supported}, but {wrong[0].model} has {capability}"
+                yield Found(image.path, problem, "choose a version for that GPU, or another type")
 
 
 @error(

@@ -12,6 +12,7 @@ from training_workloads.manifests.workload import WorkloadView
 from training_workloads.validation import Path
 
 _SHM = "/dev/shm"
+_SEVERAL_GPUS = 2
 
 
 class _SharedMemory(NamedTuple):
@@ -51,8 +52,11 @@ def _holders(workload: WorkloadView) -> Iterator[tuple[PodGroup, Container]]:
 
 @warning("Its default is 64 MiB, through which NCCL and data loaders exchange data")
 def small_shared_memory(workload: WorkloadView) -> Iterator[Found]:
-    """GPU workers without a memory-backed /dev/shm."""
+    """Pods with several GPUs without a memory-backed /dev/shm."""
     for pods, holder in _holders(workload):
+        # With one GPU NCCL shares nothing.
+        if pods.total(GPU_RESOURCE) < _SEVERAL_GPUS:
+            continue
         shm = _shared_memory(pods, holder)
         if not shm.in_memory and "hostPath" not in shm.volume:
             has = f"no memory at {_SHM}" if shm.volume else f"no volume at {_SHM}, whose default is 64 MiB"
