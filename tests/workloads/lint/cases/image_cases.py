@@ -42,14 +42,14 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {WORKER: "nvcr.io/nvidia/tensorflow:23.03-tf2-py3", **instance_type("p6-b200.48xlarge"), **EFA},
             "WORKER-CONTAINER image",
-            "is for other GPUs: NVIDIA's release 23.03 supports 6.0 to 9.x, but B200 has 10.0; choose a version for that "
-            "GPU, or another type",
+            "is for other GPUs: NVIDIA's release 23.03 supports 6.0 to 9.x, but B200 has 10.0; choose a version for "
+            "that GPU, or another type",
         ),
         (
             {WORKER: "pytorch/pytorch:1.12.1-cuda11.3-cudnn8-runtime", **instance_type("p5.48xlarge")},
             "WORKER-CONTAINER image",
-            "is for other GPUs: the image's CUDA 11.3 supports 3.5 to 8.x, but H100 has 9.0; choose a version for that GPU, "
-            "or another type",
+            "is for other GPUs: the image's CUDA 11.3 supports 3.5 to 8.x, but H100 has 9.0; choose a version for "
+            "that GPU, or another type",
         ),
     ],
     "image-without-cuda": [
