@@ -67,6 +67,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "WORKER-CONTAINER resources limits cpu",
             "is 4 for 8 GPUs, and the GPUs wait for their input; give several CPUs for each GPU",
         ),
+        (
+            {**both("cpu", 8), **instance_type("p5.48xlarge"), **both("vpc.amazonaws.com/efa", 32)},
+            "WORKER-CONTAINER resources limits cpu",
+            "is 8 for 8 GPUs, and the GPUs wait for their input; give 180 or so",
+        ),
     ],
     "gpus-left-on-the-node": [
         (
@@ -136,7 +141,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**both("cpu", GONE), "WORKER-POD resources": {"requests": {"cpu": 90}}},
     ],
     "cpus-of-gpus": [
-        both("cpu", 8),
+        both("cpu", 12),
         {"WORKER-CONTAINER resources limits cpu": GONE, "WORKER-CONTAINER resources requests cpu": 2},
         both("cpu", "$CPUS"),
     ],

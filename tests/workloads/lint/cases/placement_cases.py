@@ -6,6 +6,9 @@ from tests.workloads.lint.sample_job import WITHOUT_EFA, both, instance_type
 
 ZONE = "topology.kubernetes.io/zone"
 TYPE = "node.kubernetes.io/instance-type"
+ON_ONE = {
+    "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname"}]}
+}
 SPREAD = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
 RANKS_IN_LAUNCHER = {
     "spec runLauncherAsWorker": True,
@@ -75,12 +78,17 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is p4d.24xlarge, a node with GPUs, but the Launcher holds no ranks; select nodes without GPUs for it",
         ),
     ],
-    "karpenter-annotation": [
+    "eviction-annotation": [
         (
             {"WORKER template metadata": {"annotations": {"karpenter.sh/do-not-evict": "true"}}},
             "WORKER template metadata annotations karpenter.sh/do-not-evict",
             "is not read by Karpenter since v1: it may remove the node while the job runs; write "
             'karpenter.sh/do-not-disrupt: "true"',
+        ),
+        (
+            {"metadata annotations": {"karpenter.sh/do-not-disrupt": "true"}},
+            "metadata annotations karpenter.sh/do-not-disrupt",
+            "is an annotation of the job, which its pods do not get; write it into the pods' templates",
         ),
     ],
     "mesh-sidecar": [
@@ -110,6 +118,30 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "system",
         ),
     ],
+    "pods-on-one-node": [
+        (
+            {"WORKER-POD affinity": ON_ONE},
+            "WORKER-POD affinity podAffinity requiredDuringSchedulingIgnoredDuringExecution 0",
+            "puts all pods on one node, but 2 pods with 8 GPUs do not fit on one; remove it",
+        ),
+        (
+            {"WORKER-POD nodeName": "ip-10-0-0-1.ec2.internal"},
+            "WORKER-POD nodeName",
+            "names the node of all pods, but 2 pods with 8 GPUs do not fit on one; remove it",
+        ),
+        (
+            {"WORKER-POD nodeSelector": {"kubernetes.io/hostname": "ip-10-0-0-1"}, "WORKER replicas": 3},
+            "WORKER-POD nodeSelector kubernetes.io/hostname",
+            "selects one node for all pods, but 3 pods with 8 GPUs do not fit on one; remove it",
+        ),
+    ],
+    "launcher-holds-efa": [
+        (
+            {"LAUNCHER-CONTAINER resources": {"limits": {"vpc.amazonaws.com/efa": 1}}},
+            "LAUNCHER-CONTAINER resources limits vpc.amazonaws.com/efa",
+            "the Launcher holds no ranks, and nothing uses its EFA devices; remove them from its requests and limits",
+        ),
+    ],
 }
 
 #: For each rule: changes that it accepts.
@@ -135,8 +167,12 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**RANKS_IN_LAUNCHER, "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"}},
         {"LAUNCHER-POD nodeSelector": {TYPE: "m5.xlarge"}},
     ],
-    "karpenter-annotation": [
+    "eviction-annotation": [
         {"WORKER template metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}},
+        {
+            "metadata annotations": {"karpenter.sh/do-not-disrupt": "true"},
+            "WORKER template metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}},
+        },
     ],
     "mesh-sidecar": [
         {"LAUNCHER template metadata": {"annotations": {"sidecar.istio.io/inject": "false"}}},
@@ -153,6 +189,17 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {
             "WORKER-POD volumes 1": {"name": "data", "hostPath": {"path": "/mnt/k8s-disks/0"}},
             "WORKER-CONTAINER volumeMounts 1": {"name": "data", "mountPath": "/local"},
+        },
+    ],
+    "pods-on-one-node": [
+        {"WORKER-POD affinity": ON_ONE, "WORKER replicas": 1},
+        {"WORKER-POD affinity": ON_ONE, **both("nvidia.com/gpu", 4), **both("vpc.amazonaws.com/efa", 2)},
+        {"WORKER-POD affinity": {"podAntiAffinity": ON_ONE["podAffinity"]}},
+    ],
+    "launcher-holds-efa": [
+        {
+            "spec runLauncherAsWorker": True,
+            "LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": 4}},
         },
     ],
 }

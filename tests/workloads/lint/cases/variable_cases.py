@@ -156,30 +156,42 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             variables("WORKER", CUDA_LAUNCH_BLOCKING="1"),
             "WORKER-CONTAINER env 0",
-            "sets CUDA_LAUNCH_BLOCKING=1, left from debugging: the program waits for each kernel; remove it",
+            "sets CUDA_LAUNCH_BLOCKING=1, with which the program waits for each kernel; remove it",
         ),
         (
             launched("mpirun", "-x", "NCCL_P2P_DISABLE=1", *HOSTS, *BIND, "train"),
             "LAUNCHER-CONTAINER command",
-            "sets NCCL_P2P_DISABLE=1, left from debugging: the GPUs of a pod exchange data through its memory, "
+            "sets NCCL_P2P_DISABLE=1, with which the GPUs of a pod exchange data through its memory, "
             "not over NVLink; remove it",
         ),
         (
             variables("LAUNCHER", NCCL_P2P_LEVEL="LOC"),
             "LAUNCHER-CONTAINER env 0",
-            "sets NCCL_P2P_LEVEL=LOC, left from debugging: the GPUs of a pod exchange data through its memory, "
+            "sets NCCL_P2P_LEVEL=LOC, with which the GPUs of a pod exchange data through its memory, "
             "not over NVLink; remove it",
         ),
         (
             variables("LAUNCHER", FI_EFA_USE_DEVICE_RDMA="0"),
             "LAUNCHER-CONTAINER env 0",
-            "sets FI_EFA_USE_DEVICE_RDMA=0, left from debugging: data between GPUs is copied through memory; remove it",
+            "sets FI_EFA_USE_DEVICE_RDMA=0, with which data between GPUs is copied through memory; remove it",
         ),
         (
             variables("LAUNCHER", TORCH_DISTRIBUTED_DEBUG="DETAIL"),
             "LAUNCHER-CONTAINER env 0",
-            "sets TORCH_DISTRIBUTED_DEBUG=DETAIL, left from debugging: PyTorch compares every collective between "
+            "sets TORCH_DISTRIBUTED_DEBUG=DETAIL, with which PyTorch compares every collective between "
             "all ranks; remove it",
+        ),
+        (
+            variables("LAUNCHER", NCCL_PROTO="LL", NCCL_MAX_NCHANNELS="1"),
+            "LAUNCHER-CONTAINER env 0",
+            "sets NCCL_PROTO=LL, with which NCCL no longer chooses the protocol by the message's size; remove it",
+            "LAUNCHER-CONTAINER env 1",
+            "sets NCCL_MAX_NCHANNELS=1, with which NCCL uses a part of the GPU's links; remove it",
+        ),
+        (
+            variables("LAUNCHER", HOROVOD_CYCLE_TIME="1000"),
+            "LAUNCHER-CONTAINER env 0",
+            "sets HOROVOD_CYCLE_TIME=1000, with which gradients wait that many milliseconds; remove it",
         ),
     ],
     "more-threads-than-cpus": [
@@ -194,6 +206,20 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "WORKER-CONTAINER env 0",
             "sets MKL_NUM_THREADS=16 for each of 8 ranks, which have 96 CPUs together; write MKL_NUM_THREADS=12 "
             "or less",
+        ),
+    ],
+    "same-rank": [
+        (
+            variables("WORKER", RANK="0"),
+            "WORKER-CONTAINER env 0",
+            "sets RANK=0 for all of them, and they take themselves for the same rank; remove it: mpirun, "
+            "torchrun or the operator numbers the ranks",
+        ),
+        (
+            launched("mpirun", "-x", "LOCAL_RANK=0", *HOSTS, *BIND, "train"),
+            "LAUNCHER-CONTAINER command",
+            "sets LOCAL_RANK=0 for all of them, and they take themselves for the same rank; remove it: mpirun, "
+            "torchrun or the operator numbers the ranks",
         ),
     ],
 }
@@ -236,10 +262,16 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**both("nvidia.com/gpu", 1), **variables("LAUNCHER", NCCL_P2P_DISABLE="1")},
         {**instance_type("g5.48xlarge"), **variables("LAUNCHER", NCCL_P2P_DISABLE="1")},
         {**WITHOUT_EFA, **variables("LAUNCHER", FI_EFA_USE_DEVICE_RDMA="0")},
+        variables("LAUNCHER", NCCL_ALGO="Ring,Tree", NCCL_BUFFSIZE="8388608", HOROVOD_CYCLE_TIME="0.5"),
     ],
     "more-threads-than-cpus": [
         variables("WORKER", OMP_NUM_THREADS="11"),
         {**variables("WORKER", OMP_NUM_THREADS="90"), **both("nvidia.com/gpu", 1)},
         {**both("cpu", GONE), **variables("WORKER", OMP_NUM_THREADS="48"), "WORKER-POD nodeSelector": GONE},
+    ],
+    "same-rank": [
+        {**variables("WORKER", RANK="0"), "WORKER replicas": 1},
+        variables("WORKER", RANK="$(JOB_INDEX)", WORLD_SIZE="16"),
+        script("LOCAL_RANK=0 python prepare.py\nmpirun --hostfile /etc/mpi/hostfile train"),
     ],
 }

@@ -43,6 +43,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "requests no nvidia.com/gpu, and the ranks find no GPU, though p4d.24xlarge has some; add "
             "nvidia.com/gpu: 8 to its limits",
         ),
+        (
+            both("nvidia.com/gpu", 0),
+            "WORKER-CONTAINER resources",
+            "requests no nvidia.com/gpu, and the ranks find no GPU, though p4d.24xlarge has some; add "
+            "nvidia.com/gpu: 8 to its limits",
+        ),
     ],
     "hidden-gpus": [
         (

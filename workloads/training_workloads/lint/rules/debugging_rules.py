@@ -57,6 +57,12 @@ _ANYWHERE = {
     "FI_LOG_LEVEL": _Effect("debug", "libfabric logs every operation"),
     "HOROVOD_LOG_LEVEL": _Effect("trace", "Horovod logs every tensor"),
     "NCCL_DEBUG": _Effect("trace", "NCCL logs every call"),
+    "NCCL_ALGO": _Effect("tree|ring", "NCCL no longer chooses the algorithm by the message's size"),
+    "NCCL_PROTO": _Effect("ll|ll128|simple", "NCCL no longer chooses the protocol by the message's size"),
+    "NCCL_MAX_NCHANNELS": _Effect("[123]", "NCCL uses a part of the GPU's links"),
+    "NCCL_BUFFSIZE": _Effect(r"\d{1,6}", "NCCL sends in pieces below 1 MB"),
+    "HOROVOD_CYCLE_TIME": _Effect(r"\d{3,}(\.\d*)?", "gradients wait that many milliseconds"),
+    "HOROVOD_STALL_CHECK_DISABLE": _Effect(_ON, "ranks that hang are not reported"),
     "TF_CPP_MAX_VLOG_LEVEL": _Effect("[1-9][0-9]*", "TensorFlow logs every operation"),
 }
 
@@ -77,7 +83,7 @@ def debugging_variable(workload: WorkloadView) -> Iterator[Found]:
         effects |= _BETWEEN_PODS
     for name, value, path, _ in set_variables(workload, effects):
         if re.fullmatch(effects[name].values, value.strip().lower()):
-            yield Found(path, f"sets {name}={value}, left from debugging: {effects[name].problem}", "remove it")
+            yield Found(path, f"sets {name}={value}, with which {effects[name].problem}", "remove it")
 
 
 def _has_nvlink(pods: PodGroup) -> bool:

@@ -9,11 +9,12 @@ from training_workloads.lint.node_types import node_types
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.variables import exported_names, set_variables
 from training_workloads.manifests.pods import Container
-from training_workloads.manifests.values import is_placeholder, mapping
+from training_workloads.manifests.values import amount_of, is_placeholder, mapping
 from training_workloads.manifests.workload import WorkloadView
 
 _KNOWN = (GPU_RESOURCE, EFA_RESOURCE, HUGEPAGES_RESOURCE, "hugepages-1Gi", "amd.com/gpu")
 _CLOSE = 0.86
+_AMOUNTS = ("limits", "requests")
 
 # The device plugin's names for parts of GPUs, and those of Arm's huge pages.
 _OTHER = re.compile(r"nvidia\.com/(mig-.*|.*\.shared|pgpu|vgpu)|hugepages-(64Ki|32Mi|512Mi|16Gi)")
@@ -27,7 +28,7 @@ def misspelled_resource(workload: WorkloadView) -> Iterator[Found]:
     """A name that is nearly that of the GPUs, the EFA devices or the huge pages."""
     for container in workload.containers:
         names: dict[str, str] = {}
-        for kind in ("limits", "requests"):
+        for kind in _AMOUNTS:
             names |= {name: kind for name in container.amounts(kind) if isinstance(name, str)}
         for name, kind in names.items():
             if meant := _meant(name):
@@ -60,7 +61,8 @@ def missing_gpus(workload: WorkloadView) -> Iterator[Found]:
         types = node_types(pods)
         if not types or not all(one.gpus for one in types) or pods.sees_devices_otherwise:
             continue
-        names = [str(name) for one in pods.containers for kind in ("limits", "requests") for name in one.amounts(kind)]
+        amounts = [item for one in pods.containers for kind in _AMOUNTS for item in one.amounts(kind).items()]
+        names = [str(name) for name, amount in amounts if amount_of(amount) != 0]
         given = any("NVIDIA_VISIBLE_DEVICES" in one.environment for one in pods.containers)
         if not given and not any(name.startswith("nvidia.com/") or _meant(name) or "gpu" in name for name in names):
             problem = f"requests no {GPU_RESOURCE}, and the ranks find no GPU, though {types[0].name} has some"

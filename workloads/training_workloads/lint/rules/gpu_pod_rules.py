@@ -14,8 +14,6 @@ from training_workloads.manifests.workload import WorkloadView
 # mpirun, sshd and Python need more.
 _SMALLEST_MEMORY = Decimal(16 * MI)
 
-_QUARTER, _WHOLE = Decimal(1) / 4, Decimal(1)
-
 
 def _gpus(container: Container) -> Decimal:
     return container.amount(GPU_RESOURCE) or Decimal(0)
@@ -84,14 +82,16 @@ def requests_left_out(workload: WorkloadView) -> Iterator[Found]:
     "configuration/manage-resources-containers/#how-pods-with-resource-limits-are-run))"
 )
 def cpus_of_gpus(workload: WorkloadView) -> Iterator[Found]:
-    """Fewer CPUs than the processes of the GPUs need: a limit below 1, or a request below a quarter, for each GPU."""
+    """Fewer CPUs than GPUs, or than an eighth of what belongs to the GPUs; a request below a quarter for each GPU."""
     if is_test(workload):
         return
     for pods, container in _holders(workload):
-        for kind, smallest in (("limits", _WHOLE), ("requests", _QUARTER)):
+        # An eighth of what belongs to the GPUs, at least a whole one.
+        limit = max(_gpus(container), Decimal(_fair(pods)) / 8)
+        for kind, smallest in (("limits", limit), ("requests", _gpus(container) / 4)):
             given = container.amounts(kind).get("cpu")
             amount = amount_of(given)
-            if amount is not None and amount < smallest * _gpus(container):
+            if amount is not None and amount < smallest:
                 problem = f"is {given} for {_counted(container)}, and the GPUs wait for their input"
                 fix = f"give {_fair(pods)} or so" if _fair(pods) else "give several CPUs for each GPU"
                 yield Found((*container.path, "resources", kind, "cpu"), problem, fix)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from training_workloads.catalog.nodes import DO_NOT_DISRUPT, EFA_RESOURCE, GPU_RESOURCE
+from training_workloads.catalog.nodes import DO_NOT_DISRUPT, EFA_RESOURCE, GPU_RESOURCE, SAFE_TO_EVICT
 from training_workloads.lint.node_types import SAGEMAKER_PREFIX, node_types, selected_labels, type_names
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import PodGroup
@@ -103,13 +103,66 @@ def launcher_on_gpu_node(workload: WorkloadView) -> Iterator[Found]:
         yield Found(type_names(pods)[0][0], problem, "select nodes without GPUs for it")
 
 
+@error("The pods after the first find no devices, and stay Pending")
+def pods_on_one_node(workload: WorkloadView) -> Iterator[Found]:
+    """Pods that must all run on one node, which has not enough GPUs for them."""
+    for pods in workload.rank_groups:
+        most = max((one.gpus for one in node_types(pods)), default=_MOST_GPUS)
+        if pods.total(GPU_RESOURCE) * (pods.replicas or 0) <= most:
+            continue
+        for path, cause in _together(pods):
+            problem = f"{cause}, but {pods.replicas} pods with {pods.total(GPU_RESOURCE)} GPUs do not fit on one"
+            yield Found(path, problem, "remove it")
+
+
+# Of any node of EC2.
+_MOST_GPUS = 16
+
+_HOSTNAME = "kubernetes.io/hostname"
+
+
+def _together(pods: PodGroup) -> Iterator[tuple[Path, str]]:
+    """Yield each place that puts all pods of a group on one node."""
+    if isinstance(pods.pod.get("nodeName"), str):
+        yield (*pods.pod_path, "nodeName"), "names the node of all pods"
+    for path, key, _ in selected_labels(pods):
+        if key == _HOSTNAME and "nodeSelector" in path:
+            yield path, "selects one node for all pods"
+    affinity = mapping(mapping(pods.pod.get("affinity")).get("podAffinity"))
+    field = "requiredDuringSchedulingIgnoredDuringExecution"
+    for number, term in enumerate(map(mapping, sequence(affinity.get(field)))):
+        if term.get("topologyKey") == _HOSTNAME:
+            yield (*pods.pod_path, "affinity", "podAffinity", field, number), "puts all pods on one node"
+
+
+@warning("The ranks need them; without a rank nothing uses them")
+def launcher_holds_efa(workload: WorkloadView) -> Iterator[Found]:
+    """EFA devices of a launcher without ranks."""
+    ranks = list(workload.rank_groups)
+    for pods in workload.groups:
+        holder = pods.holder(EFA_RESOURCE)
+        if ranks and pods not in ranks and holder:
+            problem = f"the {pods.role} holds no ranks, and nothing uses its EFA devices"
+            yield Found(holder.place(EFA_RESOURCE), problem, "remove them from its requests and limits")
+
+
 # Karpenter's annotation before its v1 (https://karpenter.sh/docs/upgrading/v1-migration/).
 _DO_NOT_EVICT = "karpenter.sh/do-not-evict"
 
 
-@warning("Karpenter v1 does not read it ([migration](https://karpenter.sh/docs/upgrading/v1-migration/))")
-def karpenter_annotation(workload: WorkloadView) -> Iterator[Found]:
-    """Karpenter's old annotation, which it no longer reads."""
+@warning(
+    "Karpenter and the Cluster Autoscaler read annotations of pods ([Karpenter](https://karpenter.sh/docs/concepts/"
+    "disruption/)), v1 of Karpenter only the new one ([migration](https://karpenter.sh/docs/upgrading/v1-migration/))"
+)
+def eviction_annotation(workload: WorkloadView) -> Iterator[Found]:
+    """An annotation against eviction that is not read: Karpenter's old one, or one of the job instead of its pods."""
+    of_job = mapping(mapping(workload.document.get("metadata")).get("annotations"))
+    of_pods = [mapping(mapping(pods.template.get("metadata")).get("annotations")) for pods in workload.rank_groups]
+    for name in (DO_NOT_DISRUPT, SAFE_TO_EVICT):
+        # The pods of a TrainJob get its annotations from the runtime.
+        if name in of_job and of_pods and not any(name in one for one in of_pods) and workload.kind != "TrainJob":
+            problem = "is an annotation of the job, which its pods do not get"
+            yield Found(("metadata", "annotations", name), problem, "write it into the pods' templates")
     for pods in workload.groups:
         annotations = mapping(mapping(pods.template.get("metadata")).get("annotations"))
         path = (*pods.template_path, "metadata", "annotations", _DO_NOT_EVICT)

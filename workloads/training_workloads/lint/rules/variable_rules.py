@@ -125,6 +125,22 @@ def rendezvous_address(workload: WorkloadView) -> Iterator[Found]:
             yield Found(path, problem, "give the name of the pod with rank 0, or remove it where the operator sets it")
 
 
+# What the launchers give each process.
+_RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")
+
+
+@error("Each process takes itself for that rank, and they wait for the others")
+def same_rank(workload: WorkloadView) -> Iterator[Found]:
+    """A rank's number that all pods of a group, or all ranks of mpirun, get."""
+    several = [pods for pods in workload.groups if (pods.replicas or 0) > 1]
+    containers = [container.path for pods in several for container in pods.containers]
+    for name, value, path, reaches_all in set_variables(workload, _RANKS):
+        in_several = any(path[: len(one)] == one for one in containers) and "env" in path
+        if value.isdecimal() and reaches_all and (in_several or (workload.kind == "MPIJob" and "env" not in path)):
+            problem = f"sets {name}={value} for all of them, and they take themselves for the same rank"
+            yield Found(path, problem, "remove it: mpirun, torchrun or the operator numbers the ranks")
+
+
 _FUSION = "HOROVOD_FUSION_THRESHOLD"
 _SMALLEST_FUSION = 2**20
 
