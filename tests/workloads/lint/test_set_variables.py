@@ -29,6 +29,12 @@ def test_variables_of_a_script_are_found_as_the_shell_reads_them() -> None:
     ]
 
 
+def test_the_variables_of_a_long_script_are_found_in_linear_time() -> None:
+    # In quadratic time this takes minutes.
+    lines = [f"export A{number}={number}" for number in range(20_000)]
+    assert len(found(script("\n".join(lines)))) == len(lines)
+
+
 def test_placeholders_and_other_sources_have_no_value() -> None:
     env = [{"name": "A", "value": "$A"}, {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}, {"name": "C"}]
     assert found({"WORKER-CONTAINER env": env}) == []

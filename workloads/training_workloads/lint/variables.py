@@ -1,12 +1,12 @@
 """The variables that the containers of a workload get, wherever they are written: `env`, `-x`, or a shell script."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 from training_workloads.manifests.pods import Container
-from training_workloads.manifests.values import is_placeholder
+from training_workloads.manifests.values import is_placeholder, sequence
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.validation import Path
 
@@ -60,15 +60,21 @@ def exported_names(container: Container) -> set[str]:
 
 def _written(container: Container) -> Iterator[Variable]:
     before = ""
-    for word in container.argv:
-        is_script = _SHELL_OPTION.fullmatch(before) is not None or "\n" in word
-        if not is_script and (matched := _WORD.fullmatch(word)):
-            name, value = matched.groups()
-            yield Variable(name, value, container.argv_path(f"{name}="), before in ("-x", "env"))
-        elif is_script or " " in word:
-            for name, value, reaches_all in _assignments(word):
-                yield Variable(name, value, container.argv_path(f"{name}="), reaches_all)
-        before = word
+    for place in ("command", "args"):
+        for word in sequence(container.content.get(place)):
+            if isinstance(word, str):
+                found = _of_word(word, before)
+                yield from (Variable(name, value, (*container.path, place), all_) for name, value, all_ in found)
+                before = word
+
+
+def _of_word(word: str, before: str) -> Iterable[tuple[str, str, bool]]:
+    """Return the variables that a word of a command sets, as a script or by itself."""
+    if _SHELL_OPTION.fullmatch(before) or "\n" in word:
+        return _assignments(word)
+    if matched := _WORD.fullmatch(word):
+        return [(matched[1], matched[2], before in ("-x", "env"))]
+    return _assignments(word) if " " in word else ()
 
 
 @lru_cache(maxsize=64)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches
+from functools import lru_cache
 
 from training_workloads.lint.known_variables import KNOWN_VARIABLES, OTHER_VARIABLES
 from training_workloads.lint.rule import Found, error, warning
@@ -20,6 +21,7 @@ def misspelled_variable(workload: WorkloadView) -> Iterator[Found]:
             yield Found(variable.path, f"sets {variable.name}, which nothing reads", f"write {meant}")
 
 
+@lru_cache(maxsize=1024)
 def _meant(name: str) -> str:
     prefix = next((one for one in KNOWN_VARIABLES if name.startswith(one)), "")
     known = KNOWN_VARIABLES.get(prefix, OTHER_VARIABLES)
