@@ -16,7 +16,7 @@ from training_workloads.lint.rules import (
     launch_rules,
     network_rules,
     node_rules,
-    placement_rules,
+    pod_placement_rules,
     rank_rules,
     resource_rules,
     schema_rules,
@@ -46,7 +46,7 @@ WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(
     debugging_rules,
     shared_memory_rules,
     image_rules,
-    placement_rules,
+    pod_placement_rules,
 )
 
 #: Rules on the pods of one template.
