@@ -174,6 +174,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**WITHOUT_EFA, **both("vpc.amazonaws.com/efa", "${EFA_PER_WORKER}")},
         {**WITHOUT_EFA, **variables("LAUNCHER", FI_PROVIDER="tcp")},
         {**WITHOUT_EFA, **variables("LAUNCHER", FI_PROVIDER="$PROVIDER")},
+        {"WORKER-CONTAINER resources": GONE},
     ],
     "efa-left-unused": [
         {**WITHOUT_EFA, "LAUNCHER-CONTAINER env": [{"name": "NCCL_NET", "value": "Socket"}]},

@@ -30,7 +30,8 @@ _AMOUNTS = ("requests", "limits")
 def efa_not_requested(workload: WorkloadView) -> Iterator[Found]:
     """`FI_PROVIDER=efa` or `NCCL_NET=AWS Libfabric`, and ranks without `vpc.amazonaws.com/efa`."""
     variables = [one for one in set_variables(workload, ("FI_PROVIDER", "NCCL_NET")) if _is_efa(one.name, one.value)]
-    without = [pods for pods in workload.rank_groups if not _has_efa(pods)]
+    # Pods that request nothing at all get their requests elsewhere, or have them under a wrong name.
+    without = [pods for pods in workload.rank_groups if not _has_efa(pods) and _requests_anything(pods)]
     if not variables or not without:
         return
     if len(without) < len(workload.rank_groups):
@@ -43,6 +44,10 @@ def efa_not_requested(workload: WorkloadView) -> Iterator[Found]:
     one = next((one for one in variables if one.name == "FI_PROVIDER"), variables[0])
     problem = f"sets {one.name}={one.value}, but the pods of the ranks request no {EFA_RESOURCE}"
     yield Found(one.path, problem, f"add {EFA_RESOURCE} to their requests and limits, or remove {one.name}")
+
+
+def _requests_anything(pods: PodGroup) -> bool:
+    return any(container.amounts(kind) for container in pods.containers for kind in _AMOUNTS)
 
 
 def _is_efa(name: str, value: str) -> bool:
