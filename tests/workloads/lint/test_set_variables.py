@@ -29,6 +29,11 @@ def test_variables_of_a_script_are_found_as_the_shell_reads_them() -> None:
     ]
 
 
+def test_blanks_in_a_value_are_found_in_each_way_of_quoting() -> None:
+    for written in ("A='x y'", 'A="x y"', "A=x\\ y", "'A=x y'", '"A=x y"'):
+        assert found(script(f"mpirun -x {written} train")) == [("A", "x y", True)]
+
+
 def test_the_variables_of_a_long_script_are_found_in_linear_time() -> None:
     # In quadratic time this takes minutes.
     lines = [f"export A{number}={number}" for number in range(20_000)]

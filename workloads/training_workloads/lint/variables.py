@@ -31,8 +31,11 @@ class Variable(NamedTuple):
 
 _WORD = re.compile(r"([A-Za-z_]\w*)=(.*)")
 _COMMENT = re.compile(r"(?m)(^|\s)#.*$")
+# `-x "NAME=a b"`, or `NAME="a b"`, `NAME='a b'`, `NAME=a\ b`.
 _ASSIGNMENT = re.compile(
-    r"(?P<all>(?:-x|export|env)\s+)?(?<![\w./$-])(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&|)`\"']*)"
+    r"(?P<all>(?:-x|export|env)\s+)?"
+    r"(?:(?<=\s)(?P<quote>[\"'])(?P<quoted>[A-Za-z_]\w*=[^\"']*)(?P=quote)(?=\s|$)"
+    r"|(?<![\w./$-])(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|(?:\\.|[^\s;&|)`\"'\\])*))"
 )
 _EXPORT = re.compile(r"-x\s+([A-Za-z_]\w*)(?![\w=])")
 _SHELL_OPTION = re.compile(r"-[a-z]*c")
@@ -81,4 +84,10 @@ def _of_word(word: str, before: str) -> Iterable[tuple[str, str, bool]]:
 def _assignments(script: str) -> tuple[tuple[str, str, bool], ...]:
     """Return the assignments of a script, each once: several rules read the same one."""
     matches = _ASSIGNMENT.finditer(_COMMENT.sub("", script))
-    return tuple(dict.fromkeys((one["name"], one["value"].strip("\"'"), bool(one["all"])) for one in matches))
+    return tuple(dict.fromkeys(_assignment(matched) for matched in matches))
+
+
+def _assignment(matched: re.Match[str]) -> tuple[str, str, bool]:
+    name, _, value = (matched["quoted"] or matched[0].removeprefix(matched["all"] or "")).partition("=")
+    plain = value if matched["quoted"] else re.sub(r"\\(.)", r"\1", value.strip("\"'"))
+    return name, plain, bool(matched["all"])

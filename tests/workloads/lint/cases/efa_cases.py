@@ -190,6 +190,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**both("vpc.amazonaws.com/efa", 2), **both("nvidia.com/gpu", 4)},
         {**both("vpc.amazonaws.com/efa", 1), **instance_type("p3dn.24xlarge")},
         {**both("vpc.amazonaws.com/efa", 1), "WORKER-POD nodeSelector": GONE},
+        {**both("vpc.amazonaws.com/efa", -1), "WORKER-POD nodeSelector": GONE},
         {**both("vpc.amazonaws.com/efa", 1), "WORKER replicas": 1},
         {**both("vpc.amazonaws.com/efa", 16), **instance_type("p5en.48xlarge")},
     ],

@@ -108,7 +108,7 @@ def efa_devices(workload: WorkloadView) -> Iterator[Found]:
         return
     for pods in workload.rank_groups:
         asked, share, holder = pods.total(EFA_RESOURCE), _share(pods), pods.holder(EFA_RESOURCE)
-        if holder and asked < share:
+        if holder and 0 < asked < share:
             name, gpus = node_types(pods)[0].name, pods.total(GPU_RESOURCE)
             problem = f"is {asked}, but {name} has {share} EFA devices for {gpus} GPUs, and the others stay idle"
             yield Found(holder.place(EFA_RESOURCE), problem, f"write {EFA_RESOURCE}: {share} in requests and limits")
