@@ -86,6 +86,8 @@ def changed(changes: dict[str, Any], document: str = JOB) -> dict[str, Any]:
             at = at.setdefault(key, {}) if isinstance(at, dict) else at[key]
         if value is GONE:
             del at[keys[-1]]
+        elif isinstance(at, list) and keys[-1] == len(at):
+            at.append(value)
         else:
             at[keys[-1]] = value
     return dict(changed)

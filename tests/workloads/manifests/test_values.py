@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from training_workloads.manifests.values import amount_of
+from training_workloads.manifests.values import amount_of, is_placeholder
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,26 @@ def test_amounts_are_read(value: Any, amount: str) -> None:
 )
 def test_other_values_are_not_amounts(value: Any) -> None:
     assert amount_of(value) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "$N",
+        "${GPUS}",
+        "$(N)",
+        "s3://<bucket>",
+        "{{ .Values.n }}",
+        "REPLACE_ME",
+        "changeme",
+        "__NAME__",
+        "%NAME%",
+    ],
+)
+def test_a_text_that_is_filled_in_later_is_a_placeholder(value: str) -> None:
+    assert is_placeholder(value)
+
+
+@pytest.mark.parametrize("value", ["", "image:1", "a < b", "5$", "8Gi", "my_name", 7, None, ["$N"]])
+def test_other_values_are_no_placeholders(value: Any) -> None:
+    assert not is_placeholder(value)

@@ -1,28 +1,123 @@
-"""The instance types of the nodes that a pod can run on."""
+"""The nodes that a pod can run on: the labels that it selects, their instance types, and what these leave to pods."""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import NamedTuple
 
 from training_workloads.catalog import INSTANCE_TYPES, InstanceType
 from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import mapping, sequence
+from training_workloads.validation import Path
 
-__all__ = ["node_types"]
+__all__ = ["SAGEMAKER_PREFIX", "TYPE_LABELS", "NodeSize", "node_sizes", "node_types", "selected_labels", "type_names"]
 
-_OLD_INSTANCE_TYPE_LABEL = "beta.kubernetes.io/instance-type"
+#: Labels with EC2's name of a node's type.
+TYPE_LABELS = (INSTANCE_TYPE_LABEL, "beta.kubernetes.io/instance-type")
+
+#: SageMaker HyperPod's nodes have types with this prefix
+#: (https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-hyperpod-eks.html).
+SAGEMAKER_PREFIX = "ml."
+
+_REQUIRED = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+
+
+def selected_labels(pods: PodGroup) -> Iterator[tuple[Path, str, str]]:
+    """Yield each label of a node that a pod selects, with its path, key and value."""
+    for key, value in mapping(pods.pod.get("nodeSelector")).items():
+        if isinstance(key, str) and isinstance(value, str):
+            yield (*pods.pod_path, "nodeSelector", key), key, value
+    for path, expression in _expressions(pods):
+        key, values = expression.get("key"), sequence(expression.get("values"))
+        for number, value in enumerate(values):
+            if isinstance(key, str) and isinstance(value, str) and expression.get("operator") == "In":
+                yield (*path, "values", number), key, value
+
+
+def _terms(pods: PodGroup) -> list[object]:
+    node_affinity = mapping(mapping(pods.pod.get("affinity")).get("nodeAffinity"))
+    return sequence(mapping(node_affinity.get(_REQUIRED[2])).get(_REQUIRED[3]))
+
+
+def _expressions(pods: PodGroup) -> Iterator[tuple[Path, dict[object, object]]]:
+    for term, content in enumerate(_terms(pods)):
+        for number, expression in enumerate(sequence(mapping(content).get("matchExpressions"))):
+            path = (*pods.pod_path, *_REQUIRED, term, "matchExpressions", number)
+            yield path, dict(mapping(expression))
+
+
+def type_names(pods: PodGroup) -> list[tuple[Path, str]]:
+    """Return the instance types that a pod names, each with its path; none where another type is allowed too."""
+    named = [(path, value) for path, key, value in selected_labels(pods) if key in TYPE_LABELS]
+    # A term without the label allows every type, unless the selector names one.
+    with_label = {path[len(pods.pod_path) + len(_REQUIRED)] for path, _ in named if "affinity" in path}
+    is_open = len(with_label) < len(_terms(pods)) and not any("nodeSelector" in path for path, _ in named)
+    return [] if is_open else named
 
 
 def node_types(pods: PodGroup) -> list[InstanceType]:
     """Return the catalog's records of a pod's node types; none where one of them is unknown."""
-    selector = mapping(pods.pod.get("nodeSelector"))
-    names = [selector[label] for label in (INSTANCE_TYPE_LABEL, _OLD_INSTANCE_TYPE_LABEL) if label in selector]
-    affinity = mapping(mapping(pods.pod.get("affinity")).get("nodeAffinity"))
-    required = mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
-    for term in map(mapping, sequence(required.get("nodeSelectorTerms"))):
-        listed = [
-            expression.get("values")
-            for expression in map(mapping, sequence(term.get("matchExpressions")))
-            if expression.get("key") == INSTANCE_TYPE_LABEL and expression.get("operator") == "In"
-        ]
-        # A term without the label allows every type.
-        names += sequence(listed[0]) if listed else [None]
-    known = [INSTANCE_TYPES[name] for name in names if isinstance(name, str) and name in INSTANCE_TYPES]
+    names = [name.removeprefix(SAGEMAKER_PREFIX) for _, name in type_names(pods)]
+    known = [INSTANCE_TYPES[name] for name in names if name in INSTANCE_TYPES]
     return known if len(known) == len(names) else []
+
+
+class NodeSize(NamedTuple):
+    """What a node of a type has, and what it leaves to pods at most.
+
+    Attributes:
+        name: The type.
+        cpus: CPUs that it has.
+        memory_gib: Memory that it has.
+        cpus_for_pods: CPUs without the kubelet's.
+        memory_gib_for_pods: Memory without the kernel's and the kubelet's.
+    """
+
+    name: str
+    cpus: int
+    memory_gib: int
+
+    @property
+    def cpus_for_pods(self) -> Decimal:
+        """EKS reserves 6 % of the first core, 1 % of the next, 0.5 % of two more and 0.25 % of each other.
+
+        https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/kubelet/config.go
+        """
+        shares = [60, 10, 5, 5]
+        reserved = sum(shares[: self.cpus]) + Decimal(5) / 2 * max(0, self.cpus - len(shares))
+        return self.cpus - reserved / 1000
+
+    @property
+    def memory_gib_for_pods(self) -> Decimal:
+        """The kernel keeps 64 bytes for each page of 4 KiB, EKS 255 MiB and 11 for each pod, the kubelet 100 MiB.
+
+        The 11 are counted for the 8 pods that the smallest nodes can run. As `cpus_for_pods`, and
+        https://docs.kernel.org/mm/vmemmap_dedup.html .
+        """
+        return self.memory_gib * Decimal(63) / 64 - Decimal(255 + 11 * 8 + 100) / 1024
+
+
+_SIZES = {"large": 2, "xlarge": 4}
+
+# GiB for each vCPU of the general, compute and memory families, from their fifth generation on. Families with a letter
+# for another ratio (such as C5n, M5zn, R7iz, and the X families) are left out.
+# https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
+_MEMORY_PER_CPU = {"m": 4, "c": 2, "r": 8}
+_ORDINARY = re.compile(r"(?P<kind>[mcr])[5-9](a|i|g|d|ad|id|gd)?\.((?P<times>\d+)?(?P<size>xlarge|large))")
+
+
+def node_sizes(pods: PodGroup) -> list[NodeSize]:
+    """Return what the nodes of a pod's types have; none where one of them is unknown."""
+    names = [name.removeprefix(SAGEMAKER_PREFIX) for _, name in type_names(pods)]
+    sizes = [size for name in names if (size := _size(name))]
+    return sizes if len(sizes) == len(names) else []
+
+
+def _size(name: str) -> NodeSize | None:
+    if one := INSTANCE_TYPES.get(name):
+        return NodeSize(name, one.vcpus, one.memory_gib)
+    if not (matched := _ORDINARY.fullmatch(name)):
+        return None
+    cpus = _SIZES[matched["size"]] * int(matched["times"] or 1)
+    return NodeSize(name, cpus, cpus * _MEMORY_PER_CPU[matched["kind"]])

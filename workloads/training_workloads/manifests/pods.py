@@ -112,10 +112,14 @@ class PodGroup:
         return next(iter(self.containers), Container(path=(*self.pod_path, "containers", 0), content={}))
 
     @property
+    def volumes(self) -> list[Mapping[Any, Any]]:
+        """The pod's volumes."""
+        return [mapping(volume) for volume in sequence(self.pod.get("volumes"))]
+
+    @property
     def claim_mounts(self) -> list[str]:
         """Where the first container mounts claims, such as that of the shared file system."""
-        volumes = map(mapping, sequence(self.pod.get("volumes")))
-        claims = [volume.get("name") for volume in volumes if "persistentVolumeClaim" in volume]
+        claims = [volume.get("name") for volume in self.volumes if "persistentVolumeClaim" in volume]
         mounts = map(mapping, sequence(self.first.content.get("volumeMounts")))
         paths = (mount.get("mountPath") for mount in mounts if mount.get("name") in claims)
         return [path for path in paths if isinstance(path, str)]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["GI", "MI", "amount_of", "mapping", "sequence", "whole"]
+__all__ = ["GI", "MI", "amount_of", "is_placeholder", "mapping", "sequence", "whole"]
 
 #: Bytes of `1Mi` and `1Gi`.
 MI = 2**20
@@ -19,6 +19,13 @@ _QUANTITY = re.compile(
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+# `$N`, `${N}`, `$(N)`; `<your-bucket>`; `{{ n }}`; `__N__`; `%N%`; words that ask for a value.
+_PLACEHOLDER = re.compile(
+    r"\$[A-Za-z_{(]|<[^<>]+>|\{\{|__\w+__|%[A-Z_]+%"
+    r"|\b(REPLACE|CHANGE)[-_]?(ME|WITH|THIS)|\bYOUR[-_ ]|\bTODO\b|\bXXX+\b",
+    re.IGNORECASE,
+)
 
 # A quantity is at most 2^63 - 1, which has 19 digits; longer ones are not amounts.
 _LONGEST = 30
@@ -42,6 +49,11 @@ def amount_of(value: Any) -> Decimal | None:
     power = int(matched["power"] or _DECIMAL.get(suffix, 0))
     # More than any machine has: Decimal would raise an error.
     return number * 2 ** _BINARY.get(suffix, 0) * Decimal(10) ** power if abs(power) < _LONGEST else None
+
+
+def is_placeholder(value: Any) -> bool:
+    """Return whether a text has a part that is filled in later, such as by envsubst: it may stand for any value."""
+    return isinstance(value, str) and bool(_PLACEHOLDER.search(value))
 
 
 def mapping(value: Any) -> Mapping[Any, Any]:

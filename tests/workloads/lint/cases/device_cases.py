@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import GONE, HOSTS, WITHOUT_EFA, WITHOUT_PROVIDER, both, instance_type, launched
+from tests.workloads.lint.sample_job import GONE, both
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
     "quantity": [
         (
-            {"WORKER-CONTAINER resources limits nvidia.com/gpu": "${GPUS}"},
+            {"WORKER-CONTAINER resources limits nvidia.com/gpu": "8GPUs"},
             "WORKER-CONTAINER resources limits nvidia.com/gpu",
-            "is '${GPUS}', which is not an amount; give a number, or one such as 5120Mi",
+            "is '8GPUs', which is not an amount; give a number, or one such as 5120Mi",
         ),
         (
             {"WORKER-CONTAINER resources requests memory": "32 Gi"},
@@ -57,75 +57,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "requests huge pages without cpu or memory, and the pod is rejected; add memory to its requests and limits",
         ),
     ],
-    "devices-exceed-node": [
-        (
-            both("nvidia.com/gpu", 16),
-            "WORKER-CONTAINER resources requests nvidia.com/gpu",
-            "the Worker requests 16, but p4d.24xlarge has 8, and the pod stays Pending unless a plugin divides "
-            "them; request 8 or fewer, or choose another type",
-        ),
-        (
-            {
-                **both("nvidia.com/gpu", 16),
-                "WORKER-POD nodeSelector": {"beta.kubernetes.io/instance-type": "p4d.24xlarge"},
-            },
-            "WORKER-CONTAINER resources requests nvidia.com/gpu",
-            "the Worker requests 16, but p4d.24xlarge has 8, and the pod stays Pending unless a plugin divides "
-            "them; request 8 or fewer, or choose another type",
-        ),
-        (
-            both("vpc.amazonaws.com/efa", 32),
-            "WORKER-CONTAINER resources requests vpc.amazonaws.com/efa",
-            "the Worker requests 32, but p4d.24xlarge has 4, and the pod stays Pending unless a plugin divides "
-            "them; request 4 or fewer, or choose another type",
-        ),
-        (
-            instance_type("p3.16xlarge"),
-            "WORKER-CONTAINER resources requests vpc.amazonaws.com/efa",
-            "the Worker requests 4, but p3.16xlarge has 0, and the pod stays Pending unless a plugin divides them; "
-            "remove it, or choose another type",
-        ),
-        (
-            {
-                "WORKER-POD nodeSelector": GONE,
-                "WORKER-POD affinity": {
-                    "nodeAffinity": {
-                        "requiredDuringSchedulingIgnoredDuringExecution": {
-                            "nodeSelectorTerms": [
-                                {
-                                    "matchExpressions": [
-                                        {
-                                            "key": "node.kubernetes.io/instance-type",
-                                            "operator": "In",
-                                            "values": ["p3.2xlarge", "p3.8xlarge"],
-                                        }
-                                    ]
-                                }
-                            ]
-                        }
-                    }
-                },
-                **WITHOUT_EFA,
-            },
-            "WORKER-CONTAINER resources requests nvidia.com/gpu",
-            "the Worker requests 8, but p3.2xlarge, p3.8xlarge has 4, and the pod stays Pending unless a plugin "
-            "divides them; request 4 or fewer, or choose another type",
-        ),
-    ],
-    "amounts-exceed-node": [
-        (
-            both("memory", "2000Gi"),
-            "WORKER-CONTAINER resources requests memory",
-            "the Worker requests 2000 GiB, but p4d.24xlarge has 1152, and the pod stays Pending; request less than "
-            "1152 GiB, or choose another type",
-        ),
-        (
-            both("cpu", "96500m"),
-            "WORKER-CONTAINER resources requests cpu",
-            "the Worker requests 96.5 CPUs, but p4d.24xlarge has 96, and the pod stays Pending; request less than "
-            "96 CPUs, or choose another type",
-        ),
-    ],
     "launcher-holds-gpus": [
         (
             {"LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 1}}},
@@ -147,35 +78,13 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "for each GPU",
         ),
     ],
-    "efa-left-unused": [
-        (
-            {**WITHOUT_EFA, **WITHOUT_PROVIDER},
-            "WORKER-CONTAINER resources",
-            "requests no vpc.amazonaws.com/efa, though p4d.24xlarge has EFA: the ranks exchange data over TCP; "
-            "add vpc.amazonaws.com/efa: 4 to requests and limits where the nodes have EFA interfaces",
-        ),
-    ],
-    "efa-without-hugepages": [
-        (
-            both("hugepages-2Mi", GONE),
-            "WORKER-CONTAINER resources",
-            "requests EFA devices but no hugepages-2Mi, from which libfabric takes its buffers; add "
-            "hugepages-2Mi: 5120Mi to requests and limits, or set FI_EFA_USE_HUGE_PAGE=0",
-        ),
-    ],
-    "efa-memory": [
-        (
-            both("memory", "8Gi"),
-            "WORKER-CONTAINER resources limits memory",
-            "is 8Gi; NCCL with EFA runs out of it, which looks like a network error; give 32000Mi or more",
-        ),
-    ],
 }
 
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "quantity": [
         {"WORKER-CONTAINER resources limits memory": "1e12"},
+        {"WORKER-CONTAINER resources limits nvidia.com/gpu": "${GPUS}"},
     ],
     "whole-devices": [
         {},
@@ -198,20 +107,6 @@ SILENT: dict[str, list[dict[str, Any]]] = {
             "WORKER-CONTAINER resources limits cpu": GONE,
         },
     ],
-    "devices-exceed-node": [
-        {},
-        {**both("nvidia.com/gpu", 16), "WORKER-POD nodeSelector": GONE},
-        {**both("nvidia.com/gpu", 16), **instance_type("p9.99xlarge")},
-        both("nvidia.com/gpu", "$N"),
-    ],
-    "amounts-exceed-node": [
-        {},
-        {**both("memory", "2000Gi"), "WORKER-POD nodeSelector": GONE},
-        {**both("memory", "2000Gi"), **instance_type("p5.48xlarge")},
-        # Limits may be more than a node has.
-        {"WORKER-CONTAINER resources limits cpu": 200},
-        both("memory", "$M"),
-    ],
     "launcher-holds-gpus": [
         {"LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 8}}, "spec runLauncherAsWorker": True},
     ],
@@ -220,23 +115,5 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"spec slotsPerWorker": "$N"},
         {"spec slotsPerWorker": 1, **both("nvidia.com/gpu", 0.5)},
         {"spec slotsPerWorker": 0},
-    ],
-    "efa-left-unused": [
-        {**WITHOUT_EFA, "LAUNCHER-CONTAINER env": [{"name": "NCCL_NET", "value": "Socket"}]},
-        {**WITHOUT_EFA, "WORKER-POD resourceClaims": [{"name": "efa", "resourceClaimTemplateName": "efa"}]},
-        {**WITHOUT_EFA, **WITHOUT_PROVIDER, "WORKER replicas": 1},
-        {**WITHOUT_EFA, **WITHOUT_PROVIDER, **both("nvidia.com/gpu", 1)},
-        {**WITHOUT_EFA, **instance_type("p3.16xlarge")},
-        {**WITHOUT_EFA, "WORKER-POD nodeSelector": GONE},
-    ],
-    "efa-without-hugepages": [
-        {**both("hugepages-2Mi", GONE), "LAUNCHER-CONTAINER env": [{"name": "FI_EFA_USE_HUGE_PAGE", "value": "0"}]},
-        {**both("hugepages-2Mi", GONE), **launched("mpirun", "-x", "FI_EFA_USE_HUGE_PAGE=0", *HOSTS, "train")},
-        {**WITHOUT_EFA},
-    ],
-    "efa-memory": [
-        both("memory", "32000Mi"),
-        {**both("memory", "8Gi"), **WITHOUT_EFA},
-        both("memory", GONE),
     ],
 }

@@ -96,6 +96,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is the node's /dev/shm: every pod there shares it, and files of a dead rank stay in it; write "
             "emptyDir: {medium: Memory} instead of hostPath",
         ),
+        (
+            {"WORKER-POD hostIPC": True},
+            "WORKER-POD hostIPC",
+            "gives the pod the node's /dev/shm: every such pod shares it, and files of a dead rank stay in it; remove "
+            "it, and mount emptyDir: {medium: Memory} at /dev/shm",
+        ),
     ],
 }
 
@@ -137,6 +143,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "small-shared-memory": [
         {"WORKER-CONTAINER volumeMounts": GONE, "WORKER-POD hostIPC": True},
         {"WORKER-CONTAINER volumeMounts": GONE, **both("nvidia.com/gpu", GONE)},
+        {"WORKER-CONTAINER volumeMounts": GONE, **both("nvidia.com/gpu", 1)},
         {"WORKER-POD volumes": [{"name": "shm", "hostPath": {"path": "/dev/shm"}}]},
     ],
     "shared-memory-of-the-node": [

@@ -7,17 +7,23 @@ A module has the rules on one subject: `PodGroup` (the pods of one template, of 
 from training_workloads.lint.rule import Rule, rules_of
 from training_workloads.lint.rules import (
     container_rules,
+    debugging_rules,
+    device_rules,
     efa_rules,
+    gpu_pod_rules,
+    image_rules,
     job_rules,
     launch_rules,
     network_rules,
     node_rules,
+    pod_placement_rules,
     rank_rules,
     resource_rules,
     schema_rules,
     shared_memory_rules,
     sshd_rules,
     storage_rules,
+    variable_rules,
     volume_rules,
 )
 from training_workloads.lint.rules.storage_rules import Storage
@@ -31,7 +37,17 @@ __all__ = ["EVERY_RULE", "FIELD_RULES", "JOB_RULES", "POD_RULES", "STORAGE_RULES
 JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(job_rules, launch_rules, rank_rules, sshd_rules)
 
 #: Rules on pods that run together, of an MPIJob or another kind.
-WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(efa_rules, network_rules, shared_memory_rules)
+WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(
+    device_rules,
+    gpu_pod_rules,
+    efa_rules,
+    network_rules,
+    variable_rules,
+    debugging_rules,
+    shared_memory_rules,
+    image_rules,
+    pod_placement_rules,
+)
 
 #: Rules on the pods of one template.
 POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(container_rules, volume_rules, resource_rules, node_rules)

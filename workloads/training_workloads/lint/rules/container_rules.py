@@ -3,17 +3,13 @@
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#Container
 """
 
-import re
 from collections.abc import Iterator
 
 from training_workloads.lint.rule import Found, error
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import sequence
+from training_workloads.manifests.values import is_placeholder, sequence
 from training_workloads.mpijob.launch_command import LAUNCHERS, program_of
 from training_workloads.names import image_fix
-
-_PLACEHOLDER = re.compile(r"[$<{]")
-
 
 _LISTS = ("initContainers", "containers")
 
@@ -45,8 +41,7 @@ def image_address(pods: PodGroup) -> Iterator[Found]:
     """An image in a form that no node can pull."""
     for container in pods.all_containers:
         image = container.content.get("image")
-        # A placeholder may stand for any address.
-        if isinstance(image, str) and image and not _PLACEHOLDER.search(image) and (fix := image_fix(image)):
+        if isinstance(image, str) and image and not is_placeholder(image) and (fix := image_fix(image)):
             problem = f"is {image!r}, and the pod waits with InvalidImageName"
             yield Found((*container.path, "image"), problem, fix)
 

@@ -9,7 +9,7 @@ from typing import get_args
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
-from training_workloads.manifests.values import mapping, whole
+from training_workloads.manifests.values import is_placeholder, mapping, whole
 from training_workloads.mpijob.launch_command import commands, program_of
 from training_workloads.mpijob.launch_options import DISCOVERY_SCRIPT_OPTION
 from training_workloads.mpijob.spec import API_VERSION, QUEUE_LABEL, LauncherCreationPolicy, RestartPolicy
@@ -81,6 +81,8 @@ def job_name(job: MpiJobView) -> Iterator[Found]:
         # `generateName` gives a name that is not known here.
         if not metadata.get("generateName"):
             yield Found(path, "is missing, and the API server rejects the job", "give a name, or generateName")
+        return
+    if is_placeholder(name):
         return
     if not isinstance(name, str) or not re.fullmatch(DNS_1035_CHARACTERS, name):
         rule = "use lower-case letters, digits and '-', a letter first"

@@ -1,41 +1,170 @@
-"""Rules on variables that name a network which pods do not have, or break it."""
+"""Rules on the network interfaces that pods have, the node's network, and the names of pods."""
 
+import re
 from collections.abc import Iterator
 
-from training_workloads.lint.rule import Found, warning
+from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.variables import Variable, set_variables
+from training_workloads.manifests.pods import PodGroup
+from training_workloads.manifests.values import is_placeholder, mapping, sequence
 from training_workloads.manifests.workload import WorkloadView
 
-# `=` means the whole name (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html).
-_POD_INTERFACE = "eth0"
+_POD_INTERFACE, _LOOPBACK = "eth0", "lo"
+
+_NCCL = "NCCL_SOCKET_IFNAME"
+
+# Variables with interfaces. NCCL's are prefixes, where `=` means the whole name and `^` excludes
+# (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-socket-ifname), the others whole names.
+_INTERFACES = (
+    _NCCL,
+    "GLOO_SOCKET_IFNAME",
+    "TP_SOCKET_IFNAME",
+    "HOROVOD_GLOO_IFACE",
+    "OMPI_MCA_btl_tcp_if_include",
+    "OMPI_MCA_oob_tcp_if_include",
+    "PRTE_MCA_oob_tcp_if_include",
+    "PRTE_MCA_prte_if_include",
+)
+
+# Options of mpirun and horovodrun with interfaces.
+_OPTION = re.compile(
+    r"(?:-?-(?:p|g)?(?:mca|prtemca) +(?P<mca>btl_tcp_if_include|oob_tcp_if_include|prte_if_include) +"
+    r"|(?P<flag>--network-interfaces?)[ =])(?P<value>[^\s;&|]+)"
+)
+
+# What interfaces of nodes, InfiniBand, bridges and EFA are called; other names may be those of a second network.
+_OF_A_NODE = re.compile(r"(en|eth|ib|bond|em\d|mlx|docker|br-|rdma|efa)")
+
+# Networks besides the pod's own: Multus, the VPC CNI's second card, GKE.
+_MORE_NETWORKS = ("k8s.v1.cni.cncf.io/networks", "k8s.amazonaws.com/nicConfig", "networking.gke.io/interfaces")
 
 
-@warning("A pod without the host's network has eth0 only")
+def _interfaces(workload: WorkloadView) -> Iterator[Variable]:
+    """Yield each place that names interfaces: variables, and options of mpirun and horovodrun."""
+    yield from set_variables(workload, _INTERFACES)
+    for container in workload.containers:
+        for matched in _OPTION.finditer(" ".join(container.argv)):
+            name, value = matched["mca"] or matched["flag"], matched["value"].strip("\"'")
+            if not is_placeholder(value):
+                yield Variable(name, value, container.argv_path(name), True)
+
+
+def _on_the_node(workload: WorkloadView) -> bool:
+    return any(pods.pod.get("hostNetwork") is True for pods in workload.rank_groups)
+
+
+def _has_more_networks(pods: PodGroup) -> bool:
+    annotations = mapping(mapping(pods.template.get("metadata")).get("annotations"))
+    return any(name in annotations for name in _MORE_NETWORKS) or bool(pods.pod.get("resourceClaims"))
+
+
+def _is(interface: str, variable: Variable) -> bool:
+    """Return whether the value of a variable includes an interface."""
+    value = variable.value
+    names = [name.strip() for name in value.lstrip("^=").split(",")]
+    if variable.name == _NCCL and not value.lstrip("^").startswith("="):
+        return any(interface.startswith(name) for name in names if name)
+    return interface in names
+
+
+def _written(variable: Variable) -> str:
+    return f"{variable.name} {variable.value}" if variable.name[0] in "-bop" else f"{variable.name}={variable.value}"
+
+
+@error(
+    "A pod without the node's network has `eth0` and `lo` ([CNI](https://github.com/containernetworking/cni/blob/main/"
+    "SPEC.md)); without an interface [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html), Gloo "
+    "and MPI start no rank"
+)
 def host_network_interface(workload: WorkloadView) -> Iterator[Found]:
-    """NCCL has an interface of the host; a pod without the host's network has only eth0."""
-    if any(pods.pod.get("hostNetwork") is True for pods in workload.rank_groups):
+    """An interface of the node, of InfiniBand or of EFA: a pod without the node's network has only eth0."""
+    if _on_the_node(workload) or any(_has_more_networks(pods) for pods in workload.rank_groups):
         return
-    for path, value in workload.settings("NCCL_SOCKET_IFNAME"):
-        if isinstance(value, str) and _is_of_the_host(value):
-            problem = f"sets NCCL_SOCKET_IFNAME={value}, but a pod's interface is {_POD_INTERFACE}"
-            yield Found(path, problem, "write NCCL_SOCKET_IFNAME=^lo,docker,veth, or remove it")
+    for variable in _interfaces(workload):
+        names = variable.value.lstrip("=").split(",")
+        is_excluding = variable.value.startswith("^") and variable.name == _NCCL
+        if is_excluding or _is(_POD_INTERFACE, variable) or not all(map(_OF_A_NODE.match, names)):
+            continue
+        problem = f"sets {_written(variable)}, but a pod's interface is {_POD_INTERFACE}"
+        instead = "^lo,docker,veth" if variable.name == _NCCL else _POD_INTERFACE
+        yield Found(variable.path, problem, f"write {_written(variable._replace(value=instead))}, or remove it")
 
 
-def _is_of_the_host(value: str) -> bool:
-    exact, names = value.startswith("="), value.lstrip("=").split(",")
-    if any(_POD_INTERFACE == name if exact else _POD_INTERFACE.startswith(name) for name in names):
-        return False
-    return all(name.startswith(("en", "eth")) for name in names)
+@error(
+    "No interface is left ([NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"
+    "#nccl-socket-ifname))"
+)
+def excluded_interface(workload: WorkloadView) -> Iterator[Found]:
+    """`^eth0`: the pod's only interface is excluded."""
+    if _on_the_node(workload) or any(_has_more_networks(pods) for pods in workload.rank_groups):
+        return
+    for variable in set_variables(workload, (_NCCL,)):
+        if variable.value.startswith("^") and _is(_POD_INTERFACE, variable):
+            problem = f"sets {_written(variable)}, which excludes {_POD_INTERFACE}, the only interface of a pod"
+            yield Found(variable.path, problem, f"write {_NCCL}=^lo,docker,veth, or remove it")
+
+
+@error("Through it a pod reaches only itself")
+def loopback_interface(workload: WorkloadView) -> Iterator[Found]:
+    """The loopback interface for ranks in several pods."""
+    if _pods(workload) < 2:
+        return
+    for variable in _interfaces(workload):
+        if variable.value.lstrip("=") == _LOOPBACK:
+            problem = f"sets {_written(variable)}, through which no other pod can be reached"
+            fix = f"write {_written(variable._replace(value=_POD_INTERFACE))}, or remove it"
+            yield Found(variable.path, problem, fix)
+
+
+def _pods(workload: WorkloadView) -> int:
+    """Return how many pods hold ranks; 2 for a group whose number is not known."""
+    return sum(2 if pods.replicas is None else pods.replicas for pods in workload.rank_groups)
 
 
 @warning(
-    "It breaks EFA on newer kernels ([cheat "
-    "sheet](https://github.com/aws-samples/awsome-distributed-training/blob/main/1.architectures/efa-cheatsheet.md))"
+    "The pods have the node's interfaces and ports ([Kubernetes](https://kubernetes.io/docs/concepts/workloads/pods/"
+    "pod-hostname/)): Amazon Linux 2023 calls its interfaces [ens5 or "
+    "similar](https://docs.aws.amazon.com/linux/al2023/ug/networking-service.html), and its sshd has port 22"
 )
-def fork_safe_variable(workload: WorkloadView) -> Iterator[Found]:
-    """A variable of rdma-core that breaks EFA on newer kernels.
+def host_network(workload: WorkloadView) -> Iterator[Found]:
+    """The node's network, with an interface that nodes do not have, or the port of the node's sshd."""
+    pod_interface = next((one for one in _interfaces(workload) if one.value.lstrip("=") == _POD_INTERFACE), None)
+    for pods in workload.groups:
+        if pods.pod.get("hostNetwork") is not True:
+            continue
+        reasons = []
+        if _listens_on_22(pods):
+            reasons.append("the node's own sshd has port 22 already")
+        if pod_interface and pods in workload.rank_groups:
+            reasons.append(f"{_written(pod_interface)} is no interface of Amazon Linux 2023, which has ens5 or similar")
+        if reasons:
+            fix = "remove hostNetwork: EFA devices do not need it"
+            yield Found((*pods.pod_path, "hostNetwork"), f"is true, but {', and '.join(reasons)}", fix)
 
-    https://github.com/aws-samples/awsome-distributed-training/blob/main/1.architectures/efa-cheatsheet.md
-    """
-    for path, value in workload.settings("RDMAV_FORK_SAFE"):
-        problem = f"sets RDMAV_FORK_SAFE={value}, which can break EFA on newer kernels"
-        yield Found(path, problem, "remove it: those kernels fork safely without it")
+
+def _listens_on_22(pods: PodGroup) -> bool:
+    ports = [mapping(port).get("containerPort") for port in sequence(pods.first.content.get("ports"))]
+    probe = mapping(mapping(pods.first.content.get("readinessProbe")).get("tcpSocket"))
+    argv = pods.first.argv
+    is_plain_sshd = bool(argv) and argv[0].endswith("sshd") and not {"-p", "-f", "-o"} & set(argv)
+    return 22 in ports or probe.get("port") == 22 or (is_plain_sshd and not ports)
+
+
+@error(
+    "The node's DNS does not know the names of pods ([Kubernetes](https://kubernetes.io/docs/concepts/"
+    "services-networking/dns-pod-service/#pod-s-dns-policy))"
+)
+def node_dns(workload: WorkloadView) -> Iterator[Found]:
+    """The node's DNS for pods that find each other by name."""
+    if _pods(workload) < 2:
+        return
+    for pods in workload.groups:
+        on_the_node = pods.pod.get("hostNetwork") is True
+        policy = pods.pod.get("dnsPolicy")
+        # The MPI operator writes the policy of pods with the node's network itself.
+        if on_the_node and workload.kind == "MPIJob":
+            continue
+        if policy == "Default" or (on_the_node and policy in (None, "ClusterFirst") and workload.kind != "Job"):
+            given = "is Default" if policy == "Default" else "is not ClusterFirstWithHostNet, as hostNetwork needs"
+            fix = "write ClusterFirstWithHostNet" if on_the_node else "remove it: the default is the cluster's DNS"
+            yield Found((*pods.pod_path, "dnsPolicy"), f"{given}: the names of the other pods do not resolve", fix)

@@ -1,38 +1,236 @@
-"""Rules on what a pod requests and what the nodes of its instance types have."""
+"""Rules on the nodes that a pod selects: their types, their other labels, and what they have for its requests."""
 
+import re
 from collections.abc import Iterator
+from decimal import Decimal
+from difflib import get_close_matches
 
-from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE
-from training_workloads.lint.node_types import node_types
-from training_workloads.lint.rule import Found, warning
+from training_workloads.catalog import INSTANCE_TYPES
+from training_workloads.catalog.nodes import (
+    ACCELERATOR_LABEL,
+    CAPACITY_TYPE_LABEL,
+    EFA_RESOURCE,
+    GPU_PRESENT_LABEL,
+    GPU_RESOURCE,
+    INSTANCE_TYPE_LABEL,
+    KARPENTER_CAPACITY_TYPE_LABEL,
+    vcpus_left_to_daemons,
+)
+from training_workloads.lint.node_types import (
+    SAGEMAKER_PREFIX,
+    TYPE_LABELS,
+    NodeSize,
+    node_sizes,
+    node_types,
+    selected_labels,
+)
+from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import GI
+from training_workloads.manifests.values import GI, is_placeholder
 
 
 @warning("The pod stays Pending, unless the device plugin divides GPUs (time-slicing)")
 def devices_exceed_node(pods: PodGroup) -> Iterator[Found]:
     """More GPUs or EFA devices than any node of the pod's instance types has: the pod stays Pending for ever."""
     types = node_types(pods)
-    for resource, field in ((GPU_RESOURCE, "gpus"), (EFA_RESOURCE, "efa_interfaces")):
+    for resource, most in _most_devices(pods):
         asked, holder = pods.total(resource), pods.holder(resource)
-        most = max((getattr(one, field) for one in types), default=None)
-        if most is not None and holder and asked > most:
+        if holder and asked > most:
             names = ", ".join(one.name for one in types)
             waits = "and the pod stays Pending unless a plugin divides them"
             problem = f"the {pods.role} requests {asked}, but {names} has {most}, {waits}"
             fix = f"request {most} or fewer" if most else "remove it"
             yield Found(holder.place(resource), problem, f"{fix}, or choose another type")
+            # A wrong type has too little of everything.
+            return
 
 
-@warning("The pod stays Pending; Kubernetes and the system take a part of the node besides")
-def amounts_exceed_node(pods: PodGroup) -> Iterator[Found]:
-    """More CPUs or memory than any node of the pod's instance types has: the pod stays Pending for ever."""
+def _most_devices(pods: PodGroup) -> list[tuple[str, int]]:
+    """Return the most GPUs and EFA devices that a node of the pod's types has; none where one is unknown."""
     types = node_types(pods)
-    for resource, field, unit, size in (("cpu", "vcpus", "CPUs", 1), ("memory", "memory_gib", "GiB", GI)):
-        asked, holder = pods.total(resource), pods.holder(resource)
-        most = max((getattr(one, field) for one in types), default=None)
-        if most is not None and holder and asked > most * size:
-            names = ", ".join(one.name for one in types)
-            problem = f"the {pods.role} requests {float(asked / size):g} {unit}, but {names} has {most}"
-            fix = f"request less than {most} {unit}, or choose another type"
-            yield Found(holder.place(resource), f"{problem}, and the pod stays Pending", fix)
+    if not types:
+        return []
+    gpus, efa = max(one.gpus for one in types), max(one.efa_interfaces for one in types)
+    return [(GPU_RESOURCE, gpus), (EFA_RESOURCE, efa)]
+
+
+@warning(
+    "The pod stays Pending: the kernel and [the kubelet](https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/"
+    "internal/kubelet/config.go) keep a part of the node"
+)
+def amounts_exceed_node(pods: PodGroup) -> Iterator[Found]:
+    """More CPUs or memory than a node of the pod's instance types leaves to pods: the pod stays Pending for ever."""
+    sizes = node_sizes(pods)
+    if not sizes or any(pods.total(resource) > most for resource, most in _most_devices(pods)):
+        return
+    names = ", ".join(one.name for one in sizes)
+    largest = max(sizes, key=lambda one: (one.cpus, one.memory_gib))
+    pages = _requested(pods, "hugepages-2Mi") + _requested(pods, "hugepages-1Gi")
+    for resource, asked, most, has, unit, fits in (
+        ("cpu", _requested(pods, "cpu"), largest.cpus_for_pods, largest.cpus, "CPUs", _cpus_that_fit(largest)),
+        (
+            "memory",
+            (_requested(pods, "memory") + pages) / GI,
+            max(one.memory_gib_for_pods for one in sizes),
+            max(one.memory_gib for one in sizes),
+            "GiB",
+            int(max(one.memory_gib for one in sizes) * 0.93),
+        ),
+    ):
+        holder = pods.holder(resource)
+        if holder and asked > most:
+            counted = ", huge pages included," if resource == "memory" and pages else ""
+            problem = f"the {pods.role} requests {float(asked):g} {unit}{counted} but {names} has {has}"
+            left = f"{problem}, of which pods get {float(round(most, 1)):g} at most: the pod stays Pending"
+            yield Found(holder.place(resource), left, f"request {fits} {unit} or less, or choose another type")
+
+
+def _requested(pods: PodGroup, resource: str) -> Decimal:
+    """Return what a pod requests: its containers together, or its largest init container."""
+    inits = (one.amount(resource) or Decimal(0) for one in pods.all_containers if "initContainers" in one.path)
+    return max(pods.total(resource), max(inits, default=Decimal(0)))
+
+
+def _cpus_that_fit(size: NodeSize) -> int:
+    known = INSTANCE_TYPES.get(size.name)
+    return size.cpus - (vcpus_left_to_daemons(known) if known else 1)
+
+
+_GPU_TYPES = [one.name for one in INSTANCE_TYPES.values() if one.gpus]
+_FAMILIES = {name.partition(".")[0] for name in _GPU_TYPES}
+# Of EC2's other families with accelerators; those of later generations are not known here.
+_OTHER_FAMILIES = re.compile(r"p2|g2|g3s?|g4ad|g5g|g6f|gr6f?|p6e.*|[pg]([7-9]|\d\d).*")
+_SIZE = re.compile(r"nano|micro|small|medium|large|\d*xlarge|metal(-\d+xl)?")
+_CLOSE = 0.8
+
+
+@error(
+    "No node has such a label, and the pod stays Pending ([types]("
+    "https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html))"
+)
+def instance_type_name(pods: PodGroup) -> Iterator[Found]:
+    """An instance type that EC2 does not have."""
+    for path, key, name in selected_labels(pods):
+        if key in TYPE_LABELS and not is_placeholder(name) and (meant := _meant_type(name)) is not None:
+            prefix = SAGEMAKER_PREFIX if name.startswith(SAGEMAKER_PREFIX) else ""
+            fix = f"write {prefix}{meant}" if meant else "write a type of EC2"
+            yield Found(path, f"is {name}, which is no type of EC2: the pod stays Pending", fix)
+
+
+def _meant_type(name: str) -> str | None:
+    """Return the type that a wrong name means, empty where that is not clear; None where the name may be right."""
+    bare = name.removeprefix(SAGEMAKER_PREFIX)
+    family, dot, size = bare.partition(".")
+    close = get_close_matches(bare.lower(), _GPU_TYPES, n=1, cutoff=_CLOSE)
+    meant = close[0] if close else ""
+    if bare in INSTANCE_TYPES or _OTHER_FAMILIES.fullmatch(family):
+        return None
+    if family in _FAMILIES:
+        of_family = get_close_matches(bare, [one for one in _GPU_TYPES if one.startswith(f"{family}.")], cutoff=0)
+        return next(iter(of_family), "")
+    if re.match("[pgPG][0-9]", bare) and meant:
+        return meant
+    is_ec2 = re.fullmatch(r"[a-z]+\d[a-z0-9-]*", family) and dot
+    return "" if is_ec2 and not _SIZE.fullmatch(size) else None
+
+
+# Keys of labels that Kubernetes, EKS, Karpenter and the NVIDIA plugins give nodes. Most of these domains are reserved:
+# other programs may not set them (https://kubernetes.io/docs/reference/labels-annotations-taints/).
+_KEYS = (
+    INSTANCE_TYPE_LABEL,
+    "beta.kubernetes.io/instance-type",
+    "beta.kubernetes.io/arch",
+    "beta.kubernetes.io/os",
+    "kubernetes.io/arch",
+    "kubernetes.io/os",
+    "kubernetes.io/hostname",
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "topology.k8s.aws/zone-id",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    "eks.amazonaws.com/nodegroup",
+    CAPACITY_TYPE_LABEL,
+    KARPENTER_CAPACITY_TYPE_LABEL,
+    "karpenter.sh/nodepool",
+    "karpenter.sh/provisioner-name",
+    "karpenter.k8s.aws/instance-family",
+    "karpenter.k8s.aws/instance-size",
+    "karpenter.k8s.aws/instance-category",
+    "karpenter.k8s.aws/instance-generation",
+    "karpenter.k8s.aws/instance-gpu-name",
+    "karpenter.k8s.aws/instance-gpu-count",
+    "karpenter.k8s.aws/instance-gpu-memory",
+    "karpenter.k8s.aws/instance-gpu-manufacturer",
+    "nvidia.com/gpu.product",
+    "nvidia.com/gpu.count",
+    "nvidia.com/gpu.memory",
+    "nvidia.com/gpu.family",
+    "nvidia.com/gpu.machine",
+    GPU_PRESENT_LABEL,
+    ACCELERATOR_LABEL,
+)
+_CLOSE_KEY = 0.9
+_RESERVED = re.compile(r"(.*\.)?(kubernetes\.io|k8s\.io)/.*")
+_TYPE_KEY = re.compile(r"(instance|node|machine)[-_.]?type")
+
+
+@error(
+    "No node has the label, and the pod stays Pending ([labels](https://kubernetes.io/docs/reference/labels-annotations-taints/))"
+)
+def node_label_key(pods: PodGroup) -> Iterator[Found]:
+    """A key that is nearly that of a label of nodes, or an instance type under a key that no node has."""
+    for path, key, value in selected_labels(pods):
+        if key in _KEYS or is_placeholder(key):
+            continue
+        close = get_close_matches(key, _KEYS, n=1, cutoff=_CLOSE_KEY)
+        last, is_type = key.rpartition("/")[2].lower(), value.removeprefix(SAGEMAKER_PREFIX) in INSTANCE_TYPES
+        if is_type and _TYPE_KEY.fullmatch(last) and ("/" not in key or _RESERVED.fullmatch(key)):
+            close = [INSTANCE_TYPE_LABEL]
+        if close:
+            where = path if "nodeSelector" in path else path[:-2]
+            yield Found(where, f"selects nodes by {key}, a label that they do not have", f"write {close[0]}")
+
+
+_VALUES = {
+    "kubernetes.io/arch": ("amd64", "arm64"),
+    "kubernetes.io/os": ("linux", "windows"),
+    CAPACITY_TYPE_LABEL: ("ON_DEMAND", "SPOT", "CAPACITY_BLOCK"),
+    KARPENTER_CAPACITY_TYPE_LABEL: ("on-demand", "spot", "reserved"),
+    GPU_PRESENT_LABEL: ("true",),
+}
+_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
+
+
+@error(
+    "No node has the label's value, and the pod stays Pending ([EKS](https://docs.aws.amazon.com/eks/latest/userguide/"
+    "managed-node-groups.html), [Karpenter](https://karpenter.sh/docs/concepts/nodepools/), "
+    "[Kubernetes](https://kubernetes.io/docs/reference/labels-annotations-taints/))"
+)
+def node_label_value(pods: PodGroup) -> Iterator[Found]:
+    """A value that the label of a node does not have."""
+    for path, key, value in selected_labels(pods):
+        allowed = _VALUES.get(key, (value,))
+        if value not in allowed and not is_placeholder(value):
+            yield Found(path, f"is {value}, a value that no node has", f"write {' or '.join(allowed)}")
+        elif key == "topology.kubernetes.io/zone" and _REGION.fullmatch(value):
+            yield Found(path, f"is {value}, which is a region", f"write a zone, such as {value}a")
+
+
+# Models as the labels write them: NVIDIA-H100-80GB-HBM3, Tesla-V100-SXM2-16GB, nvidia-tesla-a100.
+_MODEL = re.compile(r"(?i)(?<![a-z0-9])(v100|t4|a10g|a100|l4|l40s|h100|h200|b200|b300)(?![a-z0-9])")
+_MODEL_KEYS = ("nvidia.com/gpu.product", "karpenter.k8s.aws/instance-gpu-name", ACCELERATOR_LABEL)
+
+
+@error("No node has both, and the pod stays Pending")
+def contradicting_labels(pods: PodGroup) -> Iterator[Found]:
+    """A label that no node of the pod's instance types has: another processor, another GPU."""
+    types = node_types(pods)
+    models = {one.gpu.model.lower() for one in types if one.gpu}
+    for path, key, value in selected_labels(pods):
+        # All types with GPUs in the catalog have x86 processors.
+        if key in ("kubernetes.io/arch", "beta.kubernetes.io/arch") and value == "arm64" and models:
+            yield Found(path, f"is arm64, but {types[0].name} has x86 processors", "write amd64")
+        elif key in _MODEL_KEYS and models and (found := _MODEL.search(value)) and found[1].lower() not in models:
+            problem = f"is {value}, but {types[0].name} has {types[0].gpu.model if types[0].gpu else ''} GPUs"
+            yield Found(path, problem, "remove it, or choose another type")

@@ -9,16 +9,16 @@ from typing import Any
 
 from training_workloads.lint.rule import Found, error
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import amount_of
+from training_workloads.manifests.values import amount_of, is_placeholder
 
 
 @error("Rejected by the API server")
 def quantity(pods: PodGroup) -> Iterator[Found]:
-    """A value that is not an amount, such as a placeholder that was not filled in."""
+    """A value that is not an amount, such as `8GB`."""
     for container in pods.containers:
         for kind in ("requests", "limits"):
             for resource, amount in container.amounts(kind).items():
-                if isinstance(amount, str | int | float) and amount_of(amount) is None:
+                if isinstance(amount, str | int | float) and not is_placeholder(amount) and amount_of(amount) is None:
                     path = (*container.path, "resources", kind, str(resource))
                     yield Found(path, f"is {amount!r}, which is not an amount", "give a number, or one such as 5120Mi")
 

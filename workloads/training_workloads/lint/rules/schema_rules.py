@@ -4,7 +4,6 @@ The API server drops an unknown field, or rejects the object; the lint finds bot
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
@@ -15,11 +14,10 @@ from kubernetes_validate import utils as kubernetes
 
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.lint.rule import Found, error
+from training_workloads.manifests.values import is_placeholder
 from training_workloads.mpijob.definition import mpi_job_definition
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import Path, known_names
-
-_PLACEHOLDER = re.compile(r"\$\{?\w+\}?|\$\(\w+\)|<.*>")
 
 # Longer lists and values are not shown.
 _READABLE = 160
@@ -92,6 +90,8 @@ def _without_nulls(value: Any) -> Any:
 def _problems(validator: Any, document: Any, root: Path) -> Iterator[Found]:
     found: dict[Found, None] = {}
     for violation in validator.iter_errors(document):
+        if is_placeholder(violation.instance):
+            continue
         path = (*root, *map(_step, violation.absolute_path))
         explain = _EXPLANATIONS.get(violation.validator, _other)
         found |= dict.fromkeys(explain(violation, path))
@@ -120,7 +120,7 @@ def _unknown_field(violation: Any, path: Path) -> Iterable[Found]:
 
 def _wrong_type(violation: Any, path: Path) -> Iterable[Found]:
     wanted = violation.validator_value if isinstance(violation.validator_value, list) else [violation.validator_value]
-    yield Found(path, _given(violation), f"give {_TYPES.get(wanted[0], wanted[0])}{_placeholder(violation)}")
+    yield Found(path, _given(violation), f"give {_TYPES.get(wanted[0], wanted[0])}")
 
 
 def _number_or_text(violation: Any, path: Path) -> Iterable[Found]:
@@ -129,7 +129,7 @@ def _number_or_text(violation: Any, path: Path) -> Iterable[Found]:
 
 def _unknown_value(violation: Any, path: Path) -> Iterable[Found]:
     allowed = [value for value in violation.validator_value if isinstance(value, str) and value]
-    yield Found(path, _given(violation), known_names(str(violation.instance), allowed) + _placeholder(violation))
+    yield Found(path, _given(violation), known_names(str(violation.instance), allowed))
 
 
 def _missing_field(violation: Any, path: Path) -> Iterable[Found]:
@@ -160,11 +160,6 @@ def _given(violation: Any) -> str:
     if isinstance(violation.instance, dict | list):
         return "is a mapping" if isinstance(violation.instance, dict) else "is a list"
     return f"is {shown if len(shown) < _READABLE else 'a long text'}"
-
-
-def _placeholder(violation: Any) -> str:
-    filled = isinstance(violation.instance, str) and _PLACEHOLDER.fullmatch(violation.instance)
-    return " (fill the placeholder in first, such as with envsubst)" if filled else ""
 
 
 _EXPLANATIONS: dict[str, Callable[[Any, Path], Iterable[Found]]] = {

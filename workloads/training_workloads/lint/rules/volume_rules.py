@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from training_workloads.lint.rule import Found, error
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import mapping, sequence
+from training_workloads.manifests.values import is_placeholder, mapping, sequence
 
 # Volumes that the operator adds to the pods
 # (https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go).
@@ -24,8 +24,7 @@ def unknown_volume(pods: PodGroup) -> Iterator[Found]:
             name = mount.get("name")
             if not isinstance(name, str) or name in _OPERATORS_VOLUMES.union(known):
                 continue
-            # A placeholder may stand for any name.
-            if not any("$" in one for one in (name, *known)):
+            if not any(map(is_placeholder, (name, *known))):
                 problem = f"is {name!r}, which is not a volume of the {pods.role}'s pod, and the pod is rejected"
                 fix = f"add it to volumes, or mount one of {', '.join(known)}" if known else "add it to volumes"
                 yield Found((*container.path, "volumeMounts", number, "name"), problem, fix)

@@ -1,0 +1,96 @@
+"""What the rules of `lint.rules.image_rules` find, and what they accept."""
+
+from typing import Any
+
+from tests.workloads.lint.sample_job import GONE, both, instance_type
+
+LAUNCHER, WORKER = "LAUNCHER-CONTAINER image", "WORKER-CONTAINER image"
+EFA = both("vpc.amazonaws.com/efa", 8)
+DIGEST = "sha256:" + "0a" * 32
+AWS = "763104351884.dkr.ecr.us-west-2.amazonaws.com"
+
+#: For each rule: changes to the right job, then the place and the text of each finding.
+FIRES: dict[str, list[tuple[Any, ...]]] = {
+    "floating-image-tag": [
+        (
+            {WORKER: "training:latest"},
+            "WORKER-CONTAINER image",
+            "has the tag latest, or none: a pod that is started again may run another version than the others; "
+            "write the version's tag, or its digest",
+        ),
+        (
+            {LAUNCHER: "registry.example:5000/training"},
+            "LAUNCHER-CONTAINER image",
+            "has the tag latest, or none: a pod that is started again may run another version than the others; "
+            "write the version's tag, or its digest",
+        ),
+        (
+            {LAUNCHER: "training", WORKER: "training:latest"},
+            "LAUNCHER-CONTAINER image",
+            "has the tag latest, or none: a pod that is started again may run another version than the others; "
+            "write the version's tag, or its digest",
+        ),
+    ],
+    "different-images": [
+        (
+            {WORKER: "image:2"},
+            "WORKER-CONTAINER image",
+            "has the tag 2, but other pods of the job run 1; write the same tag in all of them",
+        ),
+    ],
+    "image-and-gpu": [
+        (
+            {WORKER: "nvcr.io/nvidia/tensorflow:23.03-tf2-py3", **instance_type("p6-b200.48xlarge"), **EFA},
+            "WORKER-CONTAINER image",
+            "is for other GPUs: NVIDIA's release 23.03 supports 6.0 to 9.x, but B200 has 10.0; choose a version for "
+            "that GPU, or another type",
+        ),
+        (
+            {WORKER: "pytorch/pytorch:1.12.1-cuda11.3-cudnn8-runtime", **instance_type("p5.48xlarge")},
+            "WORKER-CONTAINER image",
+            "is for other GPUs: the image's CUDA 11.3 supports 3.5 to 8.x, but H100 has 9.0; choose a version for "
+            "that GPU, or another type",
+        ),
+    ],
+    "image-without-cuda": [
+        (
+            {WORKER: "tensorflow/tensorflow:2.15.0"},
+            "WORKER-CONTAINER image",
+            "is an image for CPUs, and its framework does not see the container's GPUs; write the tag for GPUs",
+        ),
+        (
+            {WORKER: f"{AWS}/pytorch-training:2.4.0-cpu-py311-ubuntu22.04-ec2"},
+            "WORKER-CONTAINER image",
+            "is an image for CPUs, and its framework does not see the container's GPUs; write the tag for GPUs",
+        ),
+    ],
+}
+
+#: For each rule: changes that it accepts.
+SILENT: dict[str, list[dict[str, Any]]] = {
+    "floating-image-tag": [
+        {},
+        {WORKER: f"training@{DIGEST}"},
+        {WORKER: "localhost/training:latest"},
+        {WORKER: "${REGISTRY}/training"},
+        {WORKER: "not an address"},
+    ],
+    "different-images": [
+        {WORKER: "other:2"},
+        {WORKER: f"image@{DIGEST}"},
+        # That the tag moves is reported already.
+        {WORKER: "image:latest"},
+    ],
+    "image-and-gpu": [
+        {WORKER: "nvcr.io/nvidia/tensorflow:23.03-tf2-py3"},
+        {WORKER: "pytorch/pytorch:2.7.1-cuda12.8-cudnn9-runtime", **instance_type("p6-b200.48xlarge"), **EFA},
+        {WORKER: "image:1", **instance_type("p6-b200.48xlarge"), **EFA},
+        {WORKER: "nvcr.io/nvidia/tensorflow:23.03-tf2-py3", "WORKER-POD nodeSelector": GONE},
+    ],
+    "image-without-cuda": [
+        {WORKER: "tensorflow/tensorflow:2.15.0-gpu"},
+        {WORKER: f"{AWS}/pytorch-training:2.4.0-gpu-py311-cu124-ubuntu22.04-ec2"},
+        {WORKER: "tensorflow/tensorflow:2.15.0", **both("nvidia.com/gpu", GONE)},
+        {LAUNCHER: "tensorflow/tensorflow:2.15.0"},
+    ],
+}

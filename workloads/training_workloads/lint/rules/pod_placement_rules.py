@@ -1,0 +1,222 @@
+"""Rules on where the pods of one job run: zones, the launcher's node, and what removes or surrounds the pods."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from training_workloads.catalog.nodes import DO_NOT_DISRUPT, EFA_RESOURCE, GPU_RESOURCE, SAFE_TO_EVICT
+from training_workloads.lint.node_types import SAGEMAKER_PREFIX, node_types, selected_labels, type_names
+from training_workloads.lint.rule import Found, error, warning
+from training_workloads.manifests.pods import PodGroup
+from training_workloads.manifests.values import mapping, sequence
+from training_workloads.manifests.workload import WorkloadView
+from training_workloads.validation import Path
+
+_ZONES = ("topology.kubernetes.io/zone", "topology.k8s.aws/zone-id", "failure-domain.beta.kubernetes.io/zone")
+
+
+def _groups_with_efa(workload: WorkloadView) -> list[PodGroup]:
+    """Return the groups of a job whose ranks exchange data over EFA; none for a single pod."""
+    groups = [pods for pods in workload.rank_groups if pods.total(EFA_RESOURCE)]
+    return groups if sum(pods.replicas or 1 for pods in groups) > 1 else []
+
+
+@error(
+    "EFA's data does not cross zones ([EFA](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html"
+    "#efa-limits)), and the ranks do not reach each other"
+)
+def pods_across_zones(workload: WorkloadView) -> Iterator[Found]:
+    """Ranks with EFA that are spread over zones, or select different ones."""
+    groups = _groups_with_efa(workload)
+    for pods in groups:
+        if pods.replicas is None or pods.replicas > 1:
+            for path, wanted in _spreads(pods):
+                problem = f"{wanted} the pods over zones, which EFA's data does not cross"
+                yield Found(path, problem, "remove it, and select one zone with nodeSelector")
+    first: dict[str, str] = {}
+    for pods in groups:
+        for path, key, value in selected_labels(pods):
+            if key in _ZONES and "nodeSelector" in path and first.setdefault(key, value) != value:
+                problem = f"is {value}, but other ranks run in {first[key]}, and EFA's data does not cross zones"
+                yield Found(path, problem, f"write {first[key]} for all of them")
+
+
+def _spreads(pods: PodGroup) -> Iterator[tuple[Path, str]]:
+    """Yield each place that spreads the pods of a group over zones, and whether it does so in any case."""
+    for number, one in enumerate(map(mapping, sequence(pods.pod.get("topologySpreadConstraints")))):
+        if one.get("topologyKey") in _ZONES:
+            word = "prefers to spread" if one.get("whenUnsatisfiable") == "ScheduleAnyway" else "spreads"
+            yield (*pods.pod_path, "topologySpreadConstraints", number), word
+    anti = mapping(mapping(pods.pod.get("affinity")).get("podAntiAffinity"))
+    for kind, word in (("required", "spreads"), ("preferred", "prefers to spread")):
+        field = f"{kind}DuringSchedulingIgnoredDuringExecution"
+        for number, term in enumerate(map(mapping, sequence(anti.get(field)))):
+            inner: Any = term if kind == "required" else mapping(term.get("podAffinityTerm"))
+            if inner.get("topologyKey") in _ZONES:
+                yield (*pods.pod_path, "affinity", "podAntiAffinity", field, number), word
+
+
+@error(
+    "P4d's EFA does not reach other types ([EFA](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html"
+    "#efa-limits)); others wait for the slowest"
+)
+def different_node_types(workload: WorkloadView) -> Iterator[Found]:
+    """Ranks with EFA on different instance types."""
+    first = ""
+    for pods in _groups_with_efa(workload):
+        names = {name for _, name in type_names(pods)}
+        if len(names) != 1:
+            continue
+        (name,) = names
+        first = first or name
+        if name != first:
+            problem = f"is {name}, but other ranks run on {first}"
+            yield Found(type_names(pods)[0][0], problem, "write one type for all ranks")
+
+
+@warning(
+    "Nodes of EKS have EC2's name, those of SageMaker HyperPod the one with `ml.` ([HyperPod]("
+    "https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-hyperpod-eks.html))"
+)
+def sagemaker_type(workload: WorkloadView) -> Iterator[Found]:
+    """A type in SageMaker's spelling in a job with types of EC2, or beside labels that only EKS's nodes have."""
+    named = [one for pods in workload.groups for one in type_names(pods)]
+    mixed = any(not name.startswith(SAGEMAKER_PREFIX) for _, name in named)
+    for pods in workload.groups:
+        others = [key for _, key, _ in selected_labels(pods) if key.startswith(("eks.amazonaws.com/", "karpenter."))]
+        for path, name in type_names(pods):
+            if name.startswith(SAGEMAKER_PREFIX) and (mixed or others):
+                beside = f"the label {others[0]}" if others else "types of EC2"
+                problem = f"is {name}, as SageMaker HyperPod calls its nodes, beside {beside}"
+                yield Found(path, problem, f"write {name.removeprefix(SAGEMAKER_PREFIX)}")
+
+
+@warning("It keeps a GPU node from being removed or filled, and waits for one")
+def launcher_on_gpu_node(workload: WorkloadView) -> Iterator[Found]:
+    """A launcher without ranks that selects nodes with GPUs."""
+    ranks = list(workload.rank_groups)
+    for pods in workload.groups:
+        types = node_types(pods)
+        if pods in ranks or not ranks or pods.total(GPU_RESOURCE) or not types or not all(one.gpus for one in types):
+            continue
+        problem = f"is {types[0].name}, a node with GPUs, but the {pods.role} holds no ranks"
+        yield Found(type_names(pods)[0][0], problem, "select nodes without GPUs for it")
+
+
+@error("The pods after the first find no devices, and stay Pending")
+def pods_on_one_node(workload: WorkloadView) -> Iterator[Found]:
+    """Pods that must all run on one node, which has not enough GPUs for them."""
+    for pods in workload.rank_groups:
+        most = max((one.gpus for one in node_types(pods)), default=_MOST_GPUS)
+        if pods.total(GPU_RESOURCE) * (pods.replicas or 0) <= most:
+            continue
+        for path, cause in _together(pods):
+            problem = f"{cause}, but {pods.replicas} pods with {pods.total(GPU_RESOURCE)} GPUs do not fit on one"
+            yield Found(path, problem, "remove it")
+
+
+# Of any node of EC2.
+_MOST_GPUS = 16
+
+_HOSTNAME = "kubernetes.io/hostname"
+
+
+def _together(pods: PodGroup) -> Iterator[tuple[Path, str]]:
+    """Yield each place that puts all pods of a group on one node."""
+    if isinstance(pods.pod.get("nodeName"), str):
+        yield (*pods.pod_path, "nodeName"), "names the node of all pods"
+    for path, key, _ in selected_labels(pods):
+        if key == _HOSTNAME and "nodeSelector" in path:
+            yield path, "selects one node for all pods"
+    affinity = mapping(mapping(pods.pod.get("affinity")).get("podAffinity"))
+    field = "requiredDuringSchedulingIgnoredDuringExecution"
+    for number, term in enumerate(map(mapping, sequence(affinity.get(field)))):
+        if term.get("topologyKey") == _HOSTNAME:
+            yield (*pods.pod_path, "affinity", "podAffinity", field, number), "puts all pods on one node"
+
+
+@warning("The ranks need them; without a rank nothing uses them")
+def launcher_holds_efa(workload: WorkloadView) -> Iterator[Found]:
+    """EFA devices of a launcher without ranks."""
+    ranks = list(workload.rank_groups)
+    for pods in workload.groups:
+        holder = pods.holder(EFA_RESOURCE)
+        if ranks and pods not in ranks and holder:
+            problem = f"the {pods.role} holds no ranks, and nothing uses its EFA devices"
+            yield Found(holder.place(EFA_RESOURCE), problem, "remove them from its requests and limits")
+
+
+# Karpenter's annotation before its v1 (https://karpenter.sh/docs/upgrading/v1-migration/).
+_DO_NOT_EVICT = "karpenter.sh/do-not-evict"
+
+
+@warning(
+    "Karpenter and the Cluster Autoscaler read annotations of pods ([Karpenter](https://karpenter.sh/docs/concepts/"
+    "disruption/)), v1 of Karpenter only the new one ([migration](https://karpenter.sh/docs/upgrading/v1-migration/))"
+)
+def eviction_annotation(workload: WorkloadView) -> Iterator[Found]:
+    """An annotation against eviction that is not read: Karpenter's old one, or one of the job instead of its pods."""
+    of_job = mapping(mapping(workload.document.get("metadata")).get("annotations"))
+    of_pods = [mapping(mapping(pods.template.get("metadata")).get("annotations")) for pods in workload.rank_groups]
+    for name in (DO_NOT_DISRUPT, SAFE_TO_EVICT):
+        # The pods of a TrainJob get its annotations from the runtime.
+        if name in of_job and of_pods and not any(name in one for one in of_pods) and workload.kind != "TrainJob":
+            problem = "is an annotation of the job, which its pods do not get"
+            yield Found(("metadata", "annotations", name), problem, "write it into the pods' templates")
+    for pods in workload.groups:
+        annotations = mapping(mapping(pods.template.get("metadata")).get("annotations"))
+        path = (*pods.template_path, "metadata", "annotations", _DO_NOT_EVICT)
+        if _DO_NOT_EVICT in annotations and DO_NOT_DISRUPT not in annotations:
+            problem = "is not read by Karpenter since v1: it may remove the node while the job runs"
+            yield Found(path, problem, f'write {DO_NOT_DISRUPT}: "true"')
+
+
+_SIDECAR = "sidecar.istio.io/inject"
+
+
+@warning(
+    "The proxy takes the pod's TCP connections, ssh and MPI among them, and may outlive the job ([Kubeflow]("
+    "https://www.kubeflow.org/docs/components/trainer/legacy-v1/user-guides/mpi/))"
+)
+def mesh_sidecar(workload: WorkloadView) -> Iterator[Found]:
+    """A service mesh's proxy in the pods of a job."""
+    for pods in workload.groups:
+        for field in ("annotations", "labels"):
+            given = mapping(mapping(pods.template.get("metadata")).get(field)).get(_SIDECAR)
+            if given == "true":
+                problem = "puts a proxy into the pods, through which the ranks' connections go, and which may not end"
+                path = (*pods.template_path, "metadata", field, _SIDECAR)
+                yield Found(path, problem, f'write {_SIDECAR}: "false"')
+
+
+@warning(
+    "The ranks are killed at once, without time for a checkpoint ([Kubernetes](https://kubernetes.io/docs/concepts/"
+    "workloads/pods/pod-lifecycle/#pod-termination))"
+)
+def no_grace_period(workload: WorkloadView) -> Iterator[Found]:
+    """A grace period of 0 seconds for ranks."""
+    for pods in workload.rank_groups:
+        if pods.pod.get("terminationGracePeriodSeconds") == 0 and pods.total(GPU_RESOURCE):
+            problem = "is 0: the ranks are killed at once, without time for a last checkpoint"
+            path = (*pods.pod_path, "terminationGracePeriodSeconds")
+            yield Found(path, problem, "give the seconds that a checkpoint takes, or remove it for 30")
+
+
+# Where jobs mount the file system that all pods share.
+_SHARED = re.compile(r"/(mnt/|data/)?(fsx|efs|lustre|nfs|shared|beegfs|gpfs|weka)\b.*")
+
+
+@warning("Each node has its own files there, unless it mounts the shared file system itself")
+def shared_folder_of_the_node(workload: WorkloadView) -> Iterator[Found]:
+    """A folder of the node where several pods expect the shared file system."""
+    if sum(pods.replicas or 1 for pods in workload.rank_groups) < 2:
+        return
+    for pods in workload.rank_groups:
+        mounts = map(mapping, (one for each in pods.containers for one in sequence(each.content.get("volumeMounts"))))
+        shared = {one.get("name"): one.get("mountPath") for one in mounts if _SHARED.match(str(one.get("mountPath")))}
+        for number, volume in enumerate(pods.volumes):
+            folder = str(mapping(volume.get("hostPath")).get("path"))
+            if "hostPath" in volume and volume.get("name") in shared and not _SHARED.search(folder):
+                problem = f"is the node's own folder {folder}, mounted at {shared[volume.get('name')]} in each pod"
+                fix = "mount the claim of the shared file system"
+                yield Found((*pods.pod_path, "volumes", number, "hostPath"), problem, fix)
