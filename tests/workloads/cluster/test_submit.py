@@ -55,6 +55,7 @@ def test_creates_the_policy_before_the_job(program: Program, cluster: FakeCluste
     assert [(address, set(query.split("&"))) for address, _, query in changes] == [
         (f"PATCH {POLICIES}/job", dry),
         (f"POST {MPI_JOBS}", dry),
+        *[("POST /api/v1/namespaces/team/pods", dry)] * 2,
         (f"PATCH {POLICIES}/job", dry - {"dryRun=All"}),
         (f"POST {MPI_JOBS}", dry - {"dryRun=All"}),
     ]
@@ -260,6 +261,82 @@ def test_an_error_of_the_lint_stops_and_a_warning_does_not(
     assert (result.code, result.out, created(cluster)) == (2, "", before)
     assert ": error: metadata.name: " in result.err
     assert result.err.endswith("error: nothing was submitted; fix the 1 error first\n")
+
+
+ROLES = """
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: digits}
+spec:
+  runPolicy:
+    cleanPodPolicy: Running
+    schedulingPolicy: {minResources: {cpu: 2}}
+  mpiReplicaSpecs:
+    Launcher:
+      template:
+        spec:
+          containers: [{name: launcher, image: "training:1", command: [mpirun, -np, "16", train]}]
+    Worker:
+      replicas: 2
+      template:
+        metadata: {annotations: {size: "1"}}
+        spec:
+          containers:
+          - name: worker
+            image: training:1
+            command: [sshd, -De]
+            env: [{name: A, value: "1"}]
+            resources: {limits: {memory: 8Gi}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "path", "text"),
+    [
+        (
+            "8Gi",
+            "8GiB",
+            ".mpiReplicaSpecs.Worker.template.spec.containers[0].resources.limits.memory",
+            "'8GiB', but it is not an amount of Kubernetes; write 8Gi",
+        ),
+        (
+            "[sshd, -De]",
+            "sshd -De",
+            ".mpiReplicaSpecs.Worker.template.spec.containers[0].command",
+            "'sshd -De', but the operator reads a list here; give a list, such as ['sshd', '-De']",
+        ),
+        (
+            'value: "1"',
+            "value: 1",
+            ".mpiReplicaSpecs.Worker.template.spec.containers[0].env[0].value",
+            "1, but the operator reads text here; write it in quotes",
+        ),
+        (
+            'size: "1"',
+            "size: 1",
+            ".mpiReplicaSpecs.Worker.template.metadata.annotations.size",
+            "1, but the operator reads text here; write it in quotes",
+        ),
+        (
+            "cpu: 2",
+            "cpu: lots",
+            ".runPolicy.schedulingPolicy.minResources.cpu",
+            "'lots', but it is not an amount of Kubernetes; give one such as 4, 500m or 512Mi",
+        ),
+    ],
+)
+def test_rejects_what_would_stop_the_operator_for_everyone(
+    program: Program, cluster: FakeCluster, tmp_path: Path, right: str, wrong: str, path: str, text: str
+) -> None:
+    assert ROLES.count(right) == 1
+    manifest = ROLES.replace(right, wrong)
+    result = submit_text(program, tmp_path, manifest)
+    line = 1 + next(number for number, each in enumerate(manifest.splitlines()) if wrong in each)
+    errors = [each for each in result.err.splitlines() if f"spec{path}" in each and "error: " in each]
+    # One line for one mistake: not the lint's, too. The cluster, with an older definition, would accept it.
+    assert (result.code, errors) == (2, [f"error: {tmp_path}/job.yaml:{line}: 'spec{path}' is {text}"])
+    assert cluster.requests == []
+    assert f"spec{path}" not in submit_text(program, tmp_path, ROLES).err
 
 
 def test_reads_a_list_and_a_date_as_kubernetes_does(program: Program, cluster: FakeCluster, tmp_path: Path) -> None:

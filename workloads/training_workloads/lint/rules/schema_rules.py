@@ -138,7 +138,7 @@ def _number_or_text(violation: Any, path: Path) -> Iterable[Found]:
 
 
 def _unknown_value(violation: Any, path: Path) -> Iterable[Found]:
-    allowed = [value for value in violation.validator_value if isinstance(value, str)]
+    allowed = [value for value in violation.validator_value if isinstance(value, str) and value]
     yield Found(path, _given(violation), known_names(str(violation.instance), allowed))
 
 
