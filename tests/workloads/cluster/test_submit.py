@@ -13,7 +13,8 @@ from training_workloads.rendering import render_jobs
 
 MPI_JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team/mpijobs"
 POLICIES = "/apis/networking.k8s.io/v1/namespaces/team/networkpolicies"
-STAGE = "{apiVersion: batch/v1, kind: Job, metadata: {name: stage}, spec: {}}"
+POD = "restartPolicy: Never, containers: [{name: stage, image: 'image:1'}]"
+STAGE = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: stage}}, spec: {{template: {{spec: {{{POD}}}}}}}}}"
 
 
 @pytest.fixture
@@ -149,7 +150,7 @@ def test_a_missing_claim_has_a_fix_of_its_kind(
     program: Program, cluster: FakeCluster, tmp_path: Path, claim: str, fix: str
 ) -> None:
     volume = f"{{name: v, persistentVolumeClaim: {{claimName: {claim}}}}}"
-    text = STAGE.replace("spec: {}", f"spec: {{template: {{spec: {{volumes: [{volume}]}}}}}}")
+    text = STAGE.replace(POD, f"{POD}, volumes: [{volume}]")
     result = submit_text(program, tmp_path, text)
     assert result.code == 2
     assert result.err.endswith(f"; {fix}\n")
@@ -181,7 +182,7 @@ def test_needs_no_permission_to_read_namespaces(program: Program, cluster: FakeC
 
 
 def test_rejects_an_object_of_another_namespace(program: Program, cluster: FakeCluster, tmp_path: Path) -> None:
-    text = "{apiVersion: batch/v1, kind: Job, metadata: {name: stage, namespace: lab}, spec: {}}"
+    text = STAGE.replace("name: stage}, spec", "name: stage, namespace: lab}, spec")
     result = submit_text(program, tmp_path, text, "-n", "team")
     assert result.code == 2
     assert result.err == (
@@ -339,7 +340,7 @@ def test_rejects_what_would_stop_the_operator_for_everyone(
 
 
 def test_reads_a_list_and_a_date_as_kubernetes_does(program: Program, cluster: FakeCluster, tmp_path: Path) -> None:
-    job = "{apiVersion: batch/v1, kind: Job, metadata: {name: stage, annotations: {day: 2026-11-21}}, spec: {}}"
+    job = STAGE.replace("name: stage}, spec", "name: stage, annotations: {day: 2026-11-21}}, spec")
     result = submit_text(program, tmp_path, f"{{apiVersion: v1, kind: List, items: [{job}]}}")
     assert (result.code, result.out.splitlines()[0]) == (0, "created Job 'stage' in namespace 'team'")
     stored = cluster.objects["/apis/batch/v1/namespaces/team/jobs/stage"]

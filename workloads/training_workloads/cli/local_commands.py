@@ -147,7 +147,7 @@ def lint(
     from training_workloads.lint.run_rules import KNOWN_KINDS
     from training_workloads.manifests.documents import read_manifests
 
-    read, problems = read_manifests(files, recursive=recursive)
+    read, problems = read_manifests(files, recursive=recursive, tolerant=True)
     everything = [document for _, documents in read for document in documents]
     if not problems and not any(_kind(document) in KNOWN_KINDS for document in everything):
         raise InputError(_nothing_to_check(files, sorted(set(map(_kind, everything)) - {""}), recursive=recursive))

@@ -9,32 +9,59 @@ from training_workloads.lint.rules import (
     container_rules,
     debugging_rules,
     device_rules,
+    document_rules,
     efa_rules,
     gpu_pod_rules,
     image_rules,
     job_rules,
     launch_rules,
+    lustre_rules,
+    metadata_rules,
+    name_rules,
     network_rules,
     node_rules,
+    other_job_rules,
     pod_placement_rules,
+    probe_rules,
     rank_rules,
     resource_rules,
+    scheduling_rules,
     schema_rules,
+    security_rules,
+    service_rules,
     shared_memory_rules,
     sshd_rules,
     storage_rules,
+    torch_rules,
+    value_rules,
     variable_rules,
     volume_rules,
 )
 from training_workloads.lint.rules.storage_rules import Storage
+from training_workloads.manifests.documents import Document
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.view import MpiJobView
 
-__all__ = ["EVERY_RULE", "FIELD_RULES", "JOB_RULES", "POD_RULES", "STORAGE_RULES", "WORKLOAD_RULES"]
+__all__ = [
+    "DOCUMENT_RULES",
+    "EVERY_RULE",
+    "FIELD_RULES",
+    "JOB_RULES",
+    "METADATA_RULES",
+    "OTHER_JOB_RULES",
+    "POD_API_RULES",
+    "POD_RULES",
+    "SERVICE_RULES",
+    "STORAGE_RULES",
+    "WORKLOAD_RULES",
+]
 
 #: Rules on what an MPIJob does.
 JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(job_rules, launch_rules, rank_rules, sshd_rules)
+
+#: Rules on jobs of other kinds.
+OTHER_JOB_RULES: tuple[Rule[WorkloadView], ...] = rules_of(other_job_rules, torch_rules)
 
 #: Rules on pods that run together, of an MPIJob or another kind.
 WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(
@@ -50,19 +77,43 @@ WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(
 )
 
 #: Rules on the pods of one template.
-POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(container_rules, volume_rules, resource_rules, node_rules)
+POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(node_rules)
 
-#: Rules on the fields of an MPIJob and their types.
-FIELD_RULES: tuple[Rule[MpiJobView], ...] = rules_of(schema_rules)
+#: Rules on the pods of one template that the API server or the kubelet enforces, whatever the pods are for.
+POD_API_RULES: tuple[Rule[PodGroup], ...] = rules_of(
+    container_rules,
+    name_rules,
+    volume_rules,
+    resource_rules,
+    probe_rules,
+    scheduling_rules,
+    security_rules,
+    value_rules,
+)
+
+#: Rules on labels and names of objects, and on fields and their types, of a job of any kind.
+METADATA_RULES: tuple[Rule[WorkloadView], ...] = rules_of(metadata_rules)
+FIELD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(schema_rules)
 
 #: Rules on PersistentVolumes, PersistentVolumeClaims and StorageClasses.
-STORAGE_RULES: tuple[Rule[Storage], ...] = rules_of(storage_rules)
+STORAGE_RULES: tuple[Rule[Storage], ...] = rules_of(storage_rules, lustre_rules)
+
+#: Rules on a Service beside a job.
+SERVICE_RULES: tuple[Rule[Storage], ...] = rules_of(service_rules)
+
+#: Rules on the text of a document.
+DOCUMENT_RULES: tuple[Rule[Document], ...] = rules_of(document_rules)
 
 #: All of them, in the order of docs/lint-rules.md.
-EVERY_RULE: tuple[Rule[MpiJobView] | Rule[WorkloadView] | Rule[PodGroup] | Rule[Storage], ...] = (
+EVERY_RULE: tuple[Rule[MpiJobView] | Rule[WorkloadView] | Rule[PodGroup] | Rule[Storage] | Rule[Document], ...] = (
     *JOB_RULES,
+    *OTHER_JOB_RULES,
     *WORKLOAD_RULES,
     *POD_RULES,
+    *POD_API_RULES,
+    *METADATA_RULES,
     *FIELD_RULES,
     *STORAGE_RULES,
+    *SERVICE_RULES,
+    *DOCUMENT_RULES,
 )
