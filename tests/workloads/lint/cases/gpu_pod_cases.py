@@ -35,7 +35,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "requests-left-out": [
         (
-            {**both("cpu", GONE), **both("memory", GONE)},
+            {**both("cpu", GONE), **both("memory", GONE), **both("hugepages-2Mi", GONE)},
             "WORKER-CONTAINER resources",
             "requests 8 GPUs but no cpu and no memory: other pods' CPUs come first, and it is evicted before "
             "others; add cpu and memory to its requests",
