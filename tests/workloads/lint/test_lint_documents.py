@@ -21,10 +21,11 @@ def found(text: str) -> list[tuple[int, str]]:
 
 def test_each_finding_has_the_line_of_its_value() -> None:
     text = RIGHT.replace("restartPolicy: OnFailure", "restartPolicy: Always").replace(
-        "slotsPerWorker: 8", "slotsPerWorker: 4"
+        "slotsPerWorker: 8", "slotsPerWorker: 7"
     )
+    text = text.replace('"16"', '"15"')
     assert found(text) == [
-        (line_of(text, "slotsPerWorker: 4"), "slots-differ-from-gpus"),
+        (line_of(text, "slotsPerWorker: 7"), "slots-differ-from-gpus"),
         (line_of(text, "command: [mpirun"), "np-exceeds-slots"),
         (line_of(text, "restartPolicy: Always"), "restart-policy"),
     ]

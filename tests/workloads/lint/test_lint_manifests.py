@@ -21,13 +21,7 @@ EXPECTED = {
     # All that the job sends goes over TCP, although its nodes have EFA.
     "mask-rcnn-p4d.yaml": {
         "error": [],
-        "warning": [
-            "efa-left-unused",
-            "launcher-may-be-too-early",
-            "missing-hostfile",
-            "shared-memory-of-the-node",
-            "template-restart-policy",
-        ],
+        "warning": ["efa-left-unused", "many-retries", "shared-memory-of-the-node"],
     },
     # Version 1 of the API: other fields, kubectl exec instead of sshd, and a launcher with a GPU.
     "mnist-elastic-v1.yaml": {
@@ -38,7 +32,7 @@ EXPECTED = {
             "mpi-job-fields",
             "worker-without-sshd",
         ],
-        "warning": ["small-shared-memory", "workers-outlive-job"],
+        "warning": ["small-shared-memory"],
     },
     # Its launcher waits for the workers in a script, and gives mpirun the hostfile.
     "nccl-test-p5en.yaml": {
@@ -48,21 +42,11 @@ EXPECTED = {
     # Its numbers are placeholders.
     "nccl-test-template.yaml": {
         "error": [],
-        "warning": [
-            "launcher-may-be-too-early",
-            "missing-hostfile",
-            "shared-memory-of-the-node",
-            "template-restart-policy",
-        ],
+        "warning": ["shared-memory-of-the-node", "template-restart-policy"],
     },
     "nccl-tests-p5.yaml": {
         "error": [],
-        "warning": [
-            "launcher-may-be-too-early",
-            "missing-hostfile",
-            "shared-memory-of-the-node",
-            "template-restart-policy",
-        ],
+        "warning": ["shared-memory-of-the-node", "template-restart-policy"],
     },
     # Runs on CPUs; the image's entry point waits for the workers, and Intel MPI finds the hostfile.
     "pi-intel.yaml": {"error": [], "warning": []},
@@ -72,11 +56,7 @@ EXPECTED = {
     },
     "tensorflow-benchmarks.yaml": {
         "error": [],
-        "warning": [
-            "launcher-may-be-too-early",
-            "missing-hostfile",
-            "small-shared-memory",
-        ],
+        "warning": ["small-shared-memory"],
     },
 }
 

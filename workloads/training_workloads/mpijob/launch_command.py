@@ -33,7 +33,9 @@ __all__ = [
     "DISCOVERY_SCRIPT",
     "HOROVODRUN",
     "HOSTFILE",
+    "HYDRA",
     "LAUNCHERS",
+    "SHELLS",
     "WAIT_FOR_WORKERS",
     "Launch",
     "commands",
@@ -43,6 +45,7 @@ __all__ = [
     "launches",
     "mpirun_command",
     "program_of",
+    "script_of",
 ]
 
 #: The variable by which Open MPI 5 gets the slots of a host.
@@ -76,9 +79,14 @@ _COOLDOWN_SECONDS = (10, 100)
 #: Horovod's own launcher, whose options differ from those of MPI's.
 HOROVODRUN = "horovodrun"
 
+#: The launcher of Intel MPI and MPICH.
+HYDRA = "mpiexec.hydra"
+
 #: Programs that start ranks.
-LAUNCHERS = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", HOROVODRUN}
-_SHELLS = {"sh", "bash", "dash", "ash", "zsh"}
+LAUNCHERS = {"mpirun", "mpiexec", HYDRA, "orterun", "prterun", HOROVODRUN}
+
+#: Programs that run a script.
+SHELLS = {"sh", "bash", "dash", "ash", "zsh"}
 
 # Words that may come before a program and start it.
 _WRAPPERS = {"exec", "time", "timeout", "env", "nohup", "sudo", "stdbuf", "nice", "tini", "dumb-init", "command"}
@@ -195,16 +203,26 @@ def commands(argv: Sequence[str]) -> list[list[str]] | None:
     """Return the commands that an argv starts: those of the script for `sh -c`, else the argv itself.
 
     Returns:
-        None where the script cannot be parsed.
+        None where the script cannot be parsed, or is only the first word of what was meant to be one.
     """
+    if (found := script_of(argv)) is None:
+        return [list(argv)] if argv else []
+    script, behind = found
+    return None if behind and len(script.split()) == 1 and "$" not in script else _script(script)
+
+
+def script_of(argv: Sequence[str]) -> tuple[str, list[str]] | None:
+    """Return the script that a shell's `-c` runs and the words behind it; None where the argv has no script."""
     start = next((n for n, word in enumerate(argv) if not _is_before_a_program(word)), len(argv))
     words = list(argv[start:])
-    if not words or program_of(words) not in _SHELLS:
-        return [list(argv)] if argv else []
+    if not words or program_of(words) not in SHELLS:
+        return None
     flag = next((n for n, word in enumerate(words) if re.fullmatch(r"-[a-z]*c[a-z]*", word)), None)
     if flag is None:
-        return [words]
-    return _script(next((word for word in words[flag + 1 :] if word != "--"), ""))
+        return None
+    given = words[flag + 1 :]
+    given = given[1:] if given[:1] == ["--"] else given
+    return (given[0], given[1:]) if given else ("", [])
 
 
 def launches(argv: Sequence[str]) -> tuple[Launch, ...]:

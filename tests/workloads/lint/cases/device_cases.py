@@ -2,7 +2,16 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import GONE, HOSTS, WITHOUT_EFA, WITHOUT_PROVIDER, both, instance_type, launched
+from tests.workloads.lint.sample_job import (
+    GONE,
+    HOSTS,
+    WITHOUT_EFA,
+    WITHOUT_PROVIDER,
+    both,
+    instance_type,
+    launched,
+    ranks,
+)
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -136,12 +145,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "slots-differ-from-gpus": [
         (
-            {"spec slotsPerWorker": 4},
+            {"spec slotsPerWorker": 4, **ranks(8)},
             "spec slotsPerWorker",
             "is 4, but each worker has 8 GPUs; write slotsPerWorker: 8, one rank for each GPU",
         ),
         (
-            {"spec slotsPerWorker": GONE},
+            {"spec slotsPerWorker": GONE, **ranks(2)},
             "spec slotsPerWorker",
             "is missing, and its default is 1, but each worker has 8 GPUs; write slotsPerWorker: 8, one rank "
             "for each GPU",
@@ -221,6 +230,9 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"spec slotsPerWorker": "$N"},
         {"spec slotsPerWorker": 1, **both("nvidia.com/gpu", 0.5)},
         {"spec slotsPerWorker": 0},
+        # Each rank starts a process for each GPU, or may do so.
+        {"spec slotsPerWorker": 1, **launched("mpirun", "-np", "2", *HOSTS, "torchrun", "--nproc-per-node=8", "a.py")},
+        {"spec slotsPerWorker": 1, **launched("mpirun", "-np", "2", *HOSTS, "bash", "train.sh")},
     ],
     "efa-left-unused": [
         {**WITHOUT_EFA, "LAUNCHER-CONTAINER env": [{"name": "NCCL_NET", "value": "Socket"}]},

@@ -6,16 +6,25 @@ A module has the rules on one subject: `PodGroup` (the pods of one template, of 
 
 from training_workloads.lint.rule import Rule, rules_of
 from training_workloads.lint.rules import (
+    command_rules,
     container_rules,
     efa_rules,
+    elastic_rules,
+    gang_rules,
+    host_rules,
     job_rules,
     launch_rules,
     network_rules,
     node_rules,
+    option_rules,
+    placement_rules,
+    queue_rules,
     rank_rules,
     resource_rules,
+    run_policy_rules,
     schema_rules,
     shared_memory_rules,
+    ssh_key_rules,
     sshd_rules,
     storage_rules,
     volume_rules,
@@ -28,13 +37,18 @@ from training_workloads.mpijob.view import MpiJobView
 __all__ = ["EVERY_RULE", "FIELD_RULES", "JOB_RULES", "POD_RULES", "STORAGE_RULES", "WORKLOAD_RULES"]
 
 #: Rules on what an MPIJob does.
-JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(job_rules, launch_rules, rank_rules, sshd_rules)
+JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(
+    *(job_rules, run_policy_rules, gang_rules, launch_rules, option_rules, host_rules, placement_rules),
+    *(elastic_rules, rank_rules, sshd_rules, ssh_key_rules),
+)
 
 #: Rules on pods that run together, of an MPIJob or another kind.
-WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(efa_rules, network_rules, shared_memory_rules)
+WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(queue_rules, efa_rules, network_rules, shared_memory_rules)
 
 #: Rules on the pods of one template.
-POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(container_rules, volume_rules, resource_rules, node_rules)
+POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(
+    command_rules, container_rules, volume_rules, resource_rules, node_rules
+)
 
 #: Rules on the fields of an MPIJob and their types.
 FIELD_RULES: tuple[Rule[MpiJobView], ...] = rules_of(schema_rules)
