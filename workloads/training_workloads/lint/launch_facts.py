@@ -1,10 +1,20 @@
 """Facts about a launch command that several rules need: what else sets its options, and what its ranks run."""
 
+from difflib import get_close_matches
+
 from training_workloads.mpijob.launch_command import SHELLS, Launch, program_of
 from training_workloads.mpijob.launch_options import MAP_BY
 from training_workloads.mpijob.view import MpiJobView
 
-__all__ = ["has_parameter", "is_benchmark", "ranks_per_node", "runs_script", "spawns_ranks", "workers_of"]
+__all__ = [
+    "has_parameter",
+    "is_benchmark",
+    "misspelt_exports",
+    "ranks_per_node",
+    "runs_script",
+    "spawns_ranks",
+    "workers_of",
+]
 
 # Programs that start a process for each GPU of a node themselves.
 _SPAWNERS = {"torchrun", "accelerate", "deepspeed", "composer", "torch.distributed.run", "torch.distributed.launch"}
@@ -47,3 +57,15 @@ def runs_script(launch: Launch) -> bool:
 def is_benchmark(launch: Launch) -> bool:
     """Return whether the ranks run a test of NCCL or MPI, which has no input pipeline."""
     return program_of(launch.program).endswith(("_perf", "_perf_mpi")) or program_of(launch.program).startswith("osu_")
+
+
+def misspelt_exports(job: MpiJobView) -> dict[str, str]:
+    """Return the names of `-x` that are not set, each with a variable of the launcher that has almost that name."""
+    variables = job.launcher.first.environment
+    if not job.is_open_mpi or job.launcher.first.content.get("envFrom"):
+        return {}
+    exported = {name: value for launch in job.launches for name, value in launch.exported.items()}
+    others = [name for name in variables if name not in exported]
+    unset = [name for name, value in exported.items() if value is None and name not in variables]
+    close = {name: get_close_matches(name, others, n=1, cutoff=0.85) for name in unset if others}
+    return {name: meant[0] for name, meant in close.items() if meant}

@@ -71,6 +71,20 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "LAUNCHER-CONTAINER command",
             "runs '16' as the program: the options behind it are its arguments; remove it",
         ),
+        (
+            launched(
+                "horovodrun",
+                "-np",
+                "16",
+                "min-np",
+                "8",
+                "--host-discovery-script",
+                "/etc/mpi/discover_hosts.sh",
+                "train",
+            ),
+            "LAUNCHER-CONTAINER command",
+            "runs 'min-np' as the program: an option begins with dashes; write --min-np",
+        ),
     ],
     "parameter-with-equals": [
         (

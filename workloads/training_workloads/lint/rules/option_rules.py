@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from training_workloads.catalog.nodes import EFA_RESOURCE
-from training_workloads.lint.launch_facts import workers_of
-from training_workloads.lint.rule import Found, error
+from training_workloads.lint.launch_facts import misspelt_exports, workers_of
+from training_workloads.lint.rule import Found, error, warning
 from training_workloads.mpijob.launch_command import SHELLS, Launch, program_of
 from training_workloads.mpijob.launch_options import (
     EXPORT,
@@ -20,6 +19,9 @@ from training_workloads.mpijob.launch_options import (
 from training_workloads.mpijob.view import MpiJobView
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*(=.*)?")
+
+# `timeout` and `env` are programs too.
+_WITHOUT_DASHES = re.compile(r"np|mca|hostfile|\w+(-\w+)+")
 
 # Components of the BTL that stay inside of a node.
 _INSIDE = {"self", "sm", "vader"}
@@ -82,6 +84,10 @@ def option_behind_program(job: MpiJobView) -> Iterator[Found]:
     """A word between the options that is taken for the program, such as the value in `-x NAME value`."""
     for launch in _checked(job):
         program = launch.program
+        if program and _WITHOUT_DASHES.fullmatch(program[0]) and option_of(program[0], horovod=launch.is_horovod):
+            problem = f"runs {program[0]!r} as the program: an option begins with dashes"
+            yield Found(job.launch_path, problem, f"write --{program[0]}")
+            continue
         if len(program) < len(("word", "-x", "VALUE")) or program[0].startswith("$") or launch.is_horovod:
             continue
         name = program[1].lstrip("-")
@@ -107,20 +113,12 @@ def parameter_with_equals(job: MpiJobView) -> Iterator[Found]:
                 yield Found(job.launch_path, problem, f"write {launch.words[position]} {parameter} {value}")
 
 
-@error("ssh starts the ranks; mpirun warns `could not find environment variable` and starts them without it")
+@warning("ssh starts the ranks; mpirun warns `could not find environment variable` and starts them without it")
 def misspelt_export(job: MpiJobView) -> Iterator[Found]:
     """`-x` with a name that is not set, beside a variable of the launcher with almost that name."""
-    variables = job.launcher.first.environment
-    if not job.is_open_mpi or job.launcher.first.content.get("envFrom"):
-        return
-    exported = {name for launch in job.launches for name in launch.exported}
-    others = [name for name in variables if name not in exported]
-    for launch in job.launches:
-        for name, value in launch.exported.items():
-            close = get_close_matches(name, others, n=1, cutoff=0.85)
-            if value is None and name not in variables and close:
-                problem = f"has -x {name}, which is not set; the launcher's variable is {close[0]}"
-                yield Found(job.launch_path, problem, f"write -x {close[0]}")
+    for name, meant in misspelt_exports(job).items():
+        problem = f"has -x {name}, which is not set; the launcher's variable is {meant}"
+        yield Found(job.launch_path, problem, f"write -x {meant}")
 
 
 def _parameters(launch: Launch) -> dict[str, str]:
