@@ -1,11 +1,12 @@
 """Runs the rules of the lint: over text, over documents with their lines, or over objects."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from training_workloads.lint.finding import Finding
 from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, POD_RULES, STORAGE_RULES, WORKLOAD_RULES
 from training_workloads.lint.rules.storage_rules import Storage
+from training_workloads.lint.selection import selected
 from training_workloads.manifests.documents import Document, read_documents
 from training_workloads.manifests.values import mapping
 from training_workloads.manifests.workload import WorkloadView
@@ -35,15 +36,19 @@ def lint_text(text: str) -> list[tuple[Finding, int]]:
     return lint_read(read_documents(text))
 
 
-def lint_read(documents: Sequence[Document]) -> list[tuple[Finding, int]]:
-    """Apply every rule to the documents of one text.
+def lint_read(documents: Sequence[Document], rules: Collection[str] | None = None) -> list[tuple[Finding, int]]:
+    """Apply rules to the documents of one text.
+
+    Args:
+        documents: All of the text.
+        rules: Ids of the rules. Default: every rule.
 
     Returns:
-        The findings, each with its line, from 1, by line.
+        The findings that no comment suppresses, each with its line, from 1, by line.
     """
     linted = zip(documents, lint_documents([document.content for document in documents]), strict=True)
     located = [(finding, document.line(finding.path)) for document, findings in linted for finding in findings]
-    return sorted(located, key=lambda pair: pair[1])
+    return selected(located, documents[0].yaml.text if documents else "", rules)
 
 
 def lint_manifest(document: Any) -> list[Finding]:

@@ -4,6 +4,7 @@ A module has the rules on one subject: `PodGroup` (the pods of one template, of 
 (pods that run together), `MpiJobView` (what is special to an MPIJob), `Storage` (volumes).
 """
 
+from training_workloads.lint.ignore_comments import Suppression
 from training_workloads.lint.rule import Rule, rules_of
 from training_workloads.lint.rules import (
     command_rules,
@@ -27,6 +28,7 @@ from training_workloads.lint.rules import (
     ssh_key_rules,
     sshd_rules,
     storage_rules,
+    suppression_rules,
     volume_rules,
 )
 from training_workloads.lint.rules.storage_rules import Storage
@@ -34,7 +36,15 @@ from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.view import MpiJobView
 
-__all__ = ["EVERY_RULE", "FIELD_RULES", "JOB_RULES", "POD_RULES", "STORAGE_RULES", "WORKLOAD_RULES"]
+__all__ = [
+    "EVERY_RULE",
+    "FIELD_RULES",
+    "JOB_RULES",
+    "POD_RULES",
+    "STORAGE_RULES",
+    "SUPPRESSION_RULES",
+    "WORKLOAD_RULES",
+]
 
 #: Rules on what an MPIJob does.
 JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(
@@ -56,11 +66,15 @@ FIELD_RULES: tuple[Rule[MpiJobView], ...] = rules_of(schema_rules)
 #: Rules on PersistentVolumes, PersistentVolumeClaims and StorageClasses.
 STORAGE_RULES: tuple[Rule[Storage], ...] = rules_of(storage_rules)
 
+#: Rules on the comments that suppress findings.
+SUPPRESSION_RULES: tuple[Rule[Suppression], ...] = rules_of(suppression_rules)
+
 #: All of them, in the order of docs/lint-rules.md.
-EVERY_RULE: tuple[Rule[MpiJobView] | Rule[WorkloadView] | Rule[PodGroup] | Rule[Storage], ...] = (
+EVERY_RULE: tuple[Rule[MpiJobView] | Rule[WorkloadView] | Rule[PodGroup] | Rule[Storage] | Rule[Suppression], ...] = (
     *JOB_RULES,
     *WORKLOAD_RULES,
     *POD_RULES,
     *FIELD_RULES,
     *STORAGE_RULES,
+    *SUPPRESSION_RULES,
 )
