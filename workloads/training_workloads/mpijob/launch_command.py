@@ -46,6 +46,7 @@ __all__ = [
     "mpirun_command",
     "program_of",
     "script_of",
+    "shell_words",
 ]
 
 #: The variable by which Open MPI 5 gets the slots of a host.
@@ -261,8 +262,8 @@ def _is_before_a_program(word: str) -> bool:
     return PurePosixPath(word).name in _WRAPPERS or _BEFORE_A_PROGRAM.fullmatch(word) is not None
 
 
-def _script(script: str) -> list[list[str]] | None:
-    """Return the simple commands of a shell script."""
+def shell_words(script: str) -> list[str] | None:
+    """Return the words of a shell script, with its operators and line ends; None where it cannot be parsed."""
     # A continued line is one line; comments may hold lone quotes.
     script = re.sub(r"\\\n", " ", script)
     script = re.sub(r"(?m)(^|\s)#.*$", r"\1", script)
@@ -271,8 +272,14 @@ def _script(script: str) -> list[list[str]] | None:
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:
-        words = list(lexer)
+        return list(lexer)
     except ValueError:
+        return None
+
+
+def _script(script: str) -> list[list[str]] | None:
+    """Return the simple commands of a shell script."""
+    if (words := shell_words(script)) is None:
         return None
     found: list[list[str]] = [[]]
     for word in words:

@@ -32,7 +32,7 @@ class Sshd:
         path: How the command names it.
         stays: Whether it stays in the foreground: without that it starts a copy of itself, and ends.
         port: The port of its options; None where a file of options has it, or the default of 22 holds.
-        has_config: Whether it has a file of options of the command.
+        has_config: Whether the command gives it a file of options, or host keys.
         extra: The first word that is no option: sshd rejects it, and ends.
     """
 
@@ -71,7 +71,7 @@ def sshd_of(command: Sequence[str]) -> Sshd | None:
         path=command[start],
         stays=bool(letters & _STAYS),
         port=port,
-        has_config=any(letter == "f" for letter, _ in values),
+        has_config=any(letter in "fh" for letter, _ in values),
         extra=next(iter(words), None),
     )
 

@@ -8,6 +8,11 @@ from tests.workloads.lint.sample_job import ELASTIC, launched
 FIRES: dict[str, list[tuple[Any, ...]]] = {
     "gang-larger-than-job": [
         (
+            {"spec runPolicy schedulingPolicy": {"minAvailable": 16}},
+            "spec runPolicy schedulingPolicy minAvailable",
+            "is 16, but the job has 3 pods, the launcher included, and none of them starts; write minAvailable: 2",
+        ),
+        (
             {"spec runPolicy schedulingPolicy": {"minAvailable": 4}, "spec launcherCreationPolicy": "AtStartup"},
             "spec runPolicy schedulingPolicy minAvailable",
             "is 4, but the job has 3 pods, the launcher included, and none of them starts; write minAvailable: 3",

@@ -58,6 +58,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "hosts-of-another-job": [
         (
+            launched("mpirun", "-np", "16", "-H", "job-worker-0:8", "train"),
+            "LAUNCHER-CONTAINER command",
+            "is for 16 ranks, but its hosts have 8 slots; give each host as many slots as a worker has GPUs",
+        ),
+        (
             launched("mpirun", "-np", "16", "-H", "other-worker-0:8,job-worker-1:8", "train"),
             "LAUNCHER-CONTAINER command",
             "has other-worker-0, a worker of job 'other'; write job-worker-0 and so on, or --hostfile "

@@ -128,6 +128,43 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "starts 'horovod-run', which is no program; write horovodrun",
         ),
     ],
+    "ranks-start-ranks": [
+        (
+            launched("mpirun", "-np", "16", *HOSTS, *BIND, "torchrun", "--nproc-per-node", "8", "train.py"),
+            "LAUNCHER-CONTAINER command",
+            "starts 16 ranks on 2 workers, each of which starts 8 processes; write -np 2 -N 1, or start "
+            "the program without torchrun",
+        ),
+        (
+            launched(
+                "mpirun",
+                "-np",
+                "16",
+                *HOSTS,
+                *BIND,
+                "python",
+                "-m",
+                "torch.distributed.run",
+                "--nproc_per_node=8",
+                "a.py",
+            ),
+            "LAUNCHER-CONTAINER command",
+            "starts 16 ranks on 2 workers, each of which starts 8 processes; write -np 2 -N 1, or start "
+            "the program without torchrun",
+        ),
+    ],
+    "exit-code-lost": [
+        (
+            script("mpirun -np 16 train | tee /fsx/log"),
+            "LAUNCHER-CONTAINER command",
+            "has tee behind the launch, whose exit code is lost; begin with bash and set -o pipefail",
+        ),
+        (
+            script("mpirun -np 16 train || true"),
+            "LAUNCHER-CONTAINER command",
+            "has || true behind the launch, and a job that fails counts as succeeded; remove it",
+        ),
+    ],
 }
 
 #: For each rule: changes that it accepts.
@@ -187,5 +224,15 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun.openmpi", "-np", "16", "train"),
         launched("/start"),
         script("prun -n 16 train"),
+    ],
+    "ranks-start-ranks": [
+        launched("mpirun", "-np", "2", *HOSTS, *BIND, "torchrun", "--nproc-per-node=8", "train.py"),
+        launched("mpirun", "-np", "16", *HOSTS, *BIND, "torchrun", "--nproc-per-node=1", "train.py"),
+    ],
+    "exit-code-lost": [
+        script("set -o pipefail; mpirun -np 16 train 2>&1 | tee /fsx/log"),
+        script("mpirun -np 16 train"),
+        script("mpirun -np 16 hostname | sort; mpirun -np 16 train"),
+        script("mpirun -np 16 train || exit 3"),
     ],
 }

@@ -24,7 +24,8 @@ def gang_deadlock(job: MpiJobView) -> Iterator[Found]:
     if not isinstance(policy, dict) or not job.waits_for_workers or workers is None:
         return
     least = whole(policy.get("minAvailable"))
-    if policy.get("minAvailable") is None or (least is not None and least > workers):
+    # A larger one is the case of `gang-larger-than-job`.
+    if policy.get("minAvailable") is None or least == workers + 1:
         given = "is missing, and the operator's default is workers + 1" if least is None else f"is {least}"
         problem = f"{given}: the gang waits for the launcher, and the launcher for the gang's {workers} workers"
         yield Found(_LEAST, problem, f"write minAvailable: {workers}")
@@ -34,10 +35,9 @@ def gang_deadlock(job: MpiJobView) -> Iterator[Found]:
 def gang_larger_than_job(job: MpiJobView) -> Iterator[Found]:
     """A gang of more pods than the job has: none of them starts."""
     least, workers = _least(job), job.worker.replicas
-    # A launcher that waits for the workers is the case of `gang-deadlock`.
-    if least is not None and workers is not None and not job.waits_for_workers and least > workers + 1:
+    if least is not None and workers is not None and least > workers + 1:
         problem = f"is {least}, but the job has {workers + 1} pods, the launcher included, and none of them starts"
-        yield Found(_LEAST, problem, f"write minAvailable: {workers + 1}")
+        yield Found(_LEAST, problem, f"write minAvailable: {workers if job.waits_for_workers else workers + 1}")
 
 
 @warning("Two such jobs can each hold the nodes that the other one waits for")

@@ -89,6 +89,8 @@ def hosts_of_another_job(job: MpiJobView) -> Iterator[Found]:
         if set(hosts) <= _LOCAL and workers_of(job):
             problem = f"has {hosts[0]} as its only host: all ranks run in the launcher"
             yield Found(job.launch_path, problem, f"write --hostfile {HOSTFILE}")
+        if too_few := _missing_slots(launch):
+            yield Found(job.launch_path, too_few, "give each host as many slots as a worker has GPUs")
         matched = [found for host in hosts if (found := _WORKER.fullmatch(host.partition(".")[0]))]
         for worker in matched:
             if isinstance(name, str) and not is_placeholder(name) and worker["job"] != name:
@@ -96,6 +98,15 @@ def hosts_of_another_job(job: MpiJobView) -> Iterator[Found]:
             elif job.worker.replicas and int(worker["number"][:9]) >= job.worker.replicas:
                 problem = f"has {worker[0]}, but the workers are 0 to {job.worker.replicas - 1}"
                 yield Found(job.launch_path, problem, f"write --hostfile {HOSTFILE}")
+
+
+def _missing_slots(launch: Launch) -> str:
+    """Return the problem of hosts with fewer slots than ranks; empty where there is none, or a number is missing."""
+    listed = [host.partition(":")[2] for host in (launch.value(HOSTS) or "").split(",") if host]
+    if launch.ranks is None or launch.has("oversubscribe") or not all(slots.isdecimal() for slots in listed):
+        return ""
+    total = sum(int(slots[:6]) for slots in listed)
+    return f"is for {launch.ranks} ranks, but its hosts have {total} slots" if launch.ranks > total else ""
 
 
 def _hosts(name: str) -> str:

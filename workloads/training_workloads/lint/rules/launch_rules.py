@@ -1,12 +1,23 @@
 """Rules on how many ranks `mpirun` or `horovodrun` starts."""
 
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
+from itertools import pairwise
+from pathlib import PurePosixPath
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.launch_facts import has_parameter, ranks_per_node, runs_script, spawns_ranks, workers_of
 from training_workloads.lint.rule import Found, error, warning
-from training_workloads.mpijob.launch_command import HOSTFILE, LAUNCHERS, Launch, commands, program_of
+from training_workloads.mpijob.launch_command import (
+    HOSTFILE,
+    LAUNCHERS,
+    Launch,
+    commands,
+    program_of,
+    script_of,
+    shell_words,
+)
 from training_workloads.mpijob.launch_options import (
     DISCOVERY_SCRIPT_OPTION,
     HOSTFILE_OPTION,
@@ -105,6 +116,26 @@ def _slots(job: MpiJobView) -> str:
     return f"{workers_of(job)} x {job.slots}"
 
 
+@error("torchrun and the like start their processes once for each rank of mpirun")
+def ranks_start_ranks(job: MpiJobView) -> Iterator[Found]:
+    """One rank for each GPU, and each starts a process for each GPU again."""
+    workers = workers_of(job)
+    for launch in job.launches:
+        each = next((found[1] for word in _pairs(launch) if (found := _PROCESSES.fullmatch(word))), "1")
+        if workers and (launch.ranks or 0) > workers and int(each) > 1:
+            problem = f"starts {launch.ranks} ranks on {workers} workers, each of which starts {each} processes"
+            yield Found(job.launch_path, problem, f"write -np {workers} -N 1, or start the program without torchrun")
+
+
+# `--nproc-per-node=8`, or with the value as the next word.
+_PROCESSES = re.compile(r"--nproc[-_]per[-_]node[= ](\d{1,4})")
+
+
+def _pairs(launch: Launch) -> Iterator[str]:
+    yield from launch.program
+    yield from (" ".join(pair) for pair in pairwise(launch.program))
+
+
 @error("Seen with Open MPI 5.0.11: it starts one rank for each slot for 0, and takes other words as 0")
 def np_is_no_number(job: MpiJobView) -> Iterator[Found]:
     """A number of ranks that is 0 or no number."""
@@ -130,6 +161,24 @@ def single_process(job: MpiJobView) -> Iterator[Found]:
     if started and started <= _NO_LAUNCHERS and not hidden and job.role("Worker"):
         problem = f"starts {' and '.join(sorted(started))} in the launcher, and nothing on the workers"
         yield Found(job.launch_path, problem, "start the program with mpirun or horovodrun")
+
+
+@warning("The operator takes the launcher's exit code: 0 is a job that succeeded")
+def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
+    """A script that ends with another exit code than its launch: a job that failed counts as succeeded."""
+    script, _ = script_of(job.launcher.first.argv) or ("", [])
+    words = shell_words(script) or []
+    starts = [n for n, word in enumerate(words) if PurePosixPath(word).name in LAUNCHERS]
+    if not starts or not job.launches or "<<" in script:
+        return
+    end = next((n for n in range(starts[-1], len(words)) if not words[n].strip(";&|\n")), len(words))
+    behind, rest = words[end : end + 1], words[end + 1 :]
+    if behind == ["|"] and not has_parameter(job, ("pipefail", "PIPESTATUS")):
+        problem = f"has {rest[0] if rest else 'a program'} behind the launch, whose exit code is lost"
+        yield Found(job.launch_path, problem, "begin with bash and set -o pipefail")
+    elif behind == ["||"] and rest[:1] in (["true"], [":"], ["echo"]):
+        problem = f"has || {rest[0]} behind the launch, and a job that fails counts as succeeded"
+        yield Found(job.launch_path, problem, "remove it")
 
 
 @error("The container ends: `executable file not found in $PATH`")
