@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from functools import lru_cache
 from typing import Any
 
 from training_workloads.mpijob import programs
@@ -112,7 +112,7 @@ class Launch:
     @property
     def launcher(self) -> str:
         """Name of the launcher without its folder."""
-        return PurePosixPath(self.words[0]).name
+        return _base_name(self.words[0])
 
     @property
     def is_horovod(self) -> bool:
@@ -239,7 +239,7 @@ def find_launch(argv: Sequence[str]) -> tuple[tuple[str, ...], Launch] | None:
 
     The words before it start it, such as a program that reads its output. Joined, both are the argv.
     """
-    found = (n for n, word in enumerate(argv) if PurePosixPath(word).name in LAUNCHERS)
+    found = (n for n, word in enumerate(argv) if _base_name(word) in LAUNCHERS)
     start = next(found, None)
     return None if start is None else (tuple(argv[:start]), _parsed(argv[start:]))
 
@@ -255,14 +255,21 @@ def _parts(command: Sequence[str]) -> Iterator[Sequence[str]]:
 def program_of(words: Sequence[str]) -> str:
     """Return the name of the program that a command starts, without its folder; empty where there is none."""
     programs = (word for word in words if not _is_before_a_program(word))
-    return PurePosixPath(next(programs, "")).name
+    return _base_name(next(programs, ""))
+
+
+def _base_name(path: str) -> str:
+    """Return a path without its folder: pathlib takes most of the lint's time for a script of many lines."""
+    return path.rstrip("/").rpartition("/")[2]
 
 
 def _is_before_a_program(word: str) -> bool:
-    return PurePosixPath(word).name in _WRAPPERS or _BEFORE_A_PROGRAM.fullmatch(word) is not None
+    return _base_name(word) in _WRAPPERS or _BEFORE_A_PROGRAM.fullmatch(word) is not None
 
 
-def shell_words(script: str) -> list[str] | None:
+# Every rule of the lint asks for the same script.
+@lru_cache(maxsize=8)
+def shell_words(script: str) -> tuple[str, ...] | None:
     """Return the words of a shell script, with its operators and line ends; None where it cannot be parsed."""
     # A continued line is one line; comments may hold lone quotes.
     script = re.sub(r"\\\n", " ", script)
@@ -272,7 +279,7 @@ def shell_words(script: str) -> list[str] | None:
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:
-        return list(lexer)
+        return tuple(lexer)
     except ValueError:
         return None
 
@@ -292,13 +299,13 @@ def _script(script: str) -> list[list[str]] | None:
 
 def _launch(words: Sequence[str]) -> Iterator[Launch]:
     start = next((n for n, word in enumerate(words) if not _is_before_a_program(word)), None)
-    if start is not None and PurePosixPath(words[start]).name in LAUNCHERS:
+    if start is not None and _base_name(words[start]) in LAUNCHERS:
         yield _parsed(words[start:])
 
 
 def _parsed(words: Sequence[str]) -> Launch:
     """Return the launch of a command line that begins with a launcher."""
-    horovod = PurePosixPath(words[0]).name == HOROVODRUN
+    horovod = _base_name(words[0]) == HOROVODRUN
     options, position = [], 1
     while position < len(words) and words[position].startswith("-"):
         name, equals, value = words[position].lstrip("-").partition("=")

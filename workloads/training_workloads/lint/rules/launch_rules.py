@@ -167,16 +167,16 @@ def single_process(job: MpiJobView) -> Iterator[Found]:
 def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
     """A script that ends with another exit code than its launch: a job that failed counts as succeeded."""
     script, _ = script_of(job.launcher.first.argv) or ("", [])
-    words = shell_words(script) or []
+    words = shell_words(script) or ()
     starts = [n for n, word in enumerate(words) if PurePosixPath(word).name in LAUNCHERS]
     if not starts or not job.launches or "<<" in script:
         return
     end = next((n for n in range(starts[-1], len(words)) if not words[n].strip(";&|\n")), len(words))
     behind, rest = words[end : end + 1], words[end + 1 :]
-    if behind == ["|"] and not has_parameter(job, ("pipefail", "PIPESTATUS")):
+    if behind == ("|",) and not has_parameter(job, ("pipefail", "PIPESTATUS")):
         problem = f"has {rest[0] if rest else 'a program'} behind the launch, whose exit code is lost"
         yield Found(job.launch_path, problem, "begin with bash and set -o pipefail")
-    elif behind == ["||"] and rest[:1] in (["true"], [":"], ["echo"]):
+    elif behind == ("||",) and rest[:1] in (("true",), (":",), ("echo",)):
         problem = f"has || {rest[0]} behind the launch, and a job that fails counts as succeeded"
         yield Found(job.launch_path, problem, "remove it")
 
