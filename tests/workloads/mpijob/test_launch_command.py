@@ -182,6 +182,32 @@ def test_each_half_of_the_ranks_is_bound_to_another_socket(
     assert re.findall(bound, run.stdout) == ["0"] * 4 + ["1"] * 4, run.stdout + run.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "bound"),
+    [([], ["0"] * 8), (["--map-by", "ppr:8:node"], ["0"] * 8), (["--map-by", "ppr:4:socket"], ["0"] * 4 + ["1"] * 4)],
+)
+def test_without_bind_to_open_mpi_5_uses_the_first_socket_only(
+    options: list[str], bound: list[str], root: Path, tmp_path: Path
+) -> None:
+    """What the lint's rule `ranks-bound-to-far-sockets` says."""
+    program = root / ".venv-training/bin/mpirun"
+    if not program.exists():
+        pytest.skip("Open MPI 5 is not installed")
+    (tmp_path / "hostfile").write_text("localhost slots=8\n")
+    machine = {"HWLOC_SYNTHETIC": "package:2 [numa] core:24 pu:2", "HWLOC_THISSYSTEM": "1"}
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    words = ["--do-not-launch", "--display", "map-devel", "-np", "8", "--hostfile", str(tmp_path / "hostfile")]
+    run = subprocess.run(
+        [program, *words, *options, "true"],
+        env={**os.environ, **machine, **as_root},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert re.findall(r"Binding: package\[(\d)\]", run.stdout) == bound, run.stdout + run.stderr
+
+
 def test_open_mpi_5_gets_what_the_operator_sets_for_open_mpi_4() -> None:
     assert launcher_environment(8, {"A": "1"}) == {
         "PRTE_MCA_prte_default_hostfile": "/etc/mpi/hostfile",

@@ -82,14 +82,14 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             launched("mpirun", "-np", "16", *HOSTS, "train"),
             "LAUNCHER-CONTAINER command",
-            "has no --bind-to: Open MPI binds the ranks to the sockets in turn, half of them far from their "
-            "GPU; add --bind-to none",
+            "has no --bind-to: Open MPI binds ranks to sockets or cores without regard to their GPU; add "
+            "--bind-to none",
         ),
         (
             launched("mpirun", "-np", "16", *HOSTS, "--map-by", "ppr:8:node", "train"),
             "LAUNCHER-CONTAINER command",
-            "has no --bind-to: Open MPI binds the ranks to the sockets in turn, half of them far from their "
-            "GPU; add --bind-to none",
+            "has no --bind-to: Open MPI binds ranks to sockets or cores without regard to their GPU; add "
+            "--bind-to none",
         ),
     ],
 }

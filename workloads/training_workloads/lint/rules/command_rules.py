@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 
 from training_workloads.lint.rule import Found, error
+from training_workloads.lint.sources import COMMANDS
 from training_workloads.manifests.pods import Container, PodGroup
 from training_workloads.manifests.values import is_placeholder, sequence
 from training_workloads.mpijob.launch_command import LAUNCHERS, SHELLS, commands, program_of, script_of
@@ -52,7 +53,7 @@ def _plain(pods: PodGroup) -> Iterator[tuple[Container, list[str]]]:
             yield container, argv[:inside]
 
 
-@error("A container's `command` is executed without a shell: the whole word is the file's name")
+@error(f"A container's `command` is executed without a shell: the whole word is the file's name {COMMANDS}")
 def command_in_one_word(pods: PodGroup) -> Iterator[Found]:
     """A whole command line as the first word of `command`: no shell splits it, and no program has such a name."""
     for container in pods.all_containers:
@@ -66,7 +67,7 @@ def command_in_one_word(pods: PodGroup) -> Iterator[Found]:
             yield Found((*container.path, "command", 0), problem, fix)
 
 
-@error("Only a shell knows them: the program gets them as arguments")
+@error(f"Only a shell knows them: the program gets them as arguments {COMMANDS}")
 def shell_syntax_without_shell(pods: PodGroup) -> Iterator[Found]:
     """Words for a shell, such as `&&`, `>`, `cd` or `$HOME`, in a command that no shell runs."""
     for container, words in _plain(pods):
@@ -163,7 +164,7 @@ def last_command_in_background(pods: PodGroup) -> Iterator[Found]:
             yield Found(_place(container, script), problem, "remove the &, or add wait")
 
 
-@error("The program gets one argument with a blank inside, which is none of its options")
+@error(f"The program gets one argument with a blank inside, which is none of its options {COMMANDS}")
 def option_and_value_in_one_word(pods: PodGroup) -> Iterator[Found]:
     """An option and its value in one word of a list, such as `- --epochs 90`."""
     for container, words in _plain(pods):

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.sources import HOROVODRUN
 from training_workloads.mpijob.launch_command import DISCOVERY_SCRIPT
 from training_workloads.mpijob.launch_options import CONFIG_FILE, DISCOVERY_SCRIPT_OPTION, HOSTS, SLOTS_PER_HOST
 from training_workloads.mpijob.view import MpiJobView
 
 
-@error("Horovod cannot hold both bounds")
+@error(f"Horovod cannot hold both bounds {HOROVODRUN}")
 def elastic_range(job: MpiJobView) -> Iterator[Found]:
     """Elastic Horovod with `-np` outside of `--min-np` and `--max-np`."""
     for launch in job.launches:
@@ -45,7 +46,7 @@ def elastic_without_hosts(job: MpiJobView) -> Iterator[Found]:
             yield Found(job.launch_path, problem, f"add --host-discovery-script {DISCOVERY_SCRIPT}")
 
 
-@error("Horovod waits for that many slots until `--elastic-timeout` (600 s) and ends")
+@error(f"Horovod waits for that many slots until `--elastic-timeout` (600 s) and ends {HOROVODRUN}")
 def elastic_waits_for_slots(job: MpiJobView) -> Iterator[Found]:
     """Elastic Horovod that needs more slots than the job's workers have: it waits, then ends."""
     for launch in job.launches:

@@ -9,6 +9,7 @@ from typing import get_args
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.sources import OPERATOR, OPERATOR_VALIDATION
 from training_workloads.manifests.values import is_placeholder, mapping, whole
 from training_workloads.mpijob.launch_command import commands, program_of
 from training_workloads.mpijob.launch_options import DISCOVERY_SCRIPT_OPTION
@@ -28,7 +29,7 @@ def api_version(job: MpiJobView) -> Iterator[Found]:
         yield Found(("apiVersion",), problem, f"write {API_VERSION} and that version's fields")
 
 
-@error("Required by the operator")
+@error(f"Required by the operator {OPERATOR_VALIDATION}")
 def missing_launcher(job: MpiJobView) -> Iterator[Found]:
     """No launcher: the operator emits a ValidationError and does nothing."""
     if not job.role("Launcher"):
@@ -37,14 +38,14 @@ def missing_launcher(job: MpiJobView) -> Iterator[Found]:
         )
 
 
-@error("The hostfile is empty")
+@error(f"The hostfile is empty {OPERATOR_VALIDATION}")
 def missing_workers(job: MpiJobView) -> Iterator[Found]:
     """No workers, and a launcher that holds no ranks either."""
     if not job.role("Worker") and not job.launcher_holds_ranks:
         yield Found((*_ROLES, "Worker"), "is missing, and the hostfile is empty", "add a Worker with 1 replica or more")
 
 
-@error("The operator's default is 0, which it rejects")
+@error(f"The operator's default is 0, which it rejects {OPERATOR_VALIDATION}")
 def worker_replicas(job: MpiJobView) -> Iterator[Found]:
     """Workers without a number of replicas: the operator's default is 0, which it then rejects."""
     if not (worker := job.role("Worker")):
@@ -55,7 +56,7 @@ def worker_replicas(job: MpiJobView) -> Iterator[Found]:
         yield Found((*worker.path, "replicas"), f"is {worker.replicas}, which the operator rejects", "give 1 or more")
 
 
-@error("Rejected by the operator")
+@error(f"Rejected by the operator {OPERATOR_VALIDATION}")
 def launcher_replicas(job: MpiJobView) -> Iterator[Found]:
     """More than one launcher, or none."""
     if job.launcher.replicas not in (None, 1):
@@ -63,7 +64,7 @@ def launcher_replicas(job: MpiJobView) -> Iterator[Found]:
         yield Found((*job.launcher.path, "replicas"), problem, "give 1, or omit it")
 
 
-@error("Rejected by the operator")
+@error(f"Rejected by the operator {OPERATOR_VALIDATION}")
 def missing_containers(job: MpiJobView) -> Iterator[Found]:
     """A pod without containers."""
     for replica in job.replicas:
@@ -72,7 +73,7 @@ def missing_containers(job: MpiJobView) -> Iterator[Found]:
             yield Found(path, f"the {replica.role}'s pod has none, which the operator rejects", "add a container")
 
 
-@error("The operator derives such names, and stops with a ValidationError event")
+@error(f"The operator derives such names, and stops with a ValidationError event {OPERATOR_VALIDATION}")
 def job_name(job: MpiJobView) -> Iterator[Found]:
     """A name from which the operator cannot derive names of pods: `<name>-worker-<n-1>` is a DNS-1035 label."""
     metadata = mapping(job.document.get("metadata"))
@@ -94,7 +95,7 @@ def job_name(job: MpiJobView) -> Iterator[Found]:
         yield Found(path, problem, f"use {DNS_LABEL_LENGTH - len(suffix)} characters or fewer")
 
 
-@error("The operator accepts 0 and writes it into the hostfile: no rank has a slot")
+@error(f"The operator accepts 0 and writes it into the hostfile: no rank has a slot {OPERATOR}")
 def slots_per_worker(job: MpiJobView) -> Iterator[Found]:
     """Workers that hold no ranks: the operator takes 0 and writes it into the hostfile."""
     if job.slots is None or job.slots > 0:
@@ -106,7 +107,7 @@ def slots_per_worker(job: MpiJobView) -> Iterator[Found]:
         yield Found(path, f"is {job.slots}, {reason}", "give 1 or more: one for each GPU of a worker")
 
 
-@error("The field's type lists them, the operator rejects them")
+@error(f"The field's type lists them, the operator rejects them {OPERATOR_VALIDATION}")
 def restart_policy(job: MpiJobView) -> Iterator[Found]:
     """`Always` and `ExitCode`, which the field's type has and the operator rejects."""
     for replica in job.replicas:
@@ -116,7 +117,7 @@ def restart_policy(job: MpiJobView) -> Iterator[Found]:
             yield Found(path, f"is {policy!r}, which the operator rejects", "write Never or OnFailure")
 
 
-@error("The operator's definition accepts any text, and all but AtStartup wait for the workers")
+@error(f"The operator's definition accepts any text, and all but AtStartup wait for the workers {OPERATOR}")
 def launcher_creation_policy(job: MpiJobView) -> Iterator[Found]:
     """A misspelled policy: the operator accepts every text, and waits for the workers unless it is AtStartup."""
     policy = job.spec.get("launcherCreationPolicy")
@@ -125,7 +126,7 @@ def launcher_creation_policy(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "launcherCreationPolicy"), problem, known_names(policy, get_args(LauncherCreationPolicy)))
 
 
-@warning("Without one a pod is ready as soon as it runs")
+@warning(f"Without one a pod is ready as soon as it runs {OPERATOR}")
 def missing_readiness_probe(job: MpiJobView) -> Iterator[Found]:
     """A launcher that waits for ready workers, which without a probe are ready before sshd answers."""
     worker = job.worker.first

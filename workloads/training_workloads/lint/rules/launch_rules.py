@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.launch_facts import has_parameter, ranks_per_node, runs_script, spawns_ranks, workers_of
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.sources import MPIRUN, OPERATOR
 from training_workloads.mpijob.launch_command import (
     HOSTFILE,
     LAUNCHERS,
@@ -52,7 +53,7 @@ def _fixed_size(job: MpiJobView) -> Iterator[tuple[Launch, int, int]]:
             yield launch, ranks, total
 
 
-@error("Open MPI and horovodrun start no rank: not enough slots")
+@error(f"Open MPI and horovodrun start no rank: not enough slots {MPIRUN}")
 def np_exceeds_slots(job: MpiJobView) -> Iterator[Found]:
     """More ranks than the hostfile has slots: Open MPI and Horovod do not start."""
     if not job.is_open_mpi or has_parameter(job, _MORE_THAN_SLOTS):
@@ -72,7 +73,9 @@ def np_exceeds_slots(job: MpiJobView) -> Iterator[Found]:
             yield Found(job.launch_path, problem, f"write -np {total}, or set slotsPerWorker to the GPUs of a worker")
 
 
-@error("Open MPI starts no rank: `more processes than the ppr for this topology can support` (seen with 5.0.11)")
+@error(
+    f"Open MPI starts no rank: `more processes than the ppr for this topology can support` (seen with 5.0.11) {MPIRUN}"
+)
 def np_exceeds_ranks_per_node(job: MpiJobView) -> Iterator[Found]:
     """More ranks than `-N` or `--map-by ppr:N:node` allows on all workers, or more of them on a node than its slots."""
     workers, slots = workers_of(job), job.slots or 0
@@ -136,7 +139,7 @@ def _pairs(launch: Launch) -> Iterator[str]:
     yield from (" ".join(pair) for pair in pairwise(launch.program))
 
 
-@error("Seen with Open MPI 5.0.11: it starts one rank for each slot for 0, and takes other words as 0")
+@warning(f"Seen with Open MPI 5.0.11: it starts one rank for each slot for 0, and takes other words as 0 {MPIRUN}")
 def np_is_no_number(job: MpiJobView) -> Iterator[Found]:
     """A number of ranks that is 0 or no number."""
     for launch in job.launches:
@@ -163,7 +166,7 @@ def single_process(job: MpiJobView) -> Iterator[Found]:
         yield Found(job.launch_path, problem, "start the program with mpirun or horovodrun")
 
 
-@warning("The operator takes the launcher's exit code: 0 is a job that succeeded")
+@warning(f"The operator takes the launcher's exit code: 0 is a job that succeeded {OPERATOR}")
 def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
     """A script that ends with another exit code than its launch: a job that failed counts as succeeded."""
     script, _ = script_of(job.launcher.first.argv) or ("", [])

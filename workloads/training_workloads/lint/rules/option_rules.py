@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from training_workloads.catalog.nodes import EFA_RESOURCE
 from training_workloads.lint.launch_facts import misspelt_exports, workers_of
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.sources import MPIRUN
 from training_workloads.mpijob.launch_command import SHELLS, Launch, program_of
 from training_workloads.mpijob.launch_options import (
     EXPORT,
@@ -35,7 +36,7 @@ def _checked(job: MpiJobView) -> list[Launch]:
     return [launch for launch in job.launches if launch.is_horovod or job.is_open_mpi]
 
 
-@error("Both launchers end with an error: `An unrecognized option was included` (seen with Open MPI 5.0.11)")
+@error(f"Both launchers end with an error: `An unrecognized option was included` (seen with Open MPI 5.0.11) {MPIRUN}")
 def unknown_option(job: MpiJobView) -> Iterator[Found]:
     """An option that the launcher does not have: misspelt, or one of another launcher."""
     for launch in _checked(job):
@@ -56,7 +57,7 @@ def unknown_option(job: MpiJobView) -> Iterator[Found]:
                 yield Found(job.launch_path, problem, f"did you mean {dashes}{like[0]}?")
 
 
-@error("The launcher takes the next option as the value, and what follows as the program")
+@error(f"The launcher takes the next option as the value, and what follows as the program {MPIRUN}")
 def option_without_value(job: MpiJobView) -> Iterator[Found]:
     """An option with another option in the place of its value."""
     for launch in _checked(job):
@@ -79,7 +80,7 @@ def _is_option(word: str, launch: Launch) -> bool:
     return word.startswith("-") and len(name) > 1 and option_of(name, horovod=launch.is_horovod) is not None
 
 
-@error("mpirun takes the first word that is no option as the program")
+@error(f"mpirun takes the first word that is no option as the program {MPIRUN}")
 def option_behind_program(job: MpiJobView) -> Iterator[Found]:
     """A word between the options that is taken for the program, such as the value in `-x NAME value`."""
     for launch in _checked(job):
@@ -102,7 +103,7 @@ def option_behind_program(job: MpiJobView) -> Iterator[Found]:
             yield Found(job.launch_path, problem, fix)
 
 
-@error("Open MPI reads a parameter and its value as two words (seen with 5.0.11)")
+@error(f"Open MPI reads a parameter and its value as two words (seen with 5.0.11) {MPIRUN}")
 def parameter_with_equals(job: MpiJobView) -> Iterator[Found]:
     """`--mca name=value`, of which Open MPI takes the next word as the value."""
     for launch in _checked(job):
@@ -113,7 +114,9 @@ def parameter_with_equals(job: MpiJobView) -> Iterator[Found]:
                 yield Found(job.launch_path, problem, f"write {launch.words[position]} {parameter} {value}")
 
 
-@warning("ssh starts the ranks; mpirun warns `could not find environment variable` and starts them without it")
+@warning(
+    f"ssh starts the ranks; mpirun warns `could not find environment variable` and starts them without it {MPIRUN}"
+)
 def misspelt_export(job: MpiJobView) -> Iterator[Found]:
     """`-x` with a name that is not set, beside a variable of the launcher with almost that name."""
     for name, meant in misspelt_exports(job).items():

@@ -10,6 +10,7 @@ from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.launch_facts import has_parameter, is_benchmark, spawns_ranks, workers_of
 from training_workloads.lint.node_types import node_types
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.sources import MPIRUN
 from training_workloads.mpijob.launch_command import HOROVODRUN, HYDRA, Launch
 from training_workloads.mpijob.launch_options import (
     BIND_TO,
@@ -52,7 +53,7 @@ def _of_open_mpi(job: MpiJobView) -> list[Launch]:
     ]
 
 
-@error("Open MPI ends with `the specified policy is not recognized`, or reads another pattern")
+@error(f"Open MPI ends with `the specified policy is not recognized`, or reads another pattern {MPIRUN}")
 def unknown_policy(job: MpiJobView) -> Iterator[Found]:
     """A value of `--map-by`, `--rank-by` or `--bind-to` that Open MPI does not have."""
     for launch in _of_open_mpi(job):
@@ -68,7 +69,7 @@ def unknown_policy(job: MpiJobView) -> Iterator[Found]:
                 yield Found(job.launch_path, f"has {option.written} {value}, which has another order", fix)
 
 
-@error("Open MPI starts no rank: more ranks on a node than its slots")
+@error(f"Open MPI starts no rank: more ranks on a node than its slots {MPIRUN}")
 def ranks_per_socket_exceed_slots(job: MpiJobView) -> Iterator[Found]:
     """`--map-by ppr:N:socket` with more ranks on the sockets of a node than the worker has slots."""
     types = node_types(job.worker)
@@ -119,11 +120,11 @@ def ranks_bound_to_one_core(job: MpiJobView) -> Iterator[Found]:
 
 
 @warning(
-    "Above two ranks it binds each to one socket, in turn, while the first half of the GPUs is at the first socket "
-    "([mpirun](https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html))"
+    "Seen with 5.0.11 for two sockets: `--map-by slot` or `ppr` alone binds all ranks of a node to the first, and "
+    f"without any option each has one core; 4.1 takes the sockets in turn {MPIRUN}"
 )
 def ranks_bound_to_far_sockets(job: MpiJobView) -> Iterator[Found]:
-    """Ranks on all GPUs of nodes with two sockets, and the binding left to Open MPI: half of them get the wrong one."""
+    """Ranks on all GPUs of nodes with two sockets, and the binding left to Open MPI: half are at the wrong one."""
     gpus, types = job.worker.total(GPU_RESOURCE), node_types(job.worker)
     if not types or any(one.sockets != 2 or one.gpus != gpus for one in types) or job.slots != gpus:
         return
@@ -132,9 +133,7 @@ def ranks_bound_to_far_sockets(job: MpiJobView) -> Iterator[Found]:
         # Mapped by an object, each rank is bound to the object that it is mapped to.
         left = _left_to_open_mpi(job, launch) and "socket" not in by and "pe=" not in by.lower()
         if left and ranks == job.total_slots and not (launch.expands or is_benchmark(launch) or spawns_ranks(launch)):
-            problem = (
-                "has no --bind-to: Open MPI binds the ranks to the sockets in turn, half of them far from their GPU"
-            )
+            problem = "has no --bind-to: Open MPI binds ranks to sockets or cores without regard to their GPU"
             yield Found(job.launch_path, problem, "add --bind-to none")
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.launch_facts import misspelt_exports, runs_script, spawns_ranks, workers_of
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.sources import OPERATOR
 from training_workloads.mpijob.launch_command import program_of
 from training_workloads.mpijob.sshd_command import worker_commands
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import Path
 
 
-@error("The operator hides them from it with an empty `NVIDIA_VISIBLE_DEVICES`")
+@error(f"The operator hides them from it with an empty `NVIDIA_VISIBLE_DEVICES` {OPERATOR}")
 def launcher_holds_gpus(job: MpiJobView) -> Iterator[Found]:
     """GPUs of the launcher, which the operator hides from it (`NVIDIA_VISIBLE_DEVICES=""`)."""
     holder = job.launcher.holder(GPU_RESOURCE)
@@ -22,7 +23,7 @@ def launcher_holds_gpus(job: MpiJobView) -> Iterator[Found]:
         yield Found(holder.place(GPU_RESOURCE), problem, fix)
 
 
-@error("The operator writes the launcher into the hostfile as a worker, and its ranks find no GPU")
+@error(f"The operator writes the launcher into the hostfile as a worker, and its ranks find no GPU {OPERATOR}")
 def launcher_lacks_gpus(job: MpiJobView) -> Iterator[Found]:
     """A launcher that holds ranks like the workers, and has no GPUs like them."""
     if job.launcher_holds_ranks and job.worker.total(GPU_RESOURCE) and not job.launcher.total(GPU_RESOURCE):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.sources import JOBS, KUEUE
 from training_workloads.manifests.values import whole
 from training_workloads.mpijob.spec import QUEUE_LABEL
 from training_workloads.mpijob.view import MpiJobView
@@ -21,7 +22,7 @@ def workers_outlive_job(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "runPolicy", "cleanPodPolicy"), problem, "write cleanPodPolicy: Running")
 
 
-@error("The Job of the launcher gets it, and fails with DeadlineExceeded at once")
+@error(f"The Job of the launcher gets it, and fails with DeadlineExceeded at once {JOBS}")
 def deadline_is_zero(job: MpiJobView) -> Iterator[Found]:
     """A deadline of 0 seconds, which is not the same as none."""
     if whole(job.run_policy.get("activeDeadlineSeconds")) == 0:
@@ -29,7 +30,7 @@ def deadline_is_zero(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "runPolicy", "activeDeadlineSeconds"), problem, "remove it, or give the longest time")
 
 
-@warning("It counts from the launcher's creation, with nodes that start and images that are pulled")
+@warning(f"It counts from the launcher's creation, with nodes that start and images that are pulled {JOBS}")
 def short_deadline(job: MpiJobView) -> Iterator[Found]:
     """A deadline that GPU nodes alone may use up."""
     seconds = whole(job.run_policy.get("activeDeadlineSeconds"))
@@ -42,7 +43,7 @@ def short_deadline(job: MpiJobView) -> Iterator[Found]:
 _NODE_STARTS = 300
 
 
-@warning("The launcher's Job and its pod, with the log, are deleted then")
+@warning(f"The launcher's Job and its pod, with the log, are deleted then {JOBS}")
 def logs_deleted_at_once(job: MpiJobView) -> Iterator[Found]:
     """A time to live of less than a minute: the log is gone before anyone reads it."""
     seconds = whole(job.run_policy.get("ttlSecondsAfterFinished"))
@@ -54,7 +55,7 @@ def logs_deleted_at_once(job: MpiJobView) -> Iterator[Found]:
 _TIME_TO_READ = 60
 
 
-@warning("The Job waits 6 minutes at most between two tries: 100 of them are 10 hours")
+@warning(f"The Job waits 6 minutes at most between two tries: 100 of them are 10 hours {JOBS}")
 def many_retries(job: MpiJobView) -> Iterator[Found]:
     """A launcher that is started again and again, while the workers hold their GPUs."""
     limit = whole(job.run_policy.get("backoffLimit"))
@@ -70,7 +71,7 @@ _MANY = 100
 _LONGEST_WAIT = 360
 
 
-@warning("Nothing sets it to false: Kueue does that for a job in a queue, and creates it suspended by itself")
+@warning(f"Nothing sets it to false: Kueue does that for a job in a queue, and creates it suspended by itself {KUEUE}")
 def suspended_without_queue(job: MpiJobView) -> Iterator[Found]:
     """A job that is created suspended, and has no queue that starts it."""
     if job.run_policy.get("suspend") is True and QUEUE_LABEL not in job.labels:

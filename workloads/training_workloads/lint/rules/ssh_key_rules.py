@@ -9,6 +9,7 @@ from typing import Any
 
 from training_workloads.lint.launch_facts import has_parameter
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.sources import OPERATOR
 from training_workloads.manifests.values import is_placeholder, mapping, sequence
 from training_workloads.mpijob.launch_command import HOSTFILE
 from training_workloads.mpijob.view import MpiJobView, Replica
@@ -82,7 +83,9 @@ def keys_not_found(job: MpiJobView) -> Iterator[Found]:
         yield Found(path, problem, f"omit it, or write {_ROOTS_KEYS}")
 
 
-@error("The operator adds mounts at these paths: the same path twice is rejected, a file inside hides its own")
+@error(
+    f"The operator adds mounts at these paths: the same path twice is rejected, a file inside hides its own {OPERATOR}"
+)
 def mount_over_keys(job: MpiJobView) -> Iterator[Found]:
     """A volume at the path of the ssh keys or of the hostfile, inside of it, or read-only around it."""
     keys = _keys_path(job)

@@ -6,6 +6,7 @@ from typing import Any
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.sources import OPERATOR
 from training_workloads.manifests.values import mapping, sequence, whole
 from training_workloads.mpijob.launch_command import commands, launches, program_of
 from training_workloads.mpijob.sshd_command import SSHD, Sshd, sshd_of, worker_commands
@@ -15,7 +16,7 @@ from training_workloads.mpijob.view import MpiJobView
 _NOT_SSHD = {"sleep", "tail", "cat", "true", "echo", "python", "python3", "torchrun", "mpirun", "mpiexec", "horovodrun"}
 
 
-@error("Version 2 of the operator reaches workers through sshd, no longer through kubectl exec")
+@error(f"Version 2 of the operator reaches workers through sshd, no longer through kubectl exec {OPERATOR}")
 def worker_without_sshd(job: MpiJobView) -> Iterator[Found]:
     """Workers that do not run sshd, as with operators before v2, which used kubectl exec."""
     argv = job.worker.first.argv
@@ -36,7 +37,7 @@ def arguments_without_sshd(job: MpiJobView) -> Iterator[Found]:
         yield Found((*first.path, "args"), problem, f"add command: [{SSHD}], or omit args")
 
 
-@warning("The operator overwrites it (event SetPodTemplateRestartPolicy)")
+@warning(f"The operator overwrites it (event SetPodTemplateRestartPolicy) {OPERATOR}")
 def template_restart_policy(job: MpiJobView) -> Iterator[Found]:
     """Another restart policy in the pod's template than the role's, which overwrites it.
 
@@ -50,7 +51,7 @@ def template_restart_policy(job: MpiJobView) -> Iterator[Found]:
             yield Found((*replica.pod_path, "restartPolicy"), problem, fix)
 
 
-@error("Only the first gets the keys, the hostfile and the operator's variables")
+@error(f"Only the first gets the keys, the hostfile and the operator's variables {OPERATOR}")
 def work_not_in_first_container(job: MpiJobView) -> Iterator[Found]:
     """The operator gives ssh keys, hostfile and variables to `containers[0]` only; here the work is in another."""
     for replica in job.replicas:
