@@ -104,6 +104,8 @@ docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link or an old 
 	@python -m sphinx -b html -W --keep-going -E -q -c docs -d .setup/doctrees . dist/docs
 pictures: $(CDK) ## Draw docs/pictures/ and write docs/lint-rules.md from the synthesized templates and from the code
 	@python -m docs.site.pictures
+pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after KUBERNETES_VERSIONS has changed
+	@python -m setup.record_pod_types
 
 bench-synth: $(CDK) ## Compare cdk synth with that of an app with one VPC; the limit is 2 x
 	@python benchmarks/synth_time.py
@@ -139,5 +141,5 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-docs synth jobs run-local summary test test-cdk test-training \
-	test-containers test-faults check lint types scan docs pictures bench-synth bench-input bench-scaling \
+	test-containers test-faults check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
 	bench-accuracy wheel snapshots lock clean help

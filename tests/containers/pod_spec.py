@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.containerd_profile import PROFILE
+
 # Scheduling, and fields without an effect on one machine.
 WITHOUT_EFFECT_HERE = {
     "affinity",
@@ -22,6 +24,7 @@ POD_FIELDS |= {"terminationGracePeriodSeconds"}
 CONTAINER_FIELDS = {"args", "command", "env", "image", "name", "ports", "readinessProbe", "securityContext"}
 CONTAINER_FIELDS |= {"resources", "volumeMounts"}
 SECURITY_FIELDS = {"allowPrivilegeEscalation", "capabilities", "fsGroup", "runAsGroup", "runAsNonRoot", "runAsUser"}
+SECURITY_FIELDS |= {"seccompProfile"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,3 +109,6 @@ def _security(given: dict[str, Any]) -> Iterator[str]:
         yield from ("--cap-drop", capability)
     if not given["allowPrivilegeEscalation"]:
         yield from ("--security-opt", "no-new-privileges")
+    assert given["seccompProfile"] == {"type": "RuntimeDefault"}
+    # Podman's own profile allows more than that of a node.
+    yield from ("--security-opt", f"seccomp={PROFILE}")

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -157,6 +158,21 @@ def test_the_template_is_within_cloudformations_limits(cluster_template: asserti
     template = cluster_template.to_json()
     assert len(template["Resources"]) < MOST_RESOURCES
     assert len(json.dumps(template)) < MOST_BYTES
+
+
+def test_the_most_node_groups_fit_too(tmp_path: Path) -> None:
+    # No other type has as many interfaces.
+    group = GpuNodeGroupConfig(instance_type="p5.48xlarge")
+    config = ClusterConfig(
+        node_groups={f"gpu{number}": group for number in range(30)},
+        admin_arns=("arn:aws:iam::111122223333:role/Admin",),
+    )
+    app = cdk.App(outdir=str(tmp_path))
+    TrainingClusterStack(app, "Cluster", config=config, bucket=TrainingDataStack(app, "Data").bucket)
+    app.synth()
+    text = (tmp_path / "Cluster.template.json").read_text()
+    assert len(json.loads(text)["Resources"]) < MOST_RESOURCES
+    assert len(text.encode()) < MOST_BYTES
 
 
 def test_the_outputs_say_how_to_go_on(cluster_template: assertions.Template) -> None:

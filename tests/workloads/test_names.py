@@ -3,7 +3,16 @@ from typing import Any
 
 import pytest
 
-from training_workloads.names import dns_1035_label, dns_label, dns_subdomain, image_fix, label_key
+from training_workloads.names import (
+    annotations,
+    dns_1035_label,
+    dns_label,
+    dns_subdomain,
+    image_fix,
+    label_key,
+    labels,
+    leaves_room,
+)
 from training_workloads.validation import Problems
 
 
@@ -30,6 +39,32 @@ def test_each_form_has_a_rule(rule: Callable[[str, Any], Problems], right: str, 
     assert list(rule("name", right)) == []
     (problem,) = rule("name", wrong)
     assert problem.fix.startswith(f"give {form}")
+
+
+@pytest.mark.parametrize("value", [{}, {"a": ""}, {"example.com/a_b.c": "A-1_b.C"}, {"a" * 63: "b" * 63}])
+def test_accepts_labels(value: dict[str, str]) -> None:
+    assert list(labels("labels", value)) == list(annotations("annotations", value)) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"a": "-b"}, {"a": "b."}, {"a": "b" * 64}, {"a": "é"}, {"a": "b\n"}, {"é": "b"}, {"a/b/c": "d"}, {"": "a"}],
+)
+def test_rejects_other_labels(value: dict[str, str]) -> None:
+    (problem,) = labels("labels", value)
+    assert problem.path in {("labels",), ("labels", "a")}
+
+
+def test_an_annotation_is_any_text() -> None:
+    assert list(annotations("annotations", {"a": "{\n}", "example.com/b": "é"})) == []
+
+
+def test_a_derived_name_has_room() -> None:
+    assert list(leaves_room("name", "a" * 61, "-0", "Kubernetes")) == []
+    (problem,) = leaves_room("name", "a" * 62, "-0", "Kubernetes")
+    assert str(problem).endswith(
+        ", but Kubernetes names pods '<name>-0', of at most 63 characters; use a name of 61 characters or fewer"
+    )
 
 
 DIGEST = f"sha256:{'0' * 64}"

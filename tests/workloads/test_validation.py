@@ -74,6 +74,9 @@ def test_rejects_a_number_outside_its_range(value: object, text: str) -> None:
 
 def test_rejects_other_values_forms_and_types() -> None:
     assert texts(one_of("efa", "no", (True, False))) == ["'efa' is 'no'; give one of True, False"]
+    # They are equal in Python, not in Kubernetes.
+    assert texts(one_of("efa", 1, (True, False))) == ["'efa' is 1; give one of True, False"]
+    assert texts(one_of("count", True, (1, 2))) == ["'count' is True; give one of 1, 2"]
     assert texts(matches("name", "A", "[a-z]+", "lower-case letters")) == ["'name' is 'A'; give lower-case letters"]
     assert texts(matches("name", None, "[a-z]+", "lower-case letters")) == ["'name' is None; give lower-case letters"]
     assert texts(instance_of("spec", 5, Problem, Exception)) == ["'spec' is 5; give Problem(...) or Exception(...)"]

@@ -2,6 +2,7 @@ import time
 from typing import Any
 
 import pytest
+import yaml
 
 from training_workloads.validation import InputError
 from training_workloads.yaml_lines import YamlDocument, read_yaml
@@ -109,7 +110,13 @@ def test_the_last_of_duplicate_keys_has_the_value_and_the_line() -> None:
     [
         (
             "a: 1\n b: [\n",
-            "job.yaml:2 is 'b: [', but this is not YAML: mapping values are not allowed here; correct it",
+            "job.yaml:2 is 'b: [', but this is not YAML: no name with a value can stand here; indent it like its "
+            "neighbours, or quote a text that contains ': '",
+        ),
+        (
+            "a:\n  b: 1\n c: 2\n",
+            "job.yaml:3 is 'c: 2', but this is not YAML: its indentation fits neither its neighbours nor a new level; "
+            "indent it like its neighbours",
         ),
         (
             "a: [\n",
@@ -126,8 +133,8 @@ def test_the_last_of_duplicate_keys_has_the_value_and_the_line() -> None:
             "job.yaml:1 is 'a: &a {<<: *a}', but an alias is inside its own anchor; remove the alias",
         ),
         (
-            "kind:\tMPIJob\n",
-            "job.yaml:1 is 'kind:\\tMPIJob', but this is not YAML: found character '\\t' that cannot start any token; "
+            "spec:\n\treplicas: 1\n",
+            "job.yaml:2 is 'replicas: 1', but this is not YAML: found character '\\t' that cannot start any token; "
             "replace the tab with spaces",
         ),
         ("a: !!int x", "job.yaml is not YAML, but invalid literal for int() with base 10: 'x'; correct it"),
@@ -186,3 +193,25 @@ def test_rejects_endless_nesting() -> None:
 @pytest.mark.parametrize(("text", "contents"), [("", []), ("# nothing\n", []), ("---\n---\n", [None, None])])
 def test_a_text_without_values(text: str, contents: list[None]) -> None:
     assert [document.content for document in read_yaml(text)] == contents
+
+
+def test_a_tab_behind_a_colon_is_a_blank_as_for_kubectl() -> None:
+    assert only("kind:\tMPIJob\n").content == {"kind": "MPIJob"}
+
+
+def test_reading_takes_time_in_proportion_to_the_text() -> None:
+    def seconds(documents: int) -> float:
+        text = "---\na: {b: [1, 2, 3], c: 'text'}\n" * documents
+        started = time.process_time()
+        assert len(read_yaml(text)) == documents
+        return time.process_time() - started
+
+    # Four times the text; sixteen times would be the square.
+    assert min(seconds(4000) for _ in range(3)) < 10 * min(seconds(1000) for _ in range(3))
+
+
+def test_the_parser_without_libyaml_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "a: &x {b: [1, yes]}\nc: *x\n---\n- '2026-11-21'\n"
+    fast = [(document.content, document.line(("c",))) for document in read_yaml(text)]
+    monkeypatch.setattr(yaml, "__with_libyaml__", False)
+    assert [(document.content, document.line(("c",))) for document in read_yaml(text)] == fast

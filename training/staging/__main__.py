@@ -40,6 +40,8 @@ class Settings:
     """Files at the same time."""
     shards: int
     """Pods that share the files."""
+    progress_folder: Path
+    """Records the verified files."""
     progress_seconds: int
 
     @classmethod
@@ -53,11 +55,14 @@ class Settings:
         add("--workers", type=whole, default=16, help="files at the same time (%(default)s)")
         add("--shards", type=whole, default=1, help="pods that share the files (%(default)s)")
         add("--progress-seconds", type=whole, default=10, help="between two progress lines (%(default)s)")
-        return cls(**vars(parser.parse_args(arguments)))
+        add("--progress-folder", type=Path, help="records verified files (default: .staged in the target)")
+        given = parser.parse_args(arguments)
+        given.progress_folder = given.progress_folder or given.target / s3_source.STATE_FOLDER
+        return cls(**vars(given))
 
 
 def prepare_target(target: Path, mode: str) -> None:
-    """Create the target, and reject one that is not on a shared file system.
+    """Create the target of a copy, and reject one that is not on a shared file system.
 
     Raises:
         UserError: It does not exist, is not mounted, or is not writable.
@@ -70,15 +75,21 @@ def prepare_target(target: Path, mode: str) -> None:
         )
     if mode == "preload" and not target.is_dir():
         raise UserError(f"'--target' is {target}, which does not exist; give the folder that Lustre has for '--source'")
+    if mode == "copy":
+        _make_writable_folder("--target", target)
+
+
+def _make_writable_folder(option: str, folder: Path) -> None:
+    existing = next(path for path in [folder.absolute(), *folder.absolute().parents] if path.is_dir())
     try:
-        probe = target.absolute() / s3_source.STATE_FOLDER / ".writable"
-        transfer.make_folder(existing, probe.parent)
+        transfer.make_folder(existing, folder.absolute())
+        probe = folder / ".writable"
         probe.write_bytes(b"")
         # Another pod may have deleted it.
         probe.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(
-            f"'--target' is {target}, where user {os.getuid()} cannot write ({error.strerror}); "
+            f"'{option}' is {folder}, where user {os.getuid()} cannot write ({error.strerror}); "
             "make this user its owner, or give another folder"
         ) from error
 
@@ -92,6 +103,7 @@ def run(settings: Settings, stop: threading.Event) -> int:
     """Stage this pod's share and return the exit code."""
     share = s3_source.share(settings.shards)
     prepare_target(settings.target, settings.mode)
+    _make_writable_folder("--progress-folder", settings.progress_folder)
     with s3_source.user_errors(str(settings.source)), closing(s3_source.make_client(settings.workers)) as client:
         listing = s3_source.listing(client, settings.source)
         items = share.of(listing.items)
@@ -105,7 +117,7 @@ def run(settings: Settings, stop: threading.Event) -> int:
         if settings.mode == "copy":
             for folder in listing.folders:
                 transfer.make_folder(target, target / folder)
-        with VerifiedFiles(target, share) as verified:
+        with VerifiedFiles(settings.progress_folder, share) as verified:
             work = transfer.Transfer(client, settings.source, target, verified, progress, stop)
             outcome = transfer.run(work, items, _ACTIONS[settings.mode], settings.workers, settings.progress_seconds)
     print(progress.line(), flush=True)

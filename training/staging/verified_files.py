@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
-from training.staging.s3_source import STATE_FOLDER, Item, Share
+from training.staging.s3_source import Item, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,8 @@ class VerifiedFiles:
     The log has one JSON object a line. A killed pod can only damage its last line, which readers ignore.
     """
 
-    def __init__(self, target: Path, share: Share) -> None:
-        """Open the logs in the target, in a folder that exists."""
-        folder = target / STATE_FOLDER
+    def __init__(self, folder: Path, share: Share) -> None:
+        """Open the logs in a folder that exists."""
         self._known: dict[str, VerifiedFile] = {}
         # Of all pods, and of earlier runs with another number of pods.
         for path in sorted(folder.glob("*.jsonl")):

@@ -1,9 +1,10 @@
 """The forms of names that Kubernetes accepts, and of the ids of AWS."""
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from training_workloads.validation import Problems, matches
+from training_workloads.validation import Problem, Problems, matches
 
 __all__ = [
     "DNS_1035_CHARACTERS",
@@ -11,12 +12,16 @@ __all__ = [
     "DNS_LABEL_LENGTH",
     "DNS_LABEL_RULE",
     "ID_DIGITS",
+    "LABEL_KEY",
+    "annotations",
     "aws_id",
     "dns_1035_label",
     "dns_label",
     "dns_subdomain",
     "image_fix",
     "label_key",
+    "labels",
+    "leaves_room",
 ]
 
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
@@ -31,7 +36,11 @@ DNS_LABEL_LENGTH = 63
 _DNS_SUBDOMAIN = r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
-_LABEL_KEY = rf"({_DNS_SUBDOMAIN}/)?[A-Za-z0-9]([-\w.]{{0,61}}[A-Za-z0-9])?"
+LABEL_KEY = rf"({_DNS_SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?"
+_LABEL_VALUE = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
+
+# https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/validation/objectmeta.go
+_MOST_ANNOTATED = 256 * 1024
 
 # https://github.com/distribution/reference/blob/v0.6.0/reference.go, by which the kubelet reads an image's address; the
 # lengths of digests are those of https://github.com/opencontainers/go-digest/blob/v1.0.0/algorithm.go.
@@ -79,7 +88,48 @@ def dns_subdomain(name: str, value: Any) -> Problems:
 
 def label_key(name: str, value: Any) -> Problems:
     """Reject what is not the key of a label, such as `topology.kubernetes.io/zone`."""
-    yield from matches(name, value, _LABEL_KEY, "the key of a node label, such as topology.kubernetes.io/zone")
+    yield from matches(name, value, LABEL_KEY, "the key of a node label, such as topology.kubernetes.io/zone")
+
+
+def labels(name: str, value: Any) -> Problems:
+    """Reject what is not a dictionary of labels."""
+    rule = "text of letters, digits, '-', '_' and '.', at most 63, with a letter or a digit at both ends"
+    yield from _metadata(name, value, lambda key, text: matches(key, text, _LABEL_VALUE, rule))
+
+
+def annotations(name: str, value: Any) -> Problems:
+    """Reject what is not a dictionary of annotations."""
+    wrong = list(_metadata(name, value, lambda key, text: matches(key, text, r"(?s).*", "text, in quotes")))
+    yield from wrong
+    size = 0 if wrong else sum(len(text.encode()) for item in value.items() for text in item)
+    if size > _MOST_ANNOTATED:
+        allowed = f"it has {size} bytes, and all annotations of an object have at most {_MOST_ANNOTATED}"
+        yield Problem(path=(name,), given=value, allowed=allowed, fix="put large values into a ConfigMap")
+
+
+def _metadata(name: str, value: Any, rule: Callable[[str, Any], Problems]) -> Problems:
+    if not isinstance(value, Mapping):
+        yield Problem(path=(name,), given=value, fix="give a dictionary of names and texts, such as {'team': 'vision'}")
+        return
+    for key, text in value.items():
+        yield from matches(name, key, LABEL_KEY, "names such as team or example.com/team")
+        for problem in rule(str(key), text):
+            yield problem.under(name)
+
+
+def leaves_room(name: str, value: str, suffix: str, pods: str) -> Problems:
+    """Reject a name that is too long for the names that are derived from it.
+
+    Args:
+        name: The argument, as the user typed it.
+        value: What they gave; a DNS label.
+        suffix: The longest end of a derived name, such as `-worker-15`.
+        pods: What names pods so, such as `Kubernetes`.
+    """
+    limit = DNS_LABEL_LENGTH - len(suffix)
+    if len(value) > limit:
+        allowed = f"{pods} names pods '<name>{suffix}', of at most {DNS_LABEL_LENGTH} characters"
+        yield Problem(path=(name,), given=value, allowed=allowed, fix=f"use a name of {limit} characters or fewer")
 
 
 def image_fix(image: Any) -> str:

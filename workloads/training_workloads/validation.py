@@ -273,8 +273,9 @@ def at_least(name: str, value: Any, minimum: int, maximum: int = _INT32) -> Prob
 
 
 def one_of(name: str, value: Any, allowed: Iterable[Any]) -> Problems:
-    """Reject a value that is not in a list."""
-    if value not in (choices := list(allowed)):
+    """Reject a value that is not in a list; 1 is not True."""
+    choices = list(allowed)
+    if not any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in choices):
         yield Problem(path=(name,), given=value, fix=f"give one of {', '.join(map(str, choices))}")
 
 

@@ -19,6 +19,18 @@ _MOST_ALIASED = 100_000
 # A CustomResourceDefinition nests about 30 levels.
 _DEEPEST = 100
 
+# What PyYAML says of a line that is indented wrong, the same in plain words, and the fix.
+_PLAIN_WORDS = {
+    "expected <block end>, but found '<block": (
+        "its indentation fits neither its neighbours nor a new level",
+        "indent it like its neighbours",
+    ),
+    "mapping values are not allowed here": (
+        "no name with a value can stand here",
+        "indent it like its neighbours, or quote a text that contains ': '",
+    ),
+}
+
 _MERGE = "tag:yaml.org,2002:merge"
 _TEXT = "tag:yaml.org,2002:str"
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
@@ -86,7 +98,7 @@ def read_yaml(text: str | bytes, source: str = "", *, keys_as_typed: bool = Fals
     except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(_not_yaml(error, text, source)) from error
+        raise InputError(_not_yaml(_explained(error, text), text, source)) from error
 
 
 class _LimitError(yaml.MarkedYAMLError):
@@ -100,8 +112,12 @@ class _LimitError(yaml.MarkedYAMLError):
 class _Loader(yaml.SafeLoader):
     """PyYAML's loader, with limits."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, fast: bool = True) -> None:
         super().__init__(text)
+        if fast and yaml.__with_libyaml__:
+            # The same events from C take a sixth of the time; only PyYAML's own composer can have limits.
+            events = yaml.CSafeLoader(text.removeprefix("\ufeff"))
+            vars(self).update({name: getattr(events, name) for name in ("check_event", "peek_event", "get_event")})
         # Values that each node composed so far contains; an alias counts again what it stands for.
         self._sizes: dict[yaml.Node | None, int] = {}
         self._aliased = self._composed = self._depth = 0
@@ -229,6 +245,18 @@ def _typed(node: yaml.Node, text: str) -> Typed:
     return Typed("a list" if isinstance(node, yaml.SequenceNode) else "a mapping")
 
 
+def _explained(error: Exception, text: str | bytes) -> Exception:
+    """Return the error of PyYAML's own parser where that of libyaml is vague: "did not find expected node content"."""
+    if isinstance(error, yaml.MarkedYAMLError) and not isinstance(error, _LimitError) and isinstance(text, str):
+        loader = _Loader(text, fast=False)
+        try:
+            while loader.check_node():
+                loader.get_node()
+        except yaml.MarkedYAMLError as explained:
+            return explained
+    return error
+
+
 def _not_yaml(error: Exception, text: str | bytes, source: str) -> Problem:
     """Return what is wrong with a text, with the line where the reader stopped."""
     if isinstance(text, bytes):
@@ -242,8 +270,9 @@ def _not_yaml(error: Exception, text: str | bytes, source: str) -> Problem:
     if "{{" in text:
         return _helm_template(place)
     reason = str(error.problem) if isinstance(error, yaml.MarkedYAMLError) else str(error).partition("\n")[0]
-    allowed = f"this is not YAML: {reason}" if mark else reason
     fix = "replace the tab with spaces" if mark and text[mark.index : mark.index + 1] == "\t" else "correct it"
+    reason, fix = next((_PLAIN_WORDS[known] for known in _PLAIN_WORDS if reason.startswith(known)), (reason, fix))
+    allowed = f"this is not YAML: {reason}" if mark else reason
     return Problem(path=(), given=line, allowed=allowed, fix=fix, source=place)
 
 

@@ -239,6 +239,27 @@ def test_preload_reads_a_released_file_again(
     assert len(read) == 12
 
 
+def test_preload_writes_nothing_into_the_folder_that_lustre_gives_to_root(
+    filled: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, progress = tmp_path / "data", tmp_path / "runs/.staged/data"
+    write(target, filled)
+    before = sorted(target.rglob("*"))
+    assert run("preload", target, "--progress-folder", str(progress)) == 0
+    assert sorted(target.rglob("*")) == before
+    assert [path.name for path in progress.iterdir()] == ["0-of-1.jsonl"]
+    monkeypatch.setattr(transfer, "_verify", None)
+    assert run("preload", target, "--progress-folder", str(progress)) == 0
+
+
+def test_rejects_a_folder_for_its_progress_that_is_not_writable(
+    filled: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, filled)
+    assert run("preload", tmp_path, "--progress-folder", str(tmp_path / "test/1/x")) == 2
+    assert capsys.readouterr().err.startswith(f"error: '--progress-folder' is {tmp_path}/test/1/x, where user ")
+
+
 def test_a_file_with_one_block_is_not_loaded(tmp_path: Path) -> None:
     (tmp_path / "full").write_bytes(bytes(10_000))
     with (tmp_path / "released").open("wb") as file:

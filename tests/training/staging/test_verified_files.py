@@ -16,12 +16,12 @@ def target(tmp_path: Path) -> Path:
 
 
 def add(target: Path, share: Share = Share(0, 1)) -> None:  # noqa: B008
-    with VerifiedFiles(target, share) as verified:
+    with VerifiedFiles(target / ".staged", share) as verified:
         verified.add(ITEM, (target / "a").stat(), "MD5")
 
 
 def is_known(target: Path, item: Item = ITEM) -> bool:
-    with VerifiedFiles(target, Share(0, 1)) as verified:
+    with VerifiedFiles(target / ".staged", Share(0, 1)) as verified:
         return verified.find(item, (target / "a").stat()) is not None
 
 

@@ -52,7 +52,7 @@ def test_blackwell_needs_a_recent_driver_branch() -> None:
 @pytest.mark.parametrize("gpu", GPUS, ids=lambda gpu: f"{gpu.model}-{gpu.memory_gib}")
 def test_every_model_has_sources_and_reasons(gpu: Gpu) -> None:
     assert all(source.startswith("https://") for source in gpu.sources)
-    assert len(gpu.sources) == 2
+    assert len(gpu.sources) == 3
     assert gpu.checked == date(2026, 11, 21)
     # None for the newest branch is the answer: NVIDIA has announced no end.
     missing = {name for name in ("application_clocks", "oldest_driver_branch") if getattr(gpu, name) is None}

@@ -13,10 +13,13 @@ WRONG = """\
 kind: PersistentVolume
 spec:
   persistentVolumeReclaimPolicy: Recycle
-  csi: {driver: other}
+  csi: {driver: other, volumeHandle: a}
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteMany]
 """
-RISKY = "kind: PersistentVolumeClaim\nspec: {}\n"
-RIGHT = "kind: PersistentVolumeClaim\nspec: {storageClassName: a}\n"
+_SPEC = "accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}"
+RISKY = f"kind: PersistentVolumeClaim\nspec: {{{_SPEC}}}\n"
+RIGHT = f"kind: PersistentVolumeClaim\nspec: {{storageClassName: a, {_SPEC}}}\n"
 
 
 def run(*arguments: object, stdin: str | None = None) -> tuple[int, str]:
@@ -79,6 +82,14 @@ def test_a_lone_file_that_cannot_be_read_has_no_counts(folder: Path) -> None:
     assert RUNNER.invoke(app, ["lint", "d.txt", "--format", "json"]).stdout == "[]\n"
 
 
+def test_a_duplicate_key_is_a_finding(folder: Path) -> None:
+    code, output = run("-", stdin=RIGHT.replace("spec:", "kind: PersistentVolumeClaim\nspec:"))
+    assert (code, output.splitlines()[0]) == (
+        1,
+        "-:2: error: kind: is given again: line 1 has the same key; keep one of them [duplicate-key]",
+    )
+
+
 def test_a_warning_is_no_failure(folder: Path) -> None:
     code, output = run("a.yml")
     assert (code, output.splitlines()[-1]) == (0, "0 errors, 1 warning in 1 file")
@@ -121,7 +132,8 @@ def test_json_has_an_object_for_each_finding(folder: Path) -> None:
             ["c.json"],
             None,
             "'FILE' is 'c.json', but it contains Service, and the rules are for MPIJob, PersistentVolume, "
-            "PersistentVolumeClaim, StorageClass; give a manifest with one of these",
+            "PersistentVolumeClaim, StorageClass, Job, JobSet, PyTorchJob, TFJob, TrainJob, TrainingRuntime, "
+            "ClusterTrainingRuntime; give a manifest with one of these",
         ),
         (["-"], "# nothing\n", "'FILE' is '-', but it contains no Kubernetes object, and the rules are for MPIJob"),
         (["config"], None, "'FILE' is 'config', but it contains no Kubernetes object, and the rules are for MPIJob"),

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import yaml
 
+from tests.workloads.cluster.fake_admission import admit
 from tests.workloads.cluster.fake_cluster import FakeCluster
 
 _PATH = re.compile(
@@ -32,6 +33,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     cluster: FakeCluster
+    warning: str | None = None
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keep the tests' output clean."""
@@ -77,7 +79,8 @@ class Handler(BaseHTTPRequestHandler):
                     reason = HTTPStatus(failure.what).phrase
                     code, answer = status(failure.what, reason, failure.message or reason)
                     self._send(code, json.dumps(answer).encode())
-                self.close_connection = True
+                # A failed request does not end the connection; the next one of the client uses it.
+                self.close_connection = not isinstance(failure.what, int)
                 return True
         return False
 
@@ -104,6 +107,14 @@ class Handler(BaseHTTPRequestHandler):
             return status(400, "BadRequest", "the object does not match the address that it was sent to")
         if f"/api/v1/namespaces/{place}" not in self.cluster.objects:
             return status(404, "NotFound", f'namespaces "{place}" not found', name=place, kind="namespaces")
+        warning = None
+        if kind == "Pod":
+            body["metadata"].setdefault("name", f"{body['metadata'].get('generateName')}x7k2f")
+            rejected, warning = admit(body, place, self.cluster.objects)
+            if rejected:
+                return status(*rejected, name=body["metadata"]["name"], kind="pods")
+        # The client shows no warning, as for a namespace that only warns.
+        self.warning = warning
         name = body["metadata"]["name"]
         if f"{path}/{name}" in self.cluster.objects:
             return status(409, "AlreadyExists", f'{self._title(match)} "{name}" already exists', name=name)
@@ -159,6 +170,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(code)
         self.send_header("Content-Type", form)
         self.send_header("Content-Length", str(len(body)))
+        if self.warning:
+            self.send_header("Warning", f'299 - "{self.warning}"')
+            self.warning = None
         self.end_headers()
         self.wfile.write(body)
 
@@ -171,6 +185,9 @@ class Handler(BaseHTTPRequestHandler):
         if query.get("container") not in [each["name"] for each in pod["spec"]["containers"]]:
             code, answer = status(400, "BadRequest", "container is not valid for pod")
             return self._send(code, json.dumps(answer).encode())
+        if reason := waits(pod, query["container"]):
+            code, answer = status(400, "BadRequest", f'container "{query["container"]}" in pod {reason}')
+            return self._send(code, json.dumps(answer).encode())
         # The kubelet knows this time to the second only.
         since = query.get("sinceTime", "")[:19]
         lines = [line for line in log.lines if line[0][:19] >= since]
@@ -179,15 +196,19 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/plain")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        left = int(query.get("limitBytes", 2**40))
         for number, (time, text) in enumerate(lines):
             if log.breaks and log.break_after and log.break_after == number:
                 log.breaks -= 1
                 self.close_connection = True
                 return None
-            line = f"{time} {text}\n".encode()
+            line = f"{time} {text}\n".encode()[:left]
+            left -= len(line)
             # In two pieces: a line may arrive in parts.
             for piece in (line[:7], line[7:]):
-                self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+                # An empty one would end the answer.
+                if piece:
+                    self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
         if query.get("follow") and log.open_for:
             log.open_for.wait(20)
         if log.at_end:
@@ -212,6 +233,14 @@ def serve(cluster: FakeCluster, certificate: Path | None = None) -> Server:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     return server
+
+
+def waits(pod: dict[str, Any], container: str) -> str | None:
+    """Return why a container has no log yet, as the kubelet says it."""
+    for each in (pod.get("status") or {}).get("containerStatuses") or []:
+        if each["name"] == container and "waiting" in each.get("state", {}) and not each.get("restartCount"):
+            return f'"{pod["metadata"]["name"]}" is waiting to start: {each["state"]["waiting"]["reason"]}'
+    return None
 
 
 def _merge(target: dict[str, Any], change: dict[str, Any]) -> None:

@@ -18,7 +18,9 @@ KINDS = {
     "v1": [
         ("namespaces", "Namespace", False),
         ("pods", "Pod", True),
+        ("configmaps", "ConfigMap", True),
         ("events", "Event", True),
+        ("serviceaccounts", "ServiceAccount", True),
         ("services", "Service", True),
         ("persistentvolumeclaims", "PersistentVolumeClaim", True),
     ],

@@ -12,6 +12,7 @@ from training_workloads.cluster.failures import (
     ConflictError,
     ForbiddenError,
     NotFoundError,
+    RejectedError,
     TransientError,
     rejection,
     transport_failure,
@@ -57,10 +58,10 @@ def status(message: str, **details: str) -> str:
         ),
         (
             403,
-            status("admission webhook denied the request"),
-            ClusterError,
+            status("admission webhook denied the request: an image cannot be :latest"),
+            RejectedError,
             "the cluster rejects the request to list mpijobs.kubeflow.org in namespace 'team': admission webhook "
-            "denied the request",
+            "denied the request: an image cannot be :latest",
         ),
         (404, "404 page not found", ClusterError, NO_OPERATOR),
         (404, status('mpijobs "a" not found', name="a"), NotFoundError, 'mpijobs "a" not found'),

@@ -1,10 +1,11 @@
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.workloads.cluster.conftest import Program
-from tests.workloads.cluster.fake_cluster import FakeCluster
+from tests.workloads.cluster.conftest import Program, condition
+from tests.workloads.cluster.fake_cluster import Failure, FakeCluster
 from training_workloads.cluster.hints import RULES
 
 MpiJob = Callable[..., dict[str, Any]]
@@ -119,8 +120,8 @@ def test_a_pod_that_does_not_run(
         (
             None,
             None,
-            "the operator has not started it: if that lasts, check that the operator runs: "
-            "'kubectl get pods -n mpi-operator'",
+            "the operator has not started it: if that lasts, its log has the reason: 'kubectl logs -n mpi-operator "
+            "deployment/mpi-operator'",
         ),
         (
             None,
@@ -159,10 +160,181 @@ def test_a_job_that_does_not_start_or_continue(
     assert program("status", "digits").out.partition("\nhint: ")[2].rstrip() == hint
 
 
+GPU_TAINT = "1 node(s) had untolerated taint {nvidia.com/gpu: true}"
+SYSTEM_TAINT = "2 node(s) had untolerated taint {CriticalAddonsOnly: true}"
+CPU, GPU = "1 Insufficient cpu", "2 Insufficient nvidia.com/gpu"
+SELECTOR = "1 node(s) didn't match Pod's node affinity/selector"
+
+
+@pytest.mark.parametrize(
+    ("reasons", "beginning"),
+    [
+        # The taint of other nodes is no cause, and neither is what they have too little of.
+        ((SYSTEM_TAINT, CPU, GPU, SELECTOR), "no node has enough free nvidia.com/gpu: "),
+        # The nodes that have GPUs reject the pod; the others lack GPUs.
+        ((GPU_TAINT, CPU, GPU), "the pods do not tolerate the taint {nvidia.com/gpu: true}: "),
+        ((GPU_TAINT, SELECTOR), "the pods do not tolerate the taint {nvidia.com/gpu: true}: "),
+        ((CPU,), "no node has enough free cpu: "),
+        ((SELECTOR,), "no node matches the pods: "),
+    ],
+)
+def test_the_scheduler_names_every_node_and_one_reason_is_the_cause(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, reasons: tuple[str, ...], beginning: str
+) -> None:
+    cluster.add(mpi_job("digits", "Created"))
+    cluster.add(pod("digits-worker-0", "worker", **unscheduled(f"0/5 nodes are available: {', '.join(reasons)}.")))
+    (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
+    assert hint.startswith(beginning)
+
+
+def test_several_causes_have_several_hints(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
+) -> None:
+    cluster.add(mpi_job("digits", "Suspended"))
+    cluster.add(pod("digits-worker-0", "worker", **unscheduled(f"0/2 nodes are available: {GPU}.")))
+    cluster.add(pod("digits-worker-1", "worker", **waits("ImagePullBackOff")))
+    hints = json.loads(program("status", "digits", "--json").out)["hints"]
+    beginnings = ["the image cannot be pulled", "no node has enough free nvidia.com/gpu", "it is suspended"]
+    assert [hint[: len(beginning)] for hint, beginning in zip(hints, beginnings, strict=True)] == beginnings
+    shown = program("status", "digits").out.partition("\n\nhint: ")[2].split("\nhint: ")
+    assert [each.rstrip() for each in shown] == hints
+
+
+POD_SECURITY = 'violates PodSecurity "restricted:latest": seccompProfile (pod or container "worker" must set …)'
+QUOTA = "exceeded quota: team, requested: pods=1, used: pods=4, limited: pods=4"
+PERMISSION = 'User "system:serviceaccount:mpi-operator:mpi-operator" cannot create resource "pods"'
+PRIORITY = "no PriorityClass with name urgent was found"
+
+
+def rejected(reason: str, about: str = "MPIJob", word: str = "MPIJobFailed") -> dict[str, Any]:
+    name = "digits" if about == "MPIJob" else "digits-launcher"
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e"},
+        "type": "Warning",
+        "involvedObject": {"kind": about, "name": name},
+        "reason": word,
+        "message": f'worker pod created failed: pods "digits-worker-0" is forbidden: {reason}',
+        "lastTimestamp": "2026-11-21T10:00:20Z",
+    }
+
+
+@pytest.mark.parametrize(
+    ("reason", "fix"),
+    [
+        (
+            POD_SECURITY,
+            "render the job with this version of trainctl, or use a namespace with another pod-security label",
+        ),
+        (
+            QUOTA,
+            "wait until other jobs have ended ('trainctl list'), render fewer workers, or ask for a larger quota",
+        ),
+        (PERMISSION, "install the operator's permissions again: 'kubectl apply -f dist/platform/'"),
+        (PRIORITY, "change the job, or ask an administrator of the cluster"),
+    ],
+)
+@pytest.mark.parametrize(("about", "word"), [("MPIJob", "MPIJobFailed"), ("Job", "FailedCreate")])
+def test_pods_that_the_cluster_rejects(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, reason: str, fix: str, about: str, word: str
+) -> None:
+    cluster.add(mpi_job("digits", "Created"))
+    cluster.add(rejected(reason, about, word))
+    hints = json.loads(program("status", "digits", "--json").out)["hints"]
+    assert hints == [f"the cluster rejects to create the pods of the job ({reason}): {fix}"]
+
+
+def test_a_rejection_that_is_over_is_no_cause(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
+) -> None:
+    cluster.add(rejected(QUOTA))
+    for name, role in (("launcher-a", "launcher"), ("worker-0", "worker"), ("worker-1", "worker")):
+        cluster.add(pod(f"digits-{name}", role))
+    job = cluster.add(mpi_job("digits", "Created", "Running"))
+    assert json.loads(program("status", "digits", "--json").out)["hints"] == []
+    # It failed for another reason, and its workers are deleted.
+    job["status"]["conditions"].append(condition("Failed", 30))
+    del cluster.objects["/api/v1/namespaces/team/pods/digits-worker-1"]
+    assert json.loads(program("status", "digits", "--json").out)["hints"] == []
+    # It never ran: the launcher gave up waiting for its workers.
+    del job["status"]["conditions"][1]
+    (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
+    assert hint.startswith("the cluster rejects to create the pods of the job (exceeded quota: ")
+
+
+def test_a_users_mistake_in_the_program(program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod) -> None:
+    cluster.add(mpi_job("digits", "Running"))
+    ended = {"name": "launcher", "restartCount": 0, "state": {"terminated": {"exitCode": 2, "reason": "Error"}}}
+    cluster.add(pod("digits-launcher-a", "launcher", phase="Failed", containerStatuses=[ended]))
+    out = program("status", "digits").out
+    why = "exit code 2 (the program rejects what it was given: a restart repeats that)"
+    assert f"\ndigits-launcher-a: {why}\n" in out
+    assert out.partition("\nhint: ")[2] == (
+        f"digits-launcher-a ended with {why}; read the end of 'trainctl logs digits', cancel the job, fix it and "
+        "submit it again\n"
+    )
+    # A later attempt runs.
+    cluster.add(pod("digits-launcher-b", "launcher", second=30))
+    assert "hint: " not in program("status", "digits").out
+
+
+def malformed(mpi_job: MpiJob, name: str) -> dict[str, Any]:
+    job = mpi_job(name)
+    job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"] = "mpirun train"
+    return job
+
+
+LOG = "the operator's log names the error: 'kubectl logs -n mpi-operator deployment/mpi-operator'"
+
+
+def test_an_undecodable_job_of_another_user_is_named(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
+    cluster.add(mpi_job("digits"))
+    cluster.add(malformed(mpi_job, "broken"), namespace="lab")
+    cluster.add(malformed(mpi_job, "worse"), namespace="research")
+    (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
+    assert hint == (
+        "the operator cannot read MPIJob 'broken' in namespace 'lab' ('spec.mpiReplicaSpecs.Launcher.template.spec."
+        "containers[0].command' is 'mpirun train', but the operator reads a list here; give a list, such as ['mpirun', "
+        "'train']), nor 1 other, and as long as it cannot, it starts no job of any user: 'trainctl cancel broken -n "
+        f"lab'; {LOG}"
+    )
+
+
+def test_without_the_permission_only_the_own_namespace_is_searched(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob
+) -> None:
+    cluster.failures.append(Failure(403, "/v2beta1/mpijobs", "GET", message='User "u" cannot list resource "mpijobs"'))
+    cluster.add(mpi_job("digits"))
+    cluster.add(malformed(mpi_job, "broken"), namespace="lab")
+    assert json.loads(program("status", "digits", "--json").out)["hints"] == [
+        "the operator has not started it: if that lasts, its log has the reason, which may be an MPIJob of a namespace "
+        "that you may not read: 'kubectl logs -n mpi-operator deployment/mpi-operator'"
+    ]
+    cluster.add(malformed(mpi_job, "mine"))
+    (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
+    assert hint.startswith("the operator cannot read MPIJob 'mine' in namespace 'team' (")
+
+
+def test_an_undecodable_job_can_be_listed_and_cancelled(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob
+) -> None:
+    cluster.add(malformed(mpi_job, "broken"))
+    assert program("list").out.splitlines()[1].split()[:3] == ["broken", "Pending", "0/2"]
+    assert program("cancel", "broken").out == "deleted MPIJob 'broken'\n"
+
+
+def test_a_job_that_runs_needs_no_list_of_all_jobs(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
+    cluster.add(mpi_job("digits", "Created"))
+    program("status", "digits")
+    assert [each for each in cluster.requests if "/v2beta1/mpijobs" in each] == []
+
+
 def test_every_rule_is_wired() -> None:
     import training_workloads.cluster.hints as module
 
     functions = {
         value for name, value in vars(module).items() if callable(value) and value.__module__ == module.__name__
     }
-    assert set(RULES) == functions - {module.hint, module.Evidence}
+    public = {value for value in functions if not value.__name__.startswith("_")}
+    assert set(RULES) == public - {module.find_hints, module.rejected_input, module.Evidence}

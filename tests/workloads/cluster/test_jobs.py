@@ -14,100 +14,12 @@ MakePod = Callable[..., dict[str, Any]]
 JOB = "/apis/kubeflow.org/v2beta1/namespaces/team/mpijobs/digits"
 POLICY = "/apis/networking.k8s.io/v1/namespaces/team/networkpolicies/digits"
 PODS = "/api/v1/namespaces/team/pods"
-ELASTIC = ("horovodrun", "-np", "16", "--min-np", "8", "--max-np", "32", "train")
 
 
 def policy(job: str) -> dict[str, Any]:
     selector = {"podSelector": {"matchLabels": {"training.kubeflow.org/job-name": job}}}
     metadata = {"name": "digits"}
     return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": selector}
-
-
-def test_an_elastic_job_is_scaled(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
-    cluster.add(mpi_job("digits", "Running", command=ELASTIC))
-    result = program("scale", "digits", "4")
-    assert (result.code, result.err) == (0, "")
-    assert result.out == (
-        "'digits' will have 4 workers instead of 2; the launcher reads the new list of hosts when the kubelet has "
-        "updated it, after about a minute\n"
-    )
-    assert cluster.objects[JOB]["spec"]["mpiReplicaSpecs"]["Worker"] == {"replicas": 4}
-    # Only that was changed.
-    assert cluster.objects[JOB]["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]
-    assert program("scale", "digits", "4").out == "'digits' has 4 workers already\n"
-    as_json = json.loads(program("scale", "digits", "1", "--json").out)
-    assert as_json == {"name": "digits", "namespace": "team", "before": 4, "workers": 1}
-
-
-@pytest.mark.parametrize(
-    ("command", "state", "workers", "message"),
-    [
-        (
-            ELASTIC,
-            "Running",
-            "5",
-            "'WORKERS' is 5, but 'digits' runs with 1 to 4 workers; give a number within these limits",
-        ),
-        (
-            ELASTIC,
-            "Running",
-            "6",
-            "'WORKERS' is 6, but 'digits' runs with 1 to 4 workers; give a number within these limits",
-        ),
-        (
-            ("horovodrun", "--min-np", "16"),
-            "Running",
-            "1",
-            "'WORKERS' is 1, but 'digits' runs with 2 or more workers; give a number within these limits",
-        ),
-        (
-            ELASTIC,
-            "Failed",
-            "3",
-            "'NAME' is 'digits', but that job is Failed; submit it again with another number of workers",
-        ),
-        (
-            ("mpirun", "-np", "16"),
-            "Running",
-            "3",
-            "'NAME' is 'digits', but its command starts 16 ranks, no more and no fewer; render it with '--workers' and "
-            "submit it again, or make it an elastic job (horovodrun --min-np)",
-        ),
-    ],
-)
-def test_rejects_a_number_of_workers_that_the_job_cannot_have(
-    program: Program,
-    cluster: FakeCluster,
-    mpi_job: MpiJob,
-    command: tuple[str, ...],
-    state: str,
-    workers: str,
-    message: str,
-) -> None:
-    cluster.add(mpi_job("digits", state, command=command))
-    result = program("scale", "digits", workers)
-    assert (result.code, result.out, result.err) == (2, "", f"error: {message}\n")
-    assert cluster.objects[JOB]["spec"]["mpiReplicaSpecs"]["Worker"] == {"replicas": 2}
-
-
-def test_a_queued_job_is_not_scaled(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
-    job = mpi_job("digits", "Running", command=ELASTIC)
-    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "research"}
-    cluster.add(job)
-    result = program("scale", "digits", "3")
-    assert (result.code, result.err) == (
-        2,
-        "error: 'NAME' is 'digits', but it is in the queue 'research', and Kueue would end all of its pods to admit "
-        "another size; cancel it, render it with other '--workers' and submit it again\n",
-    )
-    assert cluster.objects[JOB]["spec"]["mpiReplicaSpecs"]["Worker"] == {"replicas": 2}
-
-
-def test_a_batch_job_is_not_scaled(program: Program, cluster: FakeCluster) -> None:
-    cluster.add({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "stage"}, "spec": {}})
-    result = program("scale", "stage", "3")
-    message = "error: 'NAME' is 'stage', but that is a Job, which has no workers; give the name of an MPIJob\n"
-    assert (result.code, result.err) == (2, message)
 
 
 def test_cancel_deletes_the_job_and_its_policy_and_waits_for_the_pods(
@@ -156,6 +68,21 @@ def test_cancel_of_an_unknown_name_deletes_nothing(program: Program, cluster: Fa
     assert JOB in cluster.objects
 
 
+def test_cancel_waits_for_all_jobs_at_once(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training_workloads.cli.cluster_commands._PODS_END_SECONDS", 0.3)
+    for job in ("one", "two", "three"):
+        cluster.add(mpi_job(job, "Running"))
+        cluster.add(pod(f"{job}-worker-0", "worker", job=job))
+    # Before the sixth LIST: three jobs are looked up, then two of the three asked about.
+    cluster.before_get[PODS] = [*[lambda: None] * 4, lambda: cluster.remove_pods("two")]
+    result = program("cancel", "one", "two", "three")
+    assert result.code == 4
+    assert result.out == "deleted MPIJob 'one'\ndeleted MPIJob 'two'\ndeleted MPIJob 'three'\n"
+    assert result.err == "error: pods of 'one', 'three' may still be ending: 'kubectl get pods' shows them\n"
+
+
 def test_cancel_reports_pods_that_do_not_end(
     program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +105,31 @@ def test_wait_ends_as_the_job_does(
     assert (result.code, result.out) == (code, "")
     assert result.err == f"job 'digits': {end} after 1m20s (the operator says {end})\n"
     assert json.loads(program("wait", "digits", "--json").out)["state"] == end
+
+
+@pytest.mark.parametrize("message", ["", "no such file: /fsx/mnist"])
+def test_wait_explains_a_users_mistake_at_once(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, message: str
+) -> None:
+    job = cluster.add(mpi_job("digits", "Running"))
+    terminated = {"exitCode": 2, "reason": "Error", **({"message": message} if message else {})}
+    ended = {"name": "launcher", "restartCount": 0, "state": {"terminated": terminated}}
+    cluster.add(pod("digits-launcher-a", "launcher", phase="Failed", containerStatuses=[ended]))
+    finish = lambda: job["status"]["conditions"].append(condition("Failed", 30))  # noqa: E731
+    cluster.before_get[JOB] = [lambda: None, lambda: None, lambda: None, finish]
+    result = program("wait", "digits")
+    assert result.code == 1
+    why = "exit code 2 (the program rejects what it was given: a restart repeats that)"
+    advice = (
+        f"digits-launcher-a ended with {why}; read the end of 'trainctl logs digits', cancel the job, fix it and "
+        "submit it again"
+    )
+    assert result.err.splitlines() == [
+        f"note: {advice}",
+        "job 'digits': Failed after 1m20s (the operator says Failed)",
+        f"digits-launcher-a: {why}{': ' * bool(message)}{message}",
+        f"hint: {advice}",
+    ]
 
 
 def test_a_job_that_is_deleted_or_replaced_did_not_succeed(

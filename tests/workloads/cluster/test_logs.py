@@ -147,8 +147,31 @@ def test_follows_a_restarted_launcher(
     assert (result.code, result.out) == (0, "attempt 1\nattempt 2\nattempt 3\n")
     notes = [line for line in result.err.splitlines() if line.startswith("note")]
     assert notes == [
-        "note: the launcher was restarted as digits-launcher-c",
+        "note: the launcher was restarted as digits-launcher-c after exit code 1",
         "note: the launcher was restarted as digits-launcher-b",
+    ]
+
+
+def test_a_users_mistake_is_explained_while_it_is_retried(program: Program, running: FakeCluster, pod: MakePod) -> None:
+    terminated = {"exitCode": 2, "message": "no such file: /fsx/mnist"}
+    ended = {"name": "launcher", "restartCount": 0, "state": {"terminated": terminated}}
+
+    def retry() -> None:
+        running.add(pod("digits-launcher-a", "launcher", phase="Failed", containerStatuses=[ended]))
+
+    def retry_again() -> None:
+        running.add(pod("digits-launcher-b", "launcher", second=30))
+
+    running.logs["digits-launcher-a"] = Log(lines("error: no such file: /fsx/mnist"), at_end=retry)
+    running.logs["digits-launcher-b"] = Log(lines("again"), at_end=finish(running, "Failed"))
+    running.before_get[JOB] = [*[lambda: None] * 3, retry_again]
+    result = program("logs", "-f", "digits")
+    why = "exit code 2 (the program rejects what it was given: a restart repeats that)"
+    assert (result.code, result.out) == (1, "error: no such file: /fsx/mnist\nagain\n")
+    assert [line for line in result.err.splitlines() if line.startswith("note: ") and "waiting" not in line] == [
+        f"note: digits-launcher-a ended with {why}; read the end of 'trainctl logs digits', cancel the job, fix it and "
+        "submit it again",
+        f"note: the launcher was restarted as digits-launcher-b after {why}: no such file: /fsx/mnist",
     ]
 
 

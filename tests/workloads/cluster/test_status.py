@@ -2,8 +2,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.workloads.cluster.conftest import Program
-from tests.workloads.cluster.fake_cluster import FakeCluster
+from tests.workloads.cluster.fake_cluster import Failure, FakeCluster, Log
 
 MpiJob = Callable[..., dict[str, Any]]
 MakePod = Callable[..., dict[str, Any]]
@@ -33,8 +35,8 @@ def test_a_table_of_jobs(program: Program, cluster: FakeCluster, mpi_job: MpiJob
     assert (result.code, result.err) == (0, "")
     header, first, second = [line.split() for line in result.out.splitlines()]
     assert header == ["NAME", "STATE", "WORKERS", "AGE", "DURATION"]
-    assert (first[0], first[1], first[2], first[4]) == ("stage", "Succeeded", "0/1", "30m")
-    assert (second[0], second[1], second[2], second[4]) == ("digits", "Succeeded", "1/2", "51s")
+    assert (first[0], first[1], first[2], first[4]) == ("stage", "Succeeded", "1", "30m")
+    assert (second[0], second[1], second[2], second[4]) == ("digits", "Succeeded", "2", "51s")
     assert "\x1b" not in result.out
 
 
@@ -115,6 +117,90 @@ def test_a_launcher_that_ended_on_a_stop_request(
     assert result.out.splitlines()[-1] == (
         "digits-launcher-x: exit code 75 (stopped on request, the state is saved: a restart resumes)"
     )
+
+
+@pytest.mark.parametrize("place", ["state", "lastState"])
+def test_the_reason_that_a_container_wrote(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, place: str
+) -> None:
+    cluster.add(mpi_job("digits", "Running"))
+    terminated = {"terminated": {"exitCode": 1, "reason": "Error", "message": "2 of 4 workers did not\nanswer"}}
+    states = {"state": terminated} if place == "state" else {"state": {"running": {}}, "lastState": terminated}
+    sidecar = {"name": "exporter", "restartCount": 0, "state": {"running": {}}}
+    launcher = {"name": "launcher", "restartCount": int(place == "lastState"), **states}
+    # The kubelet sorts them by name.
+    cluster.add(pod("digits-launcher-a", "launcher", containerStatuses=[sidecar, launcher]))
+    report = json.loads(program("status", "digits", "--json").out)
+    (launcher,) = report["launchers"]
+    state, before = {"state": ("Error", ""), "lastState": ("Running", "restarted after ")}[place]
+    assert (launcher["state"], launcher["why"]) == (state, f"{before}exit code 1: 2 of 4 workers did not answer")
+    assert launcher["exit_code"] == 1
+
+
+def test_a_container_that_restarts_again_and_again_says_why(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
+) -> None:
+    cluster.add(mpi_job("digits", "Running"))
+    waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 20s restarting"}}
+    last = {"terminated": {"exitCode": 1, "reason": "Error", "message": "worker-1: 7 of 8 GPUs"}}
+    container = {"name": "launcher", "restartCount": 3, "state": waiting, "lastState": last}
+    cluster.add(pod("digits-launcher-a", "launcher", containerStatuses=[container]))
+    out = program("status", "digits").out
+    assert "\ndigits-launcher-a: back-off 20s restarting; exit code 1: worker-1: 7 of 8 GPUs\n" in out
+
+
+EFA = "network: efa, 32/32 devices on 2/2 nodes"
+
+
+def launcher_log(*texts: str) -> Log:
+    return Log([("2026-11-21T10:02:00.000000000Z", text) for text in texts])
+
+
+@pytest.mark.parametrize("state", ["Running", "Succeeded", "Failed"])
+def test_what_carries_the_traffic(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, state: str
+) -> None:
+    cluster.add(mpi_job("digits", state))
+    cluster.add(pod("digits-launcher-0", "launcher"))
+    cluster.add(pod("digits-launcher-a", "launcher", second=30))
+    cluster.logs["digits-launcher-0"] = launcher_log("network: of the attempt before")
+    cluster.logs["digits-launcher-a"] = launcher_log("[1,0]<stdout>:network: a rank's line", "begin", EFA, "epoch 1")
+    assert program("status", "digits").out.splitlines()[2] == EFA
+    assert json.loads(program("status", "digits", "--json").out)["network"] == EFA.removeprefix("network: ")
+
+
+def test_the_newest_line_counts_where_the_ranks_were_started_again(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
+) -> None:
+    cluster.add(mpi_job("digits", "Running"))
+    cluster.add(pod("digits-launcher-a", "launcher"))
+    tcp = "network: tcp (Socket) on 2/2 nodes, although EFA was requested"
+    cluster.logs["digits-launcher-a"] = launcher_log(EFA, tcp)
+    assert program("status", "digits").out.splitlines()[2] == tcp
+
+
+def test_only_the_beginning_of_a_long_log_is_read(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
+) -> None:
+    cluster.add(mpi_job("digits", "Running"))
+    cluster.add(pod("digits-launcher-a", "launcher"))
+    cluster.logs["digits-launcher-a"] = launcher_log(EFA, *["x" * 2**16] * 20, "network: a line of the program's own")
+    assert program("status", "digits").out.splitlines()[2] == EFA
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [(403, 'pods "a" is forbidden: User "u" cannot get resource "pods/log"'), (404, ""), (500, "no route to host")],
+)
+def test_a_log_that_cannot_be_read_is_no_failure(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, code: int, message: str
+) -> None:
+    cluster.add(mpi_job("digits", "Running"))
+    cluster.add(pod("digits-launcher-a", "launcher"))
+    cluster.logs["digits-launcher-a"] = launcher_log(EFA)
+    cluster.failures.append(Failure(code, "/log", "GET", message=message))
+    result = program("status", "digits")
+    assert (result.code, result.err, "network: " in result.out) == (0, "", False)
 
 
 def event(name: str, reason: str, message: str, time: str, kind: str = "Pod", **more: Any) -> dict[str, Any]:

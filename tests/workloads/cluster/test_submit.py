@@ -13,7 +13,8 @@ from training_workloads.rendering import render_jobs
 
 MPI_JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team/mpijobs"
 POLICIES = "/apis/networking.k8s.io/v1/namespaces/team/networkpolicies"
-STAGE = "{apiVersion: batch/v1, kind: Job, metadata: {name: stage}, spec: {}}"
+POD = "restartPolicy: Never, containers: [{name: stage, image: 'image:1'}]"
+STAGE = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: stage}}, spec: {{template: {{spec: {{{POD}}}}}}}}}"
 
 
 @pytest.fixture
@@ -54,6 +55,7 @@ def test_creates_the_policy_before_the_job(program: Program, cluster: FakeCluste
     assert [(address, set(query.split("&"))) for address, _, query in changes] == [
         (f"PATCH {POLICIES}/job", dry),
         (f"POST {MPI_JOBS}", dry),
+        *[("POST /api/v1/namespaces/team/pods", dry)] * 2,
         (f"PATCH {POLICIES}/job", dry - {"dryRun=All"}),
         (f"POST {MPI_JOBS}", dry - {"dryRun=All"}),
     ]
@@ -148,7 +150,7 @@ def test_a_missing_claim_has_a_fix_of_its_kind(
     program: Program, cluster: FakeCluster, tmp_path: Path, claim: str, fix: str
 ) -> None:
     volume = f"{{name: v, persistentVolumeClaim: {{claimName: {claim}}}}}"
-    text = STAGE.replace("spec: {}", f"spec: {{template: {{spec: {{volumes: [{volume}]}}}}}}")
+    text = STAGE.replace(POD, f"{POD}, volumes: [{volume}]")
     result = submit_text(program, tmp_path, text)
     assert result.code == 2
     assert result.err.endswith(f"; {fix}\n")
@@ -180,7 +182,7 @@ def test_needs_no_permission_to_read_namespaces(program: Program, cluster: FakeC
 
 
 def test_rejects_an_object_of_another_namespace(program: Program, cluster: FakeCluster, tmp_path: Path) -> None:
-    text = "{apiVersion: batch/v1, kind: Job, metadata: {name: stage, namespace: lab}, spec: {}}"
+    text = STAGE.replace("name: stage}, spec", "name: stage, namespace: lab}, spec")
     result = submit_text(program, tmp_path, text, "-n", "team")
     assert result.code == 2
     assert result.err == (
@@ -261,8 +263,84 @@ def test_an_error_of_the_lint_stops_and_a_warning_does_not(
     assert result.err.endswith("error: nothing was submitted; fix the 1 error first\n")
 
 
+ROLES = """
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: digits}
+spec:
+  runPolicy:
+    cleanPodPolicy: Running
+    schedulingPolicy: {minResources: {cpu: 2}}
+  mpiReplicaSpecs:
+    Launcher:
+      template:
+        spec:
+          containers: [{name: launcher, image: "training:1", command: [mpirun, -np, "16", train]}]
+    Worker:
+      replicas: 2
+      template:
+        metadata: {annotations: {size: "1"}}
+        spec:
+          containers:
+          - name: worker
+            image: training:1
+            command: [sshd, -De]
+            env: [{name: A, value: "1"}]
+            resources: {limits: {memory: 8Gi}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "path", "text"),
+    [
+        (
+            "8Gi",
+            "8GiB",
+            ".mpiReplicaSpecs.Worker.template.spec.containers[0].resources.limits.memory",
+            "'8GiB', but it is not an amount of Kubernetes; write 8Gi",
+        ),
+        (
+            "[sshd, -De]",
+            "sshd -De",
+            ".mpiReplicaSpecs.Worker.template.spec.containers[0].command",
+            "'sshd -De', but the operator reads a list here; give a list, such as ['sshd', '-De']",
+        ),
+        (
+            'value: "1"',
+            "value: 1",
+            ".mpiReplicaSpecs.Worker.template.spec.containers[0].env[0].value",
+            "1, but the operator reads text here; write it in quotes",
+        ),
+        (
+            'size: "1"',
+            "size: 1",
+            ".mpiReplicaSpecs.Worker.template.metadata.annotations.size",
+            "1, but the operator reads text here; write it in quotes",
+        ),
+        (
+            "cpu: 2",
+            "cpu: lots",
+            ".runPolicy.schedulingPolicy.minResources.cpu",
+            "'lots', but it is not an amount of Kubernetes; give one such as 4, 500m or 512Mi",
+        ),
+    ],
+)
+def test_rejects_what_would_stop_the_operator_for_everyone(
+    program: Program, cluster: FakeCluster, tmp_path: Path, right: str, wrong: str, path: str, text: str
+) -> None:
+    assert ROLES.count(right) == 1
+    manifest = ROLES.replace(right, wrong)
+    result = submit_text(program, tmp_path, manifest)
+    line = 1 + next(number for number, each in enumerate(manifest.splitlines()) if wrong in each)
+    errors = [each for each in result.err.splitlines() if f"spec{path}" in each and "error: " in each]
+    # One line for one mistake: not the lint's, too. The cluster, with an older definition, would accept it.
+    assert (result.code, errors) == (2, [f"error: {tmp_path}/job.yaml:{line}: 'spec{path}' is {text}"])
+    assert cluster.requests == []
+    assert f"spec{path}" not in submit_text(program, tmp_path, ROLES).err
+
+
 def test_reads_a_list_and_a_date_as_kubernetes_does(program: Program, cluster: FakeCluster, tmp_path: Path) -> None:
-    job = "{apiVersion: batch/v1, kind: Job, metadata: {name: stage, annotations: {day: 2026-11-21}}, spec: {}}"
+    job = STAGE.replace("name: stage}, spec", "name: stage, annotations: {day: 2026-11-21}}, spec")
     result = submit_text(program, tmp_path, f"{{apiVersion: v1, kind: List, items: [{job}]}}")
     assert (result.code, result.out.splitlines()[0]) == (0, "created Job 'stage' in namespace 'team'")
     stored = cluster.objects["/apis/batch/v1/namespaces/team/jobs/stage"]

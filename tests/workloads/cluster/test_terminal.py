@@ -52,7 +52,9 @@ def test_ctrl_c_while_following_says_what_still_runs(cluster: FakeCluster, mpi_j
 
 def test_ctrl_c_while_submitting(cluster: FakeCluster, tmp_path: Path) -> None:
     path = tmp_path / "jobs.yaml"
-    documents = [f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: {name}}}, spec: {{}}}}" for name in "abc"]
+    pod = "{restartPolicy: Never, containers: [{name: a, image: 'image:1'}]}"
+    spec = f"spec: {{template: {{spec: {pod}}}}}"
+    documents = [f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: {name}}}, {spec}}}" for name in "abc"]
     path.write_text("\n---\n".join(documents))
     # Three dry runs, the first job, and then the cluster hangs.
     cluster.failures.append(Failure("hang", "/jobs", "POST", skipped=4))

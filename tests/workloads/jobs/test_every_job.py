@@ -222,6 +222,7 @@ _TRAINING = {
     **_ON_GPUS,
     "command": st.lists(_TEXTS, max_size=4).map(tuple),
     "workers": _COUNTS,
+    "framework": st.sampled_from([None, "other", "tensorflow-2.18", "tensorflow"]),
     "gpus_per_worker": st.none() | st.integers(min_value=0, max_value=9),
     "efa": st.booleans(),
     "environment": st.dictionaries(_TEXTS | st.sampled_from(["A", "NCCL_DEBUG"]), _TEXTS, max_size=2),

@@ -109,6 +109,7 @@ def test_pods_run_as_the_images_user_without_privileges(job_spec: HorovodJobSpec
             "runAsUser": 1000,
             "runAsGroup": 1000,
             "fsGroup": 1000,
+            "seccompProfile": {"type": "RuntimeDefault"},
         }
         assert pod(manifest, role)["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
@@ -170,6 +171,12 @@ def test_pods_that_end_give_their_ranks_time_within_a_spot_notice(
         ({"namespace": "Team A"}, "'namespace' is 'Team A'; give lower-case letters, digits and '-', at most 63"),
         ({"environment": {"A=B": "1"}}, "'environment' is 'A=B'; give names of letters, digits and '_'"),
         ({"environment": {"EPOCHS": 3}}, "'environment.EPOCHS' is 3; give a string"),
+        ({"environment": {"A": "x\0y"}}, r"'environment.A' is 'x\x00y'; give a string without NUL characters"),
+        (
+            {"command": ("python", "a\0.py")},
+            r"'command' is ('python', 'a\x00.py'); give the program that",
+        ),
+        ({"deadline_seconds": 2**53}, "'deadline_seconds' is 9007199254740992; give 9007199254740991 or less"),
         ({"environment": [("A", "1")]}, "'environment' is [('A', '1')]; give a dictionary of names and values"),
         ({"volumes": SharedVolume()}, "'volumes' is a SharedVolume; give a tuple of SharedVolume"),
         ({"volumes": ("/fsx",)}, "'volumes[0]' is '/fsx'; give SharedVolume(...)"),

@@ -26,9 +26,9 @@ def test_ranks_on_p3_use_tcp() -> None:
     }
 
 
-def test_ranks_on_p4d_ask_libfabric_for_efa() -> None:
+def test_ranks_on_p4d_use_efa_or_fail() -> None:
     environment = rank_environment(whole("p4d.24xlarge"), workers=2)
-    assert environment["FI_PROVIDER"] == "efa"
+    assert (environment["NCCL_NET"], environment["FI_PROVIDER"]) == ("AWS Libfabric", "efa")
     assert environment["HOROVOD_FUSION_THRESHOLD"] == "67108864"
     assert environment["HOROVOD_CYCLE_TIME"] == "0.5"
 
@@ -44,9 +44,13 @@ def test_a_rank_with_few_cores_has_one_thread_for_its_data() -> None:
 
 def test_one_worker_needs_no_network() -> None:
     environment = rank_environment(whole("p4d.24xlarge"), workers=1)
-    assert not {"NCCL_SOCKET_IFNAME", "FI_PROVIDER", "HOROVOD_FUSION_THRESHOLD", "HOROVOD_CYCLE_TIME"} & set(
-        environment
-    )
+    assert not {
+        "NCCL_SOCKET_IFNAME",
+        "NCCL_NET",
+        "FI_PROVIDER",
+        "HOROVOD_FUSION_THRESHOLD",
+        "HOROVOD_CYCLE_TIME",
+    } & set(environment)
 
 
 def test_nccl_tests_log_their_network_and_have_no_variables_of_training() -> None:
@@ -55,6 +59,7 @@ def test_nccl_tests_log_their_network_and_have_no_variables_of_training() -> Non
         "NCCL_DEBUG_SUBSYS": "INIT,NET",
         "NCCL_SOCKET_IFNAME": "^lo,docker,veth",
         "FI_PROVIDER": "efa",
+        "NCCL_NET": "AWS Libfabric",
     }
 
 

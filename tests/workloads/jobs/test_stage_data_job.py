@@ -1,5 +1,3 @@
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import cdk8s
@@ -36,6 +34,8 @@ def test_files_of_lustre_are_read_so_that_they_are_fetched() -> None:
     assert container["command"] == [
         *("python", "-m", "training.staging", "preload", "--source", "s3://bucket/data/imagenet/"),
         *("--target", "/fsx/data/imagenet", "--shards", "1", "--workers", "32"),
+        # What Lustre fetches belongs to root; this folder belongs to the jobs' user.
+        *("--progress-folder", "/fsx/runs/.staged/data/imagenet"),
     ]
     assert container["volumeMounts"] == [{"name": "shared", "mountPath": "/fsx"}]
 
@@ -44,9 +44,8 @@ def test_files_are_copied_to_efs() -> None:
     made = pod(spec(file_system="efs"))
     assert made["containers"][0]["command"][3] == "copy"
     assert "/efs/data/imagenet" in made["containers"][0]["command"]
+    assert "--progress-folder" not in made["containers"][0]["command"]
     assert made["volumes"] == [{"name": "shared", "persistentVolumeClaim": {"claimName": "training-efs"}}]
-    # The access point of EFS makes every file the jobs' user's.
-    assert "initContainers" not in made
 
 
 def test_several_pods_share_the_files() -> None:
@@ -54,28 +53,6 @@ def test_several_pods_share_the_files() -> None:
     assert (made["completionMode"], made["completions"], made["parallelism"]) == ("Indexed", 4, 4)
     words = made["template"]["spec"]["containers"][0]["command"]
     assert words[words.index("--shards") + 1] == "4"
-
-
-def test_everything_but_the_change_of_owner_runs_as_the_jobs_user() -> None:
-    made = pod(spec())
-    assert made["securityContext"]["runAsUser"] == 1000
-    (owner,) = made["initContainers"]
-    assert owner["securityContext"]["runAsUser"] == 0
-    assert owner["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]}
-
-
-def test_the_folder_gets_the_jobs_user_as_its_owner_and_its_files_do_not(tmp_path: Path) -> None:
-    """The script itself, with a `chown` that records its arguments."""
-    (owner,) = pod(spec())["initContainers"]
-    folder = tmp_path / "data"
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "chown").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n')
-    (programs / "chown").chmod(0o755)
-    subprocess.run([*owner["command"][:-1], str(folder)], env={"PATH": f"{programs}:/usr/bin:/bin"}, check=True)
-    assert folder.is_dir()
-    # With -R Lustre would write every file to S3 again.
-    assert (tmp_path / "asked").read_text() == f"1000:1000 {folder}\n"
 
 
 def test_a_drained_node_is_no_failure_and_a_mistake_is_not_retried() -> None:
@@ -106,6 +83,12 @@ def test_it_ends_and_leaves_no_pods_for_ever() -> None:
         ({"pods": 200_000}, "'pods' is 200000; give 100000 or less"),
         ({"service_account": ""}, "'service_account' is ''; give a name of lower-case letters"),
         ({"volume": "/fsx"}, "'volume' is '/fsx'; give SharedVolume(...)"),
+        (
+            {"name": "a" * 62},
+            f"'name' is '{'a' * 62}', but Kubernetes names pods '<name>-0', of at most 63 characters; "
+            "use a name of 61 characters or fewer",
+        ),
+        ({"name": "a" * 61, "pods": 11}, "use a name of 60 characters or fewer"),
         ({"name": "a_b"}, "'name' is 'a_b'; give lower-case letters, digits and '-', at most 63"),
         ({"image": ""}, "'image' is ''; give the image's address"),
         ({"namespace": "A"}, "'namespace' is 'A'; give lower-case letters"),
@@ -116,6 +99,11 @@ def test_rejects_what_cannot_run(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         spec(**change)
     assert message in str(caught.value)
+
+
+def test_the_longest_name() -> None:
+    assert spec(name="a" * 61).name == "a" * 61
+    assert spec(name="a" * 60, pods=11).pods == 11
 
 
 def test_another_folder_than_that_of_the_same_name() -> None:

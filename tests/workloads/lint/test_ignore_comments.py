@@ -3,7 +3,10 @@ import pytest
 from training_workloads.lint import lint_text
 from training_workloads.lint.ignore_comments import suppressions
 
-WRONG = "kind: PersistentVolume\nspec: {persistentVolumeReclaimPolicy: Recycle, csi: {driver: other}}"
+WRONG = (
+    "kind: PersistentVolume\nspec: {persistentVolumeReclaimPolicy: Recycle, csi: {driver: other, volumeHandle: a}, "
+    "capacity: {storage: 1Gi}, accessModes: [ReadWriteMany]}"
+)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from training_workloads.lint import Finding, lint_documents, lint_manifest, lint
 WORDS = st.sampled_from(
     "MPIJob List PersistentVolume PersistentVolumeClaim StorageClass fsx.csi.aws.com spec containers command args env "
     "name value resources limits items kind mpirun horovodrun -np -x bash -c -- 16 Running None $N {{a}} 8Gi "
-    "/dev/shm".split()
+    "/dev/shm template replicatedJobs pytorchReplicaSpecs Worker trainer torchrun volumes affinity tolerations".split()
 )
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | WORDS
 KEYS = WORDS | st.text(max_size=4) | st.integers() | st.none() | st.booleans()
@@ -23,7 +23,20 @@ JUNK = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
 )
 
-KINDS = ("MPIJob", "PersistentVolume", "PersistentVolumeClaim", "StorageClass")
+# The APIs of the kinds that have one group of rules each.
+KINDS = {
+    "MPIJob": "kubeflow.org/v2beta1",
+    "PersistentVolume": "v1",
+    "PersistentVolumeClaim": "v1",
+    "StorageClass": "storage.k8s.io/v1",
+    "Service": "v1",
+    "Job": "batch/v1",
+    "JobSet": "jobset.x-k8s.io/v1alpha2",
+    "PyTorchJob": "kubeflow.org/v1",
+    "TFJob": "kubeflow.org/v1",
+    "TrainJob": "trainer.kubeflow.org/v1alpha1",
+    "TrainingRuntime": "trainer.kubeflow.org/v1alpha1",
+}
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -81,10 +94,10 @@ def test_the_text_of_a_broken_job_is_linted(job: dict[str, Any]) -> None:
         check([finding])
 
 
-@settings(max_examples=60, deadline=None)
-@given(JUNK, st.sampled_from(KINDS))
+@settings(max_examples=120, deadline=None)
+@given(JUNK, st.sampled_from(sorted(KINDS)))
 def test_any_spec_is_linted(spec: Any, kind: str) -> None:
-    check(lint_manifest({"kind": kind, "spec": spec, "metadata": spec, "parameters": spec}))
+    check(lint_manifest({"apiVersion": KINDS[kind], "kind": kind, "spec": spec, "metadata": spec, "parameters": spec}))
 
 
 @settings(max_examples=40, deadline=None)

@@ -10,6 +10,8 @@ VOLUME = """
 kind: PersistentVolume
 metadata: {name: fsx}
 spec:
+  capacity: {storage: 4800Gi}
+  accessModes: [ReadWriteMany]
   storageClassName: ""
   persistentVolumeReclaimPolicy: Retain
   csi:
@@ -20,7 +22,7 @@ spec:
 CLAIM = """
 kind: PersistentVolumeClaim
 metadata: {name: data}
-spec: {storageClassName: "", volumeName: fsx}
+spec: {storageClassName: "", volumeName: fsx, accessModes: [ReadWriteMany], resources: {requests: {storage: 1Ti}}}
 """
 CLASS = """
 kind: StorageClass
@@ -82,7 +84,7 @@ FIRES: list[tuple[str, list[str], str]] = [
     ),
     (
         "claim-without-class",
-        [CLAIM.replace('storageClassName: "", volumeName: fsx', "")],
+        [CLAIM.replace('storageClassName: "", volumeName: fsx, ', "")],
         "warning: spec.storageClassName: is missing: the cluster's default class provides the volume, on EKS a disk "
         'for one node; name the class, or write "" and volumeName for a static volume',
     ),
@@ -96,6 +98,68 @@ FIRES: list[tuple[str, list[str], str]] = [
         "lustre-version-unset",
         [CLASS.replace(' fileSystemTypeVersion: "2.15",', "")],
         'warning: parameters.fileSystemTypeVersion: is missing, and FSx\'s default is Lustre 2.10; write "2.15"',
+    ),
+    (
+        "storage-fields",
+        [CLASS.replace("deploymentType: SCRATCH_2", "perUnitStorageThroughput: 250")],
+        "error: parameters.perUnitStorageThroughput: is 250; give a text, in quotes",
+    ),
+    (
+        "storage-fields",
+        [VOLUME.replace("volumeHandle", "volumeHandel")],
+        "error: spec.csi.volumeHandel: is not a field here, and is rejected or dropped without a warning; did you mean "
+        "volumeHandle?",
+    ),
+    (
+        "storage-fields",
+        [VOLUME.replace("4800Gi", "4800GB")],
+        "error: spec.capacity.storage: is '4800GB', which is not an amount; give a number, or one such as 5120Mi",
+    ),
+    (
+        "incomplete-storage",
+        [VOLUME.replace("  accessModes: [ReadWriteMany]\n", "")],
+        "error: spec.accessModes: is missing, and the object is rejected; add it",
+    ),
+    (
+        "incomplete-storage",
+        [CLAIM.replace("storage: 1Ti", "")],
+        "error: spec.resources.requests.storage: is missing, and the object is rejected; add it",
+    ),
+    (
+        "lustre-parameter",
+        [CLASS.replace("deploymentType", "deploymentTyp")],
+        "error: parameters.deploymentTyp: is no parameter of the driver; did you mean deploymentType?",
+    ),
+    (
+        "lustre-parameter-value",
+        [CLASS.replace("SCRATCH_2", "SCRATCH2")],
+        "error: parameters.deploymentType: is 'SCRATCH2', and FSx rejects it; "
+        "known: PERSISTENT_1, PERSISTENT_2, SCRATCH_1, SCRATCH_2",
+    ),
+    (
+        "lustre-parameter-value",
+        [CLASS.replace("SCRATCH_2", 'PERSISTENT_2, perUnitStorageThroughput: "200"')],
+        "error: parameters.perUnitStorageThroughput: is 200, which FSx does not have for PERSISTENT_2; give "
+        "one of 125, "
+        "250, 500, 1000, in quotes",
+    ),
+    (
+        "claim-differs-from-volume",
+        [CLAIM.replace('""', "fsx-sc"), VOLUME],
+        "error: spec.storageClassName: is 'fsx-sc', but the volume fsx has '', and the claim stays Pending; write ''",
+    ),
+    (
+        "claim-differs-from-volume",
+        [CLAIM.replace("1Ti", "9600Gi"), VOLUME],
+        "error: spec.resources.requests.storage: is 9600Gi, but the volume fsx has 4800Gi, and the claim "
+        "stays Pending; "
+        "request 4800Gi or less",
+    ),
+    (
+        "claim-differs-from-volume",
+        [CLAIM.replace("ReadWriteMany", "ReadWriteOnce"), VOLUME],
+        "error: spec.accessModes: has ReadWriteOnce, which the volume fsx does not have, and the claim stays Pending; "
+        "give the volume's access modes",
     ),
 ]
 
@@ -112,6 +176,16 @@ SILENT: list[tuple[str, list[str]]] = [
     ("claim-without-class", [CLAIM.replace('"", volumeName: fsx', "ebs")]),
     ("persistent-2-with-s3", [CLASS]),
     ("persistent-2-with-s3", [CLASS.replace("SCRATCH_2", "PERSISTENT_2").replace(', s3ImportPath: "s3://bucket"', "")]),
+    ("storage-fields", [VOLUME]),
+    ("storage-fields", [CLASS.replace("SCRATCH_2", "$TYPE")]),
+    ("incomplete-storage", ["{kind: PersistentVolumeClaim, spec: 5}"]),
+    ("lustre-parameter", [CLASS.replace("deploymentType: SCRATCH_2", "csi.storage.k8s.io/fstype: lustre")]),
+    ("lustre-parameter", [CLASS.replace("fsx.csi.aws.com", "ebs.csi.aws.com").replace("deploymentType", "type")]),
+    ("lustre-parameter-value", [CLASS.replace("SCRATCH_2", 'PERSISTENT_2, perUnitStorageThroughput: "250"')]),
+    ("lustre-parameter-value", [CLASS.replace("SCRATCH_2", "$TYPE")]),
+    ("claim-differs-from-volume", [CLAIM, VOLUME]),
+    ("claim-differs-from-volume", [CLAIM.replace("volumeName: fsx", "volumeName: other"), VOLUME]),
+    ("claim-differs-from-volume", [CLAIM.replace("1Ti", "$SIZE"), VOLUME]),
     ("lustre-version-unset", ["{kind: StorageClass, provisioner: ebs.csi.aws.com}"]),
 ]
 

@@ -50,6 +50,21 @@ def test_rejects_what_is_not_a_manifest(text: str | bytes, fragment: str) -> Non
     assert fragment in str(problem)
 
 
+def test_duplicate_keys_are_problems_of_their_object_where_wanted() -> None:
+    text = "a: 1\na: 2\n---\nkind: List\nitems:\n  - {b: 1}\n  - {c: {d: 1, d: 2}}\n"
+    read = read_documents(text, "job.yaml", tolerant=True)
+    assert [[(problem.path, problem.source) for problem in document.problems] for document in read] == [
+        [(("a",), "job.yaml:2")],
+        [],
+        [(("c", "d"), "job.yaml:7")],
+    ]
+
+
+def test_a_duplicate_key_of_a_list_itself_is_rejected() -> None:
+    with pytest.raises(InputError, match="line 1 has the same key"):
+        read_documents("kind: List\nkind: List\nitems: []\n", tolerant=True)
+
+
 def test_a_folder_stands_for_its_manifests_at_one_level(folder: Path) -> None:
     assert manifest_files(["."]) == (["a.yml", "b.yaml", "c.json"], [])
     assert manifest_files(["jobs"]) == (["jobs/f.yaml"], [])

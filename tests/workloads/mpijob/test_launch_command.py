@@ -141,6 +141,7 @@ def test_the_command_line() -> None:
     assert mpirun_command(16, ["A"], PROGRAM) == [
         *("mpirun", "-np", "16", "--hostfile", "/etc/mpi/hostfile", "--map-by", "slot", "--bind-to", "none"),
         *("--tag-output", "--mca", "pml", "ob1", "--mca", "btl", "^openib"),
+        *("--mca", "btl_vader_single_copy_mechanism", "none"),
         *("-x", "PATH", "-x", "LD_LIBRARY_PATH", "-x", "A"),
         *("python", "train.py"),
     ]

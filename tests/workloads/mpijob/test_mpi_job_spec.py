@@ -25,6 +25,10 @@ def spec(**changes: Any) -> MpiJobSpec:
     return MpiJobSpec(**{**defaults, **changes})
 
 
+def with_container(**fields: Any) -> dict[str, Any]:
+    return {"spec": {"containers": [{"name": "c", "image": "i", **fields}]}}
+
+
 def manifest(job: MpiJobSpec) -> dict[str, Any]:
     chart = cdk8s.Testing.chart()
     MpiJob(chart, "Job", spec=job)
@@ -56,6 +60,7 @@ def test_all_options() -> None:
     job = spec(
         namespace="team",
         labels={"team": "vision"},
+        annotations={"example.com/ticket": "4: a text"},
         ssh_auth_mount_path="/home/mpiuser/.ssh",
         launcher_creation_policy="AtStartup",
         mpi_implementation="MPICH",
@@ -77,7 +82,12 @@ def test_all_options() -> None:
         ),
     )
     made = manifest(job)
-    assert made["metadata"] == {"name": "job", "namespace": "team", "labels": {"team": "vision"}}
+    assert made["metadata"] == {
+        "name": "job",
+        "namespace": "team",
+        "labels": {"team": "vision"},
+        "annotations": {"example.com/ticket": "4: a text"},
+    }
     assert made["spec"]["launcherCreationPolicy"] == "AtStartup"
     assert made["spec"]["mpiImplementation"] == "MPICH"
     assert made["spec"]["runLauncherAsWorker"] is True
@@ -178,7 +188,39 @@ def test_rejects_a_name_that_is_not_a_dns_1035_label(name: str) -> None:
         (lambda: replica_spec(template=5), "'template' is 5; give a PodTemplateSpec as a dictionary: {'spec': {…}}"),
         (lambda: replica_spec(template={"spec": None}), "'template' is {'spec': None}; give a PodTemplateSpec"),
         (lambda: spec(namespace="Team"), "'namespace' is 'Team'; give lower-case letters, digits and '-', at most 63"),
+        (lambda: spec(run_launcher_as_worker=1), "'run_launcher_as_worker' is 1; give one of True, False"),
         (lambda: spec(run_launcher_as_worker=1.5), "'run_launcher_as_worker' is 1.5; give one of True, False"),
+        (
+            lambda: spec(labels={"team": 5}),
+            "'labels.team' is 5; give text of letters, digits, '-', '_' and '.', at most",
+        ),
+        (lambda: spec(labels={"team": "a b"}), "'labels.team' is 'a b'; give text of letters, digits"),
+        (lambda: spec(labels={"a b": "c"}), "'labels' is 'a b'; give names such as team or example.com/team"),
+        (lambda: spec(labels=["team"]), "'labels' is ['team']; give a dictionary of names and texts, such as"),
+        (lambda: spec(annotations={"ticket": 5}), "'annotations.ticket' is 5; give text, in quotes"),
+        (lambda: spec(annotations={5: "a"}), "'annotations' is 5; give names such as team or example.com/team"),
+        (
+            lambda: spec(annotations={"a": "x" * 262_144}),
+            "but it has 262145 bytes, and all annotations of an object have at most 262144; put large values into",
+        ),
+        (
+            lambda: run_policy(active_deadline_seconds=2**53),
+            "'active_deadline_seconds' is 9007199254740992; give 9007199254740991 or less",
+        ),
+        (lambda: scheduling_policy(min_resources={"cpu": "lots"}), "'min_resources.cpu' is 'lots'; give an amount as"),
+        (
+            lambda: scheduling_policy(min_resources={"a b": "1"}),
+            "'min_resources' is 'a b'; give the name of a resource",
+        ),
+        (lambda: spec(launcher=replica_spec(template=TEMPLATE, replicas=True)), "'launcher.replicas' is True, but an"),
+        (
+            lambda: replica_spec(template=with_container(env=[{"name": "A", "value": 1}])),
+            "'template.spec.containers[0].env[0].value' is 1, but the operator reads text here; write it in quotes",
+        ),
+        (
+            lambda: replica_spec(template=with_container(args=["a\0b"])),
+            r"'template.spec.containers[0].args[0]' is 'a\x00b'; give a text without NUL characters",
+        ),
         (lambda: run_policy(managed_by="me"), "'managed_by' is 'me'; give one of kubeflow.org/mpi-operator, kueue"),
         (
             lambda: replica_spec(template=TEMPLATE, restart_policy="Always"),
@@ -193,6 +235,7 @@ def test_rejects_a_name_that_is_not_a_dns_1035_label(name: str) -> None:
             "'launcher_creation_policy' is 'Whenever'; give one of AtStartup, WaitForWorkersReady",
         ),
         (lambda: spec(mpi_implementation="OpenMpi"), "'mpi_implementation' is 'OpenMpi'; give one of OpenMPI, Intel"),
+        (lambda: spec(ssh_auth_mount_path="/a\0"), r"'ssh_auth_mount_path' is '/a\x00'; give an absolute path"),
         (lambda: spec(ssh_auth_mount_path=""), "'ssh_auth_mount_path' is ''; give an absolute path"),
         (lambda: spec(slots_per_worker="8"), "'slots_per_worker' is '8'; give a whole number, 1 or more"),
     ],

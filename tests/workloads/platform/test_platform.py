@@ -1,3 +1,4 @@
+import json
 import re
 from typing import Any
 
@@ -10,8 +11,12 @@ from tests.schemas import check_manifest, check_mpi_job
 from training_workloads import InputError, LustreVolumeChart, MpiJobDefinitionChart, MpiOperatorChart
 from training_workloads.mpijob.definition import mpi_job_definition
 
-# kubectl keeps the applied manifest in an annotation of at most this size.
-CLIENT_SIDE_APPLY_LIMIT = 262_144
+# kubectl keeps the applied manifest in an annotation; all annotations of an object have at most this size together:
+# https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/validation/objectmeta.go
+CLIENT_SIDE_APPLY_LIMIT = 256 * 1024
+# CloudFormation sends the manifest to the kubectl handler in an asynchronous call of AWS Lambda, at an update with the
+# former one: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+LAMBDA_EVENT_LIMIT = 1_000_000
 
 CONTAINER = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
 
@@ -44,8 +49,11 @@ def test_every_platform_manifest_is_valid() -> None:
             check_manifest(document)
 
 
-def test_the_definition_fits_client_side_apply() -> None:
-    assert len(str(mpi_job_definition())) < CLIENT_SIDE_APPLY_LIMIT / 10
+def test_the_definition_fits_client_side_apply_and_an_update_by_cloudformation() -> None:
+    manifest = json.dumps(mpi_job_definition(), separators=(",", ":"))
+    assert len(manifest) < 0.6 * CLIENT_SIDE_APPLY_LIMIT
+    # A string within JSON: each quote takes two characters.
+    assert 2 * len(json.dumps(manifest)) < 0.4 * LAMBDA_EVENT_LIMIT
 
 
 def test_the_state_of_a_job_is_its_newest_condition() -> None:

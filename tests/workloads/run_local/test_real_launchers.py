@@ -6,27 +6,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
 import pytest
 import yaml
 
-from training_workloads.mpijob.launch_command import horovodrun_command, mpirun_command
+from training_workloads import gpu_instance_type
+from training_workloads.jobs.rank_environment import nccl_environment
+from training_workloads.jobs.worker_resources import worker_resources
+from training_workloads.mpijob.launch_command import HOSTFILE, horovodrun_command, mpirun_command
 from training_workloads.run_local.runner import run_locally
 
 SAY_PID = "echo pid $$; exec sleep 60"
-
-
-@pytest.fixture(params=["Open MPI 5", "Open MPI 4"])
-def environment(request: pytest.FixtureRequest, root: Path) -> Path:
-    """A folder whose bin/ has the mpirun of a release."""
-    folder = {"Open MPI 5": root / ".venv-training", "Open MPI 4": Path("/usr")}[request.param]
-    program = folder / "bin/mpirun"
-    version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout if program.exists() else ""
-    if f"(Open MPI) {request.param[-1]}." not in version:
-        pytest.skip(f"{program} is not {request.param}")
-    return folder
 
 
 def manifest(folder: Path, command: Sequence[str]) -> Path:
@@ -104,3 +97,64 @@ def test_an_elastic_job_runs_here(root: Path, tmp_path: Path, capfd: pytest.Capt
     path = manifest(tmp_path, horovodrun_command(8, 1, 4, program))
     assert run_locally(path, volumes=tmp_path, environment=environment, ranks=2) == 0
     assert sorted(capfd.readouterr().out.splitlines()[1:]) == ["rank  0 | out 0 of 2", "rank  1 | out 1 of 2"]
+
+
+# What ssh does with a command: it drops its options and the host, and joins the words for a shell that has none of the
+# caller's variables but HOME. `-p` comes before the host from MPI and behind it from Horovod.
+SSH = """\
+#!/bin/sh
+while :; do
+    case "$1" in
+        -o | -p) shift 2 ;;
+        -*) shift ;;
+        worker-0) shift ;;
+        *) break ;;
+    esac
+done
+exec env -i HOME="$HOME" PATH="%s" sh -c "$*"
+"""
+
+
+def executable(path: Path, script: str) -> Path:
+    path.write_text(script)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def ssh(environment: Path, tmp_path: Path) -> dict[str, str]:
+    """The variables of a launcher on P4d, whose `ssh` starts another shell of this machine."""
+    instance = gpu_instance_type("p4d.24xlarge")
+    path = f"{environment}/bin:/usr/bin:/bin"
+    program = executable(tmp_path / "ssh", SSH % path)
+    asked = {"PRTE_MCA_plm_ssh_agent": str(program), "OMPI_MCA_plm_rsh_agent": str(program)}
+    root = [f"{mpi}_ALLOW_RUN_AS_ROOT{end}" for mpi in ("PRTE", "OMPI") for end in ("", "_CONFIRM")]
+    launcher = {"PATH": f"{tmp_path}:{path}", "LD_LIBRARY_PATH": "", "HOME": str(tmp_path)}
+    ranks = nccl_environment(worker_resources(instance, instance.gpus), workers=2)
+    return launcher | asked | dict.fromkeys(root, "1") | ranks
+
+
+SHOW_NETWORK = shell('echo "<$NCCL_NET> <$FI_PROVIDER>"')
+
+
+def test_the_space_in_the_plugins_name_reaches_ranks_behind_ssh(ssh: dict[str, str], tmp_path: Path) -> None:
+    hostfile = tmp_path / "hostfile"
+    hostfile.write_text("worker-0 slots=2\n")
+    command = mpirun_command(2, ["NCCL_NET", "FI_PROVIDER"], SHOW_NETWORK)
+    words = [str(hostfile) if word == HOSTFILE else word for word in command]
+    done = subprocess.run(words, env=ssh, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("<AWS Libfabric> <efa>") == 2
+
+
+@pytest.mark.parametrize("environment", ["Open MPI 5"], indirect=True)
+def test_it_reaches_the_ranks_of_horovodrun(environment: Path, ssh: dict[str, str], tmp_path: Path) -> None:
+    if not (environment / "bin/horovodrun").exists():
+        pytest.skip("run make setup-training")
+    hosts = executable(tmp_path / "hosts", "#!/bin/sh\necho worker-0\n")
+    changed = {"--host-discovery-script": str(hosts), "--network-interface": "lo"}
+    command = horovodrun_command(2, 1, 1, SHOW_NETWORK)
+    words = [changed.get(before, word) for before, word in pairwise(["", *command])]
+    done = subprocess.run(words, env=ssh, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("<AWS Libfabric> <efa>") == 2

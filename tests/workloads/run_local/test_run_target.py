@@ -105,7 +105,8 @@ def test_a_script_starts_as_a_job_does(arguments: Sequence[str]) -> None:
     run = plan_script("train.py", arguments, Path("/scratch"))
     assert " ".join(run.command) == (
         "mpirun --stdin none -np 2 --hostfile /scratch/hostfile --map-by slot --bind-to none --tag-output --mca "
-        "pml ob1 --mca btl ^openib -x PATH -x LD_LIBRARY_PATH -x TF_NUM_INTRAOP_THREADS -x TRAINING_DATA_THREADS "
+        "pml ob1 --mca btl ^openib --mca btl_vader_single_copy_mechanism none -x PATH -x LD_LIBRARY_PATH "
+        "-x TF_NUM_INTRAOP_THREADS -x TRAINING_DATA_THREADS "
         f"{' '.join(['python', 'train.py', *arguments])}"
     )
     assert run.environment.keys() == {"TF_NUM_INTRAOP_THREADS", "TRAINING_DATA_THREADS"}

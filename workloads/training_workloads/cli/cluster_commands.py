@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
@@ -32,12 +33,14 @@ from training_workloads.cli.help_text import JOBS_ON_A_CLUSTER
 from training_workloads.cli.program import app
 from training_workloads.cli.typed_values import number_option
 from training_workloads.cluster.client import Cluster
-from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary
+from training_workloads.cluster.elastic_scaling import scale_job, wait_until_scaled
+from training_workloads.cluster.hints import rejected_input
+from training_workloads.cluster.job_summaries import SUCCEEDED, SUSPENDED
 from training_workloads.cluster.jobs import (
+    ClusterJob,
     delete_job,
     find_job,
     list_jobs,
-    scale_job,
     try_find_job,
     wait_for_end,
     wait_until_gone,
@@ -60,6 +63,39 @@ _PODS_END_SECONDS = 360
 
 _TIME = r"(\d+)([smhd]?)"
 _UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Patience:
+    """How long a command waits: the value of `--timeout`, and since when."""
+
+    seconds: int | None
+    since: float
+
+    @classmethod
+    def of(cls, timeout: str | None) -> Self:
+        """Return what `--timeout` says, from now on."""
+        return cls(seconds=None if timeout is None else _seconds(timeout), since=time.monotonic())
+
+    @property
+    def deadline(self) -> float | None:
+        """When to give up, in seconds of the monotonic clock."""
+        return None if self.seconds is None else self.since + self.seconds
+
+    @property
+    def used(self) -> str:
+        """The time since then, as the commands show it."""
+        return short_time(timedelta(seconds=time.monotonic() - self.since))
+
+    def __str__(self) -> str:
+        return short_time(timedelta(seconds=self.seconds or 0))
+
+
+def _seconds(text: str) -> int:
+    if problems := list(matches("timeout", text, _TIME, "seconds, or a number with s, m, h or d, such as 10m")):
+        raise InputError(*problems)
+    number, unit = re.fullmatch(_TIME, text).groups()  # type: ignore[union-attr]
+    return int(number) * _UNIT_SECONDS[unit]
 
 
 @dataclass(kw_only=True, slots=True)
@@ -169,10 +205,9 @@ def logs(
             print(rank_line(line), flush=True)
         show("")
         job = poller.ask(lambda: try_find_job(cluster, name))
-        summary = job.summary if job else None
         # A worker's pod may end before its job does.
-        if worker is None or summary is None or summary.is_finished:
-            _exit_as(summary, name)
+        if worker is None or job is None or job.summary.is_finished:
+            _exit_as(job, name)
 
 
 @app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
@@ -184,15 +219,14 @@ def wait(
     as_json: JsonOption = False,
 ) -> None:
     """Wait for the end of a job, and exit as it does: 0 succeeded, 1 failed or deleted, 4 not ended in time."""
-    seconds = None if timeout is None else _seconds(timeout)
-    deadline = None if seconds is None else time.monotonic() + seconds
+    patience = _Patience.of(timeout)
     still_runs = _still_runs(name, context, namespace)
 
     def late() -> str:
-        return f"{name!r} has not ended within {short_time(timedelta(seconds=seconds or 0))}; {still_runs()}"
+        return f"{name!r} has not ended within {patience}; {still_runs()}"
 
     with session(context, namespace, still_runs=still_runs, late=late) as cluster, progress() as show:
-        poller = Poller(note=note, deadline=deadline)
+        poller = Poller(note=note, deadline=patience.deadline)
         _exit_as(_end_of(cluster, name, poller, show, as_json=as_json), name)
 
 
@@ -200,25 +234,37 @@ def wait(
 def scale(
     name: NameArgument,
     workers: Annotated[str, typer.Argument(metavar="WORKERS", help="Number of worker pods.")],
+    timeout: Annotated[str, typer.Option(help="Longest wait, such as 90s, 10m or 2h.")] = "10m",
     context: ContextOption = None,
     namespace: NamespaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change the number of workers of an elastic job that runs."""
+    """Change the number of workers of an elastic job that runs, and wait until they are ready."""
     if problems := list(matches("workers", workers, "0*[1-9][0-9]{0,8}", "a whole number from 1 to 999999999")):
         raise InputError(*problems)
-    wanted = int(workers)
-    with session(context, namespace) as cluster:
+    wanted, patience = int(workers), _Patience.of(timeout)
+    reason = f"{command_line('status', name, context, namespace)!r} shows why"
+
+    def still_scales() -> str:
+        return f"the operator continues to change {name!r} to {wanted} workers; {reason}"
+
+    def late() -> str:
+        return f"{name!r} does not have {wanted} ready workers within {patience}; {still_scales()}"
+
+    with session(context, namespace, still_runs=still_scales, late=late) as cluster, progress(note_waiting()) as show:
         before = scale_job(cluster, name, wanted)
-    if as_json:
-        print_json({"name": name, "namespace": before.namespace, "before": before.workers, "workers": wanted})
-    elif before.workers == wanted:
-        print(f"{name!r} has {wanted} workers already")
-    else:
-        print(
-            f"{name!r} will have {wanted} workers instead of {before.workers}; the launcher reads the new list of "
-            "hosts when the kubelet has updated it, after about a minute"
-        )
+        if as_json:
+            sizes = {"before": before.summary.workers, "workers": wanted}
+            print_json({"name": name, "namespace": before.summary.namespace, **sizes})
+        after: ClusterJob | None = before
+        if before.summary.workers != wanted:
+            poller = Poller(note=note, deadline=patience.deadline)
+            after = wait_until_scaled(cluster, before, wanted, poller, show)
+            show("")
+    if after is None or after.summary.is_finished:
+        _exit_as(after, name)
+    elif not as_json:
+        print(_scaled(before.summary.workers, after, patience))
 
 
 @app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
@@ -250,15 +296,13 @@ def cancel(
 
     with session(context, namespace, late=ending, still_runs=ending) as cluster, progress() as show:
         if finished:
-            ended = (summary.name for summary in list_jobs(cluster) if summary.is_finished)
-            chosen += [name for name in ended if name not in chosen]
+            chosen += dict.fromkeys(summary.name for summary in list_jobs(cluster) if summary.is_finished)
         jobs = [find_job(cluster, name) for name in chosen]
         for job in jobs:
             delete_job(cluster, job, show_deleted)
         poller = Poller(note=note, deadline=time.monotonic() + _PODS_END_SECONDS)
-        for job in jobs:
-            wait_until_gone(cluster, job, poller, show)
-            gone.append(job.summary.name)
+        for ended in wait_until_gone(cluster, jobs, poller, show):
+            gone.append(ended)
     if as_json:
         print_json(deleted)
 
@@ -272,7 +316,9 @@ def _checked(files: list[str], *, recursive: bool) -> list["Document"]:
     read, problems = read_manifests(files, recursive=recursive)
     for file, documents in read:
         problems += check_objects(file, documents)
-    found = [(file, line, finding) for file, documents in read for finding, line in lint_read(documents)]
+    linted = [(file, line, finding) for file, documents in read for finding, line in lint_read(documents)]
+    known = {(problem.source, problem.path) for problem in problems}
+    found = [each for each in linted if (f"{each[0]}:{each[1]}", each[2].path) not in known]
     for file, line, finding in found:
         print(f"{file}:{line}: {finding}", file=sys.stderr)
     if problems:
@@ -295,24 +341,27 @@ def _no_names() -> Problem:
     return Problem(path=("name",), given=MISSING, fix="give names of jobs, or '--finished' for all that have ended")
 
 
-def _end_of(cluster: Cluster, name: str, poller: Poller, show: Progress, *, as_json: bool) -> JobSummary | None:
+def _end_of(cluster: Cluster, name: str, poller: Poller, show: Progress, *, as_json: bool) -> ClusterJob | None:
     """Wait for the end of a job; as JSON print its last known state, also when the deadline comes first."""
-    first = find_job(cluster, name)
-    job: JobSummary | None = first.summary
+    job: ClusterJob | None = find_job(cluster, name)
+    assert job is not None
+    advise = cache(note)
 
-    def keep(summary: JobSummary) -> None:
+    def keep(now: ClusterJob) -> None:
         nonlocal job
-        job = summary
-        show(job_sentence(summary))
+        job = now
+        show(job_sentence(now.summary))
+        if advice := rejected_input(now.summary, now.launchers):
+            advise(advice)
 
     try:
-        job = wait_for_end(cluster, first, poller, keep)
+        job = wait_for_end(cluster, job, poller, keep)
     except DeadlineError:
         if as_json:
-            print_json(job)
+            print_json(job.summary if job else None)
         raise
     if as_json:
-        print_json(job)
+        print_json(job.summary if job else None)
     return job
 
 
@@ -322,19 +371,28 @@ def _still_runs(name: str, context: str | None, namespace: str | None) -> Callab
     return lambda: f"job {name!r} still runs on the cluster; '{cancelling}' ends it"
 
 
-def _exit_as(job: JobSummary | None, name: str) -> None:
+def _exit_as(job: ClusterJob | None, name: str) -> None:
     """End the command as the job ended."""
     if job is None:
         print(f"job {name!r} was deleted before its end", file=sys.stderr)
         raise typer.Exit(JOB_FAILED)
-    ran = short_time(job.duration(datetime.now(UTC)))
-    print(f"job {name!r}: {job.state} after {ran}{f' ({job.message})' if job.message else ''}", file=sys.stderr)
-    if job.state != SUCCEEDED:
+    summary = job.summary
+    ran = short_time(summary.duration(datetime.now(UTC)))
+    why = f" ({summary.message})" if summary.message else ""
+    print(f"job {name!r}: {summary.state} after {ran}{why}", file=sys.stderr)
+    if summary.state != SUCCEEDED:
+        if job.launchers and (pod := job.launchers[-1]).why:
+            print(f"{pod.name}: {pod.why}", file=sys.stderr)
+        if advice := rejected_input(summary, job.launchers):
+            print(f"hint: {advice}", file=sys.stderr)
         raise typer.Exit(JOB_FAILED)
 
 
-def _seconds(text: str) -> int:
-    if problems := list(matches("timeout", text, _TIME, "seconds, or a number with s, m, h or d, such as 10m")):
-        raise InputError(*problems)
-    number, unit = re.fullmatch(_TIME, text).groups()  # type: ignore[union-attr]
-    return int(number) * _UNIT_SECONDS[unit]
+def _scaled(before: int, after: ClusterJob, patience: "_Patience") -> str:
+    """Return the result of `scale`."""
+    job = after.summary
+    if before == job.workers:
+        return f"{job.name!r} has {before} workers already"
+    if job.state == SUSPENDED:
+        return f"{job.name!r} will have {job.workers} workers instead of {before} when it continues; it is suspended"
+    return f"{job.name!r} has {job.workers} ready workers instead of {before}, after {patience.used}"

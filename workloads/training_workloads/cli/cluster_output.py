@@ -185,7 +185,7 @@ def print_jobs(jobs: Iterable[JobSummary], *, with_namespace: bool) -> None:
     rows = [
         [
             *([job.namespace] if with_namespace else []),
-            *(job.name, job.state, f"{job.workers_ready}/{job.workers}"),
+            *(job.name, job.state, _workers(job)),
             *(short_time(job.age(now)), short_time(job.duration(now))),
         ]
         for job in jobs
@@ -199,6 +199,8 @@ def print_report(report: JobReport) -> None:
     job = report.job
     print(f"{job.kind} {job.name!r} in namespace {job.namespace!r}: {job_sentence(job)}")
     print(f"age {short_time(job.age(now))}, ran {short_time(job.duration(now))}, {job.world_size} ranks{_limits(job)}")
+    if report.network:
+        print(f"network: {report.network}")
     pods = [("launcher", pod) for pod in report.launchers] + [("worker", pod) for pod in report.workers]
     if pods:
         print()
@@ -215,8 +217,8 @@ def print_report(report: JobReport) -> None:
     ]
     if lines := [*reasons, *warnings]:
         print("", *lines, sep="\n")
-    if report.hint:
-        print(f"\nhint: {report.hint}")
+    if report.hints:
+        print("", *(f"hint: {text}" for text in report.hints), sep="\n")
 
 
 def job_sentence(job: JobSummary) -> str:
@@ -239,6 +241,11 @@ def short_time(time: timedelta | None) -> str:
         parts.append((count, unit))
     first = next((index for index, (count, _) in enumerate(parts) if count), len(parts) - 1)
     return "".join(f"{count}{unit}" for count, unit in parts[first : first + 2] if count) or "0s"
+
+
+def _workers(job: JobSummary) -> str:
+    """Return how many workers are ready; of a job that has ended how many it had, as the operator deletes them."""
+    return str(job.workers) if job.is_finished else f"{job.workers_ready}/{job.workers}"
 
 
 def _limits(job: JobSummary) -> str:

@@ -48,7 +48,7 @@ def lint(
     if checked:
         raise InputError(*checked)
     rules = chosen_rules(_split(select), _split(ignore))
-    read, problems = read_manifests(files, recursive=recursive)
+    read, problems = read_manifests(files, recursive=recursive, tolerant=True)
     everything = [document for _, documents in read for document in documents]
     if not (problems or ignore_unknown or any(_kind(document) in KNOWN_KINDS for document in everything)):
         raise InputError(_nothing_to_check(files, sorted(set(map(_kind, everything)) - {""}), recursive=recursive))

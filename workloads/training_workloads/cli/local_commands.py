@@ -37,6 +37,9 @@ def render(
     namespace: Annotated[str | None, typer.Option(help="Namespace of the job; its claim must exist there.")] = None,
     service_account: Annotated[str | None, typer.Option(help="Service account of the pods.")] = None,
     instance_type: Annotated[str | None, typer.Option(help="EC2 type of the workers' nodes.")] = None,
+    framework: Annotated[
+        str | None, typer.Option(help="What the image contains, such as tensorflow-2.15, or other.")
+    ] = None,
     workers: Annotated[int | None, number_option("Worker pods.")] = None,
     min_workers: Annotated[int | None, number_option("Minimum of an elastic job.")] = None,
     max_workers: Annotated[int | None, number_option("Maximum of an elastic job.")] = None,
@@ -76,6 +79,7 @@ def render(
         namespace=namespace,
         service_account=service_account,
         instance_type=instance_type,
+        framework=framework,
         workers=workers,
         min_workers=min_workers,
         max_workers=max_workers,

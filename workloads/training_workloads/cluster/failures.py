@@ -16,6 +16,7 @@ __all__ = [
     "ConflictError",
     "ForbiddenError",
     "NotFoundError",
+    "RejectedError",
     "TransientError",
     "not_kubernetes",
     "rejection",
@@ -30,6 +31,9 @@ _RENEW_CREDENTIALS = (
 
 # How urllib3 begins what it says about a connection.
 _CONNECTION = re.compile(r"^HTTPS?Connection\(.*?\): ")
+
+# How the API server begins what it says about a missing permission.
+_NO_PERMISSION = re.compile(r'User "[^"]*" cannot ')
 
 _ASK_FOR_PERMISSION = (
     "ask an administrator of the cluster for the permission: the role 'edit' can submit and cancel jobs, 'view' can "
@@ -64,6 +68,18 @@ class ForbiddenError(ClusterError):
 
 class NotFoundError(ClusterError):
     """The object does not exist."""
+
+
+class RejectedError(ClusterError):
+    """The cluster rejects the object: by its validation, or by a rule of the namespace, such as a quota.
+
+    Attributes:
+        message: The API server's own words.
+    """
+
+    def __init__(self, event: str, message: str) -> None:
+        super().__init__(event)
+        self.message = message
 
 
 class TransientError(ClusterError):
@@ -171,7 +187,7 @@ def rejection(
     match status:
         case HTTPStatus.UNAUTHORIZED:
             return ClusterError("the cluster rejects your credentials, or they have expired", _RENEW_CREDENTIALS)
-        case HTTPStatus.FORBIDDEN if " cannot " in message:
+        case HTTPStatus.FORBIDDEN if _NO_PERMISSION.search(message):
             return ForbiddenError(f"you may not {verb} {resource.title} {where} ({message})", _ASK_FOR_PERMISSION)
         case HTTPStatus.NOT_FOUND if not (answer.get("details") or {}).get("name"):
             return unknown_resource(resource)
@@ -183,7 +199,7 @@ def rejection(
             return TransientError(f"the cluster is overloaded ({message})", "retry")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return TransientError(f"the cluster answered with an internal error ({status}: {message})", "retry")
-    return ClusterError(f"the cluster rejects the request to {verb} {resource.title} {where}: {message}")
+    return RejectedError(f"the cluster rejects the request to {verb} {resource.title} {where}: {message}", message)
 
 
 def unknown_resource(resource: Resource) -> ClusterError:

@@ -4,17 +4,30 @@ The scheduler's messages: https://github.com/kubernetes/kubernetes/tree/master/p
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from training_workloads.cluster.job_summaries import EVICTED, PENDING, SUSPENDED, JobSummary, PodSummary
+from training_workloads.cluster.job_warnings import JobWarning
 from training_workloads.cluster.resources import MPI_JOBS
+from training_workloads.cluster.stopped_operator import Undecodable
+from training_workloads.mpijob.programs import USER_ERROR, explained
 from training_workloads.platform.platform_spec import MPI_OPERATOR_NAMESPACE
 
-__all__ = ["RULES", "Evidence", "hint"]
+__all__ = ["RULES", "Evidence", "find_hints", "rejected_input"]
 
 # https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go
 _REJECTED = "ValidationError"
+_NOT_CREATED = "MPIJobFailed"
+
+# The Job controller's event about a pod of the launcher:
+# https://github.com/kubernetes/kubernetes/blob/v1.36.0/pkg/controller/controller_utils.go
+_POD_NOT_CREATED = "FailedCreate"
+
+_OPERATOR_LOG = f"'kubectl logs -n {MPI_OPERATOR_NAMESPACE} deployment/mpi-operator'"
+
+_INSUFFICIENT = r"Insufficient ([\w./-]+\w)"
+_UNTOLERATED = r"untolerated taint(?:\(s\))? ?(\{[^}]*\})?"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,34 +36,90 @@ class Evidence:
 
     Attributes:
         job: The job.
-        pods: Its pods.
-        warnings: Reasons of the warnings about it, each in one word.
+        launchers: The launcher's attempts, oldest first.
+        workers: Its workers.
+        has_run: Whether all its workers have run at the same time.
+        warnings: The warnings about it, oldest first.
+        undecodable: MPIJobs that the operator cannot decode, where that matters.
     """
 
     job: JobSummary
-    pods: tuple[PodSummary, ...]
-    warnings: frozenset[str]
+    launchers: tuple[PodSummary, ...] = ()
+    workers: tuple[PodSummary, ...] = ()
+    has_run: bool = False
+    warnings: tuple[JobWarning, ...] = ()
+    undecodable: Undecodable = field(default_factory=Undecodable)
+
+    @property
+    def pods(self) -> tuple[PodSummary, ...]:
+        """All its pods."""
+        return (*self.launchers, *self.workers)
+
+    @property
+    def lacks_pods(self) -> bool:
+        """Whether its launcher or a worker does not exist, or did not before its end."""
+        if self.job.is_finished:
+            return not self.has_run
+        return not self.launchers or (self.job.kind == MPI_JOBS.kind and len(self.workers) < self.job.workers)
 
     def pod_in(self, *states: str) -> PodSummary | None:
         """Return the first pod in one of some states."""
         return next((pod for pod in self.pods if pod.state in states), None)
 
-    def waiting_pod(self, pattern: str) -> tuple[PodSummary, re.Match[str]] | None:
-        """Return the first pod whose reason matches a regular expression."""
+    def waiting_pods(self, pattern: str) -> Iterator[tuple[PodSummary, re.Match[str]]]:
+        """Yield each pod whose reason matches a regular expression."""
         for pod in self.pods:
             if match := re.search(pattern, pod.why, re.IGNORECASE):
-                return pod, match
+                yield pod, match
+
+    def warning_of(self, *reasons: str) -> JobWarning | None:
+        """Return the newest warning with one of some reasons."""
+        return next((each for each in reversed(self.warnings) if each.reason in reasons), None)
+
+
+def stopped_operator(evidence: Evidence) -> str | None:
+    """An MPIJob that the operator cannot decode stops it for every namespace."""
+    if not evidence.undecodable.jobs:
         return None
+    first, *others = evidence.undecodable.jobs
+    more = f", nor {len(others)} other{'s' * (len(others) > 1)}" if others else ""
+    return (
+        f"the operator cannot read MPIJob {first.name!r} in namespace {first.namespace!r} ({first.problem}){more}, and "
+        "as long as it cannot, it starts no job of any user: "
+        f"'trainctl cancel {first.name} -n {first.namespace}'; the operator's log names the error: {_OPERATOR_LOG}"
+    )
 
 
 def rejected_by_the_operator(evidence: Evidence) -> str | None:
     """The operator rejects a job once, in an event, and then ignores it."""
-    if _REJECTED in evidence.warnings:
+    if evidence.warning_of(_REJECTED):
         return (
             "the operator rejects this job and will not start it: read the warning, fix the manifest, cancel the job "
             "and submit it again"
         )
     return None
+
+
+def pods_forbidden(evidence: Evidence) -> str | None:
+    """The API server rejects to create a pod of the job, and the operator retries."""
+    warning = evidence.warning_of(_NOT_CREATED, _POD_NOT_CREATED)
+    if warning is None or " is forbidden: " not in warning.message or not evidence.lacks_pods:
+        return None
+    reason = warning.message.partition(" is forbidden: ")[2]
+    if "violates PodSecurity" in reason:
+        fix = "render the job with this version of trainctl, or use a namespace with another pod-security label"
+    elif "exceeded quota" in reason:
+        fix = "wait until other jobs have ended ('trainctl list'), render fewer workers, or ask for a larger quota"
+    elif reason.startswith('User "'):
+        fix = "install the operator's permissions again: 'kubectl apply -f dist/platform/'"
+    else:
+        fix = "change the job, or ask an administrator of the cluster"
+    return f"the cluster rejects to create the pods of the job ({reason}): {fix}"
+
+
+def program_rejected_its_input(evidence: Evidence) -> str | None:
+    """The program found a mistake in its options or files, and each restart finds it again."""
+    return rejected_input(evidence.job, evidence.launchers)
 
 
 def evicted(evidence: Evidence) -> str | None:
@@ -85,7 +154,7 @@ def image_not_pulled(evidence: Evidence) -> str | None:
 
 def claim_not_bound(evidence: Evidence) -> str | None:
     """A volume that the pod mounts is missing."""
-    if evidence.waiting_pod(r"unbound immediate PersistentVolumeClaims|persistentvolumeclaim .* not found"):
+    if any(evidence.waiting_pods(r"unbound immediate PersistentVolumeClaims|persistentvolumeclaim .* not found")):
         return (
             "a PersistentVolumeClaim is missing or has no volume: 'kubectl get pvc' shows which; the cluster's stack "
             "creates the claims of its file systems"
@@ -95,29 +164,33 @@ def claim_not_bound(evidence: Evidence) -> str | None:
 
 def too_few_devices(evidence: Evidence) -> str | None:
     """No node has enough free devices, CPUs or memory."""
-    if found := evidence.waiting_pod(r"Insufficient ([\w./-]+\w)"):
-        pod, match = found
-        nodes = f"of {' or '.join(pod.instance_types)}" if pod.instance_types else "of these pods"
-        return (
-            f"no node has enough free {match[1]}: check that the node group {nodes} can grow (max_size in "
-            "cluster.yaml; AWS may have no capacity), or which job uses them ('trainctl list -A')"
-        )
+    for pod in evidence.pods:
+        if (resource := _lacking(pod)) and not _taint_of(pod, resource):
+            nodes = f"of {' or '.join(pod.instance_types)}" if pod.instance_types else "of these pods"
+            return (
+                f"no node has enough free {resource}: check that the node group {nodes} can grow (max_size in "
+                "cluster.yaml; AWS may have no capacity), or which job uses them ('trainctl list -A')"
+            )
     return None
 
 
 def taint_not_tolerated(evidence: Evidence) -> str | None:
     """The nodes have a taint that the pods do not tolerate."""
-    if found := evidence.waiting_pod(r"untolerated taint(?:\(s\))? ?(\{[^}]*\})?"):
-        taint = found[1][1] or "of the nodes"
-        return f"the pods do not tolerate the taint {taint}: add the toleration, or render the job again"
+    for pod, match in evidence.waiting_pods(_UNTOLERATED):
+        # Where the right nodes lack devices, the taint is that of other nodes, unless it is named like the device.
+        lacking = _lacking(pod)
+        taint = _taint_of(pod, lacking) if lacking else match[1] or "of the nodes"
+        if taint:
+            return f"the pods do not tolerate the taint {taint}: add the toleration, or render the job again"
     return None
 
 
 def no_such_node(evidence: Evidence) -> str | None:
     """The pod requires labels that no node has."""
-    if found := evidence.waiting_pod(r"didn't match Pod's node affinity/selector"):
-        nodes = " or ".join(found[0].instance_types) or "the labels that they require"
-        return f"no node matches the pods: the cluster needs a node group with {nodes} that can grow (max_size)"
+    for pod, _ in evidence.waiting_pods(r"didn't match Pod's node affinity/selector"):
+        if not re.search(f"{_INSUFFICIENT}|{_UNTOLERATED}", pod.why, re.IGNORECASE):
+            nodes = " or ".join(pod.instance_types) or "the labels that they require"
+            return f"no node matches the pods: the cluster needs a node group with {nodes} that can grow (max_size)"
     return None
 
 
@@ -129,18 +202,24 @@ def not_admitted(evidence: Evidence) -> str | None:
 
 
 def not_started_by_the_operator(evidence: Evidence) -> str | None:
-    """The operator has set no condition."""
-    if evidence.job.kind == MPI_JOBS.kind and evidence.job.state == PENDING:
-        return (
-            "the operator has not started it: if that lasts, check that the operator runs: "
-            f"'kubectl get pods -n {MPI_OPERATOR_NAMESPACE}'"
-        )
-    return None
+    """The operator has set no condition, for no reason that the other rules know."""
+    job = evidence.job
+    if job.kind != MPI_JOBS.kind or job.state != PENDING or rejected_by_the_operator(evidence):
+        return None
+    if evidence.undecodable.jobs:
+        return None
+    elsewhere = (
+        "" if evidence.undecodable.everywhere else ", which may be an MPIJob of a namespace that you may not read"
+    )
+    return f"the operator has not started it: if that lasts, its log has the reason{elsewhere}: {_OPERATOR_LOG}"
 
 
-#: The first one that applies is shown: what ends a job comes before what delays it.
+#: In the order in which their hints are shown: what stops or ends a job comes before what delays it.
 RULES: tuple[Callable[[Evidence], str | None], ...] = (
+    stopped_operator,
     rejected_by_the_operator,
+    pods_forbidden,
+    program_rejected_its_input,
     out_of_memory,
     evicted,
     image_not_pulled,
@@ -153,6 +232,33 @@ RULES: tuple[Callable[[Evidence], str | None], ...] = (
 )
 
 
-def hint(evidence: Evidence) -> str | None:
-    """Return the text of the first rule that applies; `None` if the cause is not a known one."""
-    return next((text for rule in RULES if (text := rule(evidence))), None)
+def find_hints(evidence: Evidence) -> tuple[str, ...]:
+    """Return the text of each rule that applies, the first cause first."""
+    return tuple(text for rule in RULES if (text := rule(evidence)))
+
+
+def rejected_input(job: JobSummary, launchers: tuple[PodSummary, ...]) -> str | None:
+    """Return what to do where the newest launcher ended with the exit code of a user's mistake.
+
+    Args:
+        job: The job.
+        launchers: The attempts of its launcher, oldest first.
+    """
+    if not launchers or launchers[-1].exit_code != USER_ERROR:
+        return None
+    return (
+        f"{launchers[-1].name} ended with {explained(USER_ERROR)}; read the end of 'trainctl logs {job.name}', cancel "
+        "the job, fix it and submit it again"
+    )
+
+
+def _lacking(pod: PodSummary) -> str | None:
+    """Return what the nodes have too little of; of several a device, which other nodes do not have at all."""
+    found = re.findall(_INSUFFICIENT, pod.why, re.IGNORECASE)
+    return next((resource for resource in found if "/" in resource), next(iter(found), None))
+
+
+def _taint_of(pod: PodSummary, resource: str) -> str | None:
+    """Return the taint, named like a resource, by which the nodes that have it reject the pod."""
+    match = re.search(rf"untolerated taint(?:\(s\))? ?(\{{{re.escape(resource)}(?:: ?[^}}]*)?\}})", pod.why)
+    return match[1] if match else None

@@ -26,6 +26,7 @@ __all__ = [
     "has_started",
     "is_ready",
     "moment",
+    "ready_since",
     "summarize_batch_job",
     "summarize_mpi_job",
     "summarize_pod",
@@ -114,7 +115,8 @@ class PodSummary:
         ready: Whether its readiness probe passes.
         node: Its node; empty before it is scheduled.
         restarts: How often its containers were restarted.
-        why: The scheduler's or the kubelet's reason for the state; may be empty.
+        why: The scheduler's, the kubelet's or its own reason for the state; may be empty.
+        exit_code: That of its first container when it ended last; `None` if it has not.
         instance_types: The instance types that it requires; empty: any.
     """
 
@@ -124,6 +126,7 @@ class PodSummary:
     node: str
     restarts: int
     why: str
+    exit_code: int | None
     instance_types: tuple[str, ...]
 
 
@@ -197,24 +200,25 @@ def summarize_pod(pod: dict[str, Any]) -> PodSummary:
         node=pod["spec"].get("nodeName") or "",
         restarts=sum(int(each.get("restartCount", 0)) for each in containers),
         why=" ".join(why.split()),
+        exit_code=_exit_code(pod),
         instance_types=tuple(sorted(set(_instance_types(pod["spec"])))),
     )
 
 
 def is_ready(pod: dict[str, Any]) -> bool:
     """Return whether a pod's readiness probes pass."""
-    conditions = (pod.get("status") or {}).get("conditions") or []
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return _ready_condition(pod) is not None
+
+
+def ready_since(pod: dict[str, Any]) -> datetime | None:
+    """Return when a pod became ready; `None` if it is not."""
+    return moment((_ready_condition(pod) or {}).get("lastTransitionTime"))
 
 
 def has_started(pod: dict[str, Any]) -> bool:
     """Return whether the pod's first container has, or had, a process that writes a log."""
-    containers = (pod.get("status") or {}).get("containerStatuses") or []
-    first = pod["spec"]["containers"][0]["name"]
-    for container in containers:
-        if container["name"] == first:
-            return bool(container.get("restartCount")) or "waiting" not in (container.get("state") or {"waiting": {}})
-    return False
+    first = _first_container(pod)
+    return bool(first.get("restartCount")) or "waiting" not in (first.get("state") or {"waiting": {}})
 
 
 def has_ended(pod: dict[str, Any]) -> bool:
@@ -225,6 +229,11 @@ def has_ended(pod: dict[str, Any]) -> bool:
 def moment(text: str | None) -> datetime | None:
     """Return a time of an object; `None` for nothing."""
     return datetime.fromisoformat(text).astimezone(UTC) if text else None
+
+
+def _ready_condition(pod: dict[str, Any]) -> dict[str, Any] | None:
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    return next((each for each in conditions if each["type"] == "Ready" and _is_true(each)), None)
 
 
 def _identity(job: dict[str, Any]) -> dict[str, Any]:
@@ -266,7 +275,7 @@ def _state(pod: dict[str, Any]) -> tuple[str, str]:
         return "Terminating", ""
     for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
         if found := _container_state(container):
-            return found
+            return found[0] or phase, found[1]
     if status.get("reason"):
         return str(status["reason"]), str(status.get("message") or "")
     for condition in status.get("conditions") or []:
@@ -276,17 +285,40 @@ def _state(pod: dict[str, Any]) -> tuple[str, str]:
 
 
 def _container_state(container: dict[str, Any]) -> tuple[str, str] | None:
-    """Return what the pod's phase does not show of a container."""
+    """Return what the pod's phase does not show of a container; an empty word where the phase does."""
     state, last = container.get("state") or {}, (container.get("lastState") or {}).get("terminated") or {}
     waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
     killed = next((each for each in (ended, last) if each.get("reason") == "OOMKilled"), None)
     if killed:
         return "OOMKilled", f"container {container['name']!r} used more memory than its limit"
     if waiting.get("reason") and waiting["reason"] not in _STARTING:
-        return str(waiting["reason"]), str(waiting.get("message") or "")
+        return str(waiting["reason"]), "; ".join(filter(None, (waiting.get("message"), _ending(last))))
     if ended.get("exitCode"):
-        return str(ended.get("reason") or "Error"), explained(ended["exitCode"])
-    return None
+        return str(ended.get("reason") or "Error"), _ending(ended)
+    return ("", f"restarted after {_ending(last)}") if _ending(last) else None
+
+
+def _ending(terminated: dict[str, Any]) -> str:
+    """Return the exit code of a container that failed, and what it wrote as its reason; else nothing.
+
+    https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/
+    """
+    code = terminated.get("exitCode")
+    return ": ".join(filter(None, (explained(code), terminated.get("message")))) if code else ""
+
+
+def _first_container(pod: dict[str, Any]) -> dict[str, Any]:
+    """Return the status of the container that runs the launch command, or sshd; empty where there is none yet."""
+    # The kubelet sorts them by name.
+    name = pod["spec"]["containers"][0]["name"]
+    containers = (pod.get("status") or {}).get("containerStatuses") or []
+    return next((each for each in containers if each["name"] == name), {})
+
+
+def _exit_code(pod: dict[str, Any]) -> int | None:
+    first = _first_container(pod)
+    ended = [(first.get(place) or {}).get("terminated") or {} for place in ("state", "lastState")]
+    return next((int(each["exitCode"]) for each in ended if "exitCode" in each), None)
 
 
 def _instance_types(spec: dict[str, Any]) -> Iterator[str]:

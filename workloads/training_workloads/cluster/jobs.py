@@ -1,15 +1,24 @@
-"""Jobs of a cluster: find and list them, scale and delete them, and wait for their end."""
+"""Jobs of a cluster: find and list them, delete them, and wait for their end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from training_workloads.cluster.client import Cluster
-from training_workloads.cluster.job_summaries import JobSummary, is_ready, summarize_batch_job, summarize_mpi_job
+from training_workloads.cluster.job_summaries import (
+    PENDING,
+    JobSummary,
+    PodSummary,
+    is_ready,
+    summarize_batch_job,
+    summarize_mpi_job,
+    summarize_pod,
+)
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import BATCH_JOBS, MPI_JOBS, NETWORK_POLICIES, PODS, Resource
 from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
-from training_workloads.validation import InputError, Problem, Problems, enforce, known_names
+from training_workloads.validation import InputError, Problem, known_names
 
 __all__ = [
     "ClusterJob",
@@ -18,7 +27,6 @@ __all__ = [
     "find_job",
     "launcher_pods",
     "list_jobs",
-    "scale_job",
     "try_find_job",
     "wait_for_end",
     "wait_until_gone",
@@ -55,13 +63,26 @@ class ClusterJob:
             return summarize_mpi_job(self.manifest, workers_ready=_ready_workers(self.pods))
         return summarize_batch_job(self.manifest)
 
+    @property
+    def is_not_taken_up(self) -> bool:
+        """Whether the operator has not written a state."""
+        return self.is_mpi_job and self.summary.state == PENDING
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Scaling:
-    """A job, and the number of workers that the user wants."""
+    @property
+    def has_run(self) -> bool:
+        """Whether all its workers have run at the same time, which the operator records for good."""
+        conditions = (self.manifest.get("status") or {}).get("conditions") or []
+        return any(each["type"] == "Running" for each in conditions)
 
-    job: JobSummary
-    workers: int
+    @property
+    def launchers(self) -> tuple[PodSummary, ...]:
+        """The attempts of its launcher, oldest first; of a `batch/v1` Job all its pods."""
+        return tuple(map(summarize_pod, launcher_pods(self)))
+
+    @property
+    def workers(self) -> tuple[PodSummary, ...]:
+        """Its workers in the order of their numbers."""
+        return tuple(map(summarize_pod, worker_pods(self)))
 
 
 def find_job(cluster: Cluster, name: str) -> ClusterJob:
@@ -100,23 +121,6 @@ def list_jobs(cluster: Cluster, *, all_namespaces: bool = False) -> list[JobSumm
     return sorted(summaries, key=lambda summary: (summary.created, summary.name))
 
 
-def scale_job(cluster: Cluster, name: str, workers: int) -> JobSummary:
-    """Change the number of workers of an elastic job.
-
-    Returns:
-        The job before the change.
-
-    Raises:
-        InputError: There is no such job, it cannot be scaled, or the number is outside its limits.
-        ClusterError: A request failed.
-    """
-    summary = find_job(cluster, name).summary
-    enforce(_Scaling(job=summary, workers=workers), [_job_can_be_scaled, _workers_are_within_the_limits])
-    if workers != summary.workers:
-        cluster.merge(MPI_JOBS, name, {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": workers}}}})
-    return summary
-
-
 def delete_job(cluster: Cluster, job: ClusterJob, deleted: Callable[[str], None]) -> None:
     """Delete a job, its pods in the background, and the NetworkPolicy of the job.
 
@@ -138,27 +142,48 @@ def delete_job(cluster: Cluster, job: ClusterJob, deleted: Callable[[str], None]
         deleted(f"NetworkPolicy {name!r}")
 
 
-def wait_until_gone(cluster: Cluster, job: ClusterJob, poller: Poller, progress: Progress) -> None:
-    """Wait until a deleted job has no pods.
+def wait_until_gone(cluster: Cluster, jobs: Iterable[ClusterJob], poller: Poller, progress: Progress) -> Iterator[str]:
+    """Wait until deleted jobs have no pods.
+
+    Args:
+        cluster: The cluster.
+        jobs: The jobs, which end at the same time.
+        poller: How to wait.
+        progress: Takes what the command waits for.
+
+    Yields:
+        The name of each job whose pods have ended.
 
     Raises:
         DeadlineError: They take longer than the poller's deadline.
     """
-    while pods := poller.ask(lambda: _job_pods(cluster, job.resource, job.summary.name)):
-        progress(f"waiting for {len(pods)} pods to end")
-        poller.pause()
+    left = list(jobs)
+    while left:
+        remaining = []
+        pods = 0
+        for job in left:
+            name = job.summary.name
+            if found := poller.ask(partial(_job_pods, cluster, job.resource, name)):
+                remaining.append(job)
+                pods += len(found)
+            else:
+                yield name
+        left = remaining
+        if left:
+            progress(f"waiting for {pods} pods of {', '.join(repr(job.summary.name) for job in left)} to end")
+            poller.pause()
 
 
 def wait_for_end(
-    cluster: Cluster, first: ClusterJob, poller: Poller, progress: Callable[[JobSummary], None]
-) -> JobSummary | None:
+    cluster: Cluster, first: ClusterJob, poller: Poller, progress: Callable[[ClusterJob], None]
+) -> ClusterJob | None:
     """Wait until a job has ended.
 
     Args:
         cluster: The cluster.
         first: The job as `find_job` returned it.
         poller: How to wait.
-        progress: Takes the state of the job after each question.
+        progress: Takes the job after each question.
 
     Returns:
         The ended job, or `None` if it was deleted, or replaced by another job of its name.
@@ -170,8 +195,8 @@ def wait_for_end(
     job: ClusterJob | None = first
     while job and job.manifest["metadata"]["uid"] == identity:
         if job.summary.is_finished:
-            return job.summary
-        progress(job.summary)
+            return job
+        progress(job)
         poller.pause()
         job = poller.ask(lambda: try_find_job(cluster, first.summary.name))
     return None
@@ -197,32 +222,6 @@ def _no_such_job(cluster: Cluster, name: str) -> Problem:
     names = [each["metadata"]["name"] for each in _every_job(cluster)]
     fix = known_names(name, names) if names else "there is none; 'list -A' shows those of every namespace"
     return Problem(path=("name",), given=name, allowed=f"namespace {cluster.namespace!r} has no such job", fix=fix)
-
-
-def _job_can_be_scaled(scaling: _Scaling) -> Problems:
-    job = scaling.job
-    if job.kind != MPI_JOBS.kind:
-        allowed, fix = f"that is a {job.kind}, which has no workers", "give the name of an MPIJob"
-    elif job.is_finished:
-        allowed, fix = f"that job is {job.state}", "submit it again with another number of workers"
-    elif not job.elastic:
-        allowed = f"its command starts {job.world_size} ranks, no more and no fewer"
-        fix = "render it with '--workers' and submit it again, or make it an elastic job (horovodrun --min-np)"
-    elif job.queue is not None:
-        allowed = f"it is in the queue {job.queue!r}, and Kueue would end all of its pods to admit another size"
-        fix = "cancel it, render it with other '--workers' and submit it again"
-    else:
-        return
-    yield Problem(path=("name",), given=job.name, allowed=allowed, fix=fix)
-
-
-def _workers_are_within_the_limits(scaling: _Scaling) -> Problems:
-    job = scaling.job
-    low, high = job.min_workers or 1, job.max_workers
-    if job.elastic and (scaling.workers < low or (high is not None and scaling.workers > high)):
-        limits = f"{low} or more" if high is None else f"{low} to {high}"
-        allowed, fix = f"{job.name!r} runs with {limits} workers", "give a number within these limits"
-        yield Problem(path=("workers",), given=scaling.workers, allowed=allowed, fix=fix)
 
 
 def _every_job(cluster: Cluster, *, all_namespaces: bool = False) -> list[dict[str, Any]]:

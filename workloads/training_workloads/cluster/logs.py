@@ -1,18 +1,25 @@
 """Read the log of a job's launcher to its end, across broken connections and restarted launchers."""
 
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from training_workloads.cluster.client import Cluster
-from training_workloads.cluster.failures import NotFoundError, TransientError
+from training_workloads.cluster.failures import ClusterError, NotFoundError, TransientError
+from training_workloads.cluster.hints import rejected_input
 from training_workloads.cluster.job_summaries import SUSPENDED, JobSummary, has_ended, has_started, summarize_pod
 from training_workloads.cluster.jobs import ClusterJob, by_age, find_job, launcher_pods, try_find_job, worker_pods
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import MPI_JOBS
+from training_workloads.mpijob.programs import NETWORK_LINE
 from training_workloads.validation import InputError, Problem, Problems, enforce
 
-__all__ = ["follow_log", "read_log"]
+__all__ = ["follow_log", "read_log", "read_network"]
+
+# NCCL's own lines of a large job are before the launcher's line about the network.
+_NETWORK_BYTES = 2**20
 
 
 @dataclass(kw_only=True, slots=True)
@@ -68,6 +75,30 @@ def read_log(cluster: Cluster, name: str, *, worker: int | None, tail: int | Non
     raise InputError(_no_log(job, worker))
 
 
+def read_network(cluster: Cluster, job: ClusterJob) -> str | None:
+    """Return what the newest launcher's log says about the network of the ranks, without the prefix of that line.
+
+    Args:
+        cluster: The cluster.
+        job: The job.
+
+    Returns:
+        The text of the last such line in the beginning of the log; `None` without one, and without a log to read.
+    """
+    started = [pod for pod in launcher_pods(job) if has_started(pod)]
+    if not started or not job.is_mpi_job:
+        return None
+    pod, container = started[-1]["metadata"]["name"], started[-1]["spec"]["containers"][0]["name"]
+    found = None
+    # The state of the job is known without its log, which a lost node or a missing permission keeps.
+    with suppress(ClusterError):
+        for line in cluster.log(pod, container, follow=False, query={"limitBytes": str(_NETWORK_BYTES)}):
+            text = line.partition(" ")[2]
+            if text.startswith(NETWORK_LINE):
+                found = text.removeprefix(NETWORK_LINE)
+    return found
+
+
 def follow_log(
     cluster: Cluster, name: str, poller: Poller, progress: Progress, *, worker: int | None, tail: int | None
 ) -> Iterator[str]:
@@ -87,16 +118,23 @@ def follow_log(
     """
     job: ClusterJob | None = find_job(cluster, name)
     reader: _Reader | None = None
+    advise = cache(poller.note)
     while job is not None:
         pods = _pods(job, worker)
         ended = job.summary.is_finished or (worker is not None and any(map(has_ended, pods)))
         for pod in _to_read(pods, reader):
-            reader = _reader_of(pod, reader, cluster, tail, poller)
+            if reader is None:
+                reader = _reader(cluster, pod, tail)
+            elif reader.pod != pod["metadata"]["name"]:
+                poller.note(_restarted(pod, reader, pods))
+                reader = _reader(cluster, pod, None)
             if not (yield from _available(reader, poller)):
                 break
         else:
             if ended:
                 return
+        if advice := rejected_input(job.summary, job.launchers):
+            advise(advice)
         progress(f"waiting {_waits_for(job, worker)}")
         poller.pause()
         job = poller.ask(lambda: try_find_job(cluster, name))
@@ -110,16 +148,10 @@ def _to_read(pods: list[dict[str, Any]], reader: _Reader | None) -> list[dict[st
     return [pod for pod in started if by_age(pod) >= reader.place]
 
 
-def _reader_of(
-    pod: dict[str, Any], reader: _Reader | None, cluster: Cluster, tail: int | None, poller: Poller
-) -> _Reader:
-    if reader is None:
-        return _reader(cluster, pod, tail)
-    name = pod["metadata"]["name"]
-    if reader.pod == name:
-        return reader
-    poller.note(f"the launcher was restarted as {name}")
-    return _reader(cluster, pod, None)
+def _restarted(pod: dict[str, Any], reader: _Reader, pods: list[dict[str, Any]]) -> str:
+    """Return that the launcher was restarted, and why the pod before did not succeed."""
+    before = next((summarize_pod(each).why for each in pods if each["metadata"]["name"] == reader.pod), "")
+    return f"the launcher was restarted as {pod['metadata']['name']}{f' after {before}' if before else ''}"
 
 
 def _available(reader: _Reader, poller: Poller) -> Generator[str, None, bool]:

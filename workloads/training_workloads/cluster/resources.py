@@ -7,6 +7,7 @@ from training_workloads.mpijob.spec import API_VERSION
 __all__ = [
     "BATCH_JOBS",
     "CLAIMS",
+    "CONFIG_MAPS",
     "EVENTS",
     "MPI_JOBS",
     "NAMESPACES",
@@ -51,6 +52,7 @@ class Resource:
 MPI_JOBS = Resource(api_version=API_VERSION, kind="MPIJob", plural="mpijobs")
 BATCH_JOBS = Resource(api_version="batch/v1", kind="Job", plural="jobs")
 PODS = Resource(api_version="v1", kind="Pod", plural="pods")
+CONFIG_MAPS = Resource(api_version="v1", kind="ConfigMap", plural="configmaps")
 EVENTS = Resource(api_version="v1", kind="Event", plural="events")
 CLAIMS = Resource(api_version="v1", kind="PersistentVolumeClaim", plural="persistentvolumeclaims")
 NAMESPACES = Resource(api_version="v1", kind="Namespace", plural="namespaces", namespaced=False)

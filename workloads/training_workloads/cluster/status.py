@@ -1,37 +1,18 @@
-"""What `status` shows of a job: the job, its pods, the warnings about them, and a hint."""
+"""What `status` shows of a job: the job, its pods, its network, the warnings about it, and hints."""
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
 from training_workloads.cluster.client import Cluster
-from training_workloads.cluster.hints import Evidence, hint
-from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary, PodSummary, moment, summarize_pod
-from training_workloads.cluster.jobs import ClusterJob, find_job, launcher_pods, worker_pods
-from training_workloads.cluster.resources import EVENTS
+from training_workloads.cluster.hints import Evidence, find_hints
+from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary, PodSummary
+from training_workloads.cluster.job_warnings import JobWarning, job_warnings
+from training_workloads.cluster.jobs import ClusterJob, find_job
+from training_workloads.cluster.logs import read_network
+from training_workloads.cluster.stopped_operator import Undecodable, find_undecodable
 
-__all__ = ["JobReport", "JobWarning", "report_job"]
+__all__ = ["JobReport", "report_job"]
 
 _LAST_WARNINGS = 5
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JobWarning:
-    """A warning of Kubernetes or the operator about a job or its parts.
-
-    Attributes:
-        at: Time of the last occurrence.
-        about: Kind and name of the object: `Pod/job-worker-0`.
-        reason: One word.
-        message: A sentence.
-        count: Number of occurrences.
-    """
-
-    at: datetime
-    about: str
-    reason: str
-    message: str
-    count: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,63 +23,49 @@ class JobReport:
         job: The job.
         launchers: The launcher's attempts, oldest first.
         workers: The workers, by their number.
+        network: What carries the traffic of the ranks, as the launcher says it; `None` if it has not.
         warnings: The last warnings, oldest first.
-        hint: What to do, if the cause is a known one.
+        hints: What to do about each known cause, the first cause first.
     """
 
     job: JobSummary
     launchers: tuple[PodSummary, ...]
     workers: tuple[PodSummary, ...]
+    network: str | None
     warnings: tuple[JobWarning, ...]
-    hint: str | None
+    hints: tuple[str, ...]
 
 
 def report_job(cluster: Cluster, name: str) -> JobReport:
-    """Return the job of a name with its pods, warnings and hint.
+    """Return the job of a name with its pods, network, warnings and hints.
 
     Raises:
         InputError: There is no such job.
         ClusterError: A request failed.
     """
     job = find_job(cluster, name)
-    launchers = tuple(map(summarize_pod, launcher_pods(job)))
-    workers = tuple(map(summarize_pod, worker_pods(job)))
-    warnings = _warnings(cluster, job)
-    evidence = Evidence(
-        job=job.summary, pods=(*launchers, *workers), warnings=frozenset(each.reason for each in warnings)
-    )
-    # A job that succeeded needs no hint, whatever happened before.
-    advice = None if job.summary.state == SUCCEEDED else hint(evidence)
+    warnings = job_warnings(cluster, job)
     return JobReport(
-        job=job.summary, launchers=launchers, workers=workers, warnings=warnings[-_LAST_WARNINGS:], hint=advice
+        job=job.summary,
+        launchers=job.launchers,
+        workers=job.workers,
+        network=read_network(cluster, job),
+        warnings=warnings[-_LAST_WARNINGS:],
+        hints=_hints(cluster, job, warnings),
     )
 
 
-def _warnings(cluster: Cluster, job: ClusterJob) -> tuple[JobWarning, ...]:
-    """Return the warnings about a job and its parts, oldest first, without those of an older job of the same name."""
-    events = cluster.objects(EVENTS, fields="type=Warning")
-    warnings = [_warning(event) for event in events if _is_about(event, job.summary.name)]
-    return tuple(sorted((each for each in warnings if each.at >= job.summary.created), key=lambda each: each.at))
-
-
-def _is_about(event: dict[str, Any], name: str) -> bool:
-    """Return whether an event is about a job, its launcher or a worker: deleted pods leave no other trace."""
-    target = str(event["involvedObject"].get("name"))
-    return target == name or target.startswith((f"{name}-launcher", f"{name}-worker-"))
-
-
-def _warning(event: dict[str, Any]) -> JobWarning:
-    target = event["involvedObject"]
-    # The scheduler sets a series, the kubelet a count.
-    series = event.get("series") or {}
-    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
-    at = next((time for time in times if time), event["metadata"]["creationTimestamp"])
-    when = moment(at)
-    assert when is not None
-    return JobWarning(
-        at=when,
-        about=f"{target.get('kind')}/{target.get('name')}",
-        reason=str(event.get("reason") or ""),
-        message=" ".join(str(event.get("message") or "").split()),
-        count=int(series.get("count") or event.get("count") or 1),
+def _hints(cluster: Cluster, job: ClusterJob, warnings: tuple[JobWarning, ...]) -> tuple[str, ...]:
+    # A job that succeeded needs no hint, whatever happened before.
+    if job.summary.state == SUCCEEDED:
+        return ()
+    undecodable = find_undecodable(cluster) if job.is_not_taken_up else Undecodable()
+    evidence = Evidence(
+        job=job.summary,
+        launchers=job.launchers,
+        workers=job.workers,
+        has_run=job.has_run,
+        warnings=warnings,
+        undecodable=undecodable,
     )
+    return find_hints(evidence)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.cluster.client import Cluster
-from training_workloads.cluster.failures import ConflictError, ForbiddenError
+from training_workloads.cluster.failures import ConflictError, ForbiddenError, RejectedError
+from training_workloads.cluster.job_pods import job_pods, starts_later
 from training_workloads.cluster.jobs import try_find_job
-from training_workloads.cluster.resources import BATCH_JOBS, CLAIMS, MPI_JOBS, NAMESPACES, Resource
+from training_workloads.cluster.resources import BATCH_JOBS, CLAIMS, MPI_JOBS, NAMESPACES, PODS, Resource
 from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
 from training_workloads.manifests.documents import Document
+from training_workloads.mpijob.decoding import decoding_problems
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
 from training_workloads.validation import MISSING, Path, Problem, Problems, enforce, known_names
 
@@ -19,6 +21,17 @@ __all__ = ["Submission", "check_objects", "plan_submission", "submit"]
 
 # The options of `platform` that write the claims of the cluster's file systems.
 _CLAIM_OPTIONS = {LUSTRE_CLAIM: "--lustre-…", EFS_CLAIM: "--efs-…"}
+
+# Objects that a pod names, and that must exist when the API server gets the pod.
+_NAMED_BY_PODS = {"ServiceAccount": "serviceAccountName", "PriorityClass": "priorityClassName"}
+
+# A webhook that writes elsewhere rejects every dry run, and says nothing about the pod.
+_NO_DRY_RUN = "does not support dry run"
+
+_EXCEEDED = "exceeded quota"
+
+# How the API server begins what it says about a pod.
+_ABOUT_THE_POD = re.compile(r'^pods? "[^"]*" is (forbidden|invalid): ', re.IGNORECASE)
 
 # Podman's name for images that were built on this machine.
 _LOCAL_REGISTRY = "localhost/"
@@ -37,6 +50,10 @@ _ADDRESS = (
     (("metadata", "name"), r"(?!\.{1,2}$)[^/%]+", "text, such as digits, without '/' and '%'"),
     (_NAMESPACE, DNS_LABEL, DNS_LABEL_RULE),
 )
+
+
+class PodTemplate:
+    """What a problem with a whole pod template shows instead of its pages."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,7 +106,7 @@ class Submission:
 
 
 def check_objects(file: str, documents: Iterable[Document]) -> Problems:
-    """Yield the problems of a file without objects, and of objects that would have another address in the API.
+    """Yield the problems of a file without objects, of objects with another address, and of undecodable MPIJobs.
 
     Args:
         file: The file's name.
@@ -105,6 +122,7 @@ def check_objects(file: str, documents: Iterable[Document]) -> Problems:
             is_optional = value is MISSING and path == _NAMESPACE
             if not is_optional and not (isinstance(value, str) and re.fullmatch(form, value)):
                 yield Problem(path=path, given=value, fix=f"give {rule}", source=document.where(path))
+        yield from _undecodable(document)
 
 
 def plan_submission(cluster: Cluster, documents: Iterable[Document], *, namespace: str | None) -> list[Submission]:
@@ -131,6 +149,7 @@ def plan_submission(cluster: Cluster, documents: Iterable[Document], *, namespac
         enforce(submissions, [rule])
     for each in submissions:
         each.create(dry_run=True)
+    enforce(submissions, [_pods_are_allowed])
     return submissions
 
 
@@ -153,6 +172,14 @@ def _submission(cluster: Cluster, document: Document) -> Submission:
     namespace = document.content["metadata"].get("namespace") or cluster.namespace
     place = dataclasses.replace(cluster, namespace=namespace)
     return Submission(document=document, resource=place.resource_of(document.content), cluster=place)
+
+
+def _undecodable(document: Document) -> Problems:
+    """Yield the values of an MPIJob that stop the operator for everyone, which an older definition accepts."""
+    identity = tuple(_value_at(document.content, (key,)) for key in ("apiVersion", "kind"))
+    if identity == (MPI_JOBS.api_version, MPI_JOBS.kind):
+        for problem in decoding_problems(document.content):
+            yield dataclasses.replace(problem, source=document.where(problem.path))
 
 
 def _value_at(content: Any, path: Path) -> Any:
@@ -227,6 +254,38 @@ def _claims_exist(submissions: list[Submission]) -> Problems:
             hint = known_names(claim, existing) if existing else "it has none"
             allowed = f"namespace {namespace!r} does not have this PersistentVolumeClaim ({hint})"
             yield each.problem(path, claim, allowed=allowed, fix=_claim_advice(claim))
+
+
+def _pods_are_allowed(submissions: list[Submission]) -> Problems:
+    """Reject pods that the API server would: the operator would get that answer, and retry without an end."""
+    created = {(each.resource.kind, each.name) for each in submissions}
+    for each in (each for each in submissions if each.is_job):
+        for path, pod in job_pods(each.content):
+            for kind, field in _NAMED_BY_PODS.items():
+                if (kind, pod["spec"].get(field)) in created:
+                    del pod["spec"][field]
+            try:
+                each.cluster.create(PODS, pod, dry_run=True)
+            except ForbiddenError:
+                # Who may not create pods may still submit jobs: their controllers create the pods.
+                break
+            except RejectedError as error:
+                reason = _ABOUT_THE_POD.sub("", error.message)
+                # A queue creates the pods later, when other jobs have ended.
+                if _NO_DRY_RUN not in reason and not (_EXCEEDED in reason and starts_later(each.content)):
+                    allowed = f"namespace {each.cluster.namespace!r} rejects its pods: {reason}"
+                    yield each.problem(path, PodTemplate(), allowed=allowed, fix=_pod_advice(reason))
+
+
+def _pod_advice(reason: str) -> str:
+    if "violates PodSecurity" in reason:
+        return (
+            "render the job with this version of trainctl, or use a namespace with another label "
+            "pod-security.kubernetes.io/enforce"
+        )
+    if _EXCEEDED in reason:
+        return "wait until other jobs have ended ('trainctl list'), request less, or ask for a larger quota"
+    return "change the template, or ask an administrator of the cluster"
 
 
 def _claim_advice(claim: str) -> str:

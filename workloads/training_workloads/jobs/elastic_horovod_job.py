@@ -26,8 +26,7 @@ class ElasticHorovodJobSpec(HorovodJobSpec):
     What each rank runs must be elastic too: `training.digits` is; another script runs its training inside
     `hvd.elastic.run` (https://horovod.readthedocs.io/en/stable/elastic_include.html). The launcher asks the image's
     `training.pods.reachable_hosts` which workers can be used.
-    `trainctl scale` changes the number of workers; the launcher sees it when the kubelet has updated
-    the operator's file, after about a minute.
+    `trainctl scale` changes the number of workers, and has the launcher read the new list of hosts at once.
 
     Attributes:
         workers: Worker pods of the job when it is created.

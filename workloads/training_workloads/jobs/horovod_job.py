@@ -6,6 +6,15 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from training_workloads.catalog import InstanceType, gpu_instance_type
+from training_workloads.catalog.framework_images import (
+    DEFAULT_FRAMEWORK,
+    FRAMEWORKS,
+    OTHER_FRAMEWORK,
+    SupportedGpus,
+    known_framework,
+    shown_capability,
+    supported_compute_capabilities,
+)
 from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
@@ -36,6 +45,9 @@ class HorovodJobSpec:
         command: What each rank runs, such as `("python", "-m", "training.digits", "--output-dir", "/fsx/runs/a")`.
         instance_type: EC2 type of the workers' nodes.
         workers: Worker pods.
+        framework: What the image contains, which decides on the GPUs that it supports: `tensorflow-2.15`,
+            `tensorflow-2.18`, or `other`, which is not checked. Default: for a public image what its address says, else
+            that of `training/Dockerfile`.
         gpus_per_worker: GPUs, and so ranks, of each worker. Default: all of the instance type, one worker per node.
         efa: Whether workers take the EFA devices of their type, if it has them. False for a node group without EFA.
         bind_to: `socket`: each rank runs on one CPU socket; `none`: it may use all of its worker's cores. Default:
@@ -55,6 +67,7 @@ class HorovodJobSpec:
     command: tuple[str, ...]
     instance_type: str
     workers: int
+    framework: str | None = None
     gpus_per_worker: int | None = None
     efa: bool = True
     bind_to: _Binding | None = None
@@ -147,6 +160,29 @@ def _type_and_gpus(spec: HorovodJobSpec) -> Problems:
         yield from gpus_that_fit(spec.instance, spec.gpus_per_worker, efa=spec.efa)
 
 
+def _gpu_of_the_framework(spec: HorovodJobSpec) -> Problems:
+    if wrong := list(known_framework("framework", spec.framework)):
+        yield from wrong
+    # Another rule reports a wrong type.
+    elif not list(supported_gpu_type(spec.instance_type)):
+        gpu, supported = spec.instance.gpu, _supported_gpus(spec)
+        if gpu and supported and not supported.includes(gpu):
+            allowed = (
+                f"its {gpu.model} has compute capability {shown_capability(gpu.compute_capability)}, and {supported}"
+            )
+            fix = "choose a type with another GPU, or for an image that supports this one give the framework 'other'"
+            path, related = ("instance_type",), (("framework",),)
+            yield Problem(path=path, given=spec.instance_type, allowed=allowed, fix=fix, related=related)
+
+
+def _supported_gpus(spec: HorovodJobSpec) -> SupportedGpus | None:
+    if spec.framework == OTHER_FRAMEWORK:
+        return None
+    # Another rule reports an image that is no text.
+    public = supported_compute_capabilities(str(spec.image)) if spec.framework is None else None
+    return public or FRAMEWORKS[spec.framework or DEFAULT_FRAMEWORK]
+
+
 def _command(spec: HorovodJobSpec) -> Problems:
     command: Any = spec.command
     if isinstance(command, str):
@@ -154,7 +190,7 @@ def _command(spec: HorovodJobSpec) -> Problems:
     elif (
         not isinstance(command, list | tuple)
         or not command
-        or not all(isinstance(word, str) and word for word in command)
+        or not all(isinstance(word, str) and word and "\0" not in word for word in command)
     ):
         fix = "give the program that each rank runs, as a tuple of words"
         yield Problem(path=("command",), given=command, fix=fix)
@@ -167,7 +203,7 @@ def _environment(spec: HorovodJobSpec) -> Problems:
         return
     for name, value in environment.items():
         yield from matches("environment", name, _VARIABLE, "names of letters, digits and '_'")
-        for problem in matches(str(name), value, r"(?s).*", "a string"):
+        for problem in matches(str(name), value, r"[^\0]*", "a string without NUL characters"):
             yield problem.under("environment")
 
 
@@ -188,11 +224,12 @@ BASE_RULES: tuple[Callable[[HorovodJobSpec], Problems], ...] = (
     _command,
     image,
     _type_and_gpus,
+    _gpu_of_the_framework,
     lambda spec: at_least("workers", spec.workers, 1),
     lambda spec: one_of("efa", spec.efa, (True, False)),
     _binding,
     lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
-    lambda spec: at_least("deadline_seconds", spec.deadline_seconds, 1, 2**63 - 1),
+    lambda spec: at_least("deadline_seconds", spec.deadline_seconds, 1, 2**53 - 1),
     namespace,
     service_account,
     _environment,

@@ -35,7 +35,12 @@ class MpiJob(cdk8s.ApiObject):
         Raises:
             InputError: The lint finds an error: the job would not work.
         """
-        metadata = cdk8s.ApiObjectMetadata(name=spec.name, namespace=spec.namespace, labels=spec.labels or None)
+        metadata = cdk8s.ApiObjectMetadata(
+            name=spec.name,
+            namespace=spec.namespace,
+            labels=spec.labels or None,
+            annotations=spec.annotations or None,
+        )
         super().__init__(scope, id, api_version=API_VERSION, kind=KIND, metadata=metadata)
         self.spec = spec
         self.warnings = _lint(spec)

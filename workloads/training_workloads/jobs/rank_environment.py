@@ -13,6 +13,11 @@ INTRAOP_THREADS = "TF_NUM_INTRAOP_THREADS"
 #: variable for it, so the programs in `training/` read this one.
 DATA_THREADS = "TRAINING_DATA_THREADS"
 
+# NCCL fails without a plugin of this name (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-net).
+# Plugins up to 1.11.0 have no other; later ones take it beside their own, "Libfabric"
+# (https://github.com/aws/aws-ofi-nccl/pull/530).
+_EFA_PLUGIN = "AWS Libfabric"
+
 # A rank that waits this long for the others ends the job, which then restarts from its checkpoint.
 _STALL_SHUTDOWN_SECONDS = 600
 
@@ -49,8 +54,8 @@ def nccl_environment(resources: WorkerResources, workers: int) -> dict[str, str]
         # NCCL's bootstrap must not pick the loopback or a bridge; pods see the network as eth0.
         variables["NCCL_SOCKET_IFNAME"] = "^lo,docker,veth"
         if resources.efa_interfaces:
-            # NCCL's EFA plugin must find EFA or nothing. An image without the plugin uses TCP: the log shows which.
-            variables["FI_PROVIDER"] = "efa"
+            # EFA or an error: libfabric must find EFA, and NCCL the plugin, without which it would use TCP.
+            variables |= {"FI_PROVIDER": "efa", "NCCL_NET": _EFA_PLUGIN}
         else:
             # NCCL's own TCP, not that of libfabric, which the plugin might choose where it finds no EFA.
             variables["NCCL_NET"] = "Socket"

@@ -6,12 +6,12 @@ from typing import Any, Literal, get_args
 import cdk8s
 from constructs import Construct
 
-from training_workloads.jobs.pod_template import CONFINED, check_kind, image, namespace, pod_template
-from training_workloads.jobs.volumes import EFS_CLAIM, SharedVolume, folder
-from training_workloads.mpijob.programs import STAGING, UID, USER_ERROR
+from training_workloads.jobs.pod_template import UNPRIVILEGED, check_kind, image, namespace, pod_template
+from training_workloads.jobs.volumes import EFS_CLAIM, RUNS_DIRECTORY, SharedVolume, folder
+from training_workloads.mpijob.programs import STAGING, USER_ERROR
 from training_workloads.mpijob.spec import DAY_SECONDS
-from training_workloads.names import dns_label, dns_subdomain
-from training_workloads.validation import at_least, enforce, instance_of, matches, one_of
+from training_workloads.names import dns_label, dns_subdomain, leaves_room
+from training_workloads.validation import Problems, at_least, enforce, instance_of, matches, one_of
 
 __all__ = ["FileSystem", "StageDataJob", "StageDataJobSpec"]
 
@@ -73,8 +73,12 @@ class StageDataJobSpec:
     @property
     def target(self) -> str:
         """The folder as the pods see it."""
+        return self.mounted.path(self._folder)
+
+    @property
+    def _folder(self) -> str:
         _, _, same = self.source.removeprefix("s3://").partition("/")
-        return self.mounted.path(same if self.folder is None else self.folder)
+        return same if self.folder is None else self.folder
 
     def to_wire(self) -> dict[str, Any]:
         """Return the Kubernetes Job's `spec` in the wire format."""
@@ -83,7 +87,6 @@ class StageDataJobSpec:
             service_account=self.service_account,
             restartPolicy="Never",
             volumes=[self.mounted.to_wire(_SHARED)],
-            **({"initContainers": [self._owner()]} if self.file_system == "lustre" else {}),
         )
         return {
             # Each pod has a number, and takes its share of the files.
@@ -109,37 +112,16 @@ class StageDataJobSpec:
     def _container(self) -> dict[str, Any]:
         way = "preload" if self.file_system == "lustre" else "copy"
         options = {"source": self.source, "target": self.target, "shards": self.pods, "workers": _THREADS_PER_POD}
+        if self.file_system == "lustre":
+            # What Lustre fetches from S3 belongs to root, so the jobs' user records its progress in a folder of jobs.
+            options["progress-folder"] = self.mounted.path(f"{RUNS_DIRECTORY}/.staged/{self._folder}")
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         return {
             "name": _CONTAINER,
             "image": self.image,
             "command": [*STAGING, way, *words],
             "resources": _RESOURCES,
-            "securityContext": CONFINED,
-            "volumeMounts": [self.mounted.to_mount(_SHARED)],
-        }
-
-    def _owner(self) -> dict[str, Any]:
-        """Return the container that gives the folder to the jobs' user: what Lustre fetches from S3 belongs to root.
-
-        Not the files, which every user may read: Lustre would write each of them to S3 again, with its new owner
-        (https://docs.aws.amazon.com/fsx/latest/LustreGuide/posix-metadata-support.html).
-        """
-        script = f'mkdir -p "$0" && chown {UID}:{UID} "$0"'
-        rights = {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]}
-        return {
-            "name": "own",
-            "image": self.image,
-            "command": ["sh", "-c", script, self.target],
-            "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}},
-            "securityContext": {
-                "runAsUser": 0,
-                "runAsNonRoot": False,
-                "allowPrivilegeEscalation": False,
-                "readOnlyRootFilesystem": True,
-                "capabilities": rights,
-                "seccompProfile": CONFINED["seccompProfile"],
-            },
+            "securityContext": UNPRIVILEGED,
             "volumeMounts": [self.mounted.to_mount(_SHARED)],
         }
 
@@ -166,16 +148,30 @@ class StageDataJob(cdk8s.ApiObject):
         self.add_json_patch(cdk8s.JsonPatch.add("/spec", spec.to_wire()))
 
 
+def _name(spec: StageDataJobSpec) -> Problems:
+    """Reject a name whose pods would have too long host names.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.35.0/pkg/apis/batch/validation/validation.go
+    """
+    wrong = [*dns_label("name", spec.name), *_pods(spec)]
+    yield from wrong
+    if not wrong:
+        yield from leaves_room("name", spec.name, f"-{spec.pods - 1}", "Kubernetes")
+
+
+def _pods(spec: StageDataJobSpec) -> Problems:
+    # Kubernetes' limit for a Job that counts its pods (https://kubernetes.io/docs/concepts/workloads/controllers/job/).
+    yield from at_least("pods", spec.pods, 1, 100_000)
+
+
 _RULES = (
-    lambda spec: dns_label("name", spec.name),
+    _name,
     image,
     lambda spec: matches("source", spec.source, _S3_FOLDER, "a folder in S3, such as s3://<bucket>/data/imagenet/"),
     lambda spec: () if spec.folder is None else folder("folder", spec.folder),
     lambda spec: dns_subdomain("service_account", spec.service_account),
     lambda spec: one_of("file_system", spec.file_system, get_args(FileSystem)),
     lambda spec: () if spec.volume is None else instance_of("volume", spec.volume, SharedVolume),
-    # Kubernetes' limit for a Job that counts its pods (https://kubernetes.io/docs/concepts/workloads/controllers/job/).
-    lambda spec: at_least("pods", spec.pods, 1, 100_000),
     namespace,
     lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
 )

@@ -6,7 +6,7 @@ from typing import Any
 import cdk8s
 from constructs import Construct
 
-from training_workloads.jobs.pod_template import CONFINED, check_kind, image, namespace, pod_template
+from training_workloads.jobs.pod_template import UNPRIVILEGED, check_kind, image, namespace, pod_template
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume, folder
 from training_workloads.names import dns_1035_label
 from training_workloads.validation import enforce, instance_of
@@ -82,7 +82,7 @@ class TensorBoardSpec:
             "ports": [{"name": "http", "containerPort": TENSORBOARD_PORT}],
             "readinessProbe": {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 5},
             "resources": {"requests": {"cpu": "250m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
-            "securityContext": CONFINED,
+            "securityContext": UNPRIVILEGED,
             "volumeMounts": [{**self.volume.to_mount(_SHARED), "readOnly": True}],
         }
 

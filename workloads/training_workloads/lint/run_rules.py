@@ -1,24 +1,44 @@
 """Runs the rules of the lint: over text, over documents with their lines, or over objects."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from training_workloads.lint.finding import Finding
-from training_workloads.lint.rules import FIELD_RULES, JOB_RULES, POD_RULES, STORAGE_RULES, WORKLOAD_RULES
+from training_workloads.lint.misplaced import Corrected
+from training_workloads.lint.rule import Rule
+from training_workloads.lint.rules import (
+    DOCUMENT_RULES,
+    FIELD_RULES,
+    JOB_RULES,
+    METADATA_RULES,
+    OTHER_JOB_RULES,
+    POD_API_RULES,
+    POD_RULES,
+    SERVICE_RULES,
+    STORAGE_RULES,
+    WORKLOAD_RULES,
+)
+from training_workloads.lint.rules.schema_rules import api_version
 from training_workloads.lint.rules.storage_rules import Storage
 from training_workloads.lint.selection import selected
 from training_workloads.manifests.documents import Document, read_documents
+from training_workloads.manifests.other_workloads import OTHER_KINDS, other_workload
 from training_workloads.manifests.values import mapping
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.spec import KIND
 from training_workloads.mpijob.view import MpiJobView
+from training_workloads.validation import Path
 
 __all__ = ["KNOWN_KINDS", "lint_documents", "lint_manifest", "lint_read", "lint_text"]
+
+_API_RULES: tuple[Rule[Any], ...] = (*FIELD_RULES, *POD_API_RULES, *METADATA_RULES)
+_OF_THE_API = frozenset(rule.id for rule in _API_RULES)
 
 _STORAGE_KINDS = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
 
 #: Kinds of documents that rules exist for.
-KNOWN_KINDS = (KIND, *_STORAGE_KINDS)
+KNOWN_KINDS = (KIND, *_STORAGE_KINDS, *OTHER_KINDS)
 
 
 def lint_text(text: str) -> list[tuple[Finding, int]]:
@@ -33,7 +53,7 @@ def lint_text(text: str) -> list[tuple[Finding, int]]:
     Raises:
         InputError: The text is not a manifest.
     """
-    return lint_read(read_documents(text))
+    return lint_read(read_documents(text, tolerant=True))
 
 
 def lint_read(documents: Sequence[Document], rules: Collection[str] | None = None) -> list[tuple[Finding, int]]:
@@ -47,7 +67,13 @@ def lint_read(documents: Sequence[Document], rules: Collection[str] | None = Non
         The findings that no comment suppresses, each with its line, from 1, by line.
     """
     linted = zip(documents, lint_documents([document.content for document in documents]), strict=True)
-    located = [(finding, document.line(finding.path)) for document, findings in linted for finding in findings]
+    located = []
+    for document, findings in linted:
+        of_text = _apply(DOCUMENT_RULES, document)
+        # Beside a duplicate key a value is lost, and what it would be is not known.
+        unclear = [finding.path[:-1] for finding in of_text]
+        clear = [one for one in findings if not any(one.path[: len(path)] == path for path in unclear)]
+        located += [(finding, document.line(finding.path)) for finding in (*of_text, *clear)]
     return selected(located, documents[0].yaml.text if documents else "", rules)
 
 
@@ -55,8 +81,8 @@ def lint_manifest(document: Any) -> list[Finding]:
     """Apply every rule to one object.
 
     Args:
-        document: An MPIJob, PersistentVolume, PersistentVolumeClaim or StorageClass in the wire format, of any shape.
-            An object of another kind has no findings.
+        document: An object of one of `KNOWN_KINDS` in the wire format, of any shape. One of another kind has no
+            findings.
 
     Returns:
         The findings, in the order of the rules.
@@ -79,22 +105,59 @@ def lint_documents(documents: Sequence[Any]) -> list[list[Finding]]:
 
 def _lint(document: Any, neighbours: Sequence[Any]) -> list[Finding]:
     if document.get("kind") == KIND:
-        return _lint_job(MpiJobView(document=document))
-    if document.get("kind") in _STORAGE_KINDS:
-        storage = Storage(document=document, neighbours=neighbours)
-        return [finding for rule in STORAGE_RULES for finding in rule.apply(storage)]
-    return []
-
-
-def _lint_job(job: MpiJobView) -> list[Finding]:
-    found = [finding for rule in JOB_RULES for finding in rule.apply(job)]
-    found += _lint_workload(job)
-    # A rule's error at a value is more specific than the schema's; a warning must not hide an error.
-    known = {finding.path for finding in found if finding.level == "error"}
-    return found + [new for rule in FIELD_RULES for new in rule.apply(job) if new.path not in known]
+        return _lint_workload(MpiJobView(document=document))
+    if document.get("kind") in (*_STORAGE_KINDS, "Service"):
+        rules = SERVICE_RULES if document.get("kind") == "Service" else STORAGE_RULES
+        return _apply(rules, Storage(document=document, neighbours=neighbours))
+    workload = other_workload(document)
+    return _lint_workload(workload) if workload else []
 
 
 def _lint_workload(workload: WorkloadView) -> list[Finding]:
-    """Return the findings of the rules for pods of any kind."""
-    found = [finding for rule in WORKLOAD_RULES for finding in rule.apply(workload)]
-    return found + [finding for pods in workload.groups for rule in POD_RULES for finding in rule.apply(pods)]
+    of_fields = _apply(FIELD_RULES, workload)
+    return _one_for_each_value(_with_meant(workload, of_fields) if of_fields else _lint_meant(workload))
+
+
+def _with_meant(workload: WorkloadView, of_fields: list[Finding]) -> list[Finding]:
+    """Return the findings of a document with wrong fields, and those of the document as it was meant."""
+    if workload.document.get("apiVersion") and any(one.rule == api_version.id for one in of_fields):
+        # Every other finding would be about the fields of another version.
+        return [one for one in of_fields if one.rule == api_version.id]
+    document = dict(workload.document)
+    corrected = Corrected.of(workload.kind, document)
+    found = []
+    for finding in _lint_meant(replace(workload, document=corrected.document)):
+        path = corrected.source_path(finding.path)
+        found += [replace(finding, path=path)] if path is not None else []
+    # A rule's error at a value is more specific than the schema's; a warning must not hide an error.
+    known = {finding.path for finding in found if finding.level == "error"} - {field.path for field in corrected.moved}
+    of_fields = [one for one in of_fields if one.path not in known and not corrected.gives(one.path)]
+    return found + of_fields
+
+
+def _one_for_each_value(findings: list[Finding]) -> list[Finding]:
+    """Return the findings without the further ones of a value that the API server rejects, and without its warnings."""
+    rejected: dict[Path, Finding] = {}
+    for finding in findings:
+        if finding.rule in _OF_THE_API and finding.level == "error":
+            rejected.setdefault(finding.path, finding)
+    return [
+        one
+        for one in findings
+        if rejected.get(one.path) in (None, one) or (one.level == "error" and one.rule not in _OF_THE_API)
+    ]
+
+
+def _lint_meant(workload: WorkloadView) -> list[Finding]:
+    """Return the findings of the rules that need a document whose fields have the right places and types."""
+    found = _apply(JOB_RULES if isinstance(workload, MpiJobView) else OTHER_JOB_RULES, workload)
+    found += _apply(WORKLOAD_RULES, workload) if workload.trains else []
+    for pods in workload.groups:
+        found += _apply((*POD_RULES, *POD_API_RULES) if workload.trains else POD_API_RULES, pods)
+    found += _apply(METADATA_RULES, workload)
+    located = ((finding, workload.source_path(finding.path)) for finding in found)
+    return [replace(finding, path=path) for finding, path in located if path is not None]
+
+
+def _apply(rules: Iterable[Rule[Any]], subject: Any) -> list[Finding]:
+    return [finding for rule in rules for finding in rule.apply(subject)]

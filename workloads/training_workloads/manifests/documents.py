@@ -3,7 +3,7 @@
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,21 +53,34 @@ class Document:
         """Return the place of a value: `job.yaml:12`."""
         return self.yaml.where((*self.prefix, *path))
 
+    @property
+    def problems(self) -> Iterator[Problem]:
+        """Its keys that are duplicate or no names, with paths in the object."""
+        depth = len(self.prefix)
+        for problem in self.yaml.problems:
+            if problem.path[:depth] == self.prefix:
+                yield replace(problem, path=problem.path[depth:])
 
-def read_documents(text: str | bytes, source: str = "") -> list[Document]:
+
+def read_documents(text: str | bytes, source: str = "", *, tolerant: bool = False) -> list[Document]:
     """Read every object of a manifest, with those of a `List`.
 
     Args:
         text: YAML or JSON with any number of documents; bytes are UTF-8.
         source: The name of the text, for problems.
+        tolerant: Whether objects with duplicate keys are read too, for who reports their `problems`.
 
     Raises:
         InputError: The text is not YAML, or has duplicate keys; for a Helm template the problem names it.
     """
     found = read_yaml(text, source)
-    if problems := [problem for document in found for problem in document.problems]:
-        raise InputError(*problems)
-    return [item for document in found for item in _items(document)]
+    problems = [problem for document in found for problem in document.problems]
+    read = [item for document in found for item in _items(document)]
+    # Those of a `List` itself belong to no object.
+    reported = [problem.source for item in read for problem in item.problems] if tolerant else []
+    if len(reported) < len(problems):
+        raise InputError(*(problem for problem in problems if problem.source not in reported))
+    return read
 
 
 def _items(document: YamlDocument) -> Iterator[Document]:
@@ -80,8 +93,12 @@ def _items(document: YamlDocument) -> Iterator[Document]:
         yield Document(content=item, yaml=document, prefix=("items", number))
 
 
-def read_manifest(name: str | Path) -> list[Document]:
+def read_manifest(name: str | Path, *, tolerant: bool = False) -> list[Document]:
     """Read every object of a file, or of the standard input for `-`.
+
+    Args:
+        name: The file.
+        tolerant: As for `read_documents`.
 
     Raises:
         InputError: The file cannot be read, or is not a manifest.
@@ -90,7 +107,7 @@ def read_manifest(name: str | Path) -> list[Document]:
         text = _read(name)
     except OSError as error:
         raise InputError(_unreadable(name, error)) from error
-    return read_documents(text, str(name))
+    return read_documents(text, str(name), tolerant=tolerant)
 
 
 def _read(name: str | Path) -> bytes:
@@ -118,7 +135,7 @@ def _rejected(name: str | Path, why: str) -> Problem:
 
 
 def read_manifests(
-    names: Iterable[str | Path], *, recursive: bool | None = None
+    names: Iterable[str | Path], *, recursive: bool | None = None, tolerant: bool = False
 ) -> tuple[list[tuple[str, list[Document]]], list[Problem]]:
     """Read every object of files and of folders with files.
 
@@ -126,6 +143,7 @@ def read_manifests(
         names: Files, folders, or `-` for the standard input.
         recursive: Whether to read the folders inside a folder too. Default: one level, as `kubectl apply -f`. False is
             that of a command with the option `-R`, which a problem then names.
+        tolerant: As for `read_documents`.
 
     Returns:
         The documents of each file that can be read, by its name, and the problems of the others.
@@ -134,7 +152,7 @@ def read_manifests(
     read = []
     for name in files:
         try:
-            read.append((name, read_manifest(name)))
+            read.append((name, read_manifest(name, tolerant=tolerant)))
         except InputError as error:
             problems += error.problems
     return read, problems

@@ -52,7 +52,9 @@ class Container:
     def amount(self, resource: str) -> Decimal | None:
         """Return what it requests: the request, or the limit where Kubernetes uses that as the request."""
         requested = self.amounts("requests").get(resource)
-        return amount_of(self.amounts("limits").get(resource) if requested is None else requested)
+        amount = amount_of(self.amounts("limits").get(resource) if requested is None else requested)
+        # The API server rejects a negative one.
+        return amount if amount is None or amount >= 0 else None
 
     def place(self, resource: str) -> Path:
         """Return the path of a resource's amount."""
@@ -75,12 +77,14 @@ class PodGroup:
         template_path: The path of the template in the document.
         template: The template: `metadata` and `spec` of the pods.
         replicas: How many pods; None where that is missing, or is not a whole number.
+        is_whole: Whether the template is all that there is; another object may have the rest of it.
     """
 
     role: str
     template_path: Path
     template: Mapping[Any, Any]
     replicas: int | None
+    is_whole: bool = True
 
     @property
     def pod_path(self) -> Path:

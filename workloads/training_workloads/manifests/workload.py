@@ -42,9 +42,23 @@ class WorkloadView:
         raise NotImplementedError
 
     @property
+    def trains(self) -> bool:
+        """Whether its pods train, by its kind or by what they run: only such pods need devices and fast networks."""
+        return True
+
+    @property
+    def written_groups(self) -> Sequence[PodGroup]:
+        """Those whose whole template is in the document."""
+        return self.groups
+
+    @property
     def rank_groups(self) -> Sequence[PodGroup]:
         """The pods that hold ranks."""
         return self.groups
+
+    def source_path(self, path: Path) -> Path | None:
+        """Return where the document has a value of the pods; None where another object may have it."""
+        return path
 
     @property
     def containers(self) -> Iterator[Container]:

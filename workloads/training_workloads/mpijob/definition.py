@@ -1,12 +1,21 @@
-"""The CustomResourceDefinition (CRD) of MPIJobs: v2beta1 with every field typed, pod templates checked by Kubernetes.
+"""The CustomResourceDefinition (CRD) of MPIJobs: v2beta1 with every field typed, those of the pod templates too.
 
-The definition that the operator's project releases is 670 kB because it repeats the whole pod schema; this one fits
-client-side `kubectl apply` and rejects what the operator would only report later.
+One job that the operator's Go types cannot decode stops the operator for every namespace: it lists all jobs at once. So
+whatever this definition accepts, those types decode (docs/adr/0018-the-definition-types-the-pod-templates.md). The
+definition that the operator's project releases does so too, but is 670 kB, too much for client-side `kubectl apply`.
 Fields: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/types.go
 """
 
 from typing import Any, get_args
 
+from training_workloads.mpijob.pod_schema import (
+    QUANTITY,
+    STRING,
+    TIME,
+    integer,
+    label_selector_schema,
+    pod_template_schema,
+)
 from training_workloads.mpijob.spec import (
     API_VERSION,
     KIND,
@@ -20,6 +29,9 @@ from training_workloads.mpijob.spec import (
 __all__ = ["mpi_job_definition"]
 
 _GROUP, _VERSION = API_VERSION.split("/")
+
+# The operator gives an empty value its default: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/default.go
+_BY_DEFAULT = ""
 
 
 def mpi_job_definition() -> dict[str, Any]:
@@ -55,20 +67,11 @@ def _enum(*values: str, default: str | None = None) -> dict[str, Any]:
     return {"type": "string", "enum": list(values)} | ({"default": default} if default else {})
 
 
-def _integer(minimum: int, bits: int = 32, **more: Any) -> dict[str, Any]:
-    return {"type": "integer", "format": f"int{bits}", "minimum": minimum, **more}
-
-
-_STRING = {"type": "string"}
-_DATE = {"type": "string", "format": "date-time"}
-_ANY_OBJECT = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-
-
 def _mpi_job() -> dict[str, Any]:
     return _object(
         {
-            "apiVersion": _STRING,
-            "kind": _STRING,
+            "apiVersion": STRING,
+            "kind": STRING,
             "metadata": {"type": "object"},
             "spec": _spec(),
             "status": _status(),
@@ -77,14 +80,14 @@ def _mpi_job() -> dict[str, Any]:
 
 
 def _spec() -> dict[str, Any]:
-    launcher = _replica_spec(minimum=1, maximum=1)
-    worker = _replica_spec(minimum=1)
+    launcher = _replica_spec(integer(32, 1, 1))
+    worker = _replica_spec(integer(32, 1))
     return _object(
         {
-            "slotsPerWorker": _integer(0, default=1),
+            "slotsPerWorker": integer(32, 0) | {"default": 1},
             "runLauncherAsWorker": {"type": "boolean", "default": False},
-            "sshAuthMountPath": {"type": "string", "minLength": 1, "default": "/root/.ssh"},
-            "launcherCreationPolicy": _enum(*get_args(LauncherCreationPolicy), default="AtStartup"),
+            "sshAuthMountPath": STRING | {"default": "/root/.ssh"},
+            "launcherCreationPolicy": _enum(*get_args(LauncherCreationPolicy), _BY_DEFAULT, default="AtStartup"),
             "mpiImplementation": _enum(*get_args(MpiImplementation), default="OpenMPI"),
             "runPolicy": _run_policy(),
             "mpiReplicaSpecs": _object({"Launcher": launcher, "Worker": worker}, required=["Launcher"]),
@@ -93,34 +96,32 @@ def _spec() -> dict[str, Any]:
     )
 
 
-def _replica_spec(**replicas: int) -> dict[str, Any]:
+def _replica_spec(replicas: dict[str, Any]) -> dict[str, Any]:
     return _object(
         {
-            "replicas": {"type": "integer", "format": "int32", **replicas},
-            "restartPolicy": _enum(*get_args(RestartPolicy)),
-            "template": _ANY_OBJECT,
+            "replicas": replicas,
+            "restartPolicy": _enum(*get_args(RestartPolicy), _BY_DEFAULT),
+            "template": pod_template_schema(),
         }
     )
 
 
 def _run_policy() -> dict[str, Any]:
-    # An integer or a string like "5Gi".
-    quantity = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
     scheduling_policy = _object(
         {
-            "minAvailable": _integer(0),
-            "queue": _STRING,
-            "minResources": {"type": "object", "additionalProperties": quantity},
-            "priorityClass": _STRING,
-            "scheduleTimeoutSeconds": _integer(0),
+            "minAvailable": integer(32, 0),
+            "queue": STRING,
+            "minResources": {"type": "object", "additionalProperties": QUANTITY},
+            "priorityClass": STRING,
+            "scheduleTimeoutSeconds": integer(32, 0),
         }
     )
     return _object(
         {
             "cleanPodPolicy": _enum(*get_args(CleanPodPolicy)),
-            "ttlSecondsAfterFinished": _integer(0),
-            "activeDeadlineSeconds": _integer(0, bits=64),
-            "backoffLimit": _integer(0),
+            "ttlSecondsAfterFinished": integer(32, 0),
+            "activeDeadlineSeconds": integer(64, 0),
+            "backoffLimit": integer(32, 0),
             "suspend": {"type": "boolean", "default": False},
             "managedBy": _enum(*get_args(Controller)),
             "schedulingPolicy": scheduling_policy,
@@ -133,21 +134,21 @@ def _status() -> dict[str, Any]:
         {
             "type": _enum("Created", "Running", "Restarting", "Succeeded", "Suspended", "Failed"),
             "status": _enum("True", "False", "Unknown"),
-            "reason": _STRING,
-            "message": _STRING,
-            "lastUpdateTime": _DATE,
-            "lastTransitionTime": _DATE,
+            "reason": STRING,
+            "message": STRING,
+            "lastUpdateTime": TIME,
+            "lastTransitionTime": TIME,
         },
         required=["type", "status"],
     )
     replica_status = _object(
         {
-            "active": _integer(0),
-            "succeeded": _integer(0),
-            "failed": _integer(0),
+            "active": integer(32, 0),
+            "succeeded": integer(32, 0),
+            "failed": integer(32, 0),
             # Deprecated in favour of `selector`, still written.
-            "labelSelector": _ANY_OBJECT,
-            "selector": _STRING,
+            "labelSelector": label_selector_schema(),
+            "selector": STRING,
         }
     )
     return _object(
@@ -159,8 +160,8 @@ def _status() -> dict[str, Any]:
                 "x-kubernetes-list-map-keys": ["type"],
             },
             "replicaStatuses": {"type": "object", "additionalProperties": replica_status},
-            "startTime": _DATE,
-            "completionTime": _DATE,
-            "lastReconcileTime": _DATE,
+            "startTime": TIME,
+            "completionTime": TIME,
+            "lastReconcileTime": TIME,
         }
     )

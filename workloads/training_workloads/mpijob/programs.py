@@ -8,6 +8,7 @@ __all__ = [
     "HOME",
     "LOCAL_IMAGE",
     "NCCL_TEST",
+    "NETWORK_LINE",
     "REACHABLE_HOSTS",
     "RESNET50",
     "RUN_WORKER",
@@ -48,6 +49,9 @@ STAGING = python_module("training.staging")
 #: Waits until every worker's sshd answers, then runs the command behind its `--`.
 WAIT_FOR_WORKERS = python_module("training.pods.wait_for_workers")
 
+#: How the launcher's line about the network begins, such as "network: efa, 32/32 devices on 2/2 nodes".
+NETWORK_LINE = "network: "
+
 #: Prints those hosts of a discovery script whose sshd answers.
 REACHABLE_HOSTS = python_module("training.pods.reachable_hosts")
 
@@ -61,7 +65,10 @@ USER_ERROR = 2
 #: restarts the launcher, and the ranks resume.
 STOPPED = 75
 
-_MEANINGS = {STOPPED: "stopped on request, the state is saved: a restart resumes"}
+_MEANINGS = {
+    USER_ERROR: "the program rejects what it was given: a restart repeats that",
+    STOPPED: "stopped on request, the state is saved: a restart resumes",
+}
 
 
 def explained(code: int) -> str:

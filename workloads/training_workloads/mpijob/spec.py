@@ -9,8 +9,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from training_workloads.names import DNS_LABEL_LENGTH, dns_1035_label, dns_label, dns_subdomain
-from training_workloads.validation import MISSING, Problem, Problems, at_least, enforce, instance_of, matches, one_of
+from training_workloads.mpijob.pod_schema import AMOUNT, pod_template_schema
+from training_workloads.mpijob.undecodable import undecodable
+from training_workloads.names import (
+    LABEL_KEY,
+    annotations,
+    dns_1035_label,
+    dns_label,
+    dns_subdomain,
+    labels,
+    leaves_room,
+)
+from training_workloads.validation import (
+    MISSING,
+    Path,
+    Problem,
+    Problems,
+    at_least,
+    enforce,
+    instance_of,
+    matches,
+    one_of,
+)
 
 __all__ = [
     "API_VERSION",
@@ -54,8 +74,8 @@ MpiImplementation = Literal["OpenMPI", "Intel", "MPICH"]
 CleanPodPolicy = Literal["None", "Running", "All"]
 Controller = Literal["kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue"]
 
-# https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
-_QUANTITY = r"\d+(\.\d+)?(m|k|Ki|[MGTPE]i?|[eE][+-]?\d+)?"
+# JavaScript renders the job, and its integers end here.
+_MOST_SECONDS = 2**53 - 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,8 +130,8 @@ def _min_resources(policy: SchedulingPolicy) -> Problems:
         yield Problem(path=("min_resources",), given=resources, fix=fix)
         return
     for name, amount in resources.items():
-        yield from matches("min_resources", name, r"\S+", "the name of a resource, such as nvidia.com/gpu")
-        for problem in matches(str(name), amount, _QUANTITY, "an amount as Kubernetes writes it, such as '512Mi'"):
+        yield from matches("min_resources", name, LABEL_KEY, "the name of a resource, such as nvidia.com/gpu")
+        for problem in matches(str(name), amount, AMOUNT, "an amount as Kubernetes writes it, such as '512Mi'"):
             yield problem.under("min_resources")
 
 
@@ -163,8 +183,9 @@ def _run_choices(policy: RunPolicy) -> Problems:
 
 
 def _run_limits(policy: RunPolicy) -> Problems:
-    for name in ("ttl_seconds_after_finished", "active_deadline_seconds", "backoff_limit"):
+    for name in ("ttl_seconds_after_finished", "backoff_limit"):
         yield from _if_given(policy, name, lambda name, value: at_least(name, value, 0))
+    yield from _if_given(policy, "active_deadline_seconds", lambda name, value: at_least(name, value, 0, _MOST_SECONDS))
 
 
 def _if_given(spec: object, name: str, check: Callable[[str, Any], Problems]) -> Problems:
@@ -210,6 +231,21 @@ def _template(spec: ReplicaSpec) -> Problems:
     elif not pod.get("containers"):
         given = pod.get("containers", MISSING)
         yield Problem(path=("template", "spec", "containers"), given=given, fix="give at least one container")
+    else:
+        yield from undecodable(pod_template_schema(), template, ("template",))
+        yield from _nul_characters(template, ("template",))
+
+
+def _nul_characters(value: Any, path: Path) -> Problems:
+    """Reject what no process can get: its variables and arguments end at the first NUL."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _nul_characters(inner, (*path, str(name)))
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value):
+            yield from _nul_characters(inner, (*path, number))
+    elif isinstance(value, str) and "\0" in value:
+        yield Problem(path=path, given=value, fix="give a text without NUL characters")
 
 
 def _restart_policy(spec: ReplicaSpec) -> Problems:
@@ -227,6 +263,7 @@ class MpiJobSpec:
         slots_per_worker: Ranks that a worker can hold; written into the hostfile.
         namespace: Default: the chart's own, else that of kubectl.
         labels: Labels of the MPIJob itself, such as Kueue's queue. Default: none.
+        annotations: Annotations of the MPIJob itself. Default: none.
         run_policy: When the job ends and what is removed then. Default: no limits; running workers are removed.
         ssh_auth_mount_path: Where the operator mounts the job's ssh keys. Default: `/root/.ssh`.
         launcher_creation_policy: `WaitForWorkersReady` (default) starts the launcher when every worker's readiness
@@ -242,6 +279,7 @@ class MpiJobSpec:
     slots_per_worker: int
     namespace: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
     run_policy: RunPolicy = field(default_factory=RunPolicy)
     ssh_auth_mount_path: str = "/root/.ssh"
     launcher_creation_policy: LauncherCreationPolicy = "WaitForWorkersReady"
@@ -290,7 +328,7 @@ def _replicas(spec: MpiJobSpec) -> Problems:
     elif not spec.run_launcher_as_worker:
         fix = "give the workers, or set 'run_launcher_as_worker' to True"
         yield Problem(path=("worker",), given=None, allowed="a pod must hold the ranks", fix=fix)
-    if spec.launcher.replicas != 1:
+    if list(at_least("replicas", spec.launcher.replicas, 1, 1)):
         allowed = "an MPIJob has exactly 1 launcher"
         yield Problem(path=("launcher", "replicas"), given=spec.launcher.replicas, allowed=allowed, fix="give 1")
 
@@ -301,8 +339,10 @@ def _values(spec: MpiJobSpec) -> Problems:
     yield from one_of("launcher_creation_policy", spec.launcher_creation_policy, policies)
     yield from one_of("mpi_implementation", spec.mpi_implementation, get_args(MpiImplementation))
     yield from one_of("run_launcher_as_worker", spec.run_launcher_as_worker, (True, False))
-    yield from matches("ssh_auth_mount_path", spec.ssh_auth_mount_path, "/.+", "an absolute path")
+    yield from matches("ssh_auth_mount_path", spec.ssh_auth_mount_path, r"/[^\0:\n]+", "an absolute path")
     yield from _if_given(spec, "namespace", dns_label)
+    yield from labels("labels", spec.labels)
+    yield from annotations("annotations", spec.annotations)
 
 
 def _name(spec: MpiJobSpec) -> Problems:
@@ -322,12 +362,7 @@ def job_name(name: str, value: Any, workers: Any) -> Problems:
     if wrong or not isinstance(workers, int):
         return
     suffix = f"-worker-{workers - 1}" if workers else "-launcher"
-    limit = DNS_LABEL_LENGTH - len(suffix)
-    if len(value) > limit:
-        allowed = (
-            f"with {workers} workers the operator names pods '<name>{suffix}', of at most {DNS_LABEL_LENGTH} characters"
-        )
-        yield Problem(path=(name,), given=value, allowed=allowed, fix=f"use a name of {limit} characters or fewer")
+    yield from leaves_room(name, value, suffix, f"with {workers} workers the operator")
 
 
 def _gang(spec: MpiJobSpec) -> Problems:

@@ -32,7 +32,7 @@ def digits_p3(name: str = "digits-p3") -> HorovodJobSpec:
 def digits_p4d(name: str = "digits-p4d") -> HorovodJobSpec:
     """Sixteen ranks on two whole nodes: all GPUs and all EFA interfaces of each.
 
-    The image needs the EFA userspace (the Dockerfile's `EFA_INSTALLER_VERSION`), or NCCL falls back to TCP.
+    The image needs the EFA userspace (the Dockerfile's `EFA_INSTALLER_VERSION`), or NCCL ends with an error.
     """
     return HorovodJobSpec(name=name, image=LOCAL_IMAGE, command=_command(name), instance_type="p4d.24xlarge", workers=2)
 

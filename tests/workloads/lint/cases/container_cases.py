@@ -78,6 +78,58 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "another path",
         ),
     ],
+    "variable-name": [
+        (
+            {"WORKER-CONTAINER env": [{"name": "NCCL_DEBUG=INFO", "value": "x"}]},
+            "WORKER-CONTAINER env 0 name",
+            "is 'NCCL_DEBUG=INFO', and the pod is rejected; use letters, digits and '_', no digit first",
+        ),
+        (
+            {"WORKER-CONTAINER env": [{"name": "NCCL DEBUG", "value": "x"}]},
+            "WORKER-CONTAINER env 0 name",
+            "is 'NCCL DEBUG', and no program reads a variable of that name; use letters, digits and '_', no "
+            "digit first",
+        ),
+    ],
+    "value-and-source": [
+        (
+            {
+                "WORKER-CONTAINER env": [
+                    {"name": "A", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+                ]
+            },
+            "WORKER-CONTAINER env 0",
+            "has value and valueFrom, and the pod is rejected; keep one of them",
+        ),
+    ],
+    "pod-field": [
+        (
+            {"WORKER-CONTAINER env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.podIp"}}}]},
+            "WORKER-CONTAINER env 0 valueFrom fieldRef fieldPath",
+            "is 'status.podIp', and the pod is rejected; did you mean status.podIP?",
+        ),
+    ],
+    "host-alias": [
+        (
+            {"WORKER-POD hostAliases": [{"ip": "10.0.0.256", "hostnames": ["a"]}]},
+            "WORKER-POD hostAliases 0 ip",
+            "is '10.0.0.256', and the pod is rejected; give an IP address, such as 10.0.0.7",
+        ),
+    ],
+    "missing-nameservers": [
+        (
+            {"WORKER-POD dnsPolicy": "None"},
+            "WORKER-POD dnsConfig nameservers",
+            "is missing with dnsPolicy: None, and the pod is rejected; give name servers, or omit dnsPolicy",
+        ),
+    ],
+    "container-restart-policy": [
+        (
+            {"WORKER-POD initContainers": [{"name": "a", "image": "i:1", "restartPolicy": "Allways"}]},
+            "WORKER-POD initContainers 0 restartPolicy",
+            "is 'Allways', and the pod is rejected; write Always for a sidecar, or omit it",
+        ),
+    ],
 }
 
 #: For each rule: changes that it accepts.
@@ -116,5 +168,22 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "mount-paths": [
         {"WORKER-CONTAINER volumeMounts": [SHM, {"name": "shm", "mountPath": "/scratch"}]},
         {"WORKER-CONTAINER volumeMounts": [{"name": "shm"}, {"name": "shm"}]},
+    ],
+    "variable-name": [{"WORKER-CONTAINER env": [{"name": "a.b-C_1", "value": "x"}, {"name": "${NAME}", "value": "x"}]}],
+    "value-and-source": [
+        {
+            "WORKER-CONTAINER env": [
+                {"name": "A", "value": "", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+            ]
+        },
+    ],
+    "pod-field": [
+        {"WORKER-CONTAINER env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": path}}}]}
+        for path in ("metadata.name", "metadata.labels['app']", "status.podIP")
+    ],
+    "host-alias": [{"WORKER-POD hostAliases": [{"ip": "fd00::1", "hostnames": ["a"]}]}],
+    "missing-nameservers": [{"WORKER-POD dnsPolicy": "None", "WORKER-POD dnsConfig": {"nameservers": ["10.0.0.2"]}}],
+    "container-restart-policy": [
+        {"WORKER-POD initContainers": [{"name": "a", "image": "i:1", "restartPolicy": "Always"}]},
     ],
 }

@@ -45,12 +45,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is missing, and the API server rejects the job; give a name, or generateName",
         ),
         (
-            {"metadata name": 123},
-            "metadata name",
-            "is 123, from which the operator cannot name its pods; use lower-case letters, digits and '-', a letter "
-            "first",
-        ),
-        (
             {"metadata name": "n" * 54, "WORKER replicas": 11, **ranks(88)},
             "metadata name",
             "has 54 characters, and with '-worker-10' after it a pod's name has more than 63; use 53 characters"
@@ -207,7 +201,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             'adds a proxy, through which ssh goes and which does not end; write "false"',
         ),
         (
-            {"WORKER template metadata": {"labels": {"sidecar.istio.io/inject": True}}},
+            {"WORKER template metadata": {"labels": {"sidecar.istio.io/inject": "true"}}},
             "WORKER template metadata labels sidecar.istio.io/inject",
             'adds a proxy, through which ssh goes and which does not end; write "false"',
         ),

@@ -7,13 +7,6 @@ from tests.workloads.lint.sample_job import GONE
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
     "mpi-job-fields": [
-        (
-            {"spec slotPerWorker": 8},
-            "spec slotPerWorker",
-            "is not a field here, and is rejected or dropped without a warning; did you mean slotsPerWorker? known:"
-            " launcherCreationPolicy, mpiImplementation, mpiReplicaSpecs, runLauncherAsWorker, runPolicy, "
-            "slotsPerWorker, sshAuthMountPath",
-        ),
         ({"spec slotsPerWorker": "8"}, "spec slotsPerWorker", "is '8'; give a whole number"),
         (
             {"spec runPolicy cleanPodPolicy": "running"},
@@ -30,19 +23,19 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is a list; give a number or a text",
         ),
         (
-            {"spec runPolicy": {None: 5}},
-            "spec runPolicy null",
-            "is not a field here, and is rejected or dropped without a warning; known: activeDeadlineSeconds, "
-            "backoffLimit, cleanPodPolicy, managedBy, schedulingPolicy, suspend, ttlSecondsAfterFinished",
+            {"spec runPolicy schedulingPolicy": {"minAvailable": 2, "minResources": {"cpu": "lots"}}},
+            "spec runPolicy schedulingPolicy minResources cpu",
+            "is 'lots', which is not an amount; give a number, or one such as 5120Mi",
         ),
-        ({"spec sshAuthMountPath": ""}, "spec sshAuthMountPath", "is ''; give what fits minLength: 1"),
+        (
+            {"spec runPolicy ttlSecondsAfterFinished": 8640000000},
+            "spec runPolicy ttlSecondsAfterFinished",
+            "is 8640000000; give a whole number from -2147483648 to 2147483647",
+        ),
+        ({"metadata name": 123}, "metadata name", "is 123; give a text, in quotes"),
+        ({"metadata labels": {"team": 4711}}, "metadata labels team", "is 4711; give a text, in quotes"),
     ],
     "pod-template-fields": [
-        (
-            {"WORKER-CONTAINER volumeMount": []},
-            "WORKER-CONTAINER volumeMount",
-            "is not a field here, and is rejected or dropped without a warning; did you mean volumeMounts?",
-        ),
         (
             {"WORKER-CONTAINER env": [{"name": "A", "value": 1}]},
             "WORKER-CONTAINER env 0 value",
@@ -50,19 +43,78 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         ),
         ({"WORKER-CONTAINER name": GONE}, "WORKER-CONTAINER name", "is missing; add it"),
         (
-            {"WORKER-POD tolerationz": []},
-            "WORKER-POD tolerationz",
-            "is not a field here, and is rejected or dropped without a warning; did you mean tolerations?",
-        ),
-        (
-            {"WORKER-POD volumes 0": {"name": "shm", "emptyDirs": {}}},
-            "WORKER-POD volumes 0 emptyDirs",
-            "is not a field here, and is rejected or dropped without a warning; did you mean emptyDir?",
-        ),
-        (
             {"WORKER-POD nodeSelector": ["gpu"]},
             "WORKER-POD nodeSelector",
             "is a list; give a mapping of names to values",
+        ),
+        (
+            {"WORKER-CONTAINER readinessProbe tcpSocket port": [22]},
+            "WORKER-CONTAINER readinessProbe tcpSocket port",
+            "is a list; give a number or a text",
+        ),
+        # A warning on the same field hides no error.
+        ({"WORKER-POD tolerations": {"operator": "Exists"}}, "WORKER-POD tolerations", "is a mapping; give a list"),
+        ({"LAUNCHER-POD restartPolicy": 5}, "LAUNCHER-POD restartPolicy", "is 5; give a text, in quotes"),
+        (
+            {"WORKER-POD volumes 0 emptyDir sizeLimit": "200GB"},
+            "WORKER-POD volumes 0 emptyDir sizeLimit",
+            "is '200GB', which is not an amount; give a number, or one such as 5120Mi",
+        ),
+        (
+            {"WORKER template metadata annotations": {"karpenter.sh/do-not-disrupt": True}},
+            "WORKER template metadata annotations karpenter.sh/do-not-disrupt",
+            "is True; give a text, in quotes",
+        ),
+        (
+            {"WORKER-POD imagePullSecrets": ["regcred"]},
+            "WORKER-POD imagePullSecrets 0",
+            "is 'regcred'; give a mapping of names to values",
+        ),
+    ],
+    "unknown-field": [
+        (
+            {"spec slotPerWorker": 8, "spec slotsPerWorker": GONE},
+            "spec slotPerWorker",
+            "is not a field here, and is rejected or dropped without a warning; did you mean slotsPerWorker? known:"
+            " launcherCreationPolicy, mpiImplementation, mpiReplicaSpecs, runLauncherAsWorker, runPolicy, "
+            "slotsPerWorker, sshAuthMountPath",
+        ),
+        (
+            {"spec runPolicy": GONE, "spec cleanPodPolicy": "Running"},
+            "spec cleanPodPolicy",
+            "is not a field here, and is rejected or dropped without a warning; move it to spec.runPolicy",
+        ),
+        (
+            {"spec slotsPerWorker": GONE, "spec runPolicy slotsPerWorker": 8},
+            "spec runPolicy slotsPerWorker",
+            "is not a field here, and is rejected or dropped without a warning; move it to spec",
+        ),
+        (
+            {"WORKER replicas": GONE, "WORKER-POD replicas": 2},
+            "WORKER-POD replicas",
+            "is not a field here, and is rejected or dropped without a warning; move it to spec.mpiReplicaSpecs.Worker",
+        ),
+        (
+            {"WORKER-CONTAINER tolerations": [], "WORKER-POD tolerations": GONE},
+            "WORKER-CONTAINER tolerations",
+            "is not a field here, and is rejected or dropped without a warning; move it to "
+            "spec.mpiReplicaSpecs.Worker.template.spec",
+        ),
+        (
+            {"WORKER-CONTAINER volumeMount": []},
+            "WORKER-CONTAINER volumeMount",
+            "is not a field here, and is rejected or dropped without a warning; remove it",
+        ),
+        (
+            {"WORKER-POD nodeSelecter": {"a": "b"}, "WORKER-POD nodeSelector": GONE},
+            "WORKER-POD nodeSelecter",
+            "is not a field here, and is rejected or dropped without a warning; did you mean nodeSelector?",
+        ),
+        (
+            {"WORKER-POD volumes 0": {"name": "shm", "persistentVolumeClaim": {"name": "data"}}},
+            "WORKER-POD volumes 0 persistentVolumeClaim name",
+            "is not a field here, and is rejected or dropped without a warning; did you mean claimName? known: "
+            "claimName, readOnly",
         ),
         (
             {"WORKER-POD wholly": 1},
@@ -70,9 +122,10 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is not a field here, and is rejected or dropped without a warning; remove it",
         ),
         (
-            {"WORKER-CONTAINER readinessProbe tcpSocket port": [22]},
-            "WORKER-CONTAINER readinessProbe tcpSocket port",
-            "is a list; give a number or a text",
+            {"spec runPolicy": {None: 5, "cleanPodPolicy": "Running"}},
+            "spec runPolicy null",
+            "is not a field here, and is rejected or dropped without a warning; known: activeDeadlineSeconds, "
+            "backoffLimit, cleanPodPolicy, managedBy, schedulingPolicy, suspend, ttlSecondsAfterFinished",
         ),
     ],
 }
@@ -87,5 +140,11 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "pod-template-fields": [
         {"WORKER-CONTAINER args": None},
         {"WORKER template metadata": {"creationTimestamp": None, "labels": {"a": "b"}}},
+    ],
+    "unknown-field": [
+        {},
+        {"spec runPolicy unknown": None},
+        {"WORKER template metadata labels": {"any": "label"}},
+        {"status": {"anything": 1}},
     ],
 }

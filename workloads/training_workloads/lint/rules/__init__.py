@@ -9,38 +9,55 @@ from training_workloads.lint.rule import Rule, rules_of
 from training_workloads.lint.rules import (
     command_rules,
     container_rules,
+    document_rules,
     efa_rules,
     elastic_rules,
     gang_rules,
     host_rules,
     job_rules,
     launch_rules,
+    lustre_rules,
+    metadata_rules,
+    name_rules,
     network_rules,
     node_rules,
     option_rules,
+    other_job_rules,
     placement_rules,
+    probe_rules,
     queue_rules,
     rank_rules,
     resource_rules,
     run_policy_rules,
+    scheduling_rules,
     schema_rules,
+    security_rules,
+    service_rules,
     shared_memory_rules,
     ssh_key_rules,
     sshd_rules,
     storage_rules,
     suppression_rules,
+    torch_rules,
+    value_rules,
     volume_rules,
 )
 from training_workloads.lint.rules.storage_rules import Storage
+from training_workloads.manifests.documents import Document
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.view import MpiJobView
 
 __all__ = [
+    "DOCUMENT_RULES",
     "EVERY_RULE",
     "FIELD_RULES",
     "JOB_RULES",
+    "METADATA_RULES",
+    "OTHER_JOB_RULES",
+    "POD_API_RULES",
     "POD_RULES",
+    "SERVICE_RULES",
     "STORAGE_RULES",
     "SUPPRESSION_RULES",
     "WORKLOAD_RULES",
@@ -52,29 +69,57 @@ JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(
     *(elastic_rules, rank_rules, sshd_rules, ssh_key_rules),
 )
 
+#: Rules on jobs of other kinds.
+OTHER_JOB_RULES: tuple[Rule[WorkloadView], ...] = rules_of(other_job_rules, torch_rules)
+
 #: Rules on pods that run together, of an MPIJob or another kind.
 WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(queue_rules, efa_rules, network_rules, shared_memory_rules)
 
 #: Rules on the pods of one template.
-POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(
-    command_rules, container_rules, volume_rules, resource_rules, node_rules
+POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(command_rules, node_rules)
+
+#: Rules on the pods of one template that the API server or the kubelet enforces, whatever the pods are for.
+POD_API_RULES: tuple[Rule[PodGroup], ...] = rules_of(
+    container_rules,
+    name_rules,
+    volume_rules,
+    resource_rules,
+    probe_rules,
+    scheduling_rules,
+    security_rules,
+    value_rules,
 )
 
-#: Rules on the fields of an MPIJob and their types.
-FIELD_RULES: tuple[Rule[MpiJobView], ...] = rules_of(schema_rules)
+#: Rules on labels and names of objects, and on fields and their types, of a job of any kind.
+METADATA_RULES: tuple[Rule[WorkloadView], ...] = rules_of(metadata_rules)
+FIELD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(schema_rules)
 
 #: Rules on PersistentVolumes, PersistentVolumeClaims and StorageClasses.
-STORAGE_RULES: tuple[Rule[Storage], ...] = rules_of(storage_rules)
+STORAGE_RULES: tuple[Rule[Storage], ...] = rules_of(storage_rules, lustre_rules)
+
+#: Rules on a Service beside a job.
+SERVICE_RULES: tuple[Rule[Storage], ...] = rules_of(service_rules)
+
+#: Rules on the text of a document.
+DOCUMENT_RULES: tuple[Rule[Document], ...] = rules_of(document_rules)
 
 #: Rules on the comments that suppress findings.
 SUPPRESSION_RULES: tuple[Rule[Suppression], ...] = rules_of(suppression_rules)
 
 #: All of them, in the order of docs/lint-rules.md.
-EVERY_RULE: tuple[Rule[MpiJobView] | Rule[WorkloadView] | Rule[PodGroup] | Rule[Storage] | Rule[Suppression], ...] = (
+EVERY_RULE: tuple[
+    Rule[MpiJobView] | Rule[WorkloadView] | Rule[PodGroup] | Rule[Storage] | Rule[Document] | Rule[Suppression],
+    ...,
+] = (
     *JOB_RULES,
+    *OTHER_JOB_RULES,
     *WORKLOAD_RULES,
     *POD_RULES,
+    *POD_API_RULES,
+    *METADATA_RULES,
     *FIELD_RULES,
     *STORAGE_RULES,
+    *SERVICE_RULES,
+    *DOCUMENT_RULES,
     *SUPPRESSION_RULES,
 )

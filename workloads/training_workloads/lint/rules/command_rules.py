@@ -26,6 +26,9 @@ _SHELL_VARIABLES = set(
     "HOME PATH LD_LIBRARY_PATH PYTHONPATH PWD USER HOSTNAME JOB_COMPLETION_INDEX RANK LOCAL_RANK WORLD_SIZE "
     "MASTER_ADDR MASTER_PORT OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_LOCAL_RANK OMPI_COMM_WORLD_SIZE".split()
 )
+# Of the Job controller, in the environment of each container.
+_INDEX = "JOB_COMPLETION_INDEX"
+
 _FROM_CONTROLLERS = re.compile(
     r"(OMPI|PRTE|I_MPI|HYDRA|NVIDIA|K_MPI|PET|PMIX|JOB|JOBSET)_\w+|RANK|WORLD_SIZE|MASTER_\w+"
 )
@@ -82,7 +85,7 @@ def shell_syntax_without_shell(pods: PodGroup) -> Iterator[Found]:
             yield Found(_place(container, used), problem, "write [bash, -c, <the whole line as one text>]")
         elif variable:
             name = variable[1] or variable[2]
-            is_set = name in container.environment
+            is_set = name in container.environment or name == _INDEX
             problem = f"has {variable[0]}, which no shell expands"
             fix = f"write $({name}), which Kubernetes expands" if is_set else "write [bash, -c, <the line as one text>]"
             yield Found(_place(container, variable[0]), problem, fix)

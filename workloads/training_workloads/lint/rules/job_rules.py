@@ -13,20 +13,12 @@ from training_workloads.lint.sources import OPERATOR, OPERATOR_VALIDATION
 from training_workloads.manifests.values import is_placeholder, mapping, whole
 from training_workloads.mpijob.launch_command import commands, program_of
 from training_workloads.mpijob.launch_options import DISCOVERY_SCRIPT_OPTION
-from training_workloads.mpijob.spec import API_VERSION, QUEUE_LABEL, LauncherCreationPolicy, RestartPolicy
+from training_workloads.mpijob.spec import QUEUE_LABEL, LauncherCreationPolicy, RestartPolicy
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.names import DNS_1035_CHARACTERS, DNS_LABEL_LENGTH
 from training_workloads.validation import known_names
 
 _ROLES = ("spec", "mpiReplicaSpecs")
-
-
-@error("The operator v2 serves no other; earlier ones have other fields")
-def api_version(job: MpiJobView) -> Iterator[Found]:
-    """Another version of the API, whose fields are others and which the operator v2 does not serve."""
-    if (version := job.document.get("apiVersion")) != API_VERSION:
-        problem = "is missing" if version is None else f"is {version!r}, which the operator does not read"
-        yield Found(("apiVersion",), problem, f"write {API_VERSION} and that version's fields")
 
 
 @error(f"Required by the operator {OPERATOR_VALIDATION}")

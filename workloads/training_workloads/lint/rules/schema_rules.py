@@ -1,26 +1,26 @@
-"""Fields and types: the MPIJob against its definition, the pod templates against the schemas of Kubernetes.
+"""Fields and types: a job against the definition of its kind, the pod templates against the schemas of Kubernetes.
 
 The API server drops an unknown field, or rejects the object; the lint finds both before.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from typing import Any
 
-import jsonschema
-import referencing
-from kubernetes_validate import utils as kubernetes
-
-from training_workloads.catalog.versions import KUBERNETES_VERSIONS
+from training_workloads.lint.job_schemas import POD_TEMPLATE
+from training_workloads.lint.kind_schemas import schema_of, validator_of
+from training_workloads.lint.misplaced import UnknownField, field_name, unknown_fields
 from training_workloads.lint.rule import Found, error
 from training_workloads.manifests.values import is_placeholder
-from training_workloads.mpijob.definition import mpi_job_definition
-from training_workloads.mpijob.view import MpiJobView
-from training_workloads.validation import Path, known_names
+from training_workloads.manifests.workload import WorkloadView
+from training_workloads.mpijob.spec import API_VERSION, KIND
+from training_workloads.validation import Path, dotted, known_names
+
+__all__ = ["fix_of", "problems_of"]
 
 # Longer lists and values are not shown.
 _READABLE = 160
+
+_VALIDATION = "https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation"
 
 _TYPES = {
     "integer": "a whole number",
@@ -31,51 +31,77 @@ _TYPES = {
     "array": "a list",
 }
 
+_FORMATS = {
+    "int32": "give a whole number from -2147483648 to 2147483647",
+    "int64": "give a whole number of 64 bits",
+    "quantity": "give a number, or one such as 5120Mi",
+}
 
-@error("The API server rejects them, or drops them without a warning")
-def mpi_job_fields(job: MpiJobView) -> Iterator[Found]:
+
+@error(
+    "The operator v2 serves no other; earlier ones have other fields ([API]("
+    "https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/types.go))"
+)
+def api_version(workload: WorkloadView) -> Iterator[Found]:
+    """An MPIJob of another version of the API, whose fields are others and which the operator v2 does not serve."""
+    version = workload.document.get("apiVersion")
+    if workload.kind != KIND or version == API_VERSION or is_placeholder(version):
+        return
+    problem = "is missing" if version is None else f"is {version!r}, which the operator does not read"
+    unknown = unknown_fields(KIND, workload.document)
+    moved = [f"{dotted(field.path)} to {dotted(field.meant)}" for field in unknown if field.meant]
+    fields = f": move {', '.join(moved)}" if moved and len(", ".join(moved)) < _READABLE else ""
+    yield Found(("apiVersion",), problem, f"write {API_VERSION} and that version's fields{fields}")
+
+
+@error(f"The API server rejects them, or drops them without a warning ([field validation]({_VALIDATION}))")
+def mpi_job_fields(workload: WorkloadView) -> Iterator[Found]:
     """Unknown or misspelled fields of the MPIJob, values of another type, values out of range."""
-    # The API server treats a null as a missing field.
-    yield from _problems(_mpi_job_validator(), _without_nulls(dict(job.document)), ())
+    if workload.kind == KIND:
+        yield from problems_of(KIND, dict(workload.document), ())
 
 
-@error("The operator cannot create the pods, or creates others")
-def pod_template_fields(job: MpiJobView) -> Iterator[Found]:
+@error(f"The API server rejects them, or drops them without a warning ([field validation]({_VALIDATION}))")
+def job_fields(workload: WorkloadView) -> Iterator[Found]:
+    """The same of a Job, JobSet, PyTorchJob, TFJob, TrainJob or training runtime."""
+    if workload.kind != KIND and schema_of(workload.kind):
+        yield from problems_of(workload.kind, dict(workload.document), ())
+
+
+@error(f"The operator cannot create the pods, or creates others ([field validation]({_VALIDATION}))")
+def pod_template_fields(workload: WorkloadView) -> Iterator[Found]:
     """The same in the pods' templates, by the newest Kubernetes of a cluster."""
-    for replica in job.replicas:
-        template = replica.content.get("template")
-        if isinstance(template, dict):
-            yield from _problems(_pod_template_validator(), template, (*replica.path, "template"))
+    for pods in workload.written_groups:
+        yield from problems_of(POD_TEMPLATE, dict(pods.template), pods.template_path)
 
 
-@cache
-def _mpi_job_validator() -> Any:
-    (version,) = mpi_job_definition()["spec"]["versions"]
-    schema = _closed(version["schema"]["openAPIV3Schema"])
-    # The API server writes the status itself, and checks the metadata by other rules.
-    schema["properties"] |= {"metadata": {"type": "object"}, "status": {}}
-    return jsonschema.Draft202012Validator(schema)
+@error(f"The API server rejects them, or drops them with all that is in them ([field validation]({_VALIDATION}))")
+def unknown_field(workload: WorkloadView) -> Iterator[Found]:
+    """A field that is not known where it is, such as one that is misspelled or belongs elsewhere."""
+    for field in unknown_fields(workload.kind, dict(workload.document)):
+        yield Found(field.path, "is not a field here, and is rejected or dropped without a warning", fix_of(field))
 
 
-@cache
-def _pod_template_validator() -> Any:
-    newest = next(one for one in kubernetes.all_versions() if kubernetes.major_minor(one) == KUBERNETES_VERSIONS[-1])
-    folder = f"kubernetes-json-schema/v{newest}-local-strict"
-    schema = kubernetes.schema_contents(f"{folder}/podtemplatespec-v1.json", newest)
-    definitions = kubernetes.schema_contents(f"{folder}/_definitions.json", newest)
-    registry: Any = referencing.Registry()
-    for contents in (schema, definitions):
-        registry = referencing.Resource.from_contents(contents) @ registry
-    return jsonschema.Draft202012Validator(schema, registry=registry)
+def fix_of(field: UnknownField) -> str:
+    """Return what to do about a field that is not known where it is."""
+    name = str(field.path[-1])
+    if field.meant and field.meant[-1] == name:
+        return f"move it to {dotted(field.meant[:-1]) or 'the top level'}"
+    known = f"known: {', '.join(sorted(field.known))}"
+    # The names of all fields of a pod do not help.
+    listed = known if len(known) < _READABLE else ""
+    return f"did you mean {field.meant[-1]}? {listed}".rstrip() if field.meant else listed or "remove it"
 
 
-def _closed(schema: Any) -> Any:
-    """Return the schema with no other fields allowed."""
-    if not isinstance(schema, dict):
-        return schema
-    closed = {key: _closed(value) for key, value in schema.items() if key != "default"}
-    is_open = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
-    return closed if is_open or "properties" not in schema else closed | {"additionalProperties": False}
+def problems_of(kind: str, value: Any, root: Path) -> Iterator[Found]:
+    """Yield the values that the schema of a kind rejects, in words, without its unknown fields."""
+    found: dict[Found, None] = {}
+    # The API server treats a null as a missing field.
+    for violation in validator_of(kind).iter_errors(_without_nulls(value)):
+        if not is_placeholder(violation.instance):
+            path = (*root, *map(_step, violation.absolute_path))
+            found |= dict.fromkeys(_EXPLANATIONS.get(violation.validator, _other)(violation, path))
+    yield from found
 
 
 def _without_nulls(value: Any) -> Any:
@@ -84,35 +110,13 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _problems(validator: Any, document: Any, root: Path) -> Iterator[Found]:
-    found: dict[Found, None] = {}
-    for violation in validator.iter_errors(document):
-        if is_placeholder(violation.instance):
-            continue
-        path = (*root, *map(_step, violation.absolute_path))
-        explain = _EXPLANATIONS.get(violation.validator, _other)
-        found |= dict.fromkeys(explain(violation, path))
-    yield from found
-
-
 def _step(key: Any) -> str | int:
-    return key if isinstance(key, int) and not isinstance(key, bool) else _key(key)
+    return key if isinstance(key, int) and not isinstance(key, bool) else field_name(key)
 
 
-def _key(key: Any) -> str:
-    """Return a key as Kubernetes reads it, which makes JSON of YAML first."""
-    return json.dumps(key) if key is None or isinstance(key, bool) else str(key)
-
-
-def _unknown_field(violation: Any, path: Path) -> Iterable[Found]:
-    known = sorted(violation.schema["properties"])
-    for key in violation.instance:
-        if key not in known:
-            name = _key(key)
-            fix = known_names(name, known)
-            # The names of all fields of a pod do not help.
-            fix = fix if "did you mean" in fix or len(fix) < _READABLE else "remove it"
-            yield Found((*path, name), "is not a field here, and is rejected or dropped without a warning", fix)
+def _nothing(_: Any, __: Path) -> Iterable[Found]:
+    """The rule on unknown fields finds them."""
+    return ()
 
 
 def _wrong_type(violation: Any, path: Path) -> Iterable[Found]:
@@ -120,12 +124,21 @@ def _wrong_type(violation: Any, path: Path) -> Iterable[Found]:
     yield Found(path, _given(violation), f"give {_TYPES.get(wanted[0], wanted[0])}")
 
 
+def _wrong_format(violation: Any, path: Path) -> Iterable[Found]:
+    reason = ", which is not an amount" if violation.validator_value == "quantity" else ""
+    yield Found(path, f"{_given(violation)}{reason}", _FORMATS[violation.validator_value])
+
+
 def _number_or_text(violation: Any, path: Path) -> Iterable[Found]:
-    yield Found(path, _given(violation), "give a number or a text")
+    # A text that is a wrong amount fails by its format.
+    formats = [one for one in violation.context if one.validator == "format"]
+    yield from (
+        _wrong_format(formats[0], path) if formats else [Found(path, _given(violation), "give a number or a text")]
+    )
 
 
 def _unknown_value(violation: Any, path: Path) -> Iterable[Found]:
-    allowed = [value for value in violation.validator_value if isinstance(value, str)]
+    allowed = [value for value in violation.validator_value if isinstance(value, str) and value]
     yield Found(path, _given(violation), known_names(str(violation.instance), allowed))
 
 
@@ -155,8 +168,9 @@ def _given(violation: Any) -> str:
 
 
 _EXPLANATIONS: dict[str, Callable[[Any, Path], Iterable[Found]]] = {
-    "additionalProperties": _unknown_field,
+    "additionalProperties": _nothing,
     "type": _wrong_type,
+    "format": _wrong_format,
     "oneOf": _number_or_text,
     "anyOf": _number_or_text,
     "enum": _unknown_value,

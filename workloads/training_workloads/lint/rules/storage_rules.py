@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.catalog.versions import LUSTRE_VERSION
+from training_workloads.lint.evidence import validated_by
+from training_workloads.lint.misplaced import unknown_fields
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.rules.schema_rules import fix_of, problems_of
 from training_workloads.manifests.values import mapping
 
-__all__ = ["Storage"]
+__all__ = ["Storage", "lustre_parameters"]
 
 _LUSTRE = "fsx.csi.aws.com"
+_DRIVER = "https://github.com/kubernetes-sigs/aws-fsx-csi-driver/blob/master/docs/README.md"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,13 +47,49 @@ class Storage:
         return (other for other in self.neighbours if other.get("kind") == kind)
 
 
+@error(
+    "The API server rejects them, or drops them without a warning ([field validation]("
+    "https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation))"
+)
+def storage_fields(storage: Storage) -> Iterator[Found]:
+    """Unknown fields of a volume, claim or storage class, and values of another type, such as a number as parameter."""
+    document, kind = dict(storage.document), str(storage.kind)
+    unknown = list(unknown_fields(kind, document))
+    given = [field.meant for field in unknown]
+    yield from (found for found in problems_of(kind, document, ()) if found.path not in given)
+    for field in unknown:
+        yield Found(field.path, "is not a field here, and is rejected or dropped without a warning", fix_of(field))
+
+
+# What ValidatePersistentVolume and ValidatePersistentVolumeClaimSpec need
+# (https://github.com/kubernetes/kubernetes/blob/v1.35.0/pkg/apis/core/validation/validation.go).
+_NEEDED = {
+    "PersistentVolume": (("capacity", "storage"), ("accessModes",)),
+    "PersistentVolumeClaim": (("resources", "requests", "storage"), ("accessModes",)),
+}
+
+
+@error(validated_by("ValidatePersistentVolume, ValidatePersistentVolumeClaimSpec", "The API server rejects it"))
+def incomplete_storage(storage: Storage) -> Iterator[Found]:
+    """A volume or claim without its size or its access modes."""
+    for path in _NEEDED.get(str(storage.kind), ()):
+        value: Any = storage.document.get("spec")
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if isinstance(storage.document.get("spec"), Mapping) and value in (None, []):
+            yield Found(("spec", *path), "is missing, and the object is rejected", "add it")
+
+
 def _lustre(storage: Storage) -> Mapping[Any, Any]:
     """Return the source of a volume on FSx for Lustre; empty for any other."""
     source = mapping(storage.spec.get("csi"))
     return source if storage.kind == "PersistentVolume" and source.get("driver") == _LUSTRE else {}
 
 
-@error("No CSI driver can; the volume is Failed when its claim is gone")
+@error(
+    "No CSI driver can; the volume is Failed when its claim is gone ([Kubernetes]("
+    "https://kubernetes.io/docs/concepts/storage/persistent-volumes/#recycle))"
+)
 def volume_recycled(storage: Storage) -> Iterator[Found]:
     """`Recycle` is for NFS and host paths: a CSI volume becomes Failed when its claim is deleted."""
     policy = storage.spec.get("persistentVolumeReclaimPolicy")
@@ -58,7 +98,7 @@ def volume_recycled(storage: Storage) -> Iterator[Found]:
         yield Found(("spec", "persistentVolumeReclaimPolicy"), problem, "write Retain, so that the data stays")
 
 
-@error('The driver uses "fsx" as the mount name, which only SCRATCH_1 has')
+@error(f'The driver uses "fsx" as the mount name, which only SCRATCH_1 has ([driver]({_DRIVER}))')
 def lustre_volume_attributes(storage: Storage) -> Iterator[Found]:
     """A static Lustre volume without its address: it needs the DNS name, and FSx's mount name."""
     attributes = mapping(_lustre(storage).get("volumeAttributes"))
@@ -71,7 +111,10 @@ def lustre_volume_attributes(storage: Storage) -> Iterator[Found]:
             yield Found(path, f"is missing{unless}", "give the file system's (aws fsx describe-file-systems)")
 
 
-@warning("It binds to any volume that fits, or to a new one")
+@warning(
+    "It binds to any volume that fits, or to a new one ([Kubernetes]("
+    "https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume))"
+)
 def claim_without_volume_name(storage: Storage) -> Iterator[Found]:
     """A claim for a static volume that does not name it: it binds to any volume that fits, or to a new one."""
     if storage.kind != "PersistentVolumeClaim" or storage.spec.get("volumeName") or storage.spec.get("selector"):
@@ -97,7 +140,10 @@ def _class(volume: Mapping[Any, Any]) -> Any:
     return mapping(volume.get("spec")).get("storageClassName") or ""
 
 
-@warning("The default class is filled in: a disk instead of a shared file system, or no match with a static volume")
+@warning(
+    "The default class is filled in: a disk instead of a shared file system, or no match with a static volume "
+    "([Kubernetes](https://kubernetes.io/docs/concepts/storage/storage-classes/#default-storageclass))"
+)
 def claim_without_class(storage: Storage) -> Iterator[Found]:
     """A claim without a class: the cluster's default class provisions another kind of volume."""
     if storage.kind == "PersistentVolumeClaim" and storage.spec.get("storageClassName") is None:
@@ -109,7 +155,7 @@ def claim_without_class(storage: Storage) -> Iterator[Found]:
         yield Found(("spec", "storageClassName"), f"is missing: {problem}", fix)
 
 
-def _lustre_parameters(storage: Storage) -> Mapping[Any, Any] | None:
+def lustre_parameters(storage: Storage) -> Mapping[Any, Any] | None:
     """Return the parameters of a storage class of FSx for Lustre; None for any other document."""
     if storage.kind == "StorageClass" and storage.document.get("provisioner") == _LUSTRE:
         return mapping(storage.document.get("parameters"))
@@ -119,17 +165,17 @@ def _lustre_parameters(storage: Storage) -> Mapping[Any, Any] | None:
 @error("FSx rejects it (kubernetes-sigs/aws-fsx-csi-driver#412)")
 def persistent_2_with_s3(storage: Storage) -> Iterator[Found]:
     """A PERSISTENT_2 file system cannot get a data repository when it is created (aws-fsx-csi-driver#412)."""
-    parameters = _lustre_parameters(storage) or {}
+    parameters = lustre_parameters(storage) or {}
     if parameters.get("deploymentType") == "PERSISTENT_2" and parameters.get("s3ImportPath"):
         problem = "is for SCRATCH and PERSISTENT_1 only; FSx does not create the file system"
         fix = "create it outside of Kubernetes with a data repository association, and define a static volume for it"
         yield Found(("parameters", "s3ImportPath"), problem, fix)
 
 
-@warning("FSx's default is Lustre 2.10")
+@warning(f"FSx's default is Lustre 2.10 ([driver]({_DRIVER}))")
 def lustre_version_unset(storage: Storage) -> Iterator[Found]:
     """FSx's default is an old Lustre."""
-    parameters = _lustre_parameters(storage)
+    parameters = lustre_parameters(storage)
     if parameters is not None and not parameters.get("fileSystemTypeVersion"):
         path = ("parameters", "fileSystemTypeVersion")
         yield Found(path, "is missing, and FSx's default is Lustre 2.10", f'write "{LUSTRE_VERSION}"')

@@ -5,7 +5,9 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#v
 
 from collections.abc import Iterator
 
-from training_workloads.lint.rule import Found, error
+from training_workloads.lint.evidence import validated_by
+from training_workloads.lint.rule import Found, error, warning
+from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import is_placeholder, mapping, sequence
 
@@ -14,12 +16,12 @@ from training_workloads.manifests.values import is_placeholder, mapping, sequenc
 _OPERATORS_VOLUMES = {"mpi-job-config", "ssh-auth"}
 
 
-@error('The pod is rejected: "Not found"')
+@error(validated_by("ValidateVolumeMounts", 'The pod is rejected: "Not found"'))
 def unknown_volume(pods: PodGroup) -> Iterator[Found]:
     """A mount of a volume that the pod does not have."""
     volumes = [mapping(volume).get("name") for volume in sequence(pods.pod.get("volumes"))]
     known = sorted({name for name in volumes if isinstance(name, str)})
-    for container in pods.all_containers:
+    for container in pods.all_containers if pods.is_whole else ():
         for number, mount in enumerate(map(mapping, sequence(container.content.get("volumeMounts")))):
             name = mount.get("name")
             if not isinstance(name, str) or name in _OPERATORS_VOLUMES.union(known):
@@ -30,7 +32,29 @@ def unknown_volume(pods: PodGroup) -> Iterator[Found]:
                 yield Found((*container.path, "volumeMounts", number, "name"), problem, fix)
 
 
-@error('The pod is rejected: "must be unique"')
+# Volumes that have files before the pod starts.
+_WITH_FILES = ("persistentVolumeClaim", "nfs", "csi", "hostPath")
+
+
+@warning(
+    "Its files are in no container ([Kubernetes](https://kubernetes.io/docs/concepts/storage/volumes/#how-volumes-work))"
+)
+def unmounted_volume(pods: PodGroup) -> Iterator[Found]:
+    """A volume with files that no container of the pod mounts."""
+    mounts = places(pods.template, f"{CONTAINERS}.volumeMounts|volumeDevices[].name")
+    used = {mount.value for mount in mounts if isinstance(mount.value, str)}
+    names = {place.value for place in places(pods.template, "spec.volumes[].name") if isinstance(place.value, str)}
+    # A mount of another name is meant for one of them.
+    is_clear = pods.is_whole and used <= names | _OPERATORS_VOLUMES
+    for path, value in places(pods.template, "spec.volumes[]", pods.template_path) if is_clear else ():
+        name = mapping(value).get("name")
+        has_files = any(mapping(value).get(source) for source in _WITH_FILES)
+        if has_files and isinstance(name, str) and name not in used and not any(map(is_placeholder, (name, *used))):
+            problem = f"is {name!r}, which no container of the {pods.role}'s pod mounts"
+            yield Found((*path, "name"), problem, "add it to volumeMounts, or remove the volume")
+
+
+@error(validated_by("ValidateVolumeMounts", 'The pod is rejected: "must be unique"'))
 def mount_paths(pods: PodGroup) -> Iterator[Found]:
     """Two mounts of one container at the same path."""
     for container in pods.all_containers:
@@ -42,3 +66,60 @@ def mount_paths(pods: PodGroup) -> Iterator[Found]:
                 place = (*container.path, "volumeMounts", number, "mountPath")
                 yield Found(place, problem, "mount each volume at another path")
             seen |= {path} if isinstance(path, str) else set()
+
+
+@error(
+    "The runtime reads what follows as options ([API](https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#volumes-1))"
+)
+def mount_path_form(pods: PodGroup) -> Iterator[Found]:
+    """A mount at an empty path, or at one with a colon, as `docker run` writes options."""
+    for path, value in places(pods.template, f"{CONTAINERS}.volumeMounts[].mountPath", pods.template_path):
+        if value == "":
+            yield Found(path, "is empty, and the pod is rejected", "give the path in the container")
+        elif isinstance(value, str) and ":" in value and not is_placeholder(value):
+            fix = f"write {value.partition(':')[0]}, and readOnly: true where it is only read"
+            yield Found(path, f"is {value!r}, and a path must not have a ':'", fix)
+
+
+@error(validated_by("validateLocalDescendingPath, ValidateVolumeMounts"))
+def sub_path(pods: PodGroup) -> Iterator[Found]:
+    """A part of a volume that is outside of it, or is given twice."""
+    for path, value in places(pods.template, f"{CONTAINERS}.volumeMounts[].subPath|subPathExpr", pods.template_path):
+        if isinstance(value, str) and (value.startswith("/") or ".." in value.split("/")):
+            problem = f"is {value!r}, which is not below the volume, and the pod is rejected"
+            yield Found(path, problem, "give a path without a leading '/' and without '..'")
+    for path, value in places(pods.template, f"{CONTAINERS}.volumeMounts[]", pods.template_path):
+        if mapping(value).get("subPath") and mapping(value).get("subPathExpr"):
+            yield Found((*path, "subPathExpr"), "is given with subPath, and the pod is rejected", "keep one of them")
+
+
+# Fields of a volume's source that must have a text (validateHostPathVolumeSource, validateSecretVolumeSource,
+# validateConfigMapVolumeSource, validatePersistentClaimVolumeSource, validateNFSVolumeSource).
+_NEEDED = (
+    *("hostPath.path", "secret.secretName", "configMap.name", "persistentVolumeClaim.claimName"),
+    *("nfs.server", "nfs.path", "csi.driver"),
+)
+
+
+@error(validated_by("validateVolumeSource"))
+def incomplete_source(pods: PodGroup) -> Iterator[Found]:
+    """A volume's source without the name or path that it needs, or with a path that is none."""
+    for field in _NEEDED:
+        source, name = field.split(".")
+        for path, value in places(pods.template, f"spec.volumes[].{source}", pods.template_path):
+            given = mapping(value).get(name)
+            if (
+                isinstance(value, dict)
+                and given in (None, "")
+                and not (set(value) - {name, "readOnly", "type", "optional"})
+            ):
+                yield Found((*path, name), "is missing, and the pod is rejected", "add it")
+            elif field == "hostPath.path" and isinstance(given, str) and ".." in given.split("/"):
+                yield Found((*path, name), f"is {given!r}, and the pod is rejected", "give a path without '..'")
+            elif (
+                field == "nfs.path"
+                and isinstance(given, str)
+                and not given.startswith("/")
+                and not is_placeholder(given)
+            ):
+                yield Found((*path, name), f"is {given!r}, and the pod is rejected", "give an absolute path")

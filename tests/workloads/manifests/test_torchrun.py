@@ -1,0 +1,35 @@
+import pytest
+
+from training_workloads.manifests.torchrun import Torchrun, torchrun
+
+
+@pytest.mark.parametrize(
+    ("argv", "ranks", "nodes"),
+    [
+        (["torchrun", "--nnodes=2", "--nproc-per-node=8", "train.py", "--nnodes=9"], 8, 2),
+        (["/opt/bin/torchrun", "--nnodes", "2", "--nproc_per_node", "8", "train.py"], 8, 2),
+        (["torchrun", "--standalone", "--nproc-per-node", "gpu", "train.py"], None, 1),
+        (["torchrun", "--nnodes", "1:4", "train.py"], None, None),
+        (["torchrun", "--nnodes=$(NODES)", "train.py"], None, None),
+        (["python", "-m", "torch.distributed.run", "--nproc-per-node=4", "train.py"], 4, 1),
+        (["bash", "-c", "cd /x\ntorchrun --nnodes 2 \\\n  --nproc-per-node 8 train.py"], 8, 2),
+        (["torchrun"], None, 1),
+    ],
+)
+def test_the_numbers_of_a_command_line_are_read(argv: list[str], ranks: int | None, nodes: int | None) -> None:
+    assert torchrun(argv) == Torchrun(ranks, nodes)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["python", "train.py"],
+        ["bash", "-c", "torchrun a.py; torchrun b.py"],
+        ["bash", "-c", "echo 'torchrun"],
+        ["python", "torch.distributed.run"],
+        ["bash", "-c", "# torchrun train.py"],
+    ],
+)
+def test_other_command_lines_have_no_torchrun(argv: list[str]) -> None:
+    assert torchrun(argv) is None

@@ -1,0 +1,110 @@
+"""The values of an MPIJob that stop the operator are named, each with what to write instead."""
+
+from typing import Any
+
+import pytest
+
+from training_workloads.mpijob.decoding import decoding_problems
+
+
+def job(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    template = {"spec": {"containers": [{"name": "c", "image": "i", **(container or {})}]}}
+    return {"spec": {"mpiReplicaSpecs": {"Launcher": {"template": template}}, **spec}}
+
+
+CONTAINER = "spec.mpiReplicaSpecs.Launcher.template.spec.containers[0]"
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (
+            job({"resources": {"limits": {"memory": "8GiB"}}}),
+            f"'{CONTAINER}.resources.limits.memory' is '8GiB', but it is not an amount of Kubernetes; write 8Gi",
+        ),
+        (
+            job({"resources": {"requests": {"memory": "512 KB"}}}),
+            f"'{CONTAINER}.resources.requests.memory' is '512 KB', but it is not an amount of Kubernetes; write 512k",
+        ),
+        (
+            job({"command": "sshd -De"}),
+            f"'{CONTAINER}.command' is 'sshd -De', but the operator reads a list here; give a list, such as "
+            "['sshd', '-De']",
+        ),
+        (
+            job({"env": [{"name": "A", "value": 1}]}),
+            f"'{CONTAINER}.env[0].value' is 1, but the operator reads text here; write it in quotes",
+        ),
+        (
+            job({"ports": [{"containerPort": "22"}]}),
+            f"'{CONTAINER}.ports[0].containerPort' is '22', but the operator reads a whole number here; "
+            "give a whole number",
+        ),
+        (
+            job({"ports": [{"containerPort": 2**31}]}),
+            f"'{CONTAINER}.ports[0].containerPort' is 2147483648; give a whole number from -2147483648 to 2147483647",
+        ),
+        (
+            job({"readinessProbe": {"tcpSocket": {"port": 1.5}}}),
+            f"'{CONTAINER}.readinessProbe.tcpSocket.port' is 1.5, but the operator reads a whole number or text here; "
+            "give a number or a text",
+        ),
+        (
+            job({"tty": "yes"}),
+            f"'{CONTAINER}.tty' is 'yes', but the operator reads true or false here; give true or false",
+        ),
+        (
+            job(runPolicy={"schedulingPolicy": {"minResources": {"cpu": "lots"}}}),
+            "'spec.runPolicy.schedulingPolicy.minResources.cpu' is 'lots', but it is not an amount of Kubernetes; "
+            "give one such as 4, 500m or 512Mi",
+        ),
+        (
+            {"spec": {"mpiReplicaSpecs": {"Worker": {"template": {"metadata": {"annotations": {"a": 1}}}}}}},
+            "'spec.mpiReplicaSpecs.Worker.template.metadata.annotations.a' is 1, but the operator reads text here; "
+            "write it in quotes",
+        ),
+        (
+            {"spec": ["slotsPerWorker"]},
+            "'spec' is ['slotsPerWorker'], but the operator reads a mapping here; give a mapping of names to values",
+        ),
+        (
+            {"status": {"startTime": "2026-02-31T00:00:00Z"}},
+            "'status.startTime' is '2026-02-31T00:00:00Z'; give a time, such as 2026-11-22T13:00:00Z",
+        ),
+    ],
+)
+def test_names_the_value_and_what_to_write(document: dict[str, Any], message: str) -> None:
+    assert [str(problem) for problem in decoding_problems(document)] == [message]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        job(),
+        job({"env": None, "command": None, "resources": {"limits": {"cpu": 0.5, "memory": 2**30}}}),
+        job({"args": [None], "ports": [{"containerPort": 22.0}]}),
+        job({"resources": {"limits": {"cpu": 10**400}}}),
+        # The operator drops what it does not know, and the API server checks the metadata.
+        job({"comand": "sshd", "image": "i"}, slots=1.5) | {"metadata": {"labels": {"a": 1}}},
+    ],
+)
+def test_accepts_what_the_operator_decodes(document: dict[str, Any]) -> None:
+    assert list(decoding_problems(document)) == []
+
+
+@pytest.mark.parametrize("document", [5, "job", [], True, 1.5])
+def test_a_job_of_another_shape(document: Any) -> None:
+    (problem,) = decoding_problems(document)
+    assert (problem.path, problem.given) == ((), document)
+
+
+def test_the_path_of_a_problem_finds_the_value() -> None:
+    (problem,) = decoding_problems(job({"env": [{"name": "A", "value": 1}]}))
+    assert problem.path[-5:] == ("containers", 0, "env", 0, "value")
+    assert problem.given == 1
+
+
+@pytest.mark.parametrize("amount", [float("nan"), float("inf"), True, [], {}, "", "9" * 10_000 + "x"])
+def test_an_odd_amount_raises_nothing(amount: Any) -> None:
+    (problem,) = decoding_problems(job({"resources": {"limits": {"cpu": amount}}}))
+    assert problem.path[-1] == "cpu"

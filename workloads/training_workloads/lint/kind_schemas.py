@@ -1,0 +1,164 @@
+"""The schemas of documents: Kubernetes' own, our definition of MPIJobs, and what is certain of other kinds of jobs.
+
+A pod template is a separate part (`POD_TEMPLATE`): every kind of job has one, and the rules on pods check it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import jsonschema
+import referencing
+from kubernetes_validate import utils as kubernetes
+
+from training_workloads.catalog.versions import KUBERNETES_VERSIONS
+from training_workloads.lint.job_schemas import JOB_SCHEMAS, JOB_SPEC, OBJECT_META, POD_TEMPLATE, QUANTITY
+from training_workloads.manifests.values import amount_of, is_placeholder
+from training_workloads.mpijob.definition import mpi_job_definition
+from training_workloads.mpijob.spec import KIND
+
+__all__ = ["fields_of", "is_closed", "items_of", "required_of", "schema_of", "types_of", "validator_of"]
+
+_DEFINITIONS = "/api/_definitions.json#/$defs/"
+_BASE = "https://kubernetes.io/api/lint/"
+
+# Kinds whose whole schema is Kubernetes' own.
+_STORAGE_SCHEMAS = {
+    "PersistentVolume": "io.k8s.api.core.v1.PersistentVolume",
+    "PersistentVolumeClaim": "io.k8s.api.core.v1.PersistentVolumeClaim",
+    "StorageClass": "io.k8s.api.storage.v1.StorageClass",
+}
+
+_FORMATS = jsonschema.FormatChecker(formats=())
+
+
+@_FORMATS.checks("int32")
+def _is_int32(value: Any) -> bool:
+    return not isinstance(value, int) or -(2**31) <= value < 2**31
+
+
+@_FORMATS.checks("int64")
+def _is_int64(value: Any) -> bool:
+    return not isinstance(value, int) or -(2**63) <= value < 2**63
+
+
+@_FORMATS.checks("quantity")
+def _is_quantity(value: Any) -> bool:
+    return not isinstance(value, str) or amount_of(value) is not None or is_placeholder(value)
+
+
+@cache
+def schema_of(kind: str) -> Any:
+    """Return the schema of a kind of document, or of `POD_TEMPLATE`; None where nothing is known of the kind."""
+    if kind in _STORAGE_SCHEMAS:
+        return {"$ref": _DEFINITIONS + _STORAGE_SCHEMAS[kind]}
+    if kind == KIND:
+        return _mpi_job()
+    return {"$ref": POD_TEMPLATE} if kind == POD_TEMPLATE else JOB_SCHEMAS.get(kind)
+
+
+@cache
+def validator_of(kind: str) -> Any:
+    """Return what finds the values that a schema rejects; unknown fields are another matter."""
+    schema = {"$id": _BASE + kind, **schema_of(kind)}
+    return jsonschema.Draft202012Validator(schema, registry=_registry(kind), format_checker=_FORMATS)
+
+
+def fields_of(schema: Any) -> Mapping[str, Any]:
+    """Return the schemas of an object's fields; empty for what has no fixed fields."""
+    found: Mapping[str, Any] = _resolved(schema).get("properties") or {}
+    return found
+
+
+def is_closed(schema: Any) -> bool:
+    """Return whether an object has no fields but those of its schema."""
+    return _resolved(schema).get("additionalProperties") is False
+
+
+def required_of(schema: Any) -> Sequence[str]:
+    """Return the names of the fields that an object needs."""
+    found: Sequence[str] = _resolved(schema).get("required", ())
+    return found
+
+
+def items_of(schema: Any) -> Any:
+    """Return the schema of a list's items, or of a mapping's values; empty where they may be anything."""
+    resolved = _resolved(schema)
+    values = resolved.get("additionalProperties")
+    return resolved.get("items") or (values if isinstance(values, dict) else {})
+
+
+def types_of(schema: Any) -> set[str]:
+    """Return the names of the types that a schema allows; empty where any is allowed."""
+    resolved = _resolved(schema)
+    choices = [*resolved.get("oneOf", ()), *resolved.get("anyOf", ()), resolved]
+    named = [choice.get("type", ()) for choice in choices]
+    return {name for each in named for name in ([each] if isinstance(each, str) else each)}
+
+
+def _resolved(schema: Any) -> Any:
+    while "$ref" in schema:
+        reference = schema["$ref"]
+        schema = _named()[reference] if reference in _named() else _definitions()[reference.removeprefix(_DEFINITIONS)]
+    return schema
+
+
+@cache
+def _named() -> dict[str, Any]:
+    """Return the parts of our schemas that are Kubernetes' own."""
+    job = _definitions()["io.k8s.api.batch.v1.JobSpec"]
+    return {
+        POD_TEMPLATE: _definitions()["io.k8s.api.core.v1.PodTemplateSpec"],
+        OBJECT_META: _definitions()["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"],
+        JOB_SPEC: job | {"properties": job["properties"] | {"template": {"$ref": POD_TEMPLATE}}},
+        QUANTITY: _QUANTITY,
+    }
+
+
+_QUANTITY = {"anyOf": [{"type": "string", "format": "quantity"}, {"type": "number"}]}
+
+
+@cache
+def _definitions() -> dict[str, Any]:
+    newest = next(one for one in kubernetes.all_versions() if kubernetes.major_minor(one) == KUBERNETES_VERSIONS[-1])
+    contents = kubernetes.schema_contents(f"kubernetes-json-schema/v{newest}-local-strict/_definitions.json", newest)
+    # Parts are used outside of their file too.
+    text = json.dumps(contents["$defs"]).replace('"#/$defs/', f'"{_DEFINITIONS}')
+    found: dict[str, Any] = json.loads(text)
+    return found | {"io.k8s.apimachinery.pkg.api.resource.Quantity": _QUANTITY}
+
+
+@cache
+def _registry(kind: str) -> Any:
+    """Return the parts; the pods' templates of a job are objects whose fields the rules on pods check."""
+    parts = _named() if kind == POD_TEMPLATE else _named() | {POD_TEMPLATE: {"type": "object"}}
+    contents = [{"$id": f"https://kubernetes.io{name}", **part} for name, part in parts.items()]
+    contents.append({"$id": "https://kubernetes.io/api/_definitions.json", "$defs": _definitions()})
+    registry: Any = referencing.Registry()
+    for one in contents:
+        document = {"$schema": "https://json-schema.org/draft/2020-12/schema", **one}
+        registry = referencing.Resource.from_contents(document) @ registry
+    return registry
+
+
+def _mpi_job() -> Any:
+    (version,) = mpi_job_definition()["spec"]["versions"]
+    schema = _closed(version["schema"]["openAPIV3Schema"])
+    # The API server writes the status itself.
+    schema["properties"] |= {"metadata": {"$ref": OBJECT_META}, "status": {}}
+    fields = schema["properties"]["spec"]["properties"]
+    for replica in fields["mpiReplicaSpecs"]["properties"].values():
+        replica["properties"]["template"] = {"$ref": POD_TEMPLATE}
+    policy = fields["runPolicy"]["properties"]["schedulingPolicy"]["properties"]
+    policy["minResources"] = {"type": "object", "additionalProperties": {"$ref": QUANTITY}}
+    return schema
+
+
+def _closed(schema: Any) -> Any:
+    """Return the schema with no other fields allowed."""
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items() if key != "default"}
+    is_open = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
+    return closed if is_open or "properties" not in schema else closed | {"additionalProperties": False}

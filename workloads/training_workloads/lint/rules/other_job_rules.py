@@ -1,0 +1,121 @@
+"""Rules on PyTorchJobs, TFJobs, JobSets, Jobs and TrainJobs themselves: what their API or operator rejects."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from training_workloads.lint.rule import Found, error
+from training_workloads.manifests.other_workloads import JobSetView, JobView, ReplicaSpecsView
+from training_workloads.manifests.values import is_placeholder, mapping, sequence, whole
+from training_workloads.manifests.workload import WorkloadView
+from training_workloads.names import DNS_LABEL_LENGTH
+from training_workloads.validation import known_names
+
+_JOB_VALIDATION = "https://github.com/kubernetes/kubernetes/blob/v1.35.0/pkg/apis/batch/validation/validation.go"
+
+_CONTAINER_NAMES = {"PyTorchJob": "pytorch", "TFJob": "tensorflow"}
+
+
+@error(
+    "The operator rejects the job "
+    "([webhook](https://github.com/kubeflow/trainer/blob/v1.9.0/pkg/webhooks/pytorch/pytorchjob_webhook.go))"
+)
+def framework_container(workload: WorkloadView) -> Iterator[Found]:
+    """A role of a PyTorchJob without a container `pytorch`, or of a TFJob without `tensorflow`."""
+    wanted = _CONTAINER_NAMES.get(workload.kind)
+    for pods in workload.groups if wanted else ():
+        names = [container.content.get("name") for container in pods.containers]
+        if names and wanted not in names and not any(map(is_placeholder, names)):
+            path = (*pods.containers[0].path, "name")
+            problem = f"is {names[0]!r}, and the operator rejects a {pods.role} without a container named {wanted}"
+            yield Found(path, problem, f"name the container of the ranks {wanted}")
+
+
+@error(
+    "The operator rejects the job "
+    "([webhook](https://github.com/kubeflow/trainer/blob/v1.9.0/pkg/webhooks/pytorch/pytorchjob_webhook.go))"
+)
+def one_master(workload: WorkloadView) -> Iterator[Found]:
+    """Another number of masters than one."""
+    for pods in workload.groups if isinstance(workload, ReplicaSpecsView) else ():
+        if pods.role in ("Master", "Chief") and pods.replicas is not None and pods.replicas != 1:
+            path = (*pods.template_path[:-1], "replicas")
+            problem = f"is {pods.replicas}, but a job has one {pods.role}"
+            yield Found(path, problem, "write 1, and give the others to Worker")
+
+
+@error(f"The default, Always, is not for Jobs, and the Job is rejected ([ValidateJobSpec]({_JOB_VALIDATION}))")
+def job_restart_policy(workload: WorkloadView) -> Iterator[Found]:
+    """A Job whose pods do not have `restartPolicy: Never` or `OnFailure`."""
+    for job in workload.jobs if isinstance(workload, JobView) else ():
+        policy = job.pods.pod.get("restartPolicy")
+        # The default in a JobSet is OnFailure.
+        if policy == "Always" or (policy is None and workload.kind == "Job" and job.pods.pod):
+            given = "is missing, and the default is Always" if policy is None else "is Always"
+            problem = f"{given}, which is not for Jobs"
+            yield Found((*job.pods.pod_path, "restartPolicy"), problem, "write Never or OnFailure")
+
+
+@error(f"The API server rejects the Job ([ValidateJobSpec]({_JOB_VALIDATION}))")
+def indexed_without_completions(workload: WorkloadView) -> Iterator[Found]:
+    """An Indexed Job without a number of completions."""
+    for job in workload.jobs if isinstance(workload, JobView) else ():
+        if job.spec.get("completionMode") == "Indexed" and job.spec.get("completions") is None:
+            problem = "is missing, and an Indexed Job needs it"
+            yield Found((*job.path, "completions"), problem, "give the number of pods, as parallelism has it")
+
+
+@error(f"The API server rejects the Job ([ValidateJobSpec]({_JOB_VALIDATION}))")
+def completion_mode(workload: WorkloadView) -> Iterator[Found]:
+    """A completion mode that does not exist."""
+    modes = ("Indexed", "NonIndexed")
+    for job in workload.jobs if isinstance(workload, JobView) else ():
+        mode = job.spec.get("completionMode")
+        if isinstance(mode, str) and mode not in modes and not is_placeholder(mode):
+            yield Found((*job.path, "completionMode"), f"is {mode!r}, and is rejected", known_names(mode, modes))
+
+
+@error(
+    "The JobSet's webhook rejects it "
+    "([webhook](https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/pkg/webhooks/jobset_webhook.go))"
+)
+def unknown_replicated_job(workload: WorkloadView) -> Iterator[Found]:
+    """A policy or a dependency of a JobSet that names a replicated job which does not exist."""
+    if not isinstance(workload, JobSetView):
+        return
+    known = [job.name for job in workload.jobs]
+    for path, name in _named_jobs(workload):
+        if isinstance(name, str) and name not in known and not any(map(is_placeholder, (name, *known))) and known:
+            problem = f"is {name!r}, which is no replicated job of this JobSet"
+            yield Found((*workload.set_path, *path), problem, known_names(name, known))
+
+
+def _named_jobs(workload: JobSetView) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    spec = workload.set_spec
+    for number, name in enumerate(sequence(mapping(spec.get("successPolicy")).get("targetReplicatedJobs"))):
+        yield ("successPolicy", "targetReplicatedJobs", number), name
+    for at, rule in enumerate(map(mapping, sequence(mapping(spec.get("failurePolicy")).get("rules")))):
+        for number, name in enumerate(sequence(rule.get("targetReplicatedJobs"))):
+            yield ("failurePolicy", "rules", at, "targetReplicatedJobs", number), name
+    for at, job in enumerate(map(mapping, sequence(spec.get("replicatedJobs")))):
+        for number, other in enumerate(map(mapping, sequence(job.get("dependsOn")))):
+            yield ("replicatedJobs", at, "dependsOn", number, "name"), other.get("name")
+
+
+@error(
+    "The JobSet's webhook rejects it: pods are named `<set>-<job>-<n>-<index>` "
+    "([webhook](https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/pkg/webhooks/jobset_webhook.go))"
+)
+def job_set_name(workload: WorkloadView) -> Iterator[Found]:
+    """A JobSet whose pods' names would be longer than 63 characters."""
+    name = mapping(workload.document.get("metadata")).get("name")
+    if workload.kind != "JobSet" or not isinstance(name, str) or is_placeholder(name):
+        return
+    for job in workload.jobs if isinstance(workload, JobSetView) else ():
+        last = max((whole(job.spec.get("completions")) or job.parallelism or 1) - 1, 0)
+        suffix = f"-{job.name}-{max((job.copies or 1) - 1, 0)}-{last}"
+        if len(name) + len(suffix) > DNS_LABEL_LENGTH:
+            problem = f"has {len(name)} characters, and with '{suffix}' after it a pod's name has more than 63"
+            yield Found(
+                ("metadata", "name"), problem, f"use {max(DNS_LABEL_LENGTH - len(suffix), 1)} characters or fewer"
+            )
+            return

@@ -1,0 +1,66 @@
+"""The numbers of a torchrun command line: ranks on each node, and nodes."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Torchrun", "torchrun"]
+
+_MODULES = ("torch.distributed.run", "torch.distributed.launch")
+
+
+@dataclass(frozen=True, slots=True)
+class Torchrun:
+    """What a command line starts.
+
+    Attributes:
+        ranks: Ranks on each node; None where that is not a number, such as `auto`.
+        nodes: Nodes; None where that is not one number. Torchrun's default is 1.
+    """
+
+    ranks: int | None
+    nodes: int | None
+
+
+def torchrun(argv: Sequence[str]) -> Torchrun | None:
+    """Return what torchrun starts by a command line or a shell script with one; None where neither is clear."""
+    words = [word for argument in argv for word in _words(argument)]
+    starts = [
+        number
+        for number, word in enumerate(words)
+        if word.rpartition("/")[2] == "torchrun" or (word in _MODULES and words[number - 1] == "-m")
+    ]
+    if len(starts) != 1:
+        return None
+    options = _options(words[starts[0] + 1 :])
+    nodes = options.get("nnodes", "1")
+    return Torchrun(_number(options.get("nproc-per-node", "")), _number(nodes))
+
+
+def _words(argument: str) -> list[str]:
+    if not any(mark in argument for mark in " \n"):
+        return [argument]
+    try:
+        return shlex.split(argument.replace("\\\n", " "), comments=True)
+    except ValueError:
+        return []
+
+
+def _options(words: Sequence[str]) -> dict[str, str]:
+    """Return the options in front of the program, with `-` for `_` in their names."""
+    found: dict[str, str] = {}
+    following = iter(words)
+    for word in following:
+        if not word.startswith("--"):
+            break
+        name, equals, value = word.removeprefix("--").partition("=")
+        name = name.replace("_", "-")
+        # These are the options without a value.
+        if not equals and name not in ("standalone", "no-python", "run-path", "m", "use-env"):
+            value = next(following, "")
+        found[name] = value
+    return found
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 6 else None

@@ -1,0 +1,100 @@
+"""The schema of a pod template in the MPIJob definition: every field with the type that the operator's Go code decodes.
+
+A value that Go cannot decode stops the operator for every namespace, so the API server must reject it. The rules of a
+structural schema: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/ .
+"""
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+__all__ = ["AMOUNT", "QUANTITY", "STRING", "TABLE", "TIME", "integer", "label_selector_schema", "pod_template_schema"]
+
+#: The table of the types, which `setup/record_pod_types.py` writes.
+TABLE = "pod_types.json"
+
+_INT32 = 2**31
+
+#: A text that is an amount, as https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/resource/quantity.go
+#: documents it. The parser also reads 'Gi' and '.' as zero, and narrows an exponent of ten digits to another one:
+#: mistakes, which are rejected.
+AMOUNT = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?$"
+
+# RFC 3339, as metav1.Time parses it. Not `format: date-time`: with a format, the API server accepts a list for a string
+# (https://github.com/kubernetes/kube-openapi/blob/master/pkg/validation/validate/type.go), and 31 February.
+_DAY = (
+    r"([0-9]{4}-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)"
+    r"|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)"
+)
+_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]"
+_TIME = rf"^{_DAY}T{_CLOCK}:[0-5][0-9](\.[0-9]{{1,9}})?(Z|[+-]{_CLOCK})$"
+
+
+def integer(bits: int, minimum: int | None = None, maximum: int | None = None) -> dict[str, Any]:
+    """Return the schema of a whole number.
+
+    A format is only a hint for the API server, so 32 bits have explicit limits. 64 bits need none, as it reads a longer
+    number as a fraction, and must have none, as it compares with the nearest float64.
+
+    Args:
+        bits: 32 or 64.
+        minimum: The smallest allowed number. Default: that of the type.
+        maximum: The largest allowed number. Default: that of the type.
+    """
+    limits = {"minimum": -_INT32, "maximum": _INT32 - 1} if bits == 32 else {}
+    given = {"minimum": minimum, "maximum": maximum}
+    return {"type": "integer", "format": f"int{bits}"} | limits | {k: v for k, v in given.items() if v is not None}
+
+
+_INTEGER_OR_STRING = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+
+#: An amount. A fraction is a string, '500m' or '0.5': a definition has no other type with strings than this one.
+QUANTITY = _INTEGER_OR_STRING | {"pattern": AMOUNT}
+
+#: A text.
+STRING = {"type": "string"}
+
+#: A point in time.
+TIME = {"type": "string", "pattern": _TIME}
+
+_LEAVES: dict[str, dict[str, Any]] = {
+    "string": STRING,
+    "bool": {"type": "boolean"},
+    "int32": integer(32),
+    "int64": integer(64),
+    "Quantity": QUANTITY,
+    # A number of IntOrString has 32 bits.
+    "IntOrString": _INTEGER_OR_STRING | {"minimum": -_INT32, "maximum": _INT32 - 1},
+    "Time": TIME,
+    "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+}
+
+
+@cache
+def pod_template_schema() -> dict[str, Any]:
+    """Return the schema of a PodTemplateSpec, the same object at each call."""
+    return _schema("PodTemplateSpec")
+
+
+def label_selector_schema() -> dict[str, Any]:
+    """Return the schema of a LabelSelector."""
+    return _schema("LabelSelector")
+
+
+@cache
+def _types() -> dict[str, Any]:
+    return dict(json.loads(resources.files(__package__).joinpath(TABLE).read_text()))
+
+
+def _schema(kind: str) -> dict[str, Any]:
+    if kind.startswith("[]"):
+        return {"type": "array", "items": _schema(kind.removeprefix("[]"))}
+    if kind.startswith("map[string]"):
+        return {"type": "object", "additionalProperties": _schema(kind.removeprefix("map[string]"))}
+    if kind in _LEAVES:
+        return dict(_LEAVES[kind])
+    struct = _types()[kind]
+    properties = {name: _schema(inner) for name, inner in struct["fields"].items()}
+    required = {"required": struct["required"]} if "required" in struct else {}
+    return {"type": "object", "properties": properties, **required}

@@ -1,0 +1,130 @@
+"""The values of an object that the Go types of the operator cannot decode, by the schema of the MPIJob definition."""
+
+import math
+import re
+from typing import Any
+
+from training_workloads.validation import Path, Problem, Problems
+
+__all__ = ["undecodable"]
+
+# What people write instead of `8Gi` and `8G`.
+_BYTES = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<suffix>[kKMGTPE]i?)?[bB]")
+
+# Integers of JSON that Go's float64 holds.
+_EXACT = 2**53
+
+_FIXES = {
+    "string": "write it in quotes",
+    "boolean": "give true or false",
+    "integer": "give a whole number",
+    "array": "give a list",
+    "object": "give a mapping of names to values",
+}
+_KINDS = {"string": "text", "boolean": "true or false", "integer": "a whole number", "array": "a list"}
+
+
+def undecodable(schema: dict[str, Any], value: Any, path: Path = ()) -> Problems:
+    """Yield the problem of each value that Go cannot decode, or would decode as another value.
+
+    Args:
+        schema: As in a definition. Only types count: Go decodes a number or a text that a definition does not allow.
+        value: Of any shape.
+        path: Where it is.
+    """
+    # Go leaves a field as it is where JSON has null.
+    if value is None:
+        return
+    if "x-kubernetes-int-or-string" in schema:
+        yield from (_not_an_amount if "pattern" in schema else _not_int_or_text)(schema, value, path)
+        return
+    kind = schema["type"]
+    if not _has_type(kind, value):
+        yield Problem(
+            path=path,
+            given=value,
+            allowed=f"the operator reads {_KINDS.get(kind, 'a mapping')} here",
+            fix=_fix(kind, value),
+        )
+    elif kind == "integer":
+        yield from _out_of_range(schema, value, path)
+    elif kind == "string" and "pattern" in schema and not re.fullmatch(schema["pattern"], value):
+        yield Problem(path=path, given=value, fix="give a time, such as 2026-11-22T13:00:00Z")
+    elif kind == "array":
+        for number, item in enumerate(value):
+            yield from undecodable(schema["items"], item, (*path, number))
+    elif kind == "object":
+        yield from _in_fields(schema, value, path)
+
+
+def _in_fields(schema: dict[str, Any], value: dict[Any, Any], path: Path) -> Problems:
+    every = schema.get("additionalProperties")
+    known = schema.get("properties", {})
+    for name, inner in value.items():
+        field = every or known.get(name)
+        if field:
+            yield from undecodable(field, inner, (*path, str(name)))
+
+
+def _has_type(kind: str, value: Any) -> bool:
+    match kind:
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return _is_whole(value)
+        case "array":
+            return isinstance(value, list)
+        case _:
+            return isinstance(value, dict)
+
+
+def _is_whole(value: Any) -> bool:
+    """Return whether it is a number that the API server stores as a whole one: 1.0 becomes 1."""
+    if isinstance(value, float):
+        return value.is_integer() and abs(value) < _EXACT
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _fix(kind: str, value: Any) -> str:
+    if kind == "array" and isinstance(value, str):
+        return f"give a list, such as {value.split() or ['…']}"
+    return _FIXES[kind]
+
+
+def _out_of_range(schema: dict[str, Any], value: float, path: Path) -> Problems:
+    limit = 2 ** (int(schema["format"].removeprefix("int")) - 1)
+    if not -limit <= value < limit:
+        yield Problem(path=path, given=value, fix=f"give a whole number from {-limit} to {limit - 1}")
+
+
+def _not_int_or_text(_: dict[str, Any], value: Any, path: Path) -> Problems:
+    if isinstance(value, str):
+        return
+    if _is_whole(value):
+        yield from _out_of_range({"format": "int32"}, value, path)
+    else:
+        allowed = "the operator reads a whole number or text here"
+        yield Problem(path=path, given=value, allowed=allowed, fix="give a number or a text")
+
+
+def _not_an_amount(schema: dict[str, Any], value: Any, path: Path) -> Problems:
+    match value:
+        case str():
+            is_amount = bool(re.fullmatch(schema["pattern"], value))
+        # The definition accepts only whole numbers, but Go decodes a fraction.
+        case float():
+            is_amount = math.isfinite(value)
+        case _:
+            is_amount = _is_whole(value)
+    if not is_amount:
+        yield Problem(path=path, given=value, allowed="it is not an amount of Kubernetes", fix=_amount_fix(value))
+
+
+def _amount_fix(value: Any) -> str:
+    if isinstance(value, str) and (meant := _BYTES.fullmatch(value.strip())):
+        # Kubernetes has `Ki` and `k`, but no `K`.
+        suffix = {None: "", "K": "k", "ki": "Ki"}.get(meant["suffix"], meant["suffix"])
+        return f"write {meant['number']}{suffix}"
+    return "give one such as 4, 500m or 512Mi"
