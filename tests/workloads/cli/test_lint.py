@@ -5,6 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from training_workloads.cli import app
+from training_workloads.manifests import documents
 
 RUNNER = CliRunner()
 
@@ -68,7 +69,7 @@ def test_recursive_reads_the_folders_in_a_folder(folder: Path) -> None:
 def test_a_file_that_cannot_be_read_hides_no_other(folder: Path, as_json: bool) -> None:
     (folder / "aa.yaml").write_bytes(b"\xff\xfe\xff")
     (folder / "z.yaml").write_text("a: [")
-    result = RUNNER.invoke(app, ["lint", ".", *(["--json"] if as_json else [])])
+    result = RUNNER.invoke(app, ["lint", ".", *(["--format", "json"] if as_json else [])])
     assert [line.split()[1] for line in result.stderr.splitlines()] == ["aa.yaml", "z.yaml:1"]
     if as_json:
         assert [one["file"] for one in json.loads(result.stdout)] == ["a.yml", "b.yaml"]
@@ -78,7 +79,7 @@ def test_a_file_that_cannot_be_read_hides_no_other(folder: Path, as_json: bool) 
 
 def test_a_lone_file_that_cannot_be_read_has_no_counts(folder: Path) -> None:
     assert RUNNER.invoke(app, ["lint", "d.txt"]).stdout == ""
-    assert RUNNER.invoke(app, ["lint", "d.txt", "--json"]).stdout == "[]\n"
+    assert RUNNER.invoke(app, ["lint", "d.txt", "--format", "json"]).stdout == "[]\n"
 
 
 def test_a_duplicate_key_is_a_finding(folder: Path) -> None:
@@ -99,7 +100,7 @@ def test_standard_input_is_a_dash() -> None:
 
 
 def test_json_has_an_object_for_each_finding(folder: Path) -> None:
-    code, output = run("b.yaml", "--json")
+    code, output = run("b.yaml", "--format", "json")
     assert (code, json.loads(output)) == (
         1,
         [
@@ -114,7 +115,7 @@ def test_json_has_an_object_for_each_finding(folder: Path) -> None:
             }
         ],
     )
-    assert run("-", "--json", stdin=RIGHT) == (0, "[]\n")
+    assert run("-", "--format", "json", stdin=RIGHT) == (0, "[]\n")
 
 
 @pytest.mark.parametrize(
@@ -149,3 +150,105 @@ def test_reports_a_file_that_cannot_be_read(
     assert result.exit_code == 2
     assert result.stderr.startswith(f"error: {fragment}")
     assert ("-R for the folders inside it" in result.stderr) == (arguments in (["empty"], ["config"]))
+
+
+SUPPRESSED = WRONG.replace("  persistent", "  # trainctl: ignore[volume-recycled] an old cluster\n  persistent")
+
+
+def test_rules_are_selected_and_ignored(folder: Path) -> None:
+    assert run("b.yaml", "--ignore", "volume-recycled") == (0, "0 errors, 0 warnings in 1 file\n")
+    assert run(".", "--select", "claim-without-class, volume-recycled")[0] == 1
+    code, output = run(".", "--select", "claim-without-class", "--select", "lustre-version-unset")
+    assert (code, output.splitlines()[-1]) == (0, "0 errors, 1 warning in 3 files")
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "message"),
+    [
+        ("--select", "volume-recycles", "'--select' is 'volume-recycles', but no rule has this id; did you mean"),
+        ("--ignore", "volume-recycled,zzz", "'--ignore' is 'zzz', but no rule has this id; docs/lint-rules.md lists"),
+        ("--format", "xml", "'--format' is 'xml'; give one of text, json, sarif, github"),
+    ],
+)
+def test_an_unknown_rule_or_format_is_rejected(folder: Path, option: str, given: str, message: str) -> None:
+    result = RUNNER.invoke(app, ["lint", "b.yaml", option, given])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {message}")
+
+
+def test_a_comment_with_a_reason_suppresses_a_finding() -> None:
+    assert run("-", stdin=SUPPRESSED) == (0, "0 errors, 0 warnings in 1 file\n")
+    beside = WRONG.replace("Recycle", "Recycle  # trainctl: ignore[volume-recycled] an old cluster")
+    assert run("-", stdin=beside) == (0, "0 errors, 0 warnings in 1 file\n")
+
+
+def test_a_comment_without_a_reason_suppresses_nothing() -> None:
+    code, output = run("-", stdin=SUPPRESSED.replace(" an old cluster", ""))
+    assert code == 1
+    assert [line.rpartition(" ")[2] for line in output.splitlines()[:-1]] == [
+        "[suppression-without-reason]",
+        "[volume-recycled]",
+    ]
+
+
+def test_a_comment_that_suppresses_nothing_is_reported() -> None:
+    code, output = run("-", stdin=SUPPRESSED.replace("Recycle", "Retain"))
+    expected = "-:3: warning: the comment suppresses volume-recycled, which finds nothing here; remove it"
+    assert (code, output.splitlines()[0]) == (0, f"{expected} [unused-suppression]")
+    # A rule that does not run finds nothing, and the comment may be right.
+    assert run("-", "--ignore", "volume-recycled", stdin=SUPPRESSED) == (0, "0 errors, 0 warnings in 1 file\n")
+
+
+def test_sarif_has_the_findings_with_their_rules(folder: Path) -> None:
+    code, output = run("b.yaml", "--format", "sarif")
+    log = json.loads(output)
+    assert (code, log["version"]) == (1, "2.1.0")
+    (found,) = log["runs"]
+    rules = found["tool"]["driver"]["rules"]
+    assert len({rule["id"] for rule in rules}) == len(rules)
+    (result,) = found["results"]
+    assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == "volume-recycled"
+    assert result["level"] == rules[result["ruleIndex"]]["defaultConfiguration"]["level"] == "error"
+    assert result["message"]["text"].startswith("spec.persistentVolumeReclaimPolicy: is Recycle")
+    (location,) = result["locations"]
+    assert location == {
+        "physicalLocation": {"artifactLocation": {"uri": "b.yaml"}, "region": {"startLine": 3}},
+        "logicalLocations": [{"fullyQualifiedName": "spec.persistentVolumeReclaimPolicy"}],
+    }
+
+
+def test_sarif_names_files_by_uri(folder: Path) -> None:
+    (folder / "a b#.yaml").write_text(WRONG)
+    for name, uri in {"a b#.yaml": "a%20b%23.yaml", str(folder / "b.yaml"): (folder / "b.yaml").as_uri()}.items():
+        (result,) = json.loads(run(name, "--format", "sarif")[1])["runs"][0]["results"]
+        assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
+
+
+def test_annotations_of_github_are_escaped(folder: Path) -> None:
+    (folder / "a,b:c%.yaml").write_text(WRONG)
+    code, output = run("a,b:c%.yaml", "--format", "github")
+    begin, _, message = output.removesuffix("\n").partition("::spec")
+    assert (code, begin) == (1, "::error file=a%2Cb%3Ac%25.yaml,line=3,title=volume-recycled")
+    assert message.endswith("write Retain, so that the data stays")
+    assert run("a.yml", "--format", "github")[1].startswith("::warning file=a.yml,line=2,title=claim-without-class::")
+    assert run("-", "--format", "github", stdin=WRONG)[1].startswith("::error title=volume-recycled::")
+    assert run("-", "--format", "github", stdin=RIGHT) == (0, "")
+
+
+def test_files_of_other_kinds_are_accepted_where_that_is_wanted(folder: Path) -> None:
+    assert run("c.json", "--ignore-unknown") == (0, "0 errors, 0 warnings in 1 file\n")
+    assert run("c.json", "b.yaml", "--ignore-unknown")[0] == 1
+
+
+@pytest.mark.parametrize("device", ["/dev/full", "/dev/zero"])
+def test_a_device_has_no_end_and_is_not_read(device: str) -> None:
+    result = RUNNER.invoke(app, ["lint", device])
+    assert result.exit_code == 2
+    assert result.stderr == f"error: 'FILE' is '{device}', but it is a device; give a manifest, a folder or -\n"
+
+
+def test_more_than_any_manifest_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "_LARGEST", 2**20)
+    result = RUNNER.invoke(app, ["lint", "-"], input="#" * 2**20 + RIGHT)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'-', but it has more than 1 MiB" in result.stderr

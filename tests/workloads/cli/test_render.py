@@ -81,8 +81,8 @@ def test_a_dataset(render: Render) -> None:
 
 
 def test_limits_and_binding(render: Render) -> None:
-    job, errors = render("digits-p4d", "--bind-to=none", "--backoff-limit=1", "--deadline-seconds=60", "--image=i:1")
-    assert (job["spec"]["runPolicy"]["backoffLimit"], job["spec"]["runPolicy"]["activeDeadlineSeconds"]) == (1, 60)
+    job, errors = render("digits-p4d", "--bind-to=none", "--backoff-limit=1", "--deadline-seconds=600", "--image=i:1")
+    assert (job["spec"]["runPolicy"]["backoffLimit"], job["spec"]["runPolicy"]["activeDeadlineSeconds"]) == (1, 600)
     assert errors == ""
 
 

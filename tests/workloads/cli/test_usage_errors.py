@@ -70,7 +70,7 @@ def test_a_huge_number_is_one_line(command: Command) -> None:
             ["render", "digits-p3", "--deadline-seconds", "10m"],
             "'--deadline-seconds' is '10m'; give a whole number, such as 600",
         ),
-        (["lint", "--json=1"], "'--json' is an option without a value; type '--json'"),
+        (["list", "--json=1"], "'--json' is an option without a value; type '--json'"),
         (
             ["run-local", "s3.py", "--epochs", "3"],
             "'--epochs' is not an option of 'trainctl run-local'; an argument of the script goes behind '--': "
@@ -115,6 +115,8 @@ def test_a_mistake_in_the_command_line_is_one_line(arguments: list[str], message
         (["top"], "'top' is not a command of trainctl; use 'kubectl top pods'"),
         (["submit", "-f", "x"], "'-f' is not an option of 'trainctl submit'; give the value without it"),
         (["list", "-o", "json"], "'-o' is not an option of 'trainctl list'; use '--json'"),
+        (["lint", "a.yaml", "-o", "json"], "'-o' is not an option of 'trainctl lint'; use '--format'"),
+        (["lint", "a.yaml", "--json"], "'--json' is not an option of 'trainctl lint'; use '--format'"),
     ],
 )
 def test_habits_of_kubectl_are_answered(arguments: list[str], message: str, command: Command) -> None:

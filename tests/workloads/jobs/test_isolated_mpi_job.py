@@ -70,7 +70,7 @@ def test_an_error_of_the_lint_is_a_problem_with_its_path_and_value() -> None:
 def test_warnings_of_the_lint_do_not_stop_the_job() -> None:
     job = MpiJob(cdk8s.Testing.chart(), "Job", spec=plain_job("mpirun", "-np", "2", "a"))
     (warning,) = job.warnings
-    assert warning.endswith("[missing-hostfile]")
+    assert warning.endswith("[root-without-permission]")
 
 
 def test_a_job_of_a_spec_has_its_parts(job_spec: HorovodJobSpec) -> None:

@@ -41,12 +41,7 @@ EXPECTED = {
     # Its numbers are placeholders.
     "nccl-test-template.yaml": {
         "error": [],
-        "warning": [
-            "launcher-may-be-too-early",
-            "missing-hostfile",
-            "shared-memory-of-the-node",
-            "template-restart-policy",
-        ],
+        "warning": ["shared-memory-of-the-node", "template-restart-policy"],
     },
     "nccl-tests-p5.yaml": {
         "error": [],

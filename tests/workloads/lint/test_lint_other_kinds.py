@@ -236,8 +236,8 @@ FIRES: list[tuple[str, dict[str, Any], str]] = [
     (
         JOB,
         {COMMAND: [*command()[:3], "--node-rank=$JOB_COMPLETION_INDEX", "train.py"]},
-        "error: spec.template.spec.containers[0].command: has $JOB_COMPLETION_INDEX, which only a shell replaces, and "
-        "none runs the command; write $(JOB_COMPLETION_INDEX) [variable-without-shell]",
+        "error: spec.template.spec.containers[0].command: has $JOB_COMPLETION_INDEX, which no shell expands; "
+        "write $(JOB_COMPLETION_INDEX), which Kubernetes expands [shell-syntax-without-shell]",
     ),
     (
         TRAIN_JOB,
@@ -310,7 +310,7 @@ SILENT: list[tuple[str, dict[str, Any]]] = [
     (JOB, {COMMAND: ["torchrun", "--nproc_per_node", "gpu", "--nnodes", "1:4", "train.py"]}),
     (JOB, {COMMAND: ["bash", "-c", "torchrun --nnodes 2 \\\n --node-rank $JOB_COMPLETION_INDEX train.py"]}),
     (JOB, {COMMAND: ["python", "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=8", "train.py"]}),
-    (JOB, {COMMAND: ["train", "--home=$HOME"]}),
+    (JOB, {COMMAND: ["train", "--home=$TEAM_HOME"]}),
     (JOB_SET, {}),
     (JOB_SET, {f"{SET} template spec restartPolicy": GONE}),
     (JOB_SET, {"spec coordinator": {"replicatedJob": "node"}}),

@@ -9,14 +9,21 @@ from tests.workloads.lint import cases
 from tests.workloads.lint.sample_job import changed, path_of
 from training_workloads.lint import rules
 from training_workloads.lint.rule import Found, Rule
-from training_workloads.lint.rules import DOCUMENT_RULES, EVERY_RULE, OTHER_JOB_RULES, SERVICE_RULES, STORAGE_RULES
+from training_workloads.lint.rules import (
+    DOCUMENT_RULES,
+    EVERY_RULE,
+    OTHER_JOB_RULES,
+    SERVICE_RULES,
+    STORAGE_RULES,
+    SUPPRESSION_RULES,
+)
 from training_workloads.lint.run_rules import lint_manifest
 
 CASES = [importlib.import_module(f"{cases.__name__}.{found.name}") for found in pkgutil.iter_modules(cases.__path__)]
 FIRES = [(rule, *case) for module in CASES for rule, cases in module.FIRES.items() for case in cases]
 SILENT = [(rule, case) for module in CASES for rule, cases in module.SILENT.items() for case in cases]
 # Other tests have their cases.
-_ELSEWHERE = (*STORAGE_RULES, *SERVICE_RULES, *OTHER_JOB_RULES, *DOCUMENT_RULES)
+_ELSEWHERE = (*STORAGE_RULES, *SERVICE_RULES, *OTHER_JOB_RULES, *DOCUMENT_RULES, *SUPPRESSION_RULES)
 ON_WORKLOADS = [rule for rule in EVERY_RULE if rule not in _ELSEWHERE and rule.id != "job-fields"]
 LEVELS = {rule.id: rule.level for rule in ON_WORKLOADS}
 

@@ -1,6 +1,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,16 @@ from training_workloads.mpijob.launch_command import (
     launches,
     mpirun_command,
     program_of,
+    script_of,
 )
-from training_workloads.mpijob.launch_options import BIND_TO, MAX_RANKS, RANKS, TAG_OUTPUT
+from training_workloads.mpijob.launch_options import (
+    BIND_TO,
+    MAX_RANKS,
+    RANKS,
+    TAG_OUTPUT,
+    is_option_of_hydra,
+    options_like,
+)
 
 PROGRAM = ["python", "train.py"]
 
@@ -174,6 +183,32 @@ def test_each_half_of_the_ranks_is_bound_to_another_socket(
     assert re.findall(bound, run.stdout) == ["0"] * 4 + ["1"] * 4, run.stdout + run.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "bound"),
+    [([], ["0"] * 8), (["--map-by", "ppr:8:node"], ["0"] * 8), (["--map-by", "ppr:4:socket"], ["0"] * 4 + ["1"] * 4)],
+)
+def test_without_bind_to_open_mpi_5_uses_the_first_socket_only(
+    options: list[str], bound: list[str], root: Path, tmp_path: Path
+) -> None:
+    """What the lint's rule `ranks-bound-to-far-sockets` says."""
+    program = root / ".venv-training/bin/mpirun"
+    if not program.exists():
+        pytest.skip("Open MPI 5 is not installed")
+    (tmp_path / "hostfile").write_text("localhost slots=8\n")
+    machine = {"HWLOC_SYNTHETIC": "package:2 [numa] core:24 pu:2", "HWLOC_THISSYSTEM": "1"}
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    words = ["--do-not-launch", "--display", "map-devel", "-np", "8", "--hostfile", str(tmp_path / "hostfile")]
+    run = subprocess.run(
+        [program, *words, *options, "true"],
+        env={**os.environ, **machine, **as_root},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert re.findall(r"Binding: package\[(\d)\]", run.stdout) == bound, run.stdout + run.stderr
+
+
 def test_open_mpi_5_gets_what_the_operator_sets_for_open_mpi_4() -> None:
     assert launcher_environment(8, {"A": "1"}) == {
         "PRTE_MCA_prte_default_hostfile": "/etc/mpi/hostfile",
@@ -192,3 +227,63 @@ def test_an_elastic_job_starts_with_the_fewest_workers_and_uses_all_that_are_rea
         *("--elastic-timeout", "1800", "--gloo-timeout-seconds", "180", "--blacklist-cooldown-range", "10", "100"),
         *("python", "train.py"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["bash", "-c", "a b"], ("a b", [])),
+        (["timeout", "1h", "sh", "-ec", "--", "a", "b", "c"], ("a", ["b", "c"])),
+        (["bash", "-c"], ("", [])),
+        (["bash", "run.sh"], None),
+        (["mpirun", "bash", "-c", "a"], None),
+    ],
+)
+def test_the_script_of_a_shell_and_the_words_behind_it(argv: list[str], expected: tuple[str, list[str]] | None) -> None:
+    assert script_of(argv) == expected
+
+
+def test_the_first_word_of_a_split_script_is_no_command() -> None:
+    assert commands(["bash", "-c", "mpirun", "-np", "2"]) is None
+    assert commands(["bash", "-c", '"$@"', "--", "mpirun"]) == [["$@"]]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "horovod", "meant"),
+    [
+        ("hostifle", False, ["hostfile"]),
+        ("bindto", False, ["bind-to"]),
+        ("map_by", False, ["map-by"]),
+        ("X", False, ["x"]),
+        ("NP", False, ["np"]),
+        ("slot-per-host", True, ["slots-per-host"]),
+        ("zzz", False, []),
+        ("brand-new", False, []),
+    ],
+)
+def test_the_option_that_a_misspelt_one_means(spelling: str, horovod: bool, meant: list[str]) -> None:
+    assert options_like(spelling, horovod=horovod) == meant
+
+
+def test_an_option_of_hydra_alone() -> None:
+    assert is_option_of_hydra("ppn")
+    assert not is_option_of_hydra("np")
+
+
+def test_a_script_is_parsed_in_linear_time() -> None:
+    def calls(lines: int) -> int:
+        counted = 0
+
+        def count(*_: object) -> None:
+            nonlocal counted
+            counted += 1
+
+        script = "\n".join(f"mpirun -np 2 -x A --bind-to none python train{n}.py" for n in range(lines))
+        sys.setprofile(count)
+        try:
+            assert len(launches(["bash", "-c", script])) == lines
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    assert calls(400) < 5 * calls(100)

@@ -1,9 +1,8 @@
-"""The commands that need no cluster: `render`, `lint` and `run-local`."""
+"""The commands that render jobs and run them here: `render` and `run-local`."""
 
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,16 +11,12 @@ from training_workloads.cli.completion import complete_recipes
 from training_workloads.cli.help_text import JOBS_HERE
 from training_workloads.cli.program import app, output_folder
 from training_workloads.cli.typed_values import number_option
-from training_workloads.exit_codes import LINT_ERRORS
 from training_workloads.recipes import RECIPES, Recipe, find_recipes, recipe
 from training_workloads.validation import InputError, Problem, check
 
 # The commands import what they run, so that `--help` and each other command start fast.
-if TYPE_CHECKING:
-    from training_workloads.lint import Finding
-    from training_workloads.manifests.documents import Document
 
-__all__ = ["lint", "render", "run_local"]
+__all__ = ["render", "run_local"]
 
 _SCHEDULING = "Where and when its pods start"
 
@@ -135,36 +130,6 @@ def _render(recipes: list[str], name: str | None, outdir: Path, *, scheduling: d
 
 
 @app.command(cls=Command, rich_help_panel=JOBS_HERE)
-def lint(
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Manifests, or folders with manifests; - reads stdin.")
-    ],
-    recursive: Annotated[bool, typer.Option("--recursive", "-R", help="Read the folders inside a folder too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
-) -> None:
-    """Check manifests of MPIJobs and volumes, of this project or any other, for known mistakes."""
-    from training_workloads.lint import lint_read
-    from training_workloads.lint.run_rules import KNOWN_KINDS
-    from training_workloads.manifests.documents import read_manifests
-
-    read, problems = read_manifests(files, recursive=recursive, tolerant=True)
-    everything = [document for _, documents in read for document in documents]
-    if not problems and not any(_kind(document) in KNOWN_KINDS for document in everything):
-        raise InputError(_nothing_to_check(files, sorted(set(map(_kind, everything)) - {""}), recursive=recursive))
-    found = [(name, line, finding) for name, documents in read for finding, line in lint_read(documents)]
-    if as_json:
-        print(json.dumps([_as_object(*one) for one in found], indent=2))
-    elif read:
-        for name, line, finding in found:
-            print(f"{name}:{line}: {finding}")
-        print(_summary([finding for _, _, finding in found], len(read)))
-    if problems:
-        raise InputError(*problems)
-    if any(finding.level == "error" for _, _, finding in found):
-        raise typer.Exit(LINT_ERRORS)
-
-
-@app.command(cls=Command, rich_help_panel=JOBS_HERE)
 def run_local(
     file: Annotated[
         str,
@@ -204,40 +169,3 @@ def _given(**options: Any) -> dict[str, Any]:
 def _skipped(recipes: list[Recipe]) -> list[str]:
     options = {each.name: " and ".join(f"--{field.replace('_', '-')}" for field in each.needs) for each in recipes}
     return [f"skipped {name}, which needs {needed}" for name, needed in options.items() if needed]
-
-
-def _nothing_to_check(files: list[str], kinds: list[str], *, recursive: bool) -> Problem:
-    from training_workloads.lint.run_rules import KNOWN_KINDS
-
-    contains = ", ".join(kinds) or "no Kubernetes object"
-    below = "" if recursive or not any(Path(each).is_dir() for each in files) else ", or -R for the folders inside it"
-    return Problem(
-        path=("file",),
-        given=", ".join(files),
-        allowed=f"it contains {contains}, and the rules are for {', '.join(KNOWN_KINDS)}",
-        fix=f"give a manifest with one of these{below}",
-    )
-
-
-def _kind(document: "Document") -> str:
-    kind = document.content.get("kind") if isinstance(document.content, dict) else None
-    return kind if isinstance(kind, str) else ""
-
-
-def _as_object(name: str, line: int, finding: "Finding") -> dict[str, str | int]:
-    return {
-        "file": name,
-        "line": line,
-        "level": finding.level,
-        "rule": finding.rule,
-        "path": finding.where,
-        "problem": finding.problem,
-        "fix": finding.fix,
-    }
-
-
-def _summary(findings: list["Finding"], files: int) -> str:
-    errors = sum(finding.level == "error" for finding in findings)
-    counted = ((errors, "error"), (len(findings) - errors, "warning"))
-    counts = ", ".join(f"{count} {word}{'s' if count != 1 else ''}" for count, word in counted)
-    return f"{counts} in {files} file{'s' if files != 1 else ''}"

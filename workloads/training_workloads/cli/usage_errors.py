@@ -41,13 +41,14 @@ _HABITS: Final = {
     "exec": "kubectl exec",
 }
 
-#: kubectl's options, and the parameter that a command has in their place.
+#: kubectl's options and those of other commands, and the parameters of which a command has one in their place.
 _HABITUAL_OPTIONS: Final = {
-    "--replicas": "workers",
-    "-f": "files",
-    "--filename": "files",
-    "-o": "as_json",
-    "--output": "as_json",
+    "--replicas": ("workers",),
+    "-f": ("files",),
+    "--filename": ("files",),
+    "-o": ("as_json", "output_format"),
+    "--output": ("as_json", "output_format"),
+    "--json": ("output_format",),
 }
 
 
@@ -150,7 +151,7 @@ def _usage_text(error: Any, command: Any, path: str) -> str:
 
 
 def _unknown_option(name: str, close: Any, command: Any, path: str) -> UnexpectedWordError:
-    same = next((each for each in command.params if each.name == _HABITUAL_OPTIONS.get(name)), None)
+    same = next((each for each in command.params if each.name in _HABITUAL_OPTIONS.get(name, ())), None)
     if same:
         fix = f"use '{same.opts[0]}'" if same.param_type_name == "option" else "give the value without it"
     elif any(name in known.opts for found in getattr(command, "commands", {}).values() for known in found.params):

@@ -22,7 +22,7 @@ class Finding:
     Attributes:
         rule: Id of the rule, such as `np-exceeds-slots`; docs/lint-rules.md explains each.
         level: `error` or `warning`.
-        path: Where in the document. A missing field has the path that it would have.
+        path: Where in the document. A missing field has the path that it would have; a comment has none.
         problem: What is wrong.
         fix: What to write instead.
     """
@@ -47,4 +47,5 @@ class Finding:
         return text.removeprefix(".")
 
     def __str__(self) -> str:
-        return f"{self.level}: {self.where}: {self.problem}; {self.fix} [{self.rule}]"
+        place = f"{self.where}: " if self.path else ""
+        return f"{self.level}: {place}{self.problem}; {self.fix} [{self.rule}]"

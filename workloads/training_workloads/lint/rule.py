@@ -49,10 +49,10 @@ class Rule(Generic[_Subject]):
         return (self.check.__doc__ or "").splitlines()[0].removesuffix(".")
 
     def apply(self, subject: _Subject) -> list[Finding]:
-        """Return the findings of the rule."""
+        """Return the findings of the rule, each once: lines of a script may have the same mistake."""
+        found = dict.fromkeys(self.check(subject))
         return [
-            Finding(rule=self.id, level=self.level, path=path, problem=problem, fix=fix)
-            for path, problem, fix in self.check(subject)
+            Finding(rule=self.id, level=self.level, path=path, problem=problem, fix=fix) for path, problem, fix in found
         ]
 
 

@@ -1,6 +1,6 @@
 """Runs the rules of the lint: over text, over documents with their lines, or over objects."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from training_workloads.lint.rules import (
 )
 from training_workloads.lint.rules.schema_rules import api_version
 from training_workloads.lint.rules.storage_rules import Storage
+from training_workloads.lint.selection import selected
 from training_workloads.manifests.documents import Document, read_documents
 from training_workloads.manifests.other_workloads import OTHER_KINDS, other_workload
 from training_workloads.manifests.values import mapping
@@ -55,11 +56,15 @@ def lint_text(text: str) -> list[tuple[Finding, int]]:
     return lint_read(read_documents(text, tolerant=True))
 
 
-def lint_read(documents: Sequence[Document]) -> list[tuple[Finding, int]]:
-    """Apply every rule to the documents of one text.
+def lint_read(documents: Sequence[Document], rules: Collection[str] | None = None) -> list[tuple[Finding, int]]:
+    """Apply rules to the documents of one text.
+
+    Args:
+        documents: All of the text.
+        rules: Ids of the rules. Default: every rule.
 
     Returns:
-        The findings, each with its line, from 1, by line.
+        The findings that no comment suppresses, each with its line, from 1, by line.
     """
     linted = zip(documents, lint_documents([document.content for document in documents]), strict=True)
     located = []
@@ -69,7 +74,7 @@ def lint_read(documents: Sequence[Document]) -> list[tuple[Finding, int]]:
         unclear = [finding.path[:-1] for finding in of_text]
         clear = [one for one in findings if not any(one.path[: len(path)] == path for path in unclear)]
         located += [(finding, document.line(finding.path)) for finding in (*of_text, *clear)]
-    return sorted(located, key=lambda pair: pair[1])
+    return selected(located, documents[0].yaml.text if documents else "", rules)
 
 
 def lint_manifest(document: Any) -> list[Finding]:

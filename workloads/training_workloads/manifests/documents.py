@@ -1,5 +1,6 @@
 """Manifests: the files that `kubectl apply -f` reads, their documents, and the line of each value."""
 
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,9 @@ __all__ = [
 
 #: Files that `kubectl apply -f <folder>` reads.
 MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
+
+# An object of Kubernetes has 1.5 MiB at most, and a file some hundreds of them.
+_LARGEST = 64 * 2**20
 
 #: The name of the standard input.
 STANDARD_INPUT = "-"
@@ -100,10 +104,34 @@ def read_manifest(name: str | Path, *, tolerant: bool = False) -> list[Document]
         InputError: The file cannot be read, or is not a manifest.
     """
     try:
-        text = sys.stdin.buffer.read() if str(name) == STANDARD_INPUT else Path(name).read_bytes()
+        text = _read(name)
     except OSError as error:
         raise InputError(_unreadable(name, error)) from error
     return read_documents(text, str(name), tolerant=tolerant)
+
+
+def _read(name: str | Path) -> bytes:
+    """Return the bytes of a file or of the standard input.
+
+    Raises:
+        InputError: It is a device, or larger than any manifest: `/dev/zero` has no end.
+    """
+    if str(name) == STANDARD_INPUT:
+        text = sys.stdin.buffer.read(_LARGEST + 1)
+    else:
+        mode = Path(name).stat().st_mode
+        # A pipe is one of a shell's <(…).
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise InputError(_rejected(name, "it is a device"))
+        with Path(name).open("rb") as file:
+            text = file.read(_LARGEST + 1)
+    if len(text) > _LARGEST:
+        raise InputError(_rejected(name, f"it has more than {_LARGEST // 2**20} MiB"))
+    return text
+
+
+def _rejected(name: str | Path, why: str) -> Problem:
+    return Problem(path=("file",), given=str(name), allowed=why, fix="give a manifest, a folder or -")
 
 
 def read_manifests(
@@ -188,5 +216,4 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _unreadable(name: str | Path, error: OSError) -> Problem:
-    allowed = f"it cannot be read ({error.strerror})"
-    return Problem(path=("file",), given=str(name), allowed=allowed, fix="give a manifest, a folder or -")
+    return _rejected(name, f"it cannot be read ({error.strerror})")

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from functools import lru_cache
 from typing import Any
 
 from training_workloads.mpijob import programs
@@ -33,7 +33,9 @@ __all__ = [
     "DISCOVERY_SCRIPT",
     "HOROVODRUN",
     "HOSTFILE",
+    "HYDRA",
     "LAUNCHERS",
+    "SHELLS",
     "START_TIMEOUT_SECONDS",
     "Launch",
     "commands",
@@ -43,6 +45,8 @@ __all__ = [
     "launches",
     "mpirun_command",
     "program_of",
+    "script_of",
+    "shell_words",
     "unwrapped",
     "wrapped",
 ]
@@ -73,9 +77,14 @@ _COOLDOWN_SECONDS = (10, 100)
 #: Horovod's own launcher, whose options differ from those of MPI's.
 HOROVODRUN = "horovodrun"
 
+#: The launcher of Intel MPI and MPICH.
+HYDRA = "mpiexec.hydra"
+
 #: Programs that start ranks.
-LAUNCHERS = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", HOROVODRUN}
-_SHELLS = {"sh", "bash", "dash", "ash", "zsh"}
+LAUNCHERS = {"mpirun", "mpiexec", HYDRA, "orterun", "prterun", HOROVODRUN}
+
+#: Programs that run a script.
+SHELLS = {"sh", "bash", "dash", "ash", "zsh"}
 
 # Words that may come before a program and start it.
 _WRAPPERS = {"exec", "time", "timeout", "env", "nohup", "sudo", "stdbuf", "nice", "tini", "dumb-init", "command"}
@@ -100,7 +109,7 @@ class Launch:
     @property
     def launcher(self) -> str:
         """Name of the launcher without its folder."""
-        return PurePosixPath(self.words[0]).name
+        return _base_name(self.words[0])
 
     @property
     def is_horovod(self) -> bool:
@@ -192,16 +201,26 @@ def commands(argv: Sequence[str]) -> list[list[str]] | None:
     """Return the commands that an argv starts: those of the script for `sh -c`, else the argv itself.
 
     Returns:
-        None where the script cannot be parsed.
+        None where the script cannot be parsed, or is only the first word of what was meant to be one.
     """
+    if (found := script_of(argv)) is None:
+        return [list(argv)] if argv else []
+    script, behind = found
+    return None if behind and len(script.split()) == 1 and "$" not in script else _script(script)
+
+
+def script_of(argv: Sequence[str]) -> tuple[str, list[str]] | None:
+    """Return the script that a shell's `-c` runs and the words behind it; None where the argv has no script."""
     start = next((n for n, word in enumerate(argv) if not _is_before_a_program(word)), len(argv))
     words = list(argv[start:])
-    if not words or program_of(words) not in _SHELLS:
-        return [list(argv)] if argv else []
+    if not words or program_of(words) not in SHELLS:
+        return None
     flag = next((n for n, word in enumerate(words) if re.fullmatch(r"-[a-z]*c[a-z]*", word)), None)
     if flag is None:
-        return [words]
-    return _script(next((word for word in words[flag + 1 :] if word != "--"), ""))
+        return None
+    given = words[flag + 1 :]
+    given = given[1:] if given[:1] == ["--"] else given
+    return (given[0], given[1:]) if given else ("", [])
 
 
 def launches(argv: Sequence[str]) -> tuple[Launch, ...]:
@@ -217,7 +236,7 @@ def find_launch(argv: Sequence[str]) -> tuple[tuple[str, ...], Launch] | None:
 
     The words before it start it, such as a program that reads its output. Joined, both are the argv.
     """
-    found = (n for n, word in enumerate(argv) if PurePosixPath(word).name in LAUNCHERS)
+    found = (n for n, word in enumerate(argv) if _base_name(word) in LAUNCHERS)
     start = next(found, None)
     return None if start is None else (tuple(argv[:start]), _parsed(argv[start:]))
 
@@ -233,15 +252,22 @@ def _parts(command: Sequence[str]) -> Iterator[Sequence[str]]:
 def program_of(words: Sequence[str]) -> str:
     """Return the name of the program that a command starts, without its folder; empty where there is none."""
     programs = (word for word in words if not _is_before_a_program(word))
-    return PurePosixPath(next(programs, "")).name
+    return _base_name(next(programs, ""))
+
+
+def _base_name(path: str) -> str:
+    """Return a path without its folder: pathlib takes most of the lint's time for a script of many lines."""
+    return path.rstrip("/").rpartition("/")[2]
 
 
 def _is_before_a_program(word: str) -> bool:
-    return PurePosixPath(word).name in _WRAPPERS or _BEFORE_A_PROGRAM.fullmatch(word) is not None
+    return _base_name(word) in _WRAPPERS or _BEFORE_A_PROGRAM.fullmatch(word) is not None
 
 
-def _script(script: str) -> list[list[str]] | None:
-    """Return the simple commands of a shell script."""
+# Every rule of the lint asks for the same script.
+@lru_cache(maxsize=8)
+def shell_words(script: str) -> tuple[str, ...] | None:
+    """Return the words of a shell script, with its operators and line ends; None where it cannot be parsed."""
     # A continued line is one line; comments may hold lone quotes.
     script = re.sub(r"\\\n", " ", script)
     script = re.sub(r"(?m)(^|\s)#.*$", r"\1", script)
@@ -250,8 +276,14 @@ def _script(script: str) -> list[list[str]] | None:
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:
-        words = list(lexer)
+        return tuple(lexer)
     except ValueError:
+        return None
+
+
+def _script(script: str) -> list[list[str]] | None:
+    """Return the simple commands of a shell script."""
+    if (words := shell_words(script)) is None:
         return None
     found: list[list[str]] = [[]]
     for word in words:
@@ -264,13 +296,13 @@ def _script(script: str) -> list[list[str]] | None:
 
 def _launch(words: Sequence[str]) -> Iterator[Launch]:
     start = next((n for n, word in enumerate(words) if not _is_before_a_program(word)), None)
-    if start is not None and PurePosixPath(words[start]).name in LAUNCHERS:
+    if start is not None and _base_name(words[start]) in LAUNCHERS:
         yield _parsed(words[start:])
 
 
 def _parsed(words: Sequence[str]) -> Launch:
     """Return the launch of a command line that begins with a launcher."""
-    horovod = PurePosixPath(words[0]).name == HOROVODRUN
+    horovod = _base_name(words[0]) == HOROVODRUN
     options, position = [], 1
     while position < len(words) and words[position].startswith("-"):
         name, equals, value = words[position].lstrip("-").partition("=")

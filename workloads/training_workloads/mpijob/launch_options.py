@@ -1,11 +1,14 @@
 """The options of `mpirun` and `horovodrun`: each with its spellings and its number of values, once.
 
-Open MPI 4 and 5: `mpirun --help`, `man prterun`; Hydra (MPICH, Intel MPI): `mpiexec -help`; Horovod 0.28.1:
+Open MPI 4: https://github.com/open-mpi/ompi/blob/v4.1.x/orte/mca/schizo/ompi/schizo_ompi.c; Open MPI 5: `man prterun`;
+Hydra (MPICH, Intel MPI): `mpiexec -help`; Horovod 0.28.1:
 https://github.com/horovod/horovod/blob/v0.28.1/horovod/runner/launch.py
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 __all__ = [
@@ -25,12 +28,19 @@ __all__ = [
     "NETWORK_INTERFACE",
     "ONE_RANK_PER_NODE",
     "RANKS",
+    "RANKS_PER_HOST",
     "RANKS_PER_NODE",
+    "RANK_BY",
     "SLOTS_PER_HOST",
     "TAG_OUTPUT",
     "Option",
+    "is_option_of_hydra",
     "option_of",
+    "options_like",
 ]
+
+
+_SHORT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +69,11 @@ class Option:
 
 #: How many ranks the job has.
 RANKS = Option("-np", ("n", "c", "num-proc"))
-RANKS_PER_NODE = Option("-N", ("npernode", "npersocket", "ppr", "ppn", "perhost"))
+RANKS_PER_NODE = Option("-N", ("npernode", "npersocket", "ppr"))
 ONE_RANK_PER_NODE = Option("--pernode", values=0)
+
+#: The same, of Hydra.
+RANKS_PER_HOST = Option("-ppn", ("perhost",))
 
 #: Elastic Horovod: how many ranks the job needs and can use.
 MIN_RANKS = Option("--min-np", ("min-num-proc",))
@@ -77,6 +90,7 @@ CONFIG_FILE = Option("--config-file")
 
 #: Which host and which cores a rank gets.
 MAP_BY = Option("--map-by")
+RANK_BY = Option("--rank-by")
 BIND_TO = Option("--bind-to")
 
 #: Begins each line of output with its rank.
@@ -97,22 +111,32 @@ def _others(names: str, values: int) -> list[Option]:
 
 
 _MPIRUN = (
-    *(RANKS, RANKS_PER_NODE, ONE_RANK_PER_NODE, HOSTFILE_OPTION, HOSTS, MAP_BY, BIND_TO, TAG_OUTPUT, EXPORT, MCA),
-    *_others("genv env", values=2),
+    *(RANKS, RANKS_PER_NODE, ONE_RANK_PER_NODE, HOSTFILE_OPTION, HOSTS, MAP_BY, RANK_BY, BIND_TO, TAG_OUTPUT, EXPORT),
+    MCA,
     *_others(
-        """f rank-by output-filename output display wdir wd prefix path timeout stdin tune am report-uri add-host
-        add-hostfile rankfile rf cpus-per-proc cpus-per-rank cpu-set cpu-list runtime-options personality max-restarts
-        launch-agent xterm genvlist envlist iface bootstrap launcher bootstrap-exec launcher-exec rmk report-pid
-        unset-env forward-signals""",
+        """f output-filename output display wdir wd prefix path timeout stdin tune am report-uri add-host add-hostfile
+        rankfile rf cpus-per-proc cpus-per-rank cpu-set cpu-list slot-list runtime-options personality max-restarts
+        launch-agent xterm report-pid unset-env forward-signals hnp dvm-uri xml-file preload-files app max-vm-size
+        ompi-server cf cartofile debugger report-events with-ft stream-buffering pmixmca-file""",
         values=1,
     ),
     *_others(
         """allow-run-as-root oversubscribe nooversubscribe use-hwthread-cpus report-bindings display-map
-        display-allocation display-devel-map do-not-launch debug-daemons debug-daemons-file leave-session-attached
-        nolocal bynode byslot bycore bysocket bind-to-core bind-to-socket bind-to-none merge-stderr-to-stdout
-        timestamp-output continuous v q h V verbose quiet help version genvall envall""",
+        display-allocation display-devel-map display-devel-allocation display-topo display-diffable-map do-not-launch
+        debug-daemons debug-daemons-file debug-devel leave-session-attached nolocal bynode byslot bycore bysocket
+        bind-to-core bind-to-socket bind-to-none merge-stderr-to-stdout timestamp-output continuous v q h V d s verbose
+        quiet help version report-state-on-timeout get-stack-traces report-child-jobs-separately xml
+        index-argv-by-rank preload-binary do-not-resolve set-cwd-to-session-dir tv debug output-proctable noprefix
+        show-progress use-regexp enable-recovery disable-recovery novm dvm terminate overload-allowed""",
         values=0,
     ),
+)
+
+_HYDRA = (
+    RANKS_PER_HOST,
+    *_others("genv env", values=2),
+    *_others("genvlist envlist iface bootstrap launcher bootstrap-exec launcher-exec rmk", values=1),
+    *_others("genvall envall genvnone envnone", values=0),
 )
 
 _HOROVODRUN = (
@@ -141,7 +165,8 @@ def _by_spelling(options: Iterable[Option]) -> dict[str, Option]:
     return {spelling: option for option in options for spelling in option.spellings}
 
 
-_TABLES = {False: _by_spelling(_MPIRUN), True: _by_spelling(_HOROVODRUN)}
+_OF_HYDRA = _by_spelling(_HYDRA)
+_TABLES = {False: {**_OF_HYDRA, **_by_spelling(_MPIRUN)}, True: _by_spelling(_HOROVODRUN)}
 
 
 def option_of(spelling: str, *, horovod: bool) -> Option | None:
@@ -152,3 +177,26 @@ def option_of(spelling: str, *, horovod: bool) -> Option | None:
         horovod: Whether the launcher is `horovodrun`, and not one of MPI's.
     """
     return _TABLES[horovod].get(spelling)
+
+
+def is_option_of_hydra(spelling: str) -> bool:
+    """Return whether only the launcher of Intel MPI and MPICH has an option with a spelling, without dashes."""
+    return spelling in _OF_HYDRA
+
+
+def options_like(spelling: str, *, horovod: bool) -> list[str]:
+    """Return the spellings, without dashes, of a launcher's options that a misspelt one may mean, the closest first.
+
+    Args:
+        spelling: Without dashes.
+        horovod: Whether the launcher is `horovodrun`, and not one of MPI's.
+    """
+    names = list(_TABLES[horovod])
+    plain = _plain(spelling)
+    same = [name for name in names if _plain(name) == plain]
+    # Short names are close to each other by chance.
+    return same or (get_close_matches(spelling, names, n=1, cutoff=0.8) if len(spelling) > _SHORT else [])
+
+
+def _plain(spelling: str) -> str:
+    return re.sub(r"[-_]", "", spelling).lower()

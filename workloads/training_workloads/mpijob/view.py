@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from training_workloads.manifests.pods import PodGroup
@@ -40,7 +41,8 @@ class Replica(PodGroup):
         return self.template_path[:-1]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+# Without slots, which have no place for what is computed once.
+@dataclass(frozen=True, kw_only=True)
 class MpiJobView(WorkloadView):
     """An MPIJob, with what is missing or has a wrong shape as empty."""
 
@@ -79,10 +81,17 @@ class MpiJobView(WorkloadView):
         """The workers, and the launcher where it holds ranks."""
         return [replica for replica in self.replicas if replica.role == "Worker" or self.launcher_holds_ranks]
 
-    @property
+    @cached_property
     def launches(self) -> tuple[Launch, ...]:
         """The launch commands of the launcher."""
         return launches(self.launcher.first.argv)
+
+    @cached_property
+    def launch_path(self) -> Path:
+        """The path of the launcher's command or arguments: those with the options of what starts the ranks."""
+        first = self.launcher.first
+        options = [launch.words[position] for launch in self.launches[:1] for position, _, _ in launch.options]
+        return first.argv_path((options or [launch.launcher for launch in self.launches] or [""])[0])
 
     def settings(self, name: str) -> Iterator[tuple[Path, Any]]:
         """Yield each path that gives a variable to a container or, with `-x`, to the ranks, and its value."""

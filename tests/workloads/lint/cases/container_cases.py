@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import GONE, launched
+from tests.workloads.lint.sample_job import GONE
 
 SHM = {"name": "shm", "mountPath": "/dev/shm"}
 
@@ -130,20 +130,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is 'Allways', and the pod is rejected; write Always for a sidecar, or omit it",
         ),
     ],
-    "command-in-one-word": [
-        (
-            launched("mpirun -np 16 python train.py"),
-            "LAUNCHER-CONTAINER command 0",
-            "begins with 'mpirun -np 16 python train.py' as one word, and no program has that name; write each word "
-            "separately: [mpirun, -np, ...], or start it with [sh, -c, ...]",
-        ),
-        (
-            launched("/opt/bin/horovodrun train", "--epochs", "2"),
-            "LAUNCHER-CONTAINER command 0",
-            "begins with '/opt/bin/horovodrun train' as one word, and no program has that name; write each word "
-            "separately: [/opt/bin/horovodrun, train, ...], or start it with [sh, -c, ...]",
-        ),
-    ],
 }
 
 #: For each rule: changes that it accepts.
@@ -199,13 +185,5 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "missing-nameservers": [{"WORKER-POD dnsPolicy": "None", "WORKER-POD dnsConfig": {"nameservers": ["10.0.0.2"]}}],
     "container-restart-policy": [
         {"WORKER-POD initContainers": [{"name": "a", "image": "i:1", "restartPolicy": "Always"}]},
-    ],
-    "command-in-one-word": [
-        launched("mpirun", "-np", "16", "python", "train.py"),
-        launched("sh", "-c", "mpirun -np 16 python train.py"),
-        # A file may have a space in its name.
-        launched("/opt/my tools/run"),
-        # The image's entry point may take a whole line.
-        {"LAUNCHER-CONTAINER command": GONE, "LAUNCHER-CONTAINER args": ["mpirun -np 16 train"]},
     ],
 }

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import GONE, both
+from tests.workloads.lint.sample_job import (
+    GONE,
+    HOSTS,
+    both,
+    launched,
+    ranks,
+)
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -67,12 +73,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "slots-differ-from-gpus": [
         (
-            {"spec slotsPerWorker": 4},
+            {"spec slotsPerWorker": 4, **ranks(8)},
             "spec slotsPerWorker",
             "is 4, but each worker has 8 GPUs; write slotsPerWorker: 8, one rank for each GPU",
         ),
         (
-            {"spec slotsPerWorker": GONE},
+            {"spec slotsPerWorker": GONE, **ranks(2)},
             "spec slotsPerWorker",
             "is missing, and its default is 1, but each worker has 8 GPUs; write slotsPerWorker: 8, one rank "
             "for each GPU",
@@ -115,5 +121,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"spec slotsPerWorker": "$N"},
         {"spec slotsPerWorker": 1, **both("nvidia.com/gpu", 0.5)},
         {"spec slotsPerWorker": 0},
+        # Each rank starts a process for each GPU, or may do so.
+        {"spec slotsPerWorker": 1, **launched("mpirun", "-np", "2", *HOSTS, "torchrun", "--nproc-per-node=8", "a.py")},
+        {"spec slotsPerWorker": 1, **launched("mpirun", "-np", "2", *HOSTS, "bash", "train.sh")},
     ],
 }

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import ELASTIC, GONE, both, launched, ranks, script
+from tests.workloads.lint.sample_job import ELASTIC, GONE, both, launched, ranks, script, variables
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -159,32 +159,66 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "{tcpSocket: {port: <sshd's port>}}",
         ),
     ],
-    "launcher-may-be-too-early": [
-        (
-            {"spec launcherCreationPolicy": GONE},
-            "spec launcherCreationPolicy",
-            "the launcher starts with the workers, and fails where their names or sshd do not answer yet; write"
-            " launcherCreationPolicy: WaitForWorkersReady, and give the workers a readinessProbe",
-        ),
-        (
-            {"spec launcherCreationPolicy": "AtStartup", **script("mpirun -np 16 train")},
-            "spec launcherCreationPolicy",
-            "the launcher starts with the workers, and fails where their names or sshd do not answer yet; write"
-            " launcherCreationPolicy: WaitForWorkersReady, and give the workers a readinessProbe",
-        ),
-    ],
     "suspended-launcher-does-not-wait": [
-        (
-            {"spec runPolicy suspend": True},
-            "spec launcherCreationPolicy",
-            "has no effect on a job that was suspended: its launcher starts before its workers; let the launcher's "
-            "command wait until the workers' names and sshd answer",
-        ),
         (
             {"metadata labels": {"kueue.x-k8s.io/queue-name": "research"}},
             "spec launcherCreationPolicy",
             "has no effect on a job that was suspended: its launcher starts before its workers; let the launcher's "
             "command wait until the workers' names and sshd answer",
+        ),
+    ],
+    "launcher-may-be-too-early": [
+        (
+            {"spec launcherCreationPolicy": GONE, "spec runPolicy backoffLimit": 3},
+            "spec launcherCreationPolicy",
+            "the launcher starts with the workers and gives up after 70 s of retries, before a GPU node "
+            "starts; write launcherCreationPolicy: WaitForWorkersReady, and give the workers a "
+            "readinessProbe",
+        ),
+        (
+            {
+                "spec launcherCreationPolicy": "AtStartup",
+                "spec runPolicy backoffLimit": 0,
+                **script("mpirun -np 16 train"),
+            },
+            "spec launcherCreationPolicy",
+            "the launcher starts with the workers and gives up after 0 s of retries, before a GPU node "
+            "starts; write launcherCreationPolicy: WaitForWorkersReady, and give the workers a "
+            "readinessProbe",
+        ),
+    ],
+    "names-not-resolved": [
+        (
+            {"LAUNCHER-POD dnsPolicy": "Default"},
+            "LAUNCHER-POD dnsPolicy",
+            "is Default, the node's DNS, which does not know the workers' names; remove it",
+        ),
+    ],
+    "sidecar-injected": [
+        (
+            {"LAUNCHER template metadata": {"annotations": {"sidecar.istio.io/inject": "true"}}},
+            "LAUNCHER template metadata annotations sidecar.istio.io/inject",
+            'adds a proxy, through which ssh goes and which does not end; write "false"',
+        ),
+        (
+            {"WORKER template metadata": {"labels": {"sidecar.istio.io/inject": "true"}}},
+            "WORKER template metadata labels sidecar.istio.io/inject",
+            'adds a proxy, through which ssh goes and which does not end; write "false"',
+        ),
+    ],
+    "no-session-folder": [
+        (
+            {"LAUNCHER-CONTAINER securityContext": {"readOnlyRootFilesystem": True}},
+            "LAUNCHER-CONTAINER securityContext readOnlyRootFilesystem",
+            "is true, and /tmp is not writable, where Open MPI keeps its files; mount an emptyDir at /tmp",
+        ),
+    ],
+    "launcher-lacks-gpus": [
+        (
+            {"spec runLauncherAsWorker": True},
+            "spec runLauncherAsWorker",
+            "is true, but the launcher requests no nvidia.com/gpu, and 8 ranks start there; remove it, or "
+            "give the launcher the workers' resources",
         ),
     ],
 }
@@ -238,23 +272,56 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "missing-readiness-probe": [
         {"WORKER-CONTAINER readinessProbe": GONE, "spec launcherCreationPolicy": "AtStartup"},
     ],
-    "launcher-may-be-too-early": [
-        {"spec launcherCreationPolicy": GONE, **launched(*ELASTIC)},
-        {"spec launcherCreationPolicy": GONE, **launched("python", "-m", "wait", "--", "mpirun", "-np", "16", "train")},
-        {
-            "spec launcherCreationPolicy": GONE,
-            **script("until ssh job-worker-0 true; do sleep 1; done; mpirun -np 16 train"),
-        },
-        {"spec launcherCreationPolicy": GONE, "LAUNCHER-POD initContainers": [{"name": "wait", "image": "i"}]},
-        {
-            "spec launcherCreationPolicy": GONE,
-            "LAUNCHER-CONTAINER command": GONE,
-            "LAUNCHER-CONTAINER args": ["mpirun", "-np", "16", "train"],
-        },
-    ],
     "suspended-launcher-does-not-wait": [
         {"spec runPolicy suspend": False},
-        {"spec runPolicy suspend": True, "spec launcherCreationPolicy": "AtStartup"},
-        {"spec runPolicy suspend": True, **launched("python", "-m", "wait", "--", "mpirun", "-np", "16", "train")},
+        {"metadata labels": {"kueue.x-k8s.io/queue-name": "a"}, "spec launcherCreationPolicy": "AtStartup"},
+        {
+            "metadata labels": {"kueue.x-k8s.io/queue-name": "a"},
+            **launched("python", "-m", "wait", "--", "mpirun", "-np", "16", "train"),
+        },
+    ],
+    "launcher-may-be-too-early": [
+        {"spec launcherCreationPolicy": GONE},
+        {"spec launcherCreationPolicy": GONE, "spec runPolicy backoffLimit": 6},
+        {"spec launcherCreationPolicy": GONE, "spec runPolicy backoffLimit": 3, **both("nvidia.com/gpu", GONE)},
+        {"spec launcherCreationPolicy": GONE, "spec runPolicy backoffLimit": 3, **launched(*ELASTIC)},
+        {
+            "spec launcherCreationPolicy": GONE,
+            "spec runPolicy backoffLimit": 3,
+            **launched("python", "-m", "wait", "--", "mpirun", "train"),
+        },
+        {
+            "spec launcherCreationPolicy": GONE,
+            "spec runPolicy backoffLimit": 3,
+            **script("until ssh job-worker-0 true; do sleep 1; done; mpirun -np 16 train"),
+        },
+        {
+            "spec launcherCreationPolicy": GONE,
+            "spec runPolicy backoffLimit": 3,
+            "LAUNCHER-POD initContainers": [{"name": "wait", "image": "i"}],
+        },
+    ],
+    "names-not-resolved": [
+        {"LAUNCHER-POD dnsPolicy": "ClusterFirst"},
+        {"LAUNCHER-POD dnsPolicy": "Default", "LAUNCHER-POD hostNetwork": True},
+    ],
+    "sidecar-injected": [
+        {"LAUNCHER template metadata": {"annotations": {"sidecar.istio.io/inject": "false"}}},
+    ],
+    "no-session-folder": [
+        {
+            "LAUNCHER-CONTAINER securityContext": {"readOnlyRootFilesystem": True},
+            "LAUNCHER-CONTAINER volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+        },
+        {
+            "LAUNCHER-CONTAINER securityContext": {"readOnlyRootFilesystem": True},
+            **variables("LAUNCHER", FI_PROVIDER="efa", TMPDIR="/work"),
+        },
+        {"LAUNCHER-CONTAINER securityContext": {"readOnlyRootFilesystem": True}, **launched("/start")},
+    ],
+    "launcher-lacks-gpus": [
+        {},
+        {"spec runLauncherAsWorker": True, "LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 8}}},
+        {"spec runLauncherAsWorker": True, **both("nvidia.com/gpu", GONE)},
     ],
 }

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import BIND, ELASTIC, GONE, HOSTS, both, launched, ranks, script
+from tests.workloads.lint.sample_job import BIND, ELASTIC, GONE, HOSTS, launched, ranks, script
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -21,10 +21,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "slotsPerWorker to the GPUs of a worker",
         ),
         (
+            # One rank for each GPU: the slots are wrong.
             {"spec slotsPerWorker": GONE},
-            "LAUNCHER-CONTAINER command",
-            "is for 16 ranks, but 2 x 1 are 2 slots, and mpirun does not start; write -np 2, or set slotsPerWorker"
-            " to the GPUs of a worker",
+            "spec slotsPerWorker",
+            "is missing, and its default is 1: 16 ranks on 2 x 1 slots, and mpirun does not start; write "
+            "slotsPerWorker: 8, one rank for each GPU",
         ),
         (
             script("mpirun -n 32 --hostfile /etc/mpi/hostfile train"),
@@ -40,7 +41,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "starts 8 ranks, but 2 x 8 are 16 slots; 8 stay idle; write -np 16, or fewer workers or slots",
         ),
         (
-            {"spec runLauncherAsWorker": True},
+            {"spec runLauncherAsWorker": True, "LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 8}}},
             "LAUNCHER-CONTAINER command",
             "starts 16 ranks, but 3 x 8 are 24 slots; 8 stay idle; write -np 24, or fewer workers or slots",
         ),
@@ -76,46 +77,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "--slots-per-host 8",
         ),
     ],
-    "missing-hostfile": [
-        (
-            launched("mpirun", "-np", "16", "train"),
-            "LAUNCHER-CONTAINER command",
-            "has no hostfile, and mpirun of Open MPI 5 then starts all ranks in the launcher; add --hostfile "
-            "/etc/mpi/hostfile, which every version reads",
-        ),
-        (
-            {"LAUNCHER-CONTAINER command": ["sh", "-c"], "LAUNCHER-CONTAINER args": ["mpirun train"]},
-            "LAUNCHER-CONTAINER args",
-            "has no hostfile, and mpirun of Open MPI 5 then starts all ranks in the launcher; add --hostfile "
-            "/etc/mpi/hostfile, which every version reads",
-        ),
-        (
-            launched("horovodrun", "-np", "16", "train"),
-            "LAUNCHER-CONTAINER command",
-            "has no hostfile, and horovodrun then starts all ranks in the launcher; add --hostfile "
-            "/etc/mpi/hostfile, which every version reads",
-        ),
-        (
-            script("mpiexec -n 16 train"),
-            "LAUNCHER-CONTAINER command",
-            "has no hostfile, and mpiexec of Open MPI 5 then starts all ranks in the launcher; add --hostfile "
-            "/etc/mpi/hostfile, which every version reads",
-        ),
-    ],
-    "ranks-bound-to-one-core": [
-        (
-            {**launched("mpirun", "-np", "2", *HOSTS, "train"), "spec slotsPerWorker": 1, **both("nvidia.com/gpu", 1)},
-            "LAUNCHER-CONTAINER command",
-            "mpirun starts 2 ranks without --bind-to, and binds each to one core; add --bind-to none, or "
-            "--bind-to socket for several ranks on each socket",
-        ),
-        (
-            {**launched("mpirun", *HOSTS, "train"), "spec slotsPerWorker": 1},
-            "LAUNCHER-CONTAINER command",
-            "mpirun starts 2 ranks without --bind-to, and binds each to one core; add --bind-to none, or "
-            "--bind-to socket for several ranks on each socket",
-        ),
-    ],
     "single-process": [
         (
             launched("python", "train.py"),
@@ -132,6 +93,76 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "LAUNCHER-CONTAINER command",
             "starts sleep and torchrun in the launcher, and nothing on the workers; start the program with "
             "mpirun or horovodrun",
+        ),
+    ],
+    "np-exceeds-ranks-per-node": [
+        (
+            ranks(16, "-N", "4"),
+            "LAUNCHER-CONTAINER command",
+            "is for 16 ranks, but 4 on each of 2 workers are 8; map 8 ranks to each node",
+        ),
+        (
+            ranks(16, "--map-by", "ppr:16:node"),
+            "LAUNCHER-CONTAINER command",
+            "maps 16 ranks to each node, but a worker has 8 slots; map 8 ranks to each node",
+        ),
+        (
+            launched("mpirun", *HOSTS, *BIND, "--map-by", "ppr:16:node", "train"),
+            "LAUNCHER-CONTAINER command",
+            "maps 16 ranks to each node, but a worker has 8 slots; map 8 ranks to each node",
+        ),
+    ],
+    "np-is-no-number": [
+        (ranks("sixteen"), "LAUNCHER-CONTAINER command", "has 'sixteen' as the number of ranks; write -np 16"),
+        (ranks(0), "LAUNCHER-CONTAINER command", "has '0' as the number of ranks; write -np 16"),
+    ],
+    "misspelt-launcher": [
+        (
+            launched("mpirn", "-np", "16", "train"),
+            "LAUNCHER-CONTAINER command",
+            "starts 'mpirn', which is no program; write mpirun",
+        ),
+        (
+            script("horovod-run -np 16 train"),
+            "LAUNCHER-CONTAINER command",
+            "starts 'horovod-run', which is no program; write horovodrun",
+        ),
+    ],
+    "ranks-start-ranks": [
+        (
+            launched("mpirun", "-np", "16", *HOSTS, *BIND, "torchrun", "--nproc-per-node", "8", "train.py"),
+            "LAUNCHER-CONTAINER command",
+            "starts 16 ranks on 2 workers, each of which starts 8 processes; write -np 2 -N 1, or start "
+            "the program without torchrun",
+        ),
+        (
+            launched(
+                "mpirun",
+                "-np",
+                "16",
+                *HOSTS,
+                *BIND,
+                "python",
+                "-m",
+                "torch.distributed.run",
+                "--nproc_per_node=8",
+                "a.py",
+            ),
+            "LAUNCHER-CONTAINER command",
+            "starts 16 ranks on 2 workers, each of which starts 8 processes; write -np 2 -N 1, or start "
+            "the program without torchrun",
+        ),
+    ],
+    "exit-code-lost": [
+        (
+            script("mpirun -np 16 train | tee /fsx/log"),
+            "LAUNCHER-CONTAINER command",
+            "has tee behind the launch, whose exit code is lost; begin with bash and set -o pipefail",
+        ),
+        (
+            script("mpirun -np 16 train || true"),
+            "LAUNCHER-CONTAINER command",
+            "has || true behind the launch, and a job that fails counts as succeeded; remove it",
         ),
     ],
 }
@@ -171,35 +202,37 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         ),
         launched("horovodrun", "-np", "16", "--host-discovery-script=/etc/mpi/discover_hosts.sh", "--slots=8", "train"),
     ],
-    "missing-hostfile": [
-        launched("mpirun", "-np", "16", "-hostfile", "/h", "train"),
-        launched("mpirun", "-H", "a,b", "train"),
-        launched("mpirun", "--prtemca", "prte_default_hostfile", "/h", "train"),
-        {
-            **launched("mpirun", "-np", "16", "train"),
-            "LAUNCHER-CONTAINER env": [{"name": "PRTE_MCA_prte_default_hostfile", "value": "/h"}],
-        },
-        launched(*ELASTIC),
-        {**launched("mpirun", "-np", "16", "train"), "spec mpiImplementation": "MPICH"},
-        script("export PRTE_MCA_prte_default_hostfile=/h; mpirun train"),
-        launched("horovodrun", "--config-file", "/h.yaml", "train"),
-        script("mpirun $FLAGS train"),
-        script("mpirun -np 16 $(cat flags) train"),
-    ],
-    "ranks-bound-to-one-core": [
-        launched("mpirun", "-np", "16", *HOSTS, "train"),
-        {**launched("mpirun", "-np", "2", *HOSTS, *BIND, "train")},
-        launched("mpirun", "-np", "2", "--mca", "hwloc_base_binding_policy", "none", *HOSTS, "train"),
-        {**launched("mpirun", "-np", "2", "train"), **both("nvidia.com/gpu", GONE)},
-        launched("horovodrun", "-np", "2", "train"),
-        {**launched("mpirun", "-N", "8", *HOSTS, "train"), "spec slotsPerWorker": 1},
-        {**launched("mpirun", "-np", "$N", *HOSTS, "train"), "spec slotsPerWorker": 1},
-    ],
     "single-process": [
         launched("python", "-m", "horovod_driver"),
         launched("/start"),
         script("./start.sh"),
         {"LAUNCHER-CONTAINER command": GONE},
         script("source env; run"),
+    ],
+    "np-exceeds-ranks-per-node": [
+        ranks(16, "-N", "8"),
+        ranks(2, "--map-by", "ppr:1:node"),
+        ranks(16, "--map-by", "ppr:4:socket"),
+        {**ranks(16, "-N", "4"), "WORKER replicas": "$N"},
+    ],
+    "np-is-no-number": [
+        ranks(16),
+        ranks("$N"),
+        ranks("{{ n }}"),
+    ],
+    "misspelt-launcher": [
+        launched("mpirun.openmpi", "-np", "16", "train"),
+        launched("/start"),
+        script("prun -n 16 train"),
+    ],
+    "ranks-start-ranks": [
+        launched("mpirun", "-np", "2", *HOSTS, *BIND, "torchrun", "--nproc-per-node=8", "train.py"),
+        launched("mpirun", "-np", "16", *HOSTS, *BIND, "torchrun", "--nproc-per-node=1", "train.py"),
+    ],
+    "exit-code-lost": [
+        script("set -o pipefail; mpirun -np 16 train 2>&1 | tee /fsx/log"),
+        script("mpirun -np 16 train"),
+        script("mpirun -np 16 hostname | sort; mpirun -np 16 train"),
+        script("mpirun -np 16 train || exit 3"),
     ],
 }

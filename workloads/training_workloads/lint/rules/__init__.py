@@ -4,14 +4,19 @@ A module has the rules on one subject: `PodGroup` (the pods of one template, of 
 (pods that run together), `MpiJobView` (what is special to an MPIJob), `Storage` (volumes).
 """
 
+from training_workloads.lint.ignore_comments import Suppression
 from training_workloads.lint.rule import Rule, rules_of
 from training_workloads.lint.rules import (
+    command_rules,
     container_rules,
     debugging_rules,
     device_rules,
     document_rules,
     efa_rules,
+    elastic_rules,
+    gang_rules,
     gpu_pod_rules,
+    host_rules,
     image_rules,
     job_rules,
     launch_rules,
@@ -20,18 +25,24 @@ from training_workloads.lint.rules import (
     name_rules,
     network_rules,
     node_rules,
+    option_rules,
     other_job_rules,
+    placement_rules,
     pod_placement_rules,
     probe_rules,
+    queue_rules,
     rank_rules,
     resource_rules,
+    run_policy_rules,
     scheduling_rules,
     schema_rules,
     security_rules,
     service_rules,
     shared_memory_rules,
+    ssh_key_rules,
     sshd_rules,
     storage_rules,
+    suppression_rules,
     torch_rules,
     value_rules,
     variable_rules,
@@ -54,17 +65,22 @@ __all__ = [
     "POD_RULES",
     "SERVICE_RULES",
     "STORAGE_RULES",
+    "SUPPRESSION_RULES",
     "WORKLOAD_RULES",
 ]
 
 #: Rules on what an MPIJob does.
-JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(job_rules, launch_rules, rank_rules, sshd_rules)
+JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(
+    *(job_rules, run_policy_rules, gang_rules, launch_rules, option_rules, host_rules, placement_rules),
+    *(elastic_rules, rank_rules, sshd_rules, ssh_key_rules),
+)
 
 #: Rules on jobs of other kinds.
 OTHER_JOB_RULES: tuple[Rule[WorkloadView], ...] = rules_of(other_job_rules, torch_rules)
 
 #: Rules on pods that run together, of an MPIJob or another kind.
 WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(
+    queue_rules,
     device_rules,
     gpu_pod_rules,
     efa_rules,
@@ -77,7 +93,7 @@ WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(
 )
 
 #: Rules on the pods of one template.
-POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(node_rules)
+POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(command_rules, node_rules)
 
 #: Rules on the pods of one template that the API server or the kubelet enforces, whatever the pods are for.
 POD_API_RULES: tuple[Rule[PodGroup], ...] = rules_of(
@@ -104,8 +120,14 @@ SERVICE_RULES: tuple[Rule[Storage], ...] = rules_of(service_rules)
 #: Rules on the text of a document.
 DOCUMENT_RULES: tuple[Rule[Document], ...] = rules_of(document_rules)
 
+#: Rules on the comments that suppress findings.
+SUPPRESSION_RULES: tuple[Rule[Suppression], ...] = rules_of(suppression_rules)
+
 #: All of them, in the order of docs/lint-rules.md.
-EVERY_RULE: tuple[Rule[MpiJobView] | Rule[WorkloadView] | Rule[PodGroup] | Rule[Storage] | Rule[Document], ...] = (
+EVERY_RULE: tuple[
+    Rule[MpiJobView] | Rule[WorkloadView] | Rule[PodGroup] | Rule[Storage] | Rule[Document] | Rule[Suppression],
+    ...,
+] = (
     *JOB_RULES,
     *OTHER_JOB_RULES,
     *WORKLOAD_RULES,
@@ -116,4 +138,5 @@ EVERY_RULE: tuple[Rule[MpiJobView] | Rule[WorkloadView] | Rule[PodGroup] | Rule[
     *STORAGE_RULES,
     *SERVICE_RULES,
     *DOCUMENT_RULES,
+    *SUPPRESSION_RULES,
 )

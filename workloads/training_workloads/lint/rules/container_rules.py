@@ -12,7 +12,6 @@ from training_workloads.lint.rule import Found, error
 from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import is_placeholder, mapping, sequence
-from training_workloads.mpijob.launch_command import LAUNCHERS, program_of
 from training_workloads.names import image_fix
 from training_workloads.validation import known_names
 
@@ -61,21 +60,6 @@ def container_names(pods: PodGroup) -> Iterator[Found]:
             problem = f"is {name!r}, as another container's of this pod, and the pod is rejected"
             yield Found((*container.path, "name"), problem, "give each container another name")
         seen |= {name} if isinstance(name, str) else set()
-
-
-@error(
-    "No shell splits it, and no program has that name ([Kubernetes]("
-    "https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/))"
-)
-def command_in_one_word(pods: PodGroup) -> Iterator[Found]:
-    """A whole command line as the first word of `command`: no shell splits it, and no program has such a name."""
-    for container in pods.all_containers:
-        first = next(iter(sequence(container.content.get("command"))), None)
-        words = first.split() if isinstance(first, str) else []
-        if len(words) > 1 and program_of(words[:1]) in LAUNCHERS:
-            problem = f"begins with {first!r} as one word, and no program has that name"
-            fix = f"write each word separately: [{words[0]}, {words[1]}, ...], or start it with [sh, -c, ...]"
-            yield Found((*container.path, "command", 0), problem, fix)
 
 
 # https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/util/validation/validation.go (IsEnvVarName).

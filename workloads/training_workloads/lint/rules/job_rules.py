@@ -9,6 +9,7 @@ from typing import get_args
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.sources import OPERATOR, OPERATOR_VALIDATION
 from training_workloads.manifests.values import is_placeholder, mapping, whole
 from training_workloads.mpijob.launch_command import commands, program_of
 from training_workloads.mpijob.launch_options import DISCOVERY_SCRIPT_OPTION
@@ -20,7 +21,7 @@ from training_workloads.validation import known_names
 _ROLES = ("spec", "mpiReplicaSpecs")
 
 
-@error("Required by the operator")
+@error(f"Required by the operator {OPERATOR_VALIDATION}")
 def missing_launcher(job: MpiJobView) -> Iterator[Found]:
     """No launcher: the operator emits a ValidationError and does nothing."""
     if not job.role("Launcher"):
@@ -29,14 +30,14 @@ def missing_launcher(job: MpiJobView) -> Iterator[Found]:
         )
 
 
-@error("The hostfile is empty")
+@error(f"The hostfile is empty {OPERATOR_VALIDATION}")
 def missing_workers(job: MpiJobView) -> Iterator[Found]:
     """No workers, and a launcher that holds no ranks either."""
     if not job.role("Worker") and not job.launcher_holds_ranks:
         yield Found((*_ROLES, "Worker"), "is missing, and the hostfile is empty", "add a Worker with 1 replica or more")
 
 
-@error("The operator's default is 0, which it rejects")
+@error(f"The operator's default is 0, which it rejects {OPERATOR_VALIDATION}")
 def worker_replicas(job: MpiJobView) -> Iterator[Found]:
     """Workers without a number of replicas: the operator's default is 0, which it then rejects."""
     if not (worker := job.role("Worker")):
@@ -47,7 +48,7 @@ def worker_replicas(job: MpiJobView) -> Iterator[Found]:
         yield Found((*worker.path, "replicas"), f"is {worker.replicas}, which the operator rejects", "give 1 or more")
 
 
-@error("Rejected by the operator")
+@error(f"Rejected by the operator {OPERATOR_VALIDATION}")
 def launcher_replicas(job: MpiJobView) -> Iterator[Found]:
     """More than one launcher, or none."""
     if job.launcher.replicas not in (None, 1):
@@ -55,7 +56,7 @@ def launcher_replicas(job: MpiJobView) -> Iterator[Found]:
         yield Found((*job.launcher.path, "replicas"), problem, "give 1, or omit it")
 
 
-@error("Rejected by the operator")
+@error(f"Rejected by the operator {OPERATOR_VALIDATION}")
 def missing_containers(job: MpiJobView) -> Iterator[Found]:
     """A pod without containers."""
     for replica in job.replicas:
@@ -64,7 +65,7 @@ def missing_containers(job: MpiJobView) -> Iterator[Found]:
             yield Found(path, f"the {replica.role}'s pod has none, which the operator rejects", "add a container")
 
 
-@error("The operator derives such names, and stops with a ValidationError event")
+@error(f"The operator derives such names, and stops with a ValidationError event {OPERATOR_VALIDATION}")
 def job_name(job: MpiJobView) -> Iterator[Found]:
     """A name from which the operator cannot derive names of pods: `<name>-worker-<n-1>` is a DNS-1035 label."""
     metadata = mapping(job.document.get("metadata"))
@@ -86,7 +87,7 @@ def job_name(job: MpiJobView) -> Iterator[Found]:
         yield Found(path, problem, f"use {DNS_LABEL_LENGTH - len(suffix)} characters or fewer")
 
 
-@error("The operator accepts 0 and writes it into the hostfile: no rank has a slot")
+@error(f"The operator accepts 0 and writes it into the hostfile: no rank has a slot {OPERATOR}")
 def slots_per_worker(job: MpiJobView) -> Iterator[Found]:
     """Workers that hold no ranks: the operator takes 0 and writes it into the hostfile."""
     if job.slots is None or job.slots > 0:
@@ -98,7 +99,7 @@ def slots_per_worker(job: MpiJobView) -> Iterator[Found]:
         yield Found(path, f"is {job.slots}, {reason}", "give 1 or more: one for each GPU of a worker")
 
 
-@error("The field's type lists them, the operator rejects them")
+@error(f"The field's type lists them, the operator rejects them {OPERATOR_VALIDATION}")
 def restart_policy(job: MpiJobView) -> Iterator[Found]:
     """`Always` and `ExitCode`, which the field's type has and the operator rejects."""
     for replica in job.replicas:
@@ -108,7 +109,7 @@ def restart_policy(job: MpiJobView) -> Iterator[Found]:
             yield Found(path, f"is {policy!r}, which the operator rejects", "write Never or OnFailure")
 
 
-@error("The operator's definition accepts any text, and all but AtStartup wait for the workers")
+@error(f"The operator's definition accepts any text, and all but AtStartup wait for the workers {OPERATOR}")
 def launcher_creation_policy(job: MpiJobView) -> Iterator[Found]:
     """A misspelled policy: the operator accepts every text, and waits for the workers unless it is AtStartup."""
     policy = job.spec.get("launcherCreationPolicy")
@@ -117,32 +118,7 @@ def launcher_creation_policy(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "launcherCreationPolicy"), problem, known_names(policy, get_args(LauncherCreationPolicy)))
 
 
-@error("The gang waits for the launcher and the launcher for the gang (#608)")
-def gang_deadlock(job: MpiJobView) -> Iterator[Found]:
-    """A gang that counts a launcher which is created only when the gang runs (mpi-operator#608)."""
-    policy, workers = job.run_policy.get("schedulingPolicy"), job.worker.replicas
-    if not isinstance(policy, dict) or not job.waits_for_workers or workers is None:
-        return
-    least = whole(policy.get("minAvailable"))
-    if policy.get("minAvailable") is None or (least is not None and least > workers):
-        given = "is missing, and the operator's default is workers + 1" if least is None else f"is {least}"
-        problem = f"{given}: the gang waits for the launcher, and the launcher for the gang's {workers} workers"
-        path = ("spec", "runPolicy", "schedulingPolicy", "minAvailable")
-        yield Found(path, problem, f"write minAvailable: {workers}")
-
-
-@warning("Workers run sshd for ever and hold their GPUs (#134)")
-def workers_outlive_job(job: MpiJobView) -> Iterator[Found]:
-    """Workers that stay when the job has ended, and hold their GPUs (mpi-operator#134)."""
-    policy = job.run_policy.get("cleanPodPolicy")
-    if policy in (None, "None") and job.role("Worker"):
-        given = "is missing, and the operator's default is None" if policy is None else "is None"
-        kept = "GPUs" if job.worker.total(GPU_RESOURCE) else "nodes"
-        problem = f"{given}: the workers keep running after the job's end and hold their {kept}"
-        yield Found(("spec", "runPolicy", "cleanPodPolicy"), problem, "write cleanPodPolicy: Running")
-
-
-@warning("Without one a pod is ready as soon as it runs")
+@warning(f"Without one a pod is ready as soon as it runs {OPERATOR}")
 def missing_readiness_probe(job: MpiJobView) -> Iterator[Found]:
     """A launcher that waits for ready workers, which without a probe are ready before sshd answers."""
     worker = job.worker.first
@@ -152,20 +128,31 @@ def missing_readiness_probe(job: MpiJobView) -> Iterator[Found]:
         yield Found((*worker.path, "readinessProbe"), problem, fix)
 
 
-@warning("The workers' names and sshd may not answer yet (#443, #481)")
+@warning(
+    "The workers' names and sshd may not answer yet (#443, #481); a Job waits 10, 20, 40 s before its first retries"
+)
 def launcher_may_be_too_early(job: MpiJobView) -> Iterator[Found]:
-    """A launcher that is created with the workers, and runs mpirun at once (mpi-operator#443, #481)."""
+    """A launcher that is created with workers on GPU nodes, runs mpirun at once, and has few retries."""
+    limit = whole(job.run_policy.get("backoffLimit"))
+    # With more retries, such as the default of 6 (about 10 minutes), it succeeds later.
+    if limit is None or limit > _FEW_RETRIES or not job.worker.total(GPU_RESOURCE):
+        return
     if job.spec.get("launcherCreationPolicy") in (None, "AtStartup") and _starts_at_once(job):
-        problem = "the launcher starts with the workers, and fails where their names or sshd do not answer yet"
+        seconds = sum(10 * 2**retry for retry in range(max(limit, 0)))
+        problem = (
+            f"the launcher starts with the workers and gives up after {seconds} s of retries, before a GPU node starts"
+        )
         fix = "write launcherCreationPolicy: WaitForWorkersReady, and give the workers a readinessProbe"
         yield Found(("spec", "launcherCreationPolicy"), problem, fix)
+
+
+_FEW_RETRIES = 3
 
 
 @warning("When such a job is resumed the launcher is created with the workers (#615)")
 def suspended_launcher_does_not_wait(job: MpiJobView) -> Iterator[Found]:
     """A job that waits for a queue: when it is resumed, the launcher is created with the workers (mpi-operator#615)."""
-    is_queued = job.run_policy.get("suspend") is True or QUEUE_LABEL in job.labels
-    if is_queued and job.waits_for_workers and _starts_at_once(job):
+    if QUEUE_LABEL in job.labels and job.waits_for_workers and _starts_at_once(job):
         problem = "has no effect on a job that was suspended: its launcher starts before its workers"
         fix = "let the launcher's command wait until the workers' names and sshd answer"
         yield Found(("spec", "launcherCreationPolicy"), problem, fix)
@@ -181,3 +168,42 @@ def _starts_at_once(job: MpiJobView) -> bool:
     # Elastic Horovod waits until the discovery script has found enough workers.
     waits = job.launcher.pod.get("initContainers") or any(one.has(DISCOVERY_SCRIPT_OPTION) for one in job.launches)
     return is_one_command and bool(job.launches) and not waits
+
+
+@error("Its DNS server is the node's, which does not know the names of Services and pods")
+def names_not_resolved(job: MpiJobView) -> Iterator[Found]:
+    """`dnsPolicy: Default`: the launcher cannot resolve the workers' names."""
+    for replica in job.replicas:
+        # Of pods in the host's network the operator sets it.
+        if replica.pod.get("dnsPolicy") == "Default" and replica.pod.get("hostNetwork") is not True:
+            problem = "is Default, the node's DNS, which does not know the workers' names"
+            yield Found((*replica.pod_path, "dnsPolicy"), problem, "remove it")
+
+
+_SIDECARS = {"sidecar.istio.io/inject": "true", "linkerd.io/inject": "enabled"}
+
+
+@warning("The proxy takes the traffic of ssh and NCCL, and a launcher whose proxy runs on never completes")
+def sidecar_injected(job: MpiJobView) -> Iterator[Found]:
+    """A service mesh's proxy in the pods of a job."""
+    for replica in job.replicas:
+        for kind in ("annotations", "labels"):
+            given = mapping(mapping(replica.template.get("metadata")).get(kind))
+            for name, value in _SIDECARS.items():
+                if str(given.get(name)).lower() == value:
+                    path = (*replica.template_path, "metadata", kind, name)
+                    yield Found(path, "adds a proxy, through which ssh goes and which does not end", 'write "false"')
+
+
+@error("Open MPI keeps its session files in $TMPDIR or /tmp, on the launcher and on each node")
+def no_session_folder(job: MpiJobView) -> Iterator[Found]:
+    """A read-only root file system without a writable /tmp: mpirun and its daemons do not start."""
+    for replica in job.replicas:
+        first = replica.first
+        is_read_only = mapping(first.content.get("securityContext")).get("readOnlyRootFilesystem") is True
+        elsewhere = any(name == "TMPDIR" or name.endswith("tmpdir_base") for name in first.environment)
+        if is_read_only and job.launches and not first.mounts("/tmp") and not elsewhere:
+            path = (*first.path, "securityContext", "readOnlyRootFilesystem")
+            yield Found(
+                path, "is true, and /tmp is not writable, where Open MPI keeps its files", "mount an emptyDir at /tmp"
+            )

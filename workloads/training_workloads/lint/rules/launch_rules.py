@@ -1,38 +1,41 @@
-"""Rules on what the launcher runs: how many ranks `mpirun` or `horovodrun` starts, where, and bound to what."""
+"""Rules on how many ranks `mpirun` or `horovodrun` starts."""
 
+import re
 from collections.abc import Iterator
+from difflib import get_close_matches
+from itertools import pairwise
+from pathlib import PurePosixPath
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
+from training_workloads.lint.launch_facts import has_parameter, ranks_per_node, runs_script, spawns_ranks, workers_of
 from training_workloads.lint.rule import Found, error, warning
-from training_workloads.mpijob.launch_command import DISCOVERY_SCRIPT, HOSTFILE, Launch, commands, program_of
+from training_workloads.lint.sources import MPIRUN, OPERATOR
+from training_workloads.mpijob.launch_command import (
+    HOSTFILE,
+    LAUNCHERS,
+    Launch,
+    commands,
+    program_of,
+    script_of,
+    shell_words,
+)
 from training_workloads.mpijob.launch_options import (
-    BIND_TO,
-    CONFIG_FILE,
     DISCOVERY_SCRIPT_OPTION,
     HOSTFILE_OPTION,
     HOSTS,
     ONE_RANK_PER_NODE,
     RANKS,
     RANKS_PER_NODE,
-    SLOTS_PER_HOST,
 )
 from training_workloads.mpijob.view import MpiJobView
-from training_workloads.validation import Path
-
-# Older spellings of --bind-to, options that bind as well, and MCA parameters that do.
-_BINDINGS = ("bind-to-core", "bind-to-socket", "bind-to-none", "cpu-set", "cpu-list", "rankfile", "rf")
-_BINDING_PARAMETERS = ("hwloc_base_binding_policy", "hwloc_default_binding_policy", "rmaps_rank_file_path")
-_HOSTFILE_PARAMETERS = ("prte_default_hostfile",)
-
-_PER_NODE = (RANKS_PER_NODE, ONE_RANK_PER_NODE)
 
 # Programs that start no ranks.
 _NO_LAUNCHERS = {"python", "python3", "torchrun", "sleep", "tail", "sshd", "true"}
 
+_PER_NODE = (RANKS_PER_NODE, ONE_RANK_PER_NODE)
 
-def _argv(job: MpiJobView) -> Path:
-    """Return the path of the launcher's command."""
-    return job.launcher.first.argv_path(job.launches[0].launcher if job.launches else "")
+# As an option, a part of --map-by, or a variable of Open MPI.
+_MORE_THAN_SLOTS = ("oversubscribe", "OVERSUBSCRIBE")
 
 
 def _fixed_size(job: MpiJobView) -> Iterator[tuple[Launch, int, int]]:
@@ -50,97 +53,105 @@ def _fixed_size(job: MpiJobView) -> Iterator[tuple[Launch, int, int]]:
             yield launch, ranks, total
 
 
-@error("Open MPI and horovodrun start no rank: not enough slots")
+@error(f"Open MPI and horovodrun start no rank: not enough slots {MPIRUN}")
 def np_exceeds_slots(job: MpiJobView) -> Iterator[Found]:
     """More ranks than the hostfile has slots: Open MPI and Horovod do not start."""
+    if not job.is_open_mpi or has_parameter(job, _MORE_THAN_SLOTS):
+        return
+    gpus = job.worker.total(GPU_RESOURCE)
     for launch, ranks, total in _fixed_size(job):
         # Other hosts have other slots.
-        if launch.has(HOSTS) or launch.value(HOSTFILE_OPTION) not in (None, HOSTFILE):
+        if launch.has(HOSTS) or launch.value(HOSTFILE_OPTION) not in (None, HOSTFILE) or ranks <= total:
             continue
-        # As an option, a part of --map-by, or a variable of Open MPI.
-        if job.is_open_mpi and ranks > total and not _has_parameter(job, ("oversubscribe", "OVERSUBSCRIBE")):
-            problem = f"is for {ranks} ranks, but {_slots(job)} are {total} slots, and {launch.launcher} does not start"
-            yield Found(_argv(job), problem, f"write -np {total}, or set slotsPerWorker to the GPUs of a worker")
+        problem = f"is for {ranks} ranks, but {_slots(job)} are {total} slots, and {launch.launcher} does not start"
+        if gpus != job.slots and ranks == gpus * workers_of(job):
+            # One rank for each GPU: the slots are wrong.
+            given = "is missing, and its default is 1" if job.spec.get("slotsPerWorker") is None else f"is {job.slots}"
+            problem = f"{given}: {ranks} ranks on {_slots(job)} slots, and {launch.launcher} does not start"
+            yield Found(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")
+        else:
+            yield Found(job.launch_path, problem, f"write -np {total}, or set slotsPerWorker to the GPUs of a worker")
+
+
+@error(
+    f"Open MPI starts no rank: `more processes than the ppr for this topology can support` (seen with 5.0.11) {MPIRUN}"
+)
+def np_exceeds_ranks_per_node(job: MpiJobView) -> Iterator[Found]:
+    """More ranks than `-N` or `--map-by ppr:N:node` allows on all workers, or more of them on a node than its slots."""
+    workers, slots = workers_of(job), job.slots or 0
+    if not job.is_open_mpi or not workers or has_parameter(job, _MORE_THAN_SLOTS):
+        return
+    for launch in job.launches:
+        each, ranks = ranks_per_node(launch), launch.ranks
+        if each is None or (ranks or 0) > slots * workers or launch.has(HOSTS):
+            continue
+        if ranks is not None and ranks > each * workers:
+            problem = f"is for {ranks} ranks, but {each} on each of {workers} workers are {each * workers}"
+            yield Found(job.launch_path, problem, f"map {-(-ranks // workers)} ranks to each node")
+        elif each > slots:
+            problem = f"maps {each} ranks to each node, but a worker has {slots} slots"
+            yield Found(job.launch_path, problem, f"map {slots} ranks to each node")
 
 
 @warning("GPUs are held and not used")
 def np_leaves_slots_idle(job: MpiJobView) -> Iterator[Found]:
     """Fewer ranks than slots: the GPUs of the others are held and not used."""
-    launched = [(ranks, total) for launch, ranks, total in _fixed_size(job) if not launch.has(*_PER_NODE)]
+    workers = workers_of(job)
+    launched = [
+        (ranks, total)
+        for launch, ranks, total in _fixed_size(job)
+        # One process for each node may start the others.
+        if ranks
+        and not launch.has(*_PER_NODE)
+        and not (ranks == workers and (spawns_ranks(launch) or runs_script(launch) or ranks_per_node(launch)))
+    ]
+    # Ranks on a launcher without GPUs are the mistake of another rule.
+    if job.launcher_holds_ranks and not job.launcher.total(GPU_RESOURCE) and job.worker.total(GPU_RESOURCE):
+        return
     # One launch may be a test before the real one.
     if launched and max(ranks for ranks, _ in launched) < launched[0][1]:
         ranks, total = max(launched)
         problem = f"starts {ranks} ranks, but {_slots(job)} are {total} slots; {total - ranks} stay idle"
-        yield Found(_argv(job), problem, f"write -np {total}, or fewer workers or slots")
+        yield Found(job.launch_path, problem, f"write -np {total}, or fewer workers or slots")
 
 
 def _slots(job: MpiJobView) -> str:
-    workers = (job.worker.replicas or 0) + job.launcher_holds_ranks
-    return f"{workers} x {job.slots}"
+    return f"{workers_of(job)} x {job.slots}"
 
 
-@error("Horovod cannot hold both bounds")
-def elastic_range(job: MpiJobView) -> Iterator[Found]:
-    """Elastic Horovod with `-np` outside of `--min-np` and `--max-np`."""
+@error("torchrun and the like start their processes once for each rank of mpirun")
+def ranks_start_ranks(job: MpiJobView) -> Iterator[Found]:
+    """One rank for each GPU, and each starts a process for each GPU again."""
+    workers = workers_of(job)
     for launch in job.launches:
-        numbers = {"min-np": launch.min_ranks, "np": launch.ranks, "max-np": launch.max_ranks}
-        given = {name: number for name, number in numbers.items() if number is not None}
-        if launch.is_horovod and list(given.values()) != sorted(given.values()):
-            listed = ", ".join(f"{name} {number}" for name, number in given.items())
-            yield Found(_argv(job), f"has {listed}, which do not rise", "give min-np <= np <= max-np")
+        each = next((found[1] for word in _pairs(launch) if (found := _PROCESSES.fullmatch(word))), "1")
+        if workers and (launch.ranks or 0) > workers and int(each) > 1:
+            problem = f"starts {launch.ranks} ranks on {workers} workers, each of which starts {each} processes"
+            yield Found(job.launch_path, problem, f"write -np {workers} -N 1, or start the program without torchrun")
 
 
-@error("It prints names only, and horovodrun 0.28.1 fails when it adds up slots that are None (`elastic/discovery.py`)")
-def elastic_without_slots(job: MpiJobView) -> Iterator[Found]:
-    """The operator's discovery script prints no slots, and horovodrun ends with an error when it adds them up."""
+# `--nproc-per-node=8`, or with the value as the next word.
+_PROCESSES = re.compile(r"--nproc[-_]per[-_]node[= ](\d{1,4})")
+
+
+def _pairs(launch: Launch) -> Iterator[str]:
+    yield from launch.program
+    yield from (" ".join(pair) for pair in pairwise(launch.program))
+
+
+@warning(f"Seen with Open MPI 5.0.11: it starts one rank for each slot for 0, and takes other words as 0 {MPIRUN}")
+def np_is_no_number(job: MpiJobView) -> Iterator[Found]:
+    """A number of ranks that is 0 or no number."""
     for launch in job.launches:
-        script = any(word.endswith(DISCOVERY_SCRIPT) for word in launch.words)
-        if launch.is_horovod and script and not launch.has(SLOTS_PER_HOST, CONFIG_FILE):
-            problem = f"takes its hosts from {DISCOVERY_SCRIPT}, which prints no slots, and has no --slots-per-host"
-            yield Found(_argv(job), problem, f"add --slots-per-host {job.slots or '<GPUs of a worker>'}")
-
-
-@warning(
-    "Open MPI 5 ignores the variables with the operator's hostfile, and all ranks run in the launcher (#842, "
-    "kubeflow/trainer#4028); horovodrun uses localhost"
-)
-def missing_hostfile(job: MpiJobView) -> Iterator[Found]:
-    """A launch without hosts.
-
-    The operator sets them in variables of Open MPI 4. Open MPI 5 ignores those (mpi-operator#842, trainer#4028), as
-    does horovodrun, and starts every rank in the launcher.
-    """
-    for launch in job.launches:
-        has_hosts = launch.has(HOSTFILE_OPTION, HOSTS, DISCOVERY_SCRIPT_OPTION, CONFIG_FILE) or _has_parameter(
-            job, _HOSTFILE_PARAMETERS
-        )
-        if not has_hosts and not launch.expands and (job.is_open_mpi or launch.is_horovod) and job.role("Worker"):
-            which = "horovodrun" if launch.is_horovod else f"{launch.launcher} of Open MPI 5"
-            problem = f"has no hostfile, and {which} then starts all ranks in the launcher"
-            yield Found(_argv(job), problem, f"add --hostfile {HOSTFILE}, which every version reads")
-
-
-@warning(
-    "Open MPI binds each to one core then, input pipeline included "
-    "([mpirun](https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html))"
-)
-def ranks_bound_to_one_core(job: MpiJobView) -> Iterator[Found]:
-    """Open MPI's default for one or two ranks: each is bound to one core, and so is its input pipeline."""
-    for launch in job.launches:
-        is_explicit = launch.has_option(RANKS, *_PER_NODE)
-        ranks = launch.ranks if is_explicit else job.total_slots
-        if not job.is_open_mpi or launch.is_horovod or launch.expands or not job.worker.total(GPU_RESOURCE):
+        value = launch.value(RANKS)
+        if value is None or any(mark in value for mark in "$`{<%_") or value.startswith("-"):
             continue
-        bound = launch.has(BIND_TO, *_BINDINGS) or _has_parameter(job, _BINDING_PARAMETERS)
-        if ranks is not None and ranks <= 2 and not bound:
-            problem = f"{launch.launcher} starts {ranks} ranks without --bind-to, and binds each to one core"
-            yield Found(_argv(job), problem, "add --bind-to none, or --bind-to socket for several ranks on each socket")
+        if not value.isdecimal() or not int(value):
+            yield Found(job.launch_path, f"has {value!r} as the number of ranks", _right_number(job))
 
 
-def _has_parameter(job: MpiJobView, parameters: tuple[str, ...]) -> bool:
-    """Return whether an MCA parameter is an option, is in the script, or is a variable of the launcher."""
-    launcher = job.launcher.first
-    return any(parameter in word for word in (*launcher.argv, *launcher.environment) for parameter in parameters)
+def _right_number(job: MpiJobView) -> str:
+    return f"write -np {job.total_slots}" if job.total_slots else "write the number of ranks"
 
 
 @warning("Nothing starts ranks on the workers")
@@ -152,4 +163,38 @@ def single_process(job: MpiJobView) -> Iterator[Found]:
     hidden = any(name in word for word in argv for name in ("mpi", "horovod"))
     if started and started <= _NO_LAUNCHERS and not hidden and job.role("Worker"):
         problem = f"starts {' and '.join(sorted(started))} in the launcher, and nothing on the workers"
-        yield Found(_argv(job), problem, "start the program with mpirun or horovodrun")
+        yield Found(job.launch_path, problem, "start the program with mpirun or horovodrun")
+
+
+@warning(f"The operator takes the launcher's exit code: 0 is a job that succeeded {OPERATOR}")
+def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
+    """A script that ends with another exit code than its launch: a job that failed counts as succeeded."""
+    script, _ = script_of(job.launcher.first.argv) or ("", [])
+    words = shell_words(script) or ()
+    starts = [n for n, word in enumerate(words) if PurePosixPath(word).name in LAUNCHERS]
+    if not starts or not job.launches or "<<" in script:
+        return
+    end = next((n for n in range(starts[-1], len(words)) if not words[n].strip(";&|\n")), len(words))
+    behind, rest = words[end : end + 1], words[end + 1 :]
+    if behind == ("|",) and not has_parameter(job, ("pipefail", "PIPESTATUS")):
+        problem = f"has {rest[0] if rest else 'a program'} behind the launch, whose exit code is lost"
+        yield Found(job.launch_path, problem, "begin with bash and set -o pipefail")
+    elif behind == ("||",) and rest[:1] in (("true",), (":",), ("echo",)):
+        problem = f"has || {rest[0]} behind the launch, and a job that fails counts as succeeded"
+        yield Found(job.launch_path, problem, "remove it")
+
+
+@error("The container ends: `executable file not found in $PATH`")
+def misspelt_launcher(job: MpiJobView) -> Iterator[Found]:
+    """A program with almost the name of mpirun, mpiexec or horovodrun."""
+    for command in commands(job.launcher.first.argv) or []:
+        name = program_of(command)
+        # `mpirun.openmpi`, `mpirun_rsh`.
+        if name in LAUNCHERS or name.startswith(_LAUNCHERS) or len(name) < _SHORTEST:
+            continue
+        if close := get_close_matches(name, _LAUNCHERS, n=1, cutoff=0.85):
+            yield Found(job.launch_path, f"starts {name!r}, which is no program", f"write {close[0]}")
+
+
+_LAUNCHERS = ("mpirun", "mpiexec", "horovodrun")
+_SHORTEST = 5

@@ -1,16 +1,19 @@
 """Rules on what the ranks of an MPIJob get: GPUs, slots and variables."""
 
+import re
 from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
+from training_workloads.lint.launch_facts import misspelt_exports, runs_script, spawns_ranks, workers_of
 from training_workloads.lint.rule import Found, error, warning
-from training_workloads.mpijob.launch_command import commands, program_of
-from training_workloads.mpijob.programs import RUN_WORKER
+from training_workloads.lint.sources import OPERATOR
+from training_workloads.mpijob.launch_command import program_of
+from training_workloads.mpijob.sshd_command import worker_commands
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import Path
 
 
-@error("The operator hides them from it with an empty `NVIDIA_VISIBLE_DEVICES`")
+@error(f"The operator hides them from it with an empty `NVIDIA_VISIBLE_DEVICES` {OPERATOR}")
 def launcher_holds_gpus(job: MpiJobView) -> Iterator[Found]:
     """GPUs of the launcher, which the operator hides from it (`NVIDIA_VISIBLE_DEVICES=""`)."""
     holder = job.launcher.holder(GPU_RESOURCE)
@@ -20,10 +23,24 @@ def launcher_holds_gpus(job: MpiJobView) -> Iterator[Found]:
         yield Found(holder.place(GPU_RESOURCE), problem, fix)
 
 
+@error(f"The operator writes the launcher into the hostfile as a worker, and its ranks find no GPU {OPERATOR}")
+def launcher_lacks_gpus(job: MpiJobView) -> Iterator[Found]:
+    """A launcher that holds ranks like the workers, and has no GPUs like them."""
+    if job.launcher_holds_ranks and job.worker.total(GPU_RESOURCE) and not job.launcher.total(GPU_RESOURCE):
+        problem = f"is true, but the launcher requests no {GPU_RESOURCE}, and {job.slots} ranks start there"
+        yield Found(("spec", "runLauncherAsWorker"), problem, "remove it, or give the launcher the workers' resources")
+
+
 @warning("Ranks share a GPU, or GPUs stay idle")
 def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
     """Slots that are not the GPUs of a worker: ranks share GPUs, or GPUs stay idle."""
     gpus = job.worker.total(GPU_RESOURCE)
+    # One rank on a node may start a process for each GPU; too many ranks for the slots are an error of another rule.
+    one_each = job.slots == 1 and any(spawns_ranks(launch) or runs_script(launch) for launch in job.launches)
+    if one_each or any(
+        (launch.ranks or 0) == gpus * workers_of(job) > (job.total_slots or 0) for launch in job.launches
+    ):
+        return
     if gpus and gpus == gpus.to_integral_value() and job.slots is not None and job.slots > 0 and job.slots != gpus:
         given = "is missing, and its default is 1" if job.spec.get("slotsPerWorker") is None else f"is {job.slots}"
         problem = f"{given}, but each worker has {gpus} GPUs"
@@ -35,7 +52,13 @@ _NOT_FOR_RANKS = ("NVIDIA_", "SSH", "OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_
 
 
 # Variables of the launcher that only the ranks' libraries read.
-_FOR_RANKS = ("NCCL_", "FI_", "HOROVOD_", "TF_", "XLA_", "CUDA_", "TORCH_")
+_FOR_RANKS = (
+    *("NCCL_", "OFI_NCCL_", "FI_", "RDMAV_", "HOROVOD_", "GLOO_", "TF_", "XLA_", "JAX_", "CUDA_", "TORCH_", "PYTORCH_"),
+    *("OMP_", "MKL_", "KMP_", "MASTER_", "WANDB_", "HF_", "LD_LIBRARY_PATH", "PYTHONPATH"),
+)
+
+# In a command that breaks elsewhere too, which another rule reports.
+_EXPORT = re.compile(r"-x\s+(\w+)")
 
 
 @warning("ssh starts the ranks, and inherits no variables of the container")
@@ -48,7 +71,8 @@ def variables_do_not_reach_ranks(job: MpiJobView) -> Iterator[Found]:
         return
     launcher, worker = job.launcher.first.environment, job.worker.first.environment
     exports_all = any(launch.is_horovod for launch in job.launches) or not job.is_open_mpi
-    exported = {name for launch in job.launches for name in launch.exported} | (set(launcher) if exports_all else set())
+    exported = set(_EXPORT.findall("\n".join(job.launcher.first.argv))) | (set(launcher) if exports_all else set())
+    exported |= set(misspelt_exports(job).values())
     if _is_only_sshd(job):
         lost = [name for name in worker if name not in exported and not name.startswith(_NOT_FOR_RANKS)]
         fix = "set them on the launcher" if exports_all else f"set them on the launcher and {_export(lost)}"
@@ -59,9 +83,7 @@ def variables_do_not_reach_ranks(job: MpiJobView) -> Iterator[Found]:
 
 def _is_only_sshd(job: MpiJobView) -> bool:
     """Return whether nothing on the worker can give its variables to ssh sessions; an entry script could."""
-    argv = job.worker.first.argv
-    own = argv[: len(RUN_WORKER)] == list(RUN_WORKER)
-    started = commands(argv[len(RUN_WORKER) :] if own else argv)
+    started = worker_commands(job.worker.first.argv)
     return started == [] or (started is not None and [program_of(command) for command in started] == ["sshd"])
 
 

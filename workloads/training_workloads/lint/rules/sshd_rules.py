@@ -1,49 +1,22 @@
-"""Rules on the pods of an MPIJob: sshd and its keys, the first container."""
+"""Rules on the workers' sshd: that it runs, stays, and listens where the launcher and the probes look for it."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
-from training_workloads.manifests.values import mapping
+from training_workloads.lint.sources import OPERATOR
+from training_workloads.manifests.values import mapping, sequence, whole
 from training_workloads.mpijob.launch_command import commands, launches, program_of
-from training_workloads.mpijob.view import MpiJobView, Replica
-
-# The operator's default.
-_ROOTS_KEYS = "/root/.ssh"
-
+from training_workloads.mpijob.sshd_command import SSHD, Sshd, sshd_of, worker_commands
+from training_workloads.mpijob.view import MpiJobView
 
 # Programs that never start an sshd.
 _NOT_SSHD = {"sleep", "tail", "cat", "true", "echo", "python", "python3", "torchrun", "mpirun", "mpiexec", "horovodrun"}
 
 
-@error("Its user cannot read them")
-def keys_not_readable(job: MpiJobView) -> Iterator[Found]:
-    """A pod that does not run as root, with its ssh keys in root's home."""
-    path = job.spec.get("sshAuthMountPath")
-    if path is not None and str(path).rstrip("/") != _ROOTS_KEYS:
-        return
-    users = [user for replica in job.replicas if (user := _not_root(replica))]
-    if users:
-        problem = f"is {_ROOTS_KEYS}, which a pod with {users[0]} cannot read"
-        fix = "write the .ssh folder of the image's user, such as /home/mpiuser/.ssh"
-        yield Found(("spec", "sshAuthMountPath"), problem, fix)
-
-
-def _not_root(replica: Replica) -> str | None:
-    """Return the setting with which the first container does not run as root."""
-    contexts = [mapping(level.get("securityContext")) for level in (replica.first.content, replica.pod)]
-    # The container's setting overrides the pod's.
-    for field in ("runAsUser", "runAsNonRoot"):
-        value: Any = next((context[field] for context in contexts if context.get(field) is not None), None)
-        if isinstance(value, int) and value:
-            return f"{field}: {str(value).lower()}"
-        if field == "runAsUser" and value == 0:
-            return None
-    return None
-
-
-@error("Version 2 of the operator reaches workers through sshd, no longer through kubectl exec")
+@error(f"Version 2 of the operator reaches workers through sshd, no longer through kubectl exec {OPERATOR}")
 def worker_without_sshd(job: MpiJobView) -> Iterator[Found]:
     """Workers that do not run sshd, as with operators before v2, which used kubectl exec."""
     argv = job.worker.first.argv
@@ -53,17 +26,32 @@ def worker_without_sshd(job: MpiJobView) -> Iterator[Found]:
         yield Found(job.worker.first.argv_path(), problem, "remove command and args, or run /usr/sbin/sshd -De")
 
 
-@warning("The operator overwrites it (event SetPodTemplateRestartPolicy)")
+@warning(
+    "The operator adds its `sshd -De` only where command and args are omitted (`newWorker` of mpi-operator v0.8.2)"
+)
+def arguments_without_sshd(job: MpiJobView) -> Iterator[Found]:
+    """Options of sshd in the worker's args without a command: the image's own program gets them."""
+    first = job.worker.first
+    if job.launches and not first.content.get("command") and first.argv[:1] and first.argv[0].startswith("-"):
+        problem = f"begins with {first.argv[0]}, which the image's entry point gets: no command names sshd"
+        yield Found((*first.path, "args"), problem, f"add command: [{SSHD}], or omit args")
+
+
+@warning(f"The operator overwrites it (event SetPodTemplateRestartPolicy) {OPERATOR}")
 def template_restart_policy(job: MpiJobView) -> Iterator[Found]:
-    """A restart policy in the pod's template, which the operator overwrites (event SetPodTemplateRestartPolicy)."""
+    """Another restart policy in the pod's template than the role's, which overwrites it.
+
+    The operator emits the event SetPodTemplateRestartPolicy.
+    """
     for replica in job.replicas:
-        if (policy := replica.pod.get("restartPolicy")) is not None:
+        policy, effective = replica.pod.get("restartPolicy"), replica.content.get("restartPolicy") or "Never"
+        if policy is not None and policy != effective:
             problem = f"is {policy!r}, which the operator overwrites with that of the {replica.role}"
             fix = f"write {'.'.join(map(str, replica.path))}.restartPolicy instead"
             yield Found((*replica.pod_path, "restartPolicy"), problem, fix)
 
 
-@error("Only the first gets the keys, the hostfile and the operator's variables")
+@error(f"Only the first gets the keys, the hostfile and the operator's variables {OPERATOR}")
 def work_not_in_first_container(job: MpiJobView) -> Iterator[Found]:
     """The operator gives ssh keys, hostfile and variables to `containers[0]` only; here the work is in another."""
     for replica in job.replicas:
@@ -74,3 +62,123 @@ def work_not_in_first_container(job: MpiJobView) -> Iterator[Found]:
                 what = "has the GPUs" if holds_gpus else "runs mpirun"
                 problem = f"{what}, but the operator gives keys and hostfile to the first container only"
                 yield Found(container.path, problem, "move it to the front of the list")
+
+
+# `service ssh start`, `/etc/init.d/ssh start`, `systemctl start sshd`.
+_SERVICE = re.compile(r"(service\s+sshd?\s+\w+|\S*/init\.d/sshd?\s+\w+|systemctl\s.*\bsshd?\b.*)")
+
+
+def _last_command(job: MpiJobView) -> list[str]:
+    """Return the last command of the worker; empty where the image's or an unknown one runs."""
+    started = worker_commands(job.worker.first.argv) or [[]]
+    return started[-1]
+
+
+def _sshd(job: MpiJobView) -> Sshd | None:
+    """Return the sshd with which the worker's command ends; that of the operator where there is no command."""
+    return sshd_of(_last_command(job) if job.worker.first.argv else [SSHD, "-De"])
+
+
+@error(
+    "sshd without `-D` starts a copy of itself and ends ([sshd](https://man.openbsd.org/sshd)), and its container too"
+)
+def sshd_ends_at_once(job: MpiJobView) -> Iterator[Found]:
+    """A worker whose last command ends at once: sshd that goes to the background, or a service that is started."""
+    last, sshd = _last_command(job), _sshd(job)
+    path = job.worker.first.argv_path("ssh")
+    if sshd and sshd.stays and sshd.extra and "$" not in sshd.extra:
+        yield Found(path, f"gives sshd the argument {sshd.extra!r}, with which it ends", "write /usr/sbin/sshd -De")
+    elif sshd and not sshd.stays:
+        problem = "runs sshd without -D: it goes to the background, and the container ends"
+        yield Found(path, problem, "write /usr/sbin/sshd -De")
+    elif _SERVICE.fullmatch(" ".join(last)):
+        problem = f"ends with {' '.join(last)!r}, which returns at once, and the container ends"
+        yield Found(path, problem, "write /usr/sbin/sshd -De")
+
+
+@error("`sshd re-exec requires execution with an absolute path` ([sshd](https://man.openbsd.org/sshd))")
+def sshd_without_path(job: MpiJobView) -> Iterator[Found]:
+    """An sshd without its folder: it ends, because it starts itself again for each connection."""
+    if (sshd := _sshd(job)) and not sshd.path.startswith(("/", "$")):
+        problem = f"starts {sshd.path!r} without its folder, with which sshd ends"
+        yield Found(job.worker.first.argv_path("ssh"), problem, "write /usr/sbin/sshd")
+
+
+@warning("The packages of Debian, Ubuntu, Red Hat and Amazon Linux have it in /usr/sbin")
+def sshd_in_other_folder(job: MpiJobView) -> Iterator[Found]:
+    """An sshd in a folder for other programs."""
+    if (sshd := _sshd(job)) and sshd.path in ("/usr/bin/sshd", "/bin/sshd", "/usr/local/bin/sshd"):
+        yield Found(job.worker.first.argv_path("ssh"), f"starts {sshd.path}", f"write {SSHD}")
+
+
+def _listed_ports(job: MpiJobView) -> list[Mapping[Any, Any]]:
+    return [mapping(port) for port in sequence(job.worker.first.content.get("ports"))]
+
+
+def _ports(job: MpiJobView) -> set[int]:
+    """Return the ports on which the worker's only server may listen; empty where that is not known."""
+    if (sshd := _sshd(job)) is None:
+        return set()
+    return (
+        {sshd.port} if sshd.port else {port for one in _listed_ports(job) if (port := whole(one.get("containerPort")))}
+    )
+
+
+@error("Nothing listens there: the worker never becomes ready, or is restarted again and again")
+def probe_not_at_sshd(job: MpiJobView) -> Iterator[Found]:
+    """A probe of the worker at another port than sshd's, or one by HTTP, which sshd does not speak."""
+    ports, names = _ports(job), {one.get("name"): one.get("containerPort") for one in _listed_ports(job)}
+    for name in ("startupProbe", "readinessProbe", "livenessProbe"):
+        probe = mapping(job.worker.first.content.get(name))
+        for handler in ("tcpSocket", "httpGet"):
+            given = mapping(probe.get(handler)).get("port")
+            port = whole(names.get(given, given) if isinstance(given, str) else given)
+            path = (*job.worker.first.path, name, handler)
+            if port is None or not ports:
+                continue
+            if handler == "httpGet":
+                fix = f"write tcpSocket: {{port: {min(ports)}}}"
+                yield Found(path, "asks by HTTP, but the worker runs only sshd", fix)
+            elif port not in ports:
+                problem = f"is {port}, but the worker's sshd listens on {min(ports)}"
+                yield Found((*path, "port"), problem, f"write {min(ports)}")
+
+
+_PORT_OPTION = re.compile(r"(?:^|\s)-(?:p\s*|o\s*Port[=\s])(\d+)", re.IGNORECASE)
+_SSH_ARGUMENTS = ("plm_rsh_args", "plm_ssh_args")
+
+
+def _ssh_port(job: MpiJobView) -> int | None:
+    """Return the port to which the launcher connects by its options; None where they name none."""
+    variables = job.launcher.first.environment
+    texts = [str(value) for name, (value, _) in variables.items() if name.endswith(_SSH_ARGUMENTS)]
+    for launch in job.launches:
+        texts += [values[1] for _, _, values in launch.options if len(values) > 1 and values[0] in _SSH_ARGUMENTS]
+        if launch.is_horovod and (port := launch.value("p", "ssh-port")):
+            texts.append(f"-p {port}")
+    return next((int(found[1][:5]) for text in texts if (found := _PORT_OPTION.search(text))), None)
+
+
+@error("The launcher's ssh gets `Connection refused`, and no rank starts")
+def ssh_port_differs(job: MpiJobView) -> Iterator[Found]:
+    """A launcher that connects to another port than the one on which the workers' sshd listens."""
+    sshd, port, ports = _sshd(job), _ssh_port(job), _ports(job)
+    if not job.launches or not sshd:
+        return
+    if port and ports and port not in ports:
+        problem = f"connects to port {port}, but the workers' sshd listens on {min(ports)}"
+        yield Found(job.launch_path, problem, f"write -p {min(ports)}")
+    elif not port and sshd.port and sshd.port != _SSH and not _names_port(job, sshd.port):
+        problem = f"connects to port 22, but the workers' sshd listens on {sshd.port}"
+        yield Found(job.launch_path, problem, f'add --mca plm_rsh_args "-p {sshd.port}", or let sshd listen on 22')
+
+
+_SSH = 22
+
+
+def _names_port(job: MpiJobView, port: int) -> bool:
+    """Return whether something in the launcher may give ssh the port: a text with it, or a mounted file."""
+    first = job.launcher.first
+    texts = [*first.argv, *(str(value) for value, _ in first.environment.values())]
+    mounts = [str(mapping(mount).get("mountPath")) for mount in sequence(first.content.get("volumeMounts"))]
+    return any(str(port) in text for text in texts) or any("ssh" in mount for mount in mounts)

@@ -3,7 +3,6 @@
 https://docs.pytorch.org/docs/stable/elastic/run.html
 """
 
-import re
 from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
@@ -14,8 +13,6 @@ from training_workloads.manifests.torchrun import Torchrun, torchrun
 from training_workloads.manifests.values import whole
 from training_workloads.manifests.workload import WorkloadView
 
-# What starts commands with its own variables.
-_SHELLS = ("sh", "bash", "dash", "ash", "zsh")
 _TORCHRUN = "https://docs.pytorch.org/docs/stable/elastic/run.html"
 _INDEX = "JOB_COMPLETION_INDEX"
 
@@ -99,22 +96,6 @@ def job_not_indexed(workload: WorkloadView) -> Iterator[Found]:
             given = "is missing, and the default is NonIndexed" if mode is None else f"is {mode}"
             problem = f"{given}: the pods have no {_INDEX}"
             yield Found((*job.path, "completionMode"), problem, "write completionMode: Indexed")
-
-
-@error(
-    "Without a shell only $(NAME) is replaced ([Kubernetes](https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/))"
-)
-def variable_without_shell(workload: WorkloadView) -> Iterator[Found]:
-    """A variable as a shell writes it, in a command that no shell runs."""
-    for container in workload.containers:
-        command = container.argv
-        if not command or command[0].rpartition("/")[2] in _SHELLS or any(" " in word for word in command):
-            continue
-        known = {_INDEX, *container.environment}
-        used = {name for word in command for name in re.findall(r"\$\{?(\w+)", word) if name in known}
-        for name in sorted(used):
-            problem = f"has ${name}, which only a shell replaces, and none runs the command"
-            yield Found(container.argv_path(f"${name}"), problem, f"write $({name})")
 
 
 @error(f"PyTorch stops: invalid device ordinal ([torchrun]({_TORCHRUN}))")

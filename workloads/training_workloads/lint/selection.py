@@ -1,0 +1,79 @@
+"""Which findings the user wants: the rules of `--select` and `--ignore`, and the comments that suppress one."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from training_workloads.lint.finding import Finding
+from training_workloads.lint.ignore_comments import Suppression, suppressions
+from training_workloads.lint.rules import EVERY_RULE, SUPPRESSION_RULES
+from training_workloads.validation import InputError, Problem, known_names
+
+__all__ = ["chosen_rules", "selected"]
+
+_IDS = frozenset(rule.id for rule in EVERY_RULE)
+
+
+def chosen_rules(select: Collection[str] | None = None, ignore: Collection[str] | None = None) -> frozenset[str]:
+    """Return the ids of the rules that apply.
+
+    Args:
+        select: Only these. Default: all.
+        ignore: Without these.
+
+    Raises:
+        InputError: There is no rule with one of these ids; the message has the closest.
+    """
+    given = {"select": select or (), "ignore": ignore or ()}
+    problems = [
+        Problem(path=(option,), given=name, allowed="no rule has this id", fix=_closest(name))
+        for option, names in given.items()
+        for name in names
+        if name not in _IDS
+    ]
+    if problems:
+        raise InputError(*problems)
+    return (_IDS if select is None else frozenset(select)) - frozenset(ignore or ())
+
+
+def _closest(name: str) -> str:
+    return known_names(name, sorted(_IDS)) if _has_close(name) else "docs/lint-rules.md lists them"
+
+
+def _has_close(name: str) -> bool:
+    return known_names(name, sorted(_IDS)).startswith("did you mean")
+
+
+def selected(
+    located: Sequence[tuple[Finding, int]], text: str, rules: Collection[str] | None = None
+) -> list[tuple[Finding, int]]:
+    """Return the findings of some rules that no comment of the text suppresses, and those about the comments.
+
+    Args:
+        located: All findings of the text with their lines.
+        text: The whole text.
+        rules: Ids of the rules. Default: every rule.
+    """
+    chosen = _IDS if rules is None else rules
+    comments = list(suppressions(text))
+    valid = {(comment.covers, rule) for comment in comments if comment.reason for rule in comment.rules}
+    kept = [
+        (finding, line) for finding, line in located if finding.rule in chosen and (line, finding.rule) not in valid
+    ]
+    there = {(line, finding.rule) for finding, line in located}
+    for comment in comments:
+        judged = replace(comment, without_effect=_without_effect(comment, there, chosen))
+        kept += [
+            (finding, comment.line) for rule in SUPPRESSION_RULES if rule.id in chosen for finding in rule.apply(judged)
+        ]
+    return sorted(kept, key=lambda pair: pair[1])
+
+
+def _without_effect(
+    comment: Suppression, there: Collection[tuple[int, str]], chosen: Collection[str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the rules of a comment that suppress nothing, each with what to do; of those that do not run none."""
+    if not comment.reason:
+        return ()
+    unknown = [(rule, _closest(rule)) for rule in comment.rules if rule not in _IDS]
+    unused = [rule for rule in comment.rules if rule in chosen and (comment.covers, rule) not in there]
+    return (*unknown, *((rule, "remove it") for rule in unused))
