@@ -26,6 +26,7 @@ def meant(changes: dict[str, Any]) -> list[tuple[Any, Any]]:
         ("WORKER-CONTAINER privileged", True, None, "WORKER-CONTAINER securityContext privileged"),
         ("WORKER template containers", [], "WORKER-POD containers", "WORKER-POD containers"),
         ("WORKER-CONTAINER resource", {}, "WORKER-CONTAINER resources", "WORKER-CONTAINER resources"),
+        ("WORKER-POD termination", 5, None, "WORKER-POD terminationGracePeriodSeconds"),
         # Several places may be meant, or the value does not fit.
         ("WORKER-CONTAINER initialDelaySeconds", 5, "WORKER-CONTAINER readinessProbe", None),
         ("spec cleanPodPolicy", 5, "spec runPolicy", None),

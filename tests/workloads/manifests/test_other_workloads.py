@@ -83,6 +83,8 @@ def test_the_trainer_of_a_train_job_is_a_container_whose_values_have_their_place
     assert job.source_path((*container.path, "volumeMounts")) == (*patched, "containers", 0, "volumeMounts")
     assert job.source_path((*pods.pod_path, "nodeSelector", "zone")) == (*patched, "nodeSelector", "zone")
     assert job.source_path((*container.path, "image")) is None
+    odd = view("trainer.kubeflow.org/v1alpha1", "TrainJob", {"trainer": {None: 5}})
+    assert odd.source_path((*container.path, "volumeMounts")) is None
 
 
 def test_a_job_sets_jobs_have_their_paths() -> None:

@@ -27,6 +27,8 @@ _FARTHEST = 4
 # A misspelled name: `resource` for `resources`, `imagePulPolicy`, `volumeMount`.
 _SAME_NAME = 0.8
 _NEEDED_NAME = 0.6
+# The first letters of a name that stand for it: `resources` for `resourcesPerNode`.
+_PREFIX = 5
 
 # More digits than any number of a manifest has.
 _LONGEST_NUMBER = 20
@@ -131,6 +133,9 @@ def _respelled(place: _Place, path: Path, name: str, value: Any) -> Path | None:
     """Return the field of the same place whose name looks much like this one."""
     schema = place.schema_at(path)
     known = [field for field in fields_of(schema) if place.accepts(path, field, value)]
+    longer = [field for field in known if len(name) >= _PREFIX and field.lower().startswith(name.lower())]
+    if len(longer) == 1:
+        return (*path, longer[0])
     alike = {field: SequenceMatcher(None, name.lower(), field.lower()).ratio() for field in known}
     best = max(alike, key=alike.__getitem__, default=None)
     # One that is needed and missing may look less alike: `name` for `claimName`.

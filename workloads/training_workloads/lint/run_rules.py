@@ -153,7 +153,7 @@ def _lint_meant(workload: WorkloadView) -> list[Finding]:
     found = _apply(JOB_RULES if isinstance(workload, MpiJobView) else OTHER_JOB_RULES, workload)
     found += _apply(WORKLOAD_RULES, workload) if workload.trains else []
     for pods in workload.groups:
-        found += _apply((*POD_RULES, *POD_API_RULES) if workload.trains else POD_API_RULES, pods)
+        found += _apply((*POD_API_RULES, *POD_RULES) if workload.trains else POD_API_RULES, pods)
     found += _apply(METADATA_RULES, workload)
     located = ((finding, workload.source_path(finding.path)) for finding in found)
     return [replace(finding, path=path) for finding, path in located if path is not None]

@@ -165,8 +165,9 @@ class TrainJobView(WorkloadView):
         """Return where the document has a value of the trainer's pods; None where the runtime may have it."""
         pod, container = ("spec", "trainer", "spec"), ("spec", "trainer", "spec", "containers", 0)
         rest = path[len(container) :]
-        if path[: len(container)] == container and rest and _TRAINER.get(str(rest[0])) in self.trainer:
-            path = ("spec", "trainer", _TRAINER[str(rest[0])], *rest[1:])
+        field = _TRAINER.get(str(rest[0]), "") if rest else ""
+        if path[: len(container)] == container and field in self.trainer:
+            path = ("spec", "trainer", field, *rest[1:])
         elif path[: len(pod)] == pod:
             path = (*self.patch[0], *path[len(pod) :])
         return path if _exists(self.document, path) else None
