@@ -24,11 +24,9 @@ EXPECTED = {
         "warning": [
             "efa-left-unused",
             "floating-image-tag",
-            "launcher-may-be-too-early",
-            "missing-hostfile",
+            "many-retries",
             "requests-left-out",
             "shared-memory-of-the-node",
-            "template-restart-policy",
         ],
     },
     # Version 1 of the API: other fields, kubectl exec instead of sshd, and a launcher with a GPU.
@@ -46,9 +44,7 @@ EXPECTED = {
     "nccl-tests-p5.yaml": {
         "error": [],
         "warning": [
-            "launcher-may-be-too-early",
             "literal-reference",
-            "missing-hostfile",
             "shared-memory-of-the-node",
             "template-restart-policy",
         ],
@@ -60,8 +56,6 @@ EXPECTED = {
         "error": [],
         "warning": [
             "floating-image-tag",
-            "launcher-may-be-too-early",
-            "missing-hostfile",
             "requests-left-out",
         ],
     },
