@@ -6,6 +6,8 @@ from pathlib import Path
 
 INSTANCE_NAME = re.compile(r"\b[a-z]+\d+[a-z]*(-[a-z0-9]+)?\.(\d*xlarge|large|medium|metal)\b")
 VERSION = re.compile(r"^v?\d+\.\d+(\.\d+)?(-[a-z0-9.]+)?$|:v?\d+\.\d+\.\d+")
+#: The version of SARIF is a part of the format.
+FORMATS = {"2.1.0"}
 ALLOWED = ("training_workloads/catalog/", "training_workloads/recipes/", "training_workloads/project/")
 
 
@@ -34,7 +36,7 @@ def test_only_the_catalog_contains_facts(root: Path) -> None:
         for path in [*modules, root / "app.py"]
         if not any(allowed in path.as_posix() for allowed in ALLOWED)
         for text in string_literals(ast.parse(path.read_text()))
-        if INSTANCE_NAME.search(text) or VERSION.search(text)
+        if text not in FORMATS and (INSTANCE_NAME.search(text) or VERSION.search(text))
     }
     assert found == set()
 

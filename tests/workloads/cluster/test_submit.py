@@ -284,7 +284,7 @@ spec:
           containers:
           - name: worker
             image: training:1
-            command: [sshd, -De]
+            command: [/usr/sbin/sshd, -De]
             env: [{name: A, value: "1"}]
             resources: {limits: {memory: 8Gi}}
 """
@@ -300,10 +300,10 @@ spec:
             "'8GiB', but it is not an amount of Kubernetes; write 8Gi",
         ),
         (
-            "[sshd, -De]",
-            "sshd -De",
+            "[/usr/sbin/sshd, -De]",
+            "/usr/sbin/sshd -De",
             ".mpiReplicaSpecs.Worker.template.spec.containers[0].command",
-            "'sshd -De', but the operator reads a list here; give a list, such as ['sshd', '-De']",
+            "'/usr/sbin/sshd -De', but the operator reads a list here; give a list, such as ['/usr/sbin/sshd', '-De']",
         ),
         (
             'value: "1"',

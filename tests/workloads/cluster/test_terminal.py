@@ -59,7 +59,7 @@ def test_ctrl_c_while_submitting(cluster: FakeCluster, tmp_path: Path) -> None:
     # Three dry runs, the first job, and then the cluster hangs.
     cluster.failures.append(Failure("hang", "/jobs", "POST", skipped=4))
     process = start("submit", str(path))
-    wait_for(lambda: sum(request.startswith("POST") for request in cluster.requests) == 5)
+    wait_for(lambda: sum(request.startswith("POST") and "/jobs" in request for request in cluster.requests) == 5)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (130, "created Job 'a' in namespace 'team'\n")
