@@ -42,7 +42,12 @@ def _slots(words: Sequence[str]) -> int:
 
 
 def wait(
-    hostfile: Path, port: int, *, seconds: float, workers: int | None, when_first: Callable[[str], None]
+    hostfile: Path,
+    port: int,
+    *,
+    seconds: float,
+    workers: int | None,
+    when_answered: Callable[[Sequence[str]], None] | None = None,
 ) -> list[str]:
     """Return the workers that answer, as soon as they are enough.
 
@@ -51,7 +56,7 @@ def wait(
         port: Of the workers' sshd.
         seconds: The time that they have.
         workers: How many are enough; None for all.
-        when_first: Called with the first worker that answers.
+        when_answered: Called with the workers that answer for the first time.
 
     Raises:
         JobEnd: The time is over.
@@ -64,8 +69,8 @@ def wait(
         found = _ask([host for host in hosts if host not in answered], port)
         missing = {host: reason for host, reason in found.items() if reason}
         before, answered = answered, [host for host in hosts if host not in missing]
-        if answered and not before:
-            when_first(answered[0])
+        if when_answered and (new := [host for host in answered if host not in before]):
+            when_answered(new)
         if len(answered) >= min(workers or len(hosts), len(hosts)):
             return answered
         now = time.monotonic()

@@ -4,11 +4,12 @@ The kernel drops a signal that the first process neither handles nor blocks, and
 of an orphan.
 """
 
+import errno
 import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from training.runtime.errors import UserError
@@ -20,6 +21,9 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SIGNAL_CODES = 128
 
 _WAITED_FOR = (*STOP_SIGNALS, signal.SIGCHLD)
+
+# A script without `#!`, or of an interpreter that does not exist or may not be run; a binary of another architecture.
+_NOT_A_PROGRAM = (errno.ENOEXEC, errno.ENOENT, errno.EACCES)
 
 
 def command_of(words: Sequence[str], example: str) -> tuple[str, ...]:
@@ -56,6 +60,18 @@ def signals_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _spawn(command: Sequence[str], outputs: Sequence[int], mask: Iterable[int]) -> int:
+    return os.posix_spawnp(
+        command[0],
+        tuple(command),
+        os.environ,
+        file_actions=[(os.POSIX_SPAWN_DUP2, output, number) for number, output in enumerate(outputs, 1)],
+        setsigmask=mask,
+        # Python ignores these two. The program would inherit that, as it would the blocked signals.
+        setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
+    )
+
+
 class Child:
     """The program that this process runs.
 
@@ -71,18 +87,21 @@ class Child:
         Args:
             command: The program and its arguments.
             outputs: The file descriptors of its standard output and standard error. Default: those of this process.
+
+        Raises:
+            UserError: The kernel cannot run the program.
         """
         self._before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
-        # Python ignores these two. The program would inherit that, as it would the blocked signals.
-        normal = (signal.SIGPIPE, signal.SIGXFSZ)
-        self._pid = os.posix_spawnp(
-            command[0],
-            tuple(command),
-            os.environ,
-            file_actions=[(os.POSIX_SPAWN_DUP2, output, number) for number, output in enumerate(outputs, 1)],
-            setsigmask=self._before,
-            setsigdef=normal,
-        )
+        try:
+            self._pid = _spawn(command, outputs, self._before)
+        except OSError as error:
+            self.unblock_signals()
+            if error.errno not in _NOT_A_PROGRAM:
+                raise
+            raise UserError(
+                f"{command[0]!r} cannot be run: {error.strerror}; give a script whose first line names its "
+                "interpreter, such as '#!/bin/sh', or a binary for this machine's architecture"
+            ) from error
         self.code: int | None = None
         self._lock = threading.Lock()
 

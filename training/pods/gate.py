@@ -68,8 +68,13 @@ def _read(answer: Answer, seconds: float) -> tuple[set[str], list[str]]:
     if answer.code != 0 or not lines:
         said = [line for line in answer.errors.splitlines() if line.strip()]
         return set(), [f"the check ended with exit code {answer.code}{f': {said[-1]}' if said else ''}"]
-    result = json.loads(lines[-1])
-    return set(result["notes"]), [*result["problems"], *_clock(answer, result["time"])]
+    # The image's shell may print other lines around the result.
+    result = next((line for line in reversed(lines) if line.startswith("{")), lines[-1])
+    try:
+        found = json.loads(result)
+        return set(found["notes"]), [*found["problems"], *_clock(answer, found["time"])]
+    except (ValueError, KeyError, TypeError):
+        return set(), [f"the check printed no result, but {result!r}"]
 
 
 def _clock(answer: Answer, there: float) -> list[str]:

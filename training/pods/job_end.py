@@ -50,7 +50,9 @@ def show(reason: str, termination_log: Path) -> None:
     # Not created: outside of Kubernetes there is no such file.
     if termination_log.exists():
         with suppress(OSError):
-            termination_log.write_bytes(reason.encode()[:_LONGEST])
+            # Cut at a character, which has up to four bytes.
+            kept = reason.encode(errors="replace")[:_LONGEST].decode(errors="ignore")
+            termination_log.write_text(kept, encoding="utf-8")
 
 
 def listed(reasons: Mapping[str, str]) -> str:
@@ -68,12 +70,26 @@ def _pod(host: str) -> str:
 def keep(end: JobEnd, hosts: Sequence[str], port: int) -> None:
     """Write the decision to the workers that answer."""
     decision = json.dumps({"code": end.code, "reason": str(end)})
-    remote.run(hosts, port, f"printf %s {shlex.quote(decision)} > {_DECISION}", seconds=_SECONDS)
+    # A launcher that is killed meanwhile leaves no part of it.
+    partial = f"{_DECISION}.partial"
+    write = f"printf %s {shlex.quote(decision)} > {partial} && mv {partial} {_DECISION}"
+    remote.run(hosts, port, write, seconds=_SECONDS)
 
 
-def recall(host: str, port: int) -> None:
-    """Raise what an earlier launcher of this job has decided, if it has."""
-    found = remote.run([host], port, f"cat {_DECISION} 2>/dev/null", seconds=_SECONDS)[host]
-    if found.code == 0 and found.output:
-        decision = json.loads(found.output)
-        raise Decided(decision["reason"], decision["code"])
+def recall(hosts: Sequence[str], port: int) -> None:
+    """Raise what an earlier launcher of this job has decided, if any of these workers has it.
+
+    All are asked, because a worker that was replaced since does not have it.
+    """
+    for answer in remote.run(hosts, port, f"cat {_DECISION} 2>/dev/null", seconds=_SECONDS).values():
+        if answer.code == 0 and (decision := _decision(answer.output)):
+            raise decision
+
+
+def _decision(text: str) -> Decided | None:
+    """Return the decision in a worker's answer; None where it has none, or not a complete one."""
+    try:
+        found = json.loads(text)
+        return Decided(str(found["reason"]), int(found["code"]))
+    except (ValueError, KeyError, TypeError):
+        return None

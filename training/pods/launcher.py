@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -178,15 +179,17 @@ def run_job(settings: Settings) -> int:
     Raises:
         JobEnd: The job has failed.
     """
-    restarts = 0
+    restarts, started = 0, False
     while True:
         hosts = await_workers.wait(
             settings.hostfile,
             settings.port,
             seconds=settings.timeout,
             workers=settings.workers,
-            when_first=lambda host: job_end.recall(host, settings.port),
+            # An old decision on a worker that comes late must not end a job that runs again.
+            when_answered=None if started else partial(job_end.recall, port=settings.port),
         )
+        started = True
         if settings.gate:
             gate.check(hosts, settings.port, settings.requested)
         attempt = run_ranks(settings)

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 #: What each of these lines contains.
 MARK = "NCCL "
 
-_NCCL = re.compile(r"([^\s:\[\]]+):(\d+):\d+ \[\d+\] NCCL INFO (.*)")
+# Only from the start of a word: from each of its characters, a long word would take quadratic time.
+_NCCL = re.compile(r"(?<![^\s:\[\]])([^\s:\[\]]+):(\d+):\d+ \[\d+\] NCCL INFO (.*)")
 # Where NCCL_NET names a network that no plugin has (`ncclNetInit` in https://github.com/NVIDIA/nccl, src/net.cc).
 _MISSING = re.compile(r"NCCL WARN Error: network (.+) not found")
-_NETWORK = re.compile(r"^Using network (.+?)\s*$")
+_NETWORK = re.compile(r"^Using network (.+)")
 # "Selected Provider is efa", "… (found 4 nics)", "Selected provider is efa, fabric is efa-direct (found 16 nics)".
 _PROVIDER = re.compile(r"^NET/OFI Selected provider is ([^\s,]+)(?:.*\(found (\d+) nics\))?", re.IGNORECASE)
 
@@ -63,7 +64,7 @@ class NcclLines:
             return
         network = self.networks.setdefault(found[1], Network())
         if name := _NETWORK.match(found[3]):
-            network.names.add(name[1])
+            network.names.add(name[1].rstrip())
             network.processes.add(found[2])
         elif provider := _PROVIDER.match(found[3]):
             network.providers.add(provider[1].lower())

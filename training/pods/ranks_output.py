@@ -1,7 +1,6 @@
 """The output of the ranks: forwarded unchanged and at once, and read for the network and the reason of a failure."""
 
 import os
-import re
 import select
 import sys
 import threading
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from training.pods import first_process
+from training.pods import failure_reason, first_process
 from training.pods.network_line import NetworkWatch
 
 _PART = 65536
@@ -22,14 +21,6 @@ _KEPT = 16384
 # Processes of ssh may keep the pipe open after mpirun's end.
 _DRAIN_SECONDS = 5.0
 
-# The tag of mpirun or horovodrun: "[1,0]<stderr>:".
-_TAG = r"^(?:\[[^\]\s]*\]<\w+>: ?)?"
-_MESSAGE = re.compile(_TAG + r"(?:[\w./-]+: )?error: (.+)$", re.MULTILINE)
-_EXCEPTION = re.compile(_TAG + r"((?:\w+\.)*\w*(?:Error|Exception)\b.*)$", re.MULTILINE)
-# The first rank that failed, in the last lines of horovodrun, which itself ends with 1
-# (https://github.com/horovod/horovod/blob/v0.28.1/horovod/runner/gloo_run.py, launch_gloo_elastic).
-_CODE = re.compile(r"Process name: .*\nExit code: (\d+)")
-
 
 @dataclass(slots=True)
 class _Stream:
@@ -38,7 +29,8 @@ class _Stream:
     source: int
     target: int
     open: bool = True
-    at_line_start: bool = True
+    line: bytes = b""
+    """The end of an unfinished line, as far as the last part had it."""
 
 
 @dataclass(slots=True)
@@ -84,14 +76,12 @@ class RanksOutput:
     @property
     def code_of_a_rank(self) -> int | None:
         """The exit code of the first rank that failed, where the launch command prints one."""
-        found = _CODE.findall(self._text)
-        return int(found[-1]) if found else None
+        return failure_reason.code_of_a_rank(self._text)
 
     @property
     def message(self) -> str:
         """The last error that a rank printed; empty if none did."""
-        found = _MESSAGE.findall(self._text) or _EXCEPTION.findall(self._text)
-        return found[-1].strip() if found else ""
+        return failure_reason.message(self._text)
 
     @property
     def _text(self) -> str:
@@ -110,7 +100,7 @@ class RanksOutput:
                     os.close(source)
             self.network.decide()
             self._print_network()
-            if self._printed and self.network.not_efa:
+            if self.network.not_efa:
                 self.when_not_efa()
         self.network.decide(ended=True)
         self._print_network()
@@ -126,7 +116,7 @@ class RanksOutput:
         part = os.read(stream.source, _PART)
         stream.open = bool(part) and _write(stream.target, part)
         if stream.open:
-            stream.at_line_start = part.endswith(b"\n")
+            stream.line = part.rpartition(b"\n")[2]
             if stream is self._streams[0]:
                 self.network.read(part)
             else:
@@ -134,11 +124,13 @@ class RanksOutput:
         return stream.open
 
     def _print_network(self) -> None:
+        if self.network.line is None or self._printed:
+            return
         out = self._streams[0]
-        # Not within a line of the ranks.
-        if self.network.line is not None and not self._printed and (out.at_line_start or not out.open):
+        # Not within a line of the ranks; but a progress bar stays one for a long time, and an end needs its reason.
+        if not out.line or b"\r" in out.line or self.network.not_efa or not out.open:
             self._printed = True
-            _write(out.target, f"{self.network.line}\n".encode())
+            _write(out.target, b"\n" * bool(out.line) + f"{self.network.line}\n".encode())
 
 
 def _write(target: int, part: bytes) -> bool:

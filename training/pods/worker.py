@@ -104,11 +104,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return sshd's exit code, or 143 after a stop request."""
     try:
         command = parse_command(arguments)
+        adopt_orphans()
+        sshd = Child(command)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         return USER_ERROR
-    adopt_orphans()
-    sshd = Child(command)
     if sshd.wait_for_stop_request():
         end_ranks(sshd)
         return _TERMINATED

@@ -26,28 +26,28 @@ def test_returns_at_once_when_all_workers_answer(first: Sshd, hostfile: Path, mo
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail(f"waits {seconds} s"))
     hostfile.write_text("127.0.0.1\n")
     seen: list[str] = []
-    assert wait(hostfile, first.port, seconds=60, workers=None, when_first=seen.append) == ["127.0.0.1"]
+    assert wait(hostfile, first.port, seconds=60, workers=None, when_answered=seen.extend) == ["127.0.0.1"]
     assert seen == ["127.0.0.1"]
 
 
 def test_some_workers_are_enough_for_an_elastic_job(first: Sshd, hostfile: Path) -> None:
-    assert wait(hostfile, first.port, seconds=60, workers=1, when_first=print) == ["127.0.0.1"]
+    assert wait(hostfile, first.port, seconds=60, workers=1) == ["127.0.0.1"]
     # More than the job has at present cannot answer.
     hostfile.write_text("127.0.0.1\n")
-    assert wait(hostfile, first.port, seconds=60, workers=4, when_first=print) == ["127.0.0.1"]
+    assert wait(hostfile, first.port, seconds=60, workers=4) == ["127.0.0.1"]
 
 
 def test_sees_a_changed_hostfile(first: Sshd, hostfile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: hostfile.write_text("127.0.0.1\n"))
-    assert wait(hostfile, first.port, seconds=60, workers=None, when_first=print) == ["127.0.0.1"]
+    assert wait(hostfile, first.port, seconds=60, workers=None) == ["127.0.0.1"]
 
 
-def test_asks_about_an_earlier_decision_only_once(first: Sshd, hostfile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_is_reported_once(first: Sshd, hostfile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds: list[float] = []
     monkeypatch.setattr(time, "sleep", rounds.append)
     seen: list[str] = []
     with pytest.raises(JobEnd):
-        wait(hostfile, first.port, seconds=0.05, workers=None, when_first=seen.append)
+        wait(hostfile, first.port, seconds=0.05, workers=None, when_answered=seen.extend)
     assert seen == ["127.0.0.1"]
     assert rounds
 
@@ -59,7 +59,7 @@ def test_the_reasons_of_missing_workers_are_named(
     monkeypatch.setattr(await_workers, "no_answer", lambda host, port: f"{host} is away")
     hostfile.write_text("".join(f"job-worker-{number}.job.ns.svc slots=8\n" for number in range(5)))
     with pytest.raises(JobEnd) as caught:
-        wait(hostfile, 2222, seconds=0.05, workers=None, when_first=print)
+        wait(hostfile, 2222, seconds=0.05, workers=None)
     away = "; ".join(f"job-worker-{number}: job-worker-{number}.job.ns.svc is away" for number in range(3))
     assert str(caught.value).startswith(f"5 of 5 workers did not answer within 0.05 s: {away}; and 2 more. Check with")
     assert caught.value.code == 1

@@ -2,6 +2,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,18 @@ def test_rejects_a_program_that_does_not_exist(words: list[str]) -> None:
         first_process.command_of(words, "mpirun")
     given = " ".join(words[1:])
     assert str(caught.value) == f"the command is '{given}'; give a program of the image after '--', such as mpirun"
+
+
+def test_a_program_that_the_kernel_cannot_run_is_a_users_mistake(tmp_path: Path) -> None:
+    script, before = tmp_path / "train", signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    script.write_text("echo trained\n")
+    script.chmod(0o755)
+    with pytest.raises(UserError) as caught:
+        first_process.Child([str(script)])
+    assert str(caught.value).startswith(
+        f"'{script}' cannot be run: Exec format error; give a script whose first line names its interpreter, such as"
+    )
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 
 def test_the_command_follows_the_dashes() -> None:

@@ -53,6 +53,11 @@ def test_a_worker_may_pass_the_second_time(ssh: Answer, tmp_path: Path, capsys: 
     assert "gate: 1 of 1 workers can run the job" in capsys.readouterr().out
 
 
+def test_lines_around_the_result_are_no_result(ssh: Answer) -> None:
+    ssh("worker-0", f"echo '{{welcome}}'; {printed()}; echo 'good bye'")
+    gate.check(["worker-0"], 2222, Requested())
+
+
 def test_notes_of_all_workers_are_printed_once(ssh: Answer, capsys: pytest.CaptureFixture[str]) -> None:
     for host in ("worker-0", "worker-1"):
         ssh(host, printed(notes='"the image has no CUDA"'))
@@ -76,6 +81,9 @@ def test_the_requests_reach_the_worker(ssh: Answer, tmp_path: Path) -> None:
     ("script", "expected"),
     [
         ("exit 0", "the check ended with exit code 0"),
+        ("echo 'checking: GPUs'", "the check printed no result, but 'checking: GPUs'"),
+        ("""echo '{"problems": ['""", """the check printed no result, but '{"problems": ['"""),
+        ("echo '{}'; echo bye", "the check printed no result, but '{}'"),
         ("echo 'python: not found' >&2; exit 127", "the check ended with exit code 127: python: not found"),
         (
             "echo 'Permission denied (publickey).' >&2; exit 255",

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ def test_the_message_for_kubernetes_is_as_short_as_it_must_be(tmp_path: Path) ->
     log.touch()
     job_end.show("x" * 10_000, log)
     assert log.stat().st_size == 4096
+    job_end.show("\udcff" + "é" * 10_000, log)
+    assert log.read_text() == "?" + "é" * 2047
 
 
 def test_a_termination_log_that_cannot_be_written_is_no_problem(
@@ -29,10 +32,30 @@ def test_a_termination_log_that_cannot_be_written_is_no_problem(
 @pytest.mark.usefixtures("ssh")
 def test_a_decision_is_found_on_every_worker_that_answered() -> None:
     end = JobEnd("the ranks ended with exit code 2: '--epochs' is \"0\"; $HOME", 2)
-    job_end.recall("worker-0", 2222)
+    job_end.recall(["worker-0"], 2222)
     job_end.keep(end, ["worker-0", "worker-1"], 2222)
     for host in ("worker-0", "worker-1"):
         with pytest.raises(Decided) as caught:
-            job_end.recall(host, 2222)
+            job_end.recall([host], 2222)
         assert (str(caught.value), caught.value.code) == (str(end), 2)
-    job_end.recall("worker-2", 2222)
+    job_end.recall(["worker-2"], 2222)
+
+
+@pytest.mark.usefixtures("ssh")
+def test_a_worker_that_was_replaced_does_not_hide_a_decision() -> None:
+    job_end.keep(JobEnd("wrong", 2), ["worker-1"], 2222)
+    with pytest.raises(Decided, match="wrong"):
+        job_end.recall(["worker-0", "worker-1"], 2222)
+
+
+@pytest.mark.parametrize("text", ['{"code": 2, "rea', "[]", '"text"', "{}", '{"code": null, "reason": ""}'])
+def test_an_incomplete_decision_is_none(text: str, ssh: Callable[[str, str], None]) -> None:
+    ssh("worker-0", f"printf '%s' '{text}'")
+    job_end.recall(["worker-0"], 2222)
+
+
+def test_a_decision_is_written_completely_or_not_at_all(ssh: Callable[[str, str], None], tmp_path: Path) -> None:
+    ssh("worker-0", f'mv() {{ ls {tmp_path}/ssh/worker-0 > {tmp_path}/before; command mv "$@"; }}; eval "$1"')
+    job_end.keep(JobEnd("wrong", 2), ["worker-0"], 2222)
+    assert (tmp_path / "before").read_text().split() == ["answer", "job-end.partial"]
+    assert (tmp_path / "ssh/worker-0/job-end").read_text() == '{"code": 2, "reason": "wrong"}'

@@ -305,6 +305,12 @@ def test_workers_that_answered_an_earlier_start_are_forgotten(repeat: Repeat, tm
     assert (tmp_path / "seen").read_text() == ""
 
 
+def test_an_old_decision_does_not_end_a_job_that_runs_again(repeat: Repeat, tmp_path: Path) -> None:
+    # As of a worker that answers only after the ranks have started without it.
+    decide = f"""echo '{{"code": 2, "reason": "old"}}' > {tmp_path}/ssh/127.0.0.1/job-end"""
+    assert repeat(f"{decide}; {counted(tmp_path, 1, 0)}", restarts=1).returncode == 0
+
+
 # ----------------------------------------------------------------------------------------------------------- reasons
 
 
@@ -343,6 +349,16 @@ def test_a_later_launcher_keeps_to_the_decision(first: Sshd, hostfile: Path) -> 
     done = run(hostfile, first.port, "--gate", "no", "--", "echo", "started")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {reason}\n")
     assert (hostfile.parent / "termination-log").read_text() == reason
+
+
+def test_a_program_that_the_kernel_cannot_run_is_reported(first: Sshd, hostfile: Path) -> None:
+    script = hostfile.parent / "train"
+    script.write_text("echo trained\n")
+    script.chmod(0o755)
+    done = run(hostfile, first.port, "--gate", "no", "--", str(script))
+    reason = (hostfile.parent / "termination-log").read_text()
+    assert reason.startswith(f"'{script}' cannot be run: Exec format error; give a script")
+    assert (done.returncode, done.stderr) == (2, f"error: {reason}\n")
 
 
 def test_a_missing_termination_log_is_no_problem(first: Sshd, hostfile: Path) -> None:
@@ -391,6 +407,17 @@ def test_silent_tcp_ends_a_job_that_has_requested_efa(first: Sshd, hostfile: Pat
     assert done.returncode == 1
     assert done.stdout.splitlines() == [TCP.format(0, 1), TCP.format(1, 2), line]
     assert done.stderr.splitlines()[-1].startswith(f"error: {line}; use an image with the EFA plugin")
+
+
+@pytest.mark.parametrize("bar", ["epoch 1 \\r", "epoch 1 5/12"])
+def test_an_unfinished_line_does_not_keep_silent_tcp(bar: str, first: Sshd, hostfile: Path) -> None:
+    second = Sshd("127.0.0.2", first.port)
+    hostfile.write_text("127.0.0.1 slots=1\n127.0.0.2 slots=1\n")
+    script = f"printf '{TCP.format(0, 1)}\n{TCP.format(1, 2)}\n{bar}'; exec sleep 600"
+    done = run(hostfile, first.port, "--efa", "4", "--gate", "no", "--", "sh", "-c", script)
+    second.close()
+    line = "network: tcp (Socket) on 2/2 nodes, although EFA was requested"
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, line)
 
 
 def test_a_job_without_efa_says_what_carries_the_gradients(first: Sshd, hostfile: Path) -> None:

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from training.pods.nccl_lines import NcclLines
@@ -64,3 +66,14 @@ def test_knows_which_ranks_have_printed_their_network() -> None:
         "worker-0": {"21", "22"},
         "worker-1": set(),
     }
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["a" * 64_000, "1" * 64_000, "1:" * 32_000, "worker-0:21:27 [0] NCCL INFO Using network a" + " " * 64_000 + "b"],
+)
+def test_a_long_line_takes_linear_time(line: str) -> None:
+    # With quadratic time it took 20 seconds.
+    started = time.monotonic()
+    read(line)
+    assert time.monotonic() - started < 5

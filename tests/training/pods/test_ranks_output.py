@@ -69,6 +69,13 @@ def test_the_network_is_named_after_the_line_and_not_in_it() -> None:
     ]
 
 
+def test_a_progress_bar_does_not_keep_the_network() -> None:
+    script = f"printf '{NCCL.format(0)}\\n{NCCL.format(1)}\\n\\r 1/12'; sleep 1; printf '\\r 2/12\\n'"
+    done = run("sh", "-c", script)
+    lines = done.stdout.decode().split("\n")
+    assert lines[-4:] == ["\r 1/12", "network: tcp (Socket) on 2/2 nodes", "\r 2/12", ""]
+
+
 def test_what_keeps_the_output_open_does_not_hold_the_launcher() -> None:
     started = time.monotonic()
     done = run("sh", "-c", "sleep 50 & exit 3")

@@ -136,3 +136,13 @@ def test_reports_an_input_error_without_a_traceback(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == (
         "error: the command is '/usr/sbin/sshhd -De'; give a program of the image after '--', such as /usr/sbin/sshd\n"
     )
+
+
+def test_a_program_that_the_kernel_cannot_run_is_reported(tmp_path: Path) -> None:
+    sshd = tmp_path / "sshd"
+    sshd.write_text("echo ready\n")
+    sshd.chmod(0o755)
+    words = [sys.executable, "-m", "training.pods.worker", "--", str(sshd)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: '{sshd}' cannot be run: Exec format error; give a script")

@@ -77,7 +77,7 @@ class GpuPods:
             namespace: Its namespace; None for that of `kubectl`.
             command: The launch command, or a program that starts it.
             environment: Variables of the launcher for the ranks.
-            backoff_limit: How often the ranks restart.
+            backoff_limit: How often the ranks restart, and up to twice how often a lost launcher's pod is replaced.
             deadline_seconds: Seconds after which the job ends.
             start_timeout_seconds: Seconds in which the workers must answer.
             gate: Whether the launcher checks the workers before it starts the ranks.

@@ -57,9 +57,11 @@ class HorovodJobSpec:
         namespace: Default: that of kubectl.
         service_account: Service account of the pods, such as that of a `JobIdentity`. Default: the namespace's.
         scheduling: Where and when the pods start. Default: as soon as nodes have room for them.
-        backoff_limit: How often the launcher restarts the ranks; each start resumes from the newest checkpoint.
+        backoff_limit: How often the launcher restarts the ranks; each start resumes from the newest checkpoint. A
+            lost pod of the launcher is replaced this often too, but at most twice: the third loss ends the job.
         start_timeout_seconds: Seconds in which every worker must answer, at the start and after workers were lost; then
-            the job ends, and names those that are missing. Raise it where nodes may wait for capacity. Default: 1800.
+            the job ends, and names those that are missing. Where not one answers, each of the launcher's pods waits:
+            at most three times as long. Raise it where nodes may wait for capacity. Default: 1800.
         gate: Whether the launcher checks every worker before it starts the ranks: GPUs, EFA, memory, disks and clock.
         deadline_seconds: Seconds after which the job ends, so that one that hangs does not hold its GPUs for ever.
             Default: seven days.

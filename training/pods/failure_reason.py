@@ -1,0 +1,43 @@
+"""The reason of a failure, from the last lines of the ranks' standard error."""
+
+import re
+
+# The tag of mpirun or horovodrun: "[1,0]<stderr>:".
+_LINE = re.compile(r"(\[[^\]\s]*\]<\w+>: ?)?(.*)", re.DOTALL)
+_MESSAGE = re.compile(r"(?:[\w./-]+: )?error: (.+)")
+_EXCEPTION = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)(?::.*)?")
+# Python cannot raise it, such as one of a destructor at the exit; its traceback follows.
+_IGNORED = "Exception ignored "
+# In what a rank prints that has lost another one.
+_HOROVOD = "horovod"
+# The first rank that failed, in the last lines of horovodrun, which itself ends with 1
+# (https://github.com/horovod/horovod/blob/v0.28.1/horovod/runner/gloo_run.py, launch_gloo_elastic).
+_CODE = re.compile(r"Process name: .*\nExit code: (\d+)")
+
+
+def code_of_a_rank(text: str) -> int | None:
+    """Return the exit code of the first rank that failed, where the launch command prints one."""
+    found = _CODE.findall(text)
+    return int(found[-1]) if found else None
+
+
+def message(text: str) -> str:
+    """Return the last error that a rank printed, rather than what others print because of it; empty if none did."""
+    messages, exceptions, ignored = list[str](), list[tuple[str | None, str]](), set[str | None]()
+    for line in text.split("\n"):
+        found = _LINE.fullmatch(line)
+        assert found
+        tag, words = found.groups()
+        if words.startswith(_IGNORED):
+            ignored.add(tag)
+        elif said := _MESSAGE.fullmatch(words):
+            messages.append(said[1].strip())
+        elif _EXCEPTION.fullmatch(words):
+            if tag in ignored:
+                ignored.remove(tag)
+            else:
+                exceptions.append((tag, words.strip()))
+    # Lines without a tag are those of the launch command, where the ranks' have one.
+    ranks = [words for tag, words in exceptions if tag] or [words for _, words in exceptions]
+    own = [words for words in ranks if _HOROVOD not in words.lower()]
+    return (messages or own or ranks or [""])[-1]
