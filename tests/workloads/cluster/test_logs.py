@@ -175,6 +175,19 @@ def test_a_users_mistake_is_explained_while_it_is_retried(program: Program, runn
     ]
 
 
+def test_a_users_mistake_of_a_container_that_runs_again_is_over(
+    program: Program, running: FakeCluster, pod: MakePod
+) -> None:
+    states = {"state": {"running": {}}, "lastState": {"terminated": {"exitCode": 2}}}
+    again = {"name": "launcher", "restartCount": 1, **states}
+    running.add(pod("digits-launcher-a", "launcher", containerStatuses=[again]))
+    running.logs["digits-launcher-a"] = Log(lines("epoch 1"))
+    running.before_get[JOB] = [*[lambda: None] * 3, finish(running)]
+    result = program("logs", "-f", "digits")
+    assert (result.code, result.out) == (0, "epoch 1\n")
+    assert "exit code 2" not in result.err
+
+
 def test_a_log_that_breaks_at_the_end_of_the_job_is_complete(
     program: Program, running: FakeCluster, pod: MakePod
 ) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.job_summaries import (
-    PENDING,
     JobSummary,
     PodSummary,
     is_ready,
@@ -17,6 +16,7 @@ from training_workloads.cluster.job_summaries import (
 )
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import BATCH_JOBS, MPI_JOBS, NETWORK_POLICIES, PODS, Resource
+from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
 from training_workloads.validation import InputError, Problem, known_names
 
@@ -64,9 +64,10 @@ class ClusterJob:
         return summarize_batch_job(self.manifest)
 
     @property
-    def is_not_taken_up(self) -> bool:
-        """Whether the operator has not written a state."""
-        return self.is_mpi_job and self.summary.state == PENDING
+    def suspend(self) -> bool:
+        """Whether a queue or a user wants it suspended; its state is that once its controller has read it."""
+        spec = mapping(self.manifest.get("spec"))
+        return (mapping(spec.get("runPolicy")) if self.is_mpi_job else spec).get("suspend") is True
 
     @property
     def has_run(self) -> bool:
