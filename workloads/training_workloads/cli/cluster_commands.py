@@ -140,7 +140,7 @@ def submit(
     documents = _checked(files, recursive=recursive)
     submitting = _Submitting(quiet=as_json)
     with session(context, namespace, remains=submitting.remains, still_runs=submitting.in_doubt) as cluster:
-        submitting.planned += plan_submission(cluster, documents, namespace=namespace)
+        submitting.planned += plan_submission(cluster, documents, note, namespace=namespace)
         submit_objects(submitting.planned, submitting.show)
         if as_json:
             print_json([_reference(each) for each in submitting.created])
