@@ -1,11 +1,12 @@
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.workloads.cluster.conftest import Program, condition
 from tests.workloads.cluster.fake_cluster import Failure, FakeCluster, Log
+from training_workloads.cluster import client
 
 MpiJob = Callable[..., dict[str, Any]]
 MakePod = Callable[..., dict[str, Any]]
@@ -227,7 +228,16 @@ def test_a_job_that_is_deleted_while_it_is_followed(program: Program, running: F
 def test_a_silent_log_is_requested_again(
     program: Program, running: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training_workloads.cluster.client._SILENT_LOG_SECONDS", 0.3)
+    read = client._lines
+
+    def impatient(response: Any) -> Iterator[str]:
+        found = read(response)
+        yield next(found)
+        # Only now: however slow the machine is, what follows the first line is silence.
+        response.connection.sock.settimeout(0.05)
+        yield from found
+
+    monkeypatch.setattr(client, "_lines", impatient)
     log = Log(lines("one"), open_for=threading.Event())
     running.logs["digits-launcher-a"] = log
 

@@ -24,6 +24,7 @@ __all__ = [
     "ClusterJob",
     "by_age",
     "delete_job",
+    "delete_policy",
     "find_job",
     "launcher_pods",
     "list_jobs",
@@ -50,6 +51,11 @@ class ClusterJob:
     resource: Resource
     manifest: dict[str, Any]
     pods: list[dict[str, Any]]
+
+    @property
+    def title(self) -> str:
+        """Its kind and name: `MPIJob 'digits'`."""
+        return f"{self.resource.kind} {self.manifest['metadata']['name']!r}"
 
     @property
     def is_mpi_job(self) -> bool:
@@ -122,25 +128,26 @@ def list_jobs(cluster: Cluster, *, all_namespaces: bool = False) -> list[JobSumm
     return sorted(summaries, key=lambda summary: (summary.created, summary.name))
 
 
-def delete_job(cluster: Cluster, job: ClusterJob, deleted: Callable[[str], None]) -> None:
-    """Delete a job, its pods in the background, and the NetworkPolicy of the job.
+def delete_job(cluster: Cluster, job: ClusterJob) -> bool:
+    """Delete a job, and its pods in the background; return whether it existed still.
 
-    Args:
-        cluster: The cluster.
-        job: The job.
-        deleted: Takes the kind and name of each object that was deleted.
+    Raises:
+        ClusterError: A request failed.
+    """
+    return cluster.delete(job.resource, job.summary.name)
+
+
+def delete_policy(cluster: Cluster, job: ClusterJob) -> bool:
+    """Delete the NetworkPolicy of a job; return whether it had one.
 
     Raises:
         ClusterError: A request failed.
     """
     name = job.summary.name
-    if cluster.delete(job.resource, name):
-        deleted(f"{job.summary.kind} {name!r}")
     policy = cluster.get(NETWORK_POLICIES, name)
     # A policy that selects other pods has the name by chance.
     selector = ((policy or {}).get("spec") or {}).get("podSelector") or {}
-    if (selector.get("matchLabels") or {}).get(JOB_NAME_LABEL) == name and cluster.delete(NETWORK_POLICIES, name):
-        deleted(f"NetworkPolicy {name!r}")
+    return (selector.get("matchLabels") or {}).get(JOB_NAME_LABEL) == name and cluster.delete(NETWORK_POLICIES, name)
 
 
 def wait_until_gone(cluster: Cluster, jobs: Iterable[ClusterJob], poller: Poller, progress: Progress) -> Iterator[str]:
