@@ -10,7 +10,7 @@ import pytest
 
 from tests.workloads.cluster.fake_api import serve
 from tests.workloads.cluster.fake_cluster import FakeCluster, write_kubeconfig
-from training_workloads.cli import main
+from training_workloads.cli import cluster_commands, main
 from training_workloads.cluster import polling
 
 
@@ -24,6 +24,19 @@ class Result:
 
 
 Program = Callable[..., Result]
+
+
+@dataclass
+class Clock:
+    """The clock of the commands, in which only their own pauses take time: no test depends on the machine's speed."""
+
+    now: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
 
 
 @pytest.fixture
@@ -51,8 +64,10 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def cluster(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCluster]:
-    """A cluster with the namespace `team`; the commands poll it without a pause."""
-    monkeypatch.setattr(polling, "INTERVAL_SECONDS", 0.01)
+    """A cluster with the namespace `team`; the commands poll it without waiting."""
+    clock = Clock()
+    for module in (polling, cluster_commands):
+        monkeypatch.setattr(module, "time", clock)
     fake = FakeCluster()
     fake.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
     server = serve(fake)

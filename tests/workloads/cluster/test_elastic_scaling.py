@@ -153,6 +153,29 @@ def test_without_the_permission_the_kubelets_sync_remains(
     )
 
 
+@pytest.mark.parametrize("code", [409, 500])
+def test_only_a_change_of_the_launchers_pod_that_succeeds_counts(
+    program: Program, cluster: FakeCluster, operator: Operator, code: int
+) -> None:
+    failure = Failure(code, "/pods/", "PATCH", times=5)
+    cluster.failures.append(failure)
+    operator.does(lambda: operator.starts(2).lists(0, 1, 2))
+    result = program("scale", "digits", "3")
+    assert (result.code, result.out.partition(", after ")[0]) == (0, "'digits' has 3 ready workers instead of 2")
+    assert (failure.times, len(operator.touches)) == (0, 5 + 2)
+    assert "trainctl/hosts-changed" in cluster.objects[LAUNCHER]["metadata"]["annotations"]
+
+
+def test_a_launcher_that_ends_meanwhile_is_not_changed(
+    program: Program, cluster: FakeCluster, operator: Operator
+) -> None:
+    operator.does(lambda: operator.starts(2).lists(0, 1, 2))
+    # After the pods are listed, and before the change.
+    cluster.before_get[CONFIG] = [lambda: cluster.objects.pop(LAUNCHER)]
+    assert program("scale", "digits", "3").code == 0
+    assert (len(operator.touches), LAUNCHER in cluster.objects) == (1, False)
+
+
 def test_a_node_that_does_not_come_ends_the_waiting(program: Program, cluster: FakeCluster, operator: Operator) -> None:
     result = program("scale", "digits", "4", "--timeout=0s")
     assert (result.code, result.out) == (4, "")

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 from collections.abc import Callable
 from typing import Any
@@ -141,7 +142,8 @@ def test_a_pod_that_does_not_run(
 def test_a_job_that_does_not_start_or_continue(
     program: Program, cluster: FakeCluster, mpi_job: MpiJob, state: str | None, warning: str | None, hint: str
 ) -> None:
-    job = cluster.add(mpi_job("digits", *([state.replace("Evicted", "Failed")] if state else [])))
+    conditions = [state.replace("Evicted", "Failed")] if state else []
+    job = cluster.add(mpi_job("digits", *conditions, runPolicy={"suspend": state == "Suspended"}))
     if state == "Evicted":
         job["status"]["conditions"][0]["reason"] = "MPIJobEvicted"
     if warning:
@@ -190,7 +192,7 @@ def test_the_scheduler_names_every_node_and_one_reason_is_the_cause(
 def test_several_causes_have_several_hints(
     program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
 ) -> None:
-    cluster.add(mpi_job("digits", "Suspended"))
+    cluster.add(mpi_job("digits", "Suspended", runPolicy={"suspend": True}))
     cluster.add(pod("digits-worker-0", "worker", **unscheduled(f"0/2 nodes are available: {GPU}.")))
     cluster.add(pod("digits-worker-1", "worker", **waits("ImagePullBackOff")))
     hints = json.loads(program("status", "digits", "--json").out)["hints"]
@@ -279,6 +281,28 @@ def test_a_users_mistake_in_the_program(program: Program, cluster: FakeCluster, 
     assert "hint: " not in program("status", "digits").out
 
 
+@pytest.mark.parametrize(
+    ("state", "is_over"),
+    [
+        ({"running": {}}, True),
+        ({"waiting": {"reason": "ContainerCreating"}}, True),
+        ({"waiting": {"reason": "CrashLoopBackOff"}}, False),
+    ],
+)
+def test_a_users_mistake_counts_until_the_container_starts_again(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, state: dict[str, Any], is_over: bool
+) -> None:
+    cluster.add(mpi_job("digits", "Running"))
+    ended = {"terminated": {"exitCode": 2, "reason": "Error"}}
+    container = {"name": "launcher", "restartCount": 1, "state": state, "lastState": ended}
+    cluster.add(pod("digits-launcher-a", "launcher", containerStatuses=[container]))
+    report = json.loads(program("status", "digits", "--json").out)
+    assert report["launchers"][0]["exit_code"] == (None if is_over else 2)
+    assert [hint.partition(" (")[0] for hint in report["hints"]] == (
+        [] if is_over else ["digits-launcher-a ended with exit code 2"]
+    )
+
+
 def malformed(mpi_job: MpiJob, name: str) -> dict[str, Any]:
     job = mpi_job(name)
     job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"] = "mpirun train"
@@ -296,9 +320,88 @@ def test_an_undecodable_job_of_another_user_is_named(program: Program, cluster: 
     assert hint == (
         "the operator cannot read MPIJob 'broken' in namespace 'lab' ('spec.mpiReplicaSpecs.Launcher.template.spec."
         "containers[0].command' is 'mpirun train', but the operator reads a list here; give a list, such as ['mpirun', "
-        "'train']), nor 1 other, and as long as it cannot, it starts no job of any user: 'trainctl cancel broken -n "
-        f"lab'; {LOG}"
+        "'train']), nor 1 other, and as long as it cannot, it starts and changes no job of any user: 'trainctl cancel "
+        f"broken -n lab'; {LOG}"
     )
+
+
+@pytest.mark.parametrize(
+    ("state", "suspend", "pods", "is_named"),
+    [
+        # A worker of a running job is gone, or the launcher.
+        ("Running", False, ("launcher-a", "worker-0"), True),
+        ("Running", False, ("worker-0", "worker-1"), True),
+        ("Running", False, ("launcher-a", "worker-0", "worker-1"), False),
+        ("Restarting", False, (), True),
+        # A queue has admitted it, and it stays suspended; or it is to be suspended, and stays as it is.
+        ("Suspended", False, (), True),
+        ("Suspended", True, (), False),
+        ("Running", True, ("launcher-a", "worker-0", "worker-1"), True),
+        ("Succeeded", False, (), False),
+        ("Failed", False, (), False),
+    ],
+)
+def test_a_stopped_operator_is_named_wherever_a_job_waits_for_it(
+    program: Program,
+    cluster: FakeCluster,
+    mpi_job: MpiJob,
+    pod: MakePod,
+    state: str,
+    suspend: bool,
+    pods: tuple[str, ...],
+    is_named: bool,
+) -> None:
+    cluster.add(mpi_job("digits", "Created", state, runPolicy={"suspend": suspend}))
+    cluster.add(malformed(mpi_job, "broken"), namespace="lab")
+    for name in pods:
+        cluster.add(pod(f"digits-{name}", name.partition("-")[0]))
+    hints = json.loads(program("status", "digits", "--json").out)["hints"]
+    assert [hint.startswith("the operator cannot read MPIJob 'broken'") for hint in hints] == (
+        [True] if is_named else [False] * len(hints)
+    )
+
+
+def test_a_job_that_is_admitted_but_not_resumed_waits_for_the_operator(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob
+) -> None:
+    cluster.add(mpi_job("digits", "Suspended", runPolicy={"suspend": False}))
+    assert json.loads(program("status", "digits", "--json").out)["hints"] == [
+        "the operator has not resumed it: if that lasts, its log has the reason: 'kubectl logs -n mpi-operator "
+        "deployment/mpi-operator'"
+    ]
+
+
+@pytest.mark.parametrize("amount", ["8Gi ", "Gi"])
+def test_a_job_that_the_operator_decodes_is_not_to_be_cancelled(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, amount: str
+) -> None:
+    cluster.add(mpi_job("digits"))
+    other = cluster.add(mpi_job("other", "Running"), namespace="lab")
+    container = other["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"limits": {"memory": amount}}
+    (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
+    assert hint.startswith("the operator has not started it: ")
+    container["resources"] = {"limits": {"memory": "8GiB"}}
+    (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
+    assert hint.startswith("the operator cannot read MPIJob 'other' in namespace 'lab' (")
+
+
+@pytest.mark.parametrize("failure", [Failure(401), Failure(403), Failure(500), Failure("close")])
+def test_the_state_of_a_job_is_known_without_the_other_jobs(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, failure: Failure
+) -> None:
+    cluster.add(mpi_job("digits"))
+    cluster.add(malformed(mpi_job, "mine"))
+    everywhere = dataclasses.replace(failure, path="/v2beta1/mpijobs", method="GET")
+    cluster.failures.append(everywhere)
+    (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
+    assert hint.startswith("the operator cannot read MPIJob 'mine' in namespace 'team' (")
+    # The first request is that for the job itself.
+    cluster.failures.append(dataclasses.replace(failure, path="/team/mpijobs", method="GET", skipped=1))
+    result = program("status", "digits", "--json")
+    assert (result.code, result.err) == (0, "")
+    (hint,) = json.loads(result.out)["hints"]
+    assert hint.startswith("the operator has not started it: ")
 
 
 def test_without_the_permission_only_the_own_namespace_is_searched(
@@ -309,7 +412,7 @@ def test_without_the_permission_only_the_own_namespace_is_searched(
     cluster.add(malformed(mpi_job, "broken"), namespace="lab")
     assert json.loads(program("status", "digits", "--json").out)["hints"] == [
         "the operator has not started it: if that lasts, its log has the reason, which may be an MPIJob of a namespace "
-        "that you may not read: 'kubectl logs -n mpi-operator deployment/mpi-operator'"
+        "that you cannot read: 'kubectl logs -n mpi-operator deployment/mpi-operator'"
     ]
     cluster.add(malformed(mpi_job, "mine"))
     (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
@@ -324,8 +427,12 @@ def test_an_undecodable_job_can_be_listed_and_cancelled(
     assert program("cancel", "broken").out == "deleted MPIJob 'broken'\n"
 
 
-def test_a_job_that_runs_needs_no_list_of_all_jobs(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
-    cluster.add(mpi_job("digits", "Created"))
+def test_a_job_that_runs_needs_no_list_of_all_jobs(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
+) -> None:
+    cluster.add(mpi_job("digits", "Running"))
+    for name in ("launcher-a", "worker-0", "worker-1"):
+        cluster.add(pod(f"digits-{name}", name.partition("-")[0]))
     program("status", "digits")
     assert [each for each in cluster.requests if "/v2beta1/mpijobs" in each] == []
 

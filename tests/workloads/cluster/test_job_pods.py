@@ -113,9 +113,10 @@ def test_a_warning_of_the_namespace_is_no_rejection(cluster: FakeCluster, submit
     [
         (
             403,
-            'pods "digits-launcher-x7k2f" is forbidden: exceeded quota: team, used: pods=4, limit: 4',
-            "exceeded quota: team, used: pods=4, limit: 4; wait until other jobs have ended "
-            "('trainctl list'), request less, or ask for a larger quota",
+            'pods "digits-launcher-x7k2f" is forbidden: exceeded quota: team, requested: limits.memory=64Gi,pods=1, '
+            "used: limits.memory=0,pods=4, limited: limits.memory=32Gi,pods=4",
+            "exceeded quota: team, requested: limits.memory=64Gi,pods=1, used: limits.memory=0,pods=4, limited: "
+            "limits.memory=32Gi,pods=4; request less, or ask for a larger quota",
         ),
         (
             403,
@@ -152,18 +153,29 @@ def test_where_the_question_has_no_answer_the_job_is_submitted(
     assert submit(mpi_job()).code == 0
 
 
-@pytest.mark.parametrize("place", ["labels", "suspend"])
-def test_a_quota_that_is_used_up_now_does_not_matter_to_a_job_that_starts_later(
-    cluster: FakeCluster, submit: Submit, place: str
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "exceeded quota: team, requested: pods=1, used: pods=4, limited: pods=4",
+        "exceeded quota: team, requested: limits.cpu=500m, used: limits.cpu=8, limited: limits.cpu=8",
+        "exceeded quota: team, requested: limits.cpu=8, used: limits.cpu=1, limited: limits.cpu=8",
+        # Not the words that are known.
+        "exceeded quota: team, used: pods=4, limit: 4",
+        "exceeded quota: team, requested: pods=many, used: pods=4, limited: cpu=4,pods",
+    ],
+)
+def test_a_quota_that_is_used_up_now_is_no_mistake_in_the_job(
+    cluster: FakeCluster, submit: Submit, reason: str
 ) -> None:
-    message = 'pods "digits-launcher-x7k2f" is forbidden: exceeded quota: team, used: pods=4, limit: 4'
+    message = f'pods "digits-launcher-x7k2f" is forbidden: {reason}'
     cluster.failures.append(Failure(403, PODS, "POST", message=message))
-    job = mpi_job()
-    if place == "labels":
-        job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "research"}
-    else:
-        job["spec"]["runPolicy"]["suspend"] = True
-    assert submit(job).code == 0
+    result = submit(mpi_job())
+    assert (result.code, jobs(cluster)) == (0, ["/apis/kubeflow.org/v2beta1/namespaces/team/mpijobs/digits"])
+    # Once for both templates.
+    assert result.err == (
+        f"note: the quota rejects pods of MPIJob 'digits' in namespace 'team' now ({reason}); they start when other "
+        "jobs have ended\n"
+    )
 
 
 def test_a_container_may_mount_what_the_operator_adds(cluster: FakeCluster, submit: Submit) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.workloads.cluster.conftest import Program, condition
 from tests.workloads.cluster.fake_cluster import Failure, FakeCluster
-from training_workloads.cluster import polling
+from training_workloads.cli import cluster_commands
 
 MpiJob = Callable[..., dict[str, Any]]
 MakePod = Callable[..., dict[str, Any]]
@@ -68,10 +68,47 @@ def test_cancel_of_an_unknown_name_deletes_nothing(program: Program, cluster: Fa
     assert JOB in cluster.objects
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_cancel_without_the_permission_for_policies_deletes_every_job(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, method: str
+) -> None:
+    for name in ("digits", "other"):
+        cluster.add(mpi_job(name, "Running"))
+    cluster.add(policy("digits"))
+    verb = method.lower()
+    message = f'User "u" cannot {verb} resource "networkpolicies"'
+    cluster.failures.append(Failure(403, "/networkpolicies/digits", method, message=message))
+    result = program("cancel", "digits", "other")
+    assert (result.code, result.out) == (0, "deleted MPIJob 'digits'\ndeleted MPIJob 'other'\n")
+    assert result.err.startswith(
+        f"note: not deleted: NetworkPolicy 'digits' (if it exists): you may not {verb} networkpolicies"
+    )
+    assert result.err.count("\n") == 1
+
+
+def test_cancel_that_fails_says_what_it_has_not_deleted(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob
+) -> None:
+    for name in ("one", "two", "three"):
+        cluster.add(mpi_job(name, "Running"))
+    denied = Failure(403, "/mpijobs/two", "DELETE", message='User "u" cannot delete resource "mpijobs"')
+    cluster.failures.append(denied)
+    result = program("cancel", "one", "two", "three")
+    assert (result.code, result.out) == (3, "deleted MPIJob 'one'\n")
+    assert result.err.splitlines()[1:] == [
+        "not deleted: MPIJob 'two', MPIJob 'three', NetworkPolicy 'one' (if it exists), NetworkPolicy 'two' (if it "
+        "exists), NetworkPolicy 'three' (if it exists)"
+    ]
+    cluster.failures[:] = [Failure(500, "/networkpolicies/three", "GET")]
+    result = program("cancel", "two", "three")
+    assert (result.code, result.out) == (3, "deleted MPIJob 'two'\ndeleted MPIJob 'three'\n")
+    assert result.err.splitlines()[1:] == ["not deleted: NetworkPolicy 'three' (if it exists)"]
+
+
 def test_cancel_waits_for_all_jobs_at_once(
     program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training_workloads.cli.cluster_commands._PODS_END_SECONDS", 0.3)
+    monkeypatch.setattr(cluster_commands, "_PODS_END_SECONDS", 10)
     for job in ("one", "two", "three"):
         cluster.add(mpi_job(job, "Running"))
         cluster.add(pod(f"{job}-worker-0", "worker", job=job))
@@ -86,7 +123,7 @@ def test_cancel_waits_for_all_jobs_at_once(
 def test_cancel_reports_pods_that_do_not_end(
     program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training_workloads.cli.cluster_commands._PODS_END_SECONDS", 0.2)
+    monkeypatch.setattr(cluster_commands, "_PODS_END_SECONDS", 4)
     cluster.add(mpi_job("digits", "Running"))
     cluster.add(pod("digits-worker-0", "worker"))
     result = program("cancel", "digits")
@@ -156,10 +193,7 @@ def test_wait_ends_at_its_deadline(program: Program, cluster: FakeCluster, mpi_j
     )
 
 
-def test_a_cluster_that_is_unreachable_for_too_long(
-    program: Program, cluster: FakeCluster, mpi_job: MpiJob, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(polling, "PATIENCE_SECONDS", 0.2)
+def test_a_cluster_that_is_unreachable_for_too_long(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
     cluster.add(mpi_job("digits", "Running"))
     cluster.failures.append(Failure("close", JOB, skipped=1))
     result = program("wait", "digits")

@@ -1,11 +1,12 @@
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.workloads.cluster.conftest import Program, condition
 from tests.workloads.cluster.fake_cluster import Failure, FakeCluster, Log
+from training_workloads.cluster import client
 
 MpiJob = Callable[..., dict[str, Any]]
 MakePod = Callable[..., dict[str, Any]]
@@ -175,6 +176,19 @@ def test_a_users_mistake_is_explained_while_it_is_retried(program: Program, runn
     ]
 
 
+def test_a_users_mistake_of_a_container_that_runs_again_is_over(
+    program: Program, running: FakeCluster, pod: MakePod
+) -> None:
+    states = {"state": {"running": {}}, "lastState": {"terminated": {"exitCode": 2}}}
+    again = {"name": "launcher", "restartCount": 1, **states}
+    running.add(pod("digits-launcher-a", "launcher", containerStatuses=[again]))
+    running.logs["digits-launcher-a"] = Log(lines("epoch 1"))
+    running.before_get[JOB] = [*[lambda: None] * 3, finish(running)]
+    result = program("logs", "-f", "digits")
+    assert (result.code, result.out) == (0, "epoch 1\n")
+    assert "exit code 2" not in result.err
+
+
 def test_a_log_that_breaks_at_the_end_of_the_job_is_complete(
     program: Program, running: FakeCluster, pod: MakePod
 ) -> None:
@@ -214,7 +228,16 @@ def test_a_job_that_is_deleted_while_it_is_followed(program: Program, running: F
 def test_a_silent_log_is_requested_again(
     program: Program, running: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training_workloads.cluster.client._SILENT_LOG_SECONDS", 0.3)
+    read = client._lines
+
+    def impatient(response: Any) -> Iterator[str]:
+        found = read(response)
+        yield next(found)
+        # Only now: however slow the machine is, what follows the first line is silence.
+        response.connection.sock.settimeout(0.05)
+        yield from found
+
+    monkeypatch.setattr(client, "_lines", impatient)
     log = Log(lines("one"), open_for=threading.Event())
     running.logs["digits-launcher-a"] = log
 

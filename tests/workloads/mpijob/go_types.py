@@ -163,7 +163,7 @@ def fits(bits: int) -> Callable[[Any], bool]:
 
 def is_quantity(value: Any) -> bool:
     # The decoder looks at the bytes of the JSON, with or without quotes, without the spaces around them.
-    text = value.strip(" ") if isinstance(value, str) else number(value)
+    text = value.strip(SPACE) if isinstance(value, str) else number(value)
     return text is not None and parses_as_quantity(text)
 
 
@@ -192,6 +192,9 @@ LEAVES: dict[str, Callable[[Any], bool]] = {
     "Time": is_time,
 }
 
+# unicode.IsSpace, without what is an escape in the JSON of Go's encoder.
+SPACE = "".join(each for each in map(chr, range(0x20, 0x3001)) if each.isspace() and each not in "\u2028\u2029")
+
 DECIMAL_SUFFIXES = {"", "n", "u", "m", "k", "M", "G", "T", "P", "E"}
 BINARY_SUFFIXES = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
@@ -213,7 +216,7 @@ def parses_as_quantity(text: str) -> bool:
     elif exponent_of := re.fullmatch("[eE]([+-]?[0-9]+)", suffix):
         if not -(2**63) <= int(exponent_of[1]) < 2**63:
             return False
-        is_fast = len(whole) + len(fraction) <= 18
+        is_fast = len(whole) + len(fraction) <= 18 and int(exponent_of[1]) >= -9
     else:
         return False
     # The fast way takes no digit as zero; the other one needs a digit.

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from training_workloads.mpijob.decoding import decoding_problems
+from training_workloads.mpijob.decoding import decoding_failures, decoding_problems
 
 
 def job(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
@@ -75,6 +75,29 @@ CONTAINER = "spec.mpiReplicaSpecs.Launcher.template.spec.containers[0]"
 )
 def test_names_the_value_and_what_to_write(document: dict[str, Any], message: str) -> None:
     assert [str(problem) for problem in decoding_problems(document)] == [message]
+
+
+# UnmarshalJSON trims the text, ParseQuantity takes no digits as zero:
+# https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/resource/quantity.go
+@pytest.mark.parametrize(
+    ("amount", "fix"),
+    [
+        ("8Gi ", "write 8Gi, without space around it"),
+        ("\u00a08Gi", "write 8Gi, without space around it"),
+        ("Gi", "give one such as 4, 500m or 512Mi"),
+        (".", "give one such as 4, 500m or 512Mi"),
+    ],
+)
+def test_an_amount_that_go_takes_all_the_same_is_a_problem_and_stops_nothing(amount: str, fix: str) -> None:
+    document = job({"resources": {"limits": {"memory": amount}}})
+    (problem,) = decoding_problems(document)
+    assert (problem.given, problem.fix) == (amount, fix)
+    assert list(decoding_failures(document)) == []
+
+
+@pytest.mark.parametrize("amount", ["8GiB", "8Gi\n", " ", "", "Ei", "8 Gi"])
+def test_an_amount_that_go_rejects_stops_the_operator(amount: str) -> None:
+    assert list(decoding_failures(job({"resources": {"limits": {"memory": amount}}})))
 
 
 @pytest.mark.parametrize(

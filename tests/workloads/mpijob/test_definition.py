@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from setup.record_pod_types import RECORDED
@@ -13,7 +13,7 @@ from setup.source_tree import ROOT
 from tests.workloads.mpijob.api_server import Rejected, pruned, stored
 from tests.workloads.mpijob.go_types import decoding_errors, parses_as_quantity, pod_fields
 from training_workloads.manifests.documents import read_manifest
-from training_workloads.mpijob.decoding import decoding_problems
+from training_workloads.mpijob.decoding import decoding_failures, decoding_problems
 from training_workloads.mpijob.definition import mpi_job_definition
 
 (VERSION,) = mpi_job_definition()["spec"]["versions"]
@@ -170,7 +170,7 @@ def test_whatever_the_definition_accepts_go_decodes(path: tuple[str | int, ...],
 @given(path=st.sampled_from(PATHS), value=JUNK)
 def test_whatever_go_cannot_decode_is_a_problem(path: tuple[str | int, ...], value: Any) -> None:
     job = job_with(path, value)
-    assert list(decoding_problems(job)) or not list(decoding_errors(pruned(SCHEMA, job)))
+    assert list(decoding_failures(job)) or not list(decoding_errors(pruned(SCHEMA, job)))
 
 
 @settings(max_examples=300, deadline=None)
@@ -265,8 +265,12 @@ NOT_AMOUNTS += ["", "1 Gi", "2Gi 1"]
 MISTAKES = [".", "-.", "Gi", "m", "+", "1e4294967296"]
 
 
+def with_amount(amount: str) -> dict[str, Any]:
+    return launched(pod(resources={"limits": {"cpu": amount}}))
+
+
 def accepts(amount: str) -> bool:
-    return is_accepted(launched(pod(resources={"limits": {"cpu": amount}})))
+    return is_accepted(with_amount(amount))
 
 
 @pytest.mark.parametrize("amount", AMOUNTS)
@@ -320,3 +324,12 @@ def test_whatever_time_the_definition_accepts_go_decodes(text: str) -> None:
 @given(AMOUNT_LIKE)
 def test_whatever_amount_the_definition_accepts_go_parses(amount: str) -> None:
     assert parses_as_quantity(amount) or not accepts(amount)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(AMOUNT_LIKE, st.sampled_from(["", " ", "\n", "\u00a0", "\u2028"]))
+@example("e-10", "")
+@example("", " ")
+def test_only_an_amount_for_which_go_returns_an_error_stops_the_operator(amount: str, space: str) -> None:
+    job = with_amount(amount + space)
+    assert bool(list(decoding_failures(job))) == bool(list(decoding_errors(job)))

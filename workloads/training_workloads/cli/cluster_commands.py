@@ -34,11 +34,13 @@ from training_workloads.cli.program import app
 from training_workloads.cli.typed_values import number_option
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.elastic_scaling import scale_job, wait_until_scaled
+from training_workloads.cluster.failures import ForbiddenError
 from training_workloads.cluster.hints import rejected_input
 from training_workloads.cluster.job_summaries import SUCCEEDED, SUSPENDED
 from training_workloads.cluster.jobs import (
     ClusterJob,
     delete_job,
+    delete_policy,
     find_job,
     list_jobs,
     try_find_job,
@@ -119,6 +121,43 @@ class _Submitting:
         return f"perhaps there too: {unfinished[0].title}" if unfinished else ""
 
 
+@dataclass(kw_only=True, slots=True)
+class _Cancelling:
+    """What `cancel` has deleted and has not, and the jobs whose pods it waits for."""
+
+    quiet: bool
+    deleted: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    waited_for: list[str] = field(default_factory=list)
+
+    def delete(self, cluster: Cluster, jobs: list[ClusterJob]) -> None:
+        """Delete every job, then the policies: without the permission for these, no job is left to run."""
+        policies = {f"NetworkPolicy {job.summary.name!r}": job for job in jobs}
+        self.left += [*(job.title for job in jobs), *(f"{title} (if it exists)" for title in policies)]
+        for job in jobs:
+            self._done(job.title, delete_job(cluster, job))
+            self.waited_for.append(job.summary.name)
+        for title, job in policies.items():
+            try:
+                self._done(title, delete_policy(cluster, job))
+            except ForbiddenError as error:
+                note(f"not deleted: {self.left.pop(0)}: {error}")
+
+    def _done(self, title: str, existed: bool) -> None:
+        self.left.pop(0)
+        if existed:
+            self.deleted.append(title)
+            if not self.quiet:
+                print(f"deleted {title}", flush=True)
+
+    def remains(self) -> str:
+        return f"not deleted: {', '.join(self.left)}" if self.left else ""
+
+    def ending(self) -> str:
+        names = ", ".join(map(repr, self.waited_for))
+        return f"pods of {names} may still be ending: 'kubectl get pods' shows them" if names else ""
+
+
 @app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
 def submit(
     files: Annotated[
@@ -140,7 +179,7 @@ def submit(
     documents = _checked(files, recursive=recursive)
     submitting = _Submitting(quiet=as_json)
     with session(context, namespace, remains=submitting.remains, still_runs=submitting.in_doubt) as cluster:
-        submitting.planned += plan_submission(cluster, documents, namespace=namespace)
+        submitting.planned += plan_submission(cluster, documents, note, namespace=namespace)
         submit_objects(submitting.planned, submitting.show)
         if as_json:
             print_json([_reference(each) for each in submitting.created])
@@ -281,30 +320,19 @@ def cancel(
     if names and finished:
         fix = "give one of the two"
         raise InputError(Problem(path=("name",), given=names[0], allowed="'--finished' chooses the jobs", fix=fix))
-    chosen = list(dict.fromkeys(names or ()))
-    deleted: list[str] = []
-    gone: list[str] = []
-
-    def show_deleted(title: str) -> None:
-        deleted.append(title)
-        if not as_json:
-            print(f"deleted {title}", flush=True)
-
-    def ending() -> str:
-        waited_for = [name for name in chosen if name not in gone]
-        return f"pods of {', '.join(map(repr, waited_for))} may still be ending: 'kubectl get pods' shows them"
-
-    with session(context, namespace, late=ending, still_runs=ending) as cluster, progress() as show:
-        if finished:
-            chosen += dict.fromkeys(summary.name for summary in list_jobs(cluster) if summary.is_finished)
-        jobs = [find_job(cluster, name) for name in chosen]
-        for job in jobs:
-            delete_job(cluster, job, show_deleted)
+    run = _Cancelling(quiet=as_json)
+    with (
+        session(context, namespace, remains=run.remains, late=run.ending, still_runs=run.ending) as cluster,
+        progress() as show,
+    ):
+        chosen = names or [summary.name for summary in list_jobs(cluster) if summary.is_finished]
+        jobs = [find_job(cluster, name) for name in dict.fromkeys(chosen)]
+        run.delete(cluster, jobs)
         poller = Poller(note=note, deadline=time.monotonic() + _PODS_END_SECONDS)
         for ended in wait_until_gone(cluster, jobs, poller, show):
-            gone.append(ended)
+            run.waited_for.remove(ended)
     if as_json:
-        print_json(deleted)
+        print_json(run.deleted)
 
 
 def _checked(files: list[str], *, recursive: bool) -> list["Document"]:

@@ -5,13 +5,12 @@ that file when it syncs the pod: every 60 to 90 s, and at once when the pod itse
 https://kubernetes.io/docs/tasks/configure-pod-container/configure-pod-configmap/#mounted-configmaps-are-updated-automatically
 """
 
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from training_workloads.cluster.client import Cluster
-from training_workloads.cluster.failures import ForbiddenError, NotFoundError, RejectedError
+from training_workloads.cluster.failures import ConflictError, ForbiddenError, NotFoundError, RejectedError
 from training_workloads.cluster.job_summaries import SUSPENDED, JobSummary, is_ready
 from training_workloads.cluster.jobs import ClusterJob, find_job, launcher_pods, try_find_job, worker_pods
 from training_workloads.cluster.polling import Poller, Progress
@@ -68,9 +67,8 @@ class _Hosts:
         listed = _workers_in((config or {}).get("data") or {}, job.summary.name)
         if listed != self.listed:
             self.listed, self.touches = listed, _TOUCHES
-        if self.touches:
+        if self.touches and _touch_launcher(self.cluster, job):
             self.touches -= 1
-            _touch_launcher(self.cluster, job)
 
 
 def scale_job(cluster: Cluster, name: str, workers: int) -> ClusterJob:
@@ -145,14 +143,21 @@ def _workers_in(data: dict[str, Any], job: str) -> frozenset[str]:
     return frozenset(name for name in names if name.startswith(f"{job}-worker-"))
 
 
-def _touch_launcher(cluster: Cluster, job: ClusterJob) -> None:
-    """Change an annotation of the launcher's pod, after which the kubelet syncs it and the files mounted in it."""
+def _touch_launcher(cluster: Cluster, job: ClusterJob) -> bool:
+    """Change an annotation of the launcher's pod, after which the kubelet syncs it and the files mounted in it.
+
+    Returns:
+        Whether that is done; a launcher that does not run yet gets the files as they are when it starts.
+    """
     change = {"metadata": {"annotations": {_TOUCHED: datetime.now(UTC).isoformat()}}}
     for pod in launcher_pods(job):
         if (pod.get("status") or {}).get("phase") == "Running":
-            # It may have ended since.
-            with suppress(NotFoundError):
+            try:
                 cluster.merge(PODS, pod["metadata"]["name"], change)
+            except (ConflictError, NotFoundError):
+                # Another change came first, or it has ended since: the next question shows which.
+                return False
+    return True
 
 
 def _job_can_be_scaled(scaling: _Scaling) -> Problems:

@@ -39,6 +39,7 @@ class Evidence:
         launchers: The launcher's attempts, oldest first.
         workers: Its workers.
         has_run: Whether all its workers have run at the same time.
+        suspend: Whether a queue or a user wants it suspended.
         warnings: The warnings about it, oldest first.
         undecodable: MPIJobs that the operator cannot decode, where that matters.
     """
@@ -47,6 +48,7 @@ class Evidence:
     launchers: tuple[PodSummary, ...] = ()
     workers: tuple[PodSummary, ...] = ()
     has_run: bool = False
+    suspend: bool = False
     warnings: tuple[JobWarning, ...] = ()
     undecodable: Undecodable = field(default_factory=Undecodable)
 
@@ -61,6 +63,20 @@ class Evidence:
         if self.job.is_finished:
             return not self.has_run
         return not self.launchers or (self.job.kind == MPI_JOBS.kind and len(self.workers) < self.job.workers)
+
+    @property
+    def is_to_be_resumed(self) -> bool:
+        """Whether it is suspended although a queue has admitted it, or a user has resumed it."""
+        return self.job.state == SUSPENDED and not self.suspend
+
+    @property
+    def waits_for_the_operator(self) -> bool:
+        """Whether the operator may have something to do for it that it has not done."""
+        if self.job.kind != MPI_JOBS.kind or self.job.is_finished:
+            return False
+        if self.job.state == SUSPENDED:
+            return self.is_to_be_resumed
+        return self.job.state == PENDING or self.suspend or self.lacks_pods
 
     def pod_in(self, *states: str) -> PodSummary | None:
         """Return the first pod in one of some states."""
@@ -85,7 +101,7 @@ def stopped_operator(evidence: Evidence) -> str | None:
     more = f", nor {len(others)} other{'s' * (len(others) > 1)}" if others else ""
     return (
         f"the operator cannot read MPIJob {first.name!r} in namespace {first.namespace!r} ({first.problem}){more}, and "
-        "as long as it cannot, it starts no job of any user: "
+        "as long as it cannot, it starts and changes no job of any user: "
         f"'trainctl cancel {first.name} -n {first.namespace}'; the operator's log names the error: {_OPERATOR_LOG}"
     )
 
@@ -196,22 +212,23 @@ def no_such_node(evidence: Evidence) -> str | None:
 
 def not_admitted(evidence: Evidence) -> str | None:
     """A queue has not admitted the job, or a user suspended it."""
-    if evidence.job.state == SUSPENDED:
+    if evidence.job.state == SUSPENDED and evidence.suspend:
         return "it is suspended: a queue has not admitted it yet ('kubectl get workloads'), or a user set suspend"
     return None
 
 
 def not_started_by_the_operator(evidence: Evidence) -> str | None:
-    """The operator has set no condition, for no reason that the other rules know."""
+    """The operator has not started it, or not again, for no reason that the other rules know."""
     job = evidence.job
-    if job.kind != MPI_JOBS.kind or job.state != PENDING or rejected_by_the_operator(evidence):
+    if job.kind != MPI_JOBS.kind or not (job.state == PENDING or evidence.is_to_be_resumed):
         return None
-    if evidence.undecodable.jobs:
+    if evidence.undecodable.jobs or rejected_by_the_operator(evidence):
         return None
+    done = "resumed" if evidence.is_to_be_resumed else "started"
     elsewhere = (
-        "" if evidence.undecodable.everywhere else ", which may be an MPIJob of a namespace that you may not read"
+        "" if evidence.undecodable.everywhere else ", which may be an MPIJob of a namespace that you cannot read"
     )
-    return f"the operator has not started it: if that lasts, its log has the reason{elsewhere}: {_OPERATOR_LOG}"
+    return f"the operator has not {done} it: if that lasts, its log has the reason{elsewhere}: {_OPERATOR_LOG}"
 
 
 #: In the order in which their hints are shown: what stops or ends a job comes before what delays it.

@@ -9,11 +9,11 @@ from typing import Any
 
 from training_workloads.cluster.resources import BATCH_JOBS, MPI_JOBS
 from training_workloads.manifests.values import mapping, sequence
-from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, QUEUE_LABEL, WORKER
+from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
 from training_workloads.mpijob.view import MpiJobView, Replica
 from training_workloads.validation import Path
 
-__all__ = ["job_pods", "starts_later"]
+__all__ = ["job_pods"]
 
 # What the operator adds: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go
 _OPERATOR_LABEL = "training.kubeflow.org/operator-name"
@@ -41,13 +41,6 @@ def job_pods(job: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
         template = mapping(mapping(job.get("spec")).get("template"))
         if sequence(mapping(template.get("spec")).get("containers")):
             yield ("spec", "template"), _pod(job, template, BATCH_JOBS.api_version, BATCH_JOBS.kind)
-
-
-def starts_later(job: dict[str, Any]) -> bool:
-    """Return whether a job waits in a queue, or for a user, before its pods are created."""
-    spec = mapping(job.get("spec"))
-    queued = QUEUE_LABEL in mapping(job["metadata"].get("labels"))
-    return queued or spec.get("suspend") is True or mapping(spec.get("runPolicy")).get("suspend") is True
 
 
 def _pod(job: dict[str, Any], template: Any, owner_version: str, owner_kind: str, role: str = "") -> dict[str, Any]:

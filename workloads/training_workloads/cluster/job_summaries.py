@@ -48,6 +48,9 @@ _BATCH_STATES = {"Complete": SUCCEEDED, "Failed": FAILED, "Suspended": SUSPENDED
 # A container that waits for these will start; every other reason is a problem.
 _STARTING = ("ContainerCreating", "PodInitializing")
 
+# It has ended, and the kubelet starts it again later.
+_BACK_OFF = "CrashLoopBackOff"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobSummary:
@@ -116,7 +119,7 @@ class PodSummary:
         node: Its node; empty before it is scheduled.
         restarts: How often its containers were restarted.
         why: The scheduler's, the kubelet's or its own reason for the state; may be empty.
-        exit_code: That of its first container when it ended last; `None` if it has not.
+        exit_code: That of its first container, until it starts again; `None` while it runs.
         instance_types: The instance types that it requires; empty: any.
     """
 
@@ -317,8 +320,10 @@ def _first_container(pod: dict[str, Any]) -> dict[str, Any]:
 
 def _exit_code(pod: dict[str, Any]) -> int | None:
     first = _first_container(pod)
-    ended = [(first.get(place) or {}).get("terminated") or {} for place in ("state", "lastState")]
-    return next((int(each["exitCode"]) for each in ended if "exitCode" in each), None)
+    state = first.get("state") or {}
+    waits = (state.get("waiting") or {}).get("reason") == _BACK_OFF
+    ended = ((first.get("lastState") or {}) if waits else state).get("terminated") or {}
+    return int(ended["exitCode"]) if "exitCode" in ended else None
 
 
 def _instance_types(spec: dict[str, Any]) -> Iterator[str]:

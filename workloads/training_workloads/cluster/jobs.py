@@ -7,7 +7,6 @@ from typing import Any
 
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.job_summaries import (
-    PENDING,
     JobSummary,
     PodSummary,
     is_ready,
@@ -17,6 +16,7 @@ from training_workloads.cluster.job_summaries import (
 )
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import BATCH_JOBS, MPI_JOBS, NETWORK_POLICIES, PODS, Resource
+from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
 from training_workloads.validation import InputError, Problem, known_names
 
@@ -24,6 +24,7 @@ __all__ = [
     "ClusterJob",
     "by_age",
     "delete_job",
+    "delete_policy",
     "find_job",
     "launcher_pods",
     "list_jobs",
@@ -52,6 +53,11 @@ class ClusterJob:
     pods: list[dict[str, Any]]
 
     @property
+    def title(self) -> str:
+        """Its kind and name: `MPIJob 'digits'`."""
+        return f"{self.resource.kind} {self.manifest['metadata']['name']!r}"
+
+    @property
     def is_mpi_job(self) -> bool:
         """Whether it has a launcher and workers, rather than the pods of a `batch/v1` Job."""
         return self.resource is MPI_JOBS
@@ -64,9 +70,10 @@ class ClusterJob:
         return summarize_batch_job(self.manifest)
 
     @property
-    def is_not_taken_up(self) -> bool:
-        """Whether the operator has not written a state."""
-        return self.is_mpi_job and self.summary.state == PENDING
+    def suspend(self) -> bool:
+        """Whether a queue or a user wants it suspended; its state is that once its controller has read it."""
+        spec = mapping(self.manifest.get("spec"))
+        return (mapping(spec.get("runPolicy")) if self.is_mpi_job else spec).get("suspend") is True
 
     @property
     def has_run(self) -> bool:
@@ -121,25 +128,26 @@ def list_jobs(cluster: Cluster, *, all_namespaces: bool = False) -> list[JobSumm
     return sorted(summaries, key=lambda summary: (summary.created, summary.name))
 
 
-def delete_job(cluster: Cluster, job: ClusterJob, deleted: Callable[[str], None]) -> None:
-    """Delete a job, its pods in the background, and the NetworkPolicy of the job.
+def delete_job(cluster: Cluster, job: ClusterJob) -> bool:
+    """Delete a job, and its pods in the background; return whether it existed still.
 
-    Args:
-        cluster: The cluster.
-        job: The job.
-        deleted: Takes the kind and name of each object that was deleted.
+    Raises:
+        ClusterError: A request failed.
+    """
+    return cluster.delete(job.resource, job.summary.name)
+
+
+def delete_policy(cluster: Cluster, job: ClusterJob) -> bool:
+    """Delete the NetworkPolicy of a job; return whether it had one.
 
     Raises:
         ClusterError: A request failed.
     """
     name = job.summary.name
-    if cluster.delete(job.resource, name):
-        deleted(f"{job.summary.kind} {name!r}")
     policy = cluster.get(NETWORK_POLICIES, name)
     # A policy that selects other pods has the name by chance.
     selector = ((policy or {}).get("spec") or {}).get("podSelector") or {}
-    if (selector.get("matchLabels") or {}).get(JOB_NAME_LABEL) == name and cluster.delete(NETWORK_POLICIES, name):
-        deleted(f"NetworkPolicy {name!r}")
+    return (selector.get("matchLabels") or {}).get(JOB_NAME_LABEL) == name and cluster.delete(NETWORK_POLICIES, name)
 
 
 def wait_until_gone(cluster: Cluster, jobs: Iterable[ClusterJob], poller: Poller, progress: Progress) -> Iterator[str]:

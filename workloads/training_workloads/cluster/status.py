@@ -1,6 +1,6 @@
 """What `status` shows of a job: the job, its pods, its network, the warnings about it, and hints."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.hints import Evidence, find_hints
@@ -8,7 +8,7 @@ from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary, PodS
 from training_workloads.cluster.job_warnings import JobWarning, job_warnings
 from training_workloads.cluster.jobs import ClusterJob, find_job
 from training_workloads.cluster.logs import read_network
-from training_workloads.cluster.stopped_operator import Undecodable, find_undecodable
+from training_workloads.cluster.stopped_operator import find_undecodable
 
 __all__ = ["JobReport", "report_job"]
 
@@ -59,13 +59,14 @@ def _hints(cluster: Cluster, job: ClusterJob, warnings: tuple[JobWarning, ...]) 
     # A job that succeeded needs no hint, whatever happened before.
     if job.summary.state == SUCCEEDED:
         return ()
-    undecodable = find_undecodable(cluster) if job.is_not_taken_up else Undecodable()
     evidence = Evidence(
         job=job.summary,
         launchers=job.launchers,
         workers=job.workers,
         has_run=job.has_run,
+        suspend=job.suspend,
         warnings=warnings,
-        undecodable=undecodable,
     )
+    if evidence.waits_for_the_operator:
+        evidence = replace(evidence, undecodable=find_undecodable(cluster))
     return find_hints(evidence)

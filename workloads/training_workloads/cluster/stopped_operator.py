@@ -1,11 +1,12 @@
 """MPIJobs that the operator cannot decode: one of them, and it starts no job of any namespace."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from training_workloads.cluster.client import Cluster
-from training_workloads.cluster.failures import ForbiddenError
+from training_workloads.cluster.failures import ClusterError
 from training_workloads.cluster.resources import MPI_JOBS
-from training_workloads.mpijob.decoding import decoding_problems
+from training_workloads.mpijob.decoding import decoding_failures
 from training_workloads.validation import Problem
 
 __all__ = ["Undecodable", "UndecodableJob", "find_undecodable"]
@@ -40,21 +41,20 @@ class Undecodable:
 
 
 def find_undecodable(cluster: Cluster) -> Undecodable:
-    """Return the MPIJobs of all namespaces that the operator cannot decode, or of this one if the user may not more.
+    """Return the MPIJobs that the operator cannot decode: of all namespaces, else of this one, else none."""
+    # The state of a job is known without the other jobs, which the user may not list.
+    for everywhere in (True, False):
+        with suppress(ClusterError):
+            return Undecodable(jobs=_undecodable_of(cluster, everywhere=everywhere), everywhere=everywhere)
+    return Undecodable(everywhere=False)
 
-    Raises:
-        ClusterError: A request failed.
-    """
-    try:
-        listed, everywhere = cluster.objects(MPI_JOBS, all_namespaces=True), True
-    except ForbiddenError:
-        listed, everywhere = cluster.objects(MPI_JOBS), False
+
+def _undecodable_of(cluster: Cluster, *, everywhere: bool) -> tuple[UndecodableJob, ...]:
     found = []
-    for job in listed:
+    for job in cluster.objects(MPI_JOBS, all_namespaces=everywhere):
         place = job["metadata"]
         # A list does not repeat the kind in each object.
         whole = {"apiVersion": MPI_JOBS.api_version, "kind": MPI_JOBS.kind, **job}
-        if problem := next(decoding_problems(whole), None):
+        if problem := next(decoding_failures(whole), None):
             found.append(UndecodableJob(name=place["name"], namespace=place["namespace"], problem=problem))
-    in_order = sorted(found, key=lambda each: (each.namespace, each.name))
-    return Undecodable(jobs=tuple(in_order), everywhere=everywhere)
+    return tuple(sorted(found, key=lambda each: (each.namespace, each.name)))

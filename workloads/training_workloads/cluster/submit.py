@@ -4,15 +4,18 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ConflictError, ForbiddenError, RejectedError
-from training_workloads.cluster.job_pods import job_pods, starts_later
+from training_workloads.cluster.job_pods import job_pods
 from training_workloads.cluster.jobs import try_find_job
 from training_workloads.cluster.resources import BATCH_JOBS, CLAIMS, MPI_JOBS, NAMESPACES, PODS, Resource
 from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
 from training_workloads.manifests.documents import Document
+from training_workloads.manifests.values import amount_of
 from training_workloads.mpijob.decoding import decoding_problems
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
 from training_workloads.validation import MISSING, Path, Problem, Problems, enforce, known_names
@@ -28,7 +31,9 @@ _NAMED_BY_PODS = {"ServiceAccount": "serviceAccountName", "PriorityClass": "prio
 # A webhook that writes elsewhere rejects every dry run, and says nothing about the pod.
 _NO_DRY_RUN = "does not support dry run"
 
+# https://github.com/kubernetes/apiserver/blob/v0.35.0/pkg/admission/plugin/resourcequota/controller.go
 _EXCEEDED = "exceeded quota"
+_QUOTA = re.compile(r"requested: (?P<requested>\S+), used: \S+, limited: (?P<limited>\S+)")
 
 # How the API server begins what it says about a pod.
 _ABOUT_THE_POD = re.compile(r'^pods? "[^"]*" is (forbidden|invalid): ', re.IGNORECASE)
@@ -125,12 +130,15 @@ def check_objects(file: str, documents: Iterable[Document]) -> Problems:
         yield from _undecodable(document)
 
 
-def plan_submission(cluster: Cluster, documents: Iterable[Document], *, namespace: str | None) -> list[Submission]:
+def plan_submission(
+    cluster: Cluster, documents: Iterable[Document], note: Callable[[str], None], *, namespace: str | None
+) -> list[Submission]:
     """Check whether every object can be created, and create none.
 
     Args:
         cluster: The cluster.
         documents: The objects, after `check_objects`.
+        note: Takes what delays a job, and is no mistake in it.
         namespace: The value of `--namespace`; an object with another namespace is rejected.
 
     Returns:
@@ -149,7 +157,7 @@ def plan_submission(cluster: Cluster, documents: Iterable[Document], *, namespac
         enforce(submissions, [rule])
     for each in submissions:
         each.create(dry_run=True)
-    enforce(submissions, [_pods_are_allowed])
+    enforce(submissions, [partial(_pods_are_allowed, note=note)])
     return submissions
 
 
@@ -256,25 +264,50 @@ def _claims_exist(submissions: list[Submission]) -> Problems:
             yield each.problem(path, claim, allowed=allowed, fix=_claim_advice(claim))
 
 
-def _pods_are_allowed(submissions: list[Submission]) -> Problems:
+def _pods_are_allowed(submissions: list[Submission], note: Callable[[str], None]) -> Problems:
     """Reject pods that the API server would: the operator would get that answer, and retry without an end."""
     created = {(each.resource.kind, each.name) for each in submissions}
     for each in (each for each in submissions if each.is_job):
-        for path, pod in job_pods(each.content):
-            for kind, field in _NAMED_BY_PODS.items():
-                if (kind, pod["spec"].get(field)) in created:
-                    del pod["spec"][field]
-            try:
-                each.cluster.create(PODS, pod, dry_run=True)
-            except ForbiddenError:
-                # Who may not create pods may still submit jobs: their controllers create the pods.
-                break
-            except RejectedError as error:
-                reason = _ABOUT_THE_POD.sub("", error.message)
-                # A queue creates the pods later, when other jobs have ended.
-                if _NO_DRY_RUN not in reason and not (_EXCEEDED in reason and starts_later(each.content)):
-                    allowed = f"namespace {each.cluster.namespace!r} rejects its pods: {reason}"
-                    yield each.problem(path, PodTemplate(), allowed=allowed, fix=_pod_advice(reason))
+        later = ""
+        for path, reason in _rejections(each, created):
+            if _EXCEEDED in reason and not _is_above_the_quota(reason):
+                later = later or reason
+            else:
+                allowed = f"namespace {each.cluster.namespace!r} rejects its pods: {reason}"
+                yield each.problem(path, PodTemplate(), allowed=allowed, fix=_pod_advice(reason))
+        if later:
+            note(f"the quota rejects pods of {each.title} now ({later}); they start when other jobs have ended")
+
+
+def _rejections(job: Submission, created: set[tuple[str, str]]) -> Iterator[tuple[Path, str]]:
+    """Yield the path of each template whose pod the API server rejects, and its reason."""
+    for path, pod in job_pods(job.content):
+        for kind, field in _NAMED_BY_PODS.items():
+            if (kind, pod["spec"].get(field)) in created:
+                del pod["spec"][field]
+        try:
+            job.cluster.create(PODS, pod, dry_run=True)
+        except ForbiddenError:
+            # Who may not create pods may still submit jobs: their controllers create the pods.
+            return
+        except RejectedError as error:
+            if _NO_DRY_RUN not in error.message:
+                yield path, _ABOUT_THE_POD.sub("", error.message)
+
+
+def _is_above_the_quota(reason: str) -> bool:
+    """Return whether one pod requests more than the whole quota: it is never created, whatever other jobs use."""
+    found = _QUOTA.search(reason)
+    if not found:
+        return False
+    requested, limited = (_amounts(found[group]) for group in ("requested", "limited"))
+    return any(amount > limited[name] for name, amount in requested.items() if name in limited)
+
+
+def _amounts(text: str) -> dict[str, Decimal]:
+    """Return the amounts of a text such as `limits.memory=8Gi,pods=1`, without what is none."""
+    pairs = (part.partition("=") for part in text.split(","))
+    return {name: amount for name, _, value in pairs if (amount := amount_of(value)) is not None}
 
 
 def _pod_advice(reason: str) -> str:
@@ -284,7 +317,7 @@ def _pod_advice(reason: str) -> str:
             "pod-security.kubernetes.io/enforce"
         )
     if _EXCEEDED in reason:
-        return "wait until other jobs have ended ('trainctl list'), request less, or ask for a larger quota"
+        return "request less, or ask for a larger quota"
     return "change the template, or ask an administrator of the cluster"
 
 

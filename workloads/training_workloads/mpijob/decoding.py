@@ -7,10 +7,19 @@ from functools import cache
 from typing import Any
 
 from training_workloads.mpijob.definition import mpi_job_definition
-from training_workloads.mpijob.undecodable import undecodable
+from training_workloads.mpijob.undecodable import Tolerated, undecodable
 from training_workloads.validation import Problems
 
-__all__ = ["decoding_problems"]
+__all__ = ["decoding_failures", "decoding_problems"]
+
+
+def decoding_failures(job: Any) -> Problems:
+    """Yield the problem of each value for which Go returns an error, and the operator stops.
+
+    Args:
+        job: An MPIJob of any shape, as read from a cluster.
+    """
+    yield from (problem for problem in decoding_problems(job) if not isinstance(problem, Tolerated))
 
 
 def decoding_problems(job: Any) -> Problems:

@@ -2,11 +2,21 @@
 
 import math
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.validation import Path, Problem, Problems
 
-__all__ = ["undecodable"]
+__all__ = ["Tolerated", "undecodable"]
+
+# What Go's parser takes as an amount beyond the pattern of a definition: 'Gi' and '.' are zero to it, and an exponent
+# may have any number of digits. It trims the space around the text in the JSON, where a tab or newline is an escape.
+# https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/resource/quantity.go
+_PARSED = re.compile(
+    r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,18})?"
+    r"|[+-]?\.?([numkMGTPE]|[KMGT]i|[eE](\+?[0-9]{1,18}|-0{0,17}[0-9]))?"
+)
+_TRIMMED = " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 
 # What people write instead of `8Gi` and `8G`.
 _BYTES = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<suffix>[kKMGTPE]i?)?[bB]")
@@ -24,8 +34,13 @@ _FIXES = {
 _KINDS = {"string": "text", "boolean": "true or false", "integer": "a whole number", "array": "a list"}
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tolerated(Problem):
+    """The problem of a text that is no amount, and that Go's parser takes as one all the same: it stops nothing."""
+
+
 def undecodable(schema: dict[str, Any], value: Any, path: Path = ()) -> Problems:
-    """Yield the problem of each value that Go cannot decode, or would decode as another value.
+    """Yield the problem of each value that Go cannot decode, and a `Tolerated` of each that it would decode as another.
 
     Args:
         schema: As in a definition. Only types count: Go decodes a number or a text that a definition does not allow.
@@ -119,11 +134,21 @@ def _not_an_amount(schema: dict[str, Any], value: Any, path: Path) -> Problems:
         case _:
             is_amount = _is_whole(value)
     if not is_amount:
-        yield Problem(path=path, given=value, allowed="it is not an amount of Kubernetes", fix=_amount_fix(value))
+        kind = Tolerated if isinstance(value, str) and _is_parsed(value) else Problem
+        fix = _amount_fix(schema["pattern"], value)
+        yield kind(path=path, given=value, allowed="it is not an amount of Kubernetes", fix=fix)
 
 
-def _amount_fix(value: Any) -> str:
-    if isinstance(value, str) and (meant := _BYTES.fullmatch(value.strip())):
+def _is_parsed(text: str) -> bool:
+    trimmed = text.strip(_TRIMMED)
+    return bool(trimmed and _PARSED.fullmatch(trimmed))
+
+
+def _amount_fix(pattern: str, value: Any) -> str:
+    trimmed = value.strip() if isinstance(value, str) else ""
+    if re.fullmatch(pattern, trimmed):
+        return f"write {trimmed}, without space around it"
+    if meant := _BYTES.fullmatch(trimmed):
         # Kubernetes has `Ki` and `k`, but no `K`.
         suffix = {None: "", "K": "k", "ki": "Ki"}.get(meant["suffix"], meant["suffix"])
         return f"write {meant['number']}{suffix}"
