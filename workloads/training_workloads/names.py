@@ -139,6 +139,8 @@ def image_fix(image: Any) -> str:
         return ""
     if scheme := _SCHEME.match(address):
         return f"omit '{scheme[0]}'"
+    if any(map(str.isspace, address)):
+        return "remove the blank"
     if _IMAGE.fullmatch(address.lower()):
         return "write the repository in lower case"
     return "give the image's address, such as <repository>:<tag>"

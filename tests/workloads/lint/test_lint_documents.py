@@ -5,7 +5,8 @@ import pytest
 
 from tests.workloads.lint.sample_job import GONE, JOB, changed
 from training_workloads import InputError
-from training_workloads.lint import lint_manifest, lint_text
+from training_workloads.lint import lint_manifest, lint_read, lint_text
+from training_workloads.manifests.documents import read_documents
 
 RIGHT = JOB.lstrip()
 
@@ -111,6 +112,24 @@ def test_what_is_beside_a_duplicate_key_is_not_judged() -> None:
         "                limits: *amounts\n", "                limits: *amounts\n                limits: {}\n"
     )
     assert found(text) == [(line_of(text, "limits: {}"), "duplicate-key")]
+
+
+@pytest.mark.parametrize("second", ["kind: MPIJob", "metadata: {name: a}"])
+def test_a_duplicate_key_with_the_same_value_hides_nothing(second: str) -> None:
+    wrong = RIGHT.replace("slotsPerWorker: 8", "slotsPerWorker: 4").replace(
+        "metadata:\n  name: job", "metadata: {name: a}"
+    )
+    text = wrong.replace("kind: MPIJob\n", f"{second}\nkind: MPIJob\n")
+    rules = {rule for _, rule in found(text)}
+    assert rules == {"duplicate-key", *(rule for _, rule in found(wrong))} > {"duplicate-key"}
+
+
+def test_what_is_not_judged_is_never_right() -> None:
+    comment = "# trainctl: ignore[duplicate-key] the first is right"
+    text = RIGHT.replace("kind: MPIJob\n", f"kind: Job\nkind: MPIJob {comment}\n")
+    assert [rule for _, rule in found(text)] == ["duplicate-key"]
+    ((finding, _),) = lint_read(read_documents(text, tolerant=True), rules={"np-exceeds-slots"})
+    assert (finding.rule, finding.level) == ("duplicate-key", "error")
 
 
 def test_duplicate_keys_of_any_kind_of_document_are_found() -> None:

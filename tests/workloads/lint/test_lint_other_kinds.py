@@ -228,6 +228,12 @@ FIRES: list[tuple[str, dict[str, Any], str]] = [
         "[pods-one-after-another]",
     ),
     (
+        JOB,
+        {"spec completionMode": GONE},
+        "error: spec.completionMode: is missing, and the default is NonIndexed: the pods have no JOB_COMPLETION_INDEX; "
+        "write completionMode: Indexed [job-not-indexed]",
+    ),
+    (
         JOB_SET,
         {f"{SET} completionMode": "NonIndexed"},
         "error: spec.replicatedJobs[0].template.spec.completionMode: is NonIndexed: the pods have no "
@@ -301,6 +307,8 @@ FIRES: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 SILENT: list[tuple[str, dict[str, Any]]] = [
+    # The webhook of JobSets writes Indexed.
+    (JOB_SET, {f"{SET} completionMode": GONE}),
     (PYTORCH_JOB, {}),
     # The operator gives torchrun its numbers by variables.
     (PYTORCH_JOB, {f"{MASTER} command": ["torchrun", "train.py"], "spec pytorchReplicaSpecs Worker replicas": 1}),

@@ -19,6 +19,7 @@ from training_workloads.lint.rules import (
     STORAGE_RULES,
     WORKLOAD_RULES,
 )
+from training_workloads.lint.rules.document_rules import duplicate_key
 from training_workloads.lint.rules.schema_rules import api_version
 from training_workloads.lint.rules.storage_rules import Storage
 from training_workloads.lint.selection import selected
@@ -67,14 +68,19 @@ def lint_read(documents: Sequence[Document], rules: Collection[str] | None = Non
         The findings that no comment suppresses, each with its line, from 1, by line.
     """
     linted = zip(documents, lint_documents([document.content for document in documents]), strict=True)
-    located = []
+    located, hiding = [], []
     for document, findings in linted:
         of_text = _apply(DOCUMENT_RULES, document)
-        # Beside a duplicate key a value is lost, and what it would be is not known.
-        unclear = [finding.path[:-1] for finding in of_text]
-        clear = [one for one in findings if not any(one.path[: len(path)] == path for path in unclear)]
+        # A lost value may be the one that is meant.
+        clear = [one for one in findings if not any(one.path[: len(path)] == path for path in document.lossy)]
         located += [(finding, document.line(finding.path)) for finding in (*of_text, *clear)]
-    return selected(located, documents[0].yaml.text if documents else "", rules)
+        lossy = (
+            one for one in of_text if one.rule == duplicate_key.id and {one.path, one.path[:-1]} & {*document.lossy}
+        )
+        hiding += [(finding, document.line(finding.path)) for finding in lossy]
+    kept = selected(located, documents[0].yaml.text if documents else "", rules)
+    # What is not judged is not right, whatever the user suppresses.
+    return sorted([*kept, *(one for one in hiding if one not in kept)], key=lambda pair: pair[1])
 
 
 def lint_manifest(document: Any) -> list[Finding]:

@@ -145,6 +145,11 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "-np", "16", *HOSTS, *BIND, "bash", "-c", "cd $HOME && train"),
         launched("mpirun", "-np", "${GPUS}", "train"),
         launched("/start.sh", "a", "&&", "b"),
+        # Code of other languages, and references of Hydra.
+        {"LAUNCHER-CONTAINER command": ["python", "-c", "import os\nprint(1 if os.environ['HOME'] else 2)  # $HOME"]},
+        {"LAUNCHER-CONTAINER command": ["perl", "-e", "print $ENV{HOME}, $HOME, $PATH"]},
+        launched("mpirun", "-np", "16", *HOSTS, *BIND, "python", "train.py", "--cfg", "hydra.run.dir=${HOME}/x"),
+        launched("mpirun", "-np", "16", *HOSTS, *BIND, "python", "train.py", "+data.path=${PWD}/data"),
         {"LAUNCHER-CONTAINER command": GONE, "LAUNCHER-CONTAINER args": ["a", "&&", "b"]},
     ],
     "undefined-reference": [
@@ -166,6 +171,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         script("mpirun -np 16 \\\n  --bind-to none train"),
         script("cat > h <<EOF\n-x A\nEOF\nmpirun -np 16 train"),
         script("ls My\\ File"),
+        # Words of an array.
+        script('ARGS=(\n  --epochs 3\n  --lr "$(cat lr)"\n)\nARGS+=(\n  --wd 0\n)\nmpirun -np 16 train "${ARGS[@]}"'),
     ],
     "unbalanced-quote": [
         script('echo "$(awk \'{print "a"}\' f)"; mpirun -np 16 train'),

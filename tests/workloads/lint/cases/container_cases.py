@@ -41,7 +41,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"LAUNCHER-CONTAINER image": " image:1"},
             "LAUNCHER-CONTAINER image",
-            "is ' image:1', and the pod waits with InvalidImageName; give the image's address, such as "
+            "is ' image:1', and the pod waits with InvalidImageName; remove the blank",
+        ),
+        (
+            {"LAUNCHER-CONTAINER image": "image:1@2"},
+            "LAUNCHER-CONTAINER image",
+            "is 'image:1@2', and the pod waits with InvalidImageName; give the image's address, such as "
             "<repository>:<tag>",
         ),
     ],

@@ -63,7 +63,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"WORKER template metadata annotations": {"karpenter.sh/do-not-disrupt": True}},
             "WORKER template metadata annotations karpenter.sh/do-not-disrupt",
-            "is True; give a text, in quotes",
+            "is true; give a text, in quotes",
         ),
         (
             {"WORKER-POD imagePullSecrets": ["regcred"]},

@@ -33,6 +33,9 @@ _FROM_CONTROLLERS = re.compile(
     r"(OMPI|PRTE|I_MPI|HYDRA|NVIDIA|K_MPI|PET|PMIX|JOB|JOBSET)_\w+|RANK|WORLD_SIZE|MASTER_\w+"
 )
 
+# https://hydra.cc/docs/advanced/override_grammar/basic/ ; the names of variables have no lower-case letters.
+_HYDRA = re.compile(r"[+~]{0,2}[a-z][\w.@/-]*=.*\$\{.*", re.DOTALL)
+
 _ONE_OPTION = re.compile(r"-{1,2}[A-Za-z][\w-]*[ \t]+[^-\s'\"]\S*")
 _PYTHONS = {"python", "python3", "torchrun", "accelerate", "deepspeed"}
 _PROGRAMS = {*LAUNCHERS, *SHELLS, *_PYTHONS, "sshd", "service", "sleep", "tail"}
@@ -42,6 +45,7 @@ _BLANK_BEHIND_BACKSLASH = re.compile(r"(?m)(?:^|[ \t])\\[ \t]+$")
 _BACKSLASH_IN_LINE = re.compile(r"[ \t]\\[ \t]+-{1,2}[A-Za-z]")
 _OPTION = re.compile(r"-{1,2}[A-Za-z][\w-]*(=.*)?")
 _SUBSTITUTION = re.compile(r"\$\([^()'\"]*(?:'[^']*'[^()'\"]*|\"[^\"]*\"[^()'\"]*)*\)")
+_ARRAY = re.compile(r"\b\w+\+?=\((?:\$\([^()]*\)|'[^']*'|\"[^\"]*\"|[^()'\"])*\)")
 _IN_BACKGROUND = re.compile(r"(?<![&\\])&\s*(#[^\n]*)?$")
 
 
@@ -53,7 +57,15 @@ def _plain(pods: PodGroup) -> Iterator[tuple[Container, list[str]]]:
             continue
         if program_of(argv) not in SHELLS:
             inside = next((n for n, word in enumerate(argv) if word.rpartition("/")[2] in SHELLS), len(argv))
-            yield container, argv[:inside]
+            yield (
+                container,
+                [word for before, word in pairwise(["", *argv[:inside]]) if not _is_other_code(before, word)],
+            )
+
+
+def _is_other_code(before: str, word: str) -> bool:
+    """Return whether a word is for another language: the code of `python -c`, or `dir=${HOME}/x`, which Hydra reads."""
+    return (before in ("-c", "-e") and " " in word) or bool(_HYDRA.fullmatch(word))
 
 
 @error(f"A container's `command` is executed without a shell: the whole word is the file's name {COMMANDS}")
@@ -125,7 +137,9 @@ def broken_continuation(pods: PodGroup) -> Iterator[Found]:
         script, _ = script_of(container.argv) or ("", [])
         if not script or "<<" in script:
             continue
-        starts = [command[0] for command in commands(container.argv) or [] if _OPTION.fullmatch(command[0])]
+        # The words of an array may begin lines.
+        lines = commands(["sh", "-c", _ARRAY.sub("", script)]) or []
+        starts = [command[0] for command in lines if _OPTION.fullmatch(command[0])]
         place = _place(container, script)
         if _BLANK_BEHIND_BACKSLASH.search(script):
             line = script[: _BLANK_BEHIND_BACKSLASH.search(script).end()].count("\n")  # type: ignore[union-attr]

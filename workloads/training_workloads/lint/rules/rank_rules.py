@@ -47,8 +47,8 @@ def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")
 
 
-# Read by the container runtime or by sshd, not by the ranks.
-_NOT_FOR_RANKS = ("NVIDIA_", "SSH", "OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_")
+# Read by the container runtime or by sshd, not by the ranks; no value of CUDA_VISIBLE_DEVICES is right for all ranks.
+_NOT_FOR_RANKS = ("NVIDIA_", "CUDA_VISIBLE_DEVICES", "SSH", "OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_")
 
 
 # Variables of the launcher that only the ranks' libraries read.

@@ -3,6 +3,7 @@
 The API server drops an unknown field, or rejects the object; the lint finds both before.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -161,7 +162,9 @@ def _other(violation: Any, path: Path) -> Iterable[Found]:
 
 
 def _given(violation: Any) -> str:
-    shown = repr(violation.instance)
+    value = violation.instance
+    # As YAML writes it: true, false, null.
+    shown = json.dumps(value) if isinstance(value, bool) or value is None else repr(value)
     if isinstance(violation.instance, dict | list):
         return "is a mapping" if isinstance(violation.instance, dict) else "is a list"
     return f"is {shown if len(shown) < _READABLE else 'a long text'}"

@@ -92,7 +92,9 @@ def job_not_indexed(workload: WorkloadView) -> Iterator[Found]:
     for job in workload.jobs if isinstance(workload, JobView) else ():
         mode = job.spec.get("completionMode")
         uses = any(_INDEX in word for one in job.pods.containers for word in one.argv)
-        if uses and mode in (None, "NonIndexed"):
+        # The webhook of JobSets writes Indexed where it is missing
+        # (https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/pkg/webhooks/jobset_webhook.go).
+        if uses and (mode == "NonIndexed" or (mode is None and workload.kind == "Job")):
             given = "is missing, and the default is NonIndexed" if mode is None else f"is {mode}"
             problem = f"{given}: the pods have no {_INDEX}"
             yield Found((*job.path, "completionMode"), problem, "write completionMode: Indexed")
