@@ -20,7 +20,8 @@ from training_workloads.lint.rules import (
     WORKLOAD_RULES,
 )
 from training_workloads.lint.rules.document_rules import duplicate_key
-from training_workloads.lint.rules.schema_rules import api_version
+from training_workloads.lint.rules.efa_rules import efa_not_requested
+from training_workloads.lint.rules.schema_rules import api_version, is_of_training_operator
 from training_workloads.lint.rules.storage_rules import Storage
 from training_workloads.lint.selection import selected
 from training_workloads.manifests.documents import Document, read_documents
@@ -120,6 +121,8 @@ def _lint(document: Any, neighbours: Sequence[Any]) -> list[Finding]:
 
 
 def _lint_workload(workload: WorkloadView) -> list[Finding]:
+    if is_of_training_operator(workload.document):
+        return [one for pods in workload.groups for one in _apply(POD_API_RULES, pods)]
     of_fields = _apply(FIELD_RULES, workload)
     return _one_for_each_value(_with_meant(workload, of_fields) if of_fields else _lint_meant(workload))
 
@@ -132,7 +135,11 @@ def _with_meant(workload: WorkloadView, of_fields: list[Finding]) -> list[Findin
     document = dict(workload.document)
     corrected = Corrected.of(workload.kind, document)
     found = []
+    # What misplaced resources lack is unclear.
+    is_unclear = any(str(field.path[-1]).startswith("resource") for field in corrected.moved)
     for finding in _lint_meant(replace(workload, document=corrected.document)):
+        if is_unclear and finding.rule == efa_not_requested.id:
+            continue
         path = corrected.source_path(finding.path)
         found += [replace(finding, path=path)] if path is not None else []
     # A rule's error at a value is more specific than the schema's; a warning must not hide an error.

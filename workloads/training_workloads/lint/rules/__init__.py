@@ -20,8 +20,10 @@ from training_workloads.lint.rules import (
     image_rules,
     job_rules,
     launch_rules,
+    lifetime_rules,
     lustre_rules,
     metadata_rules,
+    mount_rules,
     name_rules,
     network_rules,
     node_rules,
@@ -32,10 +34,12 @@ from training_workloads.lint.rules import (
     probe_rules,
     queue_rules,
     rank_rules,
+    rendezvous_rules,
     resource_rules,
     run_policy_rules,
     scheduling_rules,
     schema_rules,
+    script_rules,
     security_rules,
     service_rules,
     shared_memory_rules,
@@ -85,15 +89,17 @@ WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(
     gpu_pod_rules,
     efa_rules,
     network_rules,
+    rendezvous_rules,
     variable_rules,
     debugging_rules,
     shared_memory_rules,
     image_rules,
+    lifetime_rules,
     pod_placement_rules,
 )
 
 #: Rules on the pods of one template.
-POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(command_rules, node_rules)
+POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(command_rules, script_rules, mount_rules, node_rules)
 
 #: Rules on the pods of one template that the API server or the kubelet enforces, whatever the pods are for.
 POD_API_RULES: tuple[Rule[PodGroup], ...] = rules_of(

@@ -10,9 +10,11 @@ from itertools import pairwise
 
 from training_workloads.lint.rule import Found, error
 from training_workloads.lint.sources import COMMANDS
+from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import Container, PodGroup
 from training_workloads.manifests.values import is_placeholder, sequence
-from training_workloads.mpijob.launch_command import LAUNCHERS, SHELLS, commands, program_of, script_of
+from training_workloads.mpijob.launch_command import HOROVODRUN, LAUNCHERS, SHELLS, commands, program_of, script_of
+from training_workloads.mpijob.launch_options import option_of
 
 _OPERATORS = {"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"}
 _BUILTINS = {"cd", "export", "source", ".", "set", "unset", "ulimit", "umask", "eval"}
@@ -108,7 +110,17 @@ def shell_syntax_without_shell(pods: PodGroup) -> Iterator[Found]:
     "([docs](https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/))"
 )
 def undefined_reference(pods: PodGroup) -> Iterator[Found]:
-    """`$(NAME)` in a command, and no variable of that name: the text stays as it is."""
+    """`$(NAME)` in a command or a subPathExpr, and no variable of that name."""
+    pattern = f"{CONTAINERS}.volumeMounts[].subPathExpr"
+    for path, value in places(pods.template, pattern, pods.template_path) if pods.is_whole else ():
+        container = next(one for one in pods.all_containers if path[: len(one.path)] == one.path)
+        names = _REFERENCE.findall(value) if isinstance(value, str) and not container.content.get("envFrom") else []
+        missing = [
+            name for name in names if name not in container.environment and not _FROM_CONTROLLERS.fullmatch(name)
+        ]
+        for name in dict.fromkeys(missing):
+            problem = f"has $({name}), but env has no {name}, and the container does not start"
+            yield Found(path, problem, f"add {name} to env")
     for container, words in _plain(pods):
         if container.content.get("envFrom"):
             continue
@@ -191,9 +203,17 @@ def option_and_value_in_one_word(pods: PodGroup) -> Iterator[Found]:
         for before, word in pairwise(words):
             # Of Python programs only long ones: a short one may be the text of another.
             is_option = _ONE_OPTION.fullmatch(word) and (program in LAUNCHERS or word.startswith("--"))
+            is_option = is_option or (program in LAUNCHERS and _is_whole_option(word, program))
             if is_option and before not in ("-c", "--mpi-args") and before != "plm_rsh_args":
                 problem = f"has {word!r} as one word"
                 yield Found(_place(container, word), problem, f"write two items of the list: {', '.join(word.split())}")
+
+
+def _is_whole_option(word: str, launcher: str) -> bool:
+    """Return whether a word has an option of a launcher with each of its values."""
+    name, *values = word.split()
+    option = option_of(name.lstrip("-"), horovod=launcher == HOROVODRUN) if name.startswith("-") else None
+    return bool(option and values and len(values) == option.values)
 
 
 def _place(container: Container, word: str) -> tuple[str | int, ...]:

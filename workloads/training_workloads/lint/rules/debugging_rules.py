@@ -17,6 +17,7 @@ from training_workloads.lint.variables import set_variables
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import amount_of
 from training_workloads.manifests.workload import WorkloadView
+from training_workloads.mpijob.view import MpiJobView
 
 
 class _Effect(NamedTuple):
@@ -82,6 +83,9 @@ def debugging_variable(workload: WorkloadView) -> Iterator[Found]:
     if any(pods.total(EFA_RESOURCE) > 1 for pods in workload.rank_groups):
         effects |= _BETWEEN_PODS
     for name, value, path, _ in set_variables(workload, effects):
+        # Of an MPIJob the launcher's value is that of the ranks.
+        if isinstance(workload, MpiJobView) and name in workload.launcher.first.environment and "Worker" in path:
+            continue
         if re.fullmatch(effects[name].values, value.strip().lower()):
             yield Found(path, f"sets {name}={value}, with which {effects[name].problem}", "remove it")
 

@@ -56,7 +56,9 @@ def _is_efa(name: str, value: str) -> bool:
 
 def _has_efa(pods: PodGroup) -> bool:
     """Return whether EFA devices are requested, with a number or a placeholder, or may be there without a request."""
-    named = any(EFA_RESOURCE in container.amounts(kind) for container in pods.containers for kind in _AMOUNTS)
+    names = (str(name) for one in pods.containers for kind in _AMOUNTS for name in one.amounts(kind))
+    # A misspelt one is the mistake of another rule.
+    named = any("efa" in name.lower() for name in names)
     return named or pods.sees_devices_otherwise
 
 
@@ -147,7 +149,7 @@ def hugepages_of_the_node(workload: WorkloadView) -> Iterator[Found]:
     """More huge pages than the EFA driver's installation reserves on a node."""
     for pods in workload.groups:
         asked, holder = pods.total(HUGEPAGES_RESOURCE), pods.holder(HUGEPAGES_RESOURCE)
-        if holder and asked > _RESERVED_PAGES and pods.total(EFA_RESOURCE):
+        if holder and asked > _RESERVED_PAGES and pods.total(EFA_RESOURCE) and pods.total(GPU_RESOURCE):
             given = holder.amounts("limits").get(HUGEPAGES_RESOURCE) or holder.amounts("requests").get(
                 HUGEPAGES_RESOURCE
             )

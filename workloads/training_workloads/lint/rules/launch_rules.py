@@ -7,7 +7,14 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.launch_facts import has_parameter, ranks_per_node, runs_script, spawns_ranks, workers_of
+from training_workloads.lint.launch_facts import (
+    has_parameter,
+    is_benchmark,
+    ranks_per_node,
+    runs_script,
+    spawns_ranks,
+    workers_of,
+)
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import MPIRUN, OPERATOR
 from training_workloads.mpijob.launch_command import (
@@ -20,6 +27,7 @@ from training_workloads.mpijob.launch_command import (
     shell_words,
 )
 from training_workloads.mpijob.launch_options import (
+    CONFIG_FILE,
     DISCOVERY_SCRIPT_OPTION,
     HOSTFILE_OPTION,
     HOSTS,
@@ -102,7 +110,7 @@ def np_leaves_slots_idle(job: MpiJobView) -> Iterator[Found]:
         for launch, ranks, total in _fixed_size(job)
         # One process for each node may start the others.
         if ranks
-        and not launch.has(*_PER_NODE)
+        and not _may_start_others(job, launch)
         and not (ranks == workers and (spawns_ranks(launch) or runs_script(launch) or ranks_per_node(launch)))
     ]
     # Ranks on a launcher without GPUs are the mistake of another rule.
@@ -113,6 +121,14 @@ def np_leaves_slots_idle(job: MpiJobView) -> Iterator[Found]:
         ranks, total = max(launched)
         problem = f"starts {ranks} ranks, but {_slots(job)} are {total} slots; {total - ranks} stay idle"
         yield Found(job.launch_path, problem, f"write -np {total}, or fewer workers or slots")
+
+
+def _may_start_others(job: MpiJobView, launch: Launch) -> bool:
+    """Return whether one process of a node may use the GPUs of the others: by its options, or as a script."""
+    if not launch.has(*_PER_NODE):
+        return False
+    several = (ranks_per_node(launch) or 1) > 1 and job.worker.total(GPU_RESOURCE) == job.slots
+    return not several or spawns_ranks(launch) or runs_script(launch) or is_benchmark(launch)
 
 
 def _slots(job: MpiJobView) -> str:
@@ -179,9 +195,40 @@ def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
     if behind == ("|",) and not has_parameter(job, ("pipefail", "PIPESTATUS")):
         problem = f"has {rest[0] if rest else 'a program'} behind the launch, whose exit code is lost"
         yield Found(job.launch_path, problem, "begin with bash and set -o pipefail")
+    elif behind in ((";",), ("\n",)) and (last := _last_program(job)):
+        problem = f"ends with {last}, whose exit code is the job's: one that fails counts as succeeded"
+        yield Found(job.launch_path, problem, "begin the script with set -e")
     elif behind == ("||",) and rest[:1] in (("true",), (":",), ("echo",)):
         problem = f"has || {rest[0]} behind the launch, and a job that fails counts as succeeded"
         yield Found(job.launch_path, problem, "remove it")
+
+
+# Programs that succeed whatever the launch did.
+_HARMLESS = {"echo", "true", ":", "sleep", "date", "printf", "touch", "ls", "cat", "sync", "tail", "hostname", "exit 0"}
+_KEEPS_CODE = re.compile(r"\$\?|PIPESTATUS|\btrap\b|set -\w*e|-o errexit|\bwait\b")
+
+
+def _last_program(job: MpiJobView) -> str:
+    """Return the harmless program with which the script ends; empty where it keeps the launch's exit code."""
+    argv = job.launcher.first.argv
+    script, _ = script_of(argv) or ("", [])
+    keeps = _KEEPS_CODE.search(script) or any(re.fullmatch(r"-\w*e\w*", word) for word in argv[:3])
+    last = (commands(argv) or [[]])[-1]
+    name = "exit 0" if last == ["exit", "0"] else program_of(last)
+    return name if name in _HARMLESS and not keeps else ""
+
+
+@error("mpirun ends with `no executable could be found` or similar: nothing is left to start")
+def launch_without_program(job: MpiJobView) -> Iterator[Found]:
+    """A launch that ends with its options, such as where a line has lost its backslash."""
+    for launch in job.launches:
+        asks = launch.has("help", "h", "version", "V", "v", "check-build", "cb", "app", CONFIG_FILE)
+        unclear = launch.unknown_options or any("$" in word for word in launch.words)
+        if not launch.program and not asks and not unclear:
+            problem = f"ends with {launch.words[-1]!r}: {launch.launcher} has no program to start"
+            yield Found(
+                job.launch_path, problem, "write the program behind the options, or continue the line with a \\"
+            )
 
 
 @error("The container ends: `executable file not found in $PATH`")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from training_workloads.lint.node_types import type_names
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.variables import Variable, set_variables
 from training_workloads.manifests.pods import PodGroup
@@ -98,10 +99,23 @@ def excluded_interface(workload: WorkloadView) -> Iterator[Found]:
     """`^eth0`: the pod's only interface is excluded."""
     if _on_the_node(workload) or any(_has_more_networks(pods) for pods in workload.rank_groups):
         return
-    for variable in set_variables(workload, (_NCCL,)):
-        if variable.value.startswith("^") and _is(_POD_INTERFACE, variable):
+    for variable in (*set_variables(workload, (_NCCL, *_EXCLUDED)), *_excluded(workload)):
+        excludes = variable.name != _NCCL or variable.value.startswith("^")
+        if excludes and _is(_POD_INTERFACE, variable):
             problem = f"sets {_written(variable)}, which excludes {_POD_INTERFACE}, the only interface of a pod"
-            yield Found(variable.path, problem, f"write {_NCCL}=^lo,docker,veth, or remove it")
+            instead = f"write {_NCCL}=^lo,docker,veth, or remove it" if variable.name == _NCCL else "remove it"
+            yield Found(variable.path, problem, instead)
+
+
+_EXCLUDED = ("OMPI_MCA_btl_tcp_if_exclude", "OMPI_MCA_oob_tcp_if_exclude")
+_EXCLUDE_OPTION = re.compile(r"-mca +(\w+_tcp_if_exclude) +([^\s;&|]+)")
+
+
+def _excluded(workload: WorkloadView) -> Iterator[Variable]:
+    """Yield the parameters of mpirun that exclude interfaces."""
+    for container in workload.containers:
+        for name, value in _EXCLUDE_OPTION.findall(" ".join(container.argv)):
+            yield Variable(name, value.strip("\"'"), container.argv_path(name), True)
 
 
 @error("Through it a pod reaches only itself")
@@ -135,7 +149,8 @@ def host_network(workload: WorkloadView) -> Iterator[Found]:
         reasons = []
         if _listens_on_22(pods):
             reasons.append("the node's own sshd has port 22 already")
-        if pod_interface and pods in workload.rank_groups:
+        of_ec2 = all("." in name and name == name.lower() for _, name in type_names(pods))
+        if pod_interface and pods in workload.rank_groups and of_ec2:
             reasons.append(f"{_written(pod_interface)} is no interface of Amazon Linux 2023, which has ens5 or similar")
         if reasons:
             fix = "remove hostNetwork: EFA devices do not need it"

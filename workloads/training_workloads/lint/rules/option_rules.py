@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from training_workloads.catalog.nodes import EFA_RESOURCE
 from training_workloads.lint.launch_facts import misspelt_exports, workers_of
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import MPIRUN
+from training_workloads.manifests.values import is_placeholder
 from training_workloads.mpijob.launch_command import SHELLS, Launch, program_of
 from training_workloads.mpijob.launch_options import (
     EXPORT,
@@ -18,6 +20,7 @@ from training_workloads.mpijob.launch_options import (
     options_like,
 )
 from training_workloads.mpijob.view import MpiJobView
+from training_workloads.validation import known_names
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*(=.*)?")
 
@@ -89,7 +92,11 @@ def option_behind_program(job: MpiJobView) -> Iterator[Found]:
             problem = f"runs {program[0]!r} as the program: an option begins with dashes"
             yield Found(job.launch_path, problem, f"write --{program[0]}")
             continue
+        with_equals = any(name in MCA.spellings and "=" in "".join(values[:1]) for _, name, values in launch.options)
         if len(program) < len(("word", "-x", "VALUE")) or program[0].startswith("$") or launch.is_horovod:
+            continue
+        # Of `--mca name=value` the next word is the value, and the one behind it the program.
+        if with_equals:
             continue
         name = program[1].lstrip("-")
         exported = name in EXPORT.spellings and _VARIABLE.fullmatch(program[2])
@@ -148,3 +155,101 @@ def no_mpi_transport(job: MpiJobView) -> Iterator[Found]:
                 yield Found(job.launch_path, problem, "write btl tcp,self")
         elif pml == "ucx" and on_efa:
             yield Found(job.launch_path, "has pml ucx, which does not know EFA", "write pml ob1, and btl tcp,self")
+
+
+# https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html and that of 4.1.
+_OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "socket", "package", "numa", "board")
+_PLACEMENTS = {
+    "bind-to": ("none", *_OBJECTS),
+    "map-by": (
+        "slot",
+        "node",
+        "ppr",
+        "dist",
+        "seq",
+        "sequential",
+        "rankfile",
+        "pe-list",
+        "minload",
+        "likwid",
+        *_OBJECTS,
+    ),
+    "rank-by": ("slot", "node", "fill", "span", *_OBJECTS),
+}
+
+
+@error(f"mpirun ends: it does not know the policy {MPIRUN}")
+def placement_policy(job: MpiJobView) -> Iterator[Found]:
+    """A word that `--bind-to`, `--map-by` or `--rank-by` does not take, or `ppr` without its number and object."""
+    for launch in _checked(job):
+        for name, words in _PLACEMENTS.items():
+            value = (launch.value(name) or "").lower()
+            policy, _, rest = value.partition(":")
+            if launch.is_horovod or not policy or policy.startswith("-") or "$" in value or is_placeholder(value):
+                continue
+            if policy not in words:
+                yield Found(job.launch_path, f"has --{name} {value}, and mpirun ends", known_names(policy, words))
+            elif policy == "ppr" and not _PER_RESOURCE.fullmatch(rest):
+                problem = f"has --{name} {value}, which is not ppr:<number>:<object>, and mpirun ends"
+                yield Found(job.launch_path, problem, "write ppr:8:node, with the ranks of each node")
+
+
+_PER_RESOURCE = re.compile(rf"\d+:(node|slot|{'|'.join(_OBJECTS)})([:,].*)?")
+
+# https://docs.open-mpi.org/en/v4.1.x and v5.0.x, `ompi_info --param all all`.
+_COMPONENTS = {
+    "pml": ("ob1", "cm", "ucx", "monitoring", "v", "yalla", "bfo"),
+    "btl": ("self", "tcp", "sm", "vader", "openib", "uct", "ofi", "usnic", "ugni", "smcuda", "portals4", "template"),
+    "mtl": ("ofi", "psm", "psm2", "mxm", "portals4", "ucx"),
+}
+
+
+@error(
+    "Open MPI ends where no component of a list exists, and warns of the others ([mca]("
+    "https://docs.open-mpi.org/en/v5.0.x/mca.html))"
+)
+def mpi_component(job: MpiJobView) -> Iterator[Found]:
+    """A component of Open MPI whose name is misspelt, such as `tpc`."""
+    for launch in _checked(job):
+        given = _parameters(launch)
+        for parameter, known in _COMPONENTS.items():
+            for name in given.get(parameter, "").lstrip("^").split(","):
+                close = get_close_matches(name.strip(), known, n=1, cutoff=0.6)
+                if name and name.strip() not in known and close and not is_placeholder(name):
+                    problem = f"has {parameter} {given[parameter]}, but Open MPI has no component {name.strip()!r}"
+                    yield Found(job.launch_path, problem, f"write {close[0]}")
+
+
+@error("They exclude each other ([TCP](https://docs.open-mpi.org/en/v5.0.x/tuning-apps/networking/tcp.html))")
+def interfaces_in_and_out(job: MpiJobView) -> Iterator[Found]:
+    """`btl_tcp_if_include` and `btl_tcp_if_exclude` at once."""
+    for launch in _checked(job):
+        given = _parameters(launch)
+        for layer in ("btl", "oob"):
+            both = [f"{layer}_tcp_if_{way}" for way in ("include", "exclude")]
+            if all(name in given for name in both):
+                yield Found(
+                    job.launch_path, f"has {both[0]} and {both[1]}, which exclude each other", "keep one of them"
+                )
+
+
+_SHELLS_OF_HOSTS = ("plm_rsh_agent", "orte_rsh_agent", "plm_ssh_agent")
+
+
+@error(
+    "The workers run sshd: version 2 of the operator has neither rsh nor kubexec.sh "
+    "([operator](https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go))"
+)
+def remote_shell(job: MpiJobView) -> Iterator[Found]:
+    """A launcher that reaches the workers by another program than ssh."""
+    variables = job.launcher.first.environment
+    for launch in _checked(job):
+        given = _parameters(launch)
+        given |= {
+            name: str(variables[f"OMPI_MCA_{name}"][0]) for name in _SHELLS_OF_HOSTS if f"OMPI_MCA_{name}" in variables
+        }
+        for name in _SHELLS_OF_HOSTS:
+            agent = given.get(name, "").split(" ")[0].rpartition("/")[2]
+            if agent in ("rsh", "kubexec.sh", "kubectl", "telnet"):
+                problem = f"has {name} {given[name]}, but the workers answer to ssh only"
+                yield Found(job.launch_path, problem, "remove it")

@@ -31,9 +31,17 @@ def _metadata(workload: WorkloadView) -> Iterator[tuple[Path, Mapping[Any, Any],
     """Yield the labels and annotations of a workload and its pods: path, content, and whether Kueue reads them."""
     for kind in ("labels", "annotations"):
         yield ("metadata", kind), mapping(mapping(workload.document.get("metadata")).get(kind)), kind == "labels"
-        for group in workload.groups:
-            content = mapping(mapping(group.template.get("metadata")).get(kind))
-            yield (*group.template_path, "metadata", kind), content, False
+        yield from ((path, content, False) for path, content in _inside(workload.spec, ("spec",), kind))
+
+
+def _inside(value: Any, path: Path, kind: str) -> Iterator[tuple[Path, Mapping[Any, Any]]]:
+    """Yield the labels or annotations of each metadata inside of a value."""
+    entries = enumerate(value) if isinstance(value, list) else mapping(value).items()
+    for key, inner in entries:
+        if key == "metadata":
+            yield (*path, "metadata", kind), mapping(mapping(inner).get(kind))
+        elif isinstance(inner, list | dict) and isinstance(key, str | int):
+            yield from _inside(inner, (*path, key), kind)
 
 
 @warning("Kueue does not see the job, which starts without a quota ([docs](https://kueue.sigs.k8s.io/docs/tasks/run/))")

@@ -28,7 +28,8 @@ class _SharedMemory(NamedTuple):
 
     @property
     def in_memory(self) -> bool:
-        return mapping(self.volume.get("emptyDir")).get("medium") == "Memory"
+        # A misspelt medium is the mistake of another rule.
+        return str(mapping(self.volume.get("emptyDir")).get("medium")).lower() == "memory"
 
     @property
     def size_limit(self) -> Decimal | None:

@@ -137,3 +137,25 @@ def root_without_permission(job: MpiJobView) -> Iterator[Found]:
         if not launch.is_horovod and not launch.expands and not launch.has("allow-run-as-root"):
             problem = f"{launch.launcher} runs as root, with which Open MPI ends unless the image allows it"
             yield Found(job.launch_path, problem, "add --allow-run-as-root")
+
+
+_OF_SSHD = ("SETUID", "SETGID", "SYS_CHROOT")
+
+
+@error(
+    "sshd of root gives up its rights for each connection "
+    "([capabilities](https://man7.org/linux/man-pages/man7/capabilities.7.html))"
+)
+def capabilities_of_sshd(job: MpiJobView) -> Iterator[Found]:
+    """A worker whose sshd runs as root without the capabilities that it needs for each connection."""
+    first = job.worker.first
+    capabilities = mapping(mapping(first.content.get("securityContext")).get("capabilities"))
+    added, dropped = (
+        {str(one).upper().removeprefix("CAP_") for one in sequence(capabilities.get(name))} for name in ("add", "drop")
+    )
+    lost = [name for name in _OF_SSHD if {name, "ALL"} & dropped and not {name, "ALL"} & added]
+    is_root = (_keys_path(job) or "").rstrip("/") == _ROOTS_KEYS and _not_root(job.worker) is None
+    if lost and is_root and job.launches and (not first.argv or any("sshd" in word for word in first.argv)):
+        path = (*first.path, "securityContext", "capabilities", "drop")
+        problem = f"takes {', '.join(lost)} from sshd, which closes every connection without them"
+        yield Found(path, problem, f"add: [{', '.join(lost)}], or run sshd as another user")

@@ -44,11 +44,16 @@ def template_restart_policy(job: MpiJobView) -> Iterator[Found]:
     The operator emits the event SetPodTemplateRestartPolicy.
     """
     for replica in job.replicas:
-        policy, effective = replica.pod.get("restartPolicy"), replica.content.get("restartPolicy") or "Never"
+        policy = replica.pod.get("restartPolicy")
+        effective = replica.content.get("restartPolicy") or _DEFAULT_POLICIES[replica.role]
         if policy is not None and policy != effective:
             problem = f"is {policy!r}, which the operator overwrites with that of the {replica.role}"
             fix = f"write {'.'.join(map(str, replica.path))}.restartPolicy instead"
             yield Found((*replica.pod_path, "restartPolicy"), problem, fix)
+
+
+# https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/default.go
+_DEFAULT_POLICIES = {"Launcher": "OnFailure", "Worker": "Never"}
 
 
 @error(f"Only the first gets the keys, the hostfile and the operator's variables {OPERATOR}")
@@ -88,12 +93,24 @@ def sshd_ends_at_once(job: MpiJobView) -> Iterator[Found]:
     path = job.worker.first.argv_path("ssh")
     if sshd and sshd.stays and sshd.extra and "$" not in sshd.extra:
         yield Found(path, f"gives sshd the argument {sshd.extra!r}, with which it ends", "write /usr/sbin/sshd -De")
+    elif sshd and sshd.ends_after:
+        problem = f"runs sshd -{sshd.ends_after}, which {_ENDS[sshd.ends_after]}"
+        yield Found(path, problem, "write /usr/sbin/sshd -De")
     elif sshd and not sshd.stays:
         problem = "runs sshd without -D: it goes to the background, and the container ends"
         yield Found(path, problem, "write /usr/sbin/sshd -De")
     elif _SERVICE.fullmatch(" ".join(last)):
         problem = f"ends with {' '.join(last)!r}, which returns at once, and the container ends"
         yield Found(path, problem, "write /usr/sbin/sshd -De")
+
+
+# Options with which it ends.
+_ENDS = {
+    "d": "serves one connection, and ends",
+    "i": "expects a connection at its input, and ends",
+    "t": "only checks its configuration, and ends",
+    "T": "only prints its configuration, and ends",
+}
 
 
 @error("`sshd re-exec requires execution with an absolute path` ([sshd](https://man.openbsd.org/sshd))")
@@ -119,9 +136,12 @@ def _ports(job: MpiJobView) -> set[int]:
     """Return the ports on which the worker's only server may listen; empty where that is not known."""
     if (sshd := _sshd(job)) is None:
         return set()
-    return (
-        {sshd.port} if sshd.port else {port for one in _listed_ports(job) if (port := whole(one.get("containerPort")))}
-    )
+    listed = (whole(one.get("containerPort")) for one in _listed_ports(job))
+    # A port out of range is the mistake of another rule.
+    return {sshd.port} if sshd.port else {port for port in listed if port and port <= _LAST_PORT}
+
+
+_LAST_PORT = 65535
 
 
 @error("Nothing listens there: the worker never becomes ready, or is restarted again and again")
@@ -168,12 +188,18 @@ def ssh_port_differs(job: MpiJobView) -> Iterator[Found]:
     if port and ports and port not in ports:
         problem = f"connects to port {port}, but the workers' sshd listens on {min(ports)}"
         yield Found(job.launch_path, problem, f"write -p {min(ports)}")
-    elif not port and sshd.port and sshd.port != _SSH and not _names_port(job, sshd.port):
+    elif not port and sshd.port and sshd.port != _SSH and not _names_port(job, sshd.port) and not _probed_at_22(job):
         problem = f"connects to port 22, but the workers' sshd listens on {sshd.port}"
         yield Found(job.launch_path, problem, f'add --mca plm_rsh_args "-p {sshd.port}", or let sshd listen on 22')
 
 
 _SSH = 22
+
+
+def _probed_at_22(job: MpiJobView) -> bool:
+    """Return whether the worker's probe expects sshd at 22 too: then sshd is the one at the wrong port."""
+    probe = mapping(mapping(job.worker.first.content.get("readinessProbe")).get("tcpSocket"))
+    return probe.get("port") == _SSH
 
 
 def _names_port(job: MpiJobView, port: int) -> bool:
