@@ -307,6 +307,15 @@ FIRES: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 SILENT: list[tuple[str, dict[str, Any]]] = [
+    # One Job for each node.
+    (
+        JOB,
+        {
+            "spec completions": 1,
+            "spec parallelism": 1,
+            COMMAND: [*command()[:3], "--node-rank=1", "--master-addr=ddp-svc", "train.py"],
+        },
+    ),
     # The webhook of JobSets writes Indexed.
     (JOB_SET, {f"{SET} completionMode": GONE}),
     (PYTORCH_JOB, {}),

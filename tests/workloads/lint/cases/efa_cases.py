@@ -177,6 +177,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-CONTAINER resources": GONE},
     ],
     "efa-left-unused": [
+        # The mistake of misspelled-resource.
+        {**WITHOUT_EFA, **WITHOUT_PROVIDER, **both("vpc.amazonaws.com/efas", 4)},
         {**WITHOUT_EFA, "LAUNCHER-CONTAINER env": [{"name": "NCCL_NET", "value": "Socket"}]},
         {**WITHOUT_EFA, "WORKER-POD resourceClaims": [{"name": "efa", "resourceClaimTemplateName": "efa"}]},
         {**WITHOUT_EFA, **WITHOUT_PROVIDER, "WORKER replicas": 1},

@@ -155,6 +155,24 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "exit-code-lost": [
         (
+            script("mpirun -np 16 train; sleep 5"),
+            "LAUNCHER-CONTAINER command",
+            "ends with sleep, whose exit code is the job's: one that fails counts as succeeded; begin the script with "
+            "set -e",
+        ),
+        (
+            script("mpirun -np 16 train\n\necho done"),
+            "LAUNCHER-CONTAINER command",
+            "ends with echo, whose exit code is the job's: one that fails counts as succeeded; begin the script with "
+            "set -e",
+        ),
+        (
+            script("mpirun -np 16 train\naws s3 cp /out s3://bucket/out --recursive"),
+            "LAUNCHER-CONTAINER command",
+            "ends with aws, whose exit code is the job's: one that fails counts as succeeded; begin the script with "
+            "set -e",
+        ),
+        (
             script("mpirun -np 16 train | tee /fsx/log"),
             "LAUNCHER-CONTAINER command",
             "has tee behind the launch, whose exit code is lost; begin with bash and set -o pipefail",
@@ -230,6 +248,16 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "-np", "16", *HOSTS, *BIND, "torchrun", "--nproc-per-node=1", "train.py"),
     ],
     "exit-code-lost": [
+        launched("bash", "-ec", "mpirun -np 16 train\necho done"),
+        launched("bash", "-e", "-c", "mpirun -np 16 train\necho done"),
+        script("set -euo pipefail\nmpirun -np 16 train\necho done"),
+        script("mpirun -np 16 train && echo done"),
+        script("if mpirun -np 16 train; then echo done; else exit 1; fi"),
+        script("for i in 1 2 3; do mpirun -np 16 train && exit 0; sleep 10; done; exit 1"),
+        script("while ! mpirun -np 16 train; do sleep 10; done; echo done"),
+        script("mpirun -np 16 train\ncode=$?\naws s3 cp /out s3://bucket/out\nexit $code"),
+        script("mpirun -np 16 train &\nwait $!\necho done"),
+        script("run() {\n  mpirun -np 16 train\n}\nrun || exit 1\necho done"),
         script("set -o pipefail; mpirun -np 16 train 2>&1 | tee /fsx/log"),
         script("mpirun -np 16 train"),
         script("mpirun -np 16 hostname | sort; mpirun -np 16 train"),

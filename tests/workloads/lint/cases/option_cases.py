@@ -62,6 +62,16 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "option-behind-program": [
         (
+            launched("mpirun", "-np", "16", *HOSTS, *BIND, "-x", "NCCL_DEBUG", "INFO", "python", "train.py"),
+            "LAUNCHER-CONTAINER command",
+            "runs 'INFO' as the program: -x takes one word; write -x NCCL_DEBUG=INFO",
+        ),
+        (
+            launched("mpirun", "-np", "16", *HOSTS, *BIND, "-x", "NCCL_SOCKET_IFNAME", "eth0", "./train"),
+            "LAUNCHER-CONTAINER command",
+            "runs 'eth0' as the program: -x takes one word; write -x NCCL_SOCKET_IFNAME=eth0",
+        ),
+        (
             launched("mpirun", "-np", "16", "-x", "NCCL_DEBUG", "INFO", "-x", "FI_PROVIDER", "train"),
             "LAUNCHER-CONTAINER command",
             "runs 'INFO' as the program: the options behind it are its arguments; write -x NCCL_DEBUG=INFO",
@@ -103,6 +113,23 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "has -x NCCL_DEUBG, which is not set; the launcher's variable is NCCL_DEBUG; write -x NCCL_DEBUG",
         ),
     ],
+    "mpi-parameter": [
+        (
+            ranks(16, "--mca", "btl_tcp_if_inlcude", "eth0"),
+            "LAUNCHER-CONTAINER command",
+            "sets btl_tcp_if_inlcude, a parameter that Open MPI does not have, and ignores; write btl_tcp_if_include",
+        ),
+        (
+            ranks(16, "--mca", "blt", "tcp,self"),
+            "LAUNCHER-CONTAINER command",
+            "sets blt, a parameter that Open MPI does not have, and ignores; write btl",
+        ),
+        (
+            variables("LAUNCHER", OMPI_MCA_plm_rsh_arg="-p 2222"),
+            "LAUNCHER-CONTAINER env 0",
+            "sets plm_rsh_arg, a parameter that Open MPI does not have, and ignores; write plm_rsh_args",
+        ),
+    ],
     "no-mpi-transport": [
         (ranks(16, "--mca", "btl", "tcp"), "LAUNCHER-CONTAINER command", "has btl tcp without self; write tcp,self"),
         (
@@ -138,6 +165,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "-np", "16", "--mca", "plm_rsh_args", "-p 22", "train"),
     ],
     "option-behind-program": [
+        launched("mpirun", "-np", "16", *HOSTS, *BIND, "-x", "NCCL_DEBUG", "numactl", "python", "train.py"),
+        launched("mpirun", "-np", "16", *HOSTS, *BIND, "-x", "NCCL_DEBUG=INFO", "XHPL", "input"),
         launched("mpirun", "-np", "16", "all_reduce_perf", "-n", "100"),
         launched("mpirun", "-np", "16", "bash", "-x", "RUN.sh", "a"),
         script("mpirun -np 16 $FLAGS -x A train"),
@@ -154,6 +183,11 @@ SILENT: dict[str, list[dict[str, Any]]] = {
             **launched("mpirun", "-x", "NCCL_ALGO1", "-x", "NCCL_ALGO", "train"),
             **variables("LAUNCHER", NCCL_ALGO="Ring"),
         },
+    ],
+    "mpi-parameter": [
+        ranks(16, "--mca", "btl_tcp_if_include", "eth0", "--mca", "pml", "ob1", "--mca", "coll_hcoll_enable", "0"),
+        ranks(16, "--mca", "plm_ssh_args", "-p 22", "--mca", "io", "romio321", "--mca", "osc", "^ucx"),
+        variables("LAUNCHER", OMPI_MCA_orte_keep_fqdn_hostnames="true"),
     ],
     "no-mpi-transport": [
         ranks(16, "--mca", "btl", "^openib"),

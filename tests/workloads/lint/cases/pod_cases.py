@@ -22,6 +22,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "worker-without-sshd": [
         (
+            {"WORKER-CONTAINER command": ["bash", "-c", "while true; do sleep 30; done"]},
+            "WORKER-CONTAINER command",
+            "runs sleep and true, but the launcher reaches a worker through its sshd; remove command and args, or run "
+            "/usr/sbin/sshd -De",
+        ),
+        (
             {"WORKER-CONTAINER command": ["sleep", "infinity"]},
             "WORKER-CONTAINER command",
             "runs sleep, but the launcher reaches a worker through its sshd; remove command and args, or run "
@@ -117,6 +123,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "worker-without-sshd": [
+        {"WORKER-CONTAINER command": ["bash", "-c", "/usr/sbin/sshd; while true; do sleep 30; done"]},
         {"WORKER-CONTAINER command": GONE},
         {"WORKER-CONTAINER command": ["/start-worker"]},
         # Workers that run another scheduler.

@@ -52,6 +52,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "probe-not-at-sshd": [
         (
+            {"WORKER-CONTAINER readinessProbe": {"httpGet": {"path": "/", "port": 8080}}},
+            "WORKER-CONTAINER readinessProbe httpGet",
+            "asks by HTTP, but the worker runs only sshd; write tcpSocket: {port: 22}",
+        ),
+        (
             {"WORKER-CONTAINER command": ["/usr/sbin/sshd", "-De", "-p", "2222"]},
             "WORKER-CONTAINER readinessProbe tcpSocket port",
             "is 22, but the worker's sshd listens on 2222; write 2222",
@@ -119,6 +124,10 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-CONTAINER command": ["/opt/ssh/sbin/sshd", "-De"]},
     ],
     "probe-not-at-sshd": [
+        {
+            "WORKER-CONTAINER command": ["bash", "-c", "python metrics.py & /usr/sbin/sshd -De"],
+            "WORKER-CONTAINER readinessProbe": {"httpGet": {"path": "/", "port": 8080}},
+        },
         {"WORKER-CONTAINER readinessProbe": {"tcpSocket": {"port": 2222}}},
         {
             "WORKER-CONTAINER command": ["/usr/sbin/sshd", "-Dep2222"],

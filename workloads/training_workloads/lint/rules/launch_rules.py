@@ -195,7 +195,12 @@ def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
     if behind == ("|",) and not has_parameter(job, ("pipefail", "PIPESTATUS")):
         problem = f"has {rest[0] if rest else 'a program'} behind the launch, whose exit code is lost"
         yield Found(job.launch_path, problem, "begin with bash and set -o pipefail")
-    elif behind in ((";",), ("\n",)) and (last := _last_program(job)):
+    elif (
+        behind
+        and set(behind[0]) <= {";", "\n"}
+        and not _is_condition(words[: starts[-1]])
+        and (last := _last_program(job))
+    ):
         problem = f"ends with {last}, whose exit code is the job's: one that fails counts as succeeded"
         yield Found(job.launch_path, problem, "begin the script with set -e")
     elif behind == ("||",) and rest[:1] in (("true",), (":",), ("echo",)):
@@ -203,9 +208,31 @@ def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
         yield Found(job.launch_path, problem, "remove it")
 
 
+def _is_condition(before: tuple[str, ...]) -> bool:
+    """Return whether a command is the condition of a loop or a branch, by the words before it."""
+    begin = next((n + 1 for n in range(len(before) - 1, -1, -1) if not before[n].strip(";&|\n")), 0)
+    return any(word in ("if", "elif", "while", "until", "!") for word in before[begin:])
+
+
 # Programs that succeed whatever the launch did.
 _HARMLESS = {"echo", "true", ":", "sleep", "date", "printf", "touch", "ls", "cat", "sync", "tail", "hostname", "exit 0"}
-_KEEPS_CODE = re.compile(r"\$\?|PIPESTATUS|\btrap\b|set -\w*e|-o errexit|\bwait\b")
+_HARMLESS |= {
+    "aws",
+    "gsutil",
+    "s5cmd",
+    "rclone",
+    "rsync",
+    "cp",
+    "mv",
+    "rm",
+    "tar",
+    "mkdir",
+    "chmod",
+    "chown",
+    "du",
+    "df",
+}
+_KEEPS_CODE = re.compile(r"\$\?|PIPESTATUS|\btrap\b|set -\w*e|-o errexit|\bwait\b|\b(exit|return)\b(?!\s+0\b)")
 
 
 def _last_program(job: MpiJobView) -> str:

@@ -1,7 +1,7 @@
 """Rules on the options of `mpirun` and `horovodrun`: names, values, and MCA parameters."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from training_workloads.catalog.nodes import EFA_RESOURCE
@@ -93,6 +93,11 @@ def option_behind_program(job: MpiJobView) -> Iterator[Found]:
             yield Found(job.launch_path, problem, f"write --{program[0]}")
             continue
         with_equals = any(name in MCA.spellings and "=" in "".join(values[:1]) for _, name, values in launch.options)
+        last = launch.options[-1] if launch.options else None
+        if last and last[1] in EXPORT.spellings and "=" not in last[2][0] and _is_value(program):
+            problem = f"runs {program[0]!r} as the program: -x takes one word"
+            yield Found(job.launch_path, problem, f"write -x {last[2][0]}={program[0]}")
+            continue
         if len(program) < len(("word", "-x", "VALUE")) or program[0].startswith("$") or launch.is_horovod:
             continue
         # Of `--mca name=value` the next word is the value, and the one behind it the program.
@@ -103,11 +108,21 @@ def option_behind_program(job: MpiJobView) -> Iterator[Found]:
         is_launchers = program[1].startswith("-") and (
             exported or name in (*MCA.spellings, *HOSTFILE_OPTION.spellings, *MAP_BY.spellings)
         )
-        last = launch.options[-1] if launch.options else None
         if is_launchers and last and program_of(program) not in SHELLS and "/" not in program[0]:
             problem = f"runs {program[0]!r} as the program: the options behind it are its arguments"
             fix = f"write -x {last[2][0]}={program[0]}" if last[1] in EXPORT.spellings else "remove it"
             yield Found(job.launch_path, problem, fix)
+
+
+# What variables of NCCL and libfabric are set to, and no program is called.
+_VALUE = re.compile(
+    r"\d+|\^.*|(eth|ens|eno|enp|ib|bond)\d\S*|efa|lo|INFO|WARN|TRACE|VERSION|(ALL|INIT|NET|ENV)(,[A-Z]+)*"
+)
+
+
+def _is_value(program: Sequence[str]) -> bool:
+    """Return whether the first word of a program is a variable's value, and the next one the program."""
+    return len(program) > 1 and bool(_VALUE.fullmatch(program[0])) and not program[1].startswith("-")
 
 
 @error(f"Open MPI reads a parameter and its value as two words (seen with 5.0.11) {MPIRUN}")
@@ -253,3 +268,42 @@ def remote_shell(job: MpiJobView) -> Iterator[Found]:
             if agent in ("rsh", "kubexec.sh", "kubectl", "telnet"):
                 problem = f"has {name} {given[name]}, but the workers answer to ssh only"
                 yield Found(job.launch_path, problem, "remove it")
+
+
+# Parameters that jobs set (https://docs.open-mpi.org/en/v4.1.x and v5.0.x, `ompi_info --param all all --level 9`).
+_PARAMETERS = (
+    *(f"{layer}_tcp_if_{way}" for layer in ("btl", "oob") for way in ("include", "exclude")),
+    *(f"btl_openib_{name}" for name in ("allow_ib", "if_include", "if_exclude", "warn_no_device_params_found")),
+    *("plm_rsh_args", "plm_rsh_agent", "plm_rsh_no_tree_spawn", "plm_rsh_num_concurrent", "plm_ssh_args"),
+    *("plm_ssh_agent", "plm_ssh_no_tree_spawn", "plm_ssh_num_concurrent", "plm_base_verbose", "btl_base_verbose"),
+    *("pml_base_verbose", "mtl_base_verbose", "orte_keep_fqdn_hostnames", "orte_base_help_aggregate"),
+    *("orte_default_hostfile", "orte_tmpdir_base", "orte_startup_timeout", "orte_abort_on_non_zero_status"),
+    *("prte_keep_fqdn_hostnames", "prte_default_hostfile", "btl_vader_single_copy_mechanism", "btl_tcp_links"),
+    *("btl_sm_single_copy_mechanism", "rmaps_base_oversubscribe", "hwloc_base_binding_policy", "mpi_warn_on_fork"),
+    *("rmaps_base_mapping_policy", "rmaps_base_no_oversubscribe", "btl_smcuda_use_cuda_ipc", "orte_output_filename"),
+)
+_ALIKE = 0.92
+
+
+@warning(
+    "Open MPI ignores a parameter that it does not know, without a message ([mca]("
+    "https://docs.open-mpi.org/en/v5.0.x/mca.html))"
+)
+def mpi_parameter(job: MpiJobView) -> Iterator[Found]:
+    """A parameter of Open MPI whose name is misspelt, such as `btl_tcp_if_inlcude`."""
+    given = [(job.launch_path, name) for launch in _checked(job) for name in _parameters(launch)]
+    variables = job.launcher.first.environment.items()
+    given += [(path, name.removeprefix(_MCA)) for name, (_, path) in variables if name.startswith(_MCA)]
+    for path, name in given:
+        if close := _meant_parameter(name):
+            yield Found(path, f"sets {name}, a parameter that Open MPI does not have, and ignores", f"write {close}")
+
+
+_MCA = "OMPI_MCA_"
+
+
+def _meant_parameter(name: str) -> str:
+    if name in ("blt", "bt1", "tbl", "pm1", "pmll", "btll"):
+        return "pml" if "m" in name else "btl"
+    close = get_close_matches(name, _PARAMETERS, n=1, cutoff=_ALIKE)
+    return close[0] if close and name not in _PARAMETERS else ""

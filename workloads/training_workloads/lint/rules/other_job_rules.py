@@ -171,7 +171,12 @@ def processes_of_node(workload: WorkloadView) -> Iterator[Found]:
     given = str(workload.spec.get("nprocPerNode")) if workload.kind == "PyTorchJob" else ""
     for pods in workload.groups if given.isdecimal() and len(given) < len("100000") else ():
         gpus = pods.total(GPU_RESOURCE)
-        if gpus and gpus == gpus.to_integral_value() and int(given) > gpus:
+        # The option of torchrun comes before the operator's variable.
+        has_option = any(_NPROC.search(word) for one in pods.containers for word in one.argv)
+        if gpus and gpus == gpus.to_integral_value() and int(given) > gpus and not has_option:
             problem = f"is {given}, but a pod of the {pods.role} has {gpus} GPUs"
             yield Found(("spec", "nprocPerNode"), problem, f'write "{gpus}"')
             return
+
+
+_NPROC = re.compile(r"--nproc[-_]per[-_]node")

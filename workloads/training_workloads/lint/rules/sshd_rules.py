@@ -8,19 +8,32 @@ from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import OPERATOR
 from training_workloads.manifests.values import mapping, sequence, whole
-from training_workloads.mpijob.launch_command import commands, launches, program_of
+from training_workloads.mpijob.launch_command import commands, launches, program_of, script_of, shell_words
 from training_workloads.mpijob.sshd_command import SSHD, Sshd, sshd_of, worker_commands
 from training_workloads.mpijob.view import MpiJobView
 
 # Programs that never start an sshd.
-_NOT_SSHD = {"sleep", "tail", "cat", "true", "echo", "python", "python3", "torchrun", "mpirun", "mpiexec", "horovodrun"}
+_NOT_SSHD = {
+    "sleep",
+    "tail",
+    "cat",
+    "true",
+    ":",
+    "echo",
+    "python",
+    "python3",
+    "torchrun",
+    "mpirun",
+    "mpiexec",
+    "horovodrun",
+}
 
 
 @error(f"Version 2 of the operator reaches workers through sshd, no longer through kubectl exec {OPERATOR}")
 def worker_without_sshd(job: MpiJobView) -> Iterator[Found]:
     """Workers that do not run sshd, as with operators before v2, which used kubectl exec."""
     argv = job.worker.first.argv
-    started = {program_of(command) for command in commands(argv) or []}
+    started = {program_of(command) for command in commands(argv) or []} - {"done"}
     if job.launches and started and started <= _NOT_SSHD and not any("ssh" in word for word in argv):
         problem = f"runs {' and '.join(sorted(started))}, but the launcher reaches a worker through its sshd"
         yield Found(job.worker.first.argv_path(), problem, "remove command and args, or run /usr/sbin/sshd -De")
@@ -154,14 +167,18 @@ def probe_not_at_sshd(job: MpiJobView) -> Iterator[Found]:
             given = mapping(probe.get(handler)).get("port")
             port = whole(names.get(given, given) if isinstance(given, str) else given)
             path = (*job.worker.first.path, name, handler)
-            if port is None or not ports:
-                continue
-            if handler == "httpGet":
-                fix = f"write tcpSocket: {{port: {min(ports)}}}"
+            if handler == "httpGet" and port is not None and _is_only_server(job):
+                fix = f"write tcpSocket: {{port: {min(ports, default=_SSH)}}}"
                 yield Found(path, "asks by HTTP, but the worker runs only sshd", fix)
-            elif port not in ports:
+            elif handler == "tcpSocket" and port is not None and ports and port not in ports:
                 problem = f"is {port}, but the worker's sshd listens on {min(ports)}"
                 yield Found((*path, "port"), problem, f"write {min(ports)}")
+
+
+def _is_only_server(job: MpiJobView) -> bool:
+    """Return whether nothing but sshd runs in the worker: a script may leave another server in the background."""
+    script, _ = script_of(job.worker.first.argv) or ("", [])
+    return _sshd(job) is not None and "&" not in (shell_words(script) or ())
 
 
 _PORT_OPTION = re.compile(r"(?:^|\s)-(?:p\s*|o\s*Port[=\s])(\d+)", re.IGNORECASE)

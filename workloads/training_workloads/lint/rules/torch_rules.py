@@ -56,7 +56,9 @@ def nodes_differ_from_pods(workload: WorkloadView) -> Iterator[Found]:
         together = (run.nodes or 0) > 1 or (
             bool(_MEETS & set(run.options)) and "PET_NNODES" not in container.environment
         )
-        if pods and run.nodes and together and run.nodes != pods:
+        # One Job for each node: the others have the other numbers.
+        is_one_of_several = workload.kind == "Job" and pods == 1 and run.options.get("node-rank", "").isdecimal()
+        if pods and run.nodes and together and run.nodes != pods and not is_one_of_several:
             given = f"is for {run.nodes} nodes" if "nnodes" in run.options else "has no --nnodes, whose default is 1"
             problem = f"{given}, but the job has {pods} pods"
             fix = f"write --nnodes={pods}" + (f", or run {run.nodes} pods" if run.nodes > 1 else "")
