@@ -94,9 +94,10 @@ def option_behind_program(job: MpiJobView) -> Iterator[Found]:
             continue
         with_equals = any(name in MCA.spellings and "=" in "".join(values[:1]) for _, name, values in launch.options)
         last = launch.options[-1] if launch.options else None
-        if last and last[1] in EXPORT.spellings and "=" not in last[2][0] and _is_value(program):
+        name = last[2][0] if last and last[1] in EXPORT.spellings and last[2] else "="
+        if "=" not in name and _is_value(program):
             problem = f"runs {program[0]!r} as the program: -x takes one word"
-            yield Found(job.launch_path, problem, f"write -x {last[2][0]}={program[0]}")
+            yield Found(job.launch_path, problem, f"write -x {name}={program[0]}")
             continue
         if len(program) < len(("word", "-x", "VALUE")) or program[0].startswith("$") or launch.is_horovod:
             continue
