@@ -25,6 +25,8 @@ SILENT = [(rule, case) for module in CASES for rule, cases in module.SILENT.item
 # Other tests have their cases.
 _ELSEWHERE = (*STORAGE_RULES, *SERVICE_RULES, *OTHER_JOB_RULES, *DOCUMENT_RULES, *SUPPRESSION_RULES)
 ON_WORKLOADS = [rule for rule in EVERY_RULE if rule not in _ELSEWHERE and rule.id != "job-fields"]
+# A container that requests little lacks several things.
+_ALSO_THERE = {"efa-not-requested": {"requests-left-out"}, "requests-left-out": {"efa-without-hugepages"}}
 LEVELS = {rule.id: rule.level for rule in ON_WORKLOADS}
 
 
@@ -40,6 +42,16 @@ def test_a_rule_reports_what_is_wrong_and_where(case: tuple[Any, ...]) -> None:
     assert [finding.path for finding in found] == places
     assert [f"{finding.problem}; {finding.fix}" for finding in found] == texts
     assert {finding.level for finding in found} == {LEVELS[rule]}
+
+
+@pytest.mark.parametrize("case", FIRES, ids=lambda case: case[0])
+def test_one_mistake_has_one_finding_at_its_place(case: tuple[Any, ...]) -> None:
+    rule, changes, *expected = case
+    # A command is one place, and has many words.
+    places = {path_of(place) for place in expected[::2] if not place.endswith((" command", " args"))}
+    found = lint_manifest(changed(changes))
+    beside = {finding.rule for finding in found if finding.path in places} - {rule}
+    assert beside <= _ALSO_THERE.get(rule, set())
 
 
 @pytest.mark.parametrize(("rule", "changes"), SILENT)

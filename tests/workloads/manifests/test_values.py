@@ -20,14 +20,44 @@ from training_workloads.manifests.values import amount_of, is_placeholder
         ("2E", "2000000000000000000"),
         (".5", "0.5"),
         ("-1", "-1"),
+        ("-1E2", "-100"),
+        ("1e-3", "0.001"),
+        ("2Ei", "2305843009213693952"),
+        # Kubernetes takes larger numbers for 2^63 - 1.
+        ("1e40", "9223372036854775807"),
+        ("-" + "9" * 31, "-9223372036854775807"),
     ],
 )
 def test_amounts_are_read(value: Any, amount: str) -> None:
     assert amount_of(value) == Decimal(amount)
 
 
+FULL_WIDTH_8 = "\N{FULLWIDTH DIGIT EIGHT}"
+
+
+def test_a_number_of_any_length_is_read() -> None:
+    assert amount_of(10**5000) == Decimal(2**63 - 1)
+
+
 @pytest.mark.parametrize(
-    "value", ["", "x", "$GPUS", "8 Gi", "8GB", "8g", None, True, [], {}, float("nan"), float("inf"), "1e99", "9" * 31]
+    "value",
+    [
+        "",
+        "x",
+        "$GPUS",
+        "8 Gi",
+        "8GB",
+        "8g",
+        None,
+        True,
+        [],
+        {},
+        float("nan"),
+        float("inf"),
+        "1e1000",
+        FULL_WIDTH_8,
+        "8\n",
+    ],
 )
 def test_other_values_are_not_amounts(value: Any) -> None:
     assert amount_of(value) is None

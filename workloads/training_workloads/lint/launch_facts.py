@@ -8,7 +8,6 @@ from training_workloads.mpijob.view import MpiJobView
 
 __all__ = [
     "has_parameter",
-    "is_benchmark",
     "misspelt_exports",
     "ranks_per_node",
     "runs_script",
@@ -52,11 +51,6 @@ def spawns_ranks(launch: Launch) -> bool:
 def runs_script(launch: Launch) -> bool:
     """Return whether the ranks run a shell script, which may start a process for each GPU of its node."""
     return program_of(launch.program) in {*SHELLS, ""}
-
-
-def is_benchmark(launch: Launch) -> bool:
-    """Return whether the ranks run a test of NCCL or MPI, which has no input pipeline."""
-    return program_of(launch.program).endswith(("_perf", "_perf_mpi")) or program_of(launch.program).startswith("osu_")
 
 
 def misspelt_exports(job: MpiJobView) -> dict[str, str]:

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE, HUGEPAGES_RESOURCE
 from training_workloads.lint.node_types import node_types
-from training_workloads.lint.purpose import is_look
+from training_workloads.lint.purpose import only_inspects
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.variables import set_variables
 from training_workloads.manifests.pods import Container, PodGroup
@@ -63,7 +63,7 @@ def _has_efa(pods: PodGroup) -> bool:
 def _sends_data(workload: WorkloadView) -> bool:
     """Return whether several pods with GPUs exchange data, as far as their commands show."""
     groups = [pods for pods in workload.rank_groups if pods.total(GPU_RESOURCE)]
-    return sum(pods.replicas or 1 for pods in groups) > 1 and not is_look(workload)
+    return sum(pods.replicas or 1 for pods in groups) > 1 and not only_inspects(workload)
 
 
 def _of_efa(workload: WorkloadView, variable: str) -> set[str]:

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE
 from training_workloads.lint.node_types import NodeSize, node_sizes, node_types
-from training_workloads.lint.purpose import is_test
+from training_workloads.lint.purpose import is_network_test
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import Container, PodGroup
 from training_workloads.manifests.values import GI, MI, amount_of, mapping
@@ -48,7 +48,7 @@ def memory_unit(workload: WorkloadView) -> Iterator[Found]:
 )
 def memory_of_gpus(workload: WorkloadView) -> Iterator[Found]:
     """A memory limit below 1 GiB for each GPU."""
-    if is_test(workload):
+    if is_network_test(workload):
         return
     for _, container in _holders(workload):
         limit = amount_of(container.amounts("limits").get("memory"))
@@ -65,7 +65,7 @@ def memory_of_gpus(workload: WorkloadView) -> Iterator[Found]:
 )
 def requests_left_out(workload: WorkloadView) -> Iterator[Found]:
     """GPUs without a request for CPUs or memory."""
-    if is_test(workload):
+    if is_network_test(workload):
         return
     for pods, container in _holders(workload):
         named = {*container.amounts("requests"), *container.amounts("limits")}
@@ -83,7 +83,7 @@ def requests_left_out(workload: WorkloadView) -> Iterator[Found]:
 )
 def cpus_of_gpus(workload: WorkloadView) -> Iterator[Found]:
     """Fewer CPUs than GPUs, or than an eighth of what belongs to the GPUs; a request below a quarter for each GPU."""
-    if is_test(workload):
+    if is_network_test(workload):
         return
     for pods, container in _holders(workload):
         # An eighth of what belongs to the GPUs, at least a whole one.

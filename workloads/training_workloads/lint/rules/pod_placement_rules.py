@@ -171,7 +171,8 @@ def eviction_annotation(workload: WorkloadView) -> Iterator[Found]:
             yield Found(path, problem, f'write {DO_NOT_DISRUPT}: "true"')
 
 
-_SIDECAR = "sidecar.istio.io/inject"
+# Of Istio and Linkerd: the name, and what asks for a proxy and what refuses one.
+_SIDECARS = {"sidecar.istio.io/inject": ("true", "false"), "linkerd.io/inject": ("enabled", "disabled")}
 
 
 @warning(
@@ -182,11 +183,14 @@ def mesh_sidecar(workload: WorkloadView) -> Iterator[Found]:
     """A service mesh's proxy in the pods of a job."""
     for pods in workload.groups:
         for field in ("annotations", "labels"):
-            given = mapping(mapping(pods.template.get("metadata")).get(field)).get(_SIDECAR)
-            if given == "true":
-                problem = "puts a proxy into the pods, through which the ranks' connections go, and which may not end"
-                path = (*pods.template_path, "metadata", field, _SIDECAR)
-                yield Found(path, problem, f'write {_SIDECAR}: "false"')
+            given = mapping(mapping(pods.template.get("metadata")).get(field))
+            for name, (on, off) in _SIDECARS.items():
+                if str(given.get(name)).lower() == on:
+                    problem = (
+                        "puts a proxy into the pods, through which the ranks' connections go, and which may not end"
+                    )
+                    path = (*pods.template_path, "metadata", field, name)
+                    yield Found(path, problem, f'write {name}: "{off}"')
 
 
 @warning(
