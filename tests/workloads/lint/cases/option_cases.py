@@ -129,6 +129,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         ranks(16, "--report-bindings", "-v", "--allow-run-as-root", "--mca", "pml", "ob1", "--tag-output"),
         ranks(16, "--brand-new"),
         launched("horovodrun", "-np", "16", "--verb", "train"),
+        # Python's argparse accepts the beginning of an option.
+        launched("horovodrun", "-np", "16", "--slots-per-hos", "8", "train"),
         {**launched("mpirun", "-X", "A", "train"), "spec mpiImplementation": "Intel"},
         ranks(16, "$FLAGS"),
     ],
