@@ -1,5 +1,6 @@
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,15 @@ def test_each_module_of_rules_is_in_use() -> None:
 def test_each_rule_says_what_it_finds_and_why() -> None:
     silent = [rule.id for rule in EVERY_RULE if not (rule.finds and rule.evidence)]
     assert silent == []
+
+
+# `(run)` is what this project has run, `(derived)` what follows from the manifest and the definitions of its fields.
+_SOURCE = re.compile(r"https://|#\d+|\(run\)|\(derived\)")
+
+
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: rule.id)
+def test_the_evidence_of_a_rule_has_a_source(rule: Rule[Any]) -> None:
+    assert _SOURCE.search(rule.evidence)
 
 
 def test_the_schema_is_silent_where_a_rule_has_a_finding() -> None:

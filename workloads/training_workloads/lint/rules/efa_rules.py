@@ -12,8 +12,8 @@ from training_workloads.manifests.pods import Container, PodGroup
 from training_workloads.manifests.values import MI, amount_of
 from training_workloads.manifests.workload import WorkloadView
 
-# What NCCL's EFA plugin needs at least for 8 GPUs: with 8 GB "Invalid receiver QPN" hides an out-of-memory kill
-# (https://github.com/aws-samples/awsome-distributed-training/issues/312).
+# An eighth of the 32000Mi that AWS's NCCL tests request for 8 GPUs, since 8 GB ended in an out-of-memory kill
+# (https://github.com/awslabs/awsome-distributed-ai/issues/312).
 _EFA_MEMORY_OF_A_GPU = Decimal(4000 * MI)
 
 # Less is a mistake in the unit, which `memory_unit` reports.
@@ -26,7 +26,10 @@ _RESERVED_PAGES = Decimal(5128 * 2 * MI)
 _AMOUNTS = ("requests", "limits")
 
 
-@error("Libfabric finds no provider (aws-samples/ai-on-sagemaker-hyperpod#134)")
+@error(
+    "The pods get no EFA device, and NCCL falls back to TCP without a warning "
+    "([HyperPod](https://github.com/awslabs/ai-on-sagemaker-hyperpod/pull/134))"
+)
 def efa_not_requested(workload: WorkloadView) -> Iterator[Found]:
     """`FI_PROVIDER=efa` or `NCCL_NET=AWS Libfabric`, and ranks without `vpc.amazonaws.com/efa`."""
     variables = [one for one in set_variables(workload, ("FI_PROVIDER", "NCCL_NET")) if _is_efa(one.name, one.value)]
@@ -70,7 +73,7 @@ def _of_efa(workload: WorkloadView, variable: str) -> set[str]:
     return {one.value for one in set_variables(workload, (variable,))}
 
 
-@warning("NCCL uses TCP without a warning")
+@warning("NCCL uses TCP without a warning ([HyperPod](https://github.com/aws/sagemaker-hyperpod-cli/issues/306))")
 def efa_left_unused(workload: WorkloadView) -> Iterator[Found]:
     """Several GPU pods on instances with EFA that request none of it."""
     insists = any(_is_efa(one.name, one.value) for one in set_variables(workload, ("FI_PROVIDER", "NCCL_NET")))
@@ -156,7 +159,9 @@ def hugepages_of_the_node(workload: WorkloadView) -> Iterator[Found]:
 
 
 @warning(
-    'The kernel kills NCCL, and the log shows "Invalid receiver QPN" (aws-samples/awsome-distributed-training#312)'
+    'With 8 GB for 8 GPUs the kernel kills NCCL, and the log shows "Invalid receiver queue pair number" ([tests]('
+    "https://github.com/awslabs/awsome-distributed-ai/issues/312)); since then AWS's manifest of these tests requests "
+    "32000Mi, which are 4000Mi for each GPU"
 )
 def efa_memory(workload: WorkloadView) -> Iterator[Found]:
     """EFA devices and a memory limit below 4000Mi for each GPU."""

@@ -29,7 +29,10 @@ def _holders(workload: WorkloadView) -> Iterator[tuple[PodGroup, Container]]:
     return ((pods, one) for pods, one in found if _gpus(one))
 
 
-@error("The container is killed, or cannot start; a number without a unit is in bytes, and `m` means a thousandth")
+@error(
+    "The container is killed, or cannot start; a number without a unit is in bytes, and `m` means a thousandth "
+    "([Kubernetes](https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#meaning-of-memory))"
+)
 def memory_unit(workload: WorkloadView) -> Iterator[Found]:
     """Memory below 16 MiB, such as `1600` for 1600Gi."""
     for container in (one for pods in workload.groups for one in pods.all_containers):
@@ -43,8 +46,7 @@ def memory_unit(workload: WorkloadView) -> Iterator[Found]:
 
 
 @warning(
-    "The kernel kills one of them: CUDA, NCCL and the framework take more than that for each GPU "
-    "([NVIDIA](https://docs.nvidia.com/deploy/cuda-compatibility/))"
+    "Each process loads CUDA, NCCL and the framework into it before its data, and the kernel kills one of them (derived)"
 )
 def memory_of_gpus(workload: WorkloadView) -> Iterator[Found]:
     """A memory limit below 1 GiB for each GPU."""
@@ -104,7 +106,7 @@ def _fair(pods: PodGroup) -> int:
     return int(min(shares, default=Decimal(0)) * 15 / 16)
 
 
-@warning("Their price is paid, and no other pod of the job fits beside it")
+@warning("Their price is paid, and no other pod of the job fits beside it (derived)")
 def gpus_left_on_the_node(workload: WorkloadView) -> Iterator[Found]:
     """All EFA devices, CPUs or memory of a node, but not all of its GPUs."""
     for pods, holder in _holders(workload):

@@ -170,7 +170,7 @@ def _starts_at_once(job: MpiJobView) -> bool:
     return is_one_command and bool(job.launches) and not waits
 
 
-@error("Open MPI keeps its session files in $TMPDIR or /tmp, on the launcher and on each node")
+@error("Open MPI keeps its session files in $TMPDIR or /tmp, on the launcher and on each node (derived)")
 def no_session_folder(job: MpiJobView) -> Iterator[Found]:
     """A read-only root file system without a writable /tmp: mpirun and its daemons do not start."""
     for replica in job.replicas:

@@ -105,7 +105,7 @@ def excluded_interface(workload: WorkloadView) -> Iterator[Found]:
             yield Found(variable.path, problem, f"write {_NCCL}=^lo,docker,veth, or remove it")
 
 
-@error("Through it a pod reaches only itself")
+@error("Through it a pod reaches only itself (derived)")
 def loopback_interface(workload: WorkloadView) -> Iterator[Found]:
     """The loopback interface for ranks in several pods."""
     if _pods(workload) < 2:

@@ -84,7 +84,9 @@ def ranks_per_socket_exceed_slots(job: MpiJobView) -> Iterator[Found]:
             yield Found(job.launch_path, problem, f"write --map-by ppr:{job.slots}:node")
 
 
-@warning("Neighbours exchange most in tensor and pipeline parallel groups, and scripts take `rank % 8` as the GPU")
+@warning(
+    "Neighbours exchange most in tensor and pipeline parallel groups, and scripts take `rank % 8` as the GPU (derived)"
+)
 def ranks_alternate_between_nodes(job: MpiJobView) -> Iterator[Found]:
     """Mapping or ranking by node: consecutive ranks are on different nodes."""
     workers = workers_of(job)

@@ -31,7 +31,7 @@ def launcher_lacks_gpus(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "runLauncherAsWorker"), problem, "remove it, or give the launcher the workers' resources")
 
 
-@warning("Ranks share a GPU, or GPUs stay idle")
+@warning("Ranks share a GPU, or GPUs stay idle (derived)")
 def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
     """Slots that are not the GPUs of a worker: ranks share GPUs, or GPUs stay idle."""
     gpus = job.worker.total(GPU_RESOURCE)
@@ -61,7 +61,10 @@ _FOR_RANKS = (
 _EXPORT = re.compile(r"-x\s+(\w+)")
 
 
-@warning("ssh starts the ranks, and inherits no variables of the container")
+@warning(
+    "ssh starts the ranks, and inherits no variables of the container "
+    "([mpirun](https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html))"
+)
 def variables_do_not_reach_ranks(job: MpiJobView) -> Iterator[Found]:
     """Variables of a container that the ranks do not get: an ssh session inherits none, and mpirun exports those of -x.
 
