@@ -8,7 +8,7 @@ from training_workloads.mpijob.view import MpiJobView
 
 __all__ = [
     "has_parameter",
-    "misspelt_exports",
+    "misspelled_exports",
     "ranks_per_node",
     "runs_script",
     "spawns_ranks",
@@ -53,7 +53,7 @@ def runs_script(launch: Launch) -> bool:
     return program_of(launch.program) in {*SHELLS, ""}
 
 
-def misspelt_exports(job: MpiJobView) -> dict[str, str]:
+def misspelled_exports(job: MpiJobView) -> dict[str, str]:
     """Return the names of `-x` that are not set, each with a variable of the launcher that has almost that name."""
     variables = job.launcher.first.environment
     if not job.is_open_mpi or job.launcher.first.content.get("envFrom"):

@@ -45,7 +45,7 @@ def amount_of(value: Any) -> Decimal | None:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    # Python refuses to write a whole number of thousands of digits.
+    # str raises an error for a whole number of thousands of digits.
     matched = _AMOUNT.fullmatch(str(Decimal(value)) if isinstance(value, int) else str(value))
     if not matched:
         return None

@@ -93,7 +93,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "has --mca pml=ob1: Open MPI reads two words, the name and the value; write --mca pml ob1",
         ),
     ],
-    "misspelt-export": [
+    "misspelled-export": [
         (
             {
                 **launched("mpirun", "-np", "16", *HOSTS, *BIND, "-x", "NCCL_DEUBG", "train"),
@@ -149,7 +149,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         ranks(16, "--mca", "btl_tcp_if_include", "eth0"),
         ranks(16, "-x", "A=1"),
     ],
-    "misspelt-export": [
+    "misspelled-export": [
         launched("mpirun", "-np", "16", *HOSTS, "-x", "PATH", "-x", "LD_LIBRARY_PATH", "train"),
         {**launched("mpirun", "-x", "NCCL_DEUBG=1", "train"), **variables("LAUNCHER", NCCL_DEBUG="INFO")},
         {

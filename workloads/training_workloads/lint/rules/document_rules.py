@@ -10,7 +10,7 @@ from training_workloads.mpijob.spec import KIND
 
 
 @error(
-    "YAML forbids it ([1.2.2](https://yaml.org/spec/1.2.2/#3211-nodes)); with strict validation, the default of kubectl "
+    "YAML forbids it ([1.2.2](https://yaml.org/spec/1.2.2/#3211-nodes)); with strict validation, kubectl's default "
     "since 1.25, the API server rejects it ([KEP-2885](https://github.com/kubernetes/enhancements/issues/2885)), and "
     "other tools take the last value in silence"
 )

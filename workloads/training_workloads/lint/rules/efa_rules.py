@@ -9,7 +9,7 @@ from training_workloads.lint.purpose import only_inspects
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.variables import set_variables
 from training_workloads.manifests.pods import Container, PodGroup
-from training_workloads.manifests.values import MI, amount_of
+from training_workloads.manifests.values import AMOUNT_KINDS, MI, amount_of
 from training_workloads.manifests.workload import WorkloadView
 
 # An eighth of the 32000Mi that AWS's NCCL tests request for 8 GPUs, since 8 GB ended in an out-of-memory kill
@@ -22,8 +22,6 @@ _SMALLEST_MEMORY = Decimal(16 * MI)
 # 5,128 pages of 2 MiB, which the EFA driver's installation reserves on a node
 # (https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html).
 _RESERVED_PAGES = Decimal(5128 * 2 * MI)
-
-_AMOUNTS = ("requests", "limits")
 
 
 @error(
@@ -50,7 +48,7 @@ def efa_not_requested(workload: WorkloadView) -> Iterator[Found]:
 
 
 def _requests_anything(pods: PodGroup) -> bool:
-    return any(container.amounts(kind) for container in pods.containers for kind in _AMOUNTS)
+    return any(container.amounts(kind) for container in pods.containers for kind in AMOUNT_KINDS)
 
 
 def _is_efa(name: str, value: str) -> bool:
@@ -59,7 +57,7 @@ def _is_efa(name: str, value: str) -> bool:
 
 def _has_efa(pods: PodGroup) -> bool:
     """Return whether EFA devices are requested, with a number or a placeholder, or may be there without a request."""
-    named = any(EFA_RESOURCE in container.amounts(kind) for container in pods.containers for kind in _AMOUNTS)
+    named = any(EFA_RESOURCE in container.amounts(kind) for container in pods.containers for kind in AMOUNT_KINDS)
     return named or pods.sees_devices_otherwise
 
 

@@ -45,9 +45,7 @@ def memory_unit(workload: WorkloadView) -> Iterator[Found]:
                 break
 
 
-@warning(
-    "Each process loads CUDA, NCCL and the framework into it before its data, and the kernel kills one of them (derived)"
-)
+@warning("Each process loads CUDA, NCCL and the framework into it first, and the kernel kills one of them (derived)")
 def memory_of_gpus(workload: WorkloadView) -> Iterator[Found]:
     """A memory limit below 1 GiB for each GPU."""
     if is_network_test(workload):

@@ -120,15 +120,17 @@ def _hosts(name: str) -> str:
 )
 def other_mpi_implementation(job: MpiJobView) -> Iterator[Found]:
     """A launch with options of Open MPI where the job says Intel MPI or MPICH, or the other way round."""
-    said = job.spec.get("mpiImplementation")
+    implementation = job.spec.get("mpiImplementation")
     for launch in job.launches:
         if launch.is_horovod:
             continue
         hydra = [launch.words[position] for position, name, _ in launch.options if is_option_of_hydra(name)]
-        if said in ("Intel", "MPICH") and launch.has_option(*_ONLY_OPEN_MPI):
-            problem = f"is {said}, but {launch.launcher} has options of Open MPI, which reads another hostfile"
+        if implementation in ("Intel", "MPICH") and launch.has_option(*_ONLY_OPEN_MPI):
+            problem = (
+                f"is {implementation}, but {launch.launcher} has options of Open MPI, which reads another hostfile"
+            )
             yield Found(("spec", "mpiImplementation"), problem, "write OpenMPI")
         elif job.is_open_mpi and (hydra or launch.launcher == HYDRA):
-            given = "is missing, and its default is OpenMPI" if said is None else "is OpenMPI"
+            given = "is missing, and its default is OpenMPI" if implementation is None else "is OpenMPI"
             problem = f"{given}, but {(hydra or [launch.launcher])[0]} is of Intel MPI and MPICH"
             yield Found(("spec", "mpiImplementation"), problem, "write Intel or MPICH")

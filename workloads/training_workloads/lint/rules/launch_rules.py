@@ -185,7 +185,7 @@ def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
 
 
 @error("The container ends: `executable file not found in $PATH` (derived)")
-def misspelt_launcher(job: MpiJobView) -> Iterator[Found]:
+def misspelled_launcher(job: MpiJobView) -> Iterator[Found]:
     """A program with almost the name of mpirun, mpiexec or horovodrun."""
     for command in commands(job.launcher.first.argv) or []:
         name = program_of(command)

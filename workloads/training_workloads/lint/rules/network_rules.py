@@ -69,7 +69,9 @@ def _is(interface: str, variable: Variable) -> bool:
 
 
 def _written(variable: Variable) -> str:
-    return f"{variable.name} {variable.value}" if variable.name[0] in "-bop" else f"{variable.name}={variable.value}"
+    return (
+        f"{variable.name} {variable.value}" if variable.name not in _INTERFACES else f"{variable.name}={variable.value}"
+    )
 
 
 @error(

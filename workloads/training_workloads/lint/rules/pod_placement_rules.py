@@ -171,7 +171,7 @@ def eviction_annotation(workload: WorkloadView) -> Iterator[Found]:
             yield Found(path, problem, f'write {DO_NOT_DISRUPT}: "true"')
 
 
-# Of Istio and Linkerd: the name, and what asks for a proxy and what refuses one.
+# Of Istio and Linkerd: the name, and the values with and without a proxy.
 _SIDECARS = {"sidecar.istio.io/inject": ("true", "false"), "linkerd.io/inject": ("enabled", "disabled")}
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.launch_facts import misspelt_exports, runs_script, spawns_ranks, workers_of
+from training_workloads.lint.launch_facts import misspelled_exports, runs_script, spawns_ranks, workers_of
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import OPERATOR
 from training_workloads.mpijob.launch_command import program_of
@@ -75,7 +75,7 @@ def variables_do_not_reach_ranks(job: MpiJobView) -> Iterator[Found]:
     launcher, worker = job.launcher.first.environment, job.worker.first.environment
     exports_all = any(launch.is_horovod for launch in job.launches) or not job.is_open_mpi
     exported = set(_EXPORT.findall("\n".join(job.launcher.first.argv))) | (set(launcher) if exports_all else set())
-    exported |= set(misspelt_exports(job).values())
+    exported |= set(misspelled_exports(job).values())
     if _is_only_sshd(job):
         lost = [name for name in worker if name not in exported and not name.startswith(_NOT_FOR_RANKS)]
         fix = "set them on the launcher" if exports_all else f"set them on the launcher and {_export(lost)}"
