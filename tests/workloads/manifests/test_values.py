@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from training_workloads.manifests.values import amount_of, is_placeholder
+from training_workloads.manifests.values import amount_of, is_placeholder, value_at
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,11 @@ def test_a_text_that_is_filled_in_later_is_a_placeholder(value: str) -> None:
 @pytest.mark.parametrize("value", ["", "image:1", "a < b", "5$", "8Gi", "my_name", 7, None, ["$N"]])
 def test_other_values_are_no_placeholders(value: Any) -> None:
     assert not is_placeholder(value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [((), {"a": [{"b": 1}]}), (("a", 0, "b"), 1), (("a", 1), None), (("a", "b"), None), (("c", "d"), None)],
+)
+def test_a_value_has_a_path(path: tuple[str | int, ...], value: Any) -> None:
+    assert value_at({"a": [{"b": 1}]}, path) == value

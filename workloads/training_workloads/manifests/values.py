@@ -5,7 +5,20 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["AMOUNT", "AMOUNT_KINDS", "GI", "MI", "amount_of", "is_placeholder", "mapping", "sequence", "whole"]
+from training_workloads.validation import Path
+
+__all__ = [
+    "AMOUNT",
+    "AMOUNT_KINDS",
+    "GI",
+    "MI",
+    "amount_of",
+    "is_placeholder",
+    "mapping",
+    "sequence",
+    "value_at",
+    "whole",
+]
 
 #: Bytes of `1Mi` and `1Gi`.
 MI = 2**20
@@ -70,6 +83,16 @@ def mapping(value: Any) -> Mapping[Any, Any]:
 def sequence(value: Any) -> list[Any]:
     """Return the value, or an empty list where it is not a list."""
     return value if isinstance(value, list) else []
+
+
+def value_at(value: Any, path: Path) -> Any:
+    """Return the value at a path; None where there is none."""
+    for key in path:
+        if isinstance(value, list) and isinstance(key, int):
+            value = value[key] if key < len(value) else None
+        else:
+            value = mapping(value).get(key)
+    return value
 
 
 def whole(value: Any) -> int | None:
