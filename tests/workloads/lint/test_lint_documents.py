@@ -211,6 +211,7 @@ def test_a_kind_that_its_api_does_not_have_is_found(kind: str, version: str, mes
         ("Job", "batch.volcano.sh/v1alpha1"),
         ("CronJob", "batch/v1"),
         ("JobList", "batch/v1"),
+        ("ClusterTrainingRuntimeList", "trainer.kubeflow.org/v1alpha1"),
         ("XGBoostJob", "kubeflow.org/v1"),
         ("MPIJob", "kubeflow.org/v1"),
         ("Deployment", "apps/v1"),

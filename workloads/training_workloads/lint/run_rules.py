@@ -39,7 +39,7 @@ _OF_THE_API = frozenset(rule.id for rule in _API_RULES)
 
 _STORAGE_KINDS = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
 
-#: Kinds of documents that rules exist for.
+#: Kinds of documents that rules exist for. A Service has rules beside a job of its file only.
 KNOWN_KINDS = (KIND, *_STORAGE_KINDS, *OTHER_KINDS)
 
 

@@ -116,7 +116,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (ranks("sixteen"), "LAUNCHER-CONTAINER command", "has 'sixteen' as the number of ranks; write -np 16"),
         (ranks(0), "LAUNCHER-CONTAINER command", "has '0' as the number of ranks; write -np 16"),
     ],
-    "misspelt-launcher": [
+    "misspelled-launcher": [
         (
             launched("mpirn", "-np", "16", "train"),
             "LAUNCHER-CONTAINER command",
@@ -238,7 +238,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         ranks("$N"),
         ranks("{{ n }}"),
     ],
-    "misspelt-launcher": [
+    "misspelled-launcher": [
         launched("mpirun.openmpi", "-np", "16", "train"),
         launched("/start"),
         script("prun -n 16 train"),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import BIND, ELASTIC, HOSTS, launched, script, variables
+from tests.workloads.lint.sample_job import BIND, ELASTIC, GONE, HOSTS, launched, script, variables
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -89,6 +89,15 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "host-network": [
         (
+            {
+                "WORKER-POD hostNetwork": True,
+                "WORKER-CONTAINER command": ["sh", "-c", "mkdir -p /run/sshd && exec /usr/sbin/sshd -De"],
+                "WORKER-CONTAINER readinessProbe": GONE,
+            },
+            "WORKER-POD hostNetwork",
+            "is true, but the node's own sshd has port 22 already; remove hostNetwork: EFA devices do not need it",
+        ),
+        (
             {"WORKER-POD hostNetwork": True},
             "WORKER-POD hostNetwork",
             "is true, but the node's own sshd has port 22 already; remove hostNetwork: EFA devices do not need it",
@@ -108,6 +117,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     "node-dns": [
         (
             {"LAUNCHER-POD dnsPolicy": "Default"},
+            "LAUNCHER-POD dnsPolicy",
+            "is Default: the names of the other pods do not resolve; remove it: the default is the cluster's DNS",
+        ),
+        (
+            {"LAUNCHER-POD dnsPolicy": "Default", "WORKER replicas": 1},
             "LAUNCHER-POD dnsPolicy",
             "is Default: the names of the other pods do not resolve; remove it: the default is the cluster's DNS",
         ),
@@ -146,11 +160,15 @@ SILENT: dict[str, list[dict[str, Any]]] = {
             "WORKER-CONTAINER command": ["/usr/sbin/sshd", "-De", "-p", "2222"],
             "WORKER-CONTAINER readinessProbe tcpSocket port": 2222,
         },
+        {
+            "WORKER-POD hostNetwork": True,
+            "WORKER-CONTAINER command": ["/usr/sbin/sshd", "-De", "-p2222"],
+            "WORKER-CONTAINER readinessProbe": GONE,
+        },
         {"WORKER-POD hostNetwork": False},
     ],
     "node-dns": [
         {"LAUNCHER-POD dnsPolicy": "ClusterFirst"},
-        {"LAUNCHER-POD dnsPolicy": "Default", "WORKER replicas": 1},
         # The operator writes the policy of such pods.
         {"WORKER-POD dnsPolicy": "Default", "WORKER-POD hostNetwork": True},
     ],

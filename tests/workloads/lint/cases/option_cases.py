@@ -103,7 +103,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "has --mca pml=ob1: Open MPI reads two words, the name and the value; write --mca pml ob1",
         ),
     ],
-    "misspelt-export": [
+    "misspelled-export": [
         (
             {
                 **launched("mpirun", "-np", "16", *HOSTS, *BIND, "-x", "NCCL_DEUBG", "train"),
@@ -156,6 +156,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         ranks(16, "--report-bindings", "-v", "--allow-run-as-root", "--mca", "pml", "ob1", "--tag-output"),
         ranks(16, "--brand-new"),
         launched("horovodrun", "-np", "16", "--verb", "train"),
+        # Python's argparse accepts the beginning of an option.
+        launched("horovodrun", "-np", "16", "--slots-per-hos", "8", "train"),
         {**launched("mpirun", "-X", "A", "train"), "spec mpiImplementation": "Intel"},
         ranks(16, "$FLAGS"),
     ],
@@ -176,7 +178,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         ranks(16, "--mca", "btl_tcp_if_include", "eth0"),
         ranks(16, "-x", "A=1"),
     ],
-    "misspelt-export": [
+    "misspelled-export": [
         launched("mpirun", "-np", "16", *HOSTS, "-x", "PATH", "-x", "LD_LIBRARY_PATH", "train"),
         {**launched("mpirun", "-x", "NCCL_DEUBG=1", "train"), **variables("LAUNCHER", NCCL_DEBUG="INFO")},
         {

@@ -1,12 +1,14 @@
 """Every rule of the lint, each a function named like its id; docs/lint-rules.md shows them with their evidence.
 
 A module has the rules on one subject: `PodGroup` (the pods of one template, of any kind of workload), `WorkloadView`
-(pods that run together), `MpiJobView` (what is special to an MPIJob), `Storage` (volumes).
+(pods that run together), `MpiJobView` (what is special to an MPIJob), `Storage` (volumes, their claims and classes, and
+a Service), `Document` (the text of any object), `Suppression` (a comment that suppresses findings).
 """
 
 from training_workloads.lint.ignore_comments import Suppression
 from training_workloads.lint.rule import Rule, rules_of
 from training_workloads.lint.rules import (
+    binding_rules,
     command_rules,
     container_rules,
     debugging_rules,
@@ -29,7 +31,6 @@ from training_workloads.lint.rules import (
     node_rules,
     option_rules,
     other_job_rules,
-    placement_rules,
     pod_placement_rules,
     probe_rules,
     queue_rules,
@@ -75,7 +76,7 @@ __all__ = [
 
 #: Rules on what an MPIJob does.
 JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(
-    *(job_rules, run_policy_rules, gang_rules, launch_rules, option_rules, host_rules, placement_rules),
+    *(job_rules, run_policy_rules, gang_rules, launch_rules, option_rules, host_rules, binding_rules),
     *(elastic_rules, rank_rules, sshd_rules, ssh_key_rules),
 )
 

@@ -132,7 +132,10 @@ def undefined_reference(pods: PodGroup) -> Iterator[Found]:
             yield Found(_place(container, f"$({name})"), problem, fix)
 
 
-@error("`sh -c` runs one word; the others are `$0`, `$1` and so on of that script")
+@error(
+    "`sh -c` runs one word; the others are `$0`, `$1` and so on of that script "
+    "([sh](https://pubs.opengroup.org/onlinepubs/9799919799/utilities/sh.html))"
+)
 def words_behind_script(pods: PodGroup) -> Iterator[Found]:
     """Words behind the script of `bash -c`, which the script does not use."""
     for container in pods.all_containers:
@@ -142,7 +145,10 @@ def words_behind_script(pods: PodGroup) -> Iterator[Found]:
             yield Found(_place(container, script), problem, "write the script as one text behind -c")
 
 
-@error("A backslash continues a line only as its last character")
+@error(
+    "A backslash continues a line only as its last character "
+    "([shell](https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html))"
+)
 def broken_continuation(pods: PodGroup) -> Iterator[Found]:
     """A command of several lines in a script that ends too early: the next line begins with an option."""
     for container in pods.all_containers:
@@ -165,7 +171,10 @@ def broken_continuation(pods: PodGroup) -> Iterator[Found]:
             yield Found(place, problem, "end the line before it with a backslash")
 
 
-@error("The shell ends with `unexpected EOF while looking for matching` quote")
+@error(
+    "The shell ends with `unexpected EOF while looking for matching` quote "
+    "([shell](https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html))"
+)
 def unbalanced_quote(pods: PodGroup) -> Iterator[Found]:
     """A quote in a script that is never closed."""
     for container in pods.all_containers:
@@ -183,7 +192,7 @@ def unbalanced_quote(pods: PodGroup) -> Iterator[Found]:
 _NESTED = 4
 
 
-@error("A container ends with its first process, and ends what that left in the background")
+@error("A container ends with its first process, and ends what that left in the background (derived)")
 def last_command_in_background(pods: PodGroup) -> Iterator[Found]:
     """A script whose last command runs in the background: the shell and the container end at once."""
     for container in pods.all_containers:

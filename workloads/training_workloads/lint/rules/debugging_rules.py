@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE
 from training_workloads.lint.node_types import node_sizes, node_types
-from training_workloads.lint.purpose import is_test
+from training_workloads.lint.purpose import is_network_test
 from training_workloads.lint.rule import Found, warning
 from training_workloads.lint.variables import set_variables
 from training_workloads.manifests.pods import PodGroup
@@ -75,7 +75,7 @@ _ANYWHERE = {
 )
 def debugging_variable(workload: WorkloadView) -> Iterator[Found]:
     """A variable for debugging, with which training is slow, or hangs."""
-    if is_test(workload):
+    if is_network_test(workload):
         return
     effects = dict(_ANYWHERE)
     if any(_has_nvlink(pods) for pods in workload.rank_groups):

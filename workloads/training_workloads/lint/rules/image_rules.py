@@ -64,7 +64,7 @@ def floating_image_tag(workload: WorkloadView) -> Iterator[Found]:
             yield Found(image.path, problem, "write the version's tag, or its digest")
 
 
-@warning("Ranks and launcher of different versions may not understand each other")
+@warning("Ranks and launcher of different versions may not understand each other (derived)")
 def different_images(workload: WorkloadView) -> Iterator[Found]:
     """Pods of one job with different tags of one image."""
     tags: dict[str, str] = {}

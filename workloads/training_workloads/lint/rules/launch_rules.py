@@ -101,7 +101,7 @@ def np_exceeds_ranks_per_node(job: MpiJobView) -> Iterator[Found]:
             yield Found(job.launch_path, problem, f"map {slots} ranks to each node")
 
 
-@warning("GPUs are held and not used")
+@warning("GPUs are held and not used (derived)")
 def np_leaves_slots_idle(job: MpiJobView) -> Iterator[Found]:
     """Fewer ranks than slots: the GPUs of the others are held and not used."""
     workers = workers_of(job)
@@ -135,7 +135,7 @@ def _slots(job: MpiJobView) -> str:
     return f"{workers_of(job)} x {job.slots}"
 
 
-@error("torchrun and the like start their processes once for each rank of mpirun")
+@error("torchrun and the like start their processes once for each rank of mpirun (derived)")
 def ranks_start_ranks(job: MpiJobView) -> Iterator[Found]:
     """One rank for each GPU, and each starts a process for each GPU again."""
     workers = workers_of(job)
@@ -170,7 +170,7 @@ def _right_number(job: MpiJobView) -> str:
     return f"write -np {job.total_slots}" if job.total_slots else "write the number of ranks"
 
 
-@warning("Nothing starts ranks on the workers")
+@warning("Nothing starts ranks on the workers (derived)")
 def single_process(job: MpiJobView) -> Iterator[Found]:
     """A launcher that runs the training program itself, or nothing: there are no ranks on the workers."""
     argv = job.launcher.first.argv
@@ -215,23 +215,11 @@ def _is_condition(before: tuple[str, ...]) -> bool:
 
 
 # Programs that succeed whatever the launch did.
-_HARMLESS = {"echo", "true", ":", "sleep", "date", "printf", "touch", "ls", "cat", "sync", "tail", "hostname", "exit 0"}
-_HARMLESS |= {
-    "aws",
-    "gsutil",
-    "s5cmd",
-    "rclone",
-    "rsync",
-    "cp",
-    "mv",
-    "rm",
-    "tar",
-    "mkdir",
-    "chmod",
-    "chown",
-    "du",
-    "df",
+_HARMLESS = {
+    *"echo true : sleep date printf touch ls cat sync tail hostname aws gsutil s5cmd rclone rsync".split(),
+    "exit 0",
 }
+_HARMLESS |= set("cp mv rm tar mkdir chmod chown du df".split())
 _KEEPS_CODE = re.compile(r"\$\?|PIPESTATUS|\btrap\b|set -\w*e|-o errexit|\bwait\b|\b(exit|return)\b(?!\s+0\b)")
 
 
@@ -258,8 +246,8 @@ def launch_without_program(job: MpiJobView) -> Iterator[Found]:
             )
 
 
-@error("The container ends: `executable file not found in $PATH`")
-def misspelt_launcher(job: MpiJobView) -> Iterator[Found]:
+@error("The container ends: `executable file not found in $PATH` (derived)")
+def misspelled_launcher(job: MpiJobView) -> Iterator[Found]:
     """A program with almost the name of mpirun, mpiexec or horovodrun."""
     for command in commands(job.launcher.first.argv) or []:
         name = program_of(command)

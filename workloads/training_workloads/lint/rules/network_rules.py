@@ -9,6 +9,7 @@ from training_workloads.lint.variables import Variable, set_variables
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import is_placeholder, mapping, sequence
 from training_workloads.manifests.workload import WorkloadView
+from training_workloads.mpijob.sshd_command import sshd_of, worker_commands
 
 _POD_INTERFACE, _LOOPBACK = "eth0", "lo"
 
@@ -69,7 +70,9 @@ def _is(interface: str, variable: Variable) -> bool:
 
 
 def _written(variable: Variable) -> str:
-    return f"{variable.name} {variable.value}" if variable.name[0] in "-bop" else f"{variable.name}={variable.value}"
+    return (
+        f"{variable.name} {variable.value}" if variable.name not in _INTERFACES else f"{variable.name}={variable.value}"
+    )
 
 
 @error(
@@ -118,7 +121,7 @@ def _excluded(workload: WorkloadView) -> Iterator[Variable]:
             yield Variable(name, value.strip("\"'"), container.argv_path(name), True)
 
 
-@error("Through it a pod reaches only itself")
+@error("Through it a pod reaches only itself (derived)")
 def loopback_interface(workload: WorkloadView) -> Iterator[Found]:
     """The loopback interface for ranks in several pods."""
     if _pods(workload) < 2:
@@ -160,9 +163,10 @@ def host_network(workload: WorkloadView) -> Iterator[Found]:
 def _listens_on_22(pods: PodGroup) -> bool:
     ports = [mapping(port).get("containerPort") for port in sequence(pods.first.content.get("ports"))]
     probe = mapping(mapping(pods.first.content.get("readinessProbe")).get("tcpSocket"))
-    argv = pods.first.argv
-    is_plain_sshd = bool(argv) and argv[0].endswith("sshd") and not {"-p", "-f", "-o"} & set(argv)
-    return 22 in ports or probe.get("port") == 22 or (is_plain_sshd and not ports)
+    started = [sshd for command in worker_commands(pods.first.argv) or [] if (sshd := sshd_of(command))]
+    # Without a port of its options and a file of options, sshd takes 22.
+    is_plain = any(sshd.port in (None, 22) and not sshd.has_config for sshd in started)
+    return 22 in ports or probe.get("port") == 22 or (is_plain and not ports)
 
 
 @error(
@@ -171,7 +175,7 @@ def _listens_on_22(pods: PodGroup) -> bool:
 )
 def node_dns(workload: WorkloadView) -> Iterator[Found]:
     """The node's DNS for pods that find each other by name."""
-    if _pods(workload) < 2:
+    if len(workload.groups) < 2 and _pods(workload) < 2:
         return
     for pods in workload.groups:
         on_the_node = pods.pod.get("hostNetwork") is True

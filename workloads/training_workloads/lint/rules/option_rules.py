@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from training_workloads.catalog.nodes import EFA_RESOURCE
-from training_workloads.lint.launch_facts import misspelt_exports, workers_of
+from training_workloads.lint.launch_facts import misspelled_exports, workers_of
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import MPIRUN
 from training_workloads.manifests.values import is_placeholder
@@ -41,7 +41,7 @@ def _checked(job: MpiJobView) -> list[Launch]:
 
 @error(f"Both launchers end with an error: `An unrecognized option was included` (seen with Open MPI 5.0.11) {MPIRUN}")
 def unknown_option(job: MpiJobView) -> Iterator[Found]:
-    """An option that the launcher does not have: misspelt, or one of another launcher."""
+    """An option that the launcher does not have: misspelled, or one of another launcher."""
     for launch in _checked(job):
         for position, name, _ in launch.options:
             written = launch.words[position].partition("=")[0]
@@ -140,9 +140,9 @@ def parameter_with_equals(job: MpiJobView) -> Iterator[Found]:
 @warning(
     f"ssh starts the ranks; mpirun warns `could not find environment variable` and starts them without it {MPIRUN}"
 )
-def misspelt_export(job: MpiJobView) -> Iterator[Found]:
+def misspelled_export(job: MpiJobView) -> Iterator[Found]:
     """`-x` with a name that is not set, beside a variable of the launcher with almost that name."""
-    for name, meant in misspelt_exports(job).items():
+    for name, meant in misspelled_exports(job).items():
         problem = f"has -x {name}, which is not set; the launcher's variable is {meant}"
         yield Found(job.launch_path, problem, f"write -x {meant}")
 

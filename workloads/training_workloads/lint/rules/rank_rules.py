@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.launch_facts import misspelt_exports, runs_script, spawns_ranks, workers_of
+from training_workloads.lint.launch_facts import misspelled_exports, runs_script, spawns_ranks, workers_of
 from training_workloads.lint.node_types import node_types
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import OPERATOR
@@ -33,7 +33,7 @@ def launcher_lacks_gpus(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "runLauncherAsWorker"), problem, "remove it, or give the launcher the workers' resources")
 
 
-@warning("Ranks share a GPU, or GPUs stay idle")
+@warning("Ranks share a GPU, or GPUs stay idle (derived)")
 def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
     """Slots that are not the GPUs of a worker: ranks share GPUs, or GPUs stay idle."""
     gpus, most = job.worker.total(GPU_RESOURCE), max((one.gpus for one in node_types(job.worker)), default=0)
@@ -73,7 +73,10 @@ _OF_XLA = ("TF_", "XLA_", "JAX_")
 _EXPORT = re.compile(r"-x\s+(\w+)")
 
 
-@warning("ssh starts the ranks, and inherits no variables of the container")
+@warning(
+    "ssh starts the ranks, and inherits no variables of the container "
+    "([mpirun](https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html))"
+)
 def variables_do_not_reach_ranks(job: MpiJobView) -> Iterator[Found]:
     """Variables of a container that the ranks do not get: an ssh session inherits none, and mpirun exports those of -x.
 
@@ -88,7 +91,7 @@ def variables_do_not_reach_ranks(job: MpiJobView) -> Iterator[Found]:
         return
     exports_all = any(launch.is_horovod for launch in job.launches) or not job.is_open_mpi
     exported = set(_EXPORT.findall("\n".join(job.launcher.first.argv))) | (set(launcher) if exports_all else set())
-    exported |= set(misspelt_exports(job).values())
+    exported |= set(misspelled_exports(job).values())
     if _is_only_sshd(job):
         lost = [name for name in worker if name not in exported and not name.startswith(_NOT_FOR_RANKS)]
         lost = [name for name in lost if str(worker[name][0]).lower() not in _AS_UNSET]

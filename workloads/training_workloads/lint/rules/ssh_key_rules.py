@@ -24,7 +24,7 @@ _READ_ONLY = ("configMap", "secret", "projected", "downwardAPI")
 _WITH_WRAPPER = ("763104351884.dkr.ecr", "deep-learning-containers", "horovod/horovod", "nvcr.io/")
 
 
-@error("Its user cannot read them")
+@error("Its user cannot read them (derived)")
 def keys_not_readable(job: MpiJobView) -> Iterator[Found]:
     """A pod that does not run as root, with its ssh keys in root's home."""
     path = job.spec.get("sshAuthMountPath")
@@ -63,7 +63,9 @@ def _is_root(job: MpiJobView) -> bool:
     return user == 0 or (user is None and any(launch.has_option("allow-run-as-root") for launch in job.launches))
 
 
-@error("ssh looks for keys in `.ssh` of its user's home only, and rejects a private key that others can read")
+@error(
+    "ssh looks for keys in `.ssh` of its user's home only, and rejects a private key that others can read ([ssh](https://man.openbsd.org/ssh))"
+)
 def keys_not_found(job: MpiJobView) -> Iterator[Found]:
     """Keys where the launcher's ssh does not look for them."""
     keys, path = _keys_path(job), ("spec", "sshAuthMountPath")

@@ -39,9 +39,7 @@ def worker_without_sshd(job: MpiJobView) -> Iterator[Found]:
         yield Found(job.worker.first.argv_path(), problem, "remove command and args, or run /usr/sbin/sshd -De")
 
 
-@warning(
-    "The operator adds its `sshd -De` only where command and args are omitted (`newWorker` of mpi-operator v0.8.2)"
-)
+@warning(f"The operator adds its `sshd -De` only where command and args are omitted (`newWorker`) {OPERATOR}")
 def arguments_without_sshd(job: MpiJobView) -> Iterator[Found]:
     """Options of sshd in the worker's args without a command: the image's own program gets them."""
     first = job.worker.first
@@ -134,7 +132,7 @@ def sshd_without_path(job: MpiJobView) -> Iterator[Found]:
         yield Found(job.worker.first.argv_path("ssh"), problem, "write /usr/sbin/sshd")
 
 
-@warning("The packages of Debian, Ubuntu, Red Hat and Amazon Linux have it in /usr/sbin")
+@warning("The packages of Debian, Ubuntu, Red Hat and Amazon Linux have it in /usr/sbin (derived)")
 def sshd_in_other_folder(job: MpiJobView) -> Iterator[Found]:
     """An sshd in a folder for other programs."""
     if (sshd := _sshd(job)) and sshd.path in ("/usr/bin/sshd", "/bin/sshd", "/usr/local/bin/sshd"):
@@ -157,7 +155,10 @@ def _ports(job: MpiJobView) -> set[int]:
 _LAST_PORT = 65535
 
 
-@error("Nothing listens there: the worker never becomes ready, or is restarted again and again")
+@error(
+    "Nothing listens there: the worker never becomes ready, or is restarted again and again "
+    "([probes](https://kubernetes.io/docs/concepts/configuration/liveness-readiness-startup-probes/))"
+)
 def probe_not_at_sshd(job: MpiJobView) -> Iterator[Found]:
     """A probe of the worker at another port than sshd's, or one by HTTP, which sshd does not speak."""
     ports, names = _ports(job), {one.get("name"): one.get("containerPort") for one in _listed_ports(job)}
@@ -196,7 +197,7 @@ def _ssh_port(job: MpiJobView) -> int | None:
     return next((int(found[1][:5]) for text in texts if (found := _PORT_OPTION.search(text))), None)
 
 
-@error("The launcher's ssh gets `Connection refused`, and no rank starts")
+@error("The launcher's ssh gets `Connection refused`, and no rank starts (derived)")
 def ssh_port_differs(job: MpiJobView) -> Iterator[Found]:
     """A launcher that connects to another port than the one on which the workers' sshd listens."""
     sshd, port, ports = _sshd(job), _ssh_port(job), _ports(job)

@@ -15,7 +15,7 @@ from training_workloads.manifests.workload import WorkloadView
 _CLOSE = 0.9
 
 
-@warning("Nothing reads it; the names are those in the libraries and their documentation")
+@warning("Nothing reads it; the names are those in the libraries and their documentation (derived)")
 def misspelled_variable(workload: WorkloadView) -> Iterator[Found]:
     """A name that is nearly that of a variable of NCCL, libfabric, Horovod, CUDA or Open MPI."""
     for variable in set_variables(workload):
@@ -130,7 +130,7 @@ def _is_late(name: str, number: int, names: list[str]) -> bool:
 _LOCAL = re.compile(r"localhost|127(\.\d+){3}|0\.0\.0\.0|::1")
 
 
-@error("Each pod waits at its own address for ranks that never come")
+@error("Each pod waits at its own address for ranks that never come (derived)")
 def rendezvous_address(workload: WorkloadView) -> Iterator[Found]:
     """Ranks in several pods that meet at the pod's own address."""
     groups = workload.rank_groups
@@ -158,7 +158,7 @@ _RANK_0 = "give the name of the pod with rank 0, or remove it where the operator
 _RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")
 
 
-@error("Each process takes itself for that rank, and they wait for the others")
+@error("Each process takes itself for that rank, and they wait for the others (derived)")
 def same_rank(workload: WorkloadView) -> Iterator[Found]:
     """A rank's number that all pods of a group, or all ranks of mpirun, get."""
     several = [pods for pods in workload.groups if (pods.replicas or 0) > 1]
