@@ -30,6 +30,7 @@ from training_workloads.lint.rules import (
     option_rules,
     other_job_rules,
     placement_rules,
+    pod_name_rules,
     pod_placement_rules,
     probe_rules,
     queue_rules,
@@ -80,7 +81,7 @@ JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(
 )
 
 #: Rules on jobs of other kinds.
-OTHER_JOB_RULES: tuple[Rule[WorkloadView], ...] = rules_of(other_job_rules, torch_rules)
+OTHER_JOB_RULES: tuple[Rule[WorkloadView], ...] = rules_of(other_job_rules, pod_name_rules, torch_rules)
 
 #: Rules on pods that run together, of an MPIJob or another kind.
 WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(
