@@ -148,7 +148,7 @@ def test_an_old_version_of_the_api_gives_one_finding() -> None:
     old = changed({"apiVersion": "kubeflow.org/v1", "spec runPolicy": GONE, "spec cleanPodPolicy": "Running"})
     (finding,) = lint_manifest(old)
     assert str(finding) == (
-        "error: apiVersion: is 'kubeflow.org/v1', which the operator does not read; write "
+        "error: apiVersion: is 'kubeflow.org/v1', which the MPI operator v2 does not read; write "
         "kubeflow.org/v2beta1 and that "
         "version's fields: move spec.cleanPodPolicy to spec.runPolicy.cleanPodPolicy [api-version]"
     )

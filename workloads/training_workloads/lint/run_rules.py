@@ -145,7 +145,8 @@ def _with_meant(workload: WorkloadView, of_fields: list[Finding]) -> list[Findin
     # A rule's error at a value is more specific than the schema's; a warning must not hide an error.
     known = {finding.path for finding in found if finding.level == "error"} - {field.path for field in corrected.moved}
     of_fields = [one for one in of_fields if one.path not in known and not corrected.gives(one.path)]
-    return found + of_fields
+    # A moved field is in the original place and in the right one.
+    return [*dict.fromkeys(found), *of_fields]
 
 
 def _one_for_each_value(findings: list[Finding]) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import BIND, GONE, HOSTS, launched, script, variables
+from tests.workloads.lint.sample_job import BIND, GONE, HOSTS, launched, ranks, script, variables
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -49,6 +49,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         ),
     ],
     "undefined-reference": [
+        (
+            {"WORKER-CONTAINER volumeMounts 0 subPathExpr": "$(POD_NAME)"},
+            "WORKER-CONTAINER volumeMounts 0 subPathExpr",
+            "has $(POD_NAME), but env has no POD_NAME, and the container does not start; add POD_NAME to env",
+        ),
         (
             launched("mpirun", "-np", "$(RANKS)", "train"),
             "LAUNCHER-CONTAINER command",
@@ -114,6 +119,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         ),
     ],
     "option-and-value-in-one-word": [
+        (
+            ranks(16, "--mca pml ob1"),
+            "LAUNCHER-CONTAINER command",
+            "has '--mca pml ob1' as one word; write two items of the list: --mca, pml, ob1",
+        ),
         (
             launched("mpirun", "-np 16", *HOSTS, *BIND, "train"),
             "LAUNCHER-CONTAINER command",

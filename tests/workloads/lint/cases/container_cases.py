@@ -148,6 +148,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-POD containers": [None]},
     ],
     "image-address": [
+        {"WORKER-CONTAINER image": "gcr.io/PROJECT_ID/train:1"},
         {"WORKER-CONTAINER image": "${REGISTRY}/Image"},
         {"WORKER-CONTAINER image": "<image>"},
         {"WORKER-CONTAINER image": 7},

@@ -180,6 +180,8 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "efa-not-requested": [
+        # Misspelt.
+        {**both("vpc.amazonaws.com/efa", GONE), **both("vpc.aws.com/efa", 4)},
         {},
         NET,
         {"WORKER-POD resourceClaims": [{"name": "efa", "resourceClaimTemplateName": "efa"}], **WITHOUT_EFA},

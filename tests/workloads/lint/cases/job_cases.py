@@ -10,7 +10,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"apiVersion": "kubeflow.org/v1"},
             "apiVersion",
-            "is 'kubeflow.org/v1', which the operator does not read; write kubeflow.org/v2beta1 and that "
+            "is 'kubeflow.org/v1', which the MPI operator v2 does not read; write kubeflow.org/v2beta1 and that "
             "version's fields",
         ),
         ({"apiVersion": GONE}, "apiVersion", "is missing; write kubeflow.org/v2beta1 and that version's fields"),

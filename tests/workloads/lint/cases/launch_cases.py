@@ -36,6 +36,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "np-leaves-slots-idle": [
         (
+            ranks(8, "-N", "4"),
+            "LAUNCHER-CONTAINER command",
+            "starts 8 ranks, but 2 x 8 are 16 slots; 8 stay idle; write -np 16, or fewer workers or slots",
+        ),
+        (
             ranks(8),
             "LAUNCHER-CONTAINER command",
             "starts 8 ranks, but 2 x 8 are 16 slots; 8 stay idle; write -np 16, or fewer workers or slots",
@@ -183,6 +188,14 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "has || true behind the launch, and a job that fails counts as succeeded; remove it",
         ),
     ],
+    "launch-without-program": [
+        (
+            script("mpirun -np 16 --hostfile /etc/mpi/hostfile \\\n  -x FI_PROVIDER\n  python train.py"),
+            "LAUNCHER-CONTAINER command",
+            "ends with 'FI_PROVIDER': mpirun has no program to start; write the program behind the options, or "
+            "continue the line with a \\",
+        ),
+    ],
 }
 
 #: For each rule: changes that it accepts.
@@ -203,6 +216,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "-np", "16", "a", ":", "-np", "4", "b"),
     ],
     "np-leaves-slots-idle": [
+        launched("mpirun", "-np", "4", "-N", "2", *HOSTS, *BIND, "all_reduce_perf", "-g", "4"),
         ranks(16),
         script("mpirun -np 2 --hostfile h hostname && mpirun -np 16 --hostfile h train"),
         ranks(2, "-N", "1"),
@@ -262,5 +276,10 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         script("mpirun -np 16 train"),
         script("mpirun -np 16 hostname | sort; mpirun -np 16 train"),
         script("mpirun -np 16 train || exit 3"),
+    ],
+    "launch-without-program": [
+        script("mpirun --version"),
+        script("mpirun -np 16 $OPTIONS"),
+        script("mpirun -np 16 --app /etc/app"),
     ],
 }

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import BIND, ELASTIC, GONE, HOSTS, launched, script, variables
+from tests.workloads.lint.sample_job import BIND, ELASTIC, GONE, HOSTS, launched, ranks, script, variables
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -60,6 +60,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         ),
     ],
     "excluded-interface": [
+        (
+            ranks(16, "--mca", "btl_tcp_if_exclude", "lo,eth0"),
+            "LAUNCHER-CONTAINER command",
+            "sets btl_tcp_if_exclude lo,eth0, which excludes eth0, the only interface of a pod; remove it",
+        ),
         (
             variables("LAUNCHER", NCCL_SOCKET_IFNAME="^eth0"),
             "LAUNCHER-CONTAINER env 0",
@@ -126,6 +131,13 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is Default: the names of the other pods do not resolve; remove it: the default is the cluster's DNS",
         ),
     ],
+    "rendezvous-host": [
+        (
+            ranks(16, "-x", "MASTER_ADDR=other-worker-0"),
+            "LAUNCHER-CONTAINER command",
+            "has other-worker-0 as the address of rank 0, but the pods are job-worker-0 and so on; write job-worker-0",
+        ),
+    ],
 }
 
 #: For each rule: changes that it accepts.
@@ -147,6 +159,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "--mca", "btl_tcp_if_exclude", "ens5", *HOSTS, *BIND, "train"),
     ],
     "excluded-interface": [
+        ranks(16, "--mca", "btl_tcp_if_exclude", "lo,docker0"),
         variables("LAUNCHER", NCCL_SOCKET_IFNAME="^lo,docker,veth"),
         {**variables("LAUNCHER", NCCL_SOCKET_IFNAME="^eth0"), "WORKER-POD hostNetwork": True},
     ],
@@ -171,5 +184,9 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"LAUNCHER-POD dnsPolicy": "ClusterFirst"},
         # The operator writes the policy of such pods.
         {"WORKER-POD dnsPolicy": "Default", "WORKER-POD hostNetwork": True},
+    ],
+    "rendezvous-host": [
+        ranks(16, "-x", "MASTER_ADDR=job-worker-0.job"),
+        ranks(16, "-x", "MASTER_ADDR=$RANK_0"),
     ],
 }

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import BIND, HOSTS, WITHOUT_EFA, launched, ranks, script, variables
+from tests.workloads.lint.sample_job import BIND, EXPORT, HOSTS, WITHOUT_EFA, launched, ranks, script, variables
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -148,6 +148,42 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "has pml ucx, which does not know EFA; write pml ob1, and btl tcp,self",
         ),
     ],
+    "placement-policy": [
+        (
+            launched("mpirun", "-np", "16", *HOSTS, "--bind-to", "no", *EXPORT, "train"),
+            "LAUNCHER-CONTAINER command",
+            "has --bind-to no, and mpirun ends; did you mean none? known: board, core, hwthread, l1cache, l2cache, "
+            "l3cache, none, numa, package, socket",
+        ),
+        (
+            ranks(16, "--map-by", "ppr:node:8"),
+            "LAUNCHER-CONTAINER command",
+            "has --map-by ppr:node:8, which is not ppr:<number>:<object>, and mpirun ends; write ppr:8:node, with the "
+            "ranks of each node",
+        ),
+    ],
+    "mpi-component": [
+        (
+            ranks(16, "--mca", "btl", "tpc,self"),
+            "LAUNCHER-CONTAINER command",
+            "has btl tpc,self, but Open MPI has no component 'tpc'; write tcp",
+        ),
+    ],
+    "interfaces-in-and-out": [
+        (
+            ranks(16, "--mca", "btl_tcp_if_include", "eth0", "--mca", "btl_tcp_if_exclude", "lo"),
+            "LAUNCHER-CONTAINER command",
+            "has btl_tcp_if_include and btl_tcp_if_exclude, which exclude each other; keep one of them",
+        ),
+    ],
+    "remote-shell": [
+        (
+            ranks(16, "--mca", "plm_rsh_agent", agent),
+            "LAUNCHER-CONTAINER command",
+            f"has plm_rsh_agent {agent}, but the workers answer to ssh only; remove it",
+        )
+        for agent in ("rsh", "/etc/mpi/kubexec.sh")
+    ],
 }
 
 #: For each rule: changes that it accepts.
@@ -199,5 +235,21 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**ranks(16, "--mca", "pml", "ucx"), **WITHOUT_EFA},
         {**ranks(16, "--mca", "btl", "openib,self"), **WITHOUT_EFA},
         ranks(16, "--mca", "btl", "$BTL"),
+    ],
+    "placement-policy": [
+        ranks(16, "--map-by", "ppr:8:node:PE=4"),
+        ranks(16, "--map-by", "socket:PE=4", "--rank-by", "$ORDER"),
+        launched("mpirun", "-np", "16", *HOSTS, "--bind-to", "core:overload-allowed", "train"),
+    ],
+    "mpi-component": [
+        ranks(16, "--mca", "btl", "^openib"),
+        ranks(16, "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"),
+    ],
+    "interfaces-in-and-out": [
+        ranks(16, "--mca", "btl_tcp_if_include", "eth0", "--mca", "oob_tcp_if_exclude", "lo"),
+    ],
+    "remote-shell": [
+        ranks(16, "--mca", "plm_rsh_agent", "ssh"),
+        ranks(16, "--mca", "plm_rsh_agent", "/usr/bin/ssh -q"),
     ],
 }

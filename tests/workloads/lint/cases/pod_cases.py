@@ -72,9 +72,9 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "template-restart-policy": [
         (
-            {"LAUNCHER-POD restartPolicy": "OnFailure", "WORKER-POD restartPolicy": "Never"},
+            {"LAUNCHER-POD restartPolicy": "Never", "WORKER-POD restartPolicy": "Never"},
             "LAUNCHER-POD restartPolicy",
-            "is 'OnFailure', which the operator overwrites with that of the Launcher; write "
+            "is 'Never', which the operator overwrites with that of the Launcher; write "
             "spec.mpiReplicaSpecs.Launcher.restartPolicy instead",
             "WORKER-POD restartPolicy",
             "is 'Never', which the operator overwrites with that of the Worker; write "
@@ -146,6 +146,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "template-restart-policy": [
         {},
+        # The operator's default.
+        {"LAUNCHER-POD restartPolicy": "OnFailure", "WORKER-POD restartPolicy": "OnFailure"},
     ],
     "small-shared-memory": [
         {"WORKER-CONTAINER volumeMounts": GONE, "WORKER-POD hostIPC": True},

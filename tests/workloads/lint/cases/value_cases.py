@@ -91,18 +91,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "WORKER-POD volumes 0",
             "has emptyDir and hostPath as its source, and the pod is rejected; give each volume one source",
         ),
-        (
-            {"WORKER-POD volumes 0": {"name": "shm"}},
-            "WORKER-POD volumes 0",
-            "has no source, and Kubernetes makes it an empty directory of the pod without a warning; give its source, "
-            "or emptyDir: {}",
-        ),
-        (
-            {"WORKER-POD volumes 0": {"name": "shm", "persistentVolumeClaim": None}},
-            "WORKER-POD volumes 0",
-            "has no source, and Kubernetes makes it an empty directory of the pod without a warning; give its source, "
-            "or emptyDir: {}",
-        ),
     ],
 }
 

@@ -31,6 +31,7 @@ from training_workloads.lint.rules import (
     node_rules,
     option_rules,
     other_job_rules,
+    pod_name_rules,
     pod_placement_rules,
     probe_rules,
     queue_rules,
@@ -81,7 +82,7 @@ JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(
 )
 
 #: Rules on jobs of other kinds.
-OTHER_JOB_RULES: tuple[Rule[WorkloadView], ...] = rules_of(other_job_rules, torch_rules)
+OTHER_JOB_RULES: tuple[Rule[WorkloadView], ...] = rules_of(other_job_rules, pod_name_rules, torch_rules)
 
 #: Rules on pods that run together, of an MPIJob or another kind.
 WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(

@@ -58,7 +58,7 @@ def _is_efa(name: str, value: str) -> bool:
 def _has_efa(pods: PodGroup) -> bool:
     """Return whether EFA devices are requested, with a number or a placeholder, or may be there without a request."""
     names = (str(name) for one in pods.containers for kind in AMOUNT_KINDS for name in one.amounts(kind))
-    # A misspelt one is the mistake of another rule.
+    # A misspelled one is the mistake of another rule.
     named = any("efa" in name.lower() for name in names)
     return named or pods.sees_devices_otherwise
 

@@ -112,7 +112,7 @@ def gpus_left_on_the_node(workload: WorkloadView) -> Iterator[Found]:
         types, sizes, gpus = node_types(pods), node_sizes(pods), pods.total(GPU_RESOURCE)
         differs = holder.amounts("limits").get(GPU_RESOURCE) != holder.amounts("requests").get(GPU_RESOURCE, gpus)
         # A test of the network may use one GPU of each node.
-        if is_test(workload) and isinstance(workload, MpiJobView) and workload.slots == gpus:
+        if is_network_test(workload) and isinstance(workload, MpiJobView) and workload.slots == gpus:
             continue
         if len(types) != 1 or len(sizes) != 1 or gpus < 1 or types[0].gpus < 2 * gpus or differs:
             continue

@@ -9,12 +9,12 @@ from pathlib import PurePosixPath
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.launch_facts import (
     has_parameter,
-    is_benchmark,
     ranks_per_node,
     runs_script,
     spawns_ranks,
     workers_of,
 )
+from training_workloads.lint.purpose import runs_network_test
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import MPIRUN, OPERATOR
 from training_workloads.mpijob.launch_command import (
@@ -128,7 +128,7 @@ def _may_start_others(job: MpiJobView, launch: Launch) -> bool:
     if not launch.has(*_PER_NODE):
         return False
     several = (ranks_per_node(launch) or 1) > 1 and job.worker.total(GPU_RESOURCE) == job.slots
-    return not several or spawns_ranks(launch) or runs_script(launch) or is_benchmark(launch)
+    return not several or spawns_ranks(launch) or runs_script(launch) or runs_network_test(launch.program)
 
 
 def _slots(job: MpiJobView) -> str:

@@ -44,10 +44,10 @@ def mount_over_programs(pods: PodGroup) -> Iterator[Found]:
         used = next((word for word in _paths(container) if word.startswith(f"{folder}/")), None)
         if folder in _OF_THE_IMAGE:
             problem = f"is {where}, and hides the image's own files there"
-            yield Found(path, problem, "mount it at a folder of its own, such as /fsx")
+            yield Found(path, problem, "mount it at a separate folder, such as /fsx")
         elif used and any(folder == one or folder.startswith(f"{one}/") for one in _OFTEN):
             problem = f"is {where}, and hides {used}, which the container uses"
-            yield Found(path, problem, "mount it at a folder of its own, such as /fsx")
+            yield Found(path, problem, "mount it at a separate folder, such as /fsx")
 
 
 def _paths(container: Container) -> list[str]:

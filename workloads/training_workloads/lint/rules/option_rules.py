@@ -225,7 +225,7 @@ _COMPONENTS = {
     "https://docs.open-mpi.org/en/v5.0.x/mca.html))"
 )
 def mpi_component(job: MpiJobView) -> Iterator[Found]:
-    """A component of Open MPI whose name is misspelt, such as `tpc`."""
+    """A component of Open MPI whose name is misspelled, such as `tpc`."""
     for launch in _checked(job):
         given = _parameters(launch)
         for parameter, known in _COMPONENTS.items():
@@ -291,7 +291,7 @@ _ALIKE = 0.92
     "https://docs.open-mpi.org/en/v5.0.x/mca.html))"
 )
 def mpi_parameter(job: MpiJobView) -> Iterator[Found]:
-    """A parameter of Open MPI whose name is misspelt, such as `btl_tcp_if_inlcude`."""
+    """A parameter of Open MPI whose name is misspelled, such as `btl_tcp_if_inlcude`."""
     given = [(job.launch_path, name) for launch in _checked(job) for name in _parameters(launch)]
     variables = job.launcher.first.environment.items()
     given += [(path, name.removeprefix(_MCA)) for name, (_, path) in variables if name.startswith(_MCA)]

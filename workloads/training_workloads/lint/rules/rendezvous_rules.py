@@ -1,4 +1,4 @@
-"""Rules on the host at which ranks meet: that it is a pod of this job, and that its name resolves.
+"""Rules on the host at which ranks meet: that it is a pod of this job.
 
 https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-hostname-and-subdomain-fields
 """
@@ -16,10 +16,11 @@ from training_workloads.manifests.values import is_placeholder, mapping
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.validation import Path
 
+__all__ = ["addresses", "pod_names", "subdomain_of"]
+
 _VARIABLES = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT")
 
 _DNS = "https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/"
-_JOB_SET = "https://jobset.sigs.k8s.io/docs/concepts/"
 
 # What the pods of each kind are called.
 _LOOKS = {
@@ -53,7 +54,8 @@ class _Address:
         return self.host.partition(".")[2].partition(".")[0]
 
 
-def _addresses(workload: WorkloadView) -> Iterator[_Address]:
+def addresses(workload: WorkloadView) -> Iterator[_Address]:
+    """Yield each place that names the host of rank 0."""
     for name, value, path, _ in set_variables(workload, _VARIABLES):
         yield _Address(path, value.partition(":")[0] if name == _VARIABLES[-1] else value)
     for container in workload.containers:
@@ -67,7 +69,7 @@ def _name(workload: WorkloadView) -> str:
     return name if isinstance(name, str) and not is_placeholder(name) else ""
 
 
-def _hosts(workload: WorkloadView) -> list[str]:
+def pod_names(workload: WorkloadView) -> list[str]:
     """Return the names of the pods; none where they are not known."""
     name = _name(workload)
     counts = [pods.replicas for pods in workload.rank_groups]
@@ -97,7 +99,7 @@ def _completions(spec: Any) -> int:
     return completions if isinstance(completions, int) and 0 < completions <= _MOST else 0
 
 
-def _subdomain(workload: WorkloadView) -> str:
+def subdomain_of(workload: WorkloadView) -> str:
     """Return the subdomain of a Job's or a JobSet's pods; empty where there is none."""
     if workload.kind == "JobSet" and isinstance(workload, JobSetView):
         return str(mapping(workload.set_spec.get("network")).get("subdomain") or _name(workload))
@@ -107,9 +109,9 @@ def _subdomain(workload: WorkloadView) -> str:
 @error(f"No pod has that name, and the ranks wait for it ([DNS]({_DNS}))")
 def rendezvous_host(workload: WorkloadView) -> Iterator[Found]:
     """An address of rank 0 that looks like a pod of this job and is none."""
-    hosts, looks = _hosts(workload), _LOOKS.get(workload.kind)
-    subdomain = _subdomain(workload) if isinstance(workload, JobView) else ""
-    for address in _addresses(workload) if hosts else ():
+    hosts, looks = pod_names(workload), _LOOKS.get(workload.kind)
+    subdomain = subdomain_of(workload) if isinstance(workload, JobView) else ""
+    for address in addresses(workload) if hosts else ():
         is_pods = bool(looks and looks.fullmatch(address.name))
         if isinstance(workload, JobView):
             is_pods = (is_pods or workload.kind == "Job") and bool(subdomain) and address.domain == subdomain
@@ -122,31 +124,3 @@ def rendezvous_host(workload: WorkloadView) -> Iterator[Found]:
 
 def _begins(address: _Address, workload: WorkloadView) -> bool:
     return address.name.startswith(f"{_name(workload)}-")
-
-
-@error(f"A pod's name resolves in its subdomain, by a headless Service of that name ([DNS]({_DNS}))")
-def pod_name_not_resolved(workload: WorkloadView) -> Iterator[Found]:
-    """The name of a pod as the address of rank 0, and pods without a subdomain, or in another one."""
-    hosts = _hosts(workload) if workload.kind in ("Job", "JobSet") else []
-    subdomain = _subdomain(workload)
-    for address in _addresses(workload):
-        if address.name not in hosts:
-            continue
-        if not subdomain and address.domain:
-            path = (*workload.groups[0].pod_path, "subdomain")
-            problem = f"is missing, and {address.host} does not resolve"
-            yield Found(path, problem, f"write subdomain: {address.domain}, with a headless Service of that name")
-        elif subdomain and address.domain != subdomain:
-            given = f"is in {address.domain}" if address.domain else "has no domain"
-            problem = f"has {address.host} as the address of rank 0, which {given}: the pods are in {subdomain}"
-            yield Found(address.path, problem, f"write {address.name}.{subdomain}")
-
-
-@error(f"The JobSet gives its pods no names, and makes no Service ([JobSet]({_JOB_SET}))")
-def names_turned_off(workload: WorkloadView) -> Iterator[Found]:
-    """`enableDNSHostnames: false` in a JobSet whose ranks meet at the name of a pod."""
-    network = mapping(workload.set_spec.get("network")) if isinstance(workload, JobSetView) else {}
-    meets = any(address.name in _hosts(workload) for address in _addresses(workload))
-    if network.get("enableDNSHostnames") is False and meets and isinstance(workload, JobSetView):
-        path = (*workload.set_path, "network", "enableDNSHostnames")
-        yield Found(path, "is false, but the ranks meet at the name of a pod", "write true, or remove it")

@@ -28,7 +28,7 @@ class _SharedMemory(NamedTuple):
 
     @property
     def in_memory(self) -> bool:
-        # A misspelt medium is the mistake of another rule.
+        # A misspelled medium is the mistake of another rule.
         return str(mapping(self.volume.get("emptyDir")).get("medium")).lower() == "memory"
 
     @property

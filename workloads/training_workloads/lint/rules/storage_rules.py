@@ -174,19 +174,21 @@ def persistent_2_with_s3(storage: Storage) -> Iterator[Found]:
         yield Found(("parameters", "s3ImportPath"), problem, fix)
 
 
-@warning(f"FSx's default is Lustre 2.10 ([driver]({_DRIVER}))")
+@warning(
+    "FSx's default is Lustre 2.10, or 2.12 for PERSISTENT_2 ([API](https://docs.aws.amazon.com/fsx/latest/APIReference/"
+    "API_CreateFileSystem.html))"
+)
 def lustre_version_unset(storage: Storage) -> Iterator[Found]:
     """FSx's default is an old Lustre."""
     parameters = lustre_parameters(storage)
-    # Of an existing file system nothing is created; newer types of FSx have other defaults.
-    is_newer = parameters is not None and (
-        "fileSystemId" in parameters
-        or parameters.get("deploymentType") == "PERSISTENT_2"
-        or parameters.get("storageType") == "INTELLIGENT_TIERING"
-    )
-    if parameters is not None and not is_newer and not parameters.get("fileSystemTypeVersion"):
+    if parameters is None or parameters.get("fileSystemTypeVersion"):
+        return
+    # Of an existing file system nothing is created; FSx chooses a new version for the others.
+    is_newest = "metadataConfigurationMode" in parameters or parameters.get("storageType") == "INTELLIGENT_TIERING"
+    if not is_newest and "fileSystemId" not in parameters:
+        default = "2.12" if parameters.get("deploymentType") == "PERSISTENT_2" else "2.10"
         path = ("parameters", "fileSystemTypeVersion")
-        yield Found(path, "is missing, and FSx's default is Lustre 2.10", f'write "{LUSTRE_VERSION}"')
+        yield Found(path, f"is missing, and FSx's default is Lustre {default}", f'write "{LUSTRE_VERSION}"')
 
 
 # https://kubernetes-csi.github.io/docs/drivers.html

@@ -192,7 +192,7 @@ _BACKENDS = ("c10d", "etcd", "etcd-v2", "static", "zeus-adapter")
 
 @error(f"torchrun ends with `unrecognized arguments` or `Unsupported nproc_per_node value` ([torchrun]({_TORCHRUN}))")
 def torchrun_option(workload: WorkloadView) -> Iterator[Found]:
-    """An option of torchrun that is misspelt, or a value that it does not take."""
+    """An option of torchrun that is misspelled, or a value that it does not take."""
     for container, run in _runs(workload):
         for name, value in run.options.items():
             close = get_close_matches(name, _OPTIONS, n=1, cutoff=0.75)

@@ -58,12 +58,12 @@ def unmounted_volume(pods: PodGroup) -> Iterator[Found]:
 
 
 def _has_other_mounts(pods: PodGroup) -> bool:
-    """Return whether containers have mounts in a field that is misspelt, or are no list."""
+    """Return whether containers have mounts in a field that is misspelled, or are no list."""
     known = {"volumemounts", "volumedevices"}
     names = {str(key).lower() for one in pods.all_containers for key in one.content}
-    return not isinstance(pods.pod.get("containers"), list) or any(
-        name.startswith(("volume", "mount")) for name in names - known
-    )
+    # A mapping of names to containers reads as one container.
+    unnamed = any(not {"name", "image"} & set(one.content) for one in pods.containers)
+    return unnamed or any(name.startswith(("volume", "mount")) for name in names - known)
 
 
 @error(validated_by("ValidateVolumeMounts", 'The pod is rejected: "must be unique"'))
