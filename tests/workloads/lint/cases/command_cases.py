@@ -188,6 +188,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         script('echo "$(awk \'{print "a"}\' f)"; mpirun -np 16 train'),
         script("cat <<EOF\nit's\nEOF"),
         script('echo "$(a "it\'s" "$(b "c")")"; mpirun -np 16 train'),
+        script('echo "$(a "it\'s" $(b))"; mpirun -np 16 train'),
         script("# it's right\nmpirun train"),
     ],
     "last-command-in-background": [
