@@ -258,7 +258,7 @@ FIRES: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         PYTORCH_JOB,
-        {"spec nprocPerNode": "16"},
+        {"spec nprocPerNode": "16", f"{MASTER} command": ["torchrun", "train.py"]},
         'error: spec.nprocPerNode: is 16, but a pod of the Master has 8 GPUs; write "8" [processes-of-node]',
     ),
     (
@@ -341,6 +341,8 @@ FIRES: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 SILENT: list[tuple[str, dict[str, Any]]] = [
+    # The option comes before the operator's variable.
+    (PYTORCH_JOB, {"spec nprocPerNode": "16"}),
     # One Job for each node.
     (
         JOB,

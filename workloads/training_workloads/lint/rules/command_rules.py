@@ -220,7 +220,7 @@ def option_and_value_in_one_word(pods: PodGroup) -> Iterator[Found]:
 
 def _is_whole_option(word: str, launcher: str) -> bool:
     """Return whether a word has an option of a launcher with each of its values."""
-    name, *values = word.split()
+    name, *values = word.split() or [""]
     option = option_of(name.lstrip("-"), horovod=launcher == HOROVODRUN) if name.startswith("-") else None
     return bool(option and values and len(values) == option.values)
 

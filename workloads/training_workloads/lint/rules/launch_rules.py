@@ -233,7 +233,7 @@ def _last_program(job: MpiJobView) -> str:
     return name if name in _HARMLESS and not keeps else ""
 
 
-@error("mpirun ends with `no executable could be found` or similar: nothing is left to start")
+@error(f"mpirun ends with `no executable could be found` or similar: nothing is left to start {MPIRUN}")
 def launch_without_program(job: MpiJobView) -> Iterator[Found]:
     """A launch that ends with its options, such as where a line has lost its backslash."""
     for launch in job.launches:

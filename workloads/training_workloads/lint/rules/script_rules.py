@@ -36,7 +36,10 @@ _BLOCKS = {"do": "done", "if": "fi"}
 _BEFORE = {"if", "then", "else", "elif", "do", "while", "until", "!", "{"}
 
 
-@error("The shell ends with `syntax error: unexpected end of file`, or `near unexpected token`")
+@error(
+    "The shell ends with `syntax error: unexpected end of file`, or `near unexpected token` ([POSIX]("
+    "https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_09_04))"
+)
 def unclosed_block(pods: PodGroup) -> Iterator[Found]:
     """A loop without `done`, or a condition without `fi`, or one of these too many."""
     for container in pods.all_containers:
