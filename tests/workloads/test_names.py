@@ -59,6 +59,13 @@ def test_an_annotation_is_any_text() -> None:
     assert list(annotations("annotations", {"a": "{\n}", "example.com/b": "é"})) == []
 
 
+def test_the_prefix_of_an_annotation_has_letters_of_any_case() -> None:
+    assert list(annotations("annotations", {"Example.COM/b": "c"})) == []
+    (problem,) = annotations("annotations", {"Example..COM/b": "c"})
+    assert str(problem) == "'annotations' is 'Example..COM/b'; give names such as team or example.com/team"
+    assert list(labels("labels", {"Example.COM/b": "c"})) != []
+
+
 def test_a_derived_name_has_room() -> None:
     assert list(leaves_room("name", "a" * 61, "-0", "Kubernetes")) == []
     (problem,) = leaves_room("name", "a" * 62, "-0", "Kubernetes")

@@ -11,8 +11,11 @@ __all__ = [
     "DNS_LABEL",
     "DNS_LABEL_LENGTH",
     "DNS_LABEL_RULE",
+    "DNS_SUBDOMAIN",
     "ID_DIGITS",
     "LABEL_KEY",
+    "LABEL_VALUE",
+    "annotation_key",
     "annotations",
     "aws_id",
     "dns_1035_label",
@@ -33,11 +36,12 @@ DNS_1035_CHARACTERS = r"[a-z]([-a-z0-9]*[a-z0-9])?"
 DNS_LABEL_LENGTH = 63
 
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names
-_DNS_SUBDOMAIN = r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+DNS_SUBDOMAIN = r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
-LABEL_KEY = rf"({_DNS_SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?"
-_LABEL_VALUE = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
+LABEL_KEY = rf"({DNS_SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?"
+_KEYS = "names such as team or example.com/team"
+LABEL_VALUE = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
 
 # https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/validation/objectmeta.go
 _MOST_ANNOTATED = 256 * 1024
@@ -83,7 +87,7 @@ def dns_1035_label(name: str, value: Any) -> Problems:
 
 def dns_subdomain(name: str, value: Any) -> Problems:
     """Reject what is not a DNS subdomain, the form of most objects' names."""
-    yield from matches(name, value, _DNS_SUBDOMAIN, "a name of lower-case letters, digits, '-' and '.', at most 253")
+    yield from matches(name, value, DNS_SUBDOMAIN, "a name of lower-case letters, digits, '-' and '.', at most 253")
 
 
 def label_key(name: str, value: Any) -> Problems:
@@ -91,15 +95,24 @@ def label_key(name: str, value: Any) -> Problems:
     yield from matches(name, value, LABEL_KEY, "the key of a node label, such as topology.kubernetes.io/zone")
 
 
+def annotation_key(name: str, value: Any) -> Problems:
+    """Reject what is not the key of an annotation, which may have upper-case letters in its prefix too.
+
+    https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/validation/objectmeta.go (ValidateAnnotations)
+    """
+    if not isinstance(value, str) or next(label_key(name, value.lower()), None):
+        yield Problem(path=(name,), given=value, fix=f"give {_KEYS}")
+
+
 def labels(name: str, value: Any) -> Problems:
     """Reject what is not a dictionary of labels."""
     rule = "text of letters, digits, '-', '_' and '.', at most 63, with a letter or a digit at both ends"
-    yield from _metadata(name, value, lambda key, text: matches(key, text, _LABEL_VALUE, rule))
+    yield from _metadata(name, value, _metadata_key, lambda key, text: matches(key, text, LABEL_VALUE, rule))
 
 
 def annotations(name: str, value: Any) -> Problems:
     """Reject what is not a dictionary of annotations."""
-    wrong = list(_metadata(name, value, lambda key, text: matches(key, text, r"(?s).*", "text, in quotes")))
+    wrong = list(_metadata(name, value, annotation_key, _any_text))
     yield from wrong
     size = 0 if wrong else sum(len(text.encode()) for item in value.items() for text in item)
     if size > _MOST_ANNOTATED:
@@ -107,12 +120,23 @@ def annotations(name: str, value: Any) -> Problems:
         yield Problem(path=(name,), given=value, allowed=allowed, fix="put large values into a ConfigMap")
 
 
-def _metadata(name: str, value: Any, rule: Callable[[str, Any], Problems]) -> Problems:
+def _metadata_key(name: str, value: Any) -> Problems:
+    yield from matches(name, value, LABEL_KEY, _KEYS)
+
+
+def _any_text(name: str, value: Any) -> Problems:
+    yield from matches(name, value, r"(?s).*", "text, in quotes")
+
+
+_Rule = Callable[[str, Any], Problems]
+
+
+def _metadata(name: str, value: Any, key_rule: _Rule, rule: _Rule) -> Problems:
     if not isinstance(value, Mapping):
         yield Problem(path=(name,), given=value, fix="give a dictionary of names and texts, such as {'team': 'vision'}")
         return
     for key, text in value.items():
-        yield from matches(name, key, LABEL_KEY, "names such as team or example.com/team")
+        yield from key_rule(name, key)
         for problem in rule(str(key), text):
             yield problem.under(name)
 
@@ -139,6 +163,8 @@ def image_fix(image: Any) -> str:
         return ""
     if scheme := _SCHEME.match(address):
         return f"omit '{scheme[0]}'"
+    if any(map(str.isspace, address)):
+        return "remove the blank"
     if _IMAGE.fullmatch(address.lower()):
         return "write the repository in lower case"
     return "give the image's address, such as <repository>:<tag>"

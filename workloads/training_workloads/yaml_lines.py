@@ -53,6 +53,7 @@ class YamlDocument:
         content: Its value.
         source: The name of the text, such as a file name; empty if it has none.
         problems: Keys that are duplicate (the last one has the value) or not scalar (they are ignored).
+        lossy: Paths of the mappings in which such a key loses a value: duplicates with the same value lose none.
         node: The nodes of PyYAML, for `line` and `typed`.
         text: The whole text.
     """
@@ -60,6 +61,7 @@ class YamlDocument:
     content: Any
     source: str
     problems: tuple[Problem, ...]
+    lossy: tuple[Path, ...]
     node: yaml.Node
     text: str
 
@@ -158,9 +160,12 @@ _Loader.add_constructor(_TIMESTAMP, _as_text)
 def _documents(loader: _Loader, text: str, source: str, keys_as_typed: bool) -> Iterator[YamlDocument]:
     while loader.check_node():
         node: Any = loader.get_node()
-        problems = tuple(_Keys(text, source, keys_as_typed).tidy(node, ()))
+        keys = _Keys(text, source, keys_as_typed)
+        problems = tuple(keys.tidy(node, ()))
         content = loader.construct_document(node)
-        yield YamlDocument(content=content, source=source, problems=problems, node=node, text=text)
+        yield YamlDocument(
+            content=content, source=source, problems=problems, lossy=tuple(keys.lossy), node=node, text=text
+        )
 
 
 class _Keys:
@@ -169,6 +174,7 @@ class _Keys:
     def __init__(self, text: str, source: str, as_typed: bool) -> None:
         self._text, self._source, self._as_typed = text, source, as_typed
         self._seen: set[int] = set()
+        self.lossy: list[Path] = []
 
     def tidy(self, node: yaml.Node, path: Path) -> Iterator[Problem]:
         """Yield the problems of all keys; remove those that are not scalar, and make the others text if wanted."""
@@ -193,21 +199,38 @@ class _Keys:
 
     def _problems(self, node: yaml.MappingNode, path: Path) -> Iterator[Problem]:
         first: dict[str, int] = {}
+        values: dict[str, yaml.Node] = {}
         for key, value in node.value:
             line = key.start_mark.line + 1
             place = _place(self._source, line)
             if not isinstance(key, yaml.ScalarNode):
                 if "{{" in self._text:
                     raise InputError(_helm_template(place))
+                self.lossy.append(path)
                 given, allowed = _typed(key, self._text), "it is the key of a value"
                 yield Problem(path=path, given=given, allowed=allowed, fix="give a name as the key", source=place)
             elif key.value in first:
                 earlier = "the same line" if first[key.value] == line else f"line {first[key.value]}"
                 given, allowed = _typed(value, self._text), f"{earlier} has the same key"
                 fix = "keep one of them"
+                self.lossy += [] if _is_same(values[key.value], value) else [path]
                 yield Problem(path=(*path, key.value), given=given, allowed=allowed, fix=fix, source=place)
             else:
                 first[key.value] = line
+                values[key.value] = value
+
+
+def _is_same(one: yaml.Node, other: yaml.Node) -> bool:
+    """Return whether two nodes have the same value, with the same order of keys."""
+    if one is other or one.tag != other.tag or not isinstance(one, yaml.CollectionNode):
+        return one is other or (one.tag, one.value) == (other.tag, other.value)
+    pairs = zip(_inner(one), _inner(other), strict=False)
+    return len(one.value) == len(other.value) and all(_is_same(*pair) for pair in pairs)
+
+
+def _inner(node: yaml.Node) -> Iterator[yaml.Node]:
+    for item in node.value:
+        yield from item if isinstance(item, tuple) else (item,)
 
 
 def _walk(node: yaml.Node, path: Path) -> list[tuple[yaml.Node, int]]:

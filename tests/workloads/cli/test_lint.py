@@ -199,6 +199,30 @@ def test_a_comment_that_suppresses_nothing_is_reported() -> None:
     assert run("-", "--ignore", "volume-recycled", stdin=SUPPRESSED) == (0, "0 errors, 0 warnings in 1 file\n")
 
 
+def test_a_comment_at_another_line_than_its_finding_says_which_it_is() -> None:
+    comment = next(line for line in SUPPRESSED.splitlines() if "ignore[" in line)
+    code, output = run("-", stdin=f"{comment.strip()}\n{WRONG}")
+    assert code == 1
+    assert output.splitlines()[0] == (
+        "-:1: warning: the comment suppresses volume-recycled, which finds nothing here; move it to line 4, which has "
+        "the finding, or to the line above [unused-suppression]"
+    )
+
+
+def test_rules_that_are_all_ignored_check_nothing_and_are_rejected() -> None:
+    rule = "volume-recycled"
+    result = RUNNER.invoke(app, ["lint", "-", "--select", rule, "--ignore", rule], input=WRONG)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(
+        f"error: '--select' is '{rule}', but no rule is left to check; select a rule that is"
+    )
+
+
+def test_rules_may_be_separated_by_blanks_and_end_with_a_comma() -> None:
+    code, output = run("-", "--ignore", "volume-recycled, np-exceeds-slots ,", stdin=WRONG)
+    assert (code, output) == (0, "0 errors, 0 warnings in 1 file\n")
+
+
 def test_sarif_has_the_findings_with_their_rules(folder: Path) -> None:
     code, output = run("b.yaml", "--format", "sarif")
     log = json.loads(output)
@@ -215,6 +239,15 @@ def test_sarif_has_the_findings_with_their_rules(folder: Path) -> None:
         "physicalLocation": {"artifactLocation": {"uri": "b.yaml"}, "region": {"startLine": 3}},
         "logicalLocations": [{"fullyQualifiedName": "spec.persistentVolumeReclaimPolicy"}],
     }
+
+
+def test_sarif_gives_the_standard_input_no_address() -> None:
+    (result,) = json.loads(run("-", "--format", "sarif", stdin=WRONG)[1])["runs"][0]["results"]
+    (location,) = result["locations"]
+    assert location == {"logicalLocations": [{"fullyQualifiedName": "spec.persistentVolumeReclaimPolicy"}]}
+    beside = SUPPRESSED.replace(" an old cluster", "")
+    results = json.loads(run("-", "--format", "sarif", stdin=beside)[1])["runs"][0]["results"]
+    assert [result["locations"] for result in results] == [[], [location]]
 
 
 def test_sarif_names_files_by_uri(folder: Path) -> None:

@@ -244,7 +244,7 @@ def test_pods_that_the_cluster_rejects(
     cluster.add(mpi_job("digits", "Created"))
     cluster.add(rejected(reason, about, word))
     hints = json.loads(program("status", "digits", "--json").out)["hints"]
-    assert hints == [f"the cluster rejects to create the pods of the job ({reason}): {fix}"]
+    assert hints == [f"the cluster rejects the pods of the job ({reason}): {fix}"]
 
 
 def test_a_rejection_that_is_over_is_no_cause(
@@ -262,7 +262,7 @@ def test_a_rejection_that_is_over_is_no_cause(
     # It never ran: the launcher gave up waiting for its workers.
     del job["status"]["conditions"][1]
     (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
-    assert hint.startswith("the cluster rejects to create the pods of the job (exceeded quota: ")
+    assert hint.startswith("the cluster rejects the pods of the job (exceeded quota: ")
 
 
 def test_a_users_mistake_in_the_program(program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod) -> None:

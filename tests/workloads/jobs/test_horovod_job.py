@@ -204,7 +204,7 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
         ({"image": "https://ecr/training"}, "'image' is 'https://ecr/training'; omit 'https://'"),
         ({"namespace": "Team A"}, "'namespace' is 'Team A'; give lower-case letters, digits and '-', at most 63"),
         ({"environment": {"A=B": "1"}}, "'environment' is 'A=B'; give names of letters, digits and '_'"),
-        ({"environment": {"EPOCHS": 3}}, "'environment.EPOCHS' is 3; give a string"),
+        ({"environment": {"EPOCHS": 3}}, "'environment.EPOCHS' is 3; give a text, in quotes"),
         ({"environment": {"A": "x\0y"}}, r"'environment.A' is 'x\x00y'; give a string without NUL characters"),
         (
             {"command": ("python", "a\0.py")},

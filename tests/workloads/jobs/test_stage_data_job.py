@@ -75,6 +75,11 @@ def test_it_ends_and_leaves_no_pods_for_ever() -> None:
             "'source' is 'bucket/data'; give a folder in S3, such as s3://<bucket>/data/imagenet/",
         ),
         ({"source": "s3://bucket"}, "'source' is 's3://bucket'; give a folder in S3"),
+        (
+            {"source": "s3://b/data"},
+            "'source' is 's3://b/data', but a bucket's name has 3 to 63 lower-case letters, digits, '-' and '.', and "
+            "'b' is none; give a folder in S3, such as s3://<bucket>/data/imagenet/",
+        ),
         ({"source": "s3://bucket/a/../b"}, "'source' is 's3://bucket/a/../b'; give a folder in S3"),
         ({"folder": "/fsx/data"}, "'folder' is '/fsx/data'; give a folder of the file system without a slash first"),
         ({"folder": "data/../../etc"}, "'folder' is 'data/../../etc'; give a folder of the file system"),

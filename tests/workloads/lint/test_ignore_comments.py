@@ -1,7 +1,9 @@
 import pytest
 
-from training_workloads.lint import lint_text
+from training_workloads.lint import lint_read, lint_text
 from training_workloads.lint.ignore_comments import suppressions
+from training_workloads.lint.selection import chosen_rules
+from training_workloads.manifests.documents import read_documents
 
 WRONG = (
     "kind: PersistentVolume\nspec: {persistentVolumeReclaimPolicy: Recycle, csi: {driver: other, volumeHandle: a}, "
@@ -40,6 +42,12 @@ def test_a_comment_covers_its_own_line_only() -> None:
         (1, "unused-suppression"),
         (3, "volume-recycled"),
     ]
+
+
+def test_a_rule_on_comments_is_ignored_as_any_other() -> None:
+    documents = read_documents(f"# trainctl: ignore[volume-recycled] why\n{WRONG}", tolerant=True)
+    chosen = chosen_rules(ignore=["unused-suppression"])
+    assert [finding.rule for finding, _ in lint_read(documents, chosen)] == ["volume-recycled"]
 
 
 def test_an_unknown_rule_has_the_closest_name() -> None:

@@ -5,7 +5,8 @@ import pytest
 
 from tests.workloads.lint.sample_job import GONE, JOB, changed
 from training_workloads import InputError
-from training_workloads.lint import lint_manifest, lint_text
+from training_workloads.lint import lint_manifest, lint_read, lint_text
+from training_workloads.manifests.documents import read_documents
 
 RIGHT = JOB.lstrip()
 
@@ -113,6 +114,24 @@ def test_what_is_beside_a_duplicate_key_is_not_judged() -> None:
     assert found(text) == [(line_of(text, "limits: {}"), "duplicate-key")]
 
 
+@pytest.mark.parametrize("second", ["kind: MPIJob", "metadata: {name: a}"])
+def test_a_duplicate_key_with_the_same_value_hides_nothing(second: str) -> None:
+    wrong = RIGHT.replace("slotsPerWorker: 8", "slotsPerWorker: 4").replace(
+        "metadata:\n  name: job", "metadata: {name: a}"
+    )
+    text = wrong.replace("kind: MPIJob\n", f"{second}\nkind: MPIJob\n")
+    rules = {rule for _, rule in found(text)}
+    assert rules == {"duplicate-key", *(rule for _, rule in found(wrong))} > {"duplicate-key"}
+
+
+def test_what_is_not_judged_is_never_right() -> None:
+    comment = "# trainctl: ignore[duplicate-key] the first is right"
+    text = RIGHT.replace("kind: MPIJob\n", f"kind: Job\nkind: MPIJob {comment}\n")
+    assert [rule for _, rule in found(text)] == ["duplicate-key"]
+    ((finding, _),) = lint_read(read_documents(text, tolerant=True), rules={"np-exceeds-slots"})
+    assert (finding.rule, finding.level) == ("duplicate-key", "error")
+
+
 def test_duplicate_keys_of_any_kind_of_document_are_found() -> None:
     assert found("kind: ConfigMap\ndata:\n  a: x\n  a: y\n---\nkind: List\nitems:\n  - {a: 1, a: 2}\n") == [
         (4, "duplicate-key"),
@@ -129,7 +148,7 @@ def test_an_old_version_of_the_api_gives_one_finding() -> None:
     old = changed({"apiVersion": "kubeflow.org/v1", "spec runPolicy": GONE, "spec cleanPodPolicy": "Running"})
     (finding,) = lint_manifest(old)
     assert str(finding) == (
-        "error: apiVersion: is 'kubeflow.org/v1', which the operator does not read; write "
+        "error: apiVersion: is 'kubeflow.org/v1', which the MPI operator v2 does not read; write "
         "kubeflow.org/v2beta1 and that "
         "version's fields: move spec.cleanPodPolicy to spec.runPolicy.cleanPodPolicy [api-version]"
     )
@@ -192,6 +211,7 @@ def test_a_kind_that_its_api_does_not_have_is_found(kind: str, version: str, mes
         ("Job", "batch.volcano.sh/v1alpha1"),
         ("CronJob", "batch/v1"),
         ("JobList", "batch/v1"),
+        ("ClusterTrainingRuntimeList", "trainer.kubeflow.org/v1alpha1"),
         ("XGBoostJob", "kubeflow.org/v1"),
         ("MPIJob", "kubeflow.org/v1"),
         ("Deployment", "apps/v1"),

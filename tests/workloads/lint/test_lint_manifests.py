@@ -27,6 +27,7 @@ EXPECTED = {
             "many-retries",
             "requests-left-out",
             "shared-memory-of-the-node",
+            "template-restart-policy",
         ],
     },
     # Version 1 of the API: other fields, kubectl exec instead of sshd, and a launcher with a GPU.
@@ -34,19 +35,18 @@ EXPECTED = {
     # Its launcher waits for the workers in a script, and gives mpirun the hostfile.
     "nccl-test-p5en.yaml": {
         "error": [],
-        "warning": ["efa-memory", "shared-memory-of-the-node", "template-restart-policy"],
+        "warning": ["efa-memory", "shared-memory-of-the-node"],
     },
     # Its numbers are placeholders.
     "nccl-test-template.yaml": {
         "error": [],
-        "warning": ["shared-memory-of-the-node", "template-restart-policy"],
+        "warning": ["shared-memory-of-the-node"],
     },
     "nccl-tests-p5.yaml": {
         "error": [],
         "warning": [
             "literal-reference",
             "shared-memory-of-the-node",
-            "template-restart-policy",
         ],
     },
     # Runs on CPUs; the image's entry point waits for the workers, and Intel MPI finds the hostfile.

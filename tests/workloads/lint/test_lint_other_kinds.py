@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tests.workloads.lint.sample_job import GONE, changed
-from training_workloads.lint import lint_documents, lint_manifest
-from training_workloads.lint.rules import OTHER_JOB_RULES, SERVICE_RULES
+from training_workloads.lint import lint_manifest
 
 _POD = """
       restartPolicy: Never
@@ -14,7 +13,7 @@ _POD = """
       containers:
         - name: pytorch
           image: image:1
-          command: [torchrun, --nnodes=2, --nproc-per-node=8, --node-rank=$(JOB_COMPLETION_INDEX), train.py]
+          command: [torchrun, --master-addr=m, --nnodes=2, --nproc-per-node=8, --node-rank=$(JOB_COMPLETION_INDEX), t]
           env: [{name: FI_PROVIDER, value: efa}]
           resources: &amounts
             requests: {cpu: "90", memory: 900Gi, nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 32, hugepages-2Mi: 5120Mi}
@@ -133,7 +132,7 @@ COMMAND = f"{CONTAINER} command"
 
 
 def command(nodes: int = 2, ranks: int = 8) -> list[str]:
-    return ["torchrun", f"--nnodes={nodes}", f"--nproc-per-node={ranks}", "train.py"]
+    return ["torchrun", "--master-addr=rank-0", f"--nnodes={nodes}", f"--nproc-per-node={ranks}", "train.py"]
 
 
 # Document, changes, then each finding.
@@ -228,6 +227,12 @@ FIRES: list[tuple[str, dict[str, Any], str]] = [
         "[pods-one-after-another]",
     ),
     (
+        JOB,
+        {"spec completionMode": GONE},
+        "error: spec.completionMode: is missing, and the default is NonIndexed: the pods have no JOB_COMPLETION_INDEX; "
+        "write completionMode: Indexed [job-not-indexed]",
+    ),
+    (
         JOB_SET,
         {f"{SET} completionMode": "NonIndexed"},
         "error: spec.replicatedJobs[0].template.spec.completionMode: is NonIndexed: the pods have no "
@@ -235,7 +240,7 @@ FIRES: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         JOB,
-        {COMMAND: [*command()[:3], "--node-rank=$JOB_COMPLETION_INDEX", "train.py"]},
+        {COMMAND: [*command()[:4], "--node-rank=$JOB_COMPLETION_INDEX", "train.py"]},
         "error: spec.template.spec.containers[0].command: has $JOB_COMPLETION_INDEX, which no shell expands; "
         "write $(JOB_COMPLETION_INDEX), which Kubernetes expands [shell-syntax-without-shell]",
     ),
@@ -244,6 +249,41 @@ FIRES: list[tuple[str, dict[str, Any], str]] = [
         {"spec trainer numProcPerNode": 16},
         "error: spec.trainer.numProcPerNode: is 16, but resourcesPerNode has 8 GPUs; write numProcPerNode: 8 "
         "[train-job-ranks]",
+    ),
+    (
+        TRAIN_JOB,
+        {"spec trainer numProcPerNode": 4},
+        "warning: spec.trainer.numProcPerNode: is 4, but resourcesPerNode has 8 GPUs; write numProcPerNode: 8 "
+        "[train-job-idle-gpus]",
+    ),
+    (
+        PYTORCH_JOB,
+        {"spec nprocPerNode": "16", f"{MASTER} command": ["torchrun", "train.py"]},
+        'error: spec.nprocPerNode: is 16, but a pod of the Master has 8 GPUs; write "8" [processes-of-node]',
+    ),
+    (
+        TRAIN_JOB,
+        {"spec trainer env 0": {"name": "PET_NNODES", "value": "2"}},
+        "error: spec.trainer.env[0]: sets PET_NNODES, and the TrainJob is rejected; remove it: numNodes and the "
+        "trainer set it [reserved-variable]",
+    ),
+    (
+        TRAIN_JOB,
+        {"spec podTemplateOverrides": [{"spec": {"containers": [{"name": "node", "env": [{"name": "A"}]}]}}]},
+        "error: spec.podTemplateOverrides[0].spec.containers[0].env: is of the container node, and the TrainJob is "
+        "rejected; move it to spec.trainer.env [patched-variables]",
+    ),
+    (
+        TRAIN_JOB,
+        {"spec trainer replicas": 2},
+        "error: spec.trainer.replicas: is not a field here, and is rejected or dropped without a warning; known: args, "
+        "command, env, image, numNodes, numProcPerNode, resourcesPerNode [unknown-field]",
+    ),
+    (
+        JOB_SET,
+        {"spec replicatedJobs 0 name": "Node", "spec successPolicy targetReplicatedJobs": ["Node"]},
+        "error: spec.replicatedJobs[0].name: is 'Node', and is rejected; use lower-case letters, digits and '-', a "
+        "letter first [replicated-job-name]",
     ),
     (
         TRAIN_JOB,
@@ -301,6 +341,19 @@ FIRES: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 SILENT: list[tuple[str, dict[str, Any]]] = [
+    # The option comes before the operator's variable.
+    (PYTORCH_JOB, {"spec nprocPerNode": "16"}),
+    # One Job for each node.
+    (
+        JOB,
+        {
+            "spec completions": 1,
+            "spec parallelism": 1,
+            COMMAND: [*command()[:3], "--node-rank=1", "--master-addr=ddp-svc", "train.py"],
+        },
+    ),
+    # The webhook of JobSets writes Indexed.
+    (JOB_SET, {f"{SET} completionMode": GONE}),
     (PYTORCH_JOB, {}),
     # The operator gives torchrun its numbers by variables.
     (PYTORCH_JOB, {f"{MASTER} command": ["torchrun", "train.py"], "spec pytorchReplicaSpecs Worker replicas": 1}),
@@ -308,8 +361,30 @@ SILENT: list[tuple[str, dict[str, Any]]] = [
     (TF_JOB, {}),
     (JOB, {}),
     (JOB, {COMMAND: ["torchrun", "--nproc_per_node", "gpu", "--nnodes", "1:4", "train.py"]}),
-    (JOB, {COMMAND: ["bash", "-c", "torchrun --nnodes 2 \\\n --node-rank $JOB_COMPLETION_INDEX train.py"]}),
-    (JOB, {COMMAND: ["python", "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=8", "train.py"]}),
+    (
+        JOB,
+        {
+            COMMAND: [
+                "bash",
+                "-c",
+                "torchrun --master-addr rank-0 --nnodes 2 \\\n --node-rank $JOB_COMPLETION_INDEX train.py",
+            ]
+        },
+    ),
+    (
+        JOB,
+        {
+            COMMAND: [
+                "python",
+                "-m",
+                "torch.distributed.run",
+                "--master-addr=rank-0",
+                "--nnodes=2",
+                "--nproc-per-node=8",
+                "train.py",
+            ]
+        },
+    ),
     (JOB, {COMMAND: ["train", "--home=$TEAM_HOME"]}),
     (JOB_SET, {}),
     (JOB_SET, {f"{SET} template spec restartPolicy": GONE}),
@@ -333,30 +408,6 @@ def test_a_right_job_of_another_kind_has_no_findings(document: str, changes: dic
     assert [str(found) for found in lint_manifest(changed(changes, document))] == []
 
 
-def test_each_rule_on_other_jobs_has_a_wrong_case() -> None:
-    assert {rule.id for rule in OTHER_JOB_RULES} <= {finding.rpartition("[")[2][:-1] for _, _, finding in FIRES}
-
-
 @pytest.mark.parametrize("group", ["kubeflow.org/v2beta1", "example.com/v1"])
 def test_a_kind_of_another_api_is_not_judged(group: str) -> None:
     assert lint_manifest(changed({"apiVersion": group, "spec": 5}, TRAIN_JOB)) == []
-
-
-SERVICE = {"kind": "Service", "metadata": {"name": "ddp"}, "spec": {"ports": [{"port": 29500}]}}
-
-
-def test_the_service_of_a_job_is_headless() -> None:
-    job = changed({"spec template spec subdomain": "ddp"}, JOB)
-    of_service, of_job = lint_documents([SERVICE, job])
-    assert of_job == []
-    assert [str(found) for found in of_service] == [
-        "error: spec.clusterIP: is missing: the Service is the pods' subdomain, and without None their names do not "
-        "resolve; write clusterIP: None [service-not-headless]"
-    ]
-    assert {rule.id for rule in SERVICE_RULES} == {found.rule for found in of_service}
-
-
-def test_a_headless_or_another_service_is_right() -> None:
-    job = changed({"spec template spec subdomain": "ddp"}, JOB)
-    headless = {**SERVICE, "spec": {"clusterIP": "None"}}
-    assert lint_documents([headless, job])[0] == lint_documents([SERVICE, changed({}, JOB)])[0] == []

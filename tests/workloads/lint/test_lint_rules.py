@@ -1,5 +1,6 @@
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ SILENT = [(rule, case) for module in CASES for rule, cases in module.SILENT.item
 # Other tests have their cases.
 _ELSEWHERE = (*STORAGE_RULES, *SERVICE_RULES, *OTHER_JOB_RULES, *DOCUMENT_RULES, *SUPPRESSION_RULES)
 ON_WORKLOADS = [rule for rule in EVERY_RULE if rule not in _ELSEWHERE and rule.id != "job-fields"]
+# A container that requests little lacks several things.
+_ALSO_THERE = {"efa-not-requested": {"requests-left-out"}, "requests-left-out": {"efa-without-hugepages"}}
 LEVELS = {rule.id: rule.level for rule in ON_WORKLOADS}
 
 
@@ -40,6 +43,16 @@ def test_a_rule_reports_what_is_wrong_and_where(case: tuple[Any, ...]) -> None:
     assert [finding.path for finding in found] == places
     assert [f"{finding.problem}; {finding.fix}" for finding in found] == texts
     assert {finding.level for finding in found} == {LEVELS[rule]}
+
+
+@pytest.mark.parametrize("case", FIRES, ids=lambda case: case[0])
+def test_one_mistake_has_one_finding_at_its_place(case: tuple[Any, ...]) -> None:
+    rule, changes, *expected = case
+    # A command is one place, and has many words.
+    places = {path_of(place) for place in expected[::2] if not place.endswith((" command", " args"))}
+    found = lint_manifest(changed(changes))
+    beside = {finding.rule for finding in found if finding.path in places} - {rule}
+    assert beside <= _ALSO_THERE.get(rule, set())
 
 
 @pytest.mark.parametrize(("rule", "changes"), SILENT)
@@ -62,6 +75,15 @@ def test_each_module_of_rules_is_in_use() -> None:
 def test_each_rule_says_what_it_finds_and_why() -> None:
     silent = [rule.id for rule in EVERY_RULE if not (rule.finds and rule.evidence)]
     assert silent == []
+
+
+# `(run)` is what this project has run, `(derived)` what follows from the manifest and the definitions of its fields.
+_SOURCE = re.compile(r"https://|#\d+|\(run\)|\(derived\)")
+
+
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: rule.id)
+def test_the_evidence_of_a_rule_has_a_source(rule: Rule[Any]) -> None:
+    assert _SOURCE.search(rule.evidence)
 
 
 def test_the_schema_is_silent_where_a_rule_has_a_finding() -> None:

@@ -100,6 +100,21 @@ FIRES: list[tuple[str, list[str], str]] = [
         'warning: parameters.fileSystemTypeVersion: is missing, and FSx\'s default is Lustre 2.10; write "2.15"',
     ),
     (
+        "lustre-version-unset",
+        ["{kind: StorageClass, provisioner: fsx.csi.aws.com, parameters: {deploymentType: PERSISTENT_2}}"],
+        'warning: parameters.fileSystemTypeVersion: is missing, and FSx\'s default is Lustre 2.12; write "2.15"',
+    ),
+    (
+        "storage-driver",
+        [VOLUME.replace("fsx.csi.aws.com", "fsx.csi.amazon.com", 1)],
+        "error: spec.csi.driver: is 'fsx.csi.amazon.com', which is no driver; write fsx.csi.aws.com",
+    ),
+    (
+        "storage-driver",
+        ["{kind: StorageClass, provisioner: ebs.csi.amazonaws.com}"],
+        "error: provisioner: is 'ebs.csi.amazonaws.com', which is no driver; write ebs.csi.aws.com",
+    ),
+    (
         "storage-fields",
         [CLASS.replace("deploymentType: SCRATCH_2", "perUnitStorageThroughput: 250")],
         "error: parameters.perUnitStorageThroughput: is 250; give a text, in quotes",
@@ -187,6 +202,10 @@ SILENT: list[tuple[str, list[str]]] = [
     ("claim-differs-from-volume", [CLAIM.replace("volumeName: fsx", "volumeName: other"), VOLUME]),
     ("claim-differs-from-volume", [CLAIM.replace("1Ti", "$SIZE"), VOLUME]),
     ("lustre-version-unset", ["{kind: StorageClass, provisioner: ebs.csi.aws.com}"]),
+    ("lustre-version-unset", [CLASS.replace('fileSystemTypeVersion: "2.15"', "fileSystemId: fs-1")]),
+    ("lustre-version-unset", [CLASS.replace('fileSystemTypeVersion: "2.15"', "metadataConfigurationMode: AUTOMATIC")]),
+    ("storage-driver", ["{kind: StorageClass, provisioner: ebs.csi.aws.com}"]),
+    ("storage-driver", ["{kind: StorageClass, provisioner: rancher.io/local-path}"]),
 ]
 
 

@@ -27,6 +27,10 @@ def meant(changes: dict[str, Any]) -> list[tuple[Any, Any]]:
         ("WORKER template containers", [], "WORKER-POD containers", "WORKER-POD containers"),
         ("WORKER-CONTAINER resource", {}, "WORKER-CONTAINER resources", "WORKER-CONTAINER resources"),
         ("WORKER-POD termination", 5, None, "WORKER-POD terminationGracePeriodSeconds"),
+        # Four levels away.
+        ("spec runPolicy schedulingPolicy restartPolicy", "Never", None, "LAUNCHER restartPolicy"),
+        # Fewer than five letters are no beginning of a name.
+        ("WORKER-POD term", 5, None, None),
         # Several places may be meant, or the value does not fit.
         ("WORKER-CONTAINER initialDelaySeconds", 5, "WORKER-CONTAINER readinessProbe", None),
         ("spec cleanPodPolicy", 5, "spec runPolicy", None),

@@ -261,7 +261,7 @@ def test_the_first_word_of_a_split_script_is_no_command() -> None:
         ("brand-new", False, []),
     ],
 )
-def test_the_option_that_a_misspelt_one_means(spelling: str, horovod: bool, meant: list[str]) -> None:
+def test_the_option_that_a_misspelled_one_means(spelling: str, horovod: bool, meant: list[str]) -> None:
     assert options_like(spelling, horovod=horovod) == meant
 
 

@@ -65,7 +65,7 @@ def lint(
 
 def _split(given: list[str] | None) -> list[str] | None:
     """Return the names of an option that has several in each of its values; None where it is not given."""
-    return None if given is None else [name.strip() for value in given for name in value.split(",")]
+    return None if given is None else [name.strip() for value in given for name in value.split(",") if name.strip()]
 
 
 def _nothing_to_check(files: list[str], kinds: list[str], *, recursive: bool) -> Problem:

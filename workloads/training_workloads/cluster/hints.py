@@ -117,7 +117,7 @@ def rejected_by_the_operator(evidence: Evidence) -> str | None:
 
 
 def pods_forbidden(evidence: Evidence) -> str | None:
-    """The API server rejects to create a pod of the job, and the operator retries."""
+    """The API server rejects a pod of the job, and the operator retries."""
     warning = evidence.warning_of(_NOT_CREATED, _POD_NOT_CREATED)
     if warning is None or " is forbidden: " not in warning.message or not evidence.lacks_pods:
         return None
@@ -130,7 +130,7 @@ def pods_forbidden(evidence: Evidence) -> str | None:
         fix = "install the operator's permissions again: 'kubectl apply -f dist/platform/'"
     else:
         fix = "change the job, or ask an administrator of the cluster"
-    return f"the cluster rejects to create the pods of the job ({reason}): {fix}"
+    return f"the cluster rejects the pods of the job ({reason}): {fix}"
 
 
 def program_rejected_its_input(evidence: Evidence) -> str | None:

@@ -212,7 +212,8 @@ def _environment(spec: HorovodJobSpec) -> Problems:
         return
     for name, value in environment.items():
         yield from matches("environment", name, _VARIABLE, "names of letters, digits and '_'")
-        for problem in matches(str(name), value, r"[^\0]*", "a string without NUL characters"):
+        rule = "a string without NUL characters" if isinstance(value, str) else "a text, in quotes"
+        for problem in matches(str(name), value, r"[^\0]*", rule):
             yield problem.under("environment")
 
 

@@ -1,6 +1,7 @@
 """Stages a dataset from S3 on the shared file system, before GPUs wait for it."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import cdk8s
@@ -18,7 +19,8 @@ __all__ = ["FileSystem", "StageDataJob", "StageDataJobSpec"]
 FileSystem = Literal["lustre", "efs"]
 
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
-_S3_FOLDER = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/(?!\.{1,2}(/|$))[^/\s]+)+/?"
+_BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+_S3_FOLDER = rf"s3://{_BUCKET}(/(?!\.{{1,2}}(/|$))[^/\s]+)+/?"
 
 # S3 and Lustre answer slowly, so many files are read at once.
 _RESOURCES = {"requests": {"cpu": 1, "memory": "4Gi"}, "limits": {"memory": "4Gi"}}
@@ -159,6 +161,16 @@ def _name(spec: StageDataJobSpec) -> Problems:
         yield from leaves_room("name", spec.name, f"-{spec.pods - 1}", "Kubernetes")
 
 
+def _source(spec: StageDataJobSpec) -> Problems:
+    example = "a folder in S3, such as s3://<bucket>/data/imagenet/"
+    problems = list(matches("source", spec.source, _S3_FOLDER, example))
+    bucket = re.match("s3://([^/]*)/", spec.source) if problems and isinstance(spec.source, str) else None
+    if bucket and not re.fullmatch(_BUCKET, bucket[1]):
+        allowed = f"a bucket's name has 3 to 63 lower-case letters, digits, '-' and '.', and {bucket[1]!r} is none"
+        problems = [replace(problems[0], allowed=allowed)]
+    yield from problems
+
+
 def _pods(spec: StageDataJobSpec) -> Problems:
     # Kubernetes' limit for a Job that counts its pods (https://kubernetes.io/docs/concepts/workloads/controllers/job/).
     yield from at_least("pods", spec.pods, 1, 100_000)
@@ -167,7 +179,7 @@ def _pods(spec: StageDataJobSpec) -> Problems:
 _RULES = (
     _name,
     image,
-    lambda spec: matches("source", spec.source, _S3_FOLDER, "a folder in S3, such as s3://<bucket>/data/imagenet/"),
+    _source,
     lambda spec: () if spec.folder is None else folder("folder", spec.folder),
     lambda spec: dns_subdomain("service_account", spec.service_account),
     lambda spec: one_of("file_system", spec.file_system, get_args(FileSystem)),

@@ -112,8 +112,13 @@ _TRAIN_JOB = _object(
         numNodes={"type": "integer", "format": "int32"},
         resourcesPerNode=_RESOURCES,
         numProcPerNode=_NUMBER_OR_TEXT,
-    ),
+    )
+    | {"additionalProperties": False},
     initializer={"type": "object"},
+    # The name has changed twice.
+    runtimePatches=_list({"type": "object"}),
+    podTemplateOverrides=_list({"type": "object"}),
+    podSpecOverrides=_list({"type": "object"}),
     labels=_map(_TEXT),
     annotations=_map(_TEXT),
     suspend=_YES_OR_NO,

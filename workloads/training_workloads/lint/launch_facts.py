@@ -8,8 +8,7 @@ from training_workloads.mpijob.view import MpiJobView
 
 __all__ = [
     "has_parameter",
-    "is_benchmark",
-    "misspelt_exports",
+    "misspelled_exports",
     "ranks_per_node",
     "runs_script",
     "spawns_ranks",
@@ -54,12 +53,7 @@ def runs_script(launch: Launch) -> bool:
     return program_of(launch.program) in {*SHELLS, ""}
 
 
-def is_benchmark(launch: Launch) -> bool:
-    """Return whether the ranks run a test of NCCL or MPI, which has no input pipeline."""
-    return program_of(launch.program).endswith(("_perf", "_perf_mpi")) or program_of(launch.program).startswith("osu_")
-
-
-def misspelt_exports(job: MpiJobView) -> dict[str, str]:
+def misspelled_exports(job: MpiJobView) -> dict[str, str]:
     """Return the names of `-x` that are not set, each with a variable of the launcher that has almost that name."""
     variables = job.launcher.first.environment
     if not job.is_open_mpi or job.launcher.first.content.get("envFrom"):

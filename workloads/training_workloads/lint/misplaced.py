@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from training_workloads.lint.kind_schemas import fields_of, is_closed, items_of, required_of, schema_of, types_of
-from training_workloads.manifests.values import sequence
+from training_workloads.manifests.values import sequence, value_at
 from training_workloads.validation import Path
 
 __all__ = ["Corrected", "UnknownField", "field_name", "unknown_fields"]
@@ -78,7 +78,7 @@ class _Place:
 
     def value_at(self, path: Path) -> Any:
         """Return the value at a path, None if there is none."""
-        return _value(self.document, path)
+        return value_at(self.document, path)
 
     def neighbours(self, path: Path) -> Iterator[Path]:
         """Yield the objects one level up and down."""
@@ -163,8 +163,8 @@ class Corrected:
         corrected = copy.deepcopy(document)
         unknown = tuple(field for field in unknown_fields(kind, document) if field.meant)
         for field in unknown:
-            if field.meant and _value(corrected, field.meant) is None:
-                _put(corrected, field.meant, _value(corrected, field.path))
+            if field.meant and value_at(corrected, field.meant) is None:
+                _put(corrected, field.meant, value_at(corrected, field.path))
         retyped: list[Path] = []
         corrected = _retype(schema_of(kind), corrected, (), retyped)
         return cls(corrected, unknown, tuple(retyped))
@@ -211,19 +211,10 @@ def _of_type(types: set[str], value: Any) -> Any:
     return value
 
 
-def _value(value: Any, path: Path) -> Any:
-    for key in path:
-        if isinstance(value, list) and isinstance(key, int):
-            value = value[key] if key < len(value) else None
-        else:
-            value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
 def _put(document: Any, path: Path, value: Any) -> None:
     for key in path[:-1]:
         if isinstance(document, dict) and document.get(key) is None:
             document[key] = {}
-        document = _value(document, (key,))
+        document = value_at(document, (key,))
     if isinstance(document, dict):
         document[path[-1]] = value

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
+from training_workloads import names
+from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE, DNS_SUBDOMAIN
 
 __all__ = ["LABEL", "LABEL_VALUE", "SERVICE", "SUBDOMAIN", "NameForm"]
 
@@ -16,14 +17,9 @@ class NameForm(NamedTuple):
 
 # The forms of https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/util/validation/validation.go.
 LABEL = NameForm(DNS_LABEL, DNS_LABEL_RULE)
-SUBDOMAIN = NameForm(
-    r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
-    "lower-case letters, digits, '-' and '.', at most 253",
-)
+SUBDOMAIN = NameForm(DNS_SUBDOMAIN, "lower-case letters, digits, '-' and '.', at most 253")
 SERVICE = NameForm(
     r"(?!.{16})(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?",
     "lower-case letters, digits and single '-', at most 15, with a letter",
 )
-LABEL_VALUE = NameForm(
-    r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", "letters, digits, '-', '_' and '.', at most 63"
-)
+LABEL_VALUE = NameForm(names.LABEL_VALUE, "letters, digits, '-', '_' and '.', at most 63")

@@ -84,7 +84,7 @@ def _sarif(found: Sequence[Located], _: int) -> str:
             "ruleIndex": index[finding.rule],
             "level": finding.level,
             "message": {"text": _message(finding)},
-            "locations": [_sarif_location(file, line, finding)],
+            "locations": [one for one in [_sarif_location(file, line, finding)] if one],
         }
         for file, line, finding in found
     ]
@@ -105,9 +105,9 @@ def _sarif_rule(rule: Rule[Any]) -> dict[str, Any]:
 
 def _sarif_location(file: str, line: int, finding: Finding) -> dict[str, Any]:
     uri = Path(file).as_uri() if Path(file).is_absolute() else quote(Path(file).as_posix())
-    location: dict[str, Any] = {
-        "physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": line}},
-    }
+    physical = {"artifactLocation": {"uri": uri}, "region": {"startLine": line}}
+    # The standard input has no address.
+    location: dict[str, Any] = {} if file == STANDARD_INPUT else {"physicalLocation": physical}
     return location | ({"logicalLocations": [{"fullyQualifiedName": finding.where}]} if finding.where else {})
 
 

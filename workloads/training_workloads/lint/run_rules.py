@@ -19,7 +19,9 @@ from training_workloads.lint.rules import (
     STORAGE_RULES,
     WORKLOAD_RULES,
 )
-from training_workloads.lint.rules.schema_rules import api_version
+from training_workloads.lint.rules.document_rules import duplicate_key
+from training_workloads.lint.rules.efa_rules import efa_not_requested
+from training_workloads.lint.rules.schema_rules import api_version, is_of_training_operator
 from training_workloads.lint.rules.storage_rules import Storage
 from training_workloads.lint.selection import selected
 from training_workloads.manifests.documents import Document, read_documents
@@ -37,7 +39,7 @@ _OF_THE_API = frozenset(rule.id for rule in _API_RULES)
 
 _STORAGE_KINDS = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
 
-#: Kinds of documents that rules exist for.
+#: Kinds of documents that rules exist for. A Service has rules beside a job of its file only.
 KNOWN_KINDS = (KIND, *_STORAGE_KINDS, *OTHER_KINDS)
 
 
@@ -67,14 +69,19 @@ def lint_read(documents: Sequence[Document], rules: Collection[str] | None = Non
         The findings that no comment suppresses, each with its line, from 1, by line.
     """
     linted = zip(documents, lint_documents([document.content for document in documents]), strict=True)
-    located = []
+    located, hiding = [], []
     for document, findings in linted:
         of_text = _apply(DOCUMENT_RULES, document)
-        # Beside a duplicate key a value is lost, and what it would be is not known.
-        unclear = [finding.path[:-1] for finding in of_text]
-        clear = [one for one in findings if not any(one.path[: len(path)] == path for path in unclear)]
+        # A lost value may be the one that is meant.
+        clear = [one for one in findings if not any(one.path[: len(path)] == path for path in document.lossy)]
         located += [(finding, document.line(finding.path)) for finding in (*of_text, *clear)]
-    return selected(located, documents[0].yaml.text if documents else "", rules)
+        lossy = (
+            one for one in of_text if one.rule == duplicate_key.id and {one.path, one.path[:-1]} & {*document.lossy}
+        )
+        hiding += [(finding, document.line(finding.path)) for finding in lossy]
+    kept = selected(located, documents[0].yaml.text if documents else "", rules)
+    # What is not judged is not right, whatever the user suppresses.
+    return sorted([*kept, *(one for one in hiding if one not in kept)], key=lambda pair: pair[1])
 
 
 def lint_manifest(document: Any) -> list[Finding]:
@@ -114,6 +121,8 @@ def _lint(document: Any, neighbours: Sequence[Any]) -> list[Finding]:
 
 
 def _lint_workload(workload: WorkloadView) -> list[Finding]:
+    if is_of_training_operator(workload.document):
+        return [one for pods in workload.groups for one in _apply(POD_API_RULES, pods)]
     of_fields = _apply(FIELD_RULES, workload)
     return _one_for_each_value(_with_meant(workload, of_fields) if of_fields else _lint_meant(workload))
 
@@ -126,13 +135,18 @@ def _with_meant(workload: WorkloadView, of_fields: list[Finding]) -> list[Findin
     document = dict(workload.document)
     corrected = Corrected.of(workload.kind, document)
     found = []
+    # What misplaced resources lack is unclear.
+    is_unclear = any(str(field.path[-1]).startswith("resource") for field in corrected.moved)
     for finding in _lint_meant(replace(workload, document=corrected.document)):
+        if is_unclear and finding.rule == efa_not_requested.id:
+            continue
         path = corrected.source_path(finding.path)
         found += [replace(finding, path=path)] if path is not None else []
     # A rule's error at a value is more specific than the schema's; a warning must not hide an error.
     known = {finding.path for finding in found if finding.level == "error"} - {field.path for field in corrected.moved}
     of_fields = [one for one in of_fields if one.path not in known and not corrected.gives(one.path)]
-    return found + of_fields
+    # A moved field is in the original place and in the right one.
+    return [*dict.fromkeys(found), *of_fields]
 
 
 def _one_for_each_value(findings: list[Finding]) -> list[Finding]:

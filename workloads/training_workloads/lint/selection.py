@@ -21,7 +21,7 @@ def chosen_rules(select: Collection[str] | None = None, ignore: Collection[str] 
         ignore: Without these.
 
     Raises:
-        InputError: There is no rule with one of these ids; the message has the closest.
+        InputError: There is no rule with one of these ids, and the message has the closest; or no rule is left.
     """
     given = {"select": select or (), "ignore": ignore or ()}
     problems = [
@@ -32,7 +32,12 @@ def chosen_rules(select: Collection[str] | None = None, ignore: Collection[str] 
     ]
     if problems:
         raise InputError(*problems)
-    return (_IDS if select is None else frozenset(select)) - frozenset(ignore or ())
+    chosen = (_IDS if select is None else frozenset(select)) - frozenset(ignore or ())
+    if not chosen:
+        names = ", ".join(select or ())
+        fix = "select a rule that is not ignored; docs/lint-rules.md lists them"
+        raise InputError(Problem(path=("select",), given=names, allowed="no rule is left to check", fix=fix))
+    return chosen
 
 
 def _closest(name: str) -> str:
@@ -60,8 +65,9 @@ def selected(
         (finding, line) for finding, line in located if finding.rule in chosen and (line, finding.rule) not in valid
     ]
     there = {(line, finding.rule) for finding, line in located}
+    open_ = there - valid
     for comment in comments:
-        judged = replace(comment, without_effect=_without_effect(comment, there, chosen))
+        judged = replace(comment, without_effect=_without_effect(comment, there, open_, chosen))
         kept += [
             (finding, comment.line) for rule in SUPPRESSION_RULES if rule.id in chosen for finding in rule.apply(judged)
         ]
@@ -69,11 +75,28 @@ def selected(
 
 
 def _without_effect(
-    comment: Suppression, there: Collection[tuple[int, str]], chosen: Collection[str]
+    comment: Suppression,
+    there: Collection[tuple[int, str]],
+    open_: Collection[tuple[int, str]],
+    chosen: Collection[str],
 ) -> tuple[tuple[str, str], ...]:
-    """Return the rules of a comment that suppress nothing, each with what to do; of those that do not run none."""
+    """Return the rules of a comment that suppress nothing, each with what to do; of those that do not run none.
+
+    Args:
+        comment: The comment.
+        there: Line and rule of each finding.
+        open_: The same of those that no comment suppresses.
+        chosen: The rules that apply.
+    """
     if not comment.reason:
         return ()
     unknown = [(rule, _closest(rule)) for rule in comment.rules if rule not in _IDS]
     unused = [rule for rule in comment.rules if rule in chosen and (comment.covers, rule) not in there]
-    return (*unknown, *((rule, "remove it") for rule in unused))
+    return (*unknown, *((rule, _where_else(rule, comment.line, open_)) for rule in unused))
+
+
+def _where_else(rule: str, line: int, open_: Collection[tuple[int, str]]) -> str:
+    """Return where a comment belongs that suppresses nothing at its line."""
+    lines = [other for other, found in open_ if found == rule]
+    nearest = min(lines, key=lambda other: (abs(other - line), other), default=None)
+    return "remove it" if nearest is None else f"move it to line {nearest}, which has the finding, or to the line above"

@@ -61,6 +61,12 @@ class Document:
             if problem.path[:depth] == self.prefix:
                 yield replace(problem, path=problem.path[depth:])
 
+    @property
+    def lossy(self) -> list[ValuePath]:
+        """Its mappings in which a key of `problems` loses a value, with paths in the object."""
+        depth = len(self.prefix)
+        return [path[depth:] for path in self.yaml.lossy if path[:depth] == self.prefix]
+
 
 def read_documents(text: str | bytes, source: str = "", *, tolerant: bool = False) -> list[Document]:
     """Read every object of a manifest, with those of a `List`.

@@ -8,7 +8,7 @@ from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.manifests.places import places
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.torchrun import torchrun
-from training_workloads.manifests.values import mapping, sequence, whole
+from training_workloads.manifests.values import mapping, sequence, value_at, whole
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.validation import Path
 
@@ -170,7 +170,7 @@ class TrainJobView(WorkloadView):
             path = ("spec", "trainer", field, *rest[1:])
         elif path[: len(pod)] == pod:
             path = (*self.patch[0], *path[len(pod) :])
-        return path if _exists(self.document, path) else None
+        return path if value_at(self.document, path) is not None else None
 
 
 # The fields of a container that the trainer has, by its names for them.
@@ -183,17 +183,6 @@ _PATCHES = (
     "spec.podTemplateOverrides[].spec",
     "spec.podSpecOverrides[]",
 )
-
-
-def _exists(value: Any, path: Path) -> bool:
-    for key in path:
-        if isinstance(value, list) and isinstance(key, int) and key < len(value):
-            value = value[key]
-        elif isinstance(value, Mapping) and key in value:
-            value = value[key]
-        else:
-            return False
-    return True
 
 
 _VIEWS: dict[tuple[str, str], type[WorkloadView]] = {

@@ -1,7 +1,7 @@
-"""The numbers of a torchrun command line: ranks on each node, and nodes."""
+"""A torchrun command line: ranks on each node, nodes, and where they meet."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 __all__ = ["Torchrun", "torchrun"]
@@ -16,10 +16,18 @@ class Torchrun:
     Attributes:
         ranks: Ranks on each node; None where that is not a number, such as `auto`.
         nodes: Nodes; None where that is not one number. Torchrun's default is 1.
+        options: Its options by name, with `-` for `_`, each with its value.
     """
 
     ranks: int | None
     nodes: int | None
+    options: Mapping[str, str]
+
+    @property
+    def address(self) -> str:
+        """The host where the ranks meet; empty where no option names it."""
+        endpoint = self.options.get("rdzv-endpoint", "")
+        return self.options.get("master-addr") or endpoint.rpartition(":")[0] or endpoint
 
 
 def torchrun(argv: Sequence[str]) -> Torchrun | None:
@@ -34,7 +42,7 @@ def torchrun(argv: Sequence[str]) -> Torchrun | None:
         return None
     options = _options(words[starts[0] + 1 :])
     nodes = options.get("nnodes", "1")
-    return Torchrun(_number(options.get("nproc-per-node", "")), _number(nodes))
+    return Torchrun(_number(options.get("nproc-per-node", "")), _number(nodes), options)
 
 
 def _words(argument: str) -> list[str]:

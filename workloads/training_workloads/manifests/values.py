@@ -5,17 +5,33 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["GI", "MI", "amount_of", "is_placeholder", "mapping", "sequence", "whole"]
+from training_workloads.validation import Path
+
+__all__ = [
+    "AMOUNT",
+    "AMOUNT_KINDS",
+    "GI",
+    "MI",
+    "amount_of",
+    "is_placeholder",
+    "mapping",
+    "sequence",
+    "value_at",
+    "whole",
+]
 
 #: Bytes of `1Mi` and `1Gi`.
 MI = 2**20
 GI = 2**30
 
-# https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/ . The official client has a parser
-# too, but its import takes seconds, and the lint runs at every synth.
-_QUANTITY = re.compile(
-    r"(?P<number>[+-]?(\d+(\.\d*)?|\.\d+))((?P<suffix>[numkMGTPE]|[KMGTPE]i)|[eE](?P<power>[+-]?\d+))?"
-)
+#: The fields of a container's `resources` with amounts.
+AMOUNT_KINDS = ("requests", "limits")
+
+#: A text that is an amount, as https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/resource/quantity.go
+#: documents it. The parser also reads 'Gi' and '.' as zero, and narrows an exponent of ten digits to another one:
+#: mistakes, which are rejected. The official client has a parser too, but its import takes seconds.
+AMOUNT = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?$"
+_AMOUNT = re.compile(AMOUNT)
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
@@ -27,8 +43,8 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 
-# A quantity is at most 2^63 - 1, which has 19 digits; longer ones are not amounts.
-_LONGEST = 30
+# Kubernetes takes a larger number for this one (quantity.go).
+_LARGEST = Decimal(2**63 - 1)
 
 
 def amount_of(value: Any) -> Decimal | None:
@@ -40,15 +56,18 @@ def amount_of(value: Any) -> Decimal | None:
     Returns:
         The amount in the resource's own unit (bytes for memory); None where the value is not a quantity.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | str) or len(str(value)) > _LONGEST:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    matched = _QUANTITY.fullmatch(str(value))
+    # str raises an error for a whole number of thousands of digits.
+    matched = _AMOUNT.fullmatch(str(Decimal(value)) if isinstance(value, int) else str(value))
     if not matched:
         return None
-    number, suffix = Decimal(matched["number"]), matched["suffix"] or ""
-    power = int(matched["power"] or _DECIMAL.get(suffix, 0))
-    # More than any machine has: Decimal would raise an error.
-    return number * 2 ** _BINARY.get(suffix, 0) * Decimal(10) ** power if abs(power) < _LONGEST else None
+    suffix = matched[3] or ""
+    is_power = suffix[:1] in ("e", "E") and len(suffix) > 1 and suffix != "Ei"
+    power = int(suffix[1:]) if is_power else _DECIMAL.get(suffix, 0)
+    unit = Decimal(2) ** _BINARY.get(suffix, 0) * Decimal(10) ** power
+    amount = Decimal(matched.string.removesuffix(suffix)) * unit
+    return max(-_LARGEST, min(amount, _LARGEST))
 
 
 def is_placeholder(value: Any) -> bool:
@@ -64,6 +83,16 @@ def mapping(value: Any) -> Mapping[Any, Any]:
 def sequence(value: Any) -> list[Any]:
     """Return the value, or an empty list where it is not a list."""
     return value if isinstance(value, list) else []
+
+
+def value_at(value: Any, path: Path) -> Any:
+    """Return the value at a path; None where there is none."""
+    for key in path:
+        if isinstance(value, list) and isinstance(key, int):
+            value = value[key] if key < len(value) else None
+        else:
+            value = mapping(value).get(key)
+    return value
 
 
 def whole(value: Any) -> int | None:

@@ -64,10 +64,3 @@ class WorkloadView:
     def containers(self) -> Iterator[Container]:
         """The containers of all pods, without init containers."""
         return (container for group in self.groups for container in group.containers)
-
-    def settings(self, name: str) -> Iterator[tuple[Path, Any]]:
-        """Yield each path that gives a variable to the ranks, and its value."""
-        for container in self.containers:
-            if name in container.environment:
-                value, path = container.environment[name]
-                yield path, value

@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 
+# A spelling of three letters or fewer is close to several options: `-n`, `-np`, `-H`.
 _SHORT = 3
 
 
@@ -185,7 +186,7 @@ def is_option_of_hydra(spelling: str) -> bool:
 
 
 def options_like(spelling: str, *, horovod: bool) -> list[str]:
-    """Return the spellings, without dashes, of a launcher's options that a misspelt one may mean, the closest first.
+    """Return the spellings, without dashes, of a launcher's options that a misspelled one may mean, the closest first.
 
     Args:
         spelling: Without dashes.

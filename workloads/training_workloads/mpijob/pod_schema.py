@@ -9,17 +9,14 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-__all__ = ["AMOUNT", "QUANTITY", "STRING", "TABLE", "TIME", "integer", "label_selector_schema", "pod_template_schema"]
+from training_workloads.manifests.values import AMOUNT
+
+__all__ = ["QUANTITY", "STRING", "TABLE", "TIME", "integer", "label_selector_schema", "pod_template_schema"]
 
 #: The table of the types, which `setup/record_pod_types.py` writes.
 TABLE = "pod_types.json"
 
 _INT32 = 2**31
-
-#: A text that is an amount, as https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/resource/quantity.go
-#: documents it. The parser also reads 'Gi' and '.' as zero, and narrows an exponent of ten digits to another one:
-#: mistakes, which are rejected.
-AMOUNT = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?$"
 
 # RFC 3339, as metav1.Time parses it. Not `format: date-time`: with a format, the API server accepts a list for a string
 # (https://github.com/kubernetes/kube-openapi/blob/master/pkg/validation/validate/type.go), and 31 February.

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from training_workloads.mpijob.pod_schema import AMOUNT, pod_template_schema
+from training_workloads.manifests.values import AMOUNT
+from training_workloads.mpijob.pod_schema import pod_template_schema
 from training_workloads.mpijob.undecodable import undecodable
 from training_workloads.names import (
     LABEL_KEY,

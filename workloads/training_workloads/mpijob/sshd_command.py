@@ -33,6 +33,7 @@ class Sshd:
         stays: Whether it stays in the foreground: without that it starts a copy of itself, and ends.
         port: The port of its options; None where a file of options has it, or the default of 22 holds.
         has_config: Whether the command gives it a file of options, or host keys.
+        ends_after: The option with which it ends after one connection, or a check of its configuration.
         extra: The first word that is no option: sshd rejects it, and ends.
     """
 
@@ -41,6 +42,7 @@ class Sshd:
     port: int | None
     has_config: bool
     extra: str | None
+    ends_after: str | None
 
 
 def worker_commands(argv: Sequence[str]) -> list[list[str]] | None:
@@ -73,6 +75,7 @@ def sshd_of(command: Sequence[str]) -> Sshd | None:
         port=port,
         has_config=any(letter in "fh" for letter, _ in values),
         extra=next(iter(words), None),
+        ends_after=next((letter for letter in "ditT" if letter in letters), None),
     )
 
 

@@ -1,6 +1,6 @@
 """An MPIJob as read from a file or a cluster: what is missing or has a wrong shape reads as empty, and never raises."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -92,13 +92,6 @@ class MpiJobView(WorkloadView):
         first = self.launcher.first
         options = [launch.words[position] for launch in self.launches[:1] for position, _, _ in launch.options]
         return first.argv_path((options or [launch.launcher for launch in self.launches] or [""])[0])
-
-    def settings(self, name: str) -> Iterator[tuple[Path, Any]]:
-        """Yield each path that gives a variable to a container or, with `-x`, to the ranks, and its value."""
-        yield from WorkloadView.settings(self, name)
-        for launch in self.launches:
-            if value := launch.exported.get(name):
-                yield self.launcher.first.argv_path(name), value
 
     @property
     def launcher_holds_ranks(self) -> bool:

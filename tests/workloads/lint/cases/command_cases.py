@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import BIND, GONE, HOSTS, launched, script, variables
+from tests.workloads.lint.sample_job import BIND, GONE, HOSTS, launched, ranks, script, variables
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -49,6 +49,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         ),
     ],
     "undefined-reference": [
+        (
+            {"WORKER-CONTAINER volumeMounts 0 subPathExpr": "$(POD_NAME)"},
+            "WORKER-CONTAINER volumeMounts 0 subPathExpr",
+            "has $(POD_NAME), but env has no POD_NAME, and the container does not start; add POD_NAME to env",
+        ),
         (
             launched("mpirun", "-np", "$(RANKS)", "train"),
             "LAUNCHER-CONTAINER command",
@@ -115,6 +120,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "option-and-value-in-one-word": [
         (
+            ranks(16, "--mca pml ob1"),
+            "LAUNCHER-CONTAINER command",
+            "has '--mca pml ob1' as one word; write two items of the list: --mca, pml, ob1",
+        ),
+        (
             launched("mpirun", "-np 16", *HOSTS, *BIND, "train"),
             "LAUNCHER-CONTAINER command",
             "has '-np 16' as one word; write two items of the list: -np, 16",
@@ -145,6 +155,11 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "-np", "16", *HOSTS, *BIND, "bash", "-c", "cd $HOME && train"),
         launched("mpirun", "-np", "${GPUS}", "train"),
         launched("/start.sh", "a", "&&", "b"),
+        # Code of other languages, and references of Hydra.
+        {"LAUNCHER-CONTAINER command": ["python", "-c", "import os\nprint(1 if os.environ['HOME'] else 2)  # $HOME"]},
+        {"LAUNCHER-CONTAINER command": ["perl", "-e", "print $ENV{HOME}, $HOME, $PATH"]},
+        launched("mpirun", "-np", "16", *HOSTS, *BIND, "python", "train.py", "--cfg", "hydra.run.dir=${HOME}/x"),
+        launched("mpirun", "-np", "16", *HOSTS, *BIND, "python", "train.py", "+data.path=${PWD}/data"),
         {"LAUNCHER-CONTAINER command": GONE, "LAUNCHER-CONTAINER args": ["a", "&&", "b"]},
     ],
     "undefined-reference": [
@@ -166,10 +181,14 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         script("mpirun -np 16 \\\n  --bind-to none train"),
         script("cat > h <<EOF\n-x A\nEOF\nmpirun -np 16 train"),
         script("ls My\\ File"),
+        # Words of an array.
+        script('ARGS=(\n  --epochs 3\n  --lr "$(cat lr)"\n)\nARGS+=(\n  --wd 0\n)\nmpirun -np 16 train "${ARGS[@]}"'),
     ],
     "unbalanced-quote": [
         script('echo "$(awk \'{print "a"}\' f)"; mpirun -np 16 train'),
         script("cat <<EOF\nit's\nEOF"),
+        script('echo "$(a "it\'s" "$(b "c")")"; mpirun -np 16 train'),
+        script('echo "$(a "it\'s" $(b))"; mpirun -np 16 train'),
         script("# it's right\nmpirun train"),
     ],
     "last-command-in-background": [

@@ -41,7 +41,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"LAUNCHER-CONTAINER image": " image:1"},
             "LAUNCHER-CONTAINER image",
-            "is ' image:1', and the pod waits with InvalidImageName; give the image's address, such as "
+            "is ' image:1', and the pod waits with InvalidImageName; remove the blank",
+        ),
+        (
+            {"LAUNCHER-CONTAINER image": "image:1@2"},
+            "LAUNCHER-CONTAINER image",
+            "is 'image:1@2', and the pod waits with InvalidImageName; give the image's address, such as "
             "<repository>:<tag>",
         ),
     ],
@@ -143,6 +148,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-POD containers": [None]},
     ],
     "image-address": [
+        {"WORKER-CONTAINER image": "gcr.io/PROJECT_ID/train:1"},
         {"WORKER-CONTAINER image": "${REGISTRY}/Image"},
         {"WORKER-CONTAINER image": "<image>"},
         {"WORKER-CONTAINER image": 7},

@@ -117,6 +117,9 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 8}}, "spec runLauncherAsWorker": True},
     ],
     "slots-differ-from-gpus": [
+        # The mistakes of other rules.
+        {"WORKER-CONTAINER resources requests nvidia.com/gpu": 4},
+        both("nvidia.com/gpu", 16),
         {"spec slotsPerWorker": 2, **both("nvidia.com/gpu", GONE)},
         {"spec slotsPerWorker": "$N"},
         {"spec slotsPerWorker": 1, **both("nvidia.com/gpu", 0.5)},

@@ -56,6 +56,18 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "requests no vpc.amazonaws.com/efa, though p4d.24xlarge has EFA: the ranks exchange data over TCP; "
             "add vpc.amazonaws.com/efa: 4 to requests and limits where the nodes have EFA interfaces",
         ),
+        # A container beside the ranks that sleeps, and an argument of that name.
+        (
+            {
+                **WITHOUT_EFA,
+                "LAUNCHER-CONTAINER env": GONE,
+                **launched("mpirun", "-np", "16", *HOSTS, *BIND, "train", "--on-error", "sleep"),
+                "LAUNCHER-POD containers 1": {"name": "debug", "image": "image:1", "command": ["sleep", "infinity"]},
+            },
+            "WORKER-CONTAINER resources",
+            "requests no vpc.amazonaws.com/efa, though p4d.24xlarge has EFA: the ranks exchange data over TCP; "
+            "add vpc.amazonaws.com/efa: 4 to requests and limits where the nodes have EFA interfaces",
+        ),
     ],
     "efa-devices": [
         (
@@ -168,6 +180,8 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "efa-not-requested": [
+        # Misspelt.
+        {**both("vpc.amazonaws.com/efa", GONE), **both("vpc.aws.com/efa", 4)},
         {},
         NET,
         {"WORKER-POD resourceClaims": [{"name": "efa", "resourceClaimTemplateName": "efa"}], **WITHOUT_EFA},
@@ -177,6 +191,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-CONTAINER resources": GONE},
     ],
     "efa-left-unused": [
+        # The mistake of misspelled-resource.
+        {**WITHOUT_EFA, **WITHOUT_PROVIDER, **both("vpc.amazonaws.com/efas", 4)},
         {**WITHOUT_EFA, "LAUNCHER-CONTAINER env": [{"name": "NCCL_NET", "value": "Socket"}]},
         {**WITHOUT_EFA, "WORKER-POD resourceClaims": [{"name": "efa", "resourceClaimTemplateName": "efa"}]},
         {**WITHOUT_EFA, **WITHOUT_PROVIDER, "WORKER replicas": 1},
@@ -184,9 +200,31 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**WITHOUT_EFA, **instance_type("p3.16xlarge")},
         {**WITHOUT_EFA, "WORKER-POD nodeSelector": GONE},
         {**WITHOUT_EFA, "LAUNCHER-CONTAINER env": GONE, **launched("mpirun", "-np", "16", *HOSTS, "nvidia-smi")},
+        {**WITHOUT_EFA, "LAUNCHER-CONTAINER env": GONE, **launched("bash", "-c", "set -x; sleep infinity")},
     ],
     "efa-devices": [
         {},
+        # One of several types, of which the smallest has 4.
+        {
+            "WORKER-POD nodeSelector": GONE,
+            "WORKER-POD affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [
+                            {
+                                "matchExpressions": [
+                                    {
+                                        "key": "node.kubernetes.io/instance-type",
+                                        "operator": "In",
+                                        "values": ["p5.48xlarge", "p4d.24xlarge"],
+                                    }
+                                ]
+                            }
+                        ]
+                    }
+                }
+            },
+        },
         {**both("vpc.amazonaws.com/efa", 2), **both("nvidia.com/gpu", 4)},
         {**both("vpc.amazonaws.com/efa", 1), **instance_type("p3dn.24xlarge")},
         {**both("vpc.amazonaws.com/efa", 1), "WORKER-POD nodeSelector": GONE},

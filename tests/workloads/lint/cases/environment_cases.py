@@ -2,12 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import (
-    ELASTIC,
-    GONE,
-    launched,
-    script,
-)
+from tests.workloads.lint.sample_job import ELASTIC, GONE, launched, script, variables
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -50,6 +45,10 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "variables-do-not-reach-ranks": [
+        # The finding of hidden-gpus is to remove it.
+        {"WORKER-CONTAINER env": [{"name": "CUDA_VISIBLE_DEVICES", "value": "0"}]},
+        # The same as without it.
+        variables("WORKER", DEBUG="0"),
         {
             "WORKER-CONTAINER env": [
                 {"name": "FI_PROVIDER", "value": "efa"},

@@ -34,6 +34,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "gang-smaller-than-job": [
         {"spec runPolicy schedulingPolicy": {"minAvailable": 2}},
+        {"spec runPolicy schedulingPolicy": {"minAvailable": 0}},
         {"spec runPolicy schedulingPolicy": {"minAvailable": 1}, **launched(*ELASTIC)},
     ],
 }

@@ -32,6 +32,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "WORKER-CONTAINER resources limits memory",
             "is 4Gi for 8 GPUs, which is less than a process on a GPU takes; give several GiB for each GPU",
         ),
+        # A script whose name looks like that of a test.
+        (
+            {**WITHOUT_EFA, **both("memory", "4Gi"), **launched("mpirun", *HOSTS, "python", "train_perf.py")},
+            "WORKER-CONTAINER resources limits memory",
+            "is 4Gi for 8 GPUs, which is less than a process on a GPU takes; give several GiB for each GPU",
+        ),
     ],
     "requests-left-out": [
         (

@@ -133,6 +133,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "hosts-of-another-job": [
         launched("mpirun", "-np", "16", "-H", "job-worker-0.job:8,job-worker-1.job:8", "train"),
         launched("mpirun", "-np", "16", "-H", "$HOSTS", "train"),
+        launched("mpirun", "-np", "16", "--oversubscribe", "-H", "job-worker-0:4,job-worker-1:4", "train"),
         launched("mpirun", "-np", "16", "-H", "10.0.0.1:8,10.0.0.2:8", "train"),
         {**launched("mpirun", "-H", "gpt-worker-0", "train"), "metadata": {"generateName": "gpt-"}},
     ],

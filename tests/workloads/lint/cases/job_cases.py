@@ -10,7 +10,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"apiVersion": "kubeflow.org/v1"},
             "apiVersion",
-            "is 'kubeflow.org/v1', which the operator does not read; write kubeflow.org/v2beta1 and that "
+            "is 'kubeflow.org/v1', which the MPI operator v2 does not read; write kubeflow.org/v2beta1 and that "
             "version's fields",
         ),
         ({"apiVersion": GONE}, "apiVersion", "is missing; write kubeflow.org/v2beta1 and that version's fields"),
@@ -187,25 +187,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "readinessProbe",
         ),
     ],
-    "names-not-resolved": [
-        (
-            {"LAUNCHER-POD dnsPolicy": "Default"},
-            "LAUNCHER-POD dnsPolicy",
-            "is Default, the node's DNS, which does not know the workers' names; remove it",
-        ),
-    ],
-    "sidecar-injected": [
-        (
-            {"LAUNCHER template metadata": {"annotations": {"sidecar.istio.io/inject": "true"}}},
-            "LAUNCHER template metadata annotations sidecar.istio.io/inject",
-            'adds a proxy, through which ssh goes and which does not end; write "false"',
-        ),
-        (
-            {"WORKER template metadata": {"labels": {"sidecar.istio.io/inject": "true"}}},
-            "WORKER template metadata labels sidecar.istio.io/inject",
-            'adds a proxy, through which ssh goes and which does not end; write "false"',
-        ),
-    ],
     "no-session-folder": [
         (
             {"LAUNCHER-CONTAINER securityContext": {"readOnlyRootFilesystem": True}},
@@ -300,13 +281,6 @@ SILENT: dict[str, list[dict[str, Any]]] = {
             "spec runPolicy backoffLimit": 3,
             "LAUNCHER-POD initContainers": [{"name": "wait", "image": "i"}],
         },
-    ],
-    "names-not-resolved": [
-        {"LAUNCHER-POD dnsPolicy": "ClusterFirst"},
-        {"LAUNCHER-POD dnsPolicy": "Default", "LAUNCHER-POD hostNetwork": True},
-    ],
-    "sidecar-injected": [
-        {"LAUNCHER template metadata": {"annotations": {"sidecar.istio.io/inject": "false"}}},
     ],
     "no-session-folder": [
         {

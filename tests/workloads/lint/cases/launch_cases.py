@@ -36,6 +36,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "np-leaves-slots-idle": [
         (
+            ranks(8, "-N", "4"),
+            "LAUNCHER-CONTAINER command",
+            "starts 8 ranks, but 2 x 8 are 16 slots; 8 stay idle; write -np 16, or fewer workers or slots",
+        ),
+        (
             ranks(8),
             "LAUNCHER-CONTAINER command",
             "starts 8 ranks, but 2 x 8 are 16 slots; 8 stay idle; write -np 16, or fewer workers or slots",
@@ -116,7 +121,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (ranks("sixteen"), "LAUNCHER-CONTAINER command", "has 'sixteen' as the number of ranks; write -np 16"),
         (ranks(0), "LAUNCHER-CONTAINER command", "has '0' as the number of ranks; write -np 16"),
     ],
-    "misspelt-launcher": [
+    "misspelled-launcher": [
         (
             launched("mpirn", "-np", "16", "train"),
             "LAUNCHER-CONTAINER command",
@@ -155,6 +160,24 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "exit-code-lost": [
         (
+            script("mpirun -np 16 train; sleep 5"),
+            "LAUNCHER-CONTAINER command",
+            "ends with sleep, whose exit code is the job's: one that fails counts as succeeded; begin the script with "
+            "set -e",
+        ),
+        (
+            script("mpirun -np 16 train\n\necho done"),
+            "LAUNCHER-CONTAINER command",
+            "ends with echo, whose exit code is the job's: one that fails counts as succeeded; begin the script with "
+            "set -e",
+        ),
+        (
+            script("mpirun -np 16 train\naws s3 cp /out s3://bucket/out --recursive"),
+            "LAUNCHER-CONTAINER command",
+            "ends with aws, whose exit code is the job's: one that fails counts as succeeded; begin the script with "
+            "set -e",
+        ),
+        (
             script("mpirun -np 16 train | tee /fsx/log"),
             "LAUNCHER-CONTAINER command",
             "has tee behind the launch, whose exit code is lost; begin with bash and set -o pipefail",
@@ -163,6 +186,14 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             script("mpirun -np 16 train || true"),
             "LAUNCHER-CONTAINER command",
             "has || true behind the launch, and a job that fails counts as succeeded; remove it",
+        ),
+    ],
+    "launch-without-program": [
+        (
+            script("mpirun -np 16 --hostfile /etc/mpi/hostfile \\\n  -x FI_PROVIDER\n  python train.py"),
+            "LAUNCHER-CONTAINER command",
+            "ends with 'FI_PROVIDER': mpirun has no program to start; write the program behind the options, or "
+            "continue the line with a \\",
         ),
     ],
 }
@@ -185,6 +216,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "-np", "16", "a", ":", "-np", "4", "b"),
     ],
     "np-leaves-slots-idle": [
+        launched("mpirun", "-np", "4", "-N", "2", *HOSTS, *BIND, "all_reduce_perf", "-g", "4"),
         ranks(16),
         script("mpirun -np 2 --hostfile h hostname && mpirun -np 16 --hostfile h train"),
         ranks(2, "-N", "1"),
@@ -220,7 +252,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         ranks("$N"),
         ranks("{{ n }}"),
     ],
-    "misspelt-launcher": [
+    "misspelled-launcher": [
         launched("mpirun.openmpi", "-np", "16", "train"),
         launched("/start"),
         script("prun -n 16 train"),
@@ -230,9 +262,24 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "-np", "16", *HOSTS, *BIND, "torchrun", "--nproc-per-node=1", "train.py"),
     ],
     "exit-code-lost": [
+        launched("bash", "-ec", "mpirun -np 16 train\necho done"),
+        launched("bash", "-e", "-c", "mpirun -np 16 train\necho done"),
+        script("set -euo pipefail\nmpirun -np 16 train\necho done"),
+        script("mpirun -np 16 train && echo done"),
+        script("if mpirun -np 16 train; then echo done; else exit 1; fi"),
+        script("for i in 1 2 3; do mpirun -np 16 train && exit 0; sleep 10; done; exit 1"),
+        script("while ! mpirun -np 16 train; do sleep 10; done; echo done"),
+        script("mpirun -np 16 train\ncode=$?\naws s3 cp /out s3://bucket/out\nexit $code"),
+        script("mpirun -np 16 train &\nwait $!\necho done"),
+        script("run() {\n  mpirun -np 16 train\n}\nrun || exit 1\necho done"),
         script("set -o pipefail; mpirun -np 16 train 2>&1 | tee /fsx/log"),
         script("mpirun -np 16 train"),
         script("mpirun -np 16 hostname | sort; mpirun -np 16 train"),
         script("mpirun -np 16 train || exit 3"),
+    ],
+    "launch-without-program": [
+        script("mpirun --version"),
+        script("mpirun -np 16 $OPTIONS"),
+        script("mpirun -np 16 --app /etc/app"),
     ],
 }

@@ -29,7 +29,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"WORKER-CONTAINER readinessProbe tcpSocket port": "22"},
             "WORKER-CONTAINER readinessProbe tcpSocket port",
-            f"is '22', and the pod is rejected; {SERVICE}",
+            "is '22', and the pod is rejected; write 22 without quotes",
         ),
         (
             {"WORKER-POD serviceAccountName": "Trainer_SA"},

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import BIND, ELASTIC, HOSTS, launched, script, variables
+from tests.workloads.lint.sample_job import BIND, ELASTIC, GONE, HOSTS, launched, ranks, script, variables
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -61,6 +61,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "excluded-interface": [
         (
+            ranks(16, "--mca", "btl_tcp_if_exclude", "lo,eth0"),
+            "LAUNCHER-CONTAINER command",
+            "sets btl_tcp_if_exclude lo,eth0, which excludes eth0, the only interface of a pod; remove it",
+        ),
+        (
             variables("LAUNCHER", NCCL_SOCKET_IFNAME="^eth0"),
             "LAUNCHER-CONTAINER env 0",
             "sets NCCL_SOCKET_IFNAME=^eth0, which excludes eth0, the only interface of a pod; write "
@@ -89,6 +94,15 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "host-network": [
         (
+            {
+                "WORKER-POD hostNetwork": True,
+                "WORKER-CONTAINER command": ["sh", "-c", "mkdir -p /run/sshd && exec /usr/sbin/sshd -De"],
+                "WORKER-CONTAINER readinessProbe": GONE,
+            },
+            "WORKER-POD hostNetwork",
+            "is true, but the node's own sshd has port 22 already; remove hostNetwork: EFA devices do not need it",
+        ),
+        (
             {"WORKER-POD hostNetwork": True},
             "WORKER-POD hostNetwork",
             "is true, but the node's own sshd has port 22 already; remove hostNetwork: EFA devices do not need it",
@@ -110,6 +124,18 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             {"LAUNCHER-POD dnsPolicy": "Default"},
             "LAUNCHER-POD dnsPolicy",
             "is Default: the names of the other pods do not resolve; remove it: the default is the cluster's DNS",
+        ),
+        (
+            {"LAUNCHER-POD dnsPolicy": "Default", "WORKER replicas": 1},
+            "LAUNCHER-POD dnsPolicy",
+            "is Default: the names of the other pods do not resolve; remove it: the default is the cluster's DNS",
+        ),
+    ],
+    "rendezvous-host": [
+        (
+            ranks(16, "-x", "MASTER_ADDR=other-worker-0"),
+            "LAUNCHER-CONTAINER command",
+            "has other-worker-0 as the address of rank 0, but the pods are job-worker-0 and so on; write job-worker-0",
         ),
     ],
 }
@@ -133,6 +159,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "--mca", "btl_tcp_if_exclude", "ens5", *HOSTS, *BIND, "train"),
     ],
     "excluded-interface": [
+        ranks(16, "--mca", "btl_tcp_if_exclude", "lo,docker0"),
         variables("LAUNCHER", NCCL_SOCKET_IFNAME="^lo,docker,veth"),
         {**variables("LAUNCHER", NCCL_SOCKET_IFNAME="^eth0"), "WORKER-POD hostNetwork": True},
     ],
@@ -146,12 +173,20 @@ SILENT: dict[str, list[dict[str, Any]]] = {
             "WORKER-CONTAINER command": ["/usr/sbin/sshd", "-De", "-p", "2222"],
             "WORKER-CONTAINER readinessProbe tcpSocket port": 2222,
         },
+        {
+            "WORKER-POD hostNetwork": True,
+            "WORKER-CONTAINER command": ["/usr/sbin/sshd", "-De", "-p2222"],
+            "WORKER-CONTAINER readinessProbe": GONE,
+        },
         {"WORKER-POD hostNetwork": False},
     ],
     "node-dns": [
         {"LAUNCHER-POD dnsPolicy": "ClusterFirst"},
-        {"LAUNCHER-POD dnsPolicy": "Default", "WORKER replicas": 1},
         # The operator writes the policy of such pods.
         {"WORKER-POD dnsPolicy": "Default", "WORKER-POD hostNetwork": True},
+    ],
+    "rendezvous-host": [
+        ranks(16, "-x", "MASTER_ADDR=job-worker-0.job"),
+        ranks(16, "-x", "MASTER_ADDR=$RANK_0"),
     ],
 }

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import BIND, HOSTS, WITHOUT_EFA, launched, ranks, script, variables
+from tests.workloads.lint.sample_job import BIND, EXPORT, HOSTS, WITHOUT_EFA, launched, ranks, script, variables
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -62,6 +62,16 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "option-behind-program": [
         (
+            launched("mpirun", "-np", "16", *HOSTS, *BIND, "-x", "NCCL_DEBUG", "INFO", "python", "train.py"),
+            "LAUNCHER-CONTAINER command",
+            "runs 'INFO' as the program: -x takes one word; write -x NCCL_DEBUG=INFO",
+        ),
+        (
+            launched("mpirun", "-np", "16", *HOSTS, *BIND, "-x", "NCCL_SOCKET_IFNAME", "eth0", "./train"),
+            "LAUNCHER-CONTAINER command",
+            "runs 'eth0' as the program: -x takes one word; write -x NCCL_SOCKET_IFNAME=eth0",
+        ),
+        (
             launched("mpirun", "-np", "16", "-x", "NCCL_DEBUG", "INFO", "-x", "FI_PROVIDER", "train"),
             "LAUNCHER-CONTAINER command",
             "runs 'INFO' as the program: the options behind it are its arguments; write -x NCCL_DEBUG=INFO",
@@ -93,7 +103,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "has --mca pml=ob1: Open MPI reads two words, the name and the value; write --mca pml ob1",
         ),
     ],
-    "misspelt-export": [
+    "misspelled-export": [
         (
             {
                 **launched("mpirun", "-np", "16", *HOSTS, *BIND, "-x", "NCCL_DEUBG", "train"),
@@ -101,6 +111,23 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             },
             "LAUNCHER-CONTAINER command",
             "has -x NCCL_DEUBG, which is not set; the launcher's variable is NCCL_DEBUG; write -x NCCL_DEBUG",
+        ),
+    ],
+    "mpi-parameter": [
+        (
+            ranks(16, "--mca", "btl_tcp_if_inlcude", "eth0"),
+            "LAUNCHER-CONTAINER command",
+            "sets btl_tcp_if_inlcude, a parameter that Open MPI does not have, and ignores; write btl_tcp_if_include",
+        ),
+        (
+            ranks(16, "--mca", "blt", "tcp,self"),
+            "LAUNCHER-CONTAINER command",
+            "sets blt, a parameter that Open MPI does not have, and ignores; write btl",
+        ),
+        (
+            variables("LAUNCHER", OMPI_MCA_plm_rsh_arg="-p 2222"),
+            "LAUNCHER-CONTAINER env 0",
+            "sets plm_rsh_arg, a parameter that Open MPI does not have, and ignores; write plm_rsh_args",
         ),
     ],
     "no-mpi-transport": [
@@ -121,6 +148,42 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "has pml ucx, which does not know EFA; write pml ob1, and btl tcp,self",
         ),
     ],
+    "placement-policy": [
+        (
+            launched("mpirun", "-np", "16", *HOSTS, "--bind-to", "no", *EXPORT, "train"),
+            "LAUNCHER-CONTAINER command",
+            "has --bind-to no, and mpirun ends; did you mean none? known: board, core, hwthread, l1cache, l2cache, "
+            "l3cache, none, numa, package, socket",
+        ),
+        (
+            ranks(16, "--map-by", "ppr:node:8"),
+            "LAUNCHER-CONTAINER command",
+            "has --map-by ppr:node:8, which is not ppr:<number>:<object>, and mpirun ends; write ppr:8:node, with the "
+            "ranks of each node",
+        ),
+    ],
+    "mpi-component": [
+        (
+            ranks(16, "--mca", "btl", "tpc,self"),
+            "LAUNCHER-CONTAINER command",
+            "has btl tpc,self, but Open MPI has no component 'tpc'; write tcp",
+        ),
+    ],
+    "interfaces-in-and-out": [
+        (
+            ranks(16, "--mca", "btl_tcp_if_include", "eth0", "--mca", "btl_tcp_if_exclude", "lo"),
+            "LAUNCHER-CONTAINER command",
+            "has btl_tcp_if_include and btl_tcp_if_exclude, which exclude each other; keep one of them",
+        ),
+    ],
+    "remote-shell": [
+        (
+            ranks(16, "--mca", "plm_rsh_agent", agent),
+            "LAUNCHER-CONTAINER command",
+            f"has plm_rsh_agent {agent}, but the workers answer to ssh only; remove it",
+        )
+        for agent in ("rsh", "/etc/mpi/kubexec.sh")
+    ],
 }
 
 #: For each rule: changes that it accepts.
@@ -129,6 +192,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         ranks(16, "--report-bindings", "-v", "--allow-run-as-root", "--mca", "pml", "ob1", "--tag-output"),
         ranks(16, "--brand-new"),
         launched("horovodrun", "-np", "16", "--verb", "train"),
+        # Python's argparse accepts the beginning of an option.
+        launched("horovodrun", "-np", "16", "--slots-per-hos", "8", "train"),
         {**launched("mpirun", "-X", "A", "train"), "spec mpiImplementation": "Intel"},
         ranks(16, "$FLAGS"),
     ],
@@ -138,6 +203,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "-np", "16", "--mca", "plm_rsh_args", "-p 22", "train"),
     ],
     "option-behind-program": [
+        launched("mpirun", "-np", "16", *HOSTS, *BIND, "-x", "NCCL_DEBUG", "numactl", "python", "train.py"),
+        launched("mpirun", "-np", "16", *HOSTS, *BIND, "-x", "NCCL_DEBUG=INFO", "XHPL", "input"),
         launched("mpirun", "-np", "16", "all_reduce_perf", "-n", "100"),
         launched("mpirun", "-np", "16", "bash", "-x", "RUN.sh", "a"),
         script("mpirun -np 16 $FLAGS -x A train"),
@@ -147,13 +214,18 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         ranks(16, "--mca", "btl_tcp_if_include", "eth0"),
         ranks(16, "-x", "A=1"),
     ],
-    "misspelt-export": [
+    "misspelled-export": [
         launched("mpirun", "-np", "16", *HOSTS, "-x", "PATH", "-x", "LD_LIBRARY_PATH", "train"),
         {**launched("mpirun", "-x", "NCCL_DEUBG=1", "train"), **variables("LAUNCHER", NCCL_DEBUG="INFO")},
         {
             **launched("mpirun", "-x", "NCCL_ALGO1", "-x", "NCCL_ALGO", "train"),
             **variables("LAUNCHER", NCCL_ALGO="Ring"),
         },
+    ],
+    "mpi-parameter": [
+        ranks(16, "--mca", "btl_tcp_if_include", "eth0", "--mca", "pml", "ob1", "--mca", "coll_hcoll_enable", "0"),
+        ranks(16, "--mca", "plm_ssh_args", "-p 22", "--mca", "io", "romio321", "--mca", "osc", "^ucx"),
+        variables("LAUNCHER", OMPI_MCA_orte_keep_fqdn_hostnames="true"),
     ],
     "no-mpi-transport": [
         ranks(16, "--mca", "btl", "^openib"),
@@ -163,5 +235,21 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**ranks(16, "--mca", "pml", "ucx"), **WITHOUT_EFA},
         {**ranks(16, "--mca", "btl", "openib,self"), **WITHOUT_EFA},
         ranks(16, "--mca", "btl", "$BTL"),
+    ],
+    "placement-policy": [
+        ranks(16, "--map-by", "ppr:8:node:PE=4"),
+        ranks(16, "--map-by", "socket:PE=4", "--rank-by", "$ORDER"),
+        launched("mpirun", "-np", "16", *HOSTS, "--bind-to", "core:overload-allowed", "train"),
+    ],
+    "mpi-component": [
+        ranks(16, "--mca", "btl", "^openib"),
+        ranks(16, "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"),
+    ],
+    "interfaces-in-and-out": [
+        ranks(16, "--mca", "btl_tcp_if_include", "eth0", "--mca", "oob_tcp_if_exclude", "lo"),
+    ],
+    "remote-shell": [
+        ranks(16, "--mca", "plm_rsh_agent", "ssh"),
+        ranks(16, "--mca", "plm_rsh_agent", "/usr/bin/ssh -q"),
     ],
 }

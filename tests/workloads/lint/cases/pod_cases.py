@@ -22,6 +22,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "worker-without-sshd": [
         (
+            {"WORKER-CONTAINER command": ["bash", "-c", "while true; do sleep 30; done"]},
+            "WORKER-CONTAINER command",
+            "runs sleep and true, but the launcher reaches a worker through its sshd; remove command and args, or run "
+            "/usr/sbin/sshd -De",
+        ),
+        (
             {"WORKER-CONTAINER command": ["sleep", "infinity"]},
             "WORKER-CONTAINER command",
             "runs sleep, but the launcher reaches a worker through its sshd; remove command and args, or run "
@@ -66,9 +72,9 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "template-restart-policy": [
         (
-            {"LAUNCHER-POD restartPolicy": "OnFailure", "WORKER-POD restartPolicy": "Never"},
+            {"LAUNCHER-POD restartPolicy": "Never", "WORKER-POD restartPolicy": "Never"},
             "LAUNCHER-POD restartPolicy",
-            "is 'OnFailure', which the operator overwrites with that of the Launcher; write "
+            "is 'Never', which the operator overwrites with that of the Launcher; write "
             "spec.mpiReplicaSpecs.Launcher.restartPolicy instead",
             "WORKER-POD restartPolicy",
             "is 'Never', which the operator overwrites with that of the Worker; write "
@@ -117,6 +123,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "worker-without-sshd": [
+        {"WORKER-CONTAINER command": ["bash", "-c", "/usr/sbin/sshd; while true; do sleep 30; done"]},
         {"WORKER-CONTAINER command": GONE},
         {"WORKER-CONTAINER command": ["/start-worker"]},
         # Workers that run another scheduler.
@@ -139,6 +146,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "template-restart-policy": [
         {},
+        # The operator's default.
+        {"LAUNCHER-POD restartPolicy": "OnFailure", "WORKER-POD restartPolicy": "OnFailure"},
     ],
     "small-shared-memory": [
         {"WORKER-CONTAINER volumeMounts": GONE, "WORKER-POD hostIPC": True},

@@ -98,6 +98,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "puts a proxy into the pods, through which the ranks' connections go, and which may not end; write "
             'sidecar.istio.io/inject: "false"',
         ),
+        (
+            {"WORKER template metadata": {"annotations": {"linkerd.io/inject": "Enabled"}}},
+            "WORKER template metadata annotations linkerd.io/inject",
+            "puts a proxy into the pods, through which the ranks' connections go, and which may not end; write "
+            'linkerd.io/inject: "disabled"',
+        ),
     ],
     "no-grace-period": [
         (
@@ -166,6 +172,11 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "launcher-on-gpu-node": [
         {**RANKS_IN_LAUNCHER, "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"}},
         {"LAUNCHER-POD nodeSelector": {TYPE: "m5.xlarge"}},
+        # It uses a GPU of the node itself.
+        {
+            "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"},
+            "LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 1}},
+        },
     ],
     "eviction-annotation": [
         {"WORKER template metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}},

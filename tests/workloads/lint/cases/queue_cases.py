@@ -6,8 +6,8 @@ from typing import Any
 FIRES: dict[str, list[tuple[Any, ...]]] = {
     "queue-label-misplaced": [
         (
-            {"metadata annotations": {"kueue.x-k8s.io/queue-name": "a"}},
-            "metadata annotations kueue.x-k8s.io/queue-name",
+            {"metadata annotations": {"kueue.x-k8s.io/priority-class": "high"}},
+            "metadata annotations kueue.x-k8s.io/priority-class",
             "is not on the job itself, and Kueue does not read it here; move it to metadata.labels of the MPIJob",
         ),
         (
@@ -46,6 +46,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "queue-label-misplaced": [
+        {"metadata annotations": {"kueue.x-k8s.io/queue-name": "a"}},
         {
             "metadata labels": {"kueue.x-k8s.io/queue-name": "a"},
             "WORKER template metadata": {"labels": {"kueue.x-k8s.io/queue-name": "a"}},

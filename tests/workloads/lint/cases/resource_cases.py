@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import GONE, both
+from tests.workloads.lint.sample_job import GONE, both, variables
 
 MOUNT = "WORKER-CONTAINER volumeMounts 0"
 VOLUME = "WORKER-POD volumes 0"
@@ -110,7 +110,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "and without '..'",
         ),
         (
-            {f"{MOUNT} subPath": "a", f"{MOUNT} subPathExpr": "$(B)"},
+            {f"{MOUNT} subPath": "a", f"{MOUNT} subPathExpr": "$(B)", **variables("WORKER", B="b")},
             f"{MOUNT} subPathExpr",
             "is given with subPath, and the pod is rejected; keep one of them",
         ),

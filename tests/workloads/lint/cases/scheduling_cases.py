@@ -96,6 +96,18 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "WORKER-CONTAINER securityContext runAsUser",
             "is 0 with runAsNonRoot: true, and the container does not start; give another user, or remove runAsNonRoot",
         ),
+        # The pod's user counts for two containers, and a third has its own.
+        (
+            {
+                "WORKER-POD securityContext": {"runAsNonRoot": True, "runAsUser": 0},
+                "WORKER-POD containers 1": {"name": "b", "image": "b:1"},
+                "WORKER-POD containers 2": {"name": "c", "image": "c:1", "securityContext": {"runAsUser": 0}},
+            },
+            "WORKER-POD securityContext runAsUser",
+            "is 0 with runAsNonRoot: true, and the container does not start; give another user, or remove runAsNonRoot",
+            "WORKER-POD containers 2 securityContext runAsUser",
+            "is 0 with runAsNonRoot: true, and the container does not start; give another user, or remove runAsNonRoot",
+        ),
     ],
     "escalation-not-allowed": [
         (

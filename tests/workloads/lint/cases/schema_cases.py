@@ -32,6 +32,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "spec runPolicy ttlSecondsAfterFinished",
             "is 8640000000; give a whole number from -2147483648 to 2147483647",
         ),
+        (
+            {"spec runPolicy activeDeadlineSeconds": 2**63},
+            "spec runPolicy activeDeadlineSeconds",
+            "is 9223372036854775808; give a whole number of 64 bits",
+        ),
         ({"metadata name": 123}, "metadata name", "is 123; give a text, in quotes"),
         ({"metadata labels": {"team": 4711}}, "metadata labels team", "is 4711; give a text, in quotes"),
     ],
@@ -63,7 +68,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"WORKER template metadata annotations": {"karpenter.sh/do-not-disrupt": True}},
             "WORKER template metadata annotations karpenter.sh/do-not-disrupt",
-            "is True; give a text, in quotes",
+            "is true; give a text, in quotes",
         ),
         (
             {"WORKER-POD imagePullSecrets": ["regcred"]},

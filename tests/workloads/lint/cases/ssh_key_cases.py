@@ -77,6 +77,23 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "mpirun runs as root, with which Open MPI ends unless the image allows it; add --allow-run-as-root",
         ),
     ],
+    "capabilities-of-sshd": [
+        (
+            {"spec sshAuthMountPath": GONE, "WORKER-CONTAINER securityContext": {"capabilities": {"drop": ["ALL"]}}},
+            "WORKER-CONTAINER securityContext capabilities drop",
+            "takes SETUID, SETGID, SYS_CHROOT from sshd, which closes every connection without them; add: [SETUID, "
+            "SETGID, SYS_CHROOT], or run sshd as another user",
+        ),
+        (
+            {
+                "spec sshAuthMountPath": GONE,
+                "WORKER-CONTAINER securityContext": {"capabilities": {"drop": ["SYS_CHROOT"]}},
+            },
+            "WORKER-CONTAINER securityContext capabilities drop",
+            "takes SYS_CHROOT from sshd, which closes every connection without them; add: [SYS_CHROOT], or run sshd as "
+            "another user",
+        ),
+    ],
 }
 
 #: For each rule: changes that it accepts.
@@ -109,5 +126,15 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"spec sshAuthMountPath": GONE, "LAUNCHER-POD securityContext": {"runAsNonRoot": True}},
         {"spec sshAuthMountPath": GONE, **script("su mpiuser -c start; mpirun -np 16 train")},
         {"spec sshAuthMountPath": GONE, "spec mpiImplementation": "Intel"},
+    ],
+    "capabilities-of-sshd": [
+        # sshd of another user.
+        {"WORKER-CONTAINER securityContext": {"capabilities": {"drop": ["ALL"]}}},
+        {
+            "spec sshAuthMountPath": GONE,
+            "WORKER-CONTAINER securityContext": {
+                "capabilities": {"drop": ["ALL"], "add": ["SETUID", "SETGID", "SYS_CHROOT"]}
+            },
+        },
     ],
 }

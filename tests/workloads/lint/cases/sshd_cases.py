@@ -16,6 +16,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "sshd-ends-at-once": [
         (
+            {"WORKER-CONTAINER command": ["/usr/sbin/sshd", "-d"]},
+            "WORKER-CONTAINER command",
+            "runs sshd -d, which serves one connection, and ends; write /usr/sbin/sshd -De",
+        ),
+        (
             {"WORKER-CONTAINER command": ["/usr/sbin/sshd", "-e"]},
             "WORKER-CONTAINER command",
             "runs sshd without -D: it goes to the background, and the container ends; write /usr/sbin/sshd -De",
@@ -52,6 +57,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "probe-not-at-sshd": [
         (
+            {"WORKER-CONTAINER readinessProbe": {"httpGet": {"path": "/", "port": 8080}}},
+            "WORKER-CONTAINER readinessProbe httpGet",
+            "asks by HTTP, but the worker runs only sshd; write tcpSocket: {port: 22}",
+        ),
+        (
             {"WORKER-CONTAINER command": ["/usr/sbin/sshd", "-De", "-p", "2222"]},
             "WORKER-CONTAINER readinessProbe tcpSocket port",
             "is 22, but the worker's sshd listens on 2222; write 2222",
@@ -75,7 +85,10 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "ssh-port-differs": [
         (
-            {"WORKER-CONTAINER command": ["/usr/sbin/sshd", "-De", "-p", "2222"]},
+            {
+                "WORKER-CONTAINER command": ["/usr/sbin/sshd", "-De", "-p", "2222"],
+                "WORKER-CONTAINER readinessProbe": GONE,
+            },
             "LAUNCHER-CONTAINER command",
             'connects to port 22, but the workers\' sshd listens on 2222; add --mca plm_rsh_args "-p 2222", '
             "or let sshd listen on 22",
@@ -119,6 +132,10 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-CONTAINER command": ["/opt/ssh/sbin/sshd", "-De"]},
     ],
     "probe-not-at-sshd": [
+        {
+            "WORKER-CONTAINER command": ["bash", "-c", "python metrics.py & /usr/sbin/sshd -De"],
+            "WORKER-CONTAINER readinessProbe": {"httpGet": {"path": "/", "port": 8080}},
+        },
         {"WORKER-CONTAINER readinessProbe": {"tcpSocket": {"port": 2222}}},
         {
             "WORKER-CONTAINER command": ["/usr/sbin/sshd", "-Dep2222"],
@@ -135,6 +152,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "ssh-port-differs": [
+        # The probe expects 22 too: sshd is the one at the wrong port, which the rule on the probe reports.
+        {"WORKER-CONTAINER command": ["/usr/sbin/sshd", "-De", "-p", "2222"]},
         {
             **ranks(16, "--mca", "plm_rsh_args", "-p 2222"),
             "WORKER-CONTAINER command": ["/usr/sbin/sshd", "-De", "-o", "Port=2222"],

@@ -53,6 +53,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is 755 (01363 in octal), and the pod is rejected; write it in octal with a leading zero, 0000 to 0777",
         ),
         (
+            {"WORKER-POD activeDeadlineSeconds": 0},
+            "WORKER-POD activeDeadlineSeconds",
+            "is 0, and the pod is rejected; give 1 or more, 2147483647 at most",
+        ),
+        (
             {"WORKER-CONTAINER readinessProbe periodSeconds": -1},
             "WORKER-CONTAINER readinessProbe periodSeconds",
             "is -1, and the pod is rejected; give 0 or more",
@@ -85,18 +90,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             {"WORKER-POD volumes 0 hostPath": {"path": "/dev/shm"}},
             "WORKER-POD volumes 0",
             "has emptyDir and hostPath as its source, and the pod is rejected; give each volume one source",
-        ),
-        (
-            {"WORKER-POD volumes 0": {"name": "shm"}},
-            "WORKER-POD volumes 0",
-            "has no source, and Kubernetes makes it an empty directory of the pod without a warning; give its source, "
-            "or emptyDir: {}",
-        ),
-        (
-            {"WORKER-POD volumes 0": {"name": "shm", "persistentVolumeClaim": None}},
-            "WORKER-POD volumes 0",
-            "has no source, and Kubernetes makes it an empty directory of the pod without a warning; give its source, "
-            "or emptyDir: {}",
         ),
     ],
 }

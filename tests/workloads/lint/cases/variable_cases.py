@@ -237,6 +237,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         variables("LAUNCHER", NCCL_DEBUG="${LEVEL}", TORCH_DISTRIBUTED_DEBUG=""),
     ],
     "literal-reference": [
+        # envsubst replaces it, as in the image.
+        {**variables("WORKER", PATH="${PATH}"), "WORKER-CONTAINER image": "${IMAGE}"},
         variables("WORKER", CUDA_HOME="/usr/local/cuda", CUDA_LIBRARIES="$(CUDA_HOME)/lib64"),
         # Placeholders, and variables that the operator or envFrom may give.
         variables("WORKER", DATA="${BUCKET}/train", RANK="$(REPLICA_INDEX)", PRICE="5$"),

@@ -26,7 +26,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "no node has a resource of this name, and the pod stays Pending; write vpc.amazonaws.com/efa",
         ),
         (
-            {f"{AMOUNTS} requests hugepages-2MiB": "5120Mi"},
+            both("hugepages-2MiB", "5120Mi"),
             "WORKER-CONTAINER resources requests hugepages-2MiB",
             "no node has a resource of this name, and the pod stays Pending; write hugepages-2Mi",
         ),

@@ -1,12 +1,14 @@
 """Every rule of the lint, each a function named like its id; docs/lint-rules.md shows them with their evidence.
 
 A module has the rules on one subject: `PodGroup` (the pods of one template, of any kind of workload), `WorkloadView`
-(pods that run together), `MpiJobView` (what is special to an MPIJob), `Storage` (volumes).
+(pods that run together), `MpiJobView` (what is special to an MPIJob), `Storage` (volumes, their claims and classes, and
+a Service), `Document` (the text of any object), `Suppression` (a comment that suppresses findings).
 """
 
 from training_workloads.lint.ignore_comments import Suppression
 from training_workloads.lint.rule import Rule, rules_of
 from training_workloads.lint.rules import (
+    binding_rules,
     command_rules,
     container_rules,
     debugging_rules,
@@ -20,22 +22,26 @@ from training_workloads.lint.rules import (
     image_rules,
     job_rules,
     launch_rules,
+    lifetime_rules,
     lustre_rules,
     metadata_rules,
+    mount_rules,
     name_rules,
     network_rules,
     node_rules,
     option_rules,
     other_job_rules,
-    placement_rules,
+    pod_name_rules,
     pod_placement_rules,
     probe_rules,
     queue_rules,
     rank_rules,
+    rendezvous_rules,
     resource_rules,
     run_policy_rules,
     scheduling_rules,
     schema_rules,
+    script_rules,
     security_rules,
     service_rules,
     shared_memory_rules,
@@ -71,12 +77,12 @@ __all__ = [
 
 #: Rules on what an MPIJob does.
 JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(
-    *(job_rules, run_policy_rules, gang_rules, launch_rules, option_rules, host_rules, placement_rules),
+    *(job_rules, run_policy_rules, gang_rules, launch_rules, option_rules, host_rules, binding_rules),
     *(elastic_rules, rank_rules, sshd_rules, ssh_key_rules),
 )
 
 #: Rules on jobs of other kinds.
-OTHER_JOB_RULES: tuple[Rule[WorkloadView], ...] = rules_of(other_job_rules, torch_rules)
+OTHER_JOB_RULES: tuple[Rule[WorkloadView], ...] = rules_of(other_job_rules, pod_name_rules, torch_rules)
 
 #: Rules on pods that run together, of an MPIJob or another kind.
 WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(
@@ -85,15 +91,17 @@ WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(
     gpu_pod_rules,
     efa_rules,
     network_rules,
+    rendezvous_rules,
     variable_rules,
     debugging_rules,
     shared_memory_rules,
     image_rules,
+    lifetime_rules,
     pod_placement_rules,
 )
 
 #: Rules on the pods of one template.
-POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(command_rules, node_rules)
+POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(command_rules, script_rules, mount_rules, node_rules)
 
 #: Rules on the pods of one template that the API server or the kubelet enforces, whatever the pods are for.
 POD_API_RULES: tuple[Rule[PodGroup], ...] = rules_of(

@@ -10,9 +10,11 @@ from itertools import pairwise
 
 from training_workloads.lint.rule import Found, error
 from training_workloads.lint.sources import COMMANDS
+from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import Container, PodGroup
 from training_workloads.manifests.values import is_placeholder, sequence
-from training_workloads.mpijob.launch_command import LAUNCHERS, SHELLS, commands, program_of, script_of
+from training_workloads.mpijob.launch_command import HOROVODRUN, LAUNCHERS, SHELLS, commands, program_of, script_of
+from training_workloads.mpijob.launch_options import option_of
 
 _OPERATORS = {"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"}
 _BUILTINS = {"cd", "export", "source", ".", "set", "unset", "ulimit", "umask", "eval"}
@@ -33,6 +35,9 @@ _FROM_CONTROLLERS = re.compile(
     r"(OMPI|PRTE|I_MPI|HYDRA|NVIDIA|K_MPI|PET|PMIX|JOB|JOBSET)_\w+|RANK|WORLD_SIZE|MASTER_\w+"
 )
 
+# https://hydra.cc/docs/advanced/override_grammar/basic/ ; the names of variables have no lower-case letters.
+_HYDRA = re.compile(r"[+~]{0,2}[a-z][\w.@/-]*=.*\$\{.*", re.DOTALL)
+
 _ONE_OPTION = re.compile(r"-{1,2}[A-Za-z][\w-]*[ \t]+[^-\s'\"]\S*")
 _PYTHONS = {"python", "python3", "torchrun", "accelerate", "deepspeed"}
 _PROGRAMS = {*LAUNCHERS, *SHELLS, *_PYTHONS, "sshd", "service", "sleep", "tail"}
@@ -42,6 +47,7 @@ _BLANK_BEHIND_BACKSLASH = re.compile(r"(?m)(?:^|[ \t])\\[ \t]+$")
 _BACKSLASH_IN_LINE = re.compile(r"[ \t]\\[ \t]+-{1,2}[A-Za-z]")
 _OPTION = re.compile(r"-{1,2}[A-Za-z][\w-]*(=.*)?")
 _SUBSTITUTION = re.compile(r"\$\([^()'\"]*(?:'[^']*'[^()'\"]*|\"[^\"]*\"[^()'\"]*)*\)")
+_ARRAY = re.compile(r"\b\w+\+?=\((?:\$\([^()]*\)|'[^']*'|\"[^\"]*\"|[^()'\"])*\)")
 _IN_BACKGROUND = re.compile(r"(?<![&\\])&\s*(#[^\n]*)?$")
 
 
@@ -53,7 +59,15 @@ def _plain(pods: PodGroup) -> Iterator[tuple[Container, list[str]]]:
             continue
         if program_of(argv) not in SHELLS:
             inside = next((n for n, word in enumerate(argv) if word.rpartition("/")[2] in SHELLS), len(argv))
-            yield container, argv[:inside]
+            yield (
+                container,
+                [word for before, word in pairwise(["", *argv[:inside]]) if not _is_other_code(before, word)],
+            )
+
+
+def _is_other_code(before: str, word: str) -> bool:
+    """Return whether a word is for another language: the code of `python -c`, or `dir=${HOME}/x`, which Hydra reads."""
+    return (before in ("-c", "-e") and " " in word) or bool(_HYDRA.fullmatch(word))
 
 
 @error(f"A container's `command` is executed without a shell: the whole word is the file's name {COMMANDS}")
@@ -96,7 +110,17 @@ def shell_syntax_without_shell(pods: PodGroup) -> Iterator[Found]:
     "([docs](https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/))"
 )
 def undefined_reference(pods: PodGroup) -> Iterator[Found]:
-    """`$(NAME)` in a command, and no variable of that name: the text stays as it is."""
+    """`$(NAME)` in a command or a subPathExpr, and no variable of that name."""
+    pattern = f"{CONTAINERS}.volumeMounts[].subPathExpr"
+    for path, value in places(pods.template, pattern, pods.template_path) if pods.is_whole else ():
+        container = next(one for one in pods.all_containers if path[: len(one.path)] == one.path)
+        names = _REFERENCE.findall(value) if isinstance(value, str) and not container.content.get("envFrom") else []
+        missing = [
+            name for name in names if name not in container.environment and not _FROM_CONTROLLERS.fullmatch(name)
+        ]
+        for name in dict.fromkeys(missing):
+            problem = f"has $({name}), but env has no {name}, and the container does not start"
+            yield Found(path, problem, f"add {name} to env")
     for container, words in _plain(pods):
         if container.content.get("envFrom"):
             continue
@@ -108,7 +132,10 @@ def undefined_reference(pods: PodGroup) -> Iterator[Found]:
             yield Found(_place(container, f"$({name})"), problem, fix)
 
 
-@error("`sh -c` runs one word; the others are `$0`, `$1` and so on of that script")
+@error(
+    "`sh -c` runs one word; the others are `$0`, `$1` and so on of that script "
+    "([sh](https://pubs.opengroup.org/onlinepubs/9799919799/utilities/sh.html))"
+)
 def words_behind_script(pods: PodGroup) -> Iterator[Found]:
     """Words behind the script of `bash -c`, which the script does not use."""
     for container in pods.all_containers:
@@ -118,14 +145,19 @@ def words_behind_script(pods: PodGroup) -> Iterator[Found]:
             yield Found(_place(container, script), problem, "write the script as one text behind -c")
 
 
-@error("A backslash continues a line only as its last character")
+@error(
+    "A backslash continues a line only as its last character "
+    "([shell](https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html))"
+)
 def broken_continuation(pods: PodGroup) -> Iterator[Found]:
     """A command of several lines in a script that ends too early: the next line begins with an option."""
     for container in pods.all_containers:
         script, _ = script_of(container.argv) or ("", [])
         if not script or "<<" in script:
             continue
-        starts = [command[0] for command in commands(container.argv) or [] if _OPTION.fullmatch(command[0])]
+        # The words of an array may begin lines.
+        lines = commands(["sh", "-c", _ARRAY.sub("", script)]) or []
+        starts = [command[0] for command in lines if _OPTION.fullmatch(command[0])]
         place = _place(container, script)
         if _BLANK_BEHIND_BACKSLASH.search(script):
             line = script[: _BLANK_BEHIND_BACKSLASH.search(script).end()].count("\n")  # type: ignore[union-attr]
@@ -139,7 +171,10 @@ def broken_continuation(pods: PodGroup) -> Iterator[Found]:
             yield Found(place, problem, "end the line before it with a backslash")
 
 
-@error("The shell ends with `unexpected EOF while looking for matching` quote")
+@error(
+    "The shell ends with `unexpected EOF while looking for matching` quote "
+    "([shell](https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html))"
+)
 def unbalanced_quote(pods: PodGroup) -> Iterator[Found]:
     """A quote in a script that is never closed."""
     for container in pods.all_containers:
@@ -157,7 +192,7 @@ def unbalanced_quote(pods: PodGroup) -> Iterator[Found]:
 _NESTED = 4
 
 
-@error("A container ends with its first process, and ends what that left in the background")
+@error("A container ends with its first process, and ends what that left in the background (derived)")
 def last_command_in_background(pods: PodGroup) -> Iterator[Found]:
     """A script whose last command runs in the background: the shell and the container end at once."""
     for container in pods.all_containers:
@@ -177,9 +212,17 @@ def option_and_value_in_one_word(pods: PodGroup) -> Iterator[Found]:
         for before, word in pairwise(words):
             # Of Python programs only long ones: a short one may be the text of another.
             is_option = _ONE_OPTION.fullmatch(word) and (program in LAUNCHERS or word.startswith("--"))
+            is_option = is_option or (program in LAUNCHERS and _is_whole_option(word, program))
             if is_option and before not in ("-c", "--mpi-args") and before != "plm_rsh_args":
                 problem = f"has {word!r} as one word"
                 yield Found(_place(container, word), problem, f"write two items of the list: {', '.join(word.split())}")
+
+
+def _is_whole_option(word: str, launcher: str) -> bool:
+    """Return whether a word has an option of a launcher with each of its values."""
+    name, *values = word.split() or [""]
+    option = option_of(name.lstrip("-"), horovod=launcher == HOROVODRUN) if name.startswith("-") else None
+    return bool(option and values and len(values) == option.values)
 
 
 def _place(container: Container, word: str) -> tuple[str | int, ...]:

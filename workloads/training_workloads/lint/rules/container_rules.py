@@ -45,9 +45,14 @@ def image_address(pods: PodGroup) -> Iterator[Found]:
     """An image in a form that no node can pull."""
     for container in pods.all_containers:
         image = container.content.get("image")
-        if isinstance(image, str) and image and not is_placeholder(image) and (fix := image_fix(image)):
+        # `gcr.io/PROJECT_ID/train` is to be filled in.
+        is_open = is_placeholder(image) or bool(_TO_FILL_IN.search(str(image)))
+        if isinstance(image, str) and image and not is_open and (fix := image_fix(image)):
             problem = f"is {image!r}, and the pod waits with InvalidImageName"
             yield Found((*container.path, "image"), problem, fix)
+
+
+_TO_FILL_IN = re.compile(r"(^|/)[A-Z]+([_-](ID|NAME|URI|URL|REGION|TAG|REGISTRY|REPO|REPOSITORY))\b")
 
 
 @error(validated_by("validateContainers", 'The pod is rejected: "Duplicate value"'))

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE
 from training_workloads.lint.node_types import node_sizes, node_types
-from training_workloads.lint.purpose import is_test
+from training_workloads.lint.purpose import is_network_test
 from training_workloads.lint.rule import Found, warning
 from training_workloads.lint.variables import set_variables
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import amount_of
 from training_workloads.manifests.workload import WorkloadView
+from training_workloads.mpijob.view import MpiJobView
 
 
 class _Effect(NamedTuple):
@@ -74,7 +75,7 @@ _ANYWHERE = {
 )
 def debugging_variable(workload: WorkloadView) -> Iterator[Found]:
     """A variable for debugging, with which training is slow, or hangs."""
-    if is_test(workload):
+    if is_network_test(workload):
         return
     effects = dict(_ANYWHERE)
     if any(_has_nvlink(pods) for pods in workload.rank_groups):
@@ -82,6 +83,9 @@ def debugging_variable(workload: WorkloadView) -> Iterator[Found]:
     if any(pods.total(EFA_RESOURCE) > 1 for pods in workload.rank_groups):
         effects |= _BETWEEN_PODS
     for name, value, path, _ in set_variables(workload, effects):
+        # Of an MPIJob the launcher's value is that of the ranks.
+        if isinstance(workload, MpiJobView) and name in workload.launcher.first.environment and "Worker" in path:
+            continue
         if re.fullmatch(effects[name].values, value.strip().lower()):
             yield Found(path, f"sets {name}={value}, with which {effects[name].problem}", "remove it")
 

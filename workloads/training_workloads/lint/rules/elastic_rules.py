@@ -24,7 +24,10 @@ def elastic_range(job: MpiJobView) -> Iterator[Found]:
             yield Found(job.launch_path, f"has {listed}, which do not rise", "give min-np <= np <= max-np")
 
 
-@error("It prints names only, and horovodrun 0.28.1 fails when it adds up slots that are None (`elastic/discovery.py`)")
+@error(
+    "It prints names only, and horovodrun 0.28.1 fails when it adds up slots that are None (`elastic/discovery.py`) "
+    "([discovery.py](https://github.com/horovod/horovod/blob/v0.28.1/horovod/runner/elastic/discovery.py))"
+)
 def elastic_without_slots(job: MpiJobView) -> Iterator[Found]:
     """The operator's discovery script prints no slots, and horovodrun ends with an error when it adds them up."""
     for launch in job.launches:
@@ -62,7 +65,7 @@ def elastic_waits_for_slots(job: MpiJobView) -> Iterator[Found]:
             )
 
 
-@warning("Ranks share a GPU, or GPUs stay idle")
+@warning("Ranks share a GPU, or GPUs stay idle (derived)")
 def elastic_slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
     """`--slots-per-host` that is not the number of a worker's GPUs: ranks share GPUs, or GPUs stay idle."""
     gpus = job.worker.total(GPU_RESOURCE)

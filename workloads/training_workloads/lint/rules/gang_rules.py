@@ -31,7 +31,10 @@ def gang_deadlock(job: MpiJobView) -> Iterator[Found]:
         yield Found(_LEAST, problem, f"write minAvailable: {workers}")
 
 
-@error("The scheduler waits for more pods than there are")
+@error(
+    "The scheduler waits for more pods than there are "
+    "([operator](https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/podgroup.go))"
+)
 def gang_larger_than_job(job: MpiJobView) -> Iterator[Found]:
     """A gang of more pods than the job has: none of them starts."""
     least, workers = _least(job), job.worker.replicas
@@ -40,7 +43,7 @@ def gang_larger_than_job(job: MpiJobView) -> Iterator[Found]:
         yield Found(_LEAST, problem, f"write minAvailable: {workers if job.waits_for_workers else workers + 1}")
 
 
-@warning("Two such jobs can each hold the nodes that the other one waits for")
+@warning("Two such jobs can each hold the nodes that the other one waits for (derived)")
 def gang_smaller_than_job(job: MpiJobView) -> Iterator[Found]:
     """A gang of fewer pods than the workers, of a job that needs all of them."""
     least, workers = _least(job), job.worker.replicas

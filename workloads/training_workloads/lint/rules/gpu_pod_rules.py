@@ -5,11 +5,12 @@ from decimal import Decimal
 
 from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE
 from training_workloads.lint.node_types import NodeSize, node_sizes, node_types
-from training_workloads.lint.purpose import is_test
+from training_workloads.lint.purpose import is_network_test
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import Container, PodGroup
 from training_workloads.manifests.values import GI, MI, amount_of, mapping
 from training_workloads.manifests.workload import WorkloadView
+from training_workloads.mpijob.view import MpiJobView
 
 # mpirun, sshd and Python need more.
 _SMALLEST_MEMORY = Decimal(16 * MI)
@@ -29,7 +30,10 @@ def _holders(workload: WorkloadView) -> Iterator[tuple[PodGroup, Container]]:
     return ((pods, one) for pods, one in found if _gpus(one))
 
 
-@error("The container is killed, or cannot start; a number without a unit is in bytes, and `m` means a thousandth")
+@error(
+    "The container is killed, or cannot start; a number without a unit is in bytes, and `m` means a thousandth "
+    "([Kubernetes](https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#meaning-of-memory))"
+)
 def memory_unit(workload: WorkloadView) -> Iterator[Found]:
     """Memory below 16 MiB, such as `1600` for 1600Gi."""
     for container in (one for pods in workload.groups for one in pods.all_containers):
@@ -42,13 +46,10 @@ def memory_unit(workload: WorkloadView) -> Iterator[Found]:
                 break
 
 
-@warning(
-    "The kernel kills one of them: CUDA, NCCL and the framework take more than that for each GPU "
-    "([NVIDIA](https://docs.nvidia.com/deploy/cuda-compatibility/))"
-)
+@warning("Each process loads CUDA, NCCL and the framework into it first, and the kernel kills one of them (derived)")
 def memory_of_gpus(workload: WorkloadView) -> Iterator[Found]:
     """A memory limit below 1 GiB for each GPU."""
-    if is_test(workload):
+    if is_network_test(workload):
         return
     for _, container in _holders(workload):
         limit = amount_of(container.amounts("limits").get("memory"))
@@ -65,7 +66,7 @@ def memory_of_gpus(workload: WorkloadView) -> Iterator[Found]:
 )
 def requests_left_out(workload: WorkloadView) -> Iterator[Found]:
     """GPUs without a request for CPUs or memory."""
-    if is_test(workload):
+    if is_network_test(workload):
         return
     for pods, container in _holders(workload):
         named = {*container.amounts("requests"), *container.amounts("limits")}
@@ -83,7 +84,7 @@ def requests_left_out(workload: WorkloadView) -> Iterator[Found]:
 )
 def cpus_of_gpus(workload: WorkloadView) -> Iterator[Found]:
     """Fewer CPUs than GPUs, or than an eighth of what belongs to the GPUs; a request below a quarter for each GPU."""
-    if is_test(workload):
+    if is_network_test(workload):
         return
     for pods, container in _holders(workload):
         # An eighth of what belongs to the GPUs, at least a whole one.
@@ -104,12 +105,15 @@ def _fair(pods: PodGroup) -> int:
     return int(min(shares, default=Decimal(0)) * 15 / 16)
 
 
-@warning("Their price is paid, and no other pod of the job fits beside it")
+@warning("Their price is paid, and no other pod of the job fits beside it (derived)")
 def gpus_left_on_the_node(workload: WorkloadView) -> Iterator[Found]:
     """All EFA devices, CPUs or memory of a node, but not all of its GPUs."""
     for pods, holder in _holders(workload):
         types, sizes, gpus = node_types(pods), node_sizes(pods), pods.total(GPU_RESOURCE)
         differs = holder.amounts("limits").get(GPU_RESOURCE) != holder.amounts("requests").get(GPU_RESOURCE, gpus)
+        # A test of the network may use one GPU of each node.
+        if is_network_test(workload) and isinstance(workload, MpiJobView) and workload.slots == gpus:
+            continue
         if len(types) != 1 or len(sizes) != 1 or gpus < 1 or types[0].gpus < 2 * gpus or differs:
             continue
         if reason := _what_fills(pods, sizes[0], types[0].efa_interfaces):

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 from training_workloads.lint.launch_facts import has_parameter, workers_of
 from training_workloads.lint.rule import Found, error
+from training_workloads.lint.sources import OPERATOR
 from training_workloads.manifests.values import is_placeholder, mapping, sequence
 from training_workloads.mpijob.launch_command import DISCOVERY_SCRIPT, HOSTFILE, HYDRA, Launch, script_of
 from training_workloads.mpijob.launch_options import (
@@ -57,7 +58,7 @@ def missing_hostfile(job: MpiJobView) -> Iterator[Found]:
             yield Found(job.launch_path, problem, f"add --hostfile {HOSTFILE}, which every version reads")
 
 
-@error(f"The operator mounts the hostfile at `{HOSTFILE}` (`newLauncherPodTemplate` of mpi-operator v0.8.2)")
+@error(f"The operator mounts the hostfile at `{HOSTFILE}` (`newLauncherPodTemplate` of mpi-operator v0.8.2) {OPERATOR}")
 def hostfile_not_there(job: MpiJobView) -> Iterator[Found]:
     """A path of the hostfile or the discovery script that neither the operator, a volume nor the command provides."""
     text = "\n".join(job.launcher.first.argv)
@@ -78,7 +79,7 @@ def _has_volume_at(job: MpiJobView, path: PurePosixPath) -> bool:
     return any(isinstance(mount, str) and path.is_relative_to(mount) for mount in mounts)
 
 
-@error("The operator names the workers `<job>-worker-<n>`, from 0 (`workerName` of mpi-operator v0.8.2)")
+@error(f"The operator names the workers `<job>-worker-<n>`, from 0 (`workerName` of mpi-operator v0.8.2) {OPERATOR}")
 def hosts_of_another_job(job: MpiJobView) -> Iterator[Found]:
     """Hosts in the command that are not the job's workers."""
     name = mapping(job.document.get("metadata")).get("name")
@@ -115,19 +116,21 @@ def _hosts(name: str) -> str:
 
 @error(
     "The operator writes the hostfile and the variables of the named implementation (`newConfigMap` of mpi-operator "
-    "v0.8.2); a launcher of another one does not read them"
+    f"v0.8.2); a launcher of another one does not read them {OPERATOR}"
 )
 def other_mpi_implementation(job: MpiJobView) -> Iterator[Found]:
     """A launch with options of Open MPI where the job says Intel MPI or MPICH, or the other way round."""
-    said = job.spec.get("mpiImplementation")
+    implementation = job.spec.get("mpiImplementation")
     for launch in job.launches:
         if launch.is_horovod:
             continue
         hydra = [launch.words[position] for position, name, _ in launch.options if is_option_of_hydra(name)]
-        if said in ("Intel", "MPICH") and launch.has_option(*_ONLY_OPEN_MPI):
-            problem = f"is {said}, but {launch.launcher} has options of Open MPI, which reads another hostfile"
+        if implementation in ("Intel", "MPICH") and launch.has_option(*_ONLY_OPEN_MPI):
+            problem = (
+                f"is {implementation}, but {launch.launcher} has options of Open MPI, which reads another hostfile"
+            )
             yield Found(("spec", "mpiImplementation"), problem, "write OpenMPI")
         elif job.is_open_mpi and (hydra or launch.launcher == HYDRA):
-            given = "is missing, and its default is OpenMPI" if said is None else "is OpenMPI"
+            given = "is missing, and its default is OpenMPI" if implementation is None else "is OpenMPI"
             problem = f"{given}, but {(hydra or [launch.launcher])[0]} is of Intel MPI and MPICH"
             yield Found(("spec", "mpiImplementation"), problem, "write Intel or MPICH")

@@ -42,6 +42,9 @@ def _images(containers: Iterator[Container]) -> Iterator[_Image]:
 # Built on the machine where it runs.
 _LOCAL = "localhost/"
 
+# Of which any version does.
+_PLAIN = {"alpine", "busybox", "bash", "python", "ubuntu", "debian"}
+
 
 @warning(
     "It moves: a pod that starts later, or on another node, may run another version ([Kubernetes]("
@@ -50,14 +53,18 @@ _LOCAL = "localhost/"
 def floating_image_tag(workload: WorkloadView) -> Iterator[Found]:
     """An image with the tag `latest`, or without a tag."""
     seen: set[str] = set()
-    for image in _images(workload.containers):
+    # Without a pull no tag is looked up.
+    pulled = (one for one in workload.containers if one.content.get("imagePullPolicy") != "Never")
+    for image in _images(pulled):
+        if image.name.removeprefix("docker.io/").removeprefix("library/") in _PLAIN:
+            continue
         if image.tag == "latest" and image.name not in seen and not image.name.startswith(_LOCAL):
             seen.add(image.name)
             problem = "has the tag latest, or none: a pod that is started again may run another version than the others"
             yield Found(image.path, problem, "write the version's tag, or its digest")
 
 
-@warning("Ranks and launcher of different versions may not understand each other")
+@warning("Ranks and launcher of different versions may not understand each other (derived)")
 def different_images(workload: WorkloadView) -> Iterator[Found]:
     """Pods of one job with different tags of one image."""
     tags: dict[str, str] = {}
@@ -103,3 +110,17 @@ def image_without_cuda(workload: WorkloadView) -> Iterator[Found]:
         if _WITHOUT_CUDA.fullmatch(f"{image.name}:{image.tag}"):
             problem = "is an image for CPUs, and its framework does not see the container's GPUs"
             yield Found(image.path, problem, "write the tag for GPUs")
+
+
+@warning(
+    "A node that has not pulled it before waits with ErrImageNeverPull ([Kubernetes]("
+    "https://kubernetes.io/docs/concepts/containers/images/#image-pull-policy))"
+)
+def image_never_pulled(workload: WorkloadView) -> Iterator[Found]:
+    """`imagePullPolicy: Never` for an image of a registry: a new node does not have it."""
+    for container in workload.containers:
+        registry, slash, _ = str(container.content.get("image")).partition("/")
+        is_remote = slash and "." in registry
+        if container.content.get("imagePullPolicy") == "Never" and is_remote:
+            problem = f"is Never, but a new node has no image of {registry}"
+            yield Found((*container.path, "imagePullPolicy"), problem, "write IfNotPresent, or remove it")

@@ -170,32 +170,7 @@ def _starts_at_once(job: MpiJobView) -> bool:
     return is_one_command and bool(job.launches) and not waits
 
 
-@error("Its DNS server is the node's, which does not know the names of Services and pods")
-def names_not_resolved(job: MpiJobView) -> Iterator[Found]:
-    """`dnsPolicy: Default`: the launcher cannot resolve the workers' names."""
-    for replica in job.replicas:
-        # Of pods in the host's network the operator sets it.
-        if replica.pod.get("dnsPolicy") == "Default" and replica.pod.get("hostNetwork") is not True:
-            problem = "is Default, the node's DNS, which does not know the workers' names"
-            yield Found((*replica.pod_path, "dnsPolicy"), problem, "remove it")
-
-
-_SIDECARS = {"sidecar.istio.io/inject": "true", "linkerd.io/inject": "enabled"}
-
-
-@warning("The proxy takes the traffic of ssh and NCCL, and a launcher whose proxy runs on never completes")
-def sidecar_injected(job: MpiJobView) -> Iterator[Found]:
-    """A service mesh's proxy in the pods of a job."""
-    for replica in job.replicas:
-        for kind in ("annotations", "labels"):
-            given = mapping(mapping(replica.template.get("metadata")).get(kind))
-            for name, value in _SIDECARS.items():
-                if str(given.get(name)).lower() == value:
-                    path = (*replica.template_path, "metadata", kind, name)
-                    yield Found(path, "adds a proxy, through which ssh goes and which does not end", 'write "false"')
-
-
-@error("Open MPI keeps its session files in $TMPDIR or /tmp, on the launcher and on each node")
+@error("Open MPI keeps its session files in $TMPDIR or /tmp, on the launcher and on each node (derived)")
 def no_session_folder(job: MpiJobView) -> Iterator[Found]:
     """A read-only root file system without a writable /tmp: mpirun and its daemons do not start."""
     for replica in job.replicas:

@@ -7,7 +7,14 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.launch_facts import has_parameter, ranks_per_node, runs_script, spawns_ranks, workers_of
+from training_workloads.lint.launch_facts import (
+    has_parameter,
+    ranks_per_node,
+    runs_script,
+    spawns_ranks,
+    workers_of,
+)
+from training_workloads.lint.purpose import runs_network_test
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import MPIRUN, OPERATOR
 from training_workloads.mpijob.launch_command import (
@@ -20,6 +27,7 @@ from training_workloads.mpijob.launch_command import (
     shell_words,
 )
 from training_workloads.mpijob.launch_options import (
+    CONFIG_FILE,
     DISCOVERY_SCRIPT_OPTION,
     HOSTFILE_OPTION,
     HOSTS,
@@ -93,7 +101,7 @@ def np_exceeds_ranks_per_node(job: MpiJobView) -> Iterator[Found]:
             yield Found(job.launch_path, problem, f"map {slots} ranks to each node")
 
 
-@warning("GPUs are held and not used")
+@warning("GPUs are held and not used (derived)")
 def np_leaves_slots_idle(job: MpiJobView) -> Iterator[Found]:
     """Fewer ranks than slots: the GPUs of the others are held and not used."""
     workers = workers_of(job)
@@ -102,7 +110,7 @@ def np_leaves_slots_idle(job: MpiJobView) -> Iterator[Found]:
         for launch, ranks, total in _fixed_size(job)
         # One process for each node may start the others.
         if ranks
-        and not launch.has(*_PER_NODE)
+        and not _may_start_others(job, launch)
         and not (ranks == workers and (spawns_ranks(launch) or runs_script(launch) or ranks_per_node(launch)))
     ]
     # Ranks on a launcher without GPUs are the mistake of another rule.
@@ -115,11 +123,19 @@ def np_leaves_slots_idle(job: MpiJobView) -> Iterator[Found]:
         yield Found(job.launch_path, problem, f"write -np {total}, or fewer workers or slots")
 
 
+def _may_start_others(job: MpiJobView, launch: Launch) -> bool:
+    """Return whether one process of a node may use the GPUs of the others: by its options, or as a script."""
+    if not launch.has(*_PER_NODE):
+        return False
+    several = (ranks_per_node(launch) or 1) > 1 and job.worker.total(GPU_RESOURCE) == job.slots
+    return not several or spawns_ranks(launch) or runs_script(launch) or runs_network_test(launch.program)
+
+
 def _slots(job: MpiJobView) -> str:
     return f"{workers_of(job)} x {job.slots}"
 
 
-@error("torchrun and the like start their processes once for each rank of mpirun")
+@error("torchrun and the like start their processes once for each rank of mpirun (derived)")
 def ranks_start_ranks(job: MpiJobView) -> Iterator[Found]:
     """One rank for each GPU, and each starts a process for each GPU again."""
     workers = workers_of(job)
@@ -154,7 +170,7 @@ def _right_number(job: MpiJobView) -> str:
     return f"write -np {job.total_slots}" if job.total_slots else "write the number of ranks"
 
 
-@warning("Nothing starts ranks on the workers")
+@warning("Nothing starts ranks on the workers (derived)")
 def single_process(job: MpiJobView) -> Iterator[Found]:
     """A launcher that runs the training program itself, or nothing: there are no ranks on the workers."""
     argv = job.launcher.first.argv
@@ -179,13 +195,59 @@ def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
     if behind == ("|",) and not has_parameter(job, ("pipefail", "PIPESTATUS")):
         problem = f"has {rest[0] if rest else 'a program'} behind the launch, whose exit code is lost"
         yield Found(job.launch_path, problem, "begin with bash and set -o pipefail")
+    elif (
+        behind
+        and set(behind[0]) <= {";", "\n"}
+        and not _is_condition(words[: starts[-1]])
+        and (last := _last_program(job))
+    ):
+        problem = f"ends with {last}, whose exit code is the job's: one that fails counts as succeeded"
+        yield Found(job.launch_path, problem, "begin the script with set -e")
     elif behind == ("||",) and rest[:1] in (("true",), (":",), ("echo",)):
         problem = f"has || {rest[0]} behind the launch, and a job that fails counts as succeeded"
         yield Found(job.launch_path, problem, "remove it")
 
 
-@error("The container ends: `executable file not found in $PATH`")
-def misspelt_launcher(job: MpiJobView) -> Iterator[Found]:
+def _is_condition(before: tuple[str, ...]) -> bool:
+    """Return whether a command is the condition of a loop or a branch, by the words before it."""
+    begin = next((n + 1 for n in range(len(before) - 1, -1, -1) if not before[n].strip(";&|\n")), 0)
+    return any(word in ("if", "elif", "while", "until", "!") for word in before[begin:])
+
+
+# Programs that succeed whatever the launch did.
+_HARMLESS = {
+    *"echo true : sleep date printf touch ls cat sync tail hostname aws gsutil s5cmd rclone rsync".split(),
+    "exit 0",
+}
+_HARMLESS |= set("cp mv rm tar mkdir chmod chown du df".split())
+_KEEPS_CODE = re.compile(r"\$\?|PIPESTATUS|\btrap\b|set -\w*e|-o errexit|\bwait\b|\b(exit|return)\b(?!\s+0\b)")
+
+
+def _last_program(job: MpiJobView) -> str:
+    """Return the harmless program with which the script ends; empty where it keeps the launch's exit code."""
+    argv = job.launcher.first.argv
+    script, _ = script_of(argv) or ("", [])
+    keeps = _KEEPS_CODE.search(script) or any(re.fullmatch(r"-\w*e\w*", word) for word in argv[:3])
+    last = (commands(argv) or [[]])[-1]
+    name = "exit 0" if last == ["exit", "0"] else program_of(last)
+    return name if name in _HARMLESS and not keeps else ""
+
+
+@error(f"mpirun ends with `no executable could be found` or similar: nothing is left to start {MPIRUN}")
+def launch_without_program(job: MpiJobView) -> Iterator[Found]:
+    """A launch that ends with its options, such as where a line has lost its backslash."""
+    for launch in job.launches:
+        asks = launch.has("help", "h", "version", "V", "v", "check-build", "cb", "app", CONFIG_FILE)
+        unclear = launch.unknown_options or any("$" in word for word in launch.words)
+        if not launch.program and not asks and not unclear:
+            problem = f"ends with {launch.words[-1]!r}: {launch.launcher} has no program to start"
+            yield Found(
+                job.launch_path, problem, "write the program behind the options, or continue the line with a \\"
+            )
+
+
+@error("The container ends: `executable file not found in $PATH` (derived)")
+def misspelled_launcher(job: MpiJobView) -> Iterator[Found]:
     """A program with almost the name of mpirun, mpiexec or horovodrun."""
     for command in commands(job.launcher.first.argv) or []:
         name = program_of(command)

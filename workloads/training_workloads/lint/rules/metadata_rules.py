@@ -13,7 +13,7 @@ from training_workloads.lint.rule import Found, error
 from training_workloads.manifests.places import places
 from training_workloads.manifests.values import is_placeholder, mapping
 from training_workloads.manifests.workload import WorkloadView
-from training_workloads.names import label_key
+from training_workloads.names import annotation_key, label_key
 from training_workloads.validation import Path
 
 
@@ -47,8 +47,7 @@ def annotations(workload: WorkloadView) -> Iterator[Found]:
     roots += [(pods.template, pods.template_path) for pods in workload.groups]
     for root, path in roots:
         for place, _ in places(root, "metadata.annotations{}", path):
-            # Letters of a key may be of any case.
-            if next(label_key("", str(place[-1]).lower()), None) and not is_placeholder(place[-1]):
+            if next(annotation_key("", str(place[-1])), None) and not is_placeholder(place[-1]):
                 yield Found(place, "is no key of an annotation, and is rejected", "write it as name or domain/name")
 
 

@@ -26,6 +26,8 @@ _FORMS: dict[str, NameForm] = {
     f"{CONTAINERS}.livenessProbe|readinessProbe|startupProbe.tcpSocket|httpGet.port": SERVICE,
 }
 
+_LONGEST_PORT = len("65535")
+
 # Lists whose names are unique (ValidateVolumes, validateContainerPorts).
 _UNIQUE = {"spec.volumes[].name": "a volume", f"{CONTAINERS}.ports[].name": "a port"}
 
@@ -37,7 +39,9 @@ def names(pods: PodGroup) -> Iterator[Found]:
         for path, value in places(pods.template, pattern, pods.template_path):
             if isinstance(value, str) and not is_placeholder(value) and not re.fullmatch(form.pattern, value):
                 given = "is empty" if value == "" else f"is {value!r}"
-                yield Found(path, f"{given}, and the pod is rejected", f"use {form.rule}")
+                is_number = path[-1] == "port" and value.isdecimal() and len(value) <= _LONGEST_PORT
+                fix = f"write {int(value)} without quotes" if is_number else f"use {form.rule}"
+                yield Found(path, f"{given}, and the pod is rejected", fix)
 
 
 @error(validated_by("ValidateVolumes, validateContainerPorts", 'The pod is rejected: "Duplicate value"'))

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator
 
+from training_workloads.lint.node_types import type_names
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.variables import Variable, set_variables
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import is_placeholder, mapping, sequence
 from training_workloads.manifests.workload import WorkloadView
+from training_workloads.mpijob.sshd_command import sshd_of, worker_commands
 
 _POD_INTERFACE, _LOOPBACK = "eth0", "lo"
 
@@ -68,7 +70,9 @@ def _is(interface: str, variable: Variable) -> bool:
 
 
 def _written(variable: Variable) -> str:
-    return f"{variable.name} {variable.value}" if variable.name[0] in "-bop" else f"{variable.name}={variable.value}"
+    return (
+        f"{variable.name} {variable.value}" if variable.name not in _INTERFACES else f"{variable.name}={variable.value}"
+    )
 
 
 @error(
@@ -98,13 +102,26 @@ def excluded_interface(workload: WorkloadView) -> Iterator[Found]:
     """`^eth0`: the pod's only interface is excluded."""
     if _on_the_node(workload) or any(_has_more_networks(pods) for pods in workload.rank_groups):
         return
-    for variable in set_variables(workload, (_NCCL,)):
-        if variable.value.startswith("^") and _is(_POD_INTERFACE, variable):
+    for variable in (*set_variables(workload, (_NCCL, *_EXCLUDED)), *_excluded(workload)):
+        excludes = variable.name != _NCCL or variable.value.startswith("^")
+        if excludes and _is(_POD_INTERFACE, variable):
             problem = f"sets {_written(variable)}, which excludes {_POD_INTERFACE}, the only interface of a pod"
-            yield Found(variable.path, problem, f"write {_NCCL}=^lo,docker,veth, or remove it")
+            instead = f"write {_NCCL}=^lo,docker,veth, or remove it" if variable.name == _NCCL else "remove it"
+            yield Found(variable.path, problem, instead)
 
 
-@error("Through it a pod reaches only itself")
+_EXCLUDED = ("OMPI_MCA_btl_tcp_if_exclude", "OMPI_MCA_oob_tcp_if_exclude")
+_EXCLUDE_OPTION = re.compile(r"-mca +(\w+_tcp_if_exclude) +([^\s;&|]+)")
+
+
+def _excluded(workload: WorkloadView) -> Iterator[Variable]:
+    """Yield the parameters of mpirun that exclude interfaces."""
+    for container in workload.containers:
+        for name, value in _EXCLUDE_OPTION.findall(" ".join(container.argv)):
+            yield Variable(name, value.strip("\"'"), container.argv_path(name), True)
+
+
+@error("Through it a pod reaches only itself (derived)")
 def loopback_interface(workload: WorkloadView) -> Iterator[Found]:
     """The loopback interface for ranks in several pods."""
     if _pods(workload) < 2:
@@ -135,7 +152,8 @@ def host_network(workload: WorkloadView) -> Iterator[Found]:
         reasons = []
         if _listens_on_22(pods):
             reasons.append("the node's own sshd has port 22 already")
-        if pod_interface and pods in workload.rank_groups:
+        of_ec2 = all("." in name and name == name.lower() for _, name in type_names(pods))
+        if pod_interface and pods in workload.rank_groups and of_ec2:
             reasons.append(f"{_written(pod_interface)} is no interface of Amazon Linux 2023, which has ens5 or similar")
         if reasons:
             fix = "remove hostNetwork: EFA devices do not need it"
@@ -145,9 +163,10 @@ def host_network(workload: WorkloadView) -> Iterator[Found]:
 def _listens_on_22(pods: PodGroup) -> bool:
     ports = [mapping(port).get("containerPort") for port in sequence(pods.first.content.get("ports"))]
     probe = mapping(mapping(pods.first.content.get("readinessProbe")).get("tcpSocket"))
-    argv = pods.first.argv
-    is_plain_sshd = bool(argv) and argv[0].endswith("sshd") and not {"-p", "-f", "-o"} & set(argv)
-    return 22 in ports or probe.get("port") == 22 or (is_plain_sshd and not ports)
+    started = [sshd for command in worker_commands(pods.first.argv) or [] if (sshd := sshd_of(command))]
+    # Without a port of its options and a file of options, sshd takes 22.
+    is_plain = any(sshd.port in (None, 22) and not sshd.has_config for sshd in started)
+    return 22 in ports or probe.get("port") == 22 or (is_plain and not ports)
 
 
 @error(
@@ -156,7 +175,7 @@ def _listens_on_22(pods: PodGroup) -> bool:
 )
 def node_dns(workload: WorkloadView) -> Iterator[Found]:
     """The node's DNS for pods that find each other by name."""
-    if _pods(workload) < 2:
+    if len(workload.groups) < 2 and _pods(workload) < 2:
         return
     for pods in workload.groups:
         on_the_node = pods.pod.get("hostNetwork") is True

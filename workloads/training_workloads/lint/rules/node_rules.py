@@ -29,7 +29,7 @@ from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import GI, is_placeholder
 
 
-@warning("The pod stays Pending, unless the device plugin divides GPUs (time-slicing)")
+@warning("The pod stays Pending, unless the device plugin divides GPUs (time-slicing) (derived)")
 def devices_exceed_node(pods: PodGroup) -> Iterator[Found]:
     """More GPUs or EFA devices than any node of the pod's instance types has: the pod stays Pending for ever."""
     types = node_types(pods)
@@ -222,7 +222,7 @@ _MODEL = re.compile(r"(?i)(?<![a-z0-9])(v100|t4|a10g|a100|l4|l40s|h100|h200|b200
 _MODEL_KEYS = ("nvidia.com/gpu.product", "karpenter.k8s.aws/instance-gpu-name", ACCELERATOR_LABEL)
 
 
-@error("No node has both, and the pod stays Pending")
+@error("No node has both, and the pod stays Pending (derived)")
 def contradicting_labels(pods: PodGroup) -> Iterator[Found]:
     """A label that no node of the pod's instance types has: another processor, another GPU."""
     types = node_types(pods)

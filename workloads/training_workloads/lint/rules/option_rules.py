@@ -1,12 +1,14 @@
 """Rules on the options of `mpirun` and `horovodrun`: names, values, and MCA parameters."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 
 from training_workloads.catalog.nodes import EFA_RESOURCE
-from training_workloads.lint.launch_facts import misspelt_exports, workers_of
+from training_workloads.lint.launch_facts import misspelled_exports, workers_of
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import MPIRUN
+from training_workloads.manifests.values import is_placeholder
 from training_workloads.mpijob.launch_command import SHELLS, Launch, program_of
 from training_workloads.mpijob.launch_options import (
     EXPORT,
@@ -18,6 +20,7 @@ from training_workloads.mpijob.launch_options import (
     options_like,
 )
 from training_workloads.mpijob.view import MpiJobView
+from training_workloads.validation import known_names
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*(=.*)?")
 
@@ -38,7 +41,7 @@ def _checked(job: MpiJobView) -> list[Launch]:
 
 @error(f"Both launchers end with an error: `An unrecognized option was included` (seen with Open MPI 5.0.11) {MPIRUN}")
 def unknown_option(job: MpiJobView) -> Iterator[Found]:
-    """An option that the launcher does not have: misspelt, or one of another launcher."""
+    """An option that the launcher does not have: misspelled, or one of another launcher."""
     for launch in _checked(job):
         for position, name, _ in launch.options:
             written = launch.words[position].partition("=")[0]
@@ -89,18 +92,38 @@ def option_behind_program(job: MpiJobView) -> Iterator[Found]:
             problem = f"runs {program[0]!r} as the program: an option begins with dashes"
             yield Found(job.launch_path, problem, f"write --{program[0]}")
             continue
+        with_equals = any(name in MCA.spellings and "=" in "".join(values[:1]) for _, name, values in launch.options)
+        last = launch.options[-1] if launch.options else None
+        name = last[2][0] if last and last[1] in EXPORT.spellings and last[2] else "="
+        if "=" not in name and _is_value(program):
+            problem = f"runs {program[0]!r} as the program: -x takes one word"
+            yield Found(job.launch_path, problem, f"write -x {name}={program[0]}")
+            continue
         if len(program) < len(("word", "-x", "VALUE")) or program[0].startswith("$") or launch.is_horovod:
+            continue
+        # Of `--mca name=value` the next word is the value, and the one behind it the program.
+        if with_equals:
             continue
         name = program[1].lstrip("-")
         exported = name in EXPORT.spellings and _VARIABLE.fullmatch(program[2])
         is_launchers = program[1].startswith("-") and (
             exported or name in (*MCA.spellings, *HOSTFILE_OPTION.spellings, *MAP_BY.spellings)
         )
-        last = launch.options[-1] if launch.options else None
         if is_launchers and last and program_of(program) not in SHELLS and "/" not in program[0]:
             problem = f"runs {program[0]!r} as the program: the options behind it are its arguments"
             fix = f"write -x {last[2][0]}={program[0]}" if last[1] in EXPORT.spellings else "remove it"
             yield Found(job.launch_path, problem, fix)
+
+
+# What variables of NCCL and libfabric are set to, and no program is called.
+_VALUE = re.compile(
+    r"\d+|\^.*|(eth|ens|eno|enp|ib|bond)\d\S*|efa|lo|INFO|WARN|TRACE|VERSION|(ALL|INIT|NET|ENV)(,[A-Z]+)*"
+)
+
+
+def _is_value(program: Sequence[str]) -> bool:
+    """Return whether the first word of a program is a variable's value, and the next one the program."""
+    return len(program) > 1 and bool(_VALUE.fullmatch(program[0])) and not program[1].startswith("-")
 
 
 @error(f"Open MPI reads a parameter and its value as two words (seen with 5.0.11) {MPIRUN}")
@@ -117,9 +140,9 @@ def parameter_with_equals(job: MpiJobView) -> Iterator[Found]:
 @warning(
     f"ssh starts the ranks; mpirun warns `could not find environment variable` and starts them without it {MPIRUN}"
 )
-def misspelt_export(job: MpiJobView) -> Iterator[Found]:
+def misspelled_export(job: MpiJobView) -> Iterator[Found]:
     """`-x` with a name that is not set, beside a variable of the launcher with almost that name."""
-    for name, meant in misspelt_exports(job).items():
+    for name, meant in misspelled_exports(job).items():
         problem = f"has -x {name}, which is not set; the launcher's variable is {meant}"
         yield Found(job.launch_path, problem, f"write -x {meant}")
 
@@ -148,3 +171,140 @@ def no_mpi_transport(job: MpiJobView) -> Iterator[Found]:
                 yield Found(job.launch_path, problem, "write btl tcp,self")
         elif pml == "ucx" and on_efa:
             yield Found(job.launch_path, "has pml ucx, which does not know EFA", "write pml ob1, and btl tcp,self")
+
+
+# https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html and that of 4.1.
+_OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "socket", "package", "numa", "board")
+_PLACEMENTS = {
+    "bind-to": ("none", *_OBJECTS),
+    "map-by": (
+        "slot",
+        "node",
+        "ppr",
+        "dist",
+        "seq",
+        "sequential",
+        "rankfile",
+        "pe-list",
+        "minload",
+        "likwid",
+        *_OBJECTS,
+    ),
+    "rank-by": ("slot", "node", "fill", "span", *_OBJECTS),
+}
+
+
+@error(f"mpirun ends: it does not know the policy {MPIRUN}")
+def placement_policy(job: MpiJobView) -> Iterator[Found]:
+    """A word that `--bind-to`, `--map-by` or `--rank-by` does not take, or `ppr` without its number and object."""
+    for launch in _checked(job):
+        for name, words in _PLACEMENTS.items():
+            value = (launch.value(name) or "").lower()
+            policy, _, rest = value.partition(":")
+            if launch.is_horovod or not policy or policy.startswith("-") or "$" in value or is_placeholder(value):
+                continue
+            if policy not in words:
+                yield Found(job.launch_path, f"has --{name} {value}, and mpirun ends", known_names(policy, words))
+            elif policy == "ppr" and not _PER_RESOURCE.fullmatch(rest):
+                problem = f"has --{name} {value}, which is not ppr:<number>:<object>, and mpirun ends"
+                yield Found(job.launch_path, problem, "write ppr:8:node, with the ranks of each node")
+
+
+_PER_RESOURCE = re.compile(rf"\d+:(node|slot|{'|'.join(_OBJECTS)})([:,].*)?")
+
+# https://docs.open-mpi.org/en/v4.1.x and v5.0.x, `ompi_info --param all all`.
+_COMPONENTS = {
+    "pml": ("ob1", "cm", "ucx", "monitoring", "v", "yalla", "bfo"),
+    "btl": ("self", "tcp", "sm", "vader", "openib", "uct", "ofi", "usnic", "ugni", "smcuda", "portals4", "template"),
+    "mtl": ("ofi", "psm", "psm2", "mxm", "portals4", "ucx"),
+}
+
+
+@error(
+    "Open MPI ends where no component of a list exists, and warns of the others ([mca]("
+    "https://docs.open-mpi.org/en/v5.0.x/mca.html))"
+)
+def mpi_component(job: MpiJobView) -> Iterator[Found]:
+    """A component of Open MPI whose name is misspelled, such as `tpc`."""
+    for launch in _checked(job):
+        given = _parameters(launch)
+        for parameter, known in _COMPONENTS.items():
+            for name in given.get(parameter, "").lstrip("^").split(","):
+                close = get_close_matches(name.strip(), known, n=1, cutoff=0.6)
+                if name and name.strip() not in known and close and not is_placeholder(name):
+                    problem = f"has {parameter} {given[parameter]}, but Open MPI has no component {name.strip()!r}"
+                    yield Found(job.launch_path, problem, f"write {close[0]}")
+
+
+@error("They exclude each other ([TCP](https://docs.open-mpi.org/en/v5.0.x/tuning-apps/networking/tcp.html))")
+def interfaces_in_and_out(job: MpiJobView) -> Iterator[Found]:
+    """`btl_tcp_if_include` and `btl_tcp_if_exclude` at once."""
+    for launch in _checked(job):
+        given = _parameters(launch)
+        for layer in ("btl", "oob"):
+            both = [f"{layer}_tcp_if_{way}" for way in ("include", "exclude")]
+            if all(name in given for name in both):
+                yield Found(
+                    job.launch_path, f"has {both[0]} and {both[1]}, which exclude each other", "keep one of them"
+                )
+
+
+_SHELLS_OF_HOSTS = ("plm_rsh_agent", "orte_rsh_agent", "plm_ssh_agent")
+
+
+@error(
+    "The workers run sshd: version 2 of the operator has neither rsh nor kubexec.sh "
+    "([operator](https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go))"
+)
+def remote_shell(job: MpiJobView) -> Iterator[Found]:
+    """A launcher that reaches the workers by another program than ssh."""
+    variables = job.launcher.first.environment
+    for launch in _checked(job):
+        given = _parameters(launch)
+        given |= {
+            name: str(variables[f"OMPI_MCA_{name}"][0]) for name in _SHELLS_OF_HOSTS if f"OMPI_MCA_{name}" in variables
+        }
+        for name in _SHELLS_OF_HOSTS:
+            agent = given.get(name, "").split(" ")[0].rpartition("/")[2]
+            if agent in ("rsh", "kubexec.sh", "kubectl", "telnet"):
+                problem = f"has {name} {given[name]}, but the workers answer to ssh only"
+                yield Found(job.launch_path, problem, "remove it")
+
+
+# Parameters that jobs set (https://docs.open-mpi.org/en/v4.1.x and v5.0.x, `ompi_info --param all all --level 9`).
+_PARAMETERS = (
+    *(f"{layer}_tcp_if_{way}" for layer in ("btl", "oob") for way in ("include", "exclude")),
+    *(f"btl_openib_{name}" for name in ("allow_ib", "if_include", "if_exclude", "warn_no_device_params_found")),
+    *("plm_rsh_args", "plm_rsh_agent", "plm_rsh_no_tree_spawn", "plm_rsh_num_concurrent", "plm_ssh_args"),
+    *("plm_ssh_agent", "plm_ssh_no_tree_spawn", "plm_ssh_num_concurrent", "plm_base_verbose", "btl_base_verbose"),
+    *("pml_base_verbose", "mtl_base_verbose", "orte_keep_fqdn_hostnames", "orte_base_help_aggregate"),
+    *("orte_default_hostfile", "orte_tmpdir_base", "orte_startup_timeout", "orte_abort_on_non_zero_status"),
+    *("prte_keep_fqdn_hostnames", "prte_default_hostfile", "btl_vader_single_copy_mechanism", "btl_tcp_links"),
+    *("btl_sm_single_copy_mechanism", "rmaps_base_oversubscribe", "hwloc_base_binding_policy", "mpi_warn_on_fork"),
+    *("rmaps_base_mapping_policy", "rmaps_base_no_oversubscribe", "btl_smcuda_use_cuda_ipc", "orte_output_filename"),
+)
+_ALIKE = 0.92
+
+
+@warning(
+    "Open MPI ignores a parameter that it does not know, without a message ([mca]("
+    "https://docs.open-mpi.org/en/v5.0.x/mca.html))"
+)
+def mpi_parameter(job: MpiJobView) -> Iterator[Found]:
+    """A parameter of Open MPI whose name is misspelled, such as `btl_tcp_if_inlcude`."""
+    given = [(job.launch_path, name) for launch in _checked(job) for name in _parameters(launch)]
+    variables = job.launcher.first.environment.items()
+    given += [(path, name.removeprefix(_MCA)) for name, (_, path) in variables if name.startswith(_MCA)]
+    for path, name in given:
+        if close := _meant_parameter(name):
+            yield Found(path, f"sets {name}, a parameter that Open MPI does not have, and ignores", f"write {close}")
+
+
+_MCA = "OMPI_MCA_"
+
+
+def _meant_parameter(name: str) -> str:
+    if name in ("blt", "bt1", "tbl", "pm1", "pmll", "btll"):
+        return "pml" if "m" in name else "btl"
+    close = get_close_matches(name, _PARAMETERS, n=1, cutoff=_ALIKE)
+    return close[0] if close and name not in _PARAMETERS else ""

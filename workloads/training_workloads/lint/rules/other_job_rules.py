@@ -1,13 +1,15 @@
 """Rules on PyTorchJobs, TFJobs, JobSets, Jobs and TrainJobs themselves: what their API or operator rejects."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error
-from training_workloads.manifests.other_workloads import JobSetView, JobView, ReplicaSpecsView
+from training_workloads.manifests.other_workloads import JobSetView, JobView, ReplicaSpecsView, TrainJobView
 from training_workloads.manifests.values import is_placeholder, mapping, sequence, whole
 from training_workloads.manifests.workload import WorkloadView
-from training_workloads.names import DNS_LABEL_LENGTH
+from training_workloads.names import DNS_1035_CHARACTERS, DNS_LABEL_LENGTH
 from training_workloads.validation import known_names
 
 _JOB_VALIDATION = "https://github.com/kubernetes/kubernetes/blob/v1.35.0/pkg/apis/batch/validation/validation.go"
@@ -119,3 +121,62 @@ def job_set_name(workload: WorkloadView) -> Iterator[Found]:
                 ("metadata", "name"), problem, f"use {max(DNS_LABEL_LENGTH - len(suffix), 1)} characters or fewer"
             )
             return
+
+
+@error(
+    "The webhook rejects the JobSet: a part of the pods' names is no DNS label ([webhook]("
+    "https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/pkg/webhooks/jobset_webhook.go))"
+)
+def replicated_job_name(workload: WorkloadView) -> Iterator[Found]:
+    """The name of a replicated job in a form that names of pods do not have, or two jobs of one name."""
+    seen: set[str] = set()
+    for job in workload.jobs if isinstance(workload, JobSetView) else ():
+        # The last steps are the template and its spec.
+        path = (*job.path[:-2], "name")
+        if is_placeholder(job.name) or job.name == "None":
+            continue
+        if not re.fullmatch(DNS_1035_CHARACTERS, job.name):
+            rule = "use lower-case letters, digits and '-', a letter first"
+            yield Found(path, f"is {job.name!r}, and is rejected", rule)
+        elif job.name in seen:
+            yield Found(path, f"is {job.name!r}, as another job's of the set, and is rejected", "give it another name")
+        seen.add(job.name)
+
+
+_WITH_OWN_VARIABLES = ("node", "dataset-initializer", "model-initializer")
+
+
+@error(
+    "The webhook rejects the TrainJob: their variables are in spec.trainer and spec.initializer ([API]("
+    "https://github.com/kubeflow/trainer/blob/v2.1.0/pkg/apis/trainer/v1alpha1/trainjob_types.go))"
+)
+def patched_variables(workload: WorkloadView) -> Iterator[Found]:
+    """Variables of the trainer's or an initializer's container in a patch of the pods."""
+    path, patch = workload.patch if isinstance(workload, TrainJobView) else ((), {})
+    for field in ("containers", "initContainers"):
+        for number, container in enumerate(map(mapping, sequence(mapping(patch).get(field)))):
+            name = container.get("name")
+            if name in _WITH_OWN_VARIABLES and container.get("env"):
+                where = "spec.trainer.env" if name == "node" else "spec.initializer"
+                problem = f"is of the container {name}, and the TrainJob is rejected"
+                yield Found((*path, field, number, "env"), problem, f"move it to {where}")
+
+
+@error(
+    "torchrun starts that many ranks: PyTorch stops with invalid device ordinal ([API]("
+    "https://github.com/kubeflow/trainer/blob/v1.9.0/pkg/apis/kubeflow.org/v1/pytorch_types.go))"
+)
+def processes_of_node(workload: WorkloadView) -> Iterator[Found]:
+    """More processes for each pod of a PyTorchJob than the pod has GPUs."""
+    given = str(workload.spec.get("nprocPerNode")) if workload.kind == "PyTorchJob" else ""
+    for pods in workload.groups if given.isdecimal() and len(given) < len("100000") else ():
+        gpus = pods.total(GPU_RESOURCE)
+        # The option of torchrun comes before the operator's variable.
+        has_option = any(_NPROC.search(word) for one in pods.containers for word in one.argv)
+        if gpus and gpus == gpus.to_integral_value() and int(given) > gpus and not has_option:
+            problem = f"is {given}, but a pod of the {pods.role} has {gpus} GPUs"
+            yield Found(("spec", "nprocPerNode"), problem, f'write "{gpus}"')
+            return
+
+
+_NPROC = re.compile(r"--nproc[-_]per[-_]node")

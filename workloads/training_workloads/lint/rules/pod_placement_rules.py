@@ -91,7 +91,7 @@ def sagemaker_type(workload: WorkloadView) -> Iterator[Found]:
                 yield Found(path, problem, f"write {name.removeprefix(SAGEMAKER_PREFIX)}")
 
 
-@warning("It keeps a GPU node from being removed or filled, and waits for one")
+@warning("It keeps a GPU node from being removed or filled, and waits for one (derived)")
 def launcher_on_gpu_node(workload: WorkloadView) -> Iterator[Found]:
     """A launcher without ranks that selects nodes with GPUs."""
     ranks = list(workload.rank_groups)
@@ -103,7 +103,7 @@ def launcher_on_gpu_node(workload: WorkloadView) -> Iterator[Found]:
         yield Found(type_names(pods)[0][0], problem, "select nodes without GPUs for it")
 
 
-@error("The pods after the first find no devices, and stay Pending")
+@error("The pods after the first find no devices, and stay Pending (derived)")
 def pods_on_one_node(workload: WorkloadView) -> Iterator[Found]:
     """Pods that must all run on one node, which has not enough GPUs for them."""
     for pods in workload.rank_groups:
@@ -135,7 +135,7 @@ def _together(pods: PodGroup) -> Iterator[tuple[Path, str]]:
             yield (*pods.pod_path, "affinity", "podAffinity", field, number), "puts all pods on one node"
 
 
-@warning("The ranks need them; without a rank nothing uses them")
+@warning("The ranks need them; without a rank nothing uses them (derived)")
 def launcher_holds_efa(workload: WorkloadView) -> Iterator[Found]:
     """EFA devices of a launcher without ranks."""
     ranks = list(workload.rank_groups)
@@ -171,7 +171,8 @@ def eviction_annotation(workload: WorkloadView) -> Iterator[Found]:
             yield Found(path, problem, f'write {DO_NOT_DISRUPT}: "true"')
 
 
-_SIDECAR = "sidecar.istio.io/inject"
+# Of Istio and Linkerd: the name, and the values with and without a proxy.
+_SIDECARS = {"sidecar.istio.io/inject": ("true", "false"), "linkerd.io/inject": ("enabled", "disabled")}
 
 
 @warning(
@@ -182,11 +183,14 @@ def mesh_sidecar(workload: WorkloadView) -> Iterator[Found]:
     """A service mesh's proxy in the pods of a job."""
     for pods in workload.groups:
         for field in ("annotations", "labels"):
-            given = mapping(mapping(pods.template.get("metadata")).get(field)).get(_SIDECAR)
-            if given == "true":
-                problem = "puts a proxy into the pods, through which the ranks' connections go, and which may not end"
-                path = (*pods.template_path, "metadata", field, _SIDECAR)
-                yield Found(path, problem, f'write {_SIDECAR}: "false"')
+            given = mapping(mapping(pods.template.get("metadata")).get(field))
+            for name, (on, off) in _SIDECARS.items():
+                if str(given.get(name)).lower() == on:
+                    problem = (
+                        "puts a proxy into the pods, through which the ranks' connections go, and which may not end"
+                    )
+                    path = (*pods.template_path, "metadata", field, name)
+                    yield Found(path, problem, f'write {name}: "{off}"')
 
 
 @warning(
@@ -206,7 +210,10 @@ def no_grace_period(workload: WorkloadView) -> Iterator[Found]:
 _SHARED = re.compile(r"/(mnt/|data/)?(fsx|efs|lustre|nfs|shared|beegfs|gpfs|weka)\b.*")
 
 
-@warning("Each node has its own files there, unless it mounts the shared file system itself")
+@warning(
+    "Each node has its own files there, unless it mounts the shared file system itself "
+    "([hostPath](https://kubernetes.io/docs/concepts/storage/volumes/#hostpath))"
+)
 def shared_folder_of_the_node(workload: WorkloadView) -> Iterator[Found]:
     """A folder of the node where several pods expect the shared file system."""
     if sum(pods.replicas or 1 for pods in workload.rank_groups) < 2:

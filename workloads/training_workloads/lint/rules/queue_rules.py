@@ -28,12 +28,20 @@ _OTHER_PREFIX = re.compile(r"(\w+\.)*kueue(\.[\w-]+)*|x-k8s\.io")
 
 
 def _metadata(workload: WorkloadView) -> Iterator[tuple[Path, Mapping[Any, Any], bool]]:
-    """Yield the labels and annotations of a workload and its pods: path, content, and whether Kueue reads them."""
+    """Yield the labels and annotations of a workload and its pods: path, content, and whether they are labels of it."""
     for kind in ("labels", "annotations"):
         yield ("metadata", kind), mapping(mapping(workload.document.get("metadata")).get(kind)), kind == "labels"
-        for group in workload.groups:
-            content = mapping(mapping(group.template.get("metadata")).get(kind))
-            yield (*group.template_path, "metadata", kind), content, False
+        yield from ((path, content, False) for path, content in _inside(workload.spec, ("spec",), kind))
+
+
+def _inside(value: Any, path: Path, kind: str) -> Iterator[tuple[Path, Mapping[Any, Any]]]:
+    """Yield the labels or annotations of each metadata inside of a value."""
+    entries = enumerate(value) if isinstance(value, list) else mapping(value).items()
+    for key, inner in entries:
+        if key == "metadata":
+            yield (*path, "metadata", kind), mapping(mapping(inner).get(kind))
+        elif isinstance(inner, list | dict) and isinstance(key, str | int):
+            yield from _inside(inner, (*path, key), kind)
 
 
 @warning("Kueue does not see the job, which starts without a quota ([docs](https://kueue.sigs.k8s.io/docs/tasks/run/))")
@@ -42,7 +50,9 @@ def queue_label_misplaced(workload: WorkloadView) -> Iterator[Found]:
     for path, content, is_read in _metadata(workload):
         for name in _ON_JOBS:
             label = f"{_PREFIX}/{name}"
-            if label in content and not is_read and label not in workload.labels:
+            # Older versions read the queue there too (`QueueNameForObject`).
+            is_former = path == ("metadata", "annotations") and label == QUEUE_LABEL
+            if label in content and not (is_read or is_former) and label not in workload.labels:
                 problem = "is not on the job itself, and Kueue does not read it here"
                 yield Found((*path, label), problem, f"move it to metadata.labels of the {workload.kind}")
 

@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.launch_facts import misspelt_exports, runs_script, spawns_ranks, workers_of
+from training_workloads.lint.launch_facts import misspelled_exports, runs_script, spawns_ranks, workers_of
+from training_workloads.lint.node_types import node_types
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import OPERATOR
+from training_workloads.manifests.values import amount_of
 from training_workloads.mpijob.launch_command import program_of
 from training_workloads.mpijob.sshd_command import worker_commands
 from training_workloads.mpijob.view import MpiJobView
@@ -31,10 +33,16 @@ def launcher_lacks_gpus(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "runLauncherAsWorker"), problem, "remove it, or give the launcher the workers' resources")
 
 
-@warning("Ranks share a GPU, or GPUs stay idle")
+@warning("Ranks share a GPU, or GPUs stay idle (derived)")
 def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
     """Slots that are not the GPUs of a worker: ranks share GPUs, or GPUs stay idle."""
-    gpus = job.worker.total(GPU_RESOURCE)
+    gpus, most = job.worker.total(GPU_RESOURCE), max((one.gpus for one in node_types(job.worker)), default=0)
+    holder = job.worker.holder(GPU_RESOURCE)
+    kinds = [holder.amounts(kind) for kind in ("requests", "limits")] if holder else []
+    amounts = {amount_of(kind.get(GPU_RESOURCE)) for kind in kinds}
+    # A request that no node has, or that is not the limit, is the mistake of another rule.
+    if len(amounts - {None}) > 1 or 0 < most < gpus:
+        return
     # One rank on a node may start a process for each GPU; too many ranks for the slots are an error of another rule.
     one_each = job.slots == 1 and any(spawns_ranks(launch) or runs_script(launch) for launch in job.launches)
     if one_each or any(
@@ -47,8 +55,8 @@ def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")
 
 
-# Read by the container runtime or by sshd, not by the ranks.
-_NOT_FOR_RANKS = ("NVIDIA_", "SSH", "OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_")
+# Read by the container runtime or by sshd, not by the ranks; no value of CUDA_VISIBLE_DEVICES is right for all ranks.
+_NOT_FOR_RANKS = ("NVIDIA_", "CUDA_VISIBLE_DEVICES", "SSH", "OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_")
 
 
 # Variables of the launcher that only the ranks' libraries read.
@@ -57,11 +65,18 @@ _FOR_RANKS = (
     *("OMP_", "MKL_", "KMP_", "MASTER_", "WANDB_", "HF_", "LD_LIBRARY_PATH", "PYTHONPATH"),
 )
 
+# What programs take as a variable that is not set, and variables that PyTorch does not read.
+_AS_UNSET = ("", "0", "false")
+_OF_XLA = ("TF_", "XLA_", "JAX_")
+
 # In a command that breaks elsewhere too, which another rule reports.
 _EXPORT = re.compile(r"-x\s+(\w+)")
 
 
-@warning("ssh starts the ranks, and inherits no variables of the container")
+@warning(
+    "ssh starts the ranks, and inherits no variables of the container "
+    "([mpirun](https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html))"
+)
 def variables_do_not_reach_ranks(job: MpiJobView) -> Iterator[Found]:
     """Variables of a container that the ranks do not get: an ssh session inherits none, and mpirun exports those of -x.
 
@@ -70,14 +85,23 @@ def variables_do_not_reach_ranks(job: MpiJobView) -> Iterator[Found]:
     if not job.launches or any(launch.expands or launch.has("mca_base_env_list") for launch in job.launches):
         return
     launcher, worker = job.launcher.first.environment, job.worker.first.environment
+    # Without a list of words the launch is not known.
+    given = [job.launcher.first.content.get(name) for name in ("command", "args")]
+    if any(one is not None and not isinstance(one, list) for one in given):
+        return
     exports_all = any(launch.is_horovod for launch in job.launches) or not job.is_open_mpi
     exported = set(_EXPORT.findall("\n".join(job.launcher.first.argv))) | (set(launcher) if exports_all else set())
-    exported |= set(misspelt_exports(job).values())
+    exported |= set(misspelled_exports(job).values())
     if _is_only_sshd(job):
         lost = [name for name in worker if name not in exported and not name.startswith(_NOT_FOR_RANKS)]
+        lost = [name for name in lost if str(worker[name][0]).lower() not in _AS_UNSET]
         fix = "set them on the launcher" if exports_all else f"set them on the launcher and {_export(lost)}"
         yield from _lost(lost, (*job.worker.first.path, "env"), "the worker's", fix)
     lost = [name for name in launcher if name not in exported and name.startswith(_FOR_RANKS)]
+    frameworks = " ".join((*job.launcher.first.argv, str(job.launcher.first.content.get("image")))).lower()
+    has_xla = any(name in frameworks for name in ("tensorflow", "tf", "jax", "xla", "horovod"))
+    lost = [name for name in lost if has_xla or not name.startswith(_OF_XLA)]
+    lost = [name for name in lost if str(launcher[name][0]).lower() not in _AS_UNSET]
     yield from _lost(lost, (*job.launcher.first.path, "env"), "the launcher's", _export(lost))
 
 

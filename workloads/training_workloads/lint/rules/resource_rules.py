@@ -11,7 +11,7 @@ from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.rule import Found, error
 from training_workloads.manifests.places import places
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import amount_of, is_placeholder
+from training_workloads.manifests.values import AMOUNT_KINDS, amount_of, is_placeholder
 from training_workloads.validation import known_names
 
 
@@ -22,7 +22,7 @@ from training_workloads.validation import known_names
 def quantity(pods: PodGroup) -> Iterator[Found]:
     """A value that is not an amount, such as `8GB`."""
     for container in pods.all_containers:
-        for kind in ("requests", "limits"):
+        for kind in AMOUNT_KINDS:
             for resource, amount in container.amounts(kind).items():
                 if isinstance(amount, str | int | float) and not is_placeholder(amount) and amount_of(amount) is None:
                     path = (*container.path, "resources", kind, str(resource))
@@ -33,7 +33,7 @@ def quantity(pods: PodGroup) -> Iterator[Found]:
 def whole_devices(pods: PodGroup) -> Iterator[Found]:
     """A part of a device: the API server requires a whole number ("must be an integer")."""
     for container in pods.all_containers:
-        for kind in ("requests", "limits"):
+        for kind in AMOUNT_KINDS:
             for resource, amount in container.amounts(kind).items():
                 if (
                     _is_device(resource)
@@ -104,7 +104,7 @@ def request_above_limit(pods: PodGroup) -> Iterator[Found]:
 def negative_amount(pods: PodGroup) -> Iterator[Found]:
     """A negative request or limit."""
     for container in pods.all_containers:
-        for kind in ("requests", "limits"):
+        for kind in AMOUNT_KINDS:
             for resource, amount in container.amounts(kind).items():
                 if (given := amount_of(amount)) is not None and given < 0:
                     path = (*container.path, "resources", kind, str(resource))
@@ -123,7 +123,7 @@ _MEANT = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "efa": "vpc.amazona
 def resource_name(pods: PodGroup) -> Iterator[Found]:
     """A resource without a domain that is not Kubernetes' own, such as `gpu`."""
     for container in pods.all_containers:
-        for kind in ("requests", "limits"):
+        for kind in AMOUNT_KINDS:
             for resource in container.amounts(kind):
                 name = str(resource)
                 if "/" in name or name in _STANDARD or name.startswith("hugepages-") or is_placeholder(name):
@@ -139,7 +139,7 @@ def resource_name(pods: PodGroup) -> Iterator[Found]:
 def hugepage_multiple(pods: PodGroup) -> Iterator[Found]:
     """Huge pages of no known size, or an amount that is no multiple of the page."""
     for container in pods.all_containers:
-        for kind in ("requests", "limits"):
+        for kind in AMOUNT_KINDS:
             for resource, amount in container.amounts(kind).items():
                 size = amount_of(str(resource).removeprefix("hugepages-"))
                 given = amount_of(amount)
@@ -166,7 +166,7 @@ _STORAGE_MEDIUM = "spec.volumes[].emptyDir.medium"
 @error("The kubelet cannot mount the volume (https://kubernetes.io/docs/tasks/manage-hugepages/scheduling-hugepages/)")
 def hugepages_medium(pods: PodGroup) -> Iterator[Found]:
     """A volume of huge pages in a pod that requests none."""
-    named = {str(name) for one in pods.all_containers for kind in ("requests", "limits") for name in one.amounts(kind)}
+    named = {str(name) for one in pods.all_containers for kind in AMOUNT_KINDS for name in one.amounts(kind)}
     for path, value in places(pods.template, _STORAGE_MEDIUM, pods.template_path) if pods.is_whole else ():
         if (
             isinstance(value, str)

@@ -3,19 +3,21 @@
 The API server drops an unknown field, or rejects the object; the lint finds both before.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from training_workloads.lint.job_schemas import POD_TEMPLATE
 from training_workloads.lint.kind_schemas import schema_of, validator_of
 from training_workloads.lint.misplaced import UnknownField, field_name, unknown_fields
 from training_workloads.lint.rule import Found, error
+from training_workloads.manifests.places import places
 from training_workloads.manifests.values import is_placeholder
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.spec import API_VERSION, KIND
 from training_workloads.validation import Path, dotted, known_names
 
-__all__ = ["fix_of", "problems_of"]
+__all__ = ["fix_of", "is_of_training_operator", "problems_of"]
 
 # Longer lists and values are not shown.
 _READABLE = 160
@@ -47,11 +49,21 @@ def api_version(workload: WorkloadView) -> Iterator[Found]:
     version = workload.document.get("apiVersion")
     if workload.kind != KIND or version == API_VERSION or is_placeholder(version):
         return
-    problem = "is missing" if version is None else f"is {version!r}, which the operator does not read"
+    problem = "is missing" if version is None else f"is {version!r}, which the MPI operator v2 does not read"
     unknown = unknown_fields(KIND, workload.document)
     moved = [f"{dotted(field.path)} to {dotted(field.meant)}" for field in unknown if field.meant]
     fields = f": move {', '.join(moved)}" if moved and len(", ".join(moved)) < _READABLE else ""
     yield Found(("apiVersion",), problem, f"write {API_VERSION} and that version's fields{fields}")
+
+
+def is_of_training_operator(document: Mapping[Any, Any]) -> bool:
+    """Return whether an MPIJob is for the training operator v1, which reads a container called `mpi`.
+
+    https://github.com/kubeflow/trainer/blob/v1.9.0/pkg/apis/kubeflow.org/v1/mpi_types.go
+    """
+    names = places(document, "spec.mpiReplicaSpecs.Launcher|Worker.template.spec.containers[].name")
+    is_first = document.get("kind") == KIND and document.get("apiVersion") == "kubeflow.org/v1"
+    return is_first and any(place.value == "mpi" for place in names)
 
 
 @error(f"The API server rejects them, or drops them without a warning ([field validation]({_VALIDATION}))")
@@ -78,8 +90,17 @@ def pod_template_fields(workload: WorkloadView) -> Iterator[Found]:
 @error(f"The API server rejects them, or drops them with all that is in them ([field validation]({_VALIDATION}))")
 def unknown_field(workload: WorkloadView) -> Iterator[Found]:
     """A field that is not known where it is, such as one that is misspelled or belongs elsewhere."""
+    seen: set[tuple[Path, Path]] = set()
     for field in unknown_fields(workload.kind, dict(workload.document)):
-        yield Found(field.path, "is not a field here, and is rejected or dropped without a warning", fix_of(field))
+        # Where a level is left out, the first field of it stands for the others.
+        moved = (field.path[:-1], field.meant[:-1]) if field.meant and field.meant[-1] == field.path[-1] else None
+        if moved not in seen:
+            yield Found(field.path, "is not a field here, and is rejected or dropped without a warning", fix_of(field))
+        seen |= {moved} if moved and field.path[-1] in _LEVELS else set()
+
+
+# A pod's spec without its level has them.
+_LEVELS = ("containers", "initContainers", "volumes", "nodeSelector", "securityContext", "tolerations", "affinity")
 
 
 def fix_of(field: UnknownField) -> str:
@@ -161,7 +182,9 @@ def _other(violation: Any, path: Path) -> Iterable[Found]:
 
 
 def _given(violation: Any) -> str:
-    shown = repr(violation.instance)
+    value = violation.instance
+    # As YAML writes it: true, false, null.
+    shown = json.dumps(value) if isinstance(value, bool) or value is None else repr(value)
     if isinstance(violation.instance, dict | list):
         return "is a mapping" if isinstance(violation.instance, dict) else "is a list"
     return f"is {shown if len(shown) < _READABLE else 'a long text'}"

@@ -22,14 +22,12 @@ def root_not_allowed(pods: PodGroup) -> Iterator[Found]:
     for container in pods.all_containers:
         inner = mapping(container.content.get("securityContext"))
         both = {**outer, **{name: value for name, value in inner.items() if value is not None}}
-        if both.get("runAsNonRoot") is True and both.get("runAsUser") == 0 and both.get("runAsUser") is not False:
+        if both.get("runAsNonRoot") is True and both.get("runAsUser") == 0:
             own = inner.get("runAsUser") is not None
             path = (*container.path, "securityContext", "runAsUser")
             path = path if own else (*pods.pod_path, "securityContext", "runAsUser")
             problem = "is 0 with runAsNonRoot: true, and the container does not start"
             yield Found(path, problem, "give another user, or remove runAsNonRoot")
-            if not own:
-                return
 
 
 @error(validated_by("ValidateSecurityContext"))

@@ -28,7 +28,8 @@ class _SharedMemory(NamedTuple):
 
     @property
     def in_memory(self) -> bool:
-        return mapping(self.volume.get("emptyDir")).get("medium") == "Memory"
+        # A misspelled medium is the mistake of another rule.
+        return str(mapping(self.volume.get("emptyDir")).get("medium")).lower() == "memory"
 
     @property
     def size_limit(self) -> Decimal | None:
@@ -50,7 +51,10 @@ def _holders(workload: WorkloadView) -> Iterator[tuple[PodGroup, Container]]:
             yield pods, holder
 
 
-@warning("Its default is 64 MiB, through which NCCL and data loaders exchange data")
+@warning(
+    "Its default is 64 MiB, through which NCCL and data loaders exchange data "
+    "([NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html#shared-memory))"
+)
 def small_shared_memory(workload: WorkloadView) -> Iterator[Found]:
     """Pods with several GPUs without a memory-backed /dev/shm."""
     for pods, holder in _holders(workload):
@@ -100,7 +104,7 @@ def shared_memory_over_limit(workload: WorkloadView) -> Iterator[Found]:
             yield Found((*shm.path, "emptyDir", "sizeLimit"), problem, "give a part of the memory limit")
 
 
-@error("NCCL and data loaders create files in it, and end with an error")
+@error("NCCL and data loaders create files in it, and end with an error (derived)")
 def shared_memory_read_only(workload: WorkloadView) -> Iterator[Found]:
     """A mount of /dev/shm that cannot be written."""
     for _, holder in _holders(workload):
@@ -110,7 +114,10 @@ def shared_memory_read_only(workload: WorkloadView) -> Iterator[Found]:
                 yield Found(path, f"is true, but NCCL and data loaders write to {_SHM}", "remove it")
 
 
-@warning("Shared with every pod of the node; files of a dead rank stay in it")
+@warning(
+    "Shared with every pod of the node; files of a dead rank stay in it "
+    "([hostPath](https://kubernetes.io/docs/concepts/storage/volumes/#hostpath))"
+)
 def shared_memory_of_the_node(workload: WorkloadView) -> Iterator[Found]:
     """A hostPath of /dev/shm, or the node's IPC namespace, which has the same."""
     for pods in workload.groups:

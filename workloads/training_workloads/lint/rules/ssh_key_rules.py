@@ -24,7 +24,7 @@ _READ_ONLY = ("configMap", "secret", "projected", "downwardAPI")
 _WITH_WRAPPER = ("763104351884.dkr.ecr", "deep-learning-containers", "horovod/horovod", "nvcr.io/")
 
 
-@error("Its user cannot read them")
+@error("Its user cannot read them (derived)")
 def keys_not_readable(job: MpiJobView) -> Iterator[Found]:
     """A pod that does not run as root, with its ssh keys in root's home."""
     path = job.spec.get("sshAuthMountPath")
@@ -63,7 +63,9 @@ def _is_root(job: MpiJobView) -> bool:
     return user == 0 or (user is None and any(launch.has_option("allow-run-as-root") for launch in job.launches))
 
 
-@error("ssh looks for keys in `.ssh` of its user's home only, and rejects a private key that others can read")
+@error(
+    "ssh looks for keys in `.ssh` of its user's home only, and rejects a private key that others can read ([ssh](https://man.openbsd.org/ssh))"
+)
 def keys_not_found(job: MpiJobView) -> Iterator[Found]:
     """Keys where the launcher's ssh does not look for them."""
     keys, path = _keys_path(job), ("spec", "sshAuthMountPath")
@@ -137,3 +139,25 @@ def root_without_permission(job: MpiJobView) -> Iterator[Found]:
         if not launch.is_horovod and not launch.expands and not launch.has("allow-run-as-root"):
             problem = f"{launch.launcher} runs as root, with which Open MPI ends unless the image allows it"
             yield Found(job.launch_path, problem, "add --allow-run-as-root")
+
+
+_OF_SSHD = ("SETUID", "SETGID", "SYS_CHROOT")
+
+
+@error(
+    "sshd of root gives up its rights for each connection "
+    "([capabilities](https://man7.org/linux/man-pages/man7/capabilities.7.html))"
+)
+def capabilities_of_sshd(job: MpiJobView) -> Iterator[Found]:
+    """A worker whose sshd runs as root without the capabilities that it needs for each connection."""
+    first = job.worker.first
+    capabilities = mapping(mapping(first.content.get("securityContext")).get("capabilities"))
+    added, dropped = (
+        {str(one).upper().removeprefix("CAP_") for one in sequence(capabilities.get(name))} for name in ("add", "drop")
+    )
+    lost = [name for name in _OF_SSHD if {name, "ALL"} & dropped and not {name, "ALL"} & added]
+    is_root = (_keys_path(job) or "").rstrip("/") == _ROOTS_KEYS and _not_root(job.worker) is None
+    if lost and is_root and job.launches and (not first.argv or any("sshd" in word for word in first.argv)):
+        path = (*first.path, "securityContext", "capabilities", "drop")
+        problem = f"takes {', '.join(lost)} from sshd, which closes every connection without them"
+        yield Found(path, problem, f"add: [{', '.join(lost)}], or run sshd as another user")

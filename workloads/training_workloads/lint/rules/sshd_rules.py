@@ -8,27 +8,38 @@ from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import OPERATOR
 from training_workloads.manifests.values import mapping, sequence, whole
-from training_workloads.mpijob.launch_command import commands, launches, program_of
+from training_workloads.mpijob.launch_command import commands, launches, program_of, script_of, shell_words
 from training_workloads.mpijob.sshd_command import SSHD, Sshd, sshd_of, worker_commands
 from training_workloads.mpijob.view import MpiJobView
 
 # Programs that never start an sshd.
-_NOT_SSHD = {"sleep", "tail", "cat", "true", "echo", "python", "python3", "torchrun", "mpirun", "mpiexec", "horovodrun"}
+_NOT_SSHD = {
+    "sleep",
+    "tail",
+    "cat",
+    "true",
+    ":",
+    "echo",
+    "python",
+    "python3",
+    "torchrun",
+    "mpirun",
+    "mpiexec",
+    "horovodrun",
+}
 
 
 @error(f"Version 2 of the operator reaches workers through sshd, no longer through kubectl exec {OPERATOR}")
 def worker_without_sshd(job: MpiJobView) -> Iterator[Found]:
     """Workers that do not run sshd, as with operators before v2, which used kubectl exec."""
     argv = job.worker.first.argv
-    started = {program_of(command) for command in commands(argv) or []}
+    started = {program_of(command) for command in commands(argv) or []} - {"done"}
     if job.launches and started and started <= _NOT_SSHD and not any("ssh" in word for word in argv):
         problem = f"runs {' and '.join(sorted(started))}, but the launcher reaches a worker through its sshd"
         yield Found(job.worker.first.argv_path(), problem, "remove command and args, or run /usr/sbin/sshd -De")
 
 
-@warning(
-    "The operator adds its `sshd -De` only where command and args are omitted (`newWorker` of mpi-operator v0.8.2)"
-)
+@warning(f"The operator adds its `sshd -De` only where command and args are omitted (`newWorker`) {OPERATOR}")
 def arguments_without_sshd(job: MpiJobView) -> Iterator[Found]:
     """Options of sshd in the worker's args without a command: the image's own program gets them."""
     first = job.worker.first
@@ -44,11 +55,16 @@ def template_restart_policy(job: MpiJobView) -> Iterator[Found]:
     The operator emits the event SetPodTemplateRestartPolicy.
     """
     for replica in job.replicas:
-        policy, effective = replica.pod.get("restartPolicy"), replica.content.get("restartPolicy") or "Never"
+        policy = replica.pod.get("restartPolicy")
+        effective = replica.content.get("restartPolicy") or _DEFAULT_POLICIES[replica.role]
         if policy is not None and policy != effective:
             problem = f"is {policy!r}, which the operator overwrites with that of the {replica.role}"
             fix = f"write {'.'.join(map(str, replica.path))}.restartPolicy instead"
             yield Found((*replica.pod_path, "restartPolicy"), problem, fix)
+
+
+# https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/default.go
+_DEFAULT_POLICIES = {"Launcher": "OnFailure", "Worker": "Never"}
 
 
 @error(f"Only the first gets the keys, the hostfile and the operator's variables {OPERATOR}")
@@ -88,12 +104,24 @@ def sshd_ends_at_once(job: MpiJobView) -> Iterator[Found]:
     path = job.worker.first.argv_path("ssh")
     if sshd and sshd.stays and sshd.extra and "$" not in sshd.extra:
         yield Found(path, f"gives sshd the argument {sshd.extra!r}, with which it ends", "write /usr/sbin/sshd -De")
+    elif sshd and sshd.ends_after:
+        problem = f"runs sshd -{sshd.ends_after}, which {_ENDS[sshd.ends_after]}"
+        yield Found(path, problem, "write /usr/sbin/sshd -De")
     elif sshd and not sshd.stays:
         problem = "runs sshd without -D: it goes to the background, and the container ends"
         yield Found(path, problem, "write /usr/sbin/sshd -De")
     elif _SERVICE.fullmatch(" ".join(last)):
         problem = f"ends with {' '.join(last)!r}, which returns at once, and the container ends"
         yield Found(path, problem, "write /usr/sbin/sshd -De")
+
+
+# Options with which it ends.
+_ENDS = {
+    "d": "serves one connection, and ends",
+    "i": "expects a connection at its input, and ends",
+    "t": "only checks its configuration, and ends",
+    "T": "only prints its configuration, and ends",
+}
 
 
 @error("`sshd re-exec requires execution with an absolute path` ([sshd](https://man.openbsd.org/sshd))")
@@ -104,7 +132,7 @@ def sshd_without_path(job: MpiJobView) -> Iterator[Found]:
         yield Found(job.worker.first.argv_path("ssh"), problem, "write /usr/sbin/sshd")
 
 
-@warning("The packages of Debian, Ubuntu, Red Hat and Amazon Linux have it in /usr/sbin")
+@warning("The packages of Debian, Ubuntu, Red Hat and Amazon Linux have it in /usr/sbin (derived)")
 def sshd_in_other_folder(job: MpiJobView) -> Iterator[Found]:
     """An sshd in a folder for other programs."""
     if (sshd := _sshd(job)) and sshd.path in ("/usr/bin/sshd", "/bin/sshd", "/usr/local/bin/sshd"):
@@ -119,12 +147,18 @@ def _ports(job: MpiJobView) -> set[int]:
     """Return the ports on which the worker's only server may listen; empty where that is not known."""
     if (sshd := _sshd(job)) is None:
         return set()
-    return (
-        {sshd.port} if sshd.port else {port for one in _listed_ports(job) if (port := whole(one.get("containerPort")))}
-    )
+    listed = (whole(one.get("containerPort")) for one in _listed_ports(job))
+    # A port out of range is the mistake of another rule.
+    return {sshd.port} if sshd.port else {port for port in listed if port and port <= _LAST_PORT}
 
 
-@error("Nothing listens there: the worker never becomes ready, or is restarted again and again")
+_LAST_PORT = 65535
+
+
+@error(
+    "Nothing listens there: the worker never becomes ready, or is restarted again and again "
+    "([probes](https://kubernetes.io/docs/concepts/configuration/liveness-readiness-startup-probes/))"
+)
 def probe_not_at_sshd(job: MpiJobView) -> Iterator[Found]:
     """A probe of the worker at another port than sshd's, or one by HTTP, which sshd does not speak."""
     ports, names = _ports(job), {one.get("name"): one.get("containerPort") for one in _listed_ports(job)}
@@ -134,14 +168,18 @@ def probe_not_at_sshd(job: MpiJobView) -> Iterator[Found]:
             given = mapping(probe.get(handler)).get("port")
             port = whole(names.get(given, given) if isinstance(given, str) else given)
             path = (*job.worker.first.path, name, handler)
-            if port is None or not ports:
-                continue
-            if handler == "httpGet":
-                fix = f"write tcpSocket: {{port: {min(ports)}}}"
+            if handler == "httpGet" and port is not None and _is_only_server(job):
+                fix = f"write tcpSocket: {{port: {min(ports, default=_SSH)}}}"
                 yield Found(path, "asks by HTTP, but the worker runs only sshd", fix)
-            elif port not in ports:
+            elif handler == "tcpSocket" and port is not None and ports and port not in ports:
                 problem = f"is {port}, but the worker's sshd listens on {min(ports)}"
                 yield Found((*path, "port"), problem, f"write {min(ports)}")
+
+
+def _is_only_server(job: MpiJobView) -> bool:
+    """Return whether nothing but sshd runs in the worker: a script may leave another server in the background."""
+    script, _ = script_of(job.worker.first.argv) or ("", [])
+    return _sshd(job) is not None and "&" not in (shell_words(script) or ())
 
 
 _PORT_OPTION = re.compile(r"(?:^|\s)-(?:p\s*|o\s*Port[=\s])(\d+)", re.IGNORECASE)
@@ -159,7 +197,7 @@ def _ssh_port(job: MpiJobView) -> int | None:
     return next((int(found[1][:5]) for text in texts if (found := _PORT_OPTION.search(text))), None)
 
 
-@error("The launcher's ssh gets `Connection refused`, and no rank starts")
+@error("The launcher's ssh gets `Connection refused`, and no rank starts (derived)")
 def ssh_port_differs(job: MpiJobView) -> Iterator[Found]:
     """A launcher that connects to another port than the one on which the workers' sshd listens."""
     sshd, port, ports = _sshd(job), _ssh_port(job), _ports(job)
@@ -168,12 +206,18 @@ def ssh_port_differs(job: MpiJobView) -> Iterator[Found]:
     if port and ports and port not in ports:
         problem = f"connects to port {port}, but the workers' sshd listens on {min(ports)}"
         yield Found(job.launch_path, problem, f"write -p {min(ports)}")
-    elif not port and sshd.port and sshd.port != _SSH and not _names_port(job, sshd.port):
+    elif not port and sshd.port and sshd.port != _SSH and not _names_port(job, sshd.port) and not _probed_at_22(job):
         problem = f"connects to port 22, but the workers' sshd listens on {sshd.port}"
         yield Found(job.launch_path, problem, f'add --mca plm_rsh_args "-p {sshd.port}", or let sshd listen on 22')
 
 
 _SSH = 22
+
+
+def _probed_at_22(job: MpiJobView) -> bool:
+    """Return whether the worker's probe expects sshd at 22 too: then sshd is the one at the wrong port."""
+    probe = mapping(mapping(job.worker.first.content.get("readinessProbe")).get("tcpSocket"))
+    return probe.get("port") == _SSH
 
 
 def _names_port(job: MpiJobView, port: int) -> bool:

@@ -3,8 +3,10 @@
 https://github.com/kubernetes-sigs/aws-fsx-csi-driver/blob/master/docs/README.md
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from training_workloads.catalog.versions import LUSTRE_VERSION
@@ -12,7 +14,7 @@ from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.misplaced import unknown_fields
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.rules.schema_rules import fix_of, problems_of
-from training_workloads.manifests.values import mapping
+from training_workloads.manifests.values import is_placeholder, mapping
 
 __all__ = ["Storage", "lustre_parameters"]
 
@@ -172,10 +174,44 @@ def persistent_2_with_s3(storage: Storage) -> Iterator[Found]:
         yield Found(("parameters", "s3ImportPath"), problem, fix)
 
 
-@warning(f"FSx's default is Lustre 2.10 ([driver]({_DRIVER}))")
+@warning(
+    "FSx's default is Lustre 2.10, or 2.12 for PERSISTENT_2 ([API](https://docs.aws.amazon.com/fsx/latest/APIReference/"
+    "API_CreateFileSystem.html))"
+)
 def lustre_version_unset(storage: Storage) -> Iterator[Found]:
     """FSx's default is an old Lustre."""
     parameters = lustre_parameters(storage)
-    if parameters is not None and not parameters.get("fileSystemTypeVersion"):
+    if parameters is None or parameters.get("fileSystemTypeVersion"):
+        return
+    # Of an existing file system nothing is created; FSx chooses a new version for the others.
+    is_newest = "metadataConfigurationMode" in parameters or parameters.get("storageType") == "INTELLIGENT_TIERING"
+    if not is_newest and "fileSystemId" not in parameters:
+        default = "2.12" if parameters.get("deploymentType") == "PERSISTENT_2" else "2.10"
         path = ("parameters", "fileSystemTypeVersion")
-        yield Found(path, "is missing, and FSx's default is Lustre 2.10", f'write "{LUSTRE_VERSION}"')
+        yield Found(path, f"is missing, and FSx's default is Lustre {default}", f'write "{LUSTRE_VERSION}"')
+
+
+# https://kubernetes-csi.github.io/docs/drivers.html
+_DRIVERS = (
+    *(_LUSTRE, "efs.csi.aws.com", "ebs.csi.aws.com", "s3.csi.aws.com", "fsx.openzfs.csi.aws.com"),
+    *("file.cache.csi.aws.com", "fsx.ontap.csi.aws.com", "csi.trident.netapp.io", "secrets-store.csi.k8s.io"),
+    *("ebs.csi.eks.amazonaws.com", "lustre.csi.storage.gke.io", "gcsfuse.csi.storage.gke.io"),
+)
+
+
+@error(
+    "No driver of that name is there: the pod waits with FailedMount, the claim stays Pending "
+    "([drivers](https://kubernetes-csi.github.io/docs/drivers.html))"
+)
+def storage_driver(storage: Storage) -> Iterator[Found]:
+    """A CSI driver with almost the name of one of AWS."""
+    source = mapping(storage.spec.get("csi"))
+    named = {("spec", "csi", "driver"): source.get("driver"), ("provisioner",): storage.document.get("provisioner")}
+    for path, name in named.items():
+        if not isinstance(name, str) or name in _DRIVERS or is_placeholder(name):
+            continue
+        service = re.search(r"\b(fsx|efs|ebs|s3)\b", name) if re.search("aws|amazon", name) and "csi" in name else None
+        close = get_close_matches(name, _DRIVERS, n=1, cutoff=0.85)
+        if service or close:
+            meant = f"{service[1]}.csi.aws.com" if service else close[0]
+            yield Found(path, f"is {name!r}, which is no driver", f"write {meant}")

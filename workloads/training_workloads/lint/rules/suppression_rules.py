@@ -8,7 +8,7 @@ from training_workloads.lint.rule import Found, error, warning
 _EXAMPLE = "# trainctl: ignore[rule-id] reason"
 
 
-@error("It does not suppress anything: a later reader cannot know whether it is still right")
+@error("It does not suppress anything: a later reader cannot know whether it is still right (derived)")
 def suppression_without_reason(comment: Suppression) -> Iterator[Found]:
     """A comment that names no rule, or does not say why the finding is suppressed."""
     if not comment.rules:
@@ -18,7 +18,7 @@ def suppression_without_reason(comment: Suppression) -> Iterator[Found]:
         yield Found((), problem, f"write # trainctl: ignore[{', '.join(comment.rules)}] and the reason")
 
 
-@warning("The mistake is gone, or the comment is at another line")
+@warning("The mistake is gone, or the comment is at another line (derived)")
 def unused_suppression(comment: Suppression) -> Iterator[Found]:
     """A comment that suppresses a finding that is not there."""
     for rule, fix in comment.without_effect:

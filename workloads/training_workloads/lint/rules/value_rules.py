@@ -140,21 +140,15 @@ def one_of_several(pods: PodGroup) -> Iterator[Found]:
                 yield Found(path, f"{has}, and the pod is rejected", "give exactly one of them")
 
 
-@error(
-    "Without a source a volume is an empty directory; with two the pod is rejected ([SetDefaults_Volume]("
-    "https://github.com/kubernetes/kubernetes/blob/v1.35.0/pkg/apis/core/v1/defaults.go))"
-)
+@error(validated_by("validateVolumeSource", 'The pod is rejected: "may not specify more than 1 volume type"'))
 def volume_sources(pods: PodGroup) -> Iterator[Found]:
-    """A volume with several sources, or with none, which Kubernetes makes an empty directory without a warning."""
+    """A volume with several sources."""
     sources = [name for name in _volume_fields() if name != "name"]
     for path, value in places(pods.template, "spec.volumes[]", pods.template_path):
         given = [name for name in sources if mapping(value).get(name) is not None]
         if len(given) > 1:
             problem = f"has {' and '.join(given)} as its source, and the pod is rejected"
             yield Found(path, problem, "give each volume one source")
-        elif isinstance(value, dict) and not given and set(value) <= {"name", *sources} - {"emptyDir"}:
-            problem = "has no source, and Kubernetes makes it an empty directory of the pod without a warning"
-            yield Found(path, problem, "give its source, or emptyDir: {}")
 
 
 def _volume_fields() -> tuple[str, ...]:

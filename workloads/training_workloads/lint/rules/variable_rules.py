@@ -1,19 +1,21 @@
 """Rules on environment variables: names that nothing reads, values that are not read, references that stay literal."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
+from typing import Any
 
 from training_workloads.lint.known_variables import KNOWN_VARIABLES, OTHER_VARIABLES
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.variables import set_variables
+from training_workloads.manifests.torchrun import torchrun
 from training_workloads.manifests.workload import WorkloadView
 
 _CLOSE = 0.9
 
 
-@warning("Nothing reads it; the names are those in the libraries and their documentation")
+@warning("Nothing reads it; the names are those in the libraries and their documentation (derived)")
 def misspelled_variable(workload: WorkloadView) -> Iterator[Found]:
     """A name that is nearly that of a variable of NCCL, libfabric, Horovod, CUDA or Open MPI."""
     for variable in set_variables(workload):
@@ -88,10 +90,14 @@ _DOC = (
 @warning(_DOC)
 def literal_reference(workload: WorkloadView) -> Iterator[Found]:
     """A reference in a value that Kubernetes does not replace, such as `$PATH:/opt/bin`."""
+    is_template = _has_placeholders(workload.document)
     for container in (one for pods in workload.groups for one in pods.all_containers):
         names = list(container.environment)
         for number, (name, (value, path)) in enumerate(container.environment.items()):
             if not isinstance(value, str):
+                continue
+            # envsubst replaces it.
+            if is_template and _SHELL_REFERENCE.fullmatch(value):
                 continue
             found = [one or other for one, other in _SHELL_REFERENCE.findall(value)]
             if shell := next((one for one in found if one in (name, *_OF_THE_IMAGE, *names)), None):
@@ -102,6 +108,15 @@ def literal_reference(workload: WorkloadView) -> Iterator[Found]:
                 fix = f"write {late} before {name}" if late in names[number + 1 :] else _WHOLE_VALUE
                 problem = f"sets {name}={value}, in which $({late}) is not replaced: no entry before it sets {late}"
                 yield Found(path, problem, fix)
+
+
+def _has_placeholders(value: Any) -> bool:
+    """Return whether a document has `$NAME` where no shell ever reads it, such as an image."""
+    if isinstance(value, Mapping):
+        return any(_has_placeholders(one) for key, one in value.items() if key not in ("command", "args", "env"))
+    if isinstance(value, list):
+        return any(map(_has_placeholders, value))
+    return isinstance(value, str) and bool(_SHELL_REFERENCE.search(value))
 
 
 _WHOLE_VALUE = "write the whole value, or export it in the shell that starts the program"
@@ -115,7 +130,7 @@ def _is_late(name: str, number: int, names: list[str]) -> bool:
 _LOCAL = re.compile(r"localhost|127(\.\d+){3}|0\.0\.0\.0|::1")
 
 
-@error("Each pod waits at its own address for ranks that never come")
+@error("Each pod waits at its own address for ranks that never come (derived)")
 def rendezvous_address(workload: WorkloadView) -> Iterator[Found]:
     """Ranks in several pods that meet at the pod's own address."""
     groups = workload.rank_groups
@@ -124,14 +139,26 @@ def rendezvous_address(workload: WorkloadView) -> Iterator[Found]:
     for name, value, path, _ in set_variables(workload, ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT")):
         if _LOCAL.fullmatch(value.rpartition(":")[0] if name == "PET_RDZV_ENDPOINT" else value):
             problem = f"sets {name}={value}, at which each pod finds only itself"
-            yield Found(path, problem, "give the name of the pod with rank 0, or remove it where the operator sets it")
+            yield Found(path, problem, _RANK_0)
+    for container in (one for pods in groups for one in pods.containers):
+        run = torchrun(container.argv)
+        several = run is not None and run.nodes != 1
+        if run and several and "standalone" in run.options:
+            problem = "has --standalone, with which each pod is a job by itself"
+            yield Found(container.argv_path("--standalone"), problem, "write --master-addr or --rdzv-endpoint instead")
+        elif run and several and _LOCAL.fullmatch(run.address):
+            problem = f"has {run.address} as the address of rank 0, at which each pod finds only itself"
+            yield Found(container.argv_path(run.address), problem, _RANK_0)
+
+
+_RANK_0 = "give the name of the pod with rank 0, or remove it where the operator sets it"
 
 
 # What the launchers give each process.
 _RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")
 
 
-@error("Each process takes itself for that rank, and they wait for the others")
+@error("Each process takes itself for that rank, and they wait for the others (derived)")
 def same_rank(workload: WorkloadView) -> Iterator[Found]:
     """A rank's number that all pods of a group, or all ranks of mpirun, get."""
     several = [pods for pods in workload.groups if (pods.replicas or 0) > 1]
@@ -167,8 +194,8 @@ _SECRET_NAME = re.compile(
 )
 # Words that stand for a secret, file names, and addresses of one.
 _NO_SECRET = re.compile(
-    r"(?i)x+|\*+|\.+|dummy.*|example.*|placeholder.*|change-?me.*|.*your.*|.*(token|key|secret|password|here)|none|null"
-    r"|true|false|test|/.*|\w+://.*|arn:.*|.*example(key)?|insert.*|todo.*|fake.*|(.)\1{5,}"
+    r"(?i)x+|\*+|\.+|dummy.*|example.*|placeholder.*|change-?me.*|.*your.*|[-a-z_]*(token|key|secret|password|here)|none|null"
+    r"|true|false|test|/.*|\w+://.*|arn:.*|[a-z_-]*example[-_]?(key)?|insert.*|todo.*|fake.*|(.)\1{5,}"
 )
 _SHORTEST_SECRET = 6
 

@@ -22,6 +22,9 @@ def unknown_volume(pods: PodGroup) -> Iterator[Found]:
     volumes = [mapping(volume).get("name") for volume in sequence(pods.pod.get("volumes"))]
     known = sorted({name for name in volumes if isinstance(name, str)})
     for container in pods.all_containers if pods.is_whole else ():
+        # Misplaced, which another rule reports.
+        if "volumes" in container.content:
+            continue
         for number, mount in enumerate(map(mapping, sequence(container.content.get("volumeMounts")))):
             name = mount.get("name")
             if not isinstance(name, str) or name in _OPERATORS_VOLUMES.union(known):
@@ -45,13 +48,22 @@ def unmounted_volume(pods: PodGroup) -> Iterator[Found]:
     used = {mount.value for mount in mounts if isinstance(mount.value, str)}
     names = {place.value for place in places(pods.template, "spec.volumes[].name") if isinstance(place.value, str)}
     # A mount of another name is meant for one of them.
-    is_clear = pods.is_whole and used <= names | _OPERATORS_VOLUMES
+    is_clear = pods.is_whole and not _has_other_mounts(pods) and used <= names | _OPERATORS_VOLUMES
     for path, value in places(pods.template, "spec.volumes[]", pods.template_path) if is_clear else ():
         name = mapping(value).get("name")
         has_files = any(mapping(value).get(source) for source in _WITH_FILES)
         if has_files and isinstance(name, str) and name not in used and not any(map(is_placeholder, (name, *used))):
             problem = f"is {name!r}, which no container of the {pods.role}'s pod mounts"
             yield Found((*path, "name"), problem, "add it to volumeMounts, or remove the volume")
+
+
+def _has_other_mounts(pods: PodGroup) -> bool:
+    """Return whether containers have mounts in a field that is misspelled, or are no list."""
+    known = {"volumemounts", "volumedevices"}
+    names = {str(key).lower() for one in pods.all_containers for key in one.content}
+    # A mapping of names to containers reads as one container.
+    unnamed = any(not {"name", "image"} & set(one.content) for one in pods.containers)
+    return unnamed or any(name.startswith(("volume", "mount")) for name in names - known)
 
 
 @error(validated_by("ValidateVolumeMounts", 'The pod is rejected: "must be unique"'))

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.launch_facts import has_parameter, is_benchmark, spawns_ranks, workers_of
+from training_workloads.lint.launch_facts import has_parameter, spawns_ranks, workers_of
 from training_workloads.lint.node_types import node_types
+from training_workloads.lint.purpose import runs_network_test
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import MPIRUN
 from training_workloads.mpijob.launch_command import HOROVODRUN, HYDRA, Launch
@@ -83,7 +84,9 @@ def ranks_per_socket_exceed_slots(job: MpiJobView) -> Iterator[Found]:
             yield Found(job.launch_path, problem, f"write --map-by ppr:{job.slots}:node")
 
 
-@warning("Neighbours exchange most in tensor and pipeline parallel groups, and scripts take `rank % 8` as the GPU")
+@warning(
+    "Neighbours exchange most in tensor and pipeline parallel groups, and scripts take `rank % 8` as the GPU (derived)"
+)
 def ranks_alternate_between_nodes(job: MpiJobView) -> Iterator[Found]:
     """Mapping or ranking by node: consecutive ranks are on different nodes."""
     workers = workers_of(job)
@@ -92,7 +95,7 @@ def ranks_alternate_between_nodes(job: MpiJobView) -> Iterator[Found]:
         given = {option.written for option in (MAP_BY, RANK_BY) if (launch.value(option) or "").startswith("node")}
         given |= {"--bynode"} if launch.has_option("bynode") else set()
         # One process for each node starts the others.
-        if given and 1 < workers < ranks and not is_benchmark(launch) and job.worker.total(GPU_RESOURCE):
+        if given and 1 < workers < ranks and not runs_network_test(launch.program) and job.worker.total(GPU_RESOURCE):
             option = min(given)
             what = option if option == "--bynode" else f"{option} node"
             problem = f"has {what}: consecutive ranks are on different nodes, and their traffic leaves the node"
@@ -107,7 +110,7 @@ def ranks_bound_to_one_core(job: MpiJobView) -> Iterator[Found]:
     """Ranks with GPUs that are bound to one core each, by an option or as Open MPI's default for one or two ranks."""
     fix = "--bind-to none, or --bind-to socket for several ranks on each socket"
     for launch in _of_open_mpi(job):
-        if launch.expands or not job.worker.total(GPU_RESOURCE) or is_benchmark(launch):
+        if launch.expands or not job.worker.total(GPU_RESOURCE) or runs_network_test(launch.program):
             continue
         policy = (launch.value(BIND_TO) or "").partition(":")[0]
         several_cores = any("pe=" in word.lower() for word in launch.words) or launch.has("cpus-per-proc")
@@ -132,7 +135,11 @@ def ranks_bound_to_far_sockets(job: MpiJobView) -> Iterator[Found]:
         ranks, by = _ranks(job, launch), launch.value(MAP_BY) or ""
         # Mapped by an object, each rank is bound to the object that it is mapped to.
         left = _left_to_open_mpi(job, launch) and "socket" not in by and "pe=" not in by.lower()
-        if left and ranks == job.total_slots and not (launch.expands or is_benchmark(launch) or spawns_ranks(launch)):
+        if (
+            left
+            and ranks == job.total_slots
+            and not (launch.expands or runs_network_test(launch.program) or spawns_ranks(launch))
+        ):
             problem = "has no --bind-to: Open MPI binds ranks to sockets or cores without regard to their GPU"
             yield Found(job.launch_path, problem, "add --bind-to none")
 

@@ -1,4 +1,4 @@
-"""What the rules of `lint.rules.placement_rules` find, and what they accept."""
+"""What the rules of `lint.rules.binding_rules` find, and what they accept."""
 
 from typing import Any
 
