@@ -102,10 +102,12 @@ def test_accepts_what_nodes_can_pull(image: str) -> None:
         ("https://registry/image", "omit 'https://'"),
         ("docker://image:1", "omit 'docker://'"),
         ("registry/Image:1", "write the repository in lower case"),
+        (" image", "remove the blank"),
+        ("registry/image: 1", "remove the blank"),
         *(
             (image, "give the image's address, such as <repository>:<tag>")
             for image in (
-                *("", " image", "image\n", "image:", "image@", "image:1:2", "/image", "image/", "a//b", "a..b", "-a"),
+                *("", "image\n", "image:", "image@", "image:1:2", "/image", "image/", "a//b", "a..b", "-a"),
                 *("<repository>:<tag>", "$IMAGE", f"image:{'1' * 129}", "image@sha256:0", f"{DIGEST[7:]}@{DIGEST}x", 5),
             )
         ),

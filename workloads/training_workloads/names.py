@@ -163,7 +163,7 @@ def image_fix(image: Any) -> str:
         return ""
     if scheme := _SCHEME.match(address):
         return f"omit '{scheme[0]}'"
-    if any(map(str.isspace, address)):
+    if " " in address:
         return "remove the blank"
     if _IMAGE.fullmatch(address.lower()):
         return "write the repository in lower case"

@@ -124,7 +124,7 @@ def test_it_needs_no_file_system() -> None:
         ({"minimum_bus_bandwidth": -1}, "'minimum_bus_bandwidth' is -1; give a number above 0"),
         ({"minimum_bus_bandwidth": float("nan")}, "'minimum_bus_bandwidth' is nan; give a number above 0"),
         ({"instance_type": "m5.xlarge"}, "'instance_type' is 'm5.xlarge', but it has no GPU"),
-        ({"image": "a b"}, "'image' is 'a b'; give the image's address"),
+        ({"image": "a b"}, "'image' is 'a b'; remove the blank"),
         ({"namespace": "A"}, "'namespace' is 'A'; give lower-case letters"),
         ({"name": "NCCL"}, "'name' is 'NCCL'; give lower-case letters, digits and '-', a letter first"),
     ],

@@ -1,6 +1,6 @@
 import pytest
 
-from training_workloads.manifests.torchrun import Torchrun, torchrun
+from training_workloads.manifests.torchrun import torchrun
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,9 @@ from training_workloads.manifests.torchrun import Torchrun, torchrun
     ],
 )
 def test_the_numbers_of_a_command_line_are_read(argv: list[str], ranks: int | None, nodes: int | None) -> None:
-    assert torchrun(argv) == Torchrun(ranks, nodes)
+    found = torchrun(argv)
+    assert found is not None
+    assert (found.ranks, found.nodes) == (ranks, nodes)
 
 
 @pytest.mark.parametrize(
