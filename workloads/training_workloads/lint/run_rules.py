@@ -21,7 +21,7 @@ from training_workloads.lint.rules import (
 )
 from training_workloads.lint.rules.document_rules import duplicate_key
 from training_workloads.lint.rules.efa_rules import efa_not_requested
-from training_workloads.lint.rules.schema_rules import api_version, is_of_training_operator
+from training_workloads.lint.rules.schema_rules import api_version, is_of_another_project, is_of_training_operator
 from training_workloads.lint.rules.storage_rules import Storage
 from training_workloads.lint.selection import selected
 from training_workloads.manifests.documents import Document, read_documents
@@ -112,7 +112,7 @@ def lint_documents(documents: Sequence[Any]) -> list[list[Finding]]:
 
 def _lint(document: Any, neighbours: Sequence[Any]) -> list[Finding]:
     if document.get("kind") == KIND:
-        return _lint_workload(MpiJobView(document=document))
+        return [] if is_of_another_project(document) else _lint_workload(MpiJobView(document=document))
     if document.get("kind") in (*_STORAGE_KINDS, "Service"):
         rules = SERVICE_RULES if document.get("kind") == "Service" else STORAGE_RULES
         return _apply(rules, Storage(document=document, neighbours=neighbours))

@@ -115,6 +115,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "launcher-holds-gpus": [
         {"LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 8}}, "spec runLauncherAsWorker": True},
+        {"LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 1}}, "WORKER": GONE},
     ],
     "slots-differ-from-gpus": [
         # The mistakes of other rules.

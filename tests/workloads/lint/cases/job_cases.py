@@ -208,6 +208,8 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 SILENT: dict[str, list[dict[str, Any]]] = {
     "api-version": [
         {},
+        # Another project's kind of this name.
+        {"apiVersion": "ai.example.com/v1", "spec": {"replicas": 2}},
     ],
     "job-name": [
         {"metadata name": "n" * 54},
@@ -225,6 +227,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "missing-workers": [
         {"WORKER": GONE, "spec runLauncherAsWorker": True},
+        {"WORKER": GONE, **launched("mpirun", "-np", "1", "python", "train.py")},
     ],
     "worker-replicas": [
         {"WORKER replicas": 1, **ranks(8)},

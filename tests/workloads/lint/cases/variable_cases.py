@@ -228,6 +228,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 SILENT: dict[str, list[dict[str, Any]]] = {
     "misspelled-variable": [
         variables("LAUNCHER", NCCL_DEBUG="INFO", NCCL_IB_GDR_LEVEL="1", NCCL_TESTS_VERSION="2.13", HOROVOD_EXTRA="x"),
+        variables("LAUNCHER", NCCL_IBEXT_DISABLE="1"),
         variables("LAUNCHER", OMP_NUM_THREADS="8", MY_LIBRARY_PATH="/opt", PATHS="/opt"),
         launched("mpirun", *HOSTS, *BIND, "train", "model.NCCL_DEUBG=1", "--NCCL_DEUBG=1"),
     ],

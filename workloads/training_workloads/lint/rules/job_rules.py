@@ -33,7 +33,9 @@ def missing_launcher(job: MpiJobView) -> Iterator[Found]:
 @error(f"The hostfile is empty {OPERATOR_VALIDATION}")
 def missing_workers(job: MpiJobView) -> Iterator[Found]:
     """No workers, and a launcher that holds no ranks either."""
-    if not job.role("Worker") and not job.launcher_holds_ranks:
+    # A single rank runs in the launcher.
+    is_single = bool(job.launches) and all(launch.ranks == 1 for launch in job.launches)
+    if not job.role("Worker") and not job.launcher_holds_ranks and not is_single:
         yield Found((*_ROLES, "Worker"), "is missing, and the hostfile is empty", "add a Worker with 1 replica or more")
 
 

@@ -19,7 +19,7 @@ from training_workloads.validation import Path
 def launcher_holds_gpus(job: MpiJobView) -> Iterator[Found]:
     """GPUs of the launcher, which the operator hides from it (`NVIDIA_VISIBLE_DEVICES=""`)."""
     holder = job.launcher.holder(GPU_RESOURCE)
-    if holder and not job.launcher_holds_ranks:
+    if holder and job.role("Worker") and not job.launcher_holds_ranks:
         problem = f"the launcher requests {GPU_RESOURCE}: {holder.amount(GPU_RESOURCE)}, which nothing can use there"
         fix = "remove them, or set spec.runLauncherAsWorker: true so that ranks run there"
         yield Found(holder.place(GPU_RESOURCE), problem, fix)

@@ -56,6 +56,14 @@ def api_version(workload: WorkloadView) -> Iterator[Found]:
     yield Found(("apiVersion",), problem, f"write {API_VERSION} and that version's fields{fields}")
 
 
+def is_of_another_project(document: Mapping[Any, Any]) -> bool:
+    """Return whether an object with the kind MPIJob is one of another API, such as that of another operator."""
+    version = document.get("apiVersion")
+    group, slash, _ = version.partition("/") if isinstance(version, str) else ("", "", "")
+    # A group with a typing mistake is one of this kind.
+    return document.get("kind") == KIND and bool(slash) and "kube" not in group and not is_placeholder(version)
+
+
 def is_of_training_operator(document: Mapping[Any, Any]) -> bool:
     """Return whether an MPIJob is for the training operator v1, which reads a container called `mpi`.
 
