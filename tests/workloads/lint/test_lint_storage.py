@@ -189,6 +189,10 @@ SILENT: list[tuple[str, list[str]]] = [
     ("claim-without-volume-name", [CLAIM.replace(", volumeName: fsx", ""), RESERVED]),
     ("claim-without-volume-name", [CLAIM.replace('"", volumeName: fsx', "ebs"), OF_A_CLASS]),
     ("claim-without-class", [CLAIM.replace('"", volumeName: fsx', "ebs")]),
+    (
+        "claim-without-class",
+        [CLAIM.replace('storageClassName: "", volumeName: fsx, ', "").replace("ReadWriteMany", "ReadWriteOnce")],
+    ),
     ("persistent-2-with-s3", [CLASS]),
     ("persistent-2-with-s3", [CLASS.replace("SCRATCH_2", "PERSISTENT_2").replace(', s3ImportPath: "s3://bucket"', "")]),
     ("storage-fields", [VOLUME]),

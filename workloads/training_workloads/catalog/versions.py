@@ -8,12 +8,14 @@ __all__ = [
     "CHOWN_IMAGE",
     "CLUSTER_AUTOSCALER",
     "CLUSTER_AUTOSCALER_IMAGE_TAGS",
+    "DEFAULT_LUSTRE_VERSION",
     "EFA_DEVICE_PLUGIN",
     "KUBERNETES_VERSION",
     "KUBERNETES_VERSIONS",
     "LUSTRE_VERSION",
     "MPI_OPERATOR_IMAGE",
     "NVIDIA_DEVICE_PLUGIN",
+    "PERSISTENT_2_LUSTRE_VERSION",
     "SYSTEM_INSTANCE_TYPE",
     "AmiDrivers",
     "HelmRelease",
@@ -30,6 +32,10 @@ KUBERNETES_VERSIONS = ("1.34", "1.35")
 #: FSx's newest; FSx's default is an older one without data repositories on PERSISTENT_2
 #: (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateFileSystem.html).
 LUSTRE_VERSION = "2.15"
+
+#: FSx's default, and that for PERSISTENT_2: https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateFileSystem.html
+DEFAULT_LUSTRE_VERSION = "2.10"
+PERSISTENT_2_LUSTRE_VERSION = "2.12"
 
 #: https://github.com/kubeflow/mpi-operator/releases (the image's tag has no "v"), read 2026-11-21.
 MPI_OPERATOR_IMAGE = "mpioperator/mpi-operator:0.8.2"

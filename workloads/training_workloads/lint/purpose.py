@@ -12,10 +12,10 @@ from training_workloads.mpijob.view import MpiJobView
 __all__ = ["is_network_test", "only_inspects", "runs_network_test"]
 
 # https://github.com/NVIDIA/nccl-tests, OSU's and libfabric's benchmarks.
-_NETWORK_TEST = re.compile(r"\w+_perf(_mpi)?|nccl[-_]?tests?|osu_\w+|fi_pingpong|fi_rdm_\w+")
+_NETWORK_TEST = re.compile(r"\w+_perf(_mpi)?|nccl[-_]?tests?|osu_\w+|fi_pingpong|fi_rdm_\w+|nvbandwidth")
 
 # Programs that send no data over NCCL, and those of a script around them.
-_INSPECTING = {"nvidia-smi", "sleep", "tail", "hostname", "fi_info", "ibv_devinfo", "lspci"}
+_INSPECTING = {"nvidia-smi", "sleep", "tail", "hostname", "fi_info", "ibv_devinfo", "lspci", "nvbandwidth"}
 _OF_A_SCRIPT = {"", "cat", "cd", "date", "done", "echo", "env", "export", "fi", "ls", "printenv", "set", "trap", "wait"}
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import BIND, ELASTIC, GONE, HOSTS, launched, ranks, script
+from tests.workloads.lint.sample_job import BIND, ELASTIC, GONE, HOSTS, both, launched, ranks, script
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -217,6 +217,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "np-leaves-slots-idle": [
         launched("mpirun", "-np", "4", "-N", "2", *HOSTS, *BIND, "all_reduce_perf", "-g", "4"),
+        # Ranks on CPUs may have threads.
+        {**ranks(2), **both("nvidia.com/gpu", GONE)},
         ranks(16),
         script("mpirun -np 2 --hostfile h hostname && mpirun -np 16 --hostfile h train"),
         ranks(2, "-N", "1"),

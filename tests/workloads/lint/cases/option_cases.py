@@ -182,7 +182,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "LAUNCHER-CONTAINER command",
             f"has plm_rsh_agent {agent}, but the workers answer to ssh only; remove it",
         )
-        for agent in ("rsh", "/etc/mpi/kubexec.sh")
+        for agent in ("kubectl exec", "/etc/mpi/kubexec.sh")
     ],
 }
 
@@ -250,6 +250,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "remote-shell": [
         ranks(16, "--mca", "plm_rsh_agent", "ssh"),
+        ranks(16, "--mca", "plm_rsh_agent", "rsh"),
         ranks(16, "--mca", "plm_rsh_agent", "/usr/bin/ssh -q"),
     ],
 }

@@ -95,7 +95,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     "unmounted-volume": [
         (
             {
-                "WORKER-POD volumes 0": {"name": "data", "hostPath": {"path": "/data"}},
+                "WORKER-POD volumes 0": {"name": "data", "nfs": {"server": "a", "path": "/data"}},
                 "WORKER-CONTAINER volumeMounts": [],
             },
             f"{VOLUME} name",
@@ -150,6 +150,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "mount-path-form": [{f"{MOUNT} mountPath": "data"}, {f"{MOUNT} mountPath": "${DIR:-/data}"}],
     "unmounted-volume": [
         {},
+        {VOLUME: {"name": "sys", "hostPath": {"path": "/sys"}}, "WORKER-CONTAINER volumeMounts": []},
         {"WORKER-CONTAINER volumeMounts": []},
         {
             VOLUME: {"name": "data", "hostPath": {"path": "/data"}},

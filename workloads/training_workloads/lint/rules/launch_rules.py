@@ -116,6 +116,9 @@ def np_leaves_slots_idle(job: MpiJobView) -> Iterator[Found]:
     # Ranks on a launcher without GPUs are the mistake of another rule.
     if job.launcher_holds_ranks and not job.launcher.total(GPU_RESOURCE) and job.worker.total(GPU_RESOURCE):
         return
+    # Ranks on CPUs may have threads on the others.
+    if not job.worker.total(GPU_RESOURCE):
+        return
     # One launch may be a test before the real one.
     if launched and max(ranks for ranks, _ in launched) < launched[0][1]:
         ranks, total = max(launched)

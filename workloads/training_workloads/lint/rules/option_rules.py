@@ -253,7 +253,7 @@ _SHELLS_OF_HOSTS = ("plm_rsh_agent", "orte_rsh_agent", "plm_ssh_agent")
 
 
 @error(
-    "The workers run sshd: version 2 of the operator has neither rsh nor kubexec.sh "
+    "The workers run sshd: version 2 of the operator has no kubexec.sh "
     "([operator](https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go))"
 )
 def remote_shell(job: MpiJobView) -> Iterator[Found]:
@@ -266,7 +266,8 @@ def remote_shell(job: MpiJobView) -> Iterator[Found]:
         }
         for name in _SHELLS_OF_HOSTS:
             agent = given.get(name, "").split(" ")[0].rpartition("/")[2]
-            if agent in ("rsh", "kubexec.sh", "kubectl", "telnet"):
+            # Where only ssh is installed, `rsh` is another name of it.
+            if agent in ("kubexec.sh", "kubectl", "telnet"):
                 problem = f"has {name} {given[name]}, but the workers answer to ssh only"
                 yield Found(job.launch_path, problem, "remove it")
 

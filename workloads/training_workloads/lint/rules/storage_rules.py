@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from training_workloads.catalog.versions import LUSTRE_VERSION
+from training_workloads.catalog.versions import DEFAULT_LUSTRE_VERSION, LUSTRE_VERSION, PERSISTENT_2_LUSTRE_VERSION
 from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.misplaced import unknown_fields
 from training_workloads.lint.rule import Found, error, warning
@@ -148,7 +148,10 @@ def _class(volume: Mapping[Any, Any]) -> Any:
 )
 def claim_without_class(storage: Storage) -> Iterator[Found]:
     """A claim without a class: the cluster's default class provisions another kind of volume."""
-    if storage.kind == "PersistentVolumeClaim" and storage.spec.get("storageClassName") is None:
+    # A disk for one node is what this mode asks for.
+    for_one_node = storage.spec.get("accessModes") == ["ReadWriteOnce"] and not storage.spec.get("volumeName")
+    is_claim = storage.kind == "PersistentVolumeClaim"
+    if is_claim and storage.spec.get("storageClassName") is None and not for_one_node:
         if storage.spec.get("volumeName"):
             problem, fix = "the cluster's default class is filled in, which a static volume does not have", 'write ""'
         else:
@@ -186,7 +189,8 @@ def lustre_version_unset(storage: Storage) -> Iterator[Found]:
     # Of an existing file system nothing is created; FSx chooses a new version for the others.
     is_newest = "metadataConfigurationMode" in parameters or parameters.get("storageType") == "INTELLIGENT_TIERING"
     if not is_newest and "fileSystemId" not in parameters:
-        default = "2.12" if parameters.get("deploymentType") == "PERSISTENT_2" else "2.10"
+        is_second = parameters.get("deploymentType") == "PERSISTENT_2"
+        default = PERSISTENT_2_LUSTRE_VERSION if is_second else DEFAULT_LUSTRE_VERSION
         path = ("parameters", "fileSystemTypeVersion")
         yield Found(path, f"is missing, and FSx's default is Lustre {default}", f'write "{LUSTRE_VERSION}"')
 

@@ -36,7 +36,7 @@ def unknown_volume(pods: PodGroup) -> Iterator[Found]:
 
 
 # Volumes that have files before the pod starts.
-_WITH_FILES = ("persistentVolumeClaim", "nfs", "csi", "hostPath")
+_WITH_FILES = ("persistentVolumeClaim", "nfs", "csi")
 
 
 @warning(
