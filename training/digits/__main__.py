@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 
 from training.digits import digit_images
 from training.runtime import command_line, curve, devices, elastic, files, results
+from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import RankParser, barrier, on_rank_zero, run, say
 from training.runtime.errors import UserError
-from training.runtime.rank_checkpoint import resume, save
+from training.runtime.rank_checkpoint import resume
+from training.runtime.run_lock import locked
 from training.runtime.schedule import Schedule, batch_sentence, check_batch_size
 
 # -------------------------------------------------------------------------------------------------------- settings
@@ -257,11 +259,18 @@ def prepare(settings: Settings) -> Job:
     )
 
 
-def train(job: Job, device: str, start: int, before: dict[str, Any], check_hosts: elastic.CheckHosts) -> dict[str, Any]:
+def train(
+    job: Job,
+    device: str,
+    writer: CheckpointWriter,
+    start: int,
+    before: dict[str, Any],
+    check_hosts: elastic.CheckHosts,
+) -> dict[str, Any]:
     """Train the remaining epochs, with a checkpoint after each, and return the content of results.json."""
-    output, epochs, outcome = job.settings.output_dir, job.settings.epochs, before
+    epochs, outcome = job.settings.epochs, before
     seconds_before, history = before.get("training_seconds", 0.0), before.get("history", [])
-    curves = results.Curves(output)
+    curves = results.Curves(job.settings.output_dir)
     train_step = make_train_step(job)
     for epoch in range(start + 1, epochs + 1):
         loss = train_epoch(job, train_step, epoch - 1)
@@ -281,13 +290,14 @@ def train(job: Job, device: str, start: int, before: dict[str, Any], check_hosts
         }
         curves.add(epoch, {"loss": loss, "test accuracy": accuracy, "learning rate": job.rate(epoch)})
         metadata = {"epoch": epoch, "settings": job.settings.resume_settings, "results": outcome}
-        save(output, job.variables, int(job.optimizer.iterations), metadata)
+        writer.save(job.variables, int(job.optimizer.iterations), metadata)
         say(
             f"epoch {epoch}/{epochs}: loss {loss:.4f}, test accuracy {accuracy:.4f}, "
             f"{outcome['images_per_second']:,.0f} images/s"
         )
         if epoch < epochs:
             check_hosts()
+    writer.wait()
     return outcome
 
 
@@ -297,6 +307,18 @@ def complete(job: Job, device: str, check_hosts: elastic.CheckHosts) -> None:
     check_batch_size(settings.batch_size, images=len(job.data.train_images), ranks=hvd.size())
     # Horovod: rank zero alone writes, so it alone must be able to; all ranks learn of it if it cannot.
     on_rank_zero(lambda: files.make_writable(settings.output_dir))
+    with locked(settings.output_dir), CheckpointWriter(settings.output_dir) as writer:
+        outcome = finish(job, device, writer, check_hosts)
+        # Horovod: rank zero alone writes. A finished run writes its results again, in case the file was damaged.
+        if hvd.rank() == 0:
+            files.write_json(settings.output_dir / "results.json", outcome)
+    # Horovod: no rank leaves before rank zero has written, because the first to leave shuts Horovod down for all.
+    barrier()
+
+
+def finish(job: Job, device: str, writer: CheckpointWriter, check_hosts: elastic.CheckHosts) -> dict[str, Any]:
+    """Train from the newest checkpoint to the end, and return the content of results.json."""
+    settings = job.settings
     say(f"ranks: {hvd.size()}, of them {hvd.local_size()} on the machine of rank 0, which computes on: {device}")
     for sentence in job.sentences():
         say(sentence)
@@ -308,13 +330,7 @@ def complete(job: Job, device: str, check_hosts: elastic.CheckHosts) -> None:
         say(f"nothing to do: {settings.output_dir} holds this run, finished, with test accuracy {accuracy:.4f}")
     elif start:
         say(f"resuming after epoch {start}: written by {written['world_size']} ranks, now {hvd.size()}")
-    if start < settings.epochs:
-        outcome = train(job, device, start, outcome, check_hosts)
-    # Horovod: rank zero alone writes. A finished run writes its results again, in case the file was damaged.
-    if hvd.rank() == 0:
-        files.write_json(settings.output_dir / "results.json", outcome)
-    # Horovod: no rank leaves before rank zero has written, because the first to leave shuts Horovod down for all.
-    barrier()
+    return train(job, device, writer, start, outcome, check_hosts) if start < settings.epochs else outcome
 
 
 def main() -> None:

@@ -9,8 +9,10 @@ from training.resnet50.settings import parse
 from training.resnet50.trainer import Trainer
 from training.resnet50.training_job import Job, make_job, prepare
 from training.runtime import curve, elastic, files, watchdog
+from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import on_rank_zero, run, say
 from training.runtime.rank_checkpoint import resume
+from training.runtime.run_lock import locked
 from training.runtime.stop_request import StopRequest
 
 
@@ -19,6 +21,15 @@ def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> No
     output = job.settings.output_dir
     # Horovod: rank zero alone writes, so it alone must be able to; all ranks learn of it if it cannot.
     on_rank_zero(lambda: files.make_writable(output))
+    with locked(output), CheckpointWriter(output, keep=job.settings.keep_checkpoints) as writer:
+        outcome = _train(job, stop, writer, check_hosts)
+        # Horovod: rank zero alone writes. A finished run writes its results again, in case a file was damaged.
+        on_rank_zero(lambda: write(job, outcome))
+
+
+def _train(job: Job, stop: StopRequest, writer: CheckpointWriter, check_hosts: elastic.CheckHosts) -> dict[str, object]:
+    """Train from the newest checkpoint to the end, and return the content of results.json."""
+    output = job.settings.output_dir
     for sentence in job.sentences():
         say(sentence)
 
@@ -26,7 +37,7 @@ def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> No
     position = Position.from_json(written["position"]) if written else Position()
     if written:
         job.data.resume(output, written)
-    trainer = Trainer(job, stop, position, written)
+    trainer = Trainer(job, stop, writer, position, written)
     if position.epoch == job.settings.epochs:
         say(f"nothing to do: {output} holds this run, finished, with accuracy {trainer.outcome['accuracy']:.4f}")
     elif written:
@@ -36,8 +47,8 @@ def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> No
         )
     outcome = trainer.train(check_hosts)
     watchdog.progress()
-    # Horovod: rank zero alone writes. A finished run writes its results again, in case a file was damaged.
-    on_rank_zero(lambda: write(job, outcome))
+    writer.wait()
+    return outcome
 
 
 def write(job: Job, outcome: dict[str, object]) -> None:

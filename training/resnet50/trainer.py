@@ -15,9 +15,9 @@ from training.resnet50.position import Position
 from training.resnet50.train_step import make_train_step
 from training.resnet50.training_job import Job
 from training.runtime import curve, elastic, results, watchdog
+from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import average, barrier, say
 from training.runtime.errors import UserError
-from training.runtime.rank_checkpoint import save
 from training.runtime.stop_request import Stopped, StopRequest
 
 # Steps between two exchanges of progress: five numbers of each rank.
@@ -38,18 +38,21 @@ _FIRST_LOSS_DISTANCE = 1.0
 class Trainer:
     """Trains a job from a position to its end, with the current ranks."""
 
-    def __init__(self, job: Job, stop: StopRequest, position: Position, written: dict[str, Any]) -> None:
+    def __init__(
+        self, job: Job, stop: StopRequest, writer: CheckpointWriter, position: Position, written: dict[str, Any]
+    ) -> None:
         """Compile the steps.
 
         Args:
             job: What is trained.
             stop: The stop request of this rank.
+            writer: Of the checkpoints.
             position: Where the run is.
             written: The metadata of the checkpoint that the run resumes from; empty without one.
         """
         self.position = position
         self.outcome: dict[str, Any] = written.get("results", {})
-        self._job, self._stop = job, stop
+        self._job, self._stop, self._writer = job, stop, writer
         self._train_step = make_train_step(job.network, job.step_options)
         self._evaluation_step = make_evaluation_step(job.network.model)
         self._throughput = results.Throughput(_WARM_UP_STEPS)
@@ -144,7 +147,11 @@ class Trainer:
         self._step_ended = time.perf_counter()
 
     def _end(self) -> None:
-        saved = self._save()
+        self._save()
+        watchdog.progress()
+        saved = self._writer.wait()
+        # Horovod: mpirun ends the others when the first rank leaves; rank zero must have written by then.
+        barrier()
         if elastic.active() and not self._stop.received:
             # The other ranks continue without those that leave: Horovod reports it in the next step.
             return
@@ -235,7 +242,7 @@ class Trainer:
         total = self._epoch_loss_before + hvd.allreduce(self._epoch_loss, op=hvd.Sum, name="epoch loss").numpy()
         return float(total[0]), float(total[1])
 
-    def _save(self) -> bool:
+    def _save(self) -> None:
         job = self._job
         watchdog.progress()
         metadata = {
@@ -246,18 +253,7 @@ class Trainer:
             "skipped": job.data.skipped(),
             "training_images": job.data.training_images,
         }
-        saved = save(
-            job.settings.output_dir,
-            job.network.variables,
-            self.position.step,
-            metadata,
-            per_rank=job.network.statistics,
-            keep=job.settings.keep_checkpoints,
-        )
-        # Horovod: mpirun ends the others when the first rank leaves; rank zero must have written by then. And the time
-        # of the writing belongs to no step.
-        barrier()
-        return saved
+        self._writer.save(job.network.variables, self.position.step, metadata, per_rank=job.network.statistics)
 
     @property
     def _seconds(self) -> float:

@@ -4,27 +4,29 @@ import errno
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from training.runtime.errors import UserError
 
 
-def write_atomically(path: Path, content: bytes, check: Callable[[Path], object] | None = None) -> None:
+def write_atomically(
+    path: Path, content: bytes | Sequence[bytes | memoryview], check: Callable[[Path], object] | None = None
+) -> None:
     """Write a file so that a reader, or a machine that stops, finds the old content or the new one.
 
     The temporary file is in the same folder, because a rename is atomic within one file system only.
 
     Args:
         path: Of the file.
-        content: Of the file.
+        content: Of the file; large parts need not be joined, which would copy them.
         check: Called with the written file before it gets its name; raises to reject it.
     """
     temporary = path.with_name(f".{path.name}.partial")
     try:
         with temporary.open("wb") as stream:
-            stream.write(content)
+            stream.writelines([content] if isinstance(content, bytes) else content)
             stream.flush()
             os.fsync(stream.fileno())
         if check:

@@ -1,6 +1,5 @@
-"""Save and resume the state of all ranks: rank zero writes and reads, the others get it by broadcast."""
+"""Resume the state of all ranks: rank zero reads it, the others get it by broadcast."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,57 +13,8 @@ from training.runtime import checkpoint
 from training.runtime.distributed import assign_flat, flat, on_rank_zero
 from training.runtime.errors import UserError
 
-_FOLDER = "checkpoints"
-
-
-def save(
-    output: Path,
-    variables: Sequence[tf.Variable],
-    step: int,
-    metadata: Mapping[str, Any],
-    *,
-    per_rank: Sequence[tf.Variable] = (),
-    keep: int = 3,
-) -> bool:
-    """Write the state after a step; every rank must call it.
-
-    Where it cannot be written, as on a full disk, it prints a warning and the run may continue: earlier checkpoints
-    stay.
-
-    Args:
-        output: The folder given as '--output-dir'.
-        variables: What is the same on all ranks.
-        step: Steps since the run began.
-        metadata: What else the run needs to resume, in JSON's types.
-        per_rank: float32 variables that differ from rank to rank, such as the moving statistics of batch normalization.
-        keep: Number of checkpoints to keep.
-
-    Returns:
-        Whether it was written. Only rank zero knows; the others return True.
-    """
-    # Horovod: every rank sends its values, so every rank must come here.
-    rows = hvd.allgather(flat(per_rank)[np.newaxis], name="per rank").numpy() if per_rank else None
-    # Horovod: all ranks hold the same state, so one writes it; the others would overwrite its file.
-    if hvd.rank() != 0:
-        return True
-    arrays = [variable.numpy() for variable in variables] + ([] if rows is None else [rows])
-    metadata = {**metadata, "world_size": hvd.size()}
-    return _write(output / _FOLDER, checkpoint.Checkpoint(step=step, arrays=arrays, metadata=metadata), keep)
-
-
-def _write(folder: Path, state: checkpoint.Checkpoint, keep: int) -> bool:
-    try:
-        checkpoint.save(folder, state, keep)
-    except (OSError, checkpoint.DamagedError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        print(
-            f"warning: the checkpoint of step {state.step} could not be written to {folder} ({reason}); "
-            "the run continues, and earlier checkpoints are kept",
-            file=sys.stderr,
-            flush=True,
-        )
-        return False
-    return True
+#: In the output folder.
+FOLDER = "checkpoints"
 
 
 def resume(
@@ -95,7 +45,7 @@ def resume(
 def _read(
     output: Path, variables: Sequence[tf.Variable], settings: Mapping[str, Any], per_rank: Sequence[tf.Variable]
 ) -> tuple[dict[str, Any], NDArray[np.float32] | None]:
-    found = checkpoint.newest(output / _FOLDER)
+    found = checkpoint.newest(output / FOLDER)
     if found is None:
         return {}, None
     check_settings(output, settings, found.metadata["settings"])

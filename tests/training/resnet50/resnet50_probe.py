@@ -21,6 +21,7 @@ from training.resnet50.rank_images import Data
 from training.resnet50.trainer import Trainer
 from training.resnet50.training_job import Job
 from training.runtime import files, rank_checkpoint, watchdog
+from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import average, barrier, on_every_rank, on_rank_zero
 from training.runtime.errors import UserError
 from training.runtime.stop_request import StopRequest
@@ -120,7 +121,9 @@ answers["changed afterwards"] = of_ranks(bool(changed) and state() != good)
 own = [statistic.numpy() for statistic in network.statistics]
 answers["statistics"] = of_ranks([float(values.sum()) for values in own])
 metadata = {"settings": {}, "position": 3}
-answers["saved"] = of_ranks(rank_checkpoint.save(output, network.variables, 3, metadata, per_rank=network.statistics))
+writer = CheckpointWriter(output)
+writer.save(network.variables, 3, metadata, per_rank=network.statistics)
+answers["saved"] = of_ranks(writer.wait())
 for variable in [*network.variables, *network.statistics]:
     variable.assign(tf.zeros_like(variable))
 resumed = rank_checkpoint.resume(output, network.variables, {}, per_rank=network.statistics)
@@ -132,7 +135,9 @@ answers["averaged"] = of_ranks([float(values.numpy().sum()) for values in networ
 
 # A folder that is a file: nothing can be written, and the run continues.
 (output / "blocked").write_text("")
-answers["not saved"] = of_ranks(rank_checkpoint.save(output / "blocked", network.variables, 4, metadata))
+writer = CheckpointWriter(output / "blocked")
+writer.save(network.variables, 4, metadata)
+answers["not saved"] = of_ranks(writer.wait())
 
 
 def fail_on_rank_1() -> int:
@@ -173,7 +178,7 @@ def epoch_with_a_bad_step() -> list[float]:
         data=data,
         network=network,
     )
-    trainer = Trainer(job, StopRequest(), Position(), {})
+    trainer = Trainer(job, StopRequest(), CheckpointWriter(folder), Position(), {})
     losses = []
 
     def noted(*batch: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

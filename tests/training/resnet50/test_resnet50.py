@@ -106,7 +106,7 @@ def test_results_have_accuracy_and_speed(finished: Run) -> None:
 
 
 def test_one_rank_writes_the_files(finished: Run) -> None:
-    names = ["checkpoints", "curve.svg", "model.keras", "results.json", "tensorboard"]
+    names = [".run-lock", "checkpoints", "curve.svg", "model.keras", "results.json", "tensorboard"]
     assert sorted(path.name for path in finished.output.iterdir()) == names
     kept = ["latest", "step-00000060.checkpoint", "step-00000065.checkpoint", "step-00000066.checkpoint"]
     assert sorted(path.name for path in (finished.output / "checkpoints").iterdir()) == kept

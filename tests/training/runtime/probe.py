@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from training.digits import __main__ as digits
 from training.runtime import rank_checkpoint
+from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import barrier, on_rank_zero
 from training.runtime.errors import UserError
 
@@ -75,7 +76,8 @@ rank_checkpoint.resume(empty, job.variables, job.settings.resume_settings)
 answers["states_after"] = state(job)
 
 # Every rank would write into a separate folder, if it wrote.
-rank_checkpoint.save(empty / f"rank-{hvd.rank()}", job.variables, 1, {})
+with CheckpointWriter(empty / f"rank-{hvd.rank()}") as writer:
+    writer.save(job.variables, 1, {})
 
 job = job_of(finished)
 rank_checkpoint.resume(finished, job.variables, job.settings.resume_settings)
