@@ -13,10 +13,10 @@ from training.records import cache, dataset, epoch_order, stages
 from training.records.numbered_records import Records, Team
 from training.records.shard_files import TOTALS, TRAIN, VALIDATION
 from training.records.stages import Batch
-from training.resnet50.position import Position
 from training.resnet50.settings import Settings
 from training.runtime.distributed import on_every_rank, on_rank_zero
 from training.runtime.errors import RankError, UserError
+from training.runtime.position import Position
 from training.runtime.schedule import check_batch_size
 
 

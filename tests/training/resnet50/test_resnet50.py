@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from training.runtime import checkpoint
 
 # 1,437 images on two ranks: 22 steps an epoch.
 _OPTIONS = ["--image-size", "32", "--classes", "10", "--batch-size", "32", "--epochs", "3", "--warmup-epochs", "1"]
-_OPTIONS += ["--learning-rate", "0.5", "--checkpoint-steps", "5", "--deterministic"]
+_OPTIONS += ["--learning-rate", "0.5", "--checkpoint-every", "5steps", "--deterministic"]
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +101,25 @@ def test_results_have_accuracy_and_speed(finished: Run) -> None:
     # One block learns more than chance.
     assert 0.2 < results["accuracy"] < results["top5_accuracy"] <= 1
     assert results["images_per_second"] == pytest.approx(sum(results["images_per_second_per_rank"]), rel=0.01)
+    # 66 steps of 64 images, and all that is no step.
+    assert results["trained_images"] == 66 * 64
+    assert results["wall_seconds"] > results["training_seconds"]
+    assert results["wall_images_per_second"] == pytest.approx(66 * 64 / results["wall_seconds"], rel=0.01)
     milliseconds = results["step_milliseconds"]
     assert 0 < milliseconds["p50"] <= milliseconds["p90"] <= milliseconds["p99"]
     assert all(0 <= share < 1 for share in results["data_wait_share_per_rank"])
+
+
+def test_the_first_line_has_the_speed_of_the_compilation_and_the_last_one_that_of_the_run(finished: Run) -> None:
+    steps = [line for line in finished.stdout.splitlines() if ", step " in line]
+    first = re.fullmatch(r"epoch 1/3, step 1: loss 2.\d+, .*, (\S+) images/s while it compiles and warms up", steps[0])
+    assert first, steps[0]
+    assert 0 < float(first[1].replace(",", ""))
+    assert re.search(r"images/s, \d+% of the time waiting for images$", steps[-1])
+    ends = re.findall(r"epoch \d/3: loss .*, (\S+) images/s \((\S+) by wall clock\), half", finished.stdout)
+    assert len(ends) == 3
+    # The start takes longer than the steps.
+    assert all(float(steady.replace(",", "")) > float(wall.replace(",", "")) for steady, wall in ends)
 
 
 def test_one_rank_writes_the_files(finished: Run) -> None:
@@ -143,11 +160,10 @@ def test_a_killed_run_resumes_to_the_same_weights_as_an_uninterrupted_one(
     newest = max((tmp_path / "checkpoints").glob("step-*"))
     newest.write_bytes(newest.read_bytes()[:-1])
     before = int(newest.stem.removeprefix("step-"))
-    before = before - 5 if before % 5 == 0 else before - 2
     resumed = launch(2, *arguments(tmp_path), output=tmp_path)
     assert resumed.code == 0, resumed.stderr
     assert f"warning: {newest} is damaged" in resumed.stderr
-    assert f"resuming after step {before}, " in resumed.stdout
+    assert f"resuming after step {before - 5}, " in resumed.stdout
     assert same(tmp_path, finished.output)
     # Each epoch once, with the losses of its steps before the kill.
     assert history(tmp_path) == history(finished.output)
