@@ -323,7 +323,7 @@ def finish(job: Job, device: str, writer: CheckpointWriter, check_hosts: elastic
     for sentence in job.sentences():
         say(sentence)
 
-    written = resume(settings.output_dir, job.variables, settings.resume_settings)
+    written = resume(settings.output_dir, job.variables, settings.resume_settings, names=("epoch", "results"))
     start, outcome = written.get("epoch", 0), written.get("results", {})
     if start == settings.epochs:
         accuracy = outcome["accuracy"]

@@ -7,7 +7,7 @@ import horovod.tensorflow as hvd
 from training.resnet50.position import Position
 from training.resnet50.settings import parse
 from training.resnet50.trainer import Trainer
-from training.resnet50.training_job import Job, make_job, prepare
+from training.resnet50.training_job import BEFORE_OPTIONS, Job, make_job, prepare
 from training.runtime import curve, elastic, files, watchdog
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import on_rank_zero, run, say
@@ -33,7 +33,14 @@ def _train(job: Job, stop: StopRequest, writer: CheckpointWriter, check_hosts: e
     for sentence in job.sentences():
         say(sentence)
 
-    written = resume(output, job.network.variables, job.resume_settings, per_rank=job.network.statistics)
+    written = resume(
+        output,
+        job.network.variables,
+        job.resume_settings,
+        per_rank=job.network.statistics,
+        defaults=BEFORE_OPTIONS,
+        names=("position", "skipped", "training_images"),
+    )
     position = Position.from_json(written["position"]) if written else Position()
     if written:
         job.data.resume(output, written)

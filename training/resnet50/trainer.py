@@ -252,6 +252,7 @@ class Trainer:
             "epoch_loss": self._epoch_loss_of_all_ranks(),
             "skipped": job.data.skipped(),
             "training_images": job.data.training_images,
+            "dataset": dict(job.data.fingerprint),
         }
         self._writer.save(job.network.variables, self.position.step, metadata, per_rank=job.network.statistics)
 

@@ -15,6 +15,9 @@ from training.runtime import devices, elastic
 from training.runtime.errors import UserError
 from training.runtime.schedule import batch_sentence
 
+#: What runs did before an option existed: their checkpoints resume with it.
+BEFORE_OPTIONS = {"--min-crop-area": 0.08, "--mirror": "on"}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:

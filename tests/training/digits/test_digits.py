@@ -1,6 +1,7 @@
 import json
 import platform
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.training.mpirun import Run
+from tests.training.mpirun import PATIENCE, Run, end, start
 from training.runtime import checkpoint
 
 
@@ -119,6 +120,35 @@ def test_a_finished_run_keeps_its_results(digits: Callable[..., Run], finished: 
     assert again.code == 0, again.stderr
     assert f"nothing to do: {finished.output} holds this run, finished, with test accuracy 0.9" in again.stdout
     assert (finished.output / "results.json").read_bytes() == before
+
+
+def test_of_two_runs_in_one_folder_the_second_is_rejected_and_the_first_is_undisturbed(
+    launch: Callable[..., Run], tmp_path: Path
+) -> None:
+    output, logs = tmp_path / "run", tmp_path / "logs"
+    program = ["-m", "tests.training.digits.impatient_digits", "--epochs", "9999", "--output-dir", str(output)]
+    first = start(1, program, logs)
+
+    def wait_for_another_epoch() -> None:
+        deadline, lines = time.monotonic() + PATIENCE, (logs / "stdout").read_text().count(", test accuracy ")
+        while (logs / "stdout").read_text().count(", test accuracy ") == lines:
+            assert first.poll() is None, (logs / "stderr").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    try:
+        wait_for_another_epoch()
+        second = launch(2, *program, output=output)
+        wait_for_another_epoch()
+    finally:
+        end(first)
+        first.wait(timeout=PATIENCE)
+    assert second.code == 2
+    assert second.stdout.startswith(f"waiting for another run in {output} to end: process ")
+    owner = json.loads((output / ".run-lock").read_bytes())
+    process = f"process {owner['process']} on {owner['host']}, since {owner['since']}"
+    error = f"error: '--output-dir' is {output}, where another run trains: {process}; wait for its end or stop it, or"
+    assert second.stderr.count(error) == 1
 
 
 def test_an_error_is_printed_once_without_a_traceback_and_ends_all_ranks(
