@@ -268,6 +268,7 @@ def make_task(job: Job) -> Task:
         evaluate=evaluation,
         lower=f"'--batch-size' is {settings.batch_size}: give less",
         figures=lambda: {"device": job.device},
+        names=("results",),
     )
 
 

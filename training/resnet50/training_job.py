@@ -21,6 +21,9 @@ from training.runtime.schedule import batch_sentence
 from training.runtime.task import Evaluation, Plan, StepInput, Task
 from training.runtime.train_step import StepOptions, make_train_step
 
+#: What runs did before an option existed: their checkpoints resume with it.
+BEFORE_OPTIONS = {"--min-crop-area": 0.08, "--mirror": "on"}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
@@ -90,7 +93,9 @@ class Job:
             lower=_lower(settings),
             check_first_losses=self.objective.check_first,
             resume=lambda written: data.resume(settings.output_dir, written),
-            metadata=lambda: {"skipped": data.skipped(), "training_images": data.training_images},
+            settings_before=BEFORE_OPTIONS,
+            names=("position", "skipped", "training_images"),
+            metadata=self._metadata,
             figures=self._figures,
             export=self._export,
         )
@@ -137,6 +142,14 @@ class Job:
     def _rate(self, position: Position) -> float:
         epoch = position.epoch + position.images / self.data.training_images
         return self.recipe.rate(epoch, self.global_batch)
+
+    def _metadata(self) -> dict[str, Any]:
+        data = self.data
+        return {
+            "skipped": data.skipped(),
+            "training_images": data.training_images,
+            "dataset": dict(data.fingerprint),
+        }
 
     def _figures(self) -> dict[str, Any]:
         skipped = self.data.skipped()

@@ -20,7 +20,7 @@ class CheckpointWriter:
     """Writes the checkpoints of a run, one at a time.
 
     A kill at any moment leaves what `checkpoint.save` leaves. As a context manager it waits at the end, by an error
-    too: whoever resumes next must find what was saved.
+    too: the next start must find what was saved.
     """
 
     def __init__(self, output: Path, *, keep: int = 3) -> None:

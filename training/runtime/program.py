@@ -53,7 +53,14 @@ def _complete(task: Task, stop: StopRequest, check_hosts: elastic.CheckHosts, be
     with locked(output), CheckpointWriter(output, keep=task.plan.keep_checkpoints) as writer:
         for sentence in task.sentences:
             say(sentence)
-        written = resume(output, task.variables, task.settings, per_rank=task.statistics)
+        written = resume(
+            output,
+            task.variables,
+            task.settings,
+            per_rank=task.statistics,
+            defaults=task.settings_before,
+            names=task.names,
+        )
         if written:
             task.resume(written)
         loop = Loop(task, stop, writer, written, began)

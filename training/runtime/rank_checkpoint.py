@@ -1,7 +1,9 @@
 """Resume the state of all ranks: rank zero reads it, the others get it by broadcast."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import horovod.tensorflow as hvd
@@ -9,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from training.runtime import checkpoint
+from training.runtime import checkpoint, files
 from training.runtime.distributed import assign_flat, flat, on_rank_zero
 from training.runtime.errors import UserError
 
@@ -23,6 +25,8 @@ def resume(
     settings: Mapping[str, Any],
     *,
     per_rank: Sequence[tf.Variable] = (),
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+    names: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Set the variables of every rank and return the metadata of the checkpoint; empty without a checkpoint.
 
@@ -31,9 +35,14 @@ def resume(
         variables: All that training changes, optimizer slots included: they must exist by now.
         settings: The options that decide what is learned; a run resumes only with the same.
         per_rank: As they were saved: each rank gets its values, or the mean where the number of ranks is another.
+        defaults: What runs did before a setting existed, for the settings that are newer than checkpoints may be.
+        names: What the program reads from the metadata, besides `world_size`.
+
+    Raises:
+        UserError: The checkpoints are those of another run or program, or none can be written; on every rank.
     """
     # Horovod: rank zero alone reads, so that no rank resumes from an older file or stops alone at a damaged one.
-    metadata, rows = on_rank_zero(lambda: _read(output, variables, settings, per_rank))
+    metadata, rows = on_rank_zero(lambda: _read(output, variables, per_rank, _Expected(settings, defaults, names)))
     # Horovod: what rank zero has read, or drawn at random, reaches the others here.
     hvd.broadcast_variables([*variables, *per_rank], root_rank=0)
     if rows is not None:
@@ -42,32 +51,80 @@ def resume(
     return metadata
 
 
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What the metadata of a checkpoint must hold."""
+
+    settings: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+    names: Sequence[str]
+
+
 def _read(
-    output: Path, variables: Sequence[tf.Variable], settings: Mapping[str, Any], per_rank: Sequence[tf.Variable]
+    output: Path, variables: Sequence[tf.Variable], per_rank: Sequence[tf.Variable], expected: _Expected
 ) -> tuple[dict[str, Any], NDArray[np.float32] | None]:
+    check_folder(output)
     found = checkpoint.newest(output / FOLDER)
     if found is None:
         return {}, None
-    check_settings(output, settings, found.metadata["settings"])
+    _check_metadata(output, found.metadata, expected)
     arrays = list(found.arrays)
-    rows = arrays.pop() if per_rank else None
-    fits = [array.shape for array in arrays] == [tuple(variable.shape) for variable in variables]
-    if not fits or (rows is not None and rows.shape[1:] != flat(per_rank).shape):
+    rows = arrays.pop() if per_rank and arrays else None
+    if not _fit(arrays, variables) or (per_rank and not _are_rows(rows, flat(per_rank))):
         raise UserError(f"the checkpoints in {output} hold the weights of another network; give another '--output-dir'")
     for variable, array in zip(variables, arrays, strict=True):
         variable.assign(array)
     return found.metadata, rows
 
 
-def check_settings(output: Path, given: Mapping[str, Any], written: Mapping[str, Any]) -> None:
+def _fit(arrays: Sequence[NDArray[Any]], variables: Sequence[tf.Variable]) -> bool:
+    return [(array.shape, array.dtype) for array in arrays] == [
+        (tuple(variable.shape), variable.dtype.as_numpy_dtype) for variable in variables
+    ]
+
+
+def _are_rows(rows: NDArray[Any] | None, vector: NDArray[np.float32]) -> bool:
+    """Return whether the array has a vector for each rank that wrote it."""
+    return rows is not None and rows.dtype == vector.dtype and len(rows.shape) == 2 and rows.shape[1:] == vector.shape
+
+
+def check_folder(output: Path) -> None:
+    """Reject a folder of checkpoints in which none can be written."""
+    for path, kind in ((output / FOLDER, "folder"), (output / FOLDER / checkpoint.POINTER, "file")):
+        if path.exists() and path.is_dir() != (kind == "folder"):
+            raise UserError(
+                f"'--output-dir' is {output}, where {path.relative_to(output)} is not a {kind}; rename it, or give "
+                "another '--output-dir'"
+            )
+    files.make_writable(output, FOLDER)
+
+
+def _check_metadata(output: Path, written: Mapping[str, Any], expected: _Expected) -> None:
+    settings = written.get("settings")
+    if not isinstance(settings, Mapping) or not {"world_size", *expected.names} <= written.keys():
+        raise _another_program(output)
+    check_settings(output, expected.settings, settings, expected.defaults)
+
+
+def check_settings(
+    output: Path,
+    given: Mapping[str, Any],
+    written: Mapping[str, Any],
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
     """Reject a checkpoint of a run with other options: the result would be neither run's."""
-    if not given.keys() <= written.keys():
-        raise UserError(f"the checkpoints in {output} are those of another program; give another '--output-dir'")
-    differing = [name for name in given if given[name] != written[name]]
+    before = {**defaults, **written}
+    if not given.keys() <= before.keys():
+        raise _another_program(output)
+    differing = [name for name in given if given[name] != before[name]]
     if differing:
         now = " and ".join(f"'{name}' is {given[name]}" for name in differing)
-        before = " ".join(f"{name} {written[name]}" for name in differing)
+        then = " ".join(f"{name} {before[name]}" for name in differing)
         raise UserError(
-            f"{now}, but the checkpoints in {output} were written with {before}; "
-            f"give {before} to resume that run, or another '--output-dir' to start a new one"
+            f"{now}, but the checkpoints in {output} were written with {then}; "
+            f"give {then} to resume that run, or another '--output-dir' to start a new one"
         )
+
+
+def _another_program(output: Path) -> UserError:
+    return UserError(f"the checkpoints in {output} are those of another program; give another '--output-dir'")

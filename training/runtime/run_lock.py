@@ -78,11 +78,12 @@ class Lock:
             UserError: Another process keeps it, or the file cannot be written.
         """
         self._path = output / _NAME
+        self._id = uuid.uuid4().hex
         self._content = {
             "host": socket.gethostname(),
             "process": os.getpid(),
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
-            "id": uuid.uuid4().hex,
+            "id": self._id,
         }
         try:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -155,7 +156,7 @@ class Lock:
                 self._write(beats)
 
     def _is_own(self) -> bool:
-        return self._content["id"].encode() in self._read()
+        return self._id.encode() in self._read()
 
     def _read(self) -> bytes:
         # Opened each time: NFS asks the server for the present content only then.

@@ -224,6 +224,42 @@ def test_a_finished_run_has_nothing_to_do_on_another_number_of_ranks_too(
     assert json.loads((output / "results.json").read_text())["steps"] == 66
 
 
+def test_rejects_shards_that_were_exchanged_between_starts(
+    launch: Callable[..., Run],
+    arguments: Callable[[Path], list[str]],
+    finished: Run,
+    digits_folder: Path,
+    tmp_path: Path,
+) -> None:
+    output, data = shutil.copytree(finished.output, tmp_path / "run"), shutil.copytree(digits_folder, tmp_path / "data")
+    names = [f"train-0000{index}-of-00004" for index in (1, 2)]
+    for suffix in ("", ".idx"):
+        first, second = ((data / f"{name}{suffix}") for name in names)
+        first.rename(data / "kept")
+        second.rename(first)
+        (data / "kept").rename(second)
+    run = launch(1, *arguments(output), "--data-dir", data, output=output)
+    assert run.code == 2
+    (error,) = run.stderr.splitlines()
+    assert error.startswith(f"error: the dataset is not that of the run in {output}: {names[0]} is another (")
+    assert f", {names[1]} is another (" in error
+
+
+def test_a_checkpoint_from_before_options_and_fingerprints_resumes_with_a_note(
+    launch: Callable[..., Run], arguments: Callable[[Path], list[str]], finished: Run, tmp_path: Path
+) -> None:
+    output = shutil.copytree(finished.output, tmp_path / "run")
+    metadata = {name: value for name, value in last(output).metadata.items() if name != "dataset"}
+    new = ("--mirror", "--min-crop-area")
+    metadata["settings"] = {name: value for name, value in metadata["settings"].items() if name not in new}
+    checkpoint.save(output / "checkpoints", dataclasses.replace(last(output), metadata=metadata))
+    run = launch(1, *arguments(output), output=output)
+    assert run.code == 0, run.stderr
+    note = f"note: the checkpoints in {output} are of a version that did not note the dataset's files"
+    assert run.stdout.count(note) == 1
+    assert f"nothing to do: {output} holds this run" in run.stdout
+
+
 def test_half_as_many_ranks_resume_with_half_the_learning_rate_and_the_rest_of_the_epoch(
     launch: Callable[..., Run], arguments: Callable[[Path], list[str]], finished: Run, tmp_path: Path
 ) -> None:

@@ -181,7 +181,7 @@ def test_a_checkpoint_is_written_though_its_pointer_is_not(tmp_path: Path, capsy
     )
 
 
-def stored(**content: object) -> bytes:
+def stored(**content: NDArray[Any]) -> bytes:
     stream = io.BytesIO()
     np.savez(stream, **content)
     return stream.getvalue()

@@ -146,7 +146,17 @@ class TestWithoutFlock:
         lock.release()
 
     @pytest.mark.parametrize("dead", [False, True])
-    def test_of_runs_started_at_once_one_wins(self, tmp_path: Path, dead: bool) -> None:
+    def test_of_runs_that_find_it_free_at_once_one_wins(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dead: bool
+    ) -> None:
+        write, all_found_it_free = Lock._write, threading.Barrier(3)
+
+        def write_together(lock: Lock, beats: int = 0) -> None:
+            if beats == 0:
+                all_found_it_free.wait(PATIENCE)
+            write(lock, beats)
+
+        monkeypatch.setattr(Lock, "_write", write_together)
         if dead:
             leave(tmp_path)
         check_that_one_wins(tmp_path)
