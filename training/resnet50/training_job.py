@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from training.resnet50 import model
 from training.resnet50.rank_images import Data, load
-from training.resnet50.recipe import MOMENTUM, Recipe, lars, sgd
+from training.resnet50.recipe import Recipe, lars, sgd
 from training.resnet50.settings import Settings
 from training.resnet50.train_step import Network, StepOptions, make_network
 from training.runtime import devices, elastic
@@ -91,6 +91,7 @@ class Job:
             f"steps: {images} training images / {batch}, rounded down, = {steps} per epoch; x {settings.epochs} epochs "
             f"= {steps * settings.epochs}",
             self.recipe.sentence(batch),
+            *self.recipe.warnings(batch, hvd.size()),
         ]
 
 
@@ -108,7 +109,7 @@ def prepare(given: Settings) -> tuple[Settings, str, Network]:
     tf.keras.utils.set_random_seed(settings.seed)
     if settings.deterministic:
         tf.config.experimental.enable_op_determinism()
-    network = make_network(model.build(settings.image_size, settings.classes), MOMENTUM[settings.optimizer])
+    network = make_network(model.build(settings.image_size, settings.classes), _recipe(settings).momentum)
     return settings, device, network
 
 
