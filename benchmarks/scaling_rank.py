@@ -16,7 +16,7 @@ from training.imagenet.image_decoding import MIN_CROP_AREA
 from training.imagenet.input_pipeline import SyntheticPipeline
 from training.records import epoch_order
 from training.records.stages import Settings
-from training.resnet50 import model, recipe
+from training.resnet50 import model
 from training.resnet50.objective import Objective
 from training.runtime.network import make_network
 from training.runtime.train_step import StepOptions, make_train_step
@@ -29,7 +29,7 @@ def main(timeline: str) -> None:
     hvd.init()
     # Bound to a core by mpirun: one thread, or two would share it.
     tf.config.threading.set_intra_op_parallelism_threads(1)
-    network = make_network(model.build(IMAGE_SIZE, 1000), recipe.MOMENTUM["sgd"])
+    network = make_network(model.build(IMAGE_SIZE, 1000), momentum=0.875)
     hvd.broadcast_variables([*network.variables, *network.statistics], root_rank=0)
     objective = Objective(classes=1000, label_smoothing=0.1, weight_decay=1 / 32768, lars=False)
     step = make_train_step(network, objective.losses_of(network.model), StepOptions(decay=objective.decay))

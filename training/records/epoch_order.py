@@ -67,18 +67,18 @@ def training(
     for place, segment in enumerate(segments):
         numbers = np.flatnonzero(left)
         for other in range(segment.world_size):
-            order = _shuffled(_dealt(numbers, other, segment.world_size), [seed, epoch, place, other])
+            order = shuffled(dealt(numbers, other, segment.world_size), [seed, epoch, place, other])
             left[order[: segment.steps * segment.batch_size]] = False
     numbers = np.flatnonzero(left)
     steps = len(numbers) // (batch_size * size)
-    order = _shuffled(_dealt(numbers, rank, size), [seed, epoch, len(segments), rank])
+    order = shuffled(dealt(numbers, rank, size), [seed, epoch, len(segments), rank])
     order = order[: steps * batch_size].reshape(steps, batch_size)
     return Order(order, np.ones(order.shape, np.float32))
 
 
 def evaluation(records: int, *, batch_size: int, rank: int, size: int) -> Order:
     """Deal out every record of a split exactly once, in the same number of steps on every rank."""
-    own = _dealt(np.arange(records), rank, size)
+    own = dealt(np.arange(records), rank, size)
     shape = (-(-records // (size * batch_size)), batch_size)
     numbers, weights = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
     # The rank's last record fills the batch: it is in memory. A rank without records takes the first of all.
@@ -90,16 +90,16 @@ def evaluation(records: int, *, batch_size: int, rank: int, size: int) -> Order:
 
 def own_range(records: int, rank: int, size: int) -> range:
     """Return the records that a rank reads in an epoch with a constant number of ranks."""
-    own = _dealt(np.arange(records), rank, size)
+    own = dealt(np.arange(records), rank, size)
     return range(own[0], own[-1] + 1) if len(own) else range(0)
 
 
-def _dealt(numbers: NDArray[Any], rank: int, size: int) -> NDArray[Any]:
+def dealt(numbers: NDArray[Any], rank: int, size: int) -> NDArray[Any]:
     """Return a rank's share: adjacent records, and at most one more than another rank has."""
     return np.array_split(numbers, size)[rank]
 
 
-def _shuffled(numbers: NDArray[Any], seed: Sequence[int]) -> NDArray[Any]:
+def shuffled(numbers: NDArray[Any], seed: Sequence[int]) -> NDArray[Any]:
     """Shuffle blocks in the whole share, and then records within a window."""
     random = np.random.default_rng(seed)
     blocks = random.permutation(-(-len(numbers) // _BLOCK))

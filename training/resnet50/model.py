@@ -1,12 +1,17 @@
-"""ResNet-50 v1.5: the stride of a down-sampling block is in its 3x3 convolution, not in the first 1x1.
+"""ResNet-50 v1.5, as a classifier and as the backbone of a detector.
+
+v1.5: the stride of a down-sampling block is in its 3x3 convolution, not in the first 1x1.
 
 https://arxiv.org/abs/1512.03385, and NVIDIA's description of v1.5:
 https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classification/ConvNets/resnet50v1.5
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import tensorflow as tf
+
+from training.runtime.errors import UserError
 
 # Blocks of each stage; the first stage has 64 channels, and each block has four times its own as output.
 _BLOCKS = (3, 4, 6, 3)
@@ -15,6 +20,10 @@ _WIDTH = 64
 # Of ResNet-50 without its last layer: 25,557,032 with that of 1,000 classes, as torchvision's `resnet50` counts it
 # (https://pytorch.org/vision/stable/models/generated/torchvision.models.resnet50.html).
 _PARAMETERS = 23_508_032
+
+#: Of the classifier, and so the gradients of its step: 53 convolutions, each with a scale and a shift, and the last
+#: layer's weights and bias.
+VARIABLES = 53 * 3 + 2
 
 
 def build(image_size: int, classes: int) -> tf.keras.Model:
@@ -43,17 +52,77 @@ def network(image_size: int, classes: int, blocks: Sequence[int], width: int) ->
     """
     layers = tf.keras.layers
     images = tf.keras.Input((image_size, image_size, 3))
-    x = _normalized(_convolution(images, width, 7, strides=2))
-    x = layers.MaxPooling2D(3, strides=2, padding="same")(layers.ReLU()(x))
-    for stage, count in enumerate(blocks):
-        for block in range(count):
-            x = _bottleneck(x, width * 2**stage, strides=2 if stage > 0 and block == 0 else 1)
+    *_, x = _stages(images, blocks, width)
     # In float32: sums and the softmax lose too much in float16.
     x = layers.GlobalAveragePooling2D(dtype="float32")(x)
     # Small weights: the first outputs are almost equal, so the first loss is ln(classes).
     head = tf.keras.initializers.RandomNormal(stddev=0.01)
     logits = layers.Dense(classes, kernel_initializer=head, dtype="float32")(x)
     return tf.keras.Model(images, logits)
+
+
+def backbone(*, frozen_stages: int, frozen_normalization: bool) -> tf.keras.Model:
+    """Return the network without its head, from images of any size to the outputs [C2, C3, C4, C5] of its stages.
+
+    Their sides are a 4th, an 8th, a 16th and a 32nd of the image's, rounded up; their channels are 256 to 2,048.
+
+    Args:
+        frozen_stages: How many stages do not learn, counted from the images; the first is the 7x7 convolution alone.
+            Mask R-CNN freezes 2.
+        frozen_normalization: Whether batch normalization keeps its statistics, scale and shift in every stage, as it
+            must where a step has a few images.
+    """
+    images = tf.keras.Input((None, None, 3))
+    stages = _stages(images, _BLOCKS, _WIDTH)
+    model = tf.keras.Model(images, stages[1:])
+    frozen = tf.keras.Model(images, stages[frozen_stages - 1]).layers if frozen_stages else []
+    for layer in model.layers:
+        if layer in frozen or (frozen_normalization and isinstance(layer, tf.keras.layers.BatchNormalization)):
+            layer.trainable = False
+    return model
+
+
+def load(model: tf.keras.Model, path: Path) -> None:
+    """Set the weights of a backbone to those of a trained classifier.
+
+    Args:
+        model: From `backbone`.
+        path: The `model.keras` in the output folder of a finished run.
+
+    Raises:
+        UserError: It cannot be read, or holds another network.
+    """
+    try:
+        trained = tf.keras.models.load_model(path, compile=False)
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{path} cannot be read as a model ({error}); give the model.keras of a finished run of training.resnet50"
+        ) from error
+    ours, theirs = _weights_of_stages(model), _weights_of_stages(trained)
+    if [weight.shape for weight in ours] != [weight.shape for weight in theirs]:
+        raise UserError(f"{path} holds another network; give the model.keras of a finished run of training.resnet50")
+    for own, other in zip(ours, theirs, strict=True):
+        own.assign(other)
+
+
+def _weights_of_stages(model: tf.keras.Model) -> list[tf.Variable]:
+    """Return the weights without those of the head, in the order of the layers, whatever is frozen."""
+    return [
+        weight for layer in model.layers if not isinstance(layer, tf.keras.layers.Dense) for weight in layer.weights
+    ]
+
+
+def _stages(images: tf.Tensor, blocks: Sequence[int], width: int) -> list[tf.Tensor]:
+    """Return the output of the first convolution, after its pooling, and of each stage of blocks."""
+    layers = tf.keras.layers
+    x = _normalized(_convolution(images, width, 7, strides=2))
+    x = layers.MaxPooling2D(3, strides=2, padding="same")(layers.ReLU()(x))
+    outputs = [x]
+    for stage, count in enumerate(blocks):
+        for block in range(count):
+            x = _bottleneck(x, width * 2**stage, strides=2 if stage > 0 and block == 0 else 1)
+        outputs.append(x)
+    return outputs
 
 
 def _bottleneck(x: tf.Tensor, width: int, strides: int) -> tf.Tensor:

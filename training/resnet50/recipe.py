@@ -12,17 +12,25 @@ from training.runtime.schedule import Schedule, square
 #: Images for which a learning rate is given, as in https://arxiv.org/abs/1706.02677.
 IMAGES = 256
 
-#: By optimizer: of NVIDIA's recipe, and of MLPerf's reference runs with LARS.
-MOMENTUM = {"sgd": 0.875, "lars": 0.9}
+# "No loss of accuracy when training with large minibatch sizes up to 8192 images": https://arxiv.org/abs/1706.02677.
+_LARGEST_OF_SGD = 8_192
 
-# Global batch: (peak learning rate, epochs of warm-up, weight decay) of MLPerf's reference runs to 75.9 % top-1:
+# Of LARS with values that are not published.
+_MOMENTUM_OF_LARS = 0.9
+
+# Global batch: (peak learning rate, epochs of warm-up, weight decay, momentum) of MLPerf's reference runs to 75.9 %:
 # https://github.com/mlcommons/logging/blob/master/mlperf_logging/rcp_checker/training_2.0.0/rcps_resnet.json
 _PUBLISHED_LARS = {
-    1_632: (7.4, 2, 5e-5),
-    3_264: (10.5, 2, 5e-5),
-    4_096: (10.0, 5, 2e-4),
-    8_192: (17.0, 5, 2e-4),
-    13_056: (12.8, 9, 2.5e-5),
+    1_632: (7.4, 2, 5e-5, 0.9),
+    3_264: (10.5, 2, 5e-5, 0.9),
+    4_096: (10.0, 5, 2e-4, 0.9),
+    8_192: (17.0, 5, 2e-4, 0.9),
+    13_056: (12.8, 9, 2.5e-5, 0.9),
+    32_768: (21.2, 16, 2.5e-5, 0.94),
+    35_840: (21.9, 17, 2.5e-5, 0.94),
+    49_152: (19.405, 24, 1e-4, 0.951807),
+    58_880: (23.246, 29, 1e-4, 0.951807),
+    65_536: (24.699, 31, 1e-4, 0.951807),
 }
 
 
@@ -34,12 +42,14 @@ class Recipe:
         optimizer: `sgd` or `lars`.
         learning_rate: At its peak, for 256 images of the global batch.
         weight_decay: Factor of the L2 term's gradient.
+        momentum: Part of the step before that each step repeats.
         schedule: A warm-up from 0; then a cosine, as NVIDIA trains to 77 %, or for LARS MLPerf's polynomial.
     """
 
     optimizer: str
     learning_rate: float
     weight_decay: float
+    momentum: float
     schedule: Schedule
 
     def rate(self, epoch: float, global_batch: int) -> float:
@@ -56,8 +66,33 @@ class Recipe:
         peak = self.learning_rate * global_batch / IMAGES
         return (
             f"learning rate: {self.learning_rate:g} x {global_batch} / {IMAGES} = {peak:g}, {self.schedule.sentence()}"
-            f"; {self.optimizer}, weight decay {self.weight_decay:g}"
+            f"; {self.optimizer}, momentum {self.momentum:g}, weight decay {self.weight_decay:g}"
         )
+
+    def warnings(self, global_batch: int, ranks: int) -> list[str]:
+        """Return a sentence for each property of the batch that costs accuracy, with what to give instead.
+
+        Args:
+            global_batch: Images per step over all ranks.
+            ranks: Of the run.
+        """
+        if self.optimizer != "sgd" or global_batch <= _LARGEST_OF_SGD:
+            return []
+        ways = []
+        if ranks <= _LARGEST_OF_SGD:
+            own = _LARGEST_OF_SGD // ranks
+            ways.append(f"'--batch-size {own}' ({own * ranks:,} images a step)")
+        of_lars = [batch for batch in _PUBLISHED_LARS if batch % ranks == 0 and batch <= global_batch]
+        if of_lars:
+            largest = max(of_lars)
+            ways.append(
+                f"'--optimizer lars --batch-size {largest // ranks}' ({largest:,} images a step, for which MLPerf "
+                "publishes values)"
+            )
+        return [
+            f"warning: {global_batch:,} images a step are more than the {_LARGEST_OF_SGD:,} up to which sgd keeps its "
+            f"accuracy (arXiv:1706.02677); give {' or '.join(ways) or 'fewer ranks'}"
+        ]
 
 
 def sgd(*, learning_rate: float | None, warmup_epochs: int | None, weight_decay: float | None, epochs: int) -> Recipe:
@@ -69,6 +104,7 @@ def sgd(*, learning_rate: float | None, warmup_epochs: int | None, weight_decay:
         optimizer="sgd",
         learning_rate=0.256 if learning_rate is None else learning_rate,
         weight_decay=1 / 32768 if weight_decay is None else weight_decay,
+        momentum=0.875,
         schedule=Schedule(epochs=epochs, warmup_epochs=5 if warmup_epochs is None else warmup_epochs),
     )
 
@@ -83,6 +119,8 @@ def lars(
 ) -> Recipe:
     """Return LARS, for global batches with which SGD loses accuracy: about 8,192 images and more.
 
+    The momentum is the published one with published values, and 0.9 where all of them are given.
+
     Args:
         learning_rate: For 256 images; None takes the published one of this global batch.
         warmup_epochs: None takes the published value.
@@ -94,17 +132,19 @@ def lars(
         UserError: A value is missing, and none is published for this global batch.
     """
     published = _PUBLISHED_LARS.get(global_batch)
-    if published is None and None in (learning_rate, warmup_epochs, weight_decay):
+    missing = None in (learning_rate, warmup_epochs, weight_decay)
+    if published is None and missing:
         batches = ", ".join(f"{batch:,}" for batch in _PUBLISHED_LARS)
         raise UserError(
             f"'--optimizer' is lars with {global_batch:,} images a step, for which no values are published; give "
             f"'--learning-rate', '--warmup-epochs' and '--weight-decay', or a batch of {batches} images over all ranks"
         )
-    peak, warmup, decay = published or (0.0, 0, 0.0)
+    peak, warmup, decay, momentum = published or (0.0, 0, 0.0, _MOMENTUM_OF_LARS)
     warmup = warmup if warmup_epochs is None else warmup_epochs
     return Recipe(
         optimizer="lars",
         learning_rate=peak * IMAGES / global_batch if learning_rate is None else learning_rate,
         weight_decay=decay if weight_decay is None else weight_decay,
+        momentum=momentum if missing else _MOMENTUM_OF_LARS,
         schedule=Schedule(epochs=epochs, warmup_epochs=warmup, decay=square),
     )

@@ -11,7 +11,7 @@ from training.resnet50 import model
 from training.resnet50.evaluation import evaluate, make_evaluation_step
 from training.resnet50.objective import Objective
 from training.resnet50.rank_images import Data, load
-from training.resnet50.recipe import MOMENTUM, Recipe, lars, sgd
+from training.resnet50.recipe import Recipe, lars, sgd
 from training.resnet50.settings import Settings
 from training.runtime import devices, elastic
 from training.runtime.errors import UserError
@@ -176,6 +176,7 @@ class Job:
             f"steps: {images} training images / {batch}, rounded down, = {steps} per epoch; x {settings.epochs} epochs "
             f"= {steps * settings.epochs}",
             self.recipe.sentence(batch),
+            *self.recipe.warnings(batch, hvd.size()),
         ]
 
 
@@ -193,7 +194,7 @@ def prepare(given: Settings) -> tuple[Settings, str, Network]:
     tf.keras.utils.set_random_seed(settings.seed)
     if settings.deterministic:
         tf.config.experimental.enable_op_determinism()
-    network = make_network(model.build(settings.image_size, settings.classes), MOMENTUM[settings.optimizer])
+    network = make_network(model.build(settings.image_size, settings.classes), _recipe(settings).momentum)
     return settings, device, network
 
 

@@ -89,7 +89,7 @@ def test_prints_its_arithmetic_first(finished: Run) -> None:
         "batch: 32 images per rank x 2 ranks = 64 images per step",
         "steps: 1437 training images / 64, rounded down, = 22 per epoch; x 3 epochs = 66",
         "learning rate: 0.5 x 64 / 256 = 0.125, reached from 0 over 1 epochs, then along a cosine to 0 at epoch 3; sgd"
-        ", weight decay 3.05176e-05",
+        ", momentum 0.875, weight decay 3.05176e-05",
     ]
 
 

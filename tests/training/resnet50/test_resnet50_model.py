@@ -1,10 +1,12 @@
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from training.resnet50 import model
+from training.runtime.errors import UserError
 
 # Keras 2.15 itself, once a seed is set.
 pytestmark = pytest.mark.filterwarnings("ignore:non-integer arguments to randrange")
@@ -18,6 +20,7 @@ def resnet50() -> tf.keras.Model:
 
 def test_has_the_parameters_of_resnet_50(resnet50: tf.keras.Model) -> None:
     assert sum(int(tf.size(weight)) for weight in resnet50.trainable_weights) == 25_557_032
+    assert len(resnet50.trainable_weights) == model.VARIABLES == 161
     # Means and variances of the 53 layers of batch normalization.
     assert sum(int(tf.size(weight)) for weight in resnet50.non_trainable_weights) == 53_120
 
@@ -49,3 +52,82 @@ def test_rejects_another_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "_BLOCKS", (3, 4, 6, 2))
     with pytest.raises(AssertionError, match=r"ResNet-50 with 10 classes has 23,528,522 parameters, but this has 19,"):
         model.build(32, 10)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory, resnet50: tf.keras.Model) -> Path:
+    """Return a saved classifier, each of whose weights differs from those that a new network has."""
+    random = np.random.default_rng(0)
+    for weight in resnet50.weights:
+        weight.assign(weight * random.uniform(0.9, 1.1, weight.shape) + random.uniform(-0.01, 0.01, weight.shape))
+    path = tmp_path_factory.mktemp("run") / "model.keras"
+    resnet50.save(path, save_format="keras")
+    return path
+
+
+def test_a_backbone_has_the_outputs_of_the_stages_of_the_classifier(resnet50: tf.keras.Model, trained: Path) -> None:
+    backbone = model.backbone(frozen_stages=2, frozen_normalization=True)
+    model.load(backbone, trained)
+    # The sum of each stage's last block, and the ReLU after it.
+    sums = [layer for layer in resnet50.layers if isinstance(layer, tf.keras.layers.Add)]
+    inside = [tf.nn.relu(sums[place].output) for place in (2, 6, 12, 15)]
+    images = np.random.default_rng(0).normal(size=(2, 64, 64, 3)).astype(np.float32)
+    outputs = backbone(images, training=True)
+    assert [tuple(output.shape) for output in outputs] == [
+        (2, 16, 16, 256),
+        (2, 8, 8, 512),
+        (2, 4, 4, 1024),
+        (2, 2, 2, 2048),
+    ]
+    for output, expected in zip(outputs, tf.keras.Model(resnet50.input, inside)(images, training=False), strict=True):
+        np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-4)
+        assert np.abs(expected).max() > 0.1
+
+
+def test_a_backbone_takes_images_of_any_size() -> None:
+    outputs = model.backbone(frozen_stages=0, frozen_normalization=False)(np.zeros((1, 100, 33, 3), np.float32))
+    assert [tuple(output.shape[1:3]) for output in outputs] == [(25, 9), (13, 5), (7, 3), (4, 2)]
+
+
+@pytest.mark.parametrize(
+    ("stages", "normalization", "learning"),
+    [
+        # All but the last layer's two.
+        (0, False, 159),
+        # The first convolution with its scale and shift.
+        (1, False, 156),
+        # And three blocks of three convolutions, with one in the first shortcut.
+        (2, False, 126),
+        # 53 convolutions less 1 and 10.
+        (2, True, 42),
+        (5, False, 0),
+    ],
+)
+def test_frozen_stages_and_normalization_do_not_learn(stages: int, normalization: bool, learning: int) -> None:
+    backbone = model.backbone(frozen_stages=stages, frozen_normalization=normalization)
+    assert len(backbone.trainable_weights) == learning
+    assert len(backbone.weights) == 53 * 5
+
+
+def test_only_free_normalization_takes_the_statistics_of_a_batch() -> None:
+    images = np.random.default_rng(0).normal(size=(2, 32, 32, 3)).astype(np.float32)
+    moved = []
+    for frozen in (True, False):
+        backbone = model.backbone(frozen_stages=2, frozen_normalization=frozen)
+        layers = [layer for layer in backbone.layers if isinstance(layer, tf.keras.layers.BatchNormalization)]
+        backbone(images, training=True)
+        moved.append(sum(bool(np.abs(layer.moving_mean).max() > 0) for layer in layers))
+    assert moved == [0, 53 - 11]
+
+
+def test_a_file_of_another_network_is_rejected(tmp_path: Path) -> None:
+    other = tmp_path / "model.keras"
+    model.network(32, 10, blocks=(1,), width=8).save(other, save_format="keras")
+    backbone = model.backbone(frozen_stages=0, frozen_normalization=False)
+    with pytest.raises(UserError, match=r"model\.keras holds another network; give the model\.keras of a finished run"):
+        model.load(backbone, other)
+    other.write_text("not a model")
+    with pytest.raises(UserError, match=r"model\.keras cannot be read as a model"):
+        model.load(backbone, other)
+    with pytest.raises(UserError, match=r"missing\.keras cannot be read as a model"):
+        model.load(backbone, tmp_path / "missing.keras")

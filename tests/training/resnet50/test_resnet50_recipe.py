@@ -18,7 +18,7 @@ _NONE: Given = {"learning_rate": None, "warmup_epochs": None, "weight_decay": No
 def test_sgd_is_the_recipe_of_nvidia() -> None:
     made = recipe.sgd(**_NONE, epochs=90)
     assert (made.learning_rate, made.schedule.warmup_epochs, made.weight_decay) == (0.256, 5, 3.0517578125e-05)
-    assert recipe.MOMENTUM["sgd"] == 0.875
+    assert made.momentum == 0.875
 
 
 def test_rate_rises_with_the_batch_and_over_five_epochs_then_falls_along_a_cosine() -> None:
@@ -34,9 +34,19 @@ def test_given_values_replace_those_of_the_recipe() -> None:
     assert made.weight_decay == 0
 
 
-@pytest.mark.parametrize(("batch", "peak", "warmup"), [(1632, 7.4, 2), (4096, 10.0, 5), (8192, 17.0, 5)])
-def test_lars_takes_the_published_values_of_its_batch(batch: int, peak: float, warmup: int) -> None:
+@pytest.mark.parametrize(
+    ("batch", "peak", "warmup", "momentum"),
+    [
+        (1632, 7.4, 2, 0.9),
+        (4096, 10.0, 5, 0.9),
+        (8192, 17.0, 5, 0.9),
+        (35840, 21.9, 17, 0.94),
+        (65536, 24.699, 31, 0.951807),
+    ],
+)
+def test_lars_takes_the_published_values_of_its_batch(batch: int, peak: float, warmup: int, momentum: float) -> None:
     made = recipe.lars(**_NONE, epochs=40, global_batch=batch)
+    assert made.momentum == momentum
     assert made.schedule.warmup_epochs == warmup
     assert made.rate(warmup, batch) == pytest.approx(peak)
     # A polynomial of power 2: a quarter is left in the middle.
@@ -48,14 +58,42 @@ def test_lars_with_another_batch_requires_its_values() -> None:
         recipe.lars(learning_rate=0.5, warmup_epochs=None, weight_decay=None, epochs=40, global_batch=2048)
     assert str(caught.value) == (
         "'--optimizer' is lars with 2,048 images a step, for which no values are published; give '--learning-rate', "
-        "'--warmup-epochs' and '--weight-decay', or a batch of 1,632, 3,264, 4,096, 8,192, 13,056 images over all ranks"
+        "'--warmup-epochs' and '--weight-decay', or a batch of 1,632, 3,264, 4,096, 8,192, 13,056, 32,768, 35,840, "
+        "49,152, 58,880, 65,536 images over all ranks"
     )
+
+
+@pytest.mark.parametrize("batch", [2048, 32768])
+def test_lars_with_given_values_has_its_usual_momentum(batch: int) -> None:
     given: Given = {"learning_rate": 0.5, "warmup_epochs": 2, "weight_decay": 0.0}
-    assert recipe.lars(**given, epochs=40, global_batch=2048).rate(2, 2048) == pytest.approx(4.0)
+    made = recipe.lars(**given, epochs=40, global_batch=batch)
+    assert made.rate(2, batch) == pytest.approx(0.5 * batch / 256)
+    assert made.momentum == 0.9
+
+
+def test_warns_of_a_batch_with_which_sgd_loses_accuracy() -> None:
+    made = recipe.sgd(**_NONE, epochs=90)
+    assert made.warnings(8192, 32) == []
+    # 20 nodes of p3.16xlarge with the recipes' batch.
+    assert made.warnings(40_960, 160) == [
+        "warning: 40,960 images a step are more than the 8,192 up to which sgd keeps its accuracy (arXiv:1706.02677); "
+        "give '--batch-size 51' (8,160 images a step) or '--optimizer lars --batch-size 224' (35,840 images a step, "
+        "for which MLPerf publishes values)"
+    ]
+    assert made.warnings(16_777, 1)[0].endswith(
+        "'--optimizer lars --batch-size 13056' (13,056 images a step, for which MLPerf publishes values)"
+    )
+    # Seven divides no published batch, and more ranks than images fit no batch at all.
+    assert made.warnings(8_197, 7)[0].endswith("give '--batch-size 1170' (8,190 images a step)")
+    assert made.warnings(8_193, 8_193)[0].endswith("give fewer ranks")
+
+
+def test_does_not_warn_of_a_large_batch_with_lars() -> None:
+    assert recipe.lars(**_NONE, epochs=60, global_batch=35_840).warnings(35_840, 160) == []
 
 
 def test_sentence_shows_the_arithmetic() -> None:
     assert recipe.sgd(**_NONE, epochs=90).sentence(2048) == (
         "learning rate: 0.256 x 2048 / 256 = 2.048, reached from 0 over 5 epochs, then along a cosine to 0 at epoch 90"
-        "; sgd, weight decay 3.05176e-05"
+        "; sgd, momentum 0.875, weight decay 3.05176e-05"
     )
