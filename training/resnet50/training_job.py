@@ -11,7 +11,7 @@ from training.resnet50.rank_images import Data, load
 from training.resnet50.recipe import Recipe, lars, sgd
 from training.resnet50.settings import Settings
 from training.resnet50.train_step import Network, StepOptions, make_network
-from training.runtime import devices, elastic
+from training.runtime import devices, elastic, xla
 from training.runtime.errors import UserError
 from training.runtime.schedule import batch_sentence
 
@@ -101,6 +101,9 @@ def prepare(given: Settings) -> tuple[Settings, str, Network]:
     Returns:
         The settings with what the device decides, the device's name, and the network.
     """
+    if given.xla != "off":
+        # Before TensorFlow looks for devices, so before a GPU has decided on XLA; without XLA it has no effect.
+        xla.limit_clusters(model.VARIABLES)
     device = devices.pin(hvd.local_rank(), hvd.local_size())
     settings = given.on_device(gpu=device != "cpu")
     tf.keras.mixed_precision.set_global_policy(settings.precision)
