@@ -17,7 +17,9 @@ from training.imagenet.input_pipeline import SyntheticPipeline
 from training.records import epoch_order
 from training.records.stages import Settings
 from training.resnet50 import model
-from training.resnet50.train_step import StepOptions, make_network, make_train_step
+from training.resnet50.objective import Objective
+from training.runtime.network import make_network
+from training.runtime.train_step import StepOptions, make_train_step
 
 IMAGE_SIZE, BATCH, WARM_UP = 224, 32, 2
 
@@ -29,15 +31,8 @@ def main(timeline: str) -> None:
     tf.config.threading.set_intra_op_parallelism_threads(1)
     network = make_network(model.build(IMAGE_SIZE, 1000), momentum=0.875)
     hvd.broadcast_variables([*network.variables, *network.statistics], root_rank=0)
-    options = StepOptions(
-        classes=1000,
-        label_smoothing=0.1,
-        weight_decay=1 / 32768,
-        lars=False,
-        compression=hvd.Compression.none,
-        groups=0,
-    )
-    step = make_train_step(network, options)
+    objective = Objective(classes=1000, label_smoothing=0.1, weight_decay=1 / 32768, lars=False)
+    step = make_train_step(network, objective.losses_of(network.model), StepOptions(decay=objective.decay))
     order = epoch_order.training(10**6, (), batch_size=BATCH, rank=hvd.rank(), size=hvd.size(), seed=0, epoch=0)
     settings = Settings(image_size=IMAGE_SIZE, classes=1000, threads=1, min_crop_area=MIN_CROP_AREA)
     batches = SyntheticPipeline(settings).training(order, 0)
@@ -45,9 +40,9 @@ def main(timeline: str) -> None:
     def take_step() -> float:
         images, labels, flips, _ = next(batches)
         started = time.perf_counter()
-        loss, _ = step(images, labels, flips)
+        losses, _ = step(images, labels, flips)
         # As a number, so that the clock is not read before the step has ended.
-        float(loss)
+        float(losses["training"])
         return time.perf_counter() - started
 
     for _ in range(WARM_UP):

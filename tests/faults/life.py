@@ -18,7 +18,7 @@ CHECKPOINT_STEPS = 4
 EPOCHS, STEPS = 3, 66
 
 _OPTIONS = ["--classes", "10", "--image-size", "32", "--batch-size", "32", "--epochs", str(EPOCHS), "--deterministic"]
-_OPTIONS += ["--learning-rate", "0.1", "--warmup-epochs", "0", "--checkpoint-steps", str(CHECKPOINT_STEPS)]
+_OPTIONS += ["--learning-rate", "0.1", "--warmup-epochs", "0", "--checkpoint-every", f"{CHECKPOINT_STEPS}steps"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

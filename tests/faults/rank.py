@@ -20,11 +20,13 @@ import tensorflow as tf
 from training.imagenet.input_pipeline import InputPipeline
 from training.records.epoch_order import Order
 from training.records.stages import Batch
-from training.resnet50 import model, trainer
+from training.resnet50 import model
 from training.resnet50.__main__ import main
-from training.runtime import checkpoint, watchdog
+from training.runtime import checkpoint, lines, loop, watchdog
 from training.runtime.checkpoint import Checkpoint
 from training.runtime.distributed import run
+from training.runtime.steps import Steps
+from training.runtime.task import StepInput
 
 
 def small_network(image_size: int, classes: int) -> tf.keras.Model:
@@ -32,13 +34,13 @@ def small_network(image_size: int, classes: int) -> tf.keras.Model:
 
 
 def pause_in_each_step(seconds: float) -> None:
-    step = trainer.Trainer._step
+    start = Steps.start
 
-    def slow_step(self: trainer.Trainer, batch: Batch, waited: float) -> None:
+    def slow_start(self: Steps, given: StepInput, waited: float) -> None:
         time.sleep(seconds)
-        step(self, batch, waited)
+        start(self, given, waited)
 
-    mock.patch.object(trainer.Trainer, "_step", slow_step).start()
+    mock.patch.object(Steps, "start", slow_start).start()
 
 
 def kill_in_save(number: int, stage: int) -> None:
@@ -78,7 +80,7 @@ def note_records(folder: Path) -> None:
 
 if __name__ == "__main__":
     model.build = small_network
-    trainer._EXCHANGE_STEPS, trainer._SECONDS_BETWEEN_LINES = 1, 0.0
+    loop._EXCHANGE_STEPS, lines._SECONDS_BETWEEN_LINES = 1, 0.0
     pause_in_each_step(float(os.environ["FAULTS_PAUSE"]))
     if place := os.environ.get("FAULTS_SAVE"):
         kill_in_save(*map(int, place.split(":")))

@@ -109,7 +109,7 @@ RESNET50 = ("python", "-m", "training.resnet50", "--data-dir", "/fsx/data/imagen
         (
             "resnet50-spot",
             "p3.16xlarge",
-            ("--compression", "fp16", "--checkpoint-steps", "200", "--on-bad-data", "skip"),
+            ("--compression", "fp16", "--checkpoint-every", "200steps", "--on-bad-data", "skip"),
         ),
     ],
 )

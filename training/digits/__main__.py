@@ -2,16 +2,14 @@
 
 mpirun -np 2 python -m training.digits --output-dir runs/digits
 
-A stop request and the watchdog are in `training.resnet50`.
+Epochs, checkpoints, stop requests and results are in `training.runtime.loop`.
 """
 
 import math
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import horovod.tensorflow as hvd
 import numpy as np
@@ -19,11 +17,14 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.digits import digit_images
-from training.runtime import command_line, curve, devices, elastic, files, results
-from training.runtime.distributed import RankParser, barrier, on_rank_zero, run, say
-from training.runtime.errors import UserError
-from training.runtime.rank_checkpoint import resume, save
+from training.runtime import command_line, devices, elastic, program, watchdog
+from training.runtime.distributed import RankParser, run
+from training.runtime.every import Every
+from training.runtime.position import Position
 from training.runtime.schedule import Schedule, batch_sentence, check_batch_size
+from training.runtime.stop_request import StopRequest
+from training.runtime.task import Evaluation, Plan, StepInput, Task
+from training.runtime.train_step import TrainStep
 
 # -------------------------------------------------------------------------------------------------------- settings
 
@@ -135,11 +136,10 @@ class Job:
     """What a rank trains, with what, and how."""
 
     settings: Settings
-    schedule: Schedule
+    device: str
     data: digit_images.Digits
     model: tf.keras.Model
     optimizer: tf.keras.optimizers.Optimizer
-    throughput: results.Throughput
 
     @property
     def variables(self) -> list[tf.Variable]:
@@ -147,13 +147,19 @@ class Job:
         return [*self.model.variables, *self.optimizer.variables]
 
     @property
+    def schedule(self) -> Schedule:
+        """The warm-up and the decay of the learning rate."""
+        return Schedule(epochs=self.settings.epochs, warmup_epochs=self.settings.warmup_epochs)
+
+    @property
     def steps_per_epoch(self) -> int:
         """Steps of an epoch with the current ranks; the last one has the images that remain."""
         return math.ceil(len(self.data.train_images) / (self.settings.batch_size * int(hvd.size())))
 
-    def rate(self, epoch: float) -> float:
-        """Return the learning rate after this number of epochs: that of one rank, times the ranks after the warm-up."""
-        base = self.settings.learning_rate
+    def rate(self, position: Position) -> float:
+        """Return the learning rate of a step: that of one rank, times the ranks after the warm-up."""
+        base, global_batch = self.settings.learning_rate, self.settings.batch_size * hvd.size()
+        epoch = position.epoch + position.images / (self.steps_per_epoch * global_batch)
         # Horovod: the batch grows with the ranks, and the rate with the batch.
         return self.schedule.rate(epoch, peak=base * hvd.size(), start=base)
 
@@ -162,6 +168,7 @@ class Job:
         settings, images, ranks, steps = self.settings, len(self.data.train_images), hvd.size(), self.steps_per_epoch
         base, batch = settings.learning_rate, settings.batch_size * ranks
         return [
+            f"ranks: {ranks}, of them {hvd.local_size()} on the machine of rank 0, which computes on: {self.device}",
             batch_sentence(settings.batch_size, ranks),
             f"steps: {images} training images / {batch}, rounded up, = {steps} per epoch; "
             f"x {settings.epochs} epochs = {steps * settings.epochs}",
@@ -169,9 +176,16 @@ class Job:
             f"{self.schedule.sentence(start=base)}",
         ]
 
-
-#: A compiled step: (images, labels, weights, images of all ranks) to the sum of the losses of this rank's images.
-TrainStep = Callable[[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
+    def steps(self, position: Position) -> Iterator[StepInput]:
+        """Yield this rank's part of each step that is left in the epoch."""
+        data = self.data
+        # Horovod: each image goes to one rank, and every rank makes as many steps as the others. The images before the
+        # position are trained, by whatever number of ranks.
+        order = epoch_order(len(data.train_images), self.settings.seed, position.epoch)[position.images :]
+        for batch in batches(order, self.settings.batch_size, hvd.rank(), hvd.size()):
+            images, labels = data.train_images[batch.indices], data.train_labels[batch.indices]
+            tensors = (images, labels, batch.weights, tf.constant(batch.global_count, tf.float32))
+            yield StepInput(tensors, share=float(batch.weights.mean()))
 
 
 def make_train_step(job: Job) -> TrainStep:
@@ -180,7 +194,9 @@ def make_train_step(job: Job) -> TrainStep:
 
     # AutoGraph would rewrite Horovod too, in six seconds at every start, and nothing in here needs it.
     @tf.function(autograph=False)
-    def train_step(images: tf.Tensor, labels: tf.Tensor, weights: tf.Tensor, global_count: tf.Tensor) -> tf.Tensor:
+    def train_step(
+        images: tf.Tensor, labels: tf.Tensor, weights: tf.Tensor, global_count: tf.Tensor
+    ) -> tuple[Mapping[str, tf.Tensor], tf.Tensor]:
         with tf.GradientTape() as tape:
             # Smoothed labels, because the network soon remembers all 1,437 images.
             loss_of = tf.keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1, reduction="none")
@@ -193,27 +209,11 @@ def make_train_step(job: Job) -> TrainStep:
         tape = hvd.DistributedGradientTape(tape, op=hvd.Sum, num_groups=0 if elastic.active() else 1)
         gradients = tape.gradient(loss, model.trainable_variables)
         job.optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-        return loss_sum
+        is_finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(gradient)) for gradient in gradients])
+        return {"training": tf.math.divide_no_nan(loss_sum, tf.reduce_sum(weights))}, is_finite
 
     compiled: TrainStep = train_step
     return compiled
-
-
-def train_epoch(job: Job, train_step: TrainStep, epoch: int) -> float:
-    """Train one epoch on this rank's images and return the mean loss of all ranks' images."""
-    data, batch_size = job.data, job.settings.batch_size
-    order = epoch_order(len(data.train_images), job.settings.seed, epoch)
-    loss_sum = 0.0
-    # Horovod: each image goes to one rank, and every rank makes as many steps as the others.
-    for step, batch in enumerate(batches(order, batch_size, hvd.rank(), hvd.size())):
-        started = time.perf_counter()
-        job.optimizer.learning_rate = job.rate(epoch + step / job.steps_per_epoch)
-        images, labels = data.train_images[batch.indices], data.train_labels[batch.indices]
-        # As a number, so that the clock is not read before the step has ended.
-        loss_sum += float(train_step(images, labels, batch.weights, tf.constant(batch.global_count, tf.float32)))
-        job.throughput.step(int(batch.weights.sum()), time.perf_counter() - started)
-    # Horovod: the printed loss is that of all images, not of rank zero's.
-    return float(hvd.allreduce(tf.constant(loss_sum, tf.float64), op=hvd.Sum, name="loss")) / len(order)
 
 
 def evaluate(model: tf.keras.Model, data: digit_images.Digits) -> float:
@@ -225,115 +225,68 @@ def evaluate(model: tf.keras.Model, data: digit_images.Digits) -> float:
     return int(hvd.allreduce(correct, op=hvd.Sum, name="correct")) / len(data.test_labels)
 
 
-def check_finite(loss: float, epoch: int) -> None:
-    """Reject a run that has diverged, before its weights become a checkpoint.
-
-    Raises:
-        UserError: The loss is not a number, or infinite. Every rank has the same loss, so all of them raise.
-    """
-    if not math.isfinite(loss):
-        raise UserError(
-            f"the loss of epoch {epoch} is {loss}; the checkpoint before it is kept: "
-            "lower '--learning-rate' or raise '--warmup-epochs', with another '--output-dir'"
-        )
-
-
 # ------------------------------------------------------------------------------------------------------------ main
 
 
-def prepare(settings: Settings) -> Job:
+def prepare(settings: Settings, device: str) -> Job:
     """Return the job with its data and model."""
-    schedule = Schedule(epochs=settings.epochs, warmup_epochs=settings.warmup_epochs)
-    data = digit_images.load()
-    check_batch_size(settings.batch_size, images=len(data.train_images), ranks=hvd.size())
     model, optimizer = build(settings.seed)
-    return Job(
-        settings=settings,
-        schedule=schedule,
-        data=data,
-        model=model,
-        optimizer=optimizer,
-        throughput=results.Throughput(),
-    )
+    return Job(settings=settings, device=device, data=digit_images.load(), model=model, optimizer=optimizer)
 
 
-def train(job: Job, device: str, start: int, before: dict[str, Any], check_hosts: elastic.CheckHosts) -> dict[str, Any]:
-    """Train the remaining epochs, with a checkpoint after each, and return the content of results.json."""
-    output, epochs, outcome = job.settings.output_dir, job.settings.epochs, before
-    seconds_before, history = before.get("training_seconds", 0.0), before.get("history", [])
-    curves = results.Curves(output)
-    train_step = make_train_step(job)
-    for epoch in range(start + 1, epochs + 1):
-        loss = train_epoch(job, train_step, epoch - 1)
-        check_finite(loss, epoch)
+def make_task(job: Job) -> Task:
+    """Return what the loop needs, for the current ranks."""
+    settings, images = job.settings, len(job.data.train_images)
+    check_batch_size(settings.batch_size, images=images, ranks=hvd.size())
+
+    def evaluation() -> Evaluation:
         accuracy = evaluate(job.model, job.data)
-        history = [*history, curve.point(epoch, hvd.size(), loss={"training": loss}, accuracy={"test": accuracy})]
-        outcome = {
-            "accuracy": accuracy,
-            **results.speeds(job.throughput.images_per_second),
-            "training_seconds": round(seconds_before + job.throughput.seconds, 3),
-            "world_size": hvd.size(),
-            "epochs": epoch,
-            "global_batch_size": job.settings.batch_size * hvd.size(),
-            "device": device,
-            "versions": results.versions(),
-            "history": history,
-        }
-        curves.add(epoch, {"loss": loss, "test accuracy": accuracy, "learning rate": job.rate(epoch)})
-        metadata = {"epoch": epoch, "settings": job.settings.resume_settings, "results": outcome}
-        save(output, job.variables, int(job.optimizer.iterations), metadata)
-        say(
-            f"epoch {epoch}/{epochs}: loss {loss:.4f}, test accuracy {accuracy:.4f}, "
-            f"{outcome['images_per_second']:,.0f} images/s"
+        return Evaluation(
+            results={"accuracy": accuracy}, accuracy={"test": accuracy}, sentence=f"test accuracy {accuracy:.4f}"
         )
-        if epoch < epochs:
-            check_hosts()
-    return outcome
 
-
-def complete(job: Job, device: str, check_hosts: elastic.CheckHosts) -> None:
-    """Train from the newest checkpoint to results.json."""
-    settings = job.settings
-    check_batch_size(settings.batch_size, images=len(job.data.train_images), ranks=hvd.size())
-    # Horovod: rank zero alone writes, so it alone must be able to; all ranks learn of it if it cannot.
-    on_rank_zero(lambda: files.make_writable(settings.output_dir))
-    say(f"ranks: {hvd.size()}, of them {hvd.local_size()} on the machine of rank 0, which computes on: {device}")
-    for sentence in job.sentences():
-        say(sentence)
-
-    written = resume(settings.output_dir, job.variables, settings.resume_settings)
-    start, outcome = written.get("epoch", 0), written.get("results", {})
-    if start == settings.epochs:
-        accuracy = outcome["accuracy"]
-        say(f"nothing to do: {settings.output_dir} holds this run, finished, with test accuracy {accuracy:.4f}")
-    elif start:
-        say(f"resuming after epoch {start}: written by {written['world_size']} ranks, now {hvd.size()}")
-    if start < settings.epochs:
-        outcome = train(job, device, start, outcome, check_hosts)
-    # Horovod: rank zero alone writes. A finished run writes its results again, in case the file was damaged.
-    if hvd.rank() == 0:
-        files.write_json(settings.output_dir / "results.json", outcome)
-    # Horovod: no rank leaves before rank zero has written, because the first to leave shuts Horovod down for all.
-    barrier()
+    return Task(
+        plan=Plan(
+            output=settings.output_dir,
+            epochs=settings.epochs,
+            batch_size=settings.batch_size,
+            training_images=images,
+            checkpoint_every=Every(1, "epochs"),
+            evaluate_every=Every(1, "epochs"),
+            # Nothing skips a step whose gradients are not finite: the weights are lost, and must not be saved.
+            bad_steps=1,
+            warm_up_steps=5,
+            detailed=False,
+        ),
+        sentences=job.sentences(),
+        settings=settings.resume_settings,
+        variables=job.variables,
+        optimizer=job.optimizer,
+        train_step=make_train_step(job),
+        batches=job.steps,
+        rate=job.rate,
+        evaluate=evaluation,
+        lower=f"'--batch-size' is {settings.batch_size}: give less",
+        figures=lambda: {"device": job.device},
+        names=("results",),
+    )
 
 
 def main() -> None:
     """Run from the command line to the results, with the current ranks."""
+    stop = StopRequest()
     settings = parse()
     # Horovod: one GPU per rank of this machine, chosen before anything touches a device.
     device = devices.pin(hvd.local_rank(), hvd.local_size())
     # A stopped and resumed run must end with the same weights as an uninterrupted one.
     tf.config.experimental.enable_op_determinism()
-    job = prepare(settings)
-
-    def program(check_hosts: elastic.CheckHosts) -> None:
-        complete(replace(job, throughput=results.Throughput()), device, check_hosts)
-
-    elastic.run(program, job.variables)
-    curve.draw(settings.output_dir)
+    job = prepare(settings, device)
+    program.train(lambda: make_task(job), job.variables, stop)
 
 
 if __name__ == "__main__":
+    # Before Horovod starts, which takes the same limit.
+    watchdog.limit()
     # Horovod: find the other ranks; without mpirun this one is alone.
     hvd.init()
     sys.exit(run(main))

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from training.records.epoch_order import Order, Segment, dealt, shuffled
+from training.records.epoch_order import Order, dealt, shuffled
 from training.runtime.errors import UserError
+from training.runtime.position import Segment
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,24 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from training.runtime.position import Segment
+
 # Adjacent records that are read at about the same time: about 1.8 MB of ImageNet, enough for the file system to read
 # ahead, and few enough that a window mixes 256 places of the dataset.
 _BLOCK = 16
 # Records whose order is entirely random, as in a shuffle buffer of NVIDIA's size (4,096):
 # https://github.com/NVIDIA/DeepLearningExamples TensorFlow/Classification/ConvNets/utils/data_utils.py
 _WINDOW = 4096
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Segment:
-    """A part of an epoch that one number of ranks trained."""
-
-    world_size: int
-    """Ranks."""
-    batch_size: int
-    """Images per step and rank."""
-    steps: int
-    """Steps that are done."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from training.records import fingerprint
 from training.records.numbered_records import Records, Team
 from training.records.tfrecords import readable
 from training.runtime.errors import UserError
@@ -21,6 +22,7 @@ class JpegFolder(Records):
 
     def __init__(self, folder: Path, classes: Sequence[str], files: Sequence[Sequence[str]]) -> None:
         self._folder, self._classes = folder, classes
+        self.fingerprint = fingerprint.of_folders(folder.name, classes, files)
         # In the order of the names, a rank's share would have few of the classes.
         order = np.random.default_rng(0).permutation(sum(map(len, files)))
         # One array, not 1.3 million strings: 40 MB per rank, not 120.

@@ -1,9 +1,10 @@
 """The interface of every dataset: records with numbers from 0, each with an image and its label."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import tensorflow as tf
@@ -57,6 +58,8 @@ class Records(ABC):
     """Missing and damaged parts of the split, a sentence each."""
     damaged: int = 0
     """The known number of damaged records."""
+    fingerprint: Mapping[str, str] = MappingProxyType({})
+    """An entry for each file, for `training.records.fingerprint.check`."""
 
     @abstractmethod
     def __len__(self) -> int: ...

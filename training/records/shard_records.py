@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from training.records import shard_files, tfrecords
+from training.records import fingerprint, shard_files, tfrecords
 from training.records.example import ENCODED, LABEL
 from training.records.numbered_records import Records, Team
 from training.records.tfrecords import Shard
@@ -40,6 +40,7 @@ class ShardRecords(Records):
             *(f"{shard.damage.where} {shard.damage.reason}" for shard in shards if shard.damage),
         ]
         self.damaged = sum(shard.damaged for shard in shards)
+        self.fingerprint = fingerprint.of_shards(shards)
         _allow_open_files(len(shards))
 
     def __len__(self) -> int:

@@ -4,69 +4,19 @@ import sys
 
 import horovod.tensorflow as hvd
 
-from training.resnet50.position import Position
 from training.resnet50.settings import parse
-from training.resnet50.trainer import Trainer
-from training.resnet50.training_job import Job, make_job, prepare
-from training.runtime import curve, elastic, files, watchdog
-from training.runtime.distributed import on_rank_zero, run, say
-from training.runtime.rank_checkpoint import resume
+from training.resnet50.training_job import make_job, prepare
+from training.runtime import program, watchdog
+from training.runtime.distributed import run
 from training.runtime.stop_request import StopRequest
-
-
-def complete(job: Job, stop: StopRequest, check_hosts: elastic.CheckHosts) -> None:
-    """Train from the newest checkpoint to results.json and model.keras."""
-    output = job.settings.output_dir
-    # Horovod: rank zero alone writes, so it alone must be able to; all ranks learn of it if it cannot.
-    on_rank_zero(lambda: files.make_writable(output))
-    for sentence in job.sentences():
-        say(sentence)
-
-    written = resume(output, job.network.variables, job.resume_settings, per_rank=job.network.statistics)
-    position = Position.from_json(written["position"]) if written else Position()
-    if written:
-        job.data.resume(output, written)
-    trainer = Trainer(job, stop, position, written)
-    if position.epoch == job.settings.epochs:
-        say(f"nothing to do: {output} holds this run, finished, with accuracy {trainer.outcome['accuracy']:.4f}")
-    elif written:
-        say(
-            f"resuming after step {position.step}, {position.images} images into epoch {position.epoch + 1}: "
-            f"written by {written['world_size']} ranks, now {hvd.size()}"
-        )
-    outcome = trainer.train(check_hosts)
-    watchdog.progress()
-    # Horovod: rank zero alone writes. A finished run writes its results again, in case a file was damaged.
-    on_rank_zero(lambda: write(job, outcome))
-
-
-def write(job: Job, outcome: dict[str, object]) -> None:
-    """Write the results and the model."""
-    output = job.settings.output_dir
-    try:
-        temporary = output / ".model.keras"
-        job.network.model.save(temporary, save_format="keras")
-        temporary.replace(output / "model.keras")
-        files.write_json(output / "results.json", outcome)
-    except OSError as error:
-        raise files.unwritable(output, error) from error
 
 
 def main() -> None:
     """Run from the command line to the results, with the current ranks."""
     stop = StopRequest()
     settings, device, network = prepare(parse())
-
-    def program(check_hosts: elastic.CheckHosts) -> None:
-        watchdog.progress()
-        try:
-            complete(make_job(settings, device, network), stop, check_hosts)
-        finally:
-            # What follows may wait longer, such as for other workers.
-            watchdog.finished()
-
-    elastic.run(program, [*network.variables, *network.statistics])
-    curve.draw(settings.output_dir)
+    variables = [*network.variables, *network.statistics]
+    program.train(lambda: make_job(settings, device, network).task(), variables, stop)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from training.imagenet.image_decoding import to_float
 from training.records.stages import Batch
 from training.runtime import watchdog
 from training.runtime.errors import UserError
+from training.runtime.task import Evaluation
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,6 +24,14 @@ class Accuracy:
     """Share whose first guess is right."""
     top5: float
     """Share with the right label among the first five guesses."""
+
+    def evaluation(self) -> Evaluation:
+        """Return it for the loop."""
+        return Evaluation(
+            results={"accuracy": self.top1, "top5_accuracy": self.top5, "evaluated_images": self.images},
+            accuracy={"top-1": self.top1, "top-5": self.top5},
+            sentence=f"top-1 {self.top1:.4f}, top-5 {self.top5:.4f} of {self.images:,} images",
+        )
 
 
 def make_evaluation_step(model: tf.keras.Model) -> tf.types.experimental.GenericFunction:

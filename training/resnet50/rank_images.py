@@ -1,7 +1,7 @@
 """The images of a run: for each rank its part, in its order."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +9,14 @@ import horovod.tensorflow as hvd
 
 from training.imagenet import input_pipeline
 from training.imagenet.input_pipeline import InputPipeline, SyntheticPipeline
-from training.records import cache, dataset, epoch_order, stages
+from training.records import cache, dataset, epoch_order, fingerprint, stages
 from training.records.numbered_records import Records, Team
 from training.records.shard_files import TOTALS, TRAIN, VALIDATION
 from training.records.stages import Batch
-from training.resnet50.position import Position
 from training.resnet50.settings import Settings
-from training.runtime.distributed import on_every_rank, on_rank_zero
+from training.runtime.distributed import on_every_rank, on_rank_zero, say
 from training.runtime.errors import RankError, UserError
+from training.runtime.position import Position
 from training.runtime.schedule import check_batch_size
 
 
@@ -33,6 +33,7 @@ class Data:
         seed: Of the order.
         damage: Skipped shards and parts of shards, a sentence each.
         damaged: The known number of records in them.
+        fingerprint: Of the files.
     """
 
     training_images: int
@@ -43,6 +44,7 @@ class Data:
     seed: int
     damage: Sequence[str] = ()
     damaged: int = 0
+    fingerprint: Mapping[str, str] = field(default_factory=dict)
 
     def training_batches(self, position: Position) -> Iterator[Batch]:
         """Yield the rest of the epoch, the same number of batches on every rank."""
@@ -76,6 +78,10 @@ class Data:
         Raises:
             UserError: The run began with other images, so that its record numbers mean other records now.
         """
+        if "dataset" in written:
+            fingerprint.check(output, written["dataset"], self.fingerprint)
+        else:
+            say(f"note: the checkpoints in {output} are of a version that did not note the dataset's files")
         if written["training_images"] != self.training_images:
             raise UserError(
                 f"there are {self.training_images:,} training images, but the run in {output} began with "
@@ -129,6 +135,7 @@ def _from_files(folder: Path, settings: Settings, decoding: stages.Settings) -> 
         dataset.open_split(folder, split, classes=settings.classes, team=team, skip_damaged=skip)
         for split in (TRAIN, VALIDATION)
     ]
+    files = {**splits[0].fingerprint, **splits[1].fingerprint}
     if settings.cache:
         splits = _cached(splits)
     train, validation = splits
@@ -141,6 +148,7 @@ def _from_files(folder: Path, settings: Settings, decoding: stages.Settings) -> 
         seed=settings.seed,
         damage=[*train.damage, *validation.damage],
         damaged=train.damaged + validation.damaged,
+        fingerprint=files,
     )
 
 

@@ -9,6 +9,7 @@ from training.imagenet.image_decoding import MIN_CROP_AREA
 from training.runtime import command_line
 from training.runtime.distributed import RankParser
 from training.runtime.errors import UserError
+from training.runtime.every import Every, every
 
 _DESCRIPTION = "Train ResNet-50 v1.5 on ImageNet's TFRecords, or on others of the same layout."
 
@@ -45,7 +46,8 @@ class Settings:
     deterministic: bool
 
     output_dir: Path
-    checkpoint_steps: int
+    checkpoint_every: Every
+    evaluate_every: Every
     keep_checkpoints: int
 
     def __post_init__(self) -> None:
@@ -156,9 +158,17 @@ def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
         help="folder for checkpoints/, tensorboard/, results.json, curve.svg and model.keras; a run in it resumes",
     )
     add(
-        "--checkpoint-steps",
-        type=command_line.whole_number(1),
-        default=1000,
-        help="steps between checkpoints; one follows each epoch too (%(default)s)",
+        "--checkpoint-every",
+        type=every,
+        default=every("10min"),
+        metavar="N",
+        help="write a checkpoint every 500steps, 2epochs or 10min; one follows the last epoch too (%(default)s)",
+    )
+    add(
+        "--evaluate-every",
+        type=every,
+        default=every("1epoch"),
+        metavar="N",
+        help="test every 500steps, 2epochs or 10min; the last epoch is tested in any case (%(default)s)",
     )
     add("--keep-checkpoints", type=command_line.whole_number(1), default=3, help="checkpoints to keep (%(default)s)")

@@ -1,5 +1,6 @@
 """What a rank trains, with what, and how: everything that the command line decides."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,13 +8,21 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 
 from training.resnet50 import model
+from training.resnet50.evaluation import evaluate, make_evaluation_step
+from training.resnet50.objective import Objective
 from training.resnet50.rank_images import Data, load
 from training.resnet50.recipe import Recipe, lars, sgd
 from training.resnet50.settings import Settings
-from training.resnet50.train_step import Network, StepOptions, make_network
 from training.runtime import devices, elastic, xla
 from training.runtime.errors import UserError
+from training.runtime.network import Network, make_network
+from training.runtime.position import Position
 from training.runtime.schedule import batch_sentence
+from training.runtime.task import Evaluation, Plan, StepInput, Task
+from training.runtime.train_step import StepOptions, make_train_step
+
+#: What runs did before an option existed: their checkpoints resume with it.
+BEFORE_OPTIONS = {"--min-crop-area": 0.08, "--mirror": "on"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,22 +71,98 @@ class Job:
             "--seed": settings.seed,
         }
 
+    def task(self) -> Task:
+        """Return what the loop needs, with compiled steps."""
+        settings, network, data = self.settings, self.network, self.data
+        evaluation_step = make_evaluation_step(network.model)
+
+        def evaluated() -> Evaluation:
+            return evaluate(evaluation_step, data.validation_batches()).evaluation()
+
+        return Task(
+            plan=self._plan(),
+            sentences=self.sentences(),
+            settings=self.resume_settings,
+            variables=network.variables,
+            statistics=network.statistics,
+            optimizer=network.optimizer,
+            train_step=make_train_step(network, self.objective.losses_of(network.model), self.step_options()),
+            batches=self._batches,
+            rate=self._rate,
+            evaluate=evaluated,
+            lower=_lower(settings),
+            check_first_losses=self.objective.check_first,
+            resume=lambda written: data.resume(settings.output_dir, written),
+            settings_before=BEFORE_OPTIONS,
+            names=("position", "skipped", "training_images"),
+            metadata=self._metadata,
+            figures=self._figures,
+            export=self._export,
+        )
+
     @property
+    def objective(self) -> Objective:
+        """The loss, and the decay of the weights."""
+        return Objective(
+            classes=self.settings.classes,
+            label_smoothing=self.settings.label_smoothing,
+            weight_decay=self.recipe.weight_decay,
+            lars=self.recipe.optimizer == "lars",
+        )
+
     def step_options(self) -> StepOptions:
-        """The options of a training step."""
+        """Return the options of a training step."""
         settings = self.settings
         # As one group the gradients of more than two ranks always add up in the same order. Otherwise Horovod sends
         # each gradient as soon as it is computed, during the computation of the others. And only with single operations
         # does Horovod 0.28 recognize that a rank is lost.
         one_group = settings.deterministic and not elastic.active()
         return StepOptions(
-            classes=settings.classes,
-            label_smoothing=settings.label_smoothing,
-            weight_decay=self.recipe.weight_decay,
-            lars=self.recipe.optimizer == "lars",
+            decay=self.objective.decay,
             compression=hvd.Compression.fp16 if settings.compression == "fp16" else hvd.Compression.none,
             groups=1 if one_group else 0,
         )
+
+    def _plan(self) -> Plan:
+        settings = self.settings
+        return Plan(
+            output=settings.output_dir,
+            epochs=settings.epochs,
+            batch_size=settings.batch_size,
+            training_images=self.data.training_images,
+            checkpoint_every=settings.checkpoint_every,
+            evaluate_every=settings.evaluate_every,
+            keep_checkpoints=settings.keep_checkpoints,
+        )
+
+    def _batches(self, position: Position) -> Iterator[StepInput]:
+        for images, labels, flips, _ in self.data.training_batches(position):
+            yield StepInput((images, labels, flips))
+
+    def _rate(self, position: Position) -> float:
+        epoch = position.epoch + position.images / self.data.training_images
+        return self.recipe.rate(epoch, self.global_batch)
+
+    def _metadata(self) -> dict[str, Any]:
+        data = self.data
+        return {
+            "skipped": data.skipped(),
+            "training_images": data.training_images,
+            "dataset": dict(data.fingerprint),
+        }
+
+    def _figures(self) -> dict[str, Any]:
+        skipped = self.data.skipped()
+        return {
+            "damaged_records": self.data.damaged + sum(len(numbers) for numbers in skipped.values()),
+            "device": self.device,
+            "precision": self.settings.precision,
+        }
+
+    def _export(self) -> None:
+        temporary = self.settings.output_dir / ".model.keras"
+        self.network.model.save(temporary, save_format="keras")
+        temporary.replace(self.settings.output_dir / "model.keras")
 
     def sentences(self) -> list[str]:
         """Show the arithmetic so that a person can check it."""
@@ -143,3 +228,14 @@ def _recipe(settings: Settings) -> Recipe:
         epochs=settings.epochs,
         global_batch=settings.batch_size * hvd.size(),
     )
+
+
+def _lower(settings: Settings) -> str:
+    """Return what to do where the memory does not suffice."""
+    size = settings.batch_size
+    ways = [f"'--batch-size' is {size}: give {size // 2} or less"] if size > 1 else []
+    if settings.precision == "float32":
+        ways.append("on a GPU '--precision mixed_float16' halves what the layers keep")
+    if settings.cache:
+        ways.append("'--cache' takes memory of the machine: omit it")
+    return "; ".join(ways) or f"'--image-size' is {settings.image_size}: give a smaller one"

@@ -7,7 +7,9 @@ A checkpoint is one file: the SHA-256 of what follows in hexadecimal, a newline,
 import hashlib
 import io
 import json
+import re
 import sys
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,10 @@ from training.runtime.files import write_atomically
 
 _METADATA = "metadata"
 _DIGEST_LENGTH = 64
+_NAME = re.compile(r"step-[0-9]{8,18}\.checkpoint")
+
+#: The file that holds the name of the newest checkpoint.
+POINTER = "latest"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,12 +57,17 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 3) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     _remove_unfinished(folder)
     path = folder / f"step-{checkpoint.step:08d}.checkpoint"
-    write_atomically(path, _encode(checkpoint), check=read)
-    # For people and programs; `newest` does not read it, because this file may be the one that was not written.
-    write_atomically(folder / "latest", f"{path.name}\n".encode())
-    earlier = [other for other in _paths(folder) if _step(other) < checkpoint.step]
-    for old in earlier[keep - 1 :]:
-        old.unlink()
+    write_atomically(path, _encode(checkpoint), check=_check)
+    # From here on the state is written; what fails now must not say otherwise.
+    try:
+        # For people and programs; `newest` does not read it, because this file may be the one that was not written.
+        write_atomically(folder / POINTER, f"{path.name}\n".encode())
+        earlier = [other for other in _paths(folder) if _step(other) < checkpoint.step]
+        for old in earlier[keep - 1 :]:
+            old.unlink()
+    except OSError as error:
+        where = error.filename2 or error.filename or folder / POINTER
+        _warn(f"{path} is written, but {where} could not be changed ({error.strerror})")
     return path
 
 
@@ -67,11 +78,13 @@ def newest(folder: Path) -> Checkpoint | None:
         UserError: All checkpoints are damaged.
     """
     paths = _paths(folder)
+    for stranger in sorted(set(folder.glob("step-*.checkpoint")) - set(paths)):
+        _warn(f"{stranger} is not a checkpoint of this program and is ignored; move it elsewhere")
     for path in paths:
         try:
             return read(path)
         except DamagedError as error:
-            print(f"warning: {error}; trying the checkpoint before it", file=sys.stderr, flush=True)
+            _warn(f"{error}; trying the checkpoint before it")
     if paths:
         raise UserError(
             f"all {len(paths)} checkpoints in {folder} are damaged; copy one back from where they were exported, or "
@@ -93,12 +106,29 @@ def read(path: Path) -> Checkpoint:
     digest, body = content[:_DIGEST_LENGTH], memoryview(content)[_DIGEST_LENGTH + 1 :]
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise DamagedError(f"{path} is damaged: its content does not match its checksum")
-    return _decode(body)
+    try:
+        return _decode(body)
+    except (ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise DamagedError(f"{path} has the right checksum, but not the content of a checkpoint ({error})") from error
+
+
+def _warn(text: str) -> None:
+    print(f"warning: {text}", file=sys.stderr, flush=True)
+
+
+def _check(path: Path) -> None:
+    """Reject a file that differs when it is read back, a part at a time: its content is in memory already."""
+    with path.open("rb") as stream:
+        digest = stream.read(_DIGEST_LENGTH)
+        stream.seek(_DIGEST_LENGTH + 1)
+        if hashlib.file_digest(stream, "sha256").hexdigest().encode() != digest:
+            raise DamagedError(f"{path} differs when it is read back")
 
 
 def _paths(folder: Path) -> list[Path]:
-    """Return the checkpoints, newest first."""
-    return sorted(folder.glob("step-*.checkpoint"), key=_step, reverse=True)
+    """Return the checkpoints, newest first; a name of another kind, or a folder, is none."""
+    found = (path for path in folder.glob("step-*.checkpoint") if _NAME.fullmatch(path.name) and not path.is_dir())
+    return sorted(found, key=_step, reverse=True)
 
 
 def _step(path: Path) -> int:
@@ -111,17 +141,17 @@ def _remove_unfinished(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _encode(checkpoint: Checkpoint) -> bytes:
+def _encode(checkpoint: Checkpoint) -> list[bytes | memoryview]:
     stream = io.BytesIO()
     metadata = json.dumps({"step": checkpoint.step, **checkpoint.metadata})
     # Positional arrays become arr_0, arr_1, … and so keep their order.
     np.savez(stream, *checkpoint.arrays, **{_METADATA: np.array(metadata)})
     body = stream.getbuffer()
-    return b"".join([hashlib.sha256(body).hexdigest().encode(), b"\n", body])
+    return [hashlib.sha256(body).hexdigest().encode(), b"\n", body]
 
 
 def _decode(body: memoryview) -> Checkpoint:
     with np.load(io.BytesIO(body), allow_pickle=False) as stored:
-        metadata = json.loads(str(stored[_METADATA]))
+        metadata = dict(json.loads(str(stored[_METADATA])))
         arrays = [stored[f"arr_{index}"] for index in range(len(stored.files) - 1)]
-    return Checkpoint(step=metadata.pop("step"), arrays=arrays, metadata=metadata)
+    return Checkpoint(step=int(metadata.pop("step")), arrays=arrays, metadata=metadata)

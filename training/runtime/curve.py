@@ -12,11 +12,11 @@ _PICTURE = "training.runtime.curve_picture"
 _SECONDS = 60.0
 
 
-def point(epoch: int, world_size: int, *, loss: Mapping[str, float], accuracy: Mapping[str, float]) -> dict[str, Any]:
+def point(epoch: float, world_size: int, *, loss: Mapping[str, float], accuracy: Mapping[str, float]) -> dict[str, Any]:
     """Return one epoch for the `history` of results.json, which checkpoints keep: a resumed run has all of it.
 
     Args:
-        epoch: Finished epochs.
+        epoch: Finished epochs; a fraction for an evaluation within one.
         world_size: Ranks that finished it.
         loss: Values by what they are of, such as `training`.
         accuracy: Likewise, such as `test` or `top-1`.

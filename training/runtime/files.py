@@ -4,27 +4,29 @@ import errno
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from training.runtime.errors import UserError
 
 
-def write_atomically(path: Path, content: bytes, check: Callable[[Path], object] | None = None) -> None:
+def write_atomically(
+    path: Path, content: bytes | Sequence[bytes | memoryview], check: Callable[[Path], object] | None = None
+) -> None:
     """Write a file so that a reader, or a machine that stops, finds the old content or the new one.
 
     The temporary file is in the same folder, because a rename is atomic within one file system only.
 
     Args:
         path: Of the file.
-        content: Of the file.
+        content: Of the file; large parts need not be joined, which would copy them.
         check: Called with the written file before it gets its name; raises to reject it.
     """
     temporary = path.with_name(f".{path.name}.partial")
     try:
         with temporary.open("wb") as stream:
-            stream.write(content)
+            stream.writelines([content] if isinstance(content, bytes) else content)
             stream.flush()
             os.fsync(stream.fileno())
         if check:
@@ -60,18 +62,19 @@ def _finite(content: object) -> object:
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-def make_writable(folder: Path) -> None:
-    """Create the output folder and write in it, so that an error shows before the training and not after."""
-    probe = folder / ".writable"
+def make_writable(folder: Path, inside: str = "") -> None:
+    """Create the output folder, or one inside it, and write there: an error shows before the training and not after."""
+    probe = folder / inside / ".writable"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        probe.parent.mkdir(parents=True, exist_ok=True)
         probe.write_bytes(b"")
         probe.unlink()
     except OSError as error:
-        raise unwritable(folder, error) from error
+        raise unwritable(folder, error, inside) from error
 
 
-def unwritable(folder: Path, error: OSError) -> UserError:
-    """Return the error of an output folder, with the reason of the operating system."""
+def unwritable(folder: Path, error: OSError, inside: str = "") -> UserError:
+    """Return the error of an output folder, or of one inside it, with the reason of the operating system."""
+    where = f"in whose {inside}/ user {os.getuid()}" if inside else f"where user {os.getuid()}"
     fix = "make room there" if error.errno == errno.ENOSPC else "give a folder that this user may write to"
-    return UserError(f"'--output-dir' is {folder}, where user {os.getuid()} cannot write ({error.strerror}); {fix}")
+    return UserError(f"'--output-dir' is {folder}, {where} cannot write ({error.strerror}); {fix}")

@@ -32,6 +32,11 @@ class Throughput:
         self._steps.append((images, seconds, waited))
 
     @property
+    def steps(self) -> int:
+        """Number of all steps, including the first ones."""
+        return len(self._steps)
+
+    @property
     def seconds(self) -> float:
         """Seconds of all steps, including the first ones."""
         return sum(seconds for _, seconds, _ in self._steps)
@@ -45,10 +50,15 @@ class Throughput:
     def recent(self, steps: int) -> tuple[float, float]:
         """Return images per second of the last steps, and the share of their time spent waiting for images.
 
-        Both are 0 without any; the first steps do not count, even if there are no others yet.
+        Both are 0 without any.
         """
-        images, seconds, waited = self._sums(self._steps[self._skip :][-steps:])
+        images, seconds, waited = self._sums(self._steps[-steps:] if steps else [])
         return (images / seconds, waited / seconds) if seconds else (0.0, 0.0)
+
+    @property
+    def warming_up(self) -> bool:
+        """Whether the steps so far compile the graph and fill caches, so that their speed is not that of the run."""
+        return len(self._steps) <= self._skip
 
     def figures(self) -> dict[str, Any]:
         """Return this rank's figures: measured steps, their milliseconds, and the share of the wait for images."""
@@ -70,6 +80,11 @@ class Throughput:
     def _sums(steps: Sequence[tuple[int, float, float]]) -> tuple[float, float, float]:
         images, seconds, waited = (sum(part) for part in zip(*steps, strict=True)) if steps else (0, 0.0, 0.0)
         return images, seconds, waited
+
+
+def rate(images_per_second: float) -> str:
+    """Return a speed as it is printed, never rounded to 0."""
+    return f"{images_per_second:,.0f}" if images_per_second >= 10 else f"{images_per_second:.2g}"
 
 
 def speeds(images_per_second: float) -> dict[str, Any]:

@@ -6,10 +6,14 @@ The launcher sends SIGUSR1, because mpirun forwards that signal instead of endin
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 #: The exit code of a rank that has saved its state and can resume: EX_TEMPFAIL.
 STOPPED = os.EX_TEMPFAIL
+
+_SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 
 
 class Stopped(Exception):
@@ -22,7 +26,7 @@ class StopRequest:
     def __init__(self) -> None:
         """Handle the signals from now on; must run in the main thread."""
         self._received = False
-        for number in (signal.SIGTERM, signal.SIGUSR1):
+        for number in _SIGNALS:
             signal.signal(number, self._note)
 
     @property
@@ -32,3 +36,17 @@ class StopRequest:
 
     def _note(self, *_: Any) -> None:
         self._received = True
+
+
+@contextmanager
+def blocked() -> Iterator[None]:
+    """Block the stop signals; threads that start meanwhile keep them blocked until they end.
+
+    The kernel gives a signal to any thread that does not block it, and Python runs the handler in the main thread: a
+    main thread that waits would not wake up for a signal that another thread took.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_SIGNALS, signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,6 +1,9 @@
+import dataclasses
 import json
 import platform
 import shutil
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.training.mpirun import Run
+from tests.training.mpirun import PATIENCE, Run, end, start
 from training.runtime import checkpoint
 
 
@@ -39,6 +42,10 @@ def test_results_have_speed_device_and_versions(finished: Run) -> None:
     assert min(content["images_per_second_per_rank"]) > 0
     assert content["images_per_second"] == pytest.approx(sum(content["images_per_second_per_rank"]), abs=0.2)
     assert content["training_seconds"] > 0
+    # All images, and all the time since the process began.
+    assert content["trained_images"] == 12 * 1437
+    assert content["wall_seconds"] > content["training_seconds"]
+    assert 0 < content["wall_images_per_second"] < content["images_per_second"]
     expected = {"world_size": 2, "epochs": 12, "global_batch_size": 32, "device": "cpu"}
     assert {name: content[name] for name in expected} == expected
     assert list(content["versions"]) == ["python", "tensorflow", "horovod", "numpy", "mpi"]
@@ -65,7 +72,7 @@ def test_each_line_is_printed_once_and_tensorflow_is_silent(finished: Run) -> No
 
 def test_one_rank_writes_the_files(finished: Run) -> None:
     output = finished.output
-    names = ["checkpoints", "curve.svg", "results.json", "tensorboard"]
+    names = [".run-lock", "checkpoints", "curve.svg", "results.json", "tensorboard"]
     assert sorted(path.name for path in output.iterdir()) == names
     assert [path.name for path in sorted((output / "checkpoints").iterdir())] == [
         "latest",
@@ -91,7 +98,8 @@ def test_a_killed_run_resumes_to_the_weights_of_an_uninterrupted_one(
     assert resumed.code == 0, resumed.stderr
     assert resumed.stderr.count(f"warning: {newest} is damaged") == 1
     before = int(newest.stem.removeprefix("step-")) // 45 - 1
-    assert f"resuming after epoch {before}: written by 2 ranks, now 2" in resumed.stdout
+    where = f"resuming after step {45 * before}, 0 images into epoch {before + 1}: written by 2 ranks, now 2"
+    assert where in resumed.stdout
     for ours, theirs in zip(weights(resumed), weights(finished), strict=True):
         assert np.array_equal(ours, theirs)
     # The curve of all epochs, each once.
@@ -107,15 +115,47 @@ def test_a_run_resumes_with_another_number_of_ranks(digits: Callable[..., Run], 
     assert content["world_size"] == len(content["images_per_second_per_rank"]) == 3
     assert content["accuracy"] >= 0.97
     assert [point["epoch"] for point in content["history"]] == list(range(1, 13))
-    assert [point["world_size"] for point in content["history"]] == [2] * 8 + [3] * 4
+    # The eighth epoch's checkpoint may have been in flight.
+    before = int(resumed.stdout.partition("resuming after step ")[2].partition(",")[0]) // 45
+    assert before in (7, 8)
+    assert [point["world_size"] for point in content["history"]] == [2] * before + [3] * (12 - before)
 
 
 def test_a_finished_run_keeps_its_results(digits: Callable[..., Run], finished: Run) -> None:
     before = (finished.output / "results.json").read_bytes()
     again = digits(1, finished.output)
     assert again.code == 0, again.stderr
-    assert f"nothing to do: {finished.output} holds this run, finished, with test accuracy 0.9" in again.stdout
+    assert f"nothing to do: {finished.output} holds this run, finished, with accuracy 0.9" in again.stdout
     assert (finished.output / "results.json").read_bytes() == before
+
+
+def test_of_two_runs_in_one_folder_the_second_is_rejected_and_the_first_is_undisturbed(
+    launch: Callable[..., Run], tmp_path: Path
+) -> None:
+    output, logs = tmp_path / "run", tmp_path / "logs"
+    program = ["-m", "tests.training.digits.impatient_digits", "--epochs", "9999", "--output-dir", str(output)]
+    first = start(1, program, logs)
+
+    def wait_for_another_epoch() -> None:
+        deadline, lines = time.monotonic() + PATIENCE, (logs / "stdout").read_text().count(", test accuracy ")
+        while (logs / "stdout").read_text().count(", test accuracy ") == lines:
+            assert first.poll() is None, (logs / "stderr").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    try:
+        wait_for_another_epoch()
+        second = launch(2, *program, output=output)
+        wait_for_another_epoch()
+    finally:
+        end(first)
+        first.wait(timeout=PATIENCE)
+    assert second.code == 2
+    assert second.stdout.startswith(f"waiting for another run in {output} to end: process ")
+    owner = json.loads((output / ".run-lock").read_bytes())
+    process = f"process {owner['process']} on {owner['host']}, since {owner['since']}"
+    error = f"error: '--output-dir' is {output}, where another run trains: {process}; wait for its end or stop it, or"
+    assert second.stderr.count(error) == 1
 
 
 def test_an_error_is_printed_once_without_a_traceback_and_ends_all_ranks(
@@ -129,3 +169,50 @@ def test_an_error_is_printed_once_without_a_traceback_and_ends_all_ranks(
     assert "cannot write (Not a directory); give a folder that this user may write to\n" in run.stderr
     assert "Traceback" not in run.stderr
     assert run.stdout == ""
+
+
+def test_a_stopped_run_resumes_within_the_epoch_to_the_weights_of_an_uninterrupted_one(
+    digits: Callable[..., Run], finished: Run, tmp_path: Path
+) -> None:
+    logs = tmp_path / "logs"
+    output = tmp_path / "run"
+    process = start(2, ["-m", "training.digits", "--output-dir", str(output)], logs)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while "epoch 3/12" not in (logs / "stdout").read_text():
+            assert process.poll() is None, (logs / "stderr").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGUSR1)
+        assert process.wait(timeout=PATIENCE) == 75
+    finally:
+        end(process)
+    step = int((logs / "stdout").read_text().rpartition("stopped on request after step ")[2].partition(";")[0])
+    resumed = digits(2, output)
+    assert f"resuming after step {step}, " in resumed.stdout
+    for ours, theirs in zip(weights(resumed), weights(finished), strict=True):
+        assert np.array_equal(ours, theirs)
+    assert history(resumed) == history(finished)
+
+
+def test_a_checkpoint_from_before_positions_is_resumed(
+    digits: Callable[..., Run], finished: Run, tmp_path: Path
+) -> None:
+    output = copy(finished, tmp_path)
+    for name in ("step-00000540", "step-00000495"):
+        (output / "checkpoints" / f"{name}.checkpoint").unlink()
+    last = checkpoint.read(output / "checkpoints/step-00000450.checkpoint")
+    metadata = {name: value for name, value in last.metadata.items() if name not in ("position", "epoch_losses")}
+    checkpoint.save(output / "checkpoints", dataclasses.replace(last, metadata={**metadata, "epoch": 10}))
+    resumed = digits(2, output)
+    assert resumed.code == 0, resumed.stderr
+    assert "resuming after step 450, 0 images into epoch 11: written by 2 ranks, now 2" in resumed.stdout
+    for ours, theirs in zip(weights(resumed), weights(finished), strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+def test_a_run_that_diverges_ends_before_its_weights_are_saved(digits: Callable[..., Run], tmp_path: Path) -> None:
+    run = digits(2, tmp_path / "run", "--learning-rate", "1e30", "--warmup-epochs", "0")
+    assert run.code == 2
+    assert run.stderr.count("error: the gradients of the last step were not finite; the newest checkpoint in ") == 1
+    assert not list((tmp_path / "run" / "checkpoints").glob("step-*"))

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from training.records import bucket_order, epoch_order
 from training.records.bucket_order import BucketOrder, check_buckets
-from training.records.epoch_order import Segment
 from training.runtime.errors import UserError
+from training.runtime.position import Segment
 
 
 def deal(

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from training.records import epoch_order
-from training.records.epoch_order import Order, Segment, evaluation, own_range, resume
+from training.records.epoch_order import Order, evaluation, own_range, resume
+from training.runtime.position import Segment
 
 
 def deal(

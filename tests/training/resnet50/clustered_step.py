@@ -8,31 +8,24 @@ TF_XLA_FLAGS must switch on clustering on the CPU and its graphs. They are in FO
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
 from tensorflow.python.eager import cancellation
 
 from training.resnet50 import settings
-from training.resnet50.train_step import StepOptions, make_train_step
-from training.resnet50.training_job import prepare
+from training.resnet50.training_job import make_job, prepare
 
 
 def write(folder: Path, precision: str, compression: str) -> None:
     """Write the graphs of a step."""
     given = ["--synthetic", "--output-dir", str(folder), "--xla", "on", "--precision", precision]
-    chosen, _, network = prepare(settings.parse([*given, "--compression", compression]))
-    options = StepOptions(
-        classes=chosen.classes,
-        label_smoothing=chosen.label_smoothing,
-        weight_decay=1 / 32768,
-        lars=False,
-        compression=getattr(hvd.Compression, compression),
-        groups=0,
-    )
+    chosen, device, network = prepare(settings.parse([*given, "--compression", compression]))
+    train_step: Any = make_job(chosen, device, network).task().train_step
     size = chosen.image_size
     batch = (tf.zeros([2, size, size, 3], tf.uint8), tf.zeros([2], tf.int32), tf.zeros([2], tf.bool))
-    step = make_train_step(network, options).get_concrete_function(*batch)
+    step = train_step.get_concrete_function(*batch)
     folder.mkdir()
     os.environ["TF_DUMP_GRAPH_PREFIX"] = str(folder)
     # TensorFlow optimizes a function, and then finds that it is cancelled: compiling it would take minutes.

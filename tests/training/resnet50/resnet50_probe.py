@@ -1,8 +1,10 @@
 """Ask two ranks about what they see of each other; rank zero prints the answers as JSON, in the last line."""
 
+import dataclasses
 import json
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +17,18 @@ from training.imagenet.image_decoding import to_float
 from training.imagenet.input_pipeline import SyntheticPipeline
 from training.records import stages
 from training.records.epoch_order import Order
-from training.resnet50 import recipe, settings, train_step
-from training.resnet50.position import Position
+from training.resnet50 import recipe, settings
+from training.resnet50.objective import Objective
 from training.resnet50.rank_images import Data
-from training.resnet50.trainer import Trainer
 from training.resnet50.training_job import Job
 from training.runtime import files, rank_checkpoint, watchdog
+from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import average, barrier, on_every_rank, on_rank_zero
 from training.runtime.errors import UserError
+from training.runtime.loop import Loop
+from training.runtime.network import Network, make_network
 from training.runtime.stop_request import StopRequest
+from training.runtime.train_step import StepOptions, TrainStep, make_train_step
 
 hvd.init()
 output = Path(sys.argv[1])
@@ -35,9 +40,10 @@ def of_ranks(value: object) -> Any:
     return hvd.allgather_object(value, name="of ranks")
 
 
-def options(**changes: object) -> train_step.StepOptions:
-    given = {"classes": 10, "label_smoothing": 0.1, "weight_decay": 0.01, "lars": False, "groups": 1}
-    return train_step.StepOptions(**{**given, "compression": hvd.Compression.none, **changes})
+def step_of(network: Network, compression: type = hvd.Compression.none) -> TrainStep:
+    objective = Objective(classes=10, label_smoothing=0.1, weight_decay=0.01, lars=False)
+    options = StepOptions(decay=objective.decay, compression=compression, groups=1)
+    return make_train_step(network, objective.losses_of(network.model), options)
 
 
 def batch(start: int, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -48,16 +54,16 @@ def batch(start: int, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     return tuple(tf.constant(values[start : start + count]) for values in (images, labels, flips))
 
 
-def plain_network() -> train_step.Network:
+def plain_network() -> Network:
     """Return a network without batch normalization, which sees one rank's images only."""
     tf.keras.utils.set_random_seed(0)
     model = tf.keras.Sequential([layers.Conv2D(4, 3, input_shape=(8, 8, 3)), layers.Flatten(), layers.Dense(10)])
-    return train_step.make_network(model, momentum=0.9)
+    return make_network(model, momentum=0.9)
 
 
-def two_steps(network: train_step.Network, given: train_step.StepOptions) -> list[NDArray[np.float32]]:
+def two_steps(network: Network, compression: type = hvd.Compression.none) -> list[NDArray[np.float32]]:
     network.optimizer.learning_rate = 0.01
-    step = train_step.make_train_step(network, given)
+    step = step_of(network, compression)
     for _ in range(2):
         step(*batch(8 * hvd.rank(), 8))
     return [weight.numpy() for weight in network.model.trainable_variables]
@@ -80,10 +86,10 @@ def one_big_batch() -> list[NDArray[np.float32]]:
 
 
 before = [weight.numpy() for weight in plain_network().model.trainable_variables]
-after = two_steps(plain_network(), options())
+after = two_steps(plain_network())
 answers["moved"] = max(float(np.abs(a - b).max()) for a, b in zip(after, before, strict=True))
 answers["distance"] = max(float(np.abs(a - b).max()) for a, b in zip(after, one_big_batch(), strict=True))
-halved = two_steps(plain_network(), options(compression=hvd.Compression.fp16))
+halved = two_steps(plain_network(), hvd.Compression.fp16)
 answers["distance with fp16"] = max(float(np.abs(a - b).max()) for a, b in zip(after, halved, strict=True))
 
 # Rank 1's images become infinite, in float16.
@@ -93,10 +99,10 @@ inputs = tf.keras.Input((8, 8, 3))
 x = layers.Lambda(lambda images: images * tf.cast(poison, images.dtype))(inputs)
 x = layers.BatchNormalization()(layers.Conv2D(4, 3, use_bias=False)(x))
 outputs = layers.Dense(10, dtype="float32")(layers.GlobalAveragePooling2D()(x))
-network = train_step.make_network(tf.keras.Model(inputs, outputs), momentum=0.9)
+network = make_network(tf.keras.Model(inputs, outputs), momentum=0.9)
 hvd.broadcast_variables([*network.variables, *network.statistics], root_rank=0)
 network.optimizer.learning_rate = 0.01
-step = train_step.make_train_step(network, options())
+step = step_of(network)
 
 
 def state() -> list[float]:
@@ -120,7 +126,9 @@ answers["changed afterwards"] = of_ranks(bool(changed) and state() != good)
 own = [statistic.numpy() for statistic in network.statistics]
 answers["statistics"] = of_ranks([float(values.sum()) for values in own])
 metadata = {"settings": {}, "position": 3}
-answers["saved"] = of_ranks(rank_checkpoint.save(output, network.variables, 3, metadata, per_rank=network.statistics))
+writer = CheckpointWriter(output)
+writer.save(network.variables, 3, metadata, per_rank=network.statistics)
+answers["saved"] = of_ranks(writer.wait())
 for variable in [*network.variables, *network.statistics]:
     variable.assign(tf.zeros_like(variable))
 resumed = rank_checkpoint.resume(output, network.variables, {}, per_rank=network.statistics)
@@ -132,7 +140,9 @@ answers["averaged"] = of_ranks([float(values.numpy().sum()) for values in networ
 
 # A folder that is a file: nothing can be written, and the run continues.
 (output / "blocked").write_text("")
-answers["not saved"] = of_ranks(rank_checkpoint.save(output / "blocked", network.variables, 4, metadata))
+writer = CheckpointWriter(output / "blocked")
+writer.save(network.variables, 4, metadata)
+answers["not saved"] = of_ranks(writer.wait())
 
 
 def fail_on_rank_1() -> int:
@@ -173,16 +183,15 @@ def epoch_with_a_bad_step() -> list[float]:
         data=data,
         network=network,
     )
-    trainer = Trainer(job, StopRequest(), Position(), {})
     losses = []
 
-    def noted(*batch: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        loss, changed = step(*batch)
-        losses.append(float(loss))
-        return loss, changed
+    def noted(*batch: tf.Tensor) -> tuple[Mapping[str, tf.Tensor], tf.Tensor]:
+        found, changed = step(*batch)
+        losses.append(float(found["training"]))
+        return found, changed
 
-    trainer._train_step = noted
-    outcome = trainer.train(lambda: None)
+    task = dataclasses.replace(job.task(), train_step=noted)
+    outcome = Loop(task, StopRequest(), CheckpointWriter(folder), {}, time.monotonic()).train(lambda: None)
     watchdog.finished()
     on_rank_zero(lambda: files.write_json(folder / "results.json", outcome))
     return losses

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from training.runtime import checkpoint
 
 # 1,437 images on two ranks: 22 steps an epoch.
 _OPTIONS = ["--image-size", "32", "--classes", "10", "--batch-size", "32", "--epochs", "3", "--warmup-epochs", "1"]
-_OPTIONS += ["--learning-rate", "0.5", "--checkpoint-steps", "5", "--deterministic"]
+_OPTIONS += ["--learning-rate", "0.5", "--checkpoint-every", "5steps", "--deterministic"]
 
 
 @pytest.fixture(scope="module")
@@ -100,13 +101,29 @@ def test_results_have_accuracy_and_speed(finished: Run) -> None:
     # One block learns more than chance.
     assert 0.2 < results["accuracy"] < results["top5_accuracy"] <= 1
     assert results["images_per_second"] == pytest.approx(sum(results["images_per_second_per_rank"]), rel=0.01)
+    # 66 steps of 64 images, and all that is no step.
+    assert results["trained_images"] == 66 * 64
+    assert results["wall_seconds"] > results["training_seconds"]
+    assert results["wall_images_per_second"] == pytest.approx(66 * 64 / results["wall_seconds"], rel=0.01)
     milliseconds = results["step_milliseconds"]
     assert 0 < milliseconds["p50"] <= milliseconds["p90"] <= milliseconds["p99"]
     assert all(0 <= share < 1 for share in results["data_wait_share_per_rank"])
 
 
+def test_the_first_line_has_the_speed_of_the_compilation_and_the_last_one_that_of_the_run(finished: Run) -> None:
+    steps = [line for line in finished.stdout.splitlines() if ", step " in line]
+    first = re.fullmatch(r"epoch 1/3, step 1: loss 2.\d+, .*, (\S+) images/s while it compiles and warms up", steps[0])
+    assert first, steps[0]
+    assert 0 < float(first[1].replace(",", ""))
+    assert re.search(r"images/s, \d+% of the time waiting for images$", steps[-1])
+    ends = re.findall(r"epoch \d/3: loss .*, (\S+) images/s \((\S+) by wall clock\), half", finished.stdout)
+    assert len(ends) == 3
+    # The start takes longer than the steps.
+    assert all(float(steady.replace(",", "")) > float(wall.replace(",", "")) for steady, wall in ends)
+
+
 def test_one_rank_writes_the_files(finished: Run) -> None:
-    names = ["checkpoints", "curve.svg", "model.keras", "results.json", "tensorboard"]
+    names = [".run-lock", "checkpoints", "curve.svg", "model.keras", "results.json", "tensorboard"]
     assert sorted(path.name for path in finished.output.iterdir()) == names
     kept = ["latest", "step-00000060.checkpoint", "step-00000065.checkpoint", "step-00000066.checkpoint"]
     assert sorted(path.name for path in (finished.output / "checkpoints").iterdir()) == kept
@@ -143,11 +160,10 @@ def test_a_killed_run_resumes_to_the_same_weights_as_an_uninterrupted_one(
     newest = max((tmp_path / "checkpoints").glob("step-*"))
     newest.write_bytes(newest.read_bytes()[:-1])
     before = int(newest.stem.removeprefix("step-"))
-    before = before - 5 if before % 5 == 0 else before - 2
     resumed = launch(2, *arguments(tmp_path), output=tmp_path)
     assert resumed.code == 0, resumed.stderr
     assert f"warning: {newest} is damaged" in resumed.stderr
-    assert f"resuming after step {before}, " in resumed.stdout
+    assert f"resuming after step {before - 5}, " in resumed.stdout
     assert same(tmp_path, finished.output)
     # Each epoch once, with the losses of its steps before the kill.
     assert history(tmp_path) == history(finished.output)
@@ -206,6 +222,42 @@ def test_a_finished_run_has_nothing_to_do_on_another_number_of_ranks_too(
     run = launch(1, *arguments(output), output=output)
     assert f"nothing to do: {output} holds this run, finished, with accuracy" in run.stdout
     assert json.loads((output / "results.json").read_text())["steps"] == 66
+
+
+def test_rejects_shards_that_were_exchanged_between_starts(
+    launch: Callable[..., Run],
+    arguments: Callable[[Path], list[str]],
+    finished: Run,
+    digits_folder: Path,
+    tmp_path: Path,
+) -> None:
+    output, data = shutil.copytree(finished.output, tmp_path / "run"), shutil.copytree(digits_folder, tmp_path / "data")
+    names = [f"train-0000{index}-of-00004" for index in (1, 2)]
+    for suffix in ("", ".idx"):
+        first, second = ((data / f"{name}{suffix}") for name in names)
+        first.rename(data / "kept")
+        second.rename(first)
+        (data / "kept").rename(second)
+    run = launch(1, *arguments(output), "--data-dir", data, output=output)
+    assert run.code == 2
+    (error,) = run.stderr.splitlines()
+    assert error.startswith(f"error: the dataset is not that of the run in {output}: {names[0]} is another (")
+    assert f", {names[1]} is another (" in error
+
+
+def test_a_checkpoint_from_before_options_and_fingerprints_resumes_with_a_note(
+    launch: Callable[..., Run], arguments: Callable[[Path], list[str]], finished: Run, tmp_path: Path
+) -> None:
+    output = shutil.copytree(finished.output, tmp_path / "run")
+    metadata = {name: value for name, value in last(output).metadata.items() if name != "dataset"}
+    new = ("--mirror", "--min-crop-area")
+    metadata["settings"] = {name: value for name, value in metadata["settings"].items() if name not in new}
+    checkpoint.save(output / "checkpoints", dataclasses.replace(last(output), metadata=metadata))
+    run = launch(1, *arguments(output), output=output)
+    assert run.code == 0, run.stderr
+    note = f"note: the checkpoints in {output} are of a version that did not note the dataset's files"
+    assert run.stdout.count(note) == 1
+    assert f"nothing to do: {output} holds this run" in run.stdout
 
 
 def test_half_as_many_ranks_resume_with_half_the_learning_rate_and_the_rest_of_the_epoch(

@@ -23,7 +23,8 @@ def test_defaults_are_the_recipe() -> None:
         "stop",
     )
     assert (given.min_crop_area, given.mirror) == (0.08, "on")
-    assert (given.checkpoint_steps, given.keep_checkpoints, given.seed) == (1000, 3, 0)
+    assert (str(given.checkpoint_every), str(given.evaluate_every)) == ("10min", "1epochs")
+    assert (given.keep_checkpoints, given.seed) == (3, 0)
     # The device or the optimizer decides them.
     assert [given.precision, given.xla, given.learning_rate, given.warmup_epochs, given.weight_decay] == [None] * 5
 
@@ -44,6 +45,11 @@ def test_defaults_are_the_recipe() -> None:
         (["--synthetic", "--min-crop-area", "0"], "'--min-crop-area' is 0; give a number from 0.01 to 1"),
         (["--synthetic", "--min-crop-area", "8"], "'--min-crop-area' is 8; give a number from 0.01 to 1"),
         (["--synthetic", "--keep-checkpoints", "0"], "'--keep-checkpoints' is 0; give 1 or more"),
+        (
+            ["--synthetic", "--checkpoint-every", "200"],
+            "'--checkpoint-every' is '200'; give a whole number of steps, epochs or minutes, such as 500steps, 2epochs "
+            "or 10min",
+        ),
     ],
 )
 def test_rejects_wrong_values(arguments: list[str], message: str) -> None:

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from training.digits import __main__ as digits
 from training.runtime import rank_checkpoint
+from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import barrier, on_rank_zero
 from training.runtime.errors import UserError
+from training.runtime.position import Position
 
 hvd.init()
 finished, empty = Path(sys.argv[1]), Path(sys.argv[2])
@@ -30,7 +32,7 @@ def state(job: digits.Job) -> list[float]:
 
 
 def job_of(output: Path, *options: str) -> digits.Job:
-    return digits.prepare(digits.parse(["--output-dir", str(output), *options]))
+    return digits.prepare(digits.parse(["--output-dir", str(output), *options]), "cpu")
 
 
 def heard(action: Callable[[], object]) -> list[str]:
@@ -52,13 +54,29 @@ def one_big_batch(job: digits.Job) -> list[NDArray[np.float32]]:
     global_batch = job.settings.batch_size * hvd.size()
     for step in range(job.steps_per_epoch):
         batch = order[step * global_batch :][:global_batch]
-        optimizer.learning_rate = job.rate(step / job.steps_per_epoch)
+        optimizer.learning_rate = job.rate(position_after(step, job))
         with tf.GradientTape() as tape:
             logits = model(job.data.train_images[batch])
             labels = tf.one_hot(job.data.train_labels[batch], 10)
             loss = tf.keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1)(labels, logits)
         optimizer.apply_gradients(zip(tape.gradient(loss, model.variables), model.variables, strict=True))
     return [variable.numpy() for variable in model.variables]
+
+
+def position_after(steps: int, job: digits.Job) -> Position:
+    """Return the position after this number of steps."""
+    position = Position()
+    for _ in range(steps):
+        position = position.after_step(hvd.size(), job.settings.batch_size)
+    return position
+
+
+def train_epoch(job: digits.Job) -> None:
+    """Train an epoch as the loop does."""
+    train_step = digits.make_train_step(job)
+    for step, given in enumerate(job.steps(Position())):
+        job.optimizer.learning_rate = job.rate(position_after(step, job))
+        train_step(*given.tensors)
 
 
 answers: dict[str, object] = {}
@@ -75,7 +93,8 @@ rank_checkpoint.resume(empty, job.variables, job.settings.resume_settings)
 answers["states_after"] = state(job)
 
 # Every rank would write into a separate folder, if it wrote.
-rank_checkpoint.save(empty / f"rank-{hvd.rank()}", job.variables, 1, {})
+with CheckpointWriter(empty / f"rank-{hvd.rank()}") as writer:
+    writer.save(job.variables, 1, {})
 
 job = job_of(finished)
 rank_checkpoint.resume(finished, job.variables, job.settings.resume_settings)
@@ -97,7 +116,7 @@ answers["rejected"] = heard(lambda: rank_checkpoint.resume(finished, other.varia
 # pixel over the edge of a ReLU, its gradient jumps (at a rate of 0.1 by 1e-5 in float32, and by 1e-17 in float64).
 job = job_of(empty, "--batch-size", "180", "--learning-rate", "0.02")
 before = [variable.numpy() for variable in job.model.variables]
-digits.train_epoch(job, digits.make_train_step(job), epoch=0)
+train_epoch(job)
 after = [variable.numpy() for variable in job.model.variables]
 answers["steps"] = job.steps_per_epoch
 answers["moved"] = max(float(np.abs(ours - theirs).max()) for ours, theirs in zip(after, before, strict=True))

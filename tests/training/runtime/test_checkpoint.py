@@ -1,3 +1,6 @@
+import hashlib
+import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,12 +123,14 @@ def test_rejects_a_folder_of_damaged_checkpoints(tmp_path: Path, capsys: pytest.
 
 def test_an_unreadable_newest_checkpoint_falls_back_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, 1)
-    # A folder in its place: root may read every file.
-    (tmp_path / "step-00000002.checkpoint").mkdir()
+    # A link to itself: root may read every file.
+    (tmp_path / "step-00000002.checkpoint").symlink_to("step-00000002.checkpoint")
     found = checkpoint.newest(tmp_path)
     assert found is not None
     assert found.step == 1
-    assert "step-00000002.checkpoint cannot be read (Is a directory); trying" in capsys.readouterr().err
+    assert (
+        "step-00000002.checkpoint cannot be read (Too many levels of symbolic links); trying" in capsys.readouterr().err
+    )
 
 
 def test_a_new_checkpoint_is_kept_before_damaged_later_ones(tmp_path: Path) -> None:
@@ -141,3 +146,70 @@ def test_steps_are_ordered_as_numbers(tmp_path: Path) -> None:
     for epoch in (99_999_999, 100_000_000):
         write(tmp_path, epoch, keep=1)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-100000000.checkpoint"]
+
+
+@pytest.mark.parametrize("name", ["step-best.checkpoint", "step-1.checkpoint", "step-00000003.checkpoint"])
+def test_a_stranger_among_the_checkpoints_is_ignored_with_one_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    write(tmp_path, 1)
+    (tmp_path / name).mkdir()
+    found = checkpoint.newest(tmp_path)
+    assert found is not None
+    assert found.step == 1
+    assert capsys.readouterr().err == (
+        f"warning: {tmp_path / name} is not a checkpoint of this program and is ignored; move it elsewhere\n"
+    )
+    for step in (4, 5):
+        write(tmp_path, step, keep=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["latest", "step-00000005.checkpoint", name])
+    assert capsys.readouterr().err == ""
+
+
+def test_a_folder_with_strangers_only_has_no_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "step-best.checkpoint").write_bytes(b"")
+    assert checkpoint.newest(tmp_path) is None
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_checkpoint_is_written_though_its_pointer_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "latest").mkdir()
+    path = write(tmp_path, 1)
+    assert checkpoint.read(path).step == 1
+    assert capsys.readouterr().err == (
+        f"warning: {path} is written, but {tmp_path / 'latest'} could not be changed (Is a directory)\n"
+    )
+
+
+def stored(**content: NDArray[Any]) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **content)
+    return stream.getvalue()
+
+
+FOREIGN = {
+    "no archive": b"hello",
+    "empty": b"",
+    "another archive": stored(weights=np.zeros(2)),
+    "no arrays but one": stored(metadata=np.array(json.dumps({"step": 2})), arr_1=np.zeros(2)),
+    "metadata in another format": stored(metadata=np.array("hello")),
+    "metadata that is a list": stored(metadata=np.array("[1, 2]")),
+    "no step": stored(metadata=np.array("{}")),
+    "a step that is a word": stored(metadata=np.array(json.dumps({"step": "two"}))),
+    "objects": stored(metadata=np.array({"step": 2}, dtype=object)),
+}
+
+
+@pytest.mark.parametrize("body", FOREIGN.values(), ids=FOREIGN)
+def test_other_content_under_a_right_checksum_falls_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], body: bytes
+) -> None:
+    write(tmp_path, 1)
+    path = tmp_path / "step-00000002.checkpoint"
+    path.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    found = checkpoint.newest(tmp_path)
+    assert found is not None
+    assert found.step == 1
+    warning = capsys.readouterr().err
+    assert warning.startswith(f"warning: {path} has the right checksum, but not the content of a checkpoint (")
+    assert warning.count("\n") == 1

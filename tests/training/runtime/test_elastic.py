@@ -90,12 +90,13 @@ def test_when_a_rank_is_killed_the_other_resumes_and_loses_an_epoch_at_most(star
     results = run.finish()
     sizes = [point["world_size"] for point in results["history"]]
     together = sizes.count(2)
-    assert 3 <= together < 8
+    # The third epoch's checkpoint may have been in flight.
+    assert 2 <= together < 8
     assert sizes == [2] * together + [1] * (8 - together)
     assert [point["epoch"] for point in results["history"]] == list(range(1, 9))
     assert (run.folder / "run/curve.svg").exists()
     assert results["accuracy"] >= 0.95
-    assert f"resuming after epoch {together}: written by 2 ranks, now 1\n" in run.output
+    assert f" 0 images into epoch {together + 1}: written by 2 ranks, now 1\n" in run.output
     assert "learning rate: 0.015 per rank x 1 ranks = 0.015" in run.output
 
 
@@ -111,7 +112,7 @@ def test_an_added_worker_joins_at_the_next_epoch(start: Callable[..., ElasticRun
     assert sizes == [1] * alone + [2] * (8 - alone)
     assert results["world_size"] == len(results["images_per_second_per_rank"]) == 2
     assert results["accuracy"] >= 0.95
-    assert f"resuming after epoch {alone}: written by 1 ranks, now 2\n" in run.output
+    assert f" 0 images into epoch {alone + 1}: written by 1 ranks, now 2\n" in run.output
     assert "learning rate: 0.004 per rank x 2 ranks = 0.008" in run.output
 
 

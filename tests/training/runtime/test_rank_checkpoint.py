@@ -1,9 +1,34 @@
+import errno
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import horovod.tensorflow as hvd
+import numpy as np
 import pytest
+import tensorflow as tf
+from numpy.typing import NDArray
 
+from training.runtime import checkpoint, rank_checkpoint
 from training.runtime.errors import UserError
-from training.runtime.rank_checkpoint import check_settings
+from training.runtime.rank_checkpoint import check_folder, check_settings, resume
+
+METADATA = {"settings": {"--seed": 1}, "world_size": 1, "position": 3}
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be the only rank, without Horovod."""
+    monkeypatch.setattr(hvd, "rank", lambda: 0)
+    monkeypatch.setattr(hvd, "size", lambda: 1)
+    monkeypatch.setattr(hvd, "broadcast_variables", lambda variables, root_rank: None)
+    monkeypatch.setattr(rank_checkpoint, "on_rank_zero", lambda action: action())
+
+
+def write(output: Path, arrays: Sequence[NDArray[Any]], metadata: Mapping[str, Any]) -> None:
+    state = checkpoint.Checkpoint(step=1, arrays=arrays, metadata=dict(metadata))
+    checkpoint.save(output / "checkpoints", state)
 
 
 def test_accepts_the_same_settings() -> None:
@@ -13,6 +38,16 @@ def test_accepts_the_same_settings() -> None:
 def test_rejects_the_checkpoints_of_another_program() -> None:
     with pytest.raises(UserError, match="the checkpoints in out are those of another program; give another"):
         check_settings(Path("out"), {"--seed": 1, "--optimizer": "sgd"}, {"--seed": 1})
+
+
+def test_a_run_from_before_an_option_existed_resumes_with_its_old_behavior() -> None:
+    check_settings(Path("out"), {"--seed": 1, "--mirror": "on"}, {"--seed": 1}, {"--mirror": "on"})
+    with pytest.raises(UserError) as caught:
+        check_settings(Path("out"), {"--seed": 1, "--mirror": "off"}, {"--seed": 1}, {"--mirror": "on"})
+    assert str(caught.value) == (
+        "'--mirror' is off, but the checkpoints in out were written with --mirror on; "
+        "give --mirror on to resume that run, or another '--output-dir' to start a new one"
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,3 +70,90 @@ def test_rejects_other_settings_with_both_values(given: dict[str, float], messag
     with pytest.raises(UserError) as caught:
         check_settings(Path("out"), given, {"--seed": 0, "--batch-size": 16})
     assert str(caught.value) == message
+
+
+@pytest.mark.usefixtures("alone")
+def test_sets_the_variables_and_returns_the_metadata(tmp_path: Path) -> None:
+    write(tmp_path, [np.ones(2, np.float32), np.array([[5, 6]], np.float32)], METADATA)
+    variable, own = tf.Variable([0.0, 0.0]), tf.Variable([0.0, 0.0])
+    assert resume(tmp_path, [variable], {"--seed": 1}, per_rank=[own], names=["position"]) == METADATA
+    assert (variable.numpy().tolist(), own.numpy().tolist()) == ([1, 1], [5, 6])
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {},
+        {**METADATA, "settings": None},
+        {name: value for name, value in METADATA.items() if name != "world_size"},
+        {name: value for name, value in METADATA.items() if name != "position"},
+    ],
+    ids=["empty", "settings of another type", "no world size", "no position"],
+)
+def test_rejects_metadata_of_another_program(tmp_path: Path, metadata: dict[str, Any]) -> None:
+    write(tmp_path, [np.ones(2, np.float32)], metadata)
+    with pytest.raises(UserError, match=f"the checkpoints in {tmp_path} are those of another program; give another"):
+        resume(tmp_path, [tf.Variable([0.0, 0.0])], {"--seed": 1}, names=["position"])
+
+
+ROWS = np.zeros((1, 3), np.float32)
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        [],
+        [ROWS],
+        [np.ones(2, np.float32)],
+        [np.ones(3, np.float32), ROWS],
+        [np.array(["a", "b"]), ROWS],
+        [np.ones(2, np.float64), ROWS],
+        [np.ones(2, np.float32), ROWS[0]],
+        [np.ones(2, np.float32), np.zeros((1, 4), np.float32)],
+        [np.ones(2, np.float32), np.float32(0)],
+        [np.ones(2, np.float32), np.ones(2, np.float32), ROWS],
+    ],
+    ids="none rows variables shape words type vector width number more".split(),
+)
+def test_rejects_arrays_of_another_network(tmp_path: Path, arrays: list[NDArray[Any]]) -> None:
+    write(tmp_path, arrays, METADATA)
+    with pytest.raises(UserError, match=f"the checkpoints in {tmp_path} hold the weights of another network; give"):
+        resume(tmp_path, [tf.Variable([0.0, 0.0])], {"--seed": 1}, per_rank=[tf.Variable([0.0, 0.0, 0.0])])
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_file_in_the_place_of_the_checkpoints_ends_the_start(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").write_text("")
+    with pytest.raises(UserError) as caught:
+        resume(tmp_path, [], {})
+    assert str(caught.value) == (
+        f"'--output-dir' is {tmp_path}, where checkpoints is not a folder; rename it, or give another '--output-dir'"
+    )
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_folder_in_the_place_of_the_pointer_ends_the_start(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints/latest").mkdir(parents=True)
+    with pytest.raises(
+        UserError, match=f"'--output-dir' is {tmp_path}, where checkpoints/latest is not a file; rename"
+    ):
+        resume(tmp_path, [], {})
+
+
+def test_a_folder_of_checkpoints_that_cannot_be_written_ends_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Root may write everywhere, and mounts are not for every user.
+    def deny(path: Path, content: bytes) -> None:
+        assert path.parent == tmp_path / "checkpoints"
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "write_bytes", deny)
+    with pytest.raises(UserError) as caught:
+        check_folder(tmp_path)
+    assert str(caught.value) == (
+        f"'--output-dir' is {tmp_path}, in whose checkpoints/ user {os.getuid()} cannot write (Permission denied); "
+        "give a folder that this user may write to"
+    )

@@ -44,10 +44,20 @@ def test_a_start_without_steps_has_figures_too() -> None:
     assert (throughput.images_per_second, throughput.recent(5)) == (0.0, (0.0, 0.0))
 
 
-def test_first_steps_have_no_recent_speed() -> None:
-    throughput = results.Throughput(skip=5)
+def test_first_steps_have_a_recent_speed_that_is_not_that_of_the_run() -> None:
+    throughput = results.Throughput(skip=1)
     throughput.step(16, 2.0)
-    assert throughput.recent(10) == (0.0, 0.0)
+    assert throughput.recent(10) == (8.0, 0.0)
+    assert throughput.warming_up
+    throughput.step(16, 1.0)
+    assert throughput.recent(1) == (16.0, 0.0)
+    assert throughput.recent(0) == (0.0, 0.0)
+    assert not throughput.warming_up
+
+
+@pytest.mark.parametrize(("speed", "text"), [(17_400.4, "17,400"), (42.4, "42"), (9.96, "10"), (0.126, "0.13")])
+def test_no_speed_is_printed_as_0(speed: float, text: str) -> None:
+    assert results.rate(speed) == text
 
 
 def test_curves_that_cannot_be_written_end_with_a_warning(

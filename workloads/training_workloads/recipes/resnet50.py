@@ -100,7 +100,7 @@ def resnet50_spot(name: str = "resnet50-spot") -> ElasticHorovodJobSpec:
     return ElasticHorovodJobSpec(
         name=name,
         image=LOCAL_IMAGE,
-        command=_command(name, *_OVER_TCP, "--checkpoint-steps", "200", "--on-bad-data", "skip"),
+        command=_command(name, *_OVER_TCP, "--checkpoint-every", "200steps", "--on-bad-data", "skip"),
         instance_type="p3.16xlarge",
         workers=2,
         max_workers=4,

@@ -4,7 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from training.records.epoch_order import Segment
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Segment:
+    """A part of an epoch that one number of ranks trained."""
+
+    world_size: int
+    """Ranks."""
+    batch_size: int
+    """Images per step and rank."""
+    steps: int
+    """Steps that are done."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,6 +1,6 @@
 import json
 
-from training.resnet50.position import Position
+from training.runtime.position import Position
 
 
 def test_steps_of_the_same_ranks_are_one_segment() -> None:

@@ -1,0 +1,84 @@
+"""The loop, on two ranks with a task of several losses, a frozen layer and batches of two shapes."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.training.mpirun import Run
+from training.runtime.loop import _epoch_losses
+
+
+@pytest.fixture(scope="module")
+def probe(launch: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> Run:
+    output = tmp_path_factory.mktemp("loop")
+    run = launch(2, "-m", "tests.training.runtime.loop_probe", output, output=output)
+    assert run.code == 0, run.stderr
+    return run
+
+
+@pytest.fixture(scope="module")
+def answers(probe: Run) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(probe.stdout.splitlines()[-1])
+    return content
+
+
+def test_saves_every_so_many_steps_or_epochs_and_at_the_end(answers: dict[str, Any]) -> None:
+    # Two epochs of 12 steps.
+    assert answers["steps saved"] == [5, 10, 15, 20, 24]
+    assert answers["epochs saved"] == [24]
+
+
+def test_evaluates_every_so_many_steps_or_epochs_and_at_the_end(answers: dict[str, Any]) -> None:
+    # The end of an epoch has its loss in any case; the last step is evaluated as one of four, and as the last.
+    assert answers["history by steps"] == [
+        [0.3333, ["box"]],
+        [0.6667, ["box"]],
+        [1.0, ["box"]],
+        [1, []],
+        [1.3333, ["box"]],
+        [1.6667, ["box"]],
+        [2.0, ["box"]],
+        [2, ["box"]],
+    ]
+    assert answers["history by epochs"] == [[1, []], [2, ["box"]]]
+
+
+def test_evaluations_change_nothing_that_is_learned(answers: dict[str, Any]) -> None:
+    assert answers["evaluations change nothing"] is True
+
+
+def test_minutes_are_those_of_rank_zero_and_all_ranks_save_after_the_same_step(answers: dict[str, Any]) -> None:
+    # Half a minute a step, asked after each second one: a save every four steps.
+    assert answers["minutes saved"] == [[4, 8, 12, 16, 20, 24]] * 2
+    assert answers["history by minutes"] == [0.5, 1.0, 1, 1.5, 2.0, 2]
+
+
+def test_several_losses_are_in_the_history_with_their_sum(answers: dict[str, Any], probe: Run) -> None:
+    assert answers["losses"] == ["box", "class", "training"]
+    total = answers["total"]
+    assert total["training"] == pytest.approx(total["box"] + total["class"], abs=2e-6)
+    first = next(line for line in probe.stdout.splitlines() if line.startswith("epoch 1/2, step 1: "))
+    assert first.startswith("epoch 1/2, step 1: loss ")
+    assert " (box " in first
+    assert ", class " in first
+
+
+def test_a_stop_request_saves_the_exact_position_on_all_ranks(answers: dict[str, Any]) -> None:
+    assert answers["ended"] == ["stopped", "stopped"]
+    # The tenth step is the next exchange.
+    assert answers["stopped saved"] == [10]
+
+
+def test_gradients_are_clipped_by_their_length_over_all_weights(answers: dict[str, Any]) -> None:
+    free, far, near = answers["lengths"]
+    assert free == pytest.approx(far, rel=1e-6)
+    assert free > 0.01
+    assert near == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_losses_of_an_older_checkpoint_are_read() -> None:
+    assert _epoch_losses({"epoch_loss": [46.0, 20]}).means == {"training": 2.3}
+    assert _epoch_losses({"epoch_losses": {"weight": 2.0, "box": 1.0}}).means == {"box": 0.5}
+    assert _epoch_losses({}).weight == 0

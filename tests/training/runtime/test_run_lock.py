@@ -1,0 +1,216 @@
+import errno
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.training.mpirun import PATIENCE, ROOT
+from training.runtime import run_lock
+from training.runtime.errors import UserError
+from training.runtime.run_lock import Lock
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make hours of minutes: all times in the same order as in the program."""
+    for name, seconds in {"BEAT": 0.1, "SETTLE": 0.3, "LIVE": 1.0, "DEAD": 2.0, "EVICTION": 3.0}.items():
+        monkeypatch.setattr(run_lock, f"_{name}_SECONDS", seconds)
+
+
+def fail_flock(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+
+
+@pytest.fixture
+def no_flock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a file system without locks."""
+    fail_flock(monkeypatch, errno.ENOSYS)
+
+
+def leave(folder: Path) -> None:
+    """Write the content of a process that is dead."""
+    owner = {"host": "lost-worker-0", "process": 12, "since": "2026-11-22T10:00:00+00:00", "id": "0", "beats": 3}
+    (folder / ".run-lock").write_text(json.dumps(owner))
+
+
+def test_a_second_run_is_rejected_with_host_process_and_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = Lock(tmp_path)
+    with pytest.raises(UserError) as caught:
+        Lock(tmp_path)
+    since = json.loads((tmp_path / ".run-lock").read_bytes())["since"]
+    assert since.endswith("+00:00")
+    owner = f"process {os.getpid()} on {socket.gethostname()}, since {since}"
+    assert str(caught.value) == (
+        f"'--output-dir' is {tmp_path}, where another run trains: {owner}; wait for its end or stop it, or give "
+        "another '--output-dir'"
+    )
+    assert capsys.readouterr().out == f"waiting for another run in {tmp_path} to end: {owner}\n"
+    first.release()
+
+
+def test_the_lock_can_be_taken_again_after_its_release(tmp_path: Path) -> None:
+    for _ in range(2):
+        lock = Lock(tmp_path)
+        lock.release()
+    assert (tmp_path / ".run-lock").read_bytes() == b""
+
+
+def test_a_start_waits_for_a_run_that_is_ending(tmp_path: Path) -> None:
+    first = Lock(tmp_path)
+    timer = threading.Timer(0.4, first.release)
+    timer.start()
+    Lock(tmp_path).release()
+    assert timer.finished.is_set()
+
+
+def test_a_process_that_does_not_answer_is_waited_for_longer(tmp_path: Path) -> None:
+    leave(tmp_path)
+    with (tmp_path / ".run-lock").open("rb") as stream:
+        # The lock of a machine that is lost: its content does not change until the server releases it.
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        before = time.monotonic()
+        with pytest.raises(UserError, match="process 12 on lost-worker-0, since 2026-11-22T10:00:00"):
+            Lock(tmp_path)
+        assert time.monotonic() - before >= 3
+        timer = threading.Timer(1.5, fcntl.flock, (stream, fcntl.LOCK_UN))
+        timer.start()
+        Lock(tmp_path).release()
+        timer.join()
+
+
+def test_a_killed_run_does_not_keep_it(tmp_path: Path) -> None:
+    program = (
+        "import sys, os, signal\nfrom pathlib import Path\nfrom training.runtime.run_lock import Lock\n"
+        "Lock(Path(sys.argv[1]))\nos.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, timeout=PATIENCE)
+    assert done.returncode == -signal.SIGKILL
+    assert json.loads((tmp_path / ".run-lock").read_bytes())["process"] > 0
+    before = time.monotonic()
+    Lock(tmp_path).release()
+    assert time.monotonic() - before < 1
+
+
+def outcomes(*actions: Callable[[], Lock]) -> list[Lock | UserError]:
+    """Run actions at the same time."""
+
+    def outcome(future: "Future[Lock]") -> Lock | UserError:
+        try:
+            return future.result(PATIENCE)
+        except UserError as error:
+            return error
+
+    with ThreadPoolExecutor(len(actions)) as pool:
+        return [outcome(future) for future in [pool.submit(action) for action in actions]]
+
+
+def check_that_one_wins(folder: Path) -> None:
+    (winner,) = [each for each in outcomes(*[lambda: Lock(folder)] * 3) if isinstance(each, Lock)]
+    winner.release()
+
+
+def test_of_runs_started_at_once_one_wins(tmp_path: Path) -> None:
+    check_that_one_wins(tmp_path)
+
+
+@pytest.mark.usefixtures("no_flock")
+class TestWithoutFlock:
+    def test_a_second_run_is_rejected(self, tmp_path: Path) -> None:
+        first = Lock(tmp_path)
+        with pytest.raises(UserError, match=f"where another run trains: process {os.getpid()} on "):
+            Lock(tmp_path)
+        first.release()
+        Lock(tmp_path).release()
+
+    def test_a_dead_run_keeps_it_for_a_while_only(self, tmp_path: Path) -> None:
+        leave(tmp_path)
+        before = time.monotonic()
+        lock = Lock(tmp_path)
+        assert time.monotonic() - before >= 2
+        assert json.loads((tmp_path / ".run-lock").read_bytes())["process"] == os.getpid()
+        lock.release()
+
+    @pytest.mark.parametrize("dead", [False, True])
+    def test_of_runs_that_find_it_free_at_once_one_wins(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dead: bool
+    ) -> None:
+        write, all_found_it_free = Lock._write, threading.Barrier(3)
+
+        def write_together(lock: Lock, beats: int = 0) -> None:
+            if beats == 0:
+                all_found_it_free.wait(PATIENCE)
+            write(lock, beats)
+
+        monkeypatch.setattr(Lock, "_write", write_together)
+        if dead:
+            leave(tmp_path)
+        check_that_one_wins(tmp_path)
+
+    def test_a_run_that_lost_it_while_suspended_ends(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        codes: list[int] = []
+        ended = threading.Event()
+
+        def end(code: int) -> None:
+            codes.append(code)
+            ended.set()
+            # The program does not return from here.
+            lock._released.wait(PATIENCE)
+            raise OSError
+
+        monkeypatch.setattr(os, "_exit", end)
+        lock = Lock(tmp_path)
+        leave(tmp_path)
+        assert ended.wait(PATIENCE)
+        lock.release()
+        assert codes == [2]
+        assert "lost-worker-0" in (tmp_path / ".run-lock").read_text()
+        assert f"error: another run took over {tmp_path}: process 12 on lost-worker-0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK])
+def test_file_systems_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    fail_flock(monkeypatch, number)
+    Lock(tmp_path).release()
+
+
+def test_another_error_of_the_file_system_ends_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_flock(monkeypatch, errno.EIO)
+    with pytest.raises(UserError, match=r"cannot write \(Input/output error\)"):
+        Lock(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"cannot write \(Not a directory\)"):
+        Lock(tmp_path / "file")
+
+
+def test_the_thread_leaves_stop_signals_to_the_main_thread(tmp_path: Path) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    lock = Lock(tmp_path)
+    (status,) = [
+        (task / "status").read_text()
+        for task in Path("/proc/self/task").iterdir()
+        if int(task.name) == lock._beating.native_id
+    ]
+    (mask,) = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigBlk")]
+    lock.release()
+    assert all(mask >> (number - 1) & 1 for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT))
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before

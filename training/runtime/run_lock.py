@@ -1,0 +1,190 @@
+"""One run at a time in an output folder: two would resume from each other's checkpoints, and overwrite them.
+
+The file `.run-lock` names the process that trains there, rank zero, which holds the file's `flock`. The kernel releases
+it however the process ends; the servers of Lustre and NFS do some minutes after they lost its machine.
+
+Where the file system has no `flock`, the content decides: its process writes it again every few seconds, and content
+that has not changed for a minute is that of a dead process. Nothing compares clocks, which differ and jump.
+
+Every start waits for a while: the processes of its start before may be ending, or in an elastic run, a rank zero that
+is another process now.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import socket
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from training.runtime import stop_request
+from training.runtime.distributed import on_rank_zero
+from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.files import unwritable
+
+_NAME = ".run-lock"
+
+# Of a file system without flock, such as Lustre that is mounted without that option.
+_NO_FLOCK = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
+
+# Between two writes of the content.
+_BEAT_SECONDS = 10.0
+
+# A stopped run has 30 seconds to save its state, Kubernetes' default, and is no reason to reject its next start.
+_LIVE_SECONDS = 40.0
+
+# Longer than a file system that is slow, but answers.
+_DEAD_SECONDS = 60.0
+
+# Lustre evicts a client that does not answer after about 150 s, an NFS server after its lease, often 90 s.
+_EVICTION_SECONDS = 240.0
+
+# In which another process that found the file free at the same moment has written, too.
+_SETTLE_SECONDS = 2.0
+
+
+@contextmanager
+def locked(output: Path) -> Iterator[None]:
+    """Let no other run train in a folder during the block; every rank must call it.
+
+    Raises:
+        UserError: Another run trains there; on every rank, after a wait.
+    """
+    held: list[Lock] = []
+    # Horovod: rank zero alone writes into the folder.
+    on_rank_zero(lambda: held.append(Lock(output)))
+    try:
+        yield
+    finally:
+        # Without the other ranks, which may be lost.
+        for lock in held:
+            lock.release()
+
+
+class Lock:
+    """The lock of a folder, held by this process."""
+
+    def __init__(self, output: Path) -> None:
+        """Take the lock, after a wait where another process has it.
+
+        Raises:
+            UserError: Another process keeps it, or the file cannot be written.
+        """
+        self._path = output / _NAME
+        self._id = uuid.uuid4().hex
+        self._content = {
+            "host": socket.gethostname(),
+            "process": os.getpid(),
+            "since": datetime.now(UTC).isoformat(timespec="seconds"),
+            "id": self._id,
+        }
+        try:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise unwritable(output, error) from error
+        try:
+            self._has_flock = self._take(output)
+        except OSError as error:
+            os.close(self._descriptor)
+            raise unwritable(output, error) from error
+        except UserError:
+            os.close(self._descriptor)
+            raise
+        self._released = threading.Event()
+        self._beating = threading.Thread(target=self._beat, name="run-lock", daemon=True)
+        with stop_request.blocked():
+            self._beating.start()
+
+    def release(self) -> None:
+        """Let another process take the lock."""
+        self._released.set()
+        # On a file system that does not answer it may never end; the end of the process releases the lock as well.
+        self._beating.join(_BEAT_SECONDS)
+        if not self._beating.is_alive():
+            # A next run would wait for a while, and take it for dead.
+            with suppress(OSError):
+                if self._is_own():
+                    os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+
+    def _take(self, output: Path) -> bool:
+        """Return whether the file system has flock, as soon as the lock is taken."""
+        first, began, said = self._read(), time.monotonic(), False
+        while True:
+            flock, content = _flock(self._descriptor), self._read()
+            waited = time.monotonic() - began
+            if flock:
+                self._write()
+                return True
+            is_dead = content == first and waited > _DEAD_SECONDS
+            if flock is None and (not content or is_dead) and self._write_settles():
+                return False
+            if waited > (_EVICTION_SECONDS if content == first else _LIVE_SECONDS):
+                raise UserError(
+                    f"'--output-dir' is {output}, where another run trains: {_described(content)}; wait for its end or "
+                    "stop it, or give another '--output-dir'"
+                )
+            if not said:
+                print(f"waiting for another run in {output} to end: {_described(content)}", flush=True)
+                said = True
+            time.sleep(0.5)
+
+    def _write_settles(self) -> bool:
+        """Write the content, and return whether no other process that found the file free wrote after this one."""
+        self._write()
+        time.sleep(_SETTLE_SECONDS)
+        return self._is_own()
+
+    def _beat(self) -> None:
+        beats = 0
+        while not self._released.wait(_BEAT_SECONDS):
+            beats += 1
+            # Where the file system fails, training itself reports it.
+            with suppress(OSError):
+                if not self._has_flock and not self._is_own():
+                    # This process was suspended, or its file system did not answer, for longer than a dead one's.
+                    other = _described(self._read())
+                    print(f"error: another run took over {self._path.parent}: {other}", file=sys.stderr, flush=True)
+                    os._exit(USER_ERROR)
+                self._write(beats)
+
+    def _is_own(self) -> bool:
+        return self._id.encode() in self._read()
+
+    def _read(self) -> bytes:
+        # Opened each time: NFS asks the server for the present content only then.
+        return self._path.read_bytes()
+
+    def _write(self, beats: int = 0) -> None:
+        """Write the content at once, of one length, so that a reader never finds half of it."""
+        os.pwrite(self._descriptor, json.dumps({**self._content, "beats": beats}).encode().ljust(512), 0)
+        # NFS would keep it in this machine for half a minute.
+        os.fdatasync(self._descriptor)
+
+
+def _flock(descriptor: int) -> bool | None:
+    """Return whether this process has the lock of a file; None where the file system has no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in _NO_FLOCK:
+            return None
+        raise
+    return True
+
+
+def _described(content: bytes) -> str:
+    try:
+        owner = json.loads(content)
+        return f"process {owner['process']} on {owner['host']}, since {owner['since']}"
+    except (ValueError, LookupError, TypeError):
+        return "a process that has not written its name yet"

@@ -1,0 +1,111 @@
+"""What a program gives the loop."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from training.runtime.every import Every
+from training.runtime.position import Position
+from training.runtime.train_step import TrainStep
+
+
+class StepInput(NamedTuple):
+    """A rank's part of one step."""
+
+    tensors: Sequence[Any]
+    """The arguments of the train step."""
+    share: float = 1.0
+    """The part of the batch that counts: less than 1 where some of it only fills it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evaluation:
+    """The result of an evaluation, the same on every rank."""
+
+    results: Mapping[str, float]
+    """For results.json."""
+    accuracy: Mapping[str, float]
+    """For the curve, such as `top-1`."""
+    sentence: str
+    """For the line of an epoch."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """How long a run trains, and how often it does what else."""
+
+    output: Path
+    """The folder given as '--output-dir'."""
+    epochs: int
+    """Passes over the training images."""
+    batch_size: int
+    """Images per rank and step."""
+    training_images: int
+    """Of an epoch, over all ranks."""
+    checkpoint_every: Every
+    """A checkpoint also follows the last epoch, and a stop request."""
+    evaluate_every: Every
+    """The last epoch is evaluated in any case."""
+    keep_checkpoints: int = 3
+    """Checkpoints to keep."""
+    bad_steps: int = 25
+    """Steps in a row whose gradients are not finite, after which the run has diverged. A loss scale of 2^15 is halved
+    to 1 in 15 steps: gradients that are not finite then never will be."""
+    warm_up_steps: int = 50
+    """Steps that compile, autotune and fill caches; they are not in the steady speed."""
+    detailed: bool = True
+    """Whether lines appear between epochs, and times of steps; not for a run of seconds."""
+
+
+def _nothing(*_: Any) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """What a rank trains, with what, and how; the loop calls all functions on all ranks, unless they say otherwise.
+
+    Attributes:
+        plan: How long, and how often.
+        sentences: What to print first.
+        settings: The options that decide what is learned, by name: a run resumes only with the same.
+        variables: What is the same on every rank: weights, optimizer.
+        optimizer: Its learning rate is set before each step.
+        train_step: Compiled.
+        batches: Yields the rest of the epoch of a position, the same number of steps on every rank.
+        rate: Returns the learning rate of a position.
+        evaluate: Evaluates the model.
+        lower: What to do where the memory does not suffice.
+        statistics: float32 variables that differ from rank to rank; the mean is evaluated.
+        score: The name in results.json of the number that describes a finished run.
+        check_first_losses: Gets the mean losses of the first step, and raises UserError where they cannot be right.
+        resume: Gets the metadata of the checkpoint from which the run resumes.
+        settings_before: What runs did before a setting existed, by its name.
+        names: Of what `resume` and the loop read from the metadata: the checkpoints of another program have others.
+        metadata: Returns what else a checkpoint keeps.
+        figures: Returns what else results.json has.
+        export: Writes other files than results.json at the end; on rank zero alone.
+    """
+
+    plan: Plan
+    sentences: Sequence[str]
+    settings: Mapping[str, Any]
+    variables: Sequence[tf.Variable]
+    optimizer: tf.keras.optimizers.Optimizer
+    train_step: TrainStep
+    batches: Callable[[Position], Iterator[StepInput]]
+    rate: Callable[[Position], float]
+    evaluate: Callable[[], Evaluation]
+    lower: str
+    statistics: Sequence[tf.Variable] = ()
+    score: str = "accuracy"
+    check_first_losses: Callable[[Mapping[str, float]], object] = _nothing
+    resume: Callable[[Mapping[str, Any]], object] = _nothing
+    settings_before: Mapping[str, Any] = field(default_factory=dict)
+    names: Sequence[str] = ()
+    metadata: Callable[[], Mapping[str, Any]] = _nothing
+    figures: Callable[[], Mapping[str, Any]] = _nothing
+    export: Callable[[], object] = _nothing

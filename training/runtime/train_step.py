@@ -1,0 +1,77 @@
+"""One step: from a batch to changed weights, compiled into one graph."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import horovod.tensorflow as hvd
+import tensorflow as tf
+
+from training.runtime.network import Network
+
+#: The forward pass in training: the tensors of a batch to the losses of this rank's images, each with a name.
+Losses = Callable[..., Mapping[str, tf.Tensor]]
+
+#: A rule of decay: from a mean gradient and its weight to the gradient with which the weight changes.
+Decay = Callable[[tf.Tensor, tf.Variable], tf.Tensor]
+
+#: A compiled step: the tensors of a batch to (the losses of this rank's images, whether the weights were changed).
+TrainStep = Callable[..., tuple[Mapping[str, tf.Tensor], tf.Tensor]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepOptions:
+    """The options of a training step.
+
+    Attributes:
+        decay: The rule of decay. Default: none.
+        clip_norm: The longest that the gradients of all weights together may be, after the decay. Default: any length.
+        compression: `hvd.Compression.fp16` sends halves of the gradients' bytes.
+        groups: All-reduces of a step; 0 leaves it to Horovod, which sends the gradients that are ready.
+    """
+
+    decay: Decay = lambda gradient, weight: gradient
+    clip_norm: float | None = None
+    compression: type = hvd.Compression.none
+    groups: int = 0
+
+
+def make_train_step(network: Network, losses_of: Losses, options: StepOptions) -> TrainStep:
+    """Compile a step that minimizes the sum of the losses; every rank must call it with a batch of the same size."""
+    optimizer, statistics = network.optimizer, network.statistics
+    weights = network.model.trainable_variables
+
+    # AutoGraph would rewrite Horovod too, and nothing in here needs it.
+    @tf.function(autograph=False)
+    def train_step(*batch: tf.Tensor) -> tuple[Mapping[str, tf.Tensor], tf.Tensor]:
+        before, scale = [statistic.read_value() for statistic in statistics], optimizer.loss_scale
+        with tf.GradientTape() as tape:
+            losses = losses_of(*batch)
+            scaled = optimizer.get_scaled_loss(tf.add_n(list(losses.values())))
+        # Horovod: the mean over the ranks, of gradients that are still scaled: float16 would lose the small ones, and
+        # what is not finite on one rank is not finite on any, so all ranks skip the step and halve the scale.
+        tape = hvd.DistributedGradientTape(
+            tape,
+            op=hvd.Average,
+            compression=options.compression,
+            num_groups=options.groups,
+            # In float16 the sum of many ranks would be infinite before its parts are.
+            gradient_predivide_factor=hvd.size() if options.compression is hvd.Compression.fp16 else 1.0,
+        )
+        gradients = optimizer.get_unscaled_gradients(tape.gradient(scaled, weights))
+        gradients = [options.decay(*pair) for pair in zip(gradients, weights, strict=True)]
+        if options.clip_norm is not None:
+            gradients, _ = tf.clip_by_global_norm(gradients, options.clip_norm)
+        optimizer.apply_gradients(zip(gradients, weights, strict=True))
+        # The optimizer has checked whether all gradients are finite: only then does it count the step, or double the
+        # scale and count from 0 again.
+        changed = (optimizer.dynamic_counter.read_value() > 0) | (optimizer.loss_scale > scale)
+        # The forward pass has moved the statistics already, perhaps to infinity.
+        tf.cond(changed, tf.no_op, lambda: _assign(statistics, before))
+        return losses, changed
+
+    compiled: TrainStep = train_step
+    return compiled
+
+
+def _assign(variables: Sequence[tf.Variable], values: Sequence[tf.Tensor]) -> tf.Operation:
+    return tf.group(*[variable.assign(value) for variable, value in zip(variables, values, strict=True)])
