@@ -13,7 +13,7 @@ from training.resnet50.objective import Objective
 from training.resnet50.rank_images import Data, load
 from training.resnet50.recipe import Recipe, lars, sgd
 from training.resnet50.settings import Settings
-from training.runtime import devices, elastic
+from training.runtime import devices, elastic, xla
 from training.runtime.errors import UserError
 from training.runtime.network import Network, make_network
 from training.runtime.position import Position
@@ -186,6 +186,9 @@ def prepare(given: Settings) -> tuple[Settings, str, Network]:
     Returns:
         The settings with what the device decides, the device's name, and the network.
     """
+    if given.xla != "off":
+        # Before TensorFlow looks for devices, so before a GPU has decided on XLA; without XLA it has no effect.
+        xla.limit_clusters(model.VARIABLES)
     device = devices.pin(hvd.local_rank(), hvd.local_size())
     settings = given.on_device(gpu=device != "cpu")
     tf.keras.mixed_precision.set_global_policy(settings.precision)
