@@ -13,9 +13,8 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 
 from training.imagenet.image_decoding import MIN_CROP_AREA
-from training.imagenet.input_pipeline import SyntheticPipeline
+from training.imagenet.input_pipeline import Settings, SyntheticPipeline
 from training.records import epoch_order
-from training.records.stages import Settings
 from training.resnet50 import model, recipe
 from training.resnet50.train_step import StepOptions, make_network, make_train_step
 

@@ -26,7 +26,7 @@ class Settings:
     image_size: int
     classes: int
     on_bad_data: str
-    cache: bool
+    cache: str
 
     epochs: int
     batch_size: int
@@ -90,7 +90,13 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
         default="stop",
         help="a damaged record, image or shard ends the run, or is skipped and counted (%(default)s)",
     )
-    add("--cache", action="store_true", help="keep the files' content in memory, for storage slower than the GPUs")
+    add(
+        "--cache",
+        choices=("off", "records", "decoded"),
+        default="off",
+        help="keep in memory after the first epoch: the records, for slow storage; or the images, decoded and reduced "
+        "to a short side of 256 pixels, for few CPU cores (%(default)s)",
+    )
 
 
 def _add_recipe(parser: argparse.ArgumentParser) -> None:

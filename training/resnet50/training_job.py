@@ -59,6 +59,8 @@ class Job:
             "--label-smoothing": settings.label_smoothing,
             "--min-crop-area": settings.min_crop_area,
             "--mirror": settings.mirror,
+            # Records in memory change nothing that is learned.
+            "--cache": "decoded" if settings.cache == "decoded" else "off",
             "--seed": settings.seed,
         }
 

@@ -127,7 +127,7 @@ def test_accuracy_is_that_of_the_model_on_every_image_once(finished: Run, digits
     records = dataset.open_split(digits_folder, "validation", classes=10, team=Team())
     numbers = list(range(len(records)))
     jpegs, labels = records.parse(tf.constant(records.read(numbers)), tf.constant(numbers, tf.int64))
-    images = tf.stack([image_decoding.evaluation_image(jpeg, 32) for jpeg in jpegs])
+    images = tf.stack([image_decoding.decode(jpeg, image_decoding.evaluation_window, 32) for jpeg in jpegs])
     guesses = np.argmax(model(image_decoding.to_float(images, tf.zeros(360, tf.bool), tf.float32)), axis=1)
     results = json.loads((finished.output / "results.json").read_text())
     assert results["accuracy"] == np.mean(guesses == labels.numpy() - 1)
