@@ -45,11 +45,11 @@ class DecodedImages:
         self, number: np.int64, pixels: NDArray[np.uint8], original: NDArray[np.int32], label: np.int32
     ) -> NDArray[np.int32]:
         """Keep an image if its record is in the range, and return the original's height and width."""
-        number = int(number)
-        if number in self._range:
-            self._shapes[number - self._range.start] = (*original, *pixels.shape[:2], label)
+        record = int(number)
+        if record in self._range:
+            self._shapes[record - self._range.start] = (*original, *pixels.shape[:2], label)
             # Last: another thread may read it from now on.
-            self._pixels[number] = pixels.tobytes()
+            self._pixels[record] = pixels.tobytes()
         return original
 
 
@@ -72,7 +72,7 @@ def _size(records: Records, number: int) -> int | None:
         (content,) = records.read([number])
         with tf.device("/CPU:0"):
             jpegs, _ = records.parse(tf.constant([content]), tf.constant([number], tf.int64))
-            height, width = smaller_shape(tf.io.extract_jpeg_shape(jpegs[0])[:2]).numpy().tolist()
+            height, width = (int(side) for side in smaller_shape(tf.io.extract_jpeg_shape(jpegs[0])[:2]))
     except (DamagedRecordError, tf.errors.InvalidArgumentError, UnicodeDecodeError):
         return None
     return height * width * 3

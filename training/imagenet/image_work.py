@@ -33,7 +33,22 @@ class Batch(NamedTuple):
     """float32 (batch): 0 for an image that only fills the batch."""
 
 
-def encoded(records: Records, window_of: WindowOf, flips: NDArray[np.bool_], *, size: int, classes: int) -> Work:
+class EncodedBatch(NamedTuple):
+    """A step's images before they are decoded, in the machine's memory."""
+
+    jpegs: tf.Tensor
+    """Strings (batch)."""
+    windows: tf.Tensor
+    """The part of each image: top, left, height and width, int32 (batch x 4)."""
+    labels: tf.Tensor
+    """As in `Batch`, and so are the next two."""
+    flips: tf.Tensor
+    weights: tf.Tensor
+
+
+def encoded(
+    records: Records, window_of: WindowOf, flips: NDArray[np.bool_], *, size: int, classes: int, decode: bool = True
+) -> Work:
     """Return the work that decodes each image's part anew.
 
     Args:
@@ -42,6 +57,7 @@ def encoded(records: Records, window_of: WindowOf, flips: NDArray[np.bool_], *, 
         flips: Whether to mirror, for every record of the split.
         size: Height and width of the result, pixels.
         classes: The largest label.
+        decode: Whether to decode here. Otherwise the elements are those of `EncodedBatch`, for the GPU.
     """
 
     def read(numbers: Sequence[int]) -> Columns:
@@ -54,6 +70,8 @@ def encoded(records: Records, window_of: WindowOf, flips: NDArray[np.bool_], *, 
     def make(
         jpeg: tf.Tensor, label: tf.Tensor, mirrored: tf.Tensor, number: tf.Tensor, weight: tf.Tensor
     ) -> tuple[tf.Tensor, ...]:
+        if not decode:
+            return EncodedBatch(jpeg, window_of(tf.io.extract_jpeg_shape(jpeg), number), label, mirrored, weight)
         return Batch(image_decoding.decode(jpeg, _at(window_of, number), size), label, mirrored, weight)
 
     return Work(read=read, columns=(_STRINGS, _FLAGS), parse=parse, make=make)

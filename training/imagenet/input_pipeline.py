@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from training.imagenet import image_decoding, image_work
 from training.imagenet.decoded_images import DecodedImages
 from training.imagenet.find_damaged import find_damaged
+from training.imagenet.gpu_decoding import GpuDecoder
 from training.imagenet.image_work import Batch as Batch
 from training.imagenet.image_work import WindowOf
 from training.records.epoch_order import Order
@@ -54,6 +55,8 @@ class Settings:
     """Device of the batches, such as "/GPU:0". Default: the machine's memory."""
     skip_damaged: bool = False
     """Whether another record replaces a damaged one. Default: a damaged record ends the run."""
+    dali: bool = False
+    """Whether DALI decodes, on the device. Default: TensorFlow decodes on the CPU."""
 
 
 class InputPipeline:
@@ -65,13 +68,19 @@ class InputPipeline:
         Args:
             records: Of the split.
             settings: Of all epochs.
-            kept: Records whose decoded images stay in memory. Default: every epoch decodes the JPEGs.
+            kept: Records whose decoded images stay in memory; not with DALI. Default: every epoch decodes the JPEGs.
+
+        Raises:
+            UserError: DALI is not installed.
         """
         self._records, self._settings = records, settings
         self._decoded = None if kept is None else DecodedImages(records, kept)
-        self._undamaged = UndamagedBatches(
-            threads=settings.threads, device=settings.device, skip_damaged=settings.skip_damaged
-        )
+        threads, device, skip = settings.threads, settings.device, settings.skip_damaged
+        if settings.dali:
+            decoder = GpuDecoder(size=settings.image_size, threads=threads, device=device)
+            self._undamaged = UndamagedBatches(threads=threads, skip_damaged=skip, finish=decoder.batches)
+        else:
+            self._undamaged = UndamagedBatches(threads=threads, device=device, skip_damaged=skip)
         self.skipped_records = self._undamaged.skipped_records
         """Numbers of the skipped records since the start: replaced in training, not counted in an evaluation."""
         keep_freed_memory()
@@ -114,7 +123,8 @@ class InputPipeline:
         if self._decoded:
             work = image_work.decoded(self._decoded, window_of, flips, size=size, classes=classes)
         else:
-            work = image_work.encoded(self._records, window_of, flips, size=size, classes=classes)
+            decode_here = not self._settings.dali
+            work = image_work.encoded(self._records, window_of, flips, size=size, classes=classes, decode=decode_here)
 
         def decode(jpeg: tf.Tensor, number: tf.Tensor) -> None:
             if self._decoded:

@@ -1,7 +1,7 @@
 """The batches of a rank without its damaged records: others take their places, so that every step is complete."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,19 +15,25 @@ from training.runtime.errors import UserError
 FindDamaged = Callable[[Sequence[int]], dict[int, DamagedRecordError]]
 """Processes each of these records alone, and returns the errors of the damaged ones."""
 
+Finish = Callable[[Iterable[Any]], Iterator[Any]]
+"""Turns the batches of `stages` into others, each in its turn; it raises a TensorFlow error for one that it cannot."""
+
 
 class UndamagedBatches:
     """Makes batches, and reports or replaces damaged records."""
 
-    def __init__(self, *, threads: int, device: str | None = None, skip_damaged: bool = False) -> None:
+    def __init__(
+        self, *, threads: int, device: str | None = None, skip_damaged: bool = False, finish: Finish = iter
+    ) -> None:
         """Set what all passes share.
 
         Args:
             threads: Threads that make elements.
             device: Device of the batches. Default: the machine's memory.
             skip_damaged: Whether another record replaces a damaged one. Default: a damaged record ends the run.
+            finish: What follows the stages of tf.data. Default: nothing.
         """
-        self._threads, self._device, self._skip = threads, device, skip_damaged
+        self._threads, self._device, self._skip, self._finish = threads, device, skip_damaged, finish
         self.skipped_records: set[int] = set()
         """Numbers of the skipped records since the start."""
 
@@ -56,7 +62,7 @@ class UndamagedBatches:
             while step < len(todo.numbers):
                 made, close = stages.batches(todo, threads=self._threads, device=self._device, start_step=step)
                 try:
-                    for batch in made:
+                    for batch in self._finish(made):
                         yield batch
                         step += 1
                 # UnicodeDecodeError: TensorFlow puts the bytes that it could not parse into its message.

@@ -101,7 +101,10 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
         threads=input_pipeline.data_threads(hvd.local_size()),
         device="/GPU:0" if on_gpu else None,
         skip_damaged=settings.on_bad_data == "skip",
+        dali=settings.decode == "gpu",
     )
+    if decoding.dali and not on_gpu:
+        raise UserError("'--decode' is gpu, but this machine has no GPU that TensorFlow can use; give '--decode cpu'")
     if settings.data_dir is None:
         pipeline = SyntheticPipeline(decoding)
         data = Data(

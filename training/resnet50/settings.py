@@ -27,6 +27,7 @@ class Settings:
     classes: int
     on_bad_data: str
     cache: str
+    decode: str
 
     epochs: int
     batch_size: int
@@ -57,6 +58,9 @@ class Settings:
             )
         if self.data_dir is not None and self.synthetic:
             raise UserError("'--data-dir' and '--synthetic' are both given; give one of them")
+
+        if (self.decode, self.cache) == ("gpu", "decoded"):
+            raise UserError("'--decode gpu' and '--cache decoded' are both given; give one of them")
 
     def on_device(self, *, gpu: bool) -> "Settings":
         """Return the settings with the precision and the compiler of a GPU or a CPU, where they are not given."""
@@ -96,6 +100,12 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
         default="off",
         help="keep in memory after the first epoch: the records, for slow storage; or the images, decoded and reduced "
         "to a short side of 256 pixels, for few CPU cores (%(default)s)",
+    )
+    add(
+        "--decode",
+        choices=("cpu", "gpu"),
+        default="cpu",
+        help="where JPEGs are decoded; gpu needs NVIDIA DALI, and was not run on a GPU yet (%(default)s)",
     )
 
 

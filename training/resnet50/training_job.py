@@ -61,6 +61,7 @@ class Job:
             "--mirror": settings.mirror,
             # Records in memory change nothing that is learned.
             "--cache": "decoded" if settings.cache == "decoded" else "off",
+            "--decode": settings.decode,
             "--seed": settings.seed,
         }
 

@@ -231,3 +231,22 @@ def wait_for(text: str, process: "subprocess.Popen[str]", logs: Path) -> None:
         assert process.poll() is None, (logs / "stderr").read_text()
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_images_in_memory_are_announced_and_are_a_run_of_their_own(
+    launch: Callable[..., Run], arguments: Callable[[Path], list[str]], tmp_path: Path
+) -> None:
+    output = tmp_path / "decoded"
+    run = launch(2, *arguments(output), "--epochs", "2", "--cache", "decoded", output=output)
+    assert run.code == 0, run.stderr
+    assert last(output).step == 44
+    memory, caveat = run.stdout.splitlines()[2:4]
+    # 1,797 images of 36 x 36 pixels need 7 MB.
+    assert memory.startswith(
+        "memory: '--cache decoded' needs 0.0 GiB a rank, 0.0 GiB for the 2 ranks of a machine, where "
+    )
+    assert caveat.startswith("warning: '--cache decoded': crops come from images whose short side was reduced to 256")
+    # Its crops are others than those of the JPEGs; records in memory change nothing.
+    other = launch(2, *arguments(output), "--epochs", "2", "--cache", "records", output=output)
+    assert other.code == 2
+    assert "'--cache' is off, but the checkpoints in" in other.stderr
