@@ -126,6 +126,7 @@ snapshots: $(CDK) ## Update the snapshots; review the diff before you commit
 
 lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 	@for group in mpi training; do $(LOCK) --group $$group -o requirements/$$group.txt; done
+	@$(LOCK) --group dali --constraint requirements/training.txt -o requirements/dali.txt
 	@$(LOCK) --group horovod --no-deps -o requirements/horovod.txt
 	@for group in node scan uv; do $(LOCK) --universal --group $$group -o requirements/$$group.txt; done
 	@$(LOCK) --universal pyproject.toml --extra jobs --extra cli --group dev -o requirements/cdk.txt

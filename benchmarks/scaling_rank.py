@@ -13,9 +13,8 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 
 from training.imagenet.image_decoding import MIN_CROP_AREA
-from training.imagenet.input_pipeline import SyntheticPipeline
+from training.imagenet.input_pipeline import Settings, SyntheticPipeline
 from training.records import epoch_order
-from training.records.stages import Settings
 from training.resnet50 import model
 from training.resnet50.objective import Objective
 from training.runtime.network import make_network

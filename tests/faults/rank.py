@@ -17,9 +17,9 @@ from unittest import mock
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
+from training.imagenet.image_work import Batch
 from training.imagenet.input_pipeline import InputPipeline
 from training.records.epoch_order import Order
-from training.records.stages import Batch
 from training.resnet50 import model
 from training.resnet50.__main__ import main
 from training.runtime import checkpoint, lines, loop, watchdog

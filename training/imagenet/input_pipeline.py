@@ -5,22 +5,24 @@ On the CPU an image costs a fused decode-and-crop and a resize, and its result i
 
 import ctypes
 import os
-import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
-from training.imagenet import image_decoding
-from training.records import stages
+from training.imagenet import image_decoding, image_work
+from training.imagenet.decoded_images import DecodedImages
+from training.imagenet.find_damaged import find_damaged
+from training.imagenet.gpu_decoding import GpuDecoder
+from training.imagenet.image_work import Batch as Batch
+from training.imagenet.image_work import WindowOf
 from training.records.epoch_order import Order
-from training.records.find_damaged import find_damaged
 from training.records.numbered_records import Records
-from training.records.stages import Batch as Batch
 from training.records.stages import Pass
-from training.records.stages import Settings as Settings
 from training.records.tfrecords import DamagedRecordError
+from training.records.undamaged_batches import UndamagedBatches
 from training.runtime.devices import share_of_cores
 from training.runtime.errors import UserError
 
@@ -33,12 +35,53 @@ _NEVER = 2**31 - 1
 _LARGEST = 32 * 2**20
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The settings that all epochs share."""
+
+    image_size: int
+    """Height and width, pixels."""
+    classes: int
+    """The largest label of a record; the smallest is 1."""
+    threads: int
+    """Threads that decode."""
+    min_crop_area: float
+    """The smallest crop of a training image, as a part of its area."""
+    seed: int = 0
+    """Seed of crops and flips."""
+    mirror: bool = True
+    """Whether half of the training images are mirrored."""
+    device: str | None = None
+    """Device of the batches, such as "/GPU:0". Default: the machine's memory."""
+    skip_damaged: bool = False
+    """Whether another record replaces a damaged one. Default: a damaged record ends the run."""
+    dali: bool = False
+    """Whether DALI decodes, on the device. Default: TensorFlow decodes on the CPU."""
+
+
 class InputPipeline:
     """Reads and decodes the batches of a split, and copies them to the device."""
 
-    def __init__(self, records: Records, settings: Settings) -> None:
+    def __init__(self, records: Records, settings: Settings, kept: range | None = None) -> None:
+        """Set what all epochs share.
+
+        Args:
+            records: Of the split.
+            settings: Of all epochs.
+            kept: Records whose decoded images stay in memory; not with DALI. Default: every epoch decodes the JPEGs.
+
+        Raises:
+            UserError: DALI is not installed.
+        """
         self._records, self._settings = records, settings
-        self.skipped_records: set[int] = set()
+        self._decoded = None if kept is None else DecodedImages(records, kept)
+        threads, device, skip = settings.threads, settings.device, settings.skip_damaged
+        if settings.dali:
+            decoder = GpuDecoder(size=settings.image_size, threads=threads, device=device)
+            self._undamaged = UndamagedBatches(threads=threads, skip_damaged=skip, finish=decoder.batches)
+        else:
+            self._undamaged = UndamagedBatches(threads=threads, device=device, skip_damaged=skip)
+        self.skipped_records = self._undamaged.skipped_records
         """Numbers of the skipped records since the start: replaced in training, not counted in an evaluation."""
         keep_freed_memory()
 
@@ -54,12 +97,11 @@ class InputPipeline:
         settings = self._settings
         key = image_decoding.crop_key(settings.seed, epoch)
 
-        def make_image(jpeg: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
-            return image_decoding.training_image(jpeg, number, key, settings.image_size, settings.min_crop_area)
+        def window_of(shape: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
+            return image_decoding.training_window(shape, number, key, settings.min_crop_area)
 
         flips = image_decoding.flips(len(self._records), settings.seed, epoch) & settings.mirror
-        todo = Pass(numbers=order.numbers, weights=order.weights, flips=flips, make_image=make_image)
-        return self._batches(todo, start_step, weight_of_replaced=1)
+        return self._batches(order, window_of, flips, start_step=start_step, weight_of_replaced=1)
 
     def evaluation(self, order: Order) -> Iterator[Batch]:
         """Yield the centres of all images; a skipped record has weight 0.
@@ -68,67 +110,33 @@ class InputPipeline:
             UserError: As `training` does.
         """
 
-        def make_image(jpeg: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
-            return image_decoding.evaluation_image(jpeg, self._settings.image_size)
+        def window_of(shape: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
+            return image_decoding.evaluation_window(shape)
 
         flips = np.zeros(len(self._records), bool)
-        todo = Pass(numbers=order.numbers, weights=order.weights, flips=flips, make_image=make_image)
-        return self._batches(todo, 0, weight_of_replaced=0)
+        return self._batches(order, window_of, flips, start_step=0, weight_of_replaced=0)
 
-    def _batches(self, todo: Pass, step: int, weight_of_replaced: int) -> Iterator[Batch]:
-        todo = replace(todo, numbers=todo.numbers.copy(), weights=todo.weights.copy())
-        # Of this pass only: whether a damaged image decodes may depend on the crop. Thus an epoch's batches do not
-        # depend on earlier epochs, which a resumed run has not read.
-        damaged: set[int] = set()
-        retried = -1
-        while step < len(todo.numbers):
-            batches, close = stages.batches(self._records, todo, self._settings, step)
-            try:
-                for batch in batches:
-                    yield batch
-                    step += 1
-            # UnicodeDecodeError: TensorFlow puts the bytes that it could not parse into its message.
-            except (tf.errors.OpError, UnicodeDecodeError):
-                errors = self._find_damaged(todo, todo.numbers[step])
-                # A step without a damaged record, such as after a read that failed once, is retried once.
-                if not errors and retried == step:
-                    raise
-                retried = step
-                if errors and not self._settings.skip_damaged:
-                    raise next(iter(errors.values())) from None
-                damaged |= set(errors)
-                self._replace(todo, step, damaged, weight_of_replaced)
-            finally:
-                close()
+    def _batches(
+        self, order: Order, window_of: WindowOf, flips: NDArray[np.bool_], *, start_step: int, weight_of_replaced: int
+    ) -> Iterator[Batch]:
+        size, classes = self._settings.image_size, self._settings.classes
+        if self._decoded:
+            work = image_work.decoded(self._decoded, window_of, flips, size=size, classes=classes)
+        else:
+            decode_here = not self._settings.dali
+            work = image_work.encoded(self._records, window_of, flips, size=size, classes=classes, decode=decode_here)
 
-    def _find_damaged(self, todo: Pass, numbers: Sequence[int]) -> dict[int, DamagedRecordError]:
-        """Return the errors of the damaged records; if they are skipped, print one warning for each."""
-        errors = find_damaged(self._records, numbers, todo.make_image, self._settings.classes)
-        if self._settings.skip_damaged:
-            for number, error in errors.items():
-                if number not in self.skipped_records:
-                    print(f"warning: skipped: {error.where} {error.reason}", file=sys.stderr, flush=True)
-            self.skipped_records |= errors.keys()
-        return errors
+        def decode(jpeg: tf.Tensor, number: tf.Tensor) -> None:
+            if self._decoded:
+                image_decoding.decode_smaller(jpeg)
+            else:
+                image_decoding.decode(jpeg, lambda shape: window_of(shape, number), size)
 
-    def _replace(self, todo: Pass, step: int, damaged: set[int], weight: int) -> None:
-        """Replace each damaged record of a step by the nearest undamaged one before it."""
-        order, weights = todo.numbers.reshape(-1), todo.weights.reshape(-1)
-        batch_size = todo.numbers.shape[1]
-        for place in range(step * batch_size, (step + 1) * batch_size):
-            if int(order[place]) in damaged:
-                order[place] = self._undamaged_before(todo, place, damaged)
-                weights[place] = min(weights[place], weight)
+        def search(numbers: Sequence[int]) -> dict[int, DamagedRecordError]:
+            return find_damaged(self._records, numbers, decode, classes)
 
-    def _undamaged_before(self, todo: Pass, place: int, damaged: set[int]) -> int:
-        order = todo.numbers.reshape(-1)
-        # Before the first record of the epoch is the last one.
-        for number in (int(order[place - distance]) for distance in range(1, len(order))):
-            # It is read here, because a resumed run has not read it yet.
-            if number not in damaged and not self._find_damaged(todo, [number]):
-                return number
-            damaged.add(number)
-        raise UserError("all records of this rank are damaged; convert the dataset again, or check '--classes'")
+        todo = Pass(numbers=order.numbers, weights=order.weights, work=work)
+        return self._undamaged.batches(todo, search, start_step=start_step, weight_of_replaced=weight_of_replaced)
 
 
 class SyntheticPipeline:

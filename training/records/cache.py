@@ -1,6 +1,7 @@
 """A rank's records in memory, not decoded: from the second epoch, the run does not read the file system."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from training.runtime.errors import UserError
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _GIB = 2**30
+_SMALLER = {
+    "records": "give '--cache off' (the page cache keeps the records that fit)",
+    "decoded": "give '--cache records', which needs about half, or '--cache off'",
+}
 
 
 class CachedRecords(Records):
@@ -47,25 +52,51 @@ class CachedRecords(Records):
         return self._records.where(number)
 
 
-def cached(splits: Sequence[tuple[Records, range]], ranks: int) -> list[CachedRecords]:
-    """Return the splits with a cache.
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The memory of a rank's cache."""
+
+    needed: int
+    """Bytes that the rank needs."""
+    free: int
+    """Bytes that are free on its machine, for all of its ranks."""
+    ranks: int
+    """Ranks of this machine or pod, which share its memory."""
+
+    def sentence(self, kind: str) -> str:
+        """Describe it.
+
+        Args:
+            kind: Given as '--cache'.
+        """
+        return (
+            f"memory: '--cache {kind}' needs {self.needed / _GIB:.1f} GiB a rank, "
+            f"{self.needed * self.ranks / _GIB:.1f} GiB for the {self.ranks} ranks of a machine, "
+            f"where {self.free / _GIB:.1f} GiB are free"
+        )
+
+
+def needed(records: Records, kept: range) -> int:
+    """Return the bytes of a range's records in memory."""
+    return int(records.sizes(kept).sum())
+
+
+def check(kind: str, needed: int, ranks: int) -> Memory:
+    """Reject a cache that does not fit into a rank's part of the free memory.
 
     Args:
-        splits: Records, and the range that this rank reads every epoch: `epoch_order.own_range`.
-        ranks: Ranks of this machine or pod, which share its memory.
-
-    Raises:
-        UserError: The records do not fit into a rank's part of the free memory.
+        kind: Given as '--cache'.
+        needed: Bytes of this rank.
+        ranks: Ranks of this machine or pod.
     """
-    needed = sum(int(records.sizes(kept).sum()) for records, kept in splits)
-    free = free_memory() // ranks
-    if needed > free:
+    memory = Memory(needed, free_memory(), ranks)
+    if needed * ranks > memory.free:
         raise UserError(
-            f"'--cache' needs {needed / _GIB:.1f} GiB a rank for the records, but {free / _GIB:.1f} GiB are free for "
-            f"each of the {ranks} ranks here; remove '--cache' (the page cache keeps the records that fit), "
-            "or use more machines or larger ones"
+            f"'--cache {kind}' needs {needed / _GIB:.1f} GiB a rank, {needed * ranks / _GIB:.1f} GiB for the {ranks} "
+            f"ranks of this machine, but {memory.free / _GIB:.1f} GiB are free; {_SMALLER[kind]}, or use more machines "
+            "or larger ones"
         )
-    return [CachedRecords(records, kept) for records, kept in splits]
+    return memory
 
 
 def free_memory(cgroups: Path = _CGROUPS, membership: Path = Path("/proc/self/cgroup")) -> int:

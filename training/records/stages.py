@@ -1,17 +1,15 @@
-"""The stages of an epoch's batches in tf.data: read, parse, decode, batch, copy to the device."""
+"""The stages of an epoch's batches in tf.data: read, parse, make an element, batch, copy to the device."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from training.records.numbered_records import Records
-
-MakeImage = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
-"""Turns a JPEG (string) and its record's number (int64) into pixels (uint8) of the network's size."""
+Columns = tuple[NDArray[Any], ...]
+"""Values of several records: an array for each kind of value, with a row for each record."""
 
 # Records that one thread reads in one call: they share the cost of Python, and their reads overlap.
 _CHUNK = 64
@@ -21,39 +19,30 @@ _READERS = 4
 _READY = 2
 
 
-class Batch(NamedTuple):
-    """A step's images, on the device if one is given."""
-
-    images: tf.Tensor
-    """uint8 (batch x size x size x 3), for `image_decoding.to_float`."""
-    labels: tf.Tensor
-    """int32 (batch), from 0."""
-    flips: tf.Tensor
-    """Whether to mirror, bool (batch)."""
-    weights: tf.Tensor
-    """float32 (batch): 0 for an image that only fills the batch."""
+def _nothing() -> None:
+    """Release nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
-    """The settings that all epochs share."""
+class Work:
+    """What turns a record's number into an element of a batch.
 
-    image_size: int
-    """Height and width, pixels."""
-    classes: int
-    """The largest label of a record; the smallest is 1."""
-    threads: int
-    """Threads that decode."""
-    min_crop_area: float
-    """The smallest crop of a training image, as a part of its area."""
-    seed: int = 0
-    """Seed of crops and flips."""
-    mirror: bool = True
-    """Whether half of the training images are mirrored."""
-    device: str | None = None
-    """Device of the batches, such as "/GPU:0". Default: the machine's memory."""
-    skip_damaged: bool = False
-    """Whether another record replaces a damaged one. Default: a damaged record ends the run."""
+    Only `read` is Python at run time; TensorFlow compiles the others.
+    """
+
+    read: Callable[[Sequence[int]], Columns]
+    """Returns the columns of several records, such as their contents; several threads call it."""
+    columns: tuple[tf.TensorSpec, ...]
+    """Types and shapes of these columns; the first dimension is the records'."""
+    parse: Callable[..., tuple[tf.Tensor, ...]]
+    """Gets these columns and the numbers (int64) of several records; returns others, with a row for each record."""
+    make: Callable[..., tuple[tf.Tensor, ...]]
+    """Gets one record's values of `parse`, its number and its weight (float32); returns the element, a tuple."""
+    padded_shapes: tuple[tf.TensorShape | Sequence[int | None], ...] | None = None
+    """The batch's shape of each part of an element; None in a shape is the largest of the batch. Default: all elements
+    have the same shapes."""
+    release: Callable[[], None] = _nothing
+    """Releases what `make` holds in memory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,86 +52,94 @@ class Pass:
     numbers: NDArray[Any]
     """Record numbers (steps x batch size)."""
     weights: NDArray[Any]
-    """The values of `Batch.weights`, of the same shape."""
-    flips: NDArray[Any]
-    """Whether to mirror, for every record of the split."""
-    make_image: MakeImage
+    """float32 of the same shape: 0 for an element that only fills the batch."""
+    work: Work
 
 
-class Source:
-    """The source of the reading stage.
+class Released:
+    """A function that can be released.
 
-    TensorFlow keeps the function of that stage until the process ends, so a finished pass releases its arrays and its
-    records here.
+    TensorFlow keeps a Python function of a stage until the process ends, and with it all that the function holds.
     """
 
-    def __init__(self, records: Records, todo: Pass) -> None:
-        self._held: tuple[Records, Pass] | None = (records, todo)
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function: Callable[..., Any] | None = function
 
-    def read(self, row: int, start: int, count: int) -> tuple[NDArray[Any], ...]:
-        """Return the records of a part of a step."""
-        if self._held is None:
+    def __call__(self, *values: Any) -> Any:
+        """Call the function."""
+        if self._function is None:
             raise RuntimeError("the pass has ended")
-        records, todo = self._held
-        numbers = todo.numbers[row, start : start + count]
-        contents = np.array(records.read(numbers.tolist()), np.object_)
-        return contents, numbers, todo.flips[numbers], todo.weights[row, start : start + count]
+        return self._function(*values)
 
-    def close(self) -> None:
-        """Release the arrays and the records."""
-        self._held = None
+    def release(self) -> None:
+        """Release the function and what it holds."""
+        self._function = None
 
 
 def batches(
-    records: Records, todo: Pass, settings: Settings, start_step: int
+    todo: Pass, *, threads: int, device: str | None = None, start_step: int = 0
 ) -> tuple[tf.data.Dataset, Callable[[], None]]:
     """Return the dataset of a pass's batches from a step on; an error concerns only one step.
 
+    Args:
+        todo: The pass.
+        threads: Threads that make elements.
+        device: Device of the batches, such as "/GPU:0". Default: the machine's memory.
+        start_step: The first step.
+
     Returns:
-        The dataset, and a function that releases it.
+        The dataset, and a function that releases what it reads; `Work.release` is the caller's.
     """
     steps, batch_size = todo.numbers.shape
     chunks = -(-batch_size // _CHUNK)
-    source = Source(records, todo)
+    read = Released(_reader(todo, chunks))
     dataset = tf.data.Dataset.range(start_step * chunks, steps * chunks)
-    read_chunk = _chunk_reader(source, records, settings.classes, chunks)
-    dataset = dataset.map(read_chunk, num_parallel_calls=_READERS).unbatch()
+    dataset = dataset.map(_chunk_stage(read, todo.work), num_parallel_calls=_READERS).unbatch()
+    dataset = dataset.map(todo.work.make, num_parallel_calls=threads)
+    if todo.work.padded_shapes is None:
+        dataset = dataset.batch(batch_size, drop_remainder=True)
+    else:
+        shapes = _like(dataset.element_spec, todo.work.padded_shapes)
+        dataset = dataset.padded_batch(batch_size, shapes, drop_remainder=True)
+    dataset = dataset.prefetch(_READY).with_options(_options(threads))
+    if device:
+        # After the options: the copy iterates over the stages above with an iterator of its own, which sees only the
+        # options that they have by then.
+        dataset = dataset.apply(tf.data.experimental.prefetch_to_device(device, _READY))
+    return dataset, read.release
 
-    def decode(jpeg: tf.Tensor, number: tf.Tensor, label: tf.Tensor, flip: tf.Tensor, weight: tf.Tensor) -> Batch:
-        return Batch(todo.make_image(jpeg, number), label, flip, weight)
 
-    dataset = dataset.map(decode, num_parallel_calls=settings.threads)
-    dataset = dataset.batch(batch_size, drop_remainder=True).prefetch(_READY)
-    if settings.device:
-        dataset = dataset.apply(tf.data.experimental.prefetch_to_device(settings.device, _READY))
-    return dataset.with_options(_options(settings.threads)), source.close
+def _reader(todo: Pass, chunks: int) -> Callable[[np.int64], Columns]:
+    """Return the function that reads a part of one batch, so that an error concerns only that batch."""
 
-
-def _chunk_reader(
-    source: Source, records: Records, classes: int, chunks: int
-) -> Callable[[tf.Tensor], tuple[tf.Tensor, ...]]:
-    """Return the stage that reads a part of one batch, so that an error concerns only that batch."""
-
-    def read(index: np.int64) -> tuple[NDArray[Any], ...]:
+    def read(index: np.int64) -> Columns:
         row, chunk = divmod(int(index), chunks)
-        return source.read(row, chunk * _CHUNK, _CHUNK)
+        part = slice(chunk * _CHUNK, (chunk + 1) * _CHUNK)
+        numbers = todo.numbers[row, part]
+        return *todo.work.read(numbers.tolist()), numbers, todo.weights[row, part]
+
+    return read
+
+
+def _chunk_stage(read: Released, work: Work) -> Callable[[tf.Tensor], tuple[tf.Tensor, ...]]:
+    """Return the stage that reads and parses a part of one batch."""
 
     def stage(index: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        types = (tf.string, tf.int64, tf.bool, tf.float32)
+        specs = (*work.columns, tf.TensorSpec([None], tf.int64), tf.TensorSpec([None], tf.float32))
         # Not stateful: the result only depends on the index. TensorFlow's deterministic mode would call a stateful
         # function in one thread.
-        read_values = tf.numpy_function(read, [index], types, stateful=False)
-        contents, numbers, flips, weights = (tf.ensure_shape(value, [None]) for value in read_values)
-        jpegs, labels = records.parse(contents, numbers)
-        with tf.control_dependencies([check_labels(labels, classes)]):
-            return jpegs, numbers, tf.cast(labels - 1, tf.int32), flips, weights
+        values = tf.numpy_function(read, [index], [spec.dtype for spec in specs], stateful=False)
+        # TensorFlow does not know which shapes Python returns.
+        shaped = [tf.ensure_shape(value, spec.shape) for value, spec in zip(values, specs, strict=True)]
+        *columns, numbers, weights = shaped
+        return *work.parse(*columns, numbers), numbers, weights
 
     return stage
 
 
-def check_labels(labels: tf.Tensor, classes: int) -> tf.Operation:
-    """Return an operation that fails for labels outside 1 to the number of classes."""
-    return tf.debugging.Assert(tf.reduce_all((labels >= 1) & (labels <= classes)), [labels])
+def _like(element: tuple[Any, ...], shapes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the shapes as the element's own kind of tuple."""
+    return type(element)(*shapes) if hasattr(element, "_fields") else shapes
 
 
 def _options(threads: int) -> tf.data.Options:

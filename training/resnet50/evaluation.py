@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from training.imagenet.image_decoding import to_float
-from training.records.stages import Batch
+from training.imagenet.image_work import Batch
 from training.runtime import watchdog
 from training.runtime.errors import UserError
 from training.runtime.task import Evaluation

@@ -7,15 +7,14 @@ from typing import Any
 
 import horovod.tensorflow as hvd
 
-from training.imagenet import input_pipeline
-from training.imagenet.input_pipeline import InputPipeline, SyntheticPipeline
-from training.records import cache, dataset, epoch_order, fingerprint, stages
-from training.records.numbered_records import Records, Team
+from training.imagenet import decoded_images, input_pipeline
+from training.imagenet.input_pipeline import Batch, InputPipeline, SyntheticPipeline
+from training.records import cache, fingerprint, rank_records
+from training.records.numbered_records import Records
 from training.records.shard_files import TOTALS, TRAIN, VALIDATION
-from training.records.stages import Batch
 from training.resnet50.settings import Settings
-from training.runtime.distributed import on_every_rank, on_rank_zero, say
-from training.runtime.errors import RankError, UserError
+from training.runtime.distributed import on_every_rank, say
+from training.runtime.errors import UserError
 from training.runtime.position import Position
 from training.runtime.schedule import check_batch_size
 
@@ -34,6 +33,7 @@ class Data:
         damage: Skipped shards and parts of shards, a sentence each.
         damaged: The known number of records in them.
         fingerprint: Of the files.
+        memory: What stays in memory, a sentence each.
     """
 
     training_images: int
@@ -45,32 +45,28 @@ class Data:
     damage: Sequence[str] = ()
     damaged: int = 0
     fingerprint: Mapping[str, str] = field(default_factory=dict)
+    memory: Sequence[str] = ()
 
     def training_batches(self, position: Position) -> Iterator[Batch]:
         """Yield the rest of the epoch, the same number of batches on every rank."""
-        size, batch = hvd.size(), self.batch_size
-        over, first_step = epoch_order.resume(position.segments, size, batch)
-        order = epoch_order.training(
+        order, first_step = rank_records.training_order(
             self.training_images,
-            over,
-            batch_size=batch,
-            rank=hvd.rank(),
-            size=size,
+            position.segments,
+            batch_size=self.batch_size,
             seed=self.seed,
             epoch=position.epoch,
         )
-        return _alone(self.training.training(order, position.epoch, first_step))
+        return rank_records.alone(self.training.training(order, position.epoch, first_step))
 
     def validation_batches(self) -> Iterator[Batch]:
         """Yield this rank's part of the validation images, each once."""
-        share = {"batch_size": self.batch_size, "rank": hvd.rank(), "size": hvd.size()}
-        return _alone(self.validation.evaluation(epoch_order.evaluation(self.validation_images, **share)))
+        order = rank_records.evaluation_order(self.validation_images, batch_size=self.batch_size)
+        return rank_records.alone(self.validation.evaluation(order))
 
     def skipped(self) -> dict[str, list[int]]:
         """Return the numbers of the records of each split that any rank has skipped; every rank must call it."""
         own = {"train": self.training.skipped_records, "validation": self.validation.skipped_records}
-        of_ranks = hvd.allgather_object(own, name="skipped")
-        return {split: sorted(set().union(*(each[split] for each in of_ranks))) for split in own}
+        return rank_records.skipped_by_any(own)
 
     def resume(self, output: Path, written: Mapping[str, Any]) -> None:
         """Take over the skipped records of the checkpoint's metadata, so that none is counted or reported twice.
@@ -93,7 +89,7 @@ class Data:
     def sentences(self) -> list[str]:
         """Describe how many images there are, and what is skipped."""
         counted = f"data: {self.training_images:,} images to train on, {self.validation_images:,} to test with"
-        return [counted, *(f"warning: skipped: {each}" for each in self.damage)]
+        return [counted, *(f"warning: skipped: {each}" for each in self.damage), *self.memory]
 
 
 def load(settings: Settings, *, on_gpu: bool) -> Data:
@@ -102,7 +98,7 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
     Raises:
         UserError: They are missing or damaged; on every rank.
     """
-    decoding = stages.Settings(
+    decoding = input_pipeline.Settings(
         image_size=settings.image_size,
         classes=settings.classes,
         seed=settings.seed,
@@ -111,7 +107,10 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
         threads=input_pipeline.data_threads(hvd.local_size()),
         device="/GPU:0" if on_gpu else None,
         skip_damaged=settings.on_bad_data == "skip",
+        dali=settings.decode == "gpu",
     )
+    if decoding.dali and not on_gpu:
+        raise UserError("'--decode' is gpu, but this machine has no GPU that TensorFlow can use; give '--decode cpu'")
     if settings.data_dir is None:
         pipeline = SyntheticPipeline(decoding)
         data = Data(
@@ -128,41 +127,48 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
     return data
 
 
-def _from_files(folder: Path, settings: Settings, decoding: stages.Settings) -> Data:
-    team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object, on_rank_zero=on_rank_zero)
+def _from_files(folder: Path, settings: Settings, decoding: input_pipeline.Settings) -> Data:
     skip = decoding.skip_damaged
-    splits: list[Records] = [
-        dataset.open_split(folder, split, classes=settings.classes, team=team, skip_damaged=skip)
-        for split in (TRAIN, VALIDATION)
-    ]
-    files = {**splits[0].fingerprint, **splits[1].fingerprint}
-    if settings.cache:
-        splits = _cached(splits)
-    train, validation = splits
+    opened = rank_records.open_splits(folder, (TRAIN, VALIDATION), classes=settings.classes, skip_damaged=skip)
+    files = {**opened[0].fingerprint, **opened[1].fingerprint}
+    memory = _memory(opened, settings.cache)
+    if settings.cache == "records":
+        opened = [cache.CachedRecords(records, rank_records.own_range(records)) for records in opened]
+    train, validation = (
+        InputPipeline(records, decoding, rank_records.own_range(records) if settings.cache == "decoded" else None)
+        for records in opened
+    )
     return Data(
-        training_images=len(train),
-        validation_images=len(validation),
-        training=InputPipeline(train, decoding),
-        validation=InputPipeline(validation, decoding),
+        training_images=len(opened[0]),
+        validation_images=len(opened[1]),
+        training=train,
+        validation=validation,
         batch_size=settings.batch_size,
         seed=settings.seed,
-        damage=[*train.damage, *validation.damage],
-        damaged=train.damaged + validation.damaged,
+        damage=[*opened[0].damage, *opened[1].damage],
+        damaged=sum(records.damaged for records in opened),
         fingerprint=files,
+        memory=memory,
     )
 
 
-def _cached(splits: Sequence[Records]) -> list[Records]:
-    kept = [(records, epoch_order.own_range(len(records), hvd.rank(), hvd.size())) for records in splits]
-    caches: list[Records] = []
+def _memory(splits: Sequence[Records], kind: str) -> list[str]:
+    """Describe what '--cache' keeps in memory.
+
+    Raises:
+        UserError: It does not fit into a rank's part of the free memory of a machine; on every rank.
+    """
+    if kind == "off":
+        return []
+    need = decoded_images.needed if kind == "decoded" else cache.needed
+    found: list[cache.Memory] = []
+
+    def check() -> None:
+        needed = sum(need(records, rank_records.own_range(records)) for records in splits)
+        found.append(cache.check(kind, needed, hvd.local_size()))
+
     # Horovod: where the memory of one machine is too small, all ranks stop.
-    on_every_rank(lambda: caches.extend(cache.cached(kept, hvd.local_size())))
-    return caches
-
-
-def _alone(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Turn a user's error into one of this rank alone: the other ranks do not know of it."""
-    try:
-        yield from batches
-    except UserError as error:
-        raise RankError(str(error)) from error
+    on_every_rank(check)
+    most = max(hvd.allgather_object(found[0], name="memory"), key=lambda each: each.needed / max(each.free, 1))
+    caveats = [f"warning: '--cache decoded': {decoded_images.CAVEAT}"] if kind == "decoded" else []
+    return [most.sentence(kind), *caveats]

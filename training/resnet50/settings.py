@@ -27,7 +27,8 @@ class Settings:
     image_size: int
     classes: int
     on_bad_data: str
-    cache: bool
+    cache: str
+    decode: str
 
     epochs: int
     batch_size: int
@@ -59,6 +60,9 @@ class Settings:
             )
         if self.data_dir is not None and self.synthetic:
             raise UserError("'--data-dir' and '--synthetic' are both given; give one of them")
+
+        if (self.decode, self.cache) == ("gpu", "decoded"):
+            raise UserError("'--decode gpu' and '--cache decoded' are both given; give one of them")
 
     def on_device(self, *, gpu: bool) -> "Settings":
         """Return the settings with the precision and the compiler of a GPU or a CPU, where they are not given."""
@@ -92,7 +96,19 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
         default="stop",
         help="a damaged record, image or shard ends the run, or is skipped and counted (%(default)s)",
     )
-    add("--cache", action="store_true", help="keep the files' content in memory, for storage slower than the GPUs")
+    add(
+        "--cache",
+        choices=("off", "records", "decoded"),
+        default="off",
+        help="keep in memory after the first epoch: the records, for slow storage; or the images, decoded and reduced "
+        "to a short side of 256 pixels, for few CPU cores (%(default)s)",
+    )
+    add(
+        "--decode",
+        choices=("cpu", "gpu"),
+        default="cpu",
+        help="where JPEGs are decoded; gpu needs NVIDIA DALI, and was not run on a GPU yet (%(default)s)",
+    )
 
 
 def _add_recipe(parser: argparse.ArgumentParser) -> None:

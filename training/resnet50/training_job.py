@@ -22,7 +22,7 @@ from training.runtime.task import Evaluation, Plan, StepInput, Task
 from training.runtime.train_step import StepOptions, make_train_step
 
 #: What runs did before an option existed: their checkpoints resume with it.
-BEFORE_OPTIONS = {"--min-crop-area": 0.08, "--mirror": "on"}
+BEFORE_OPTIONS = {"--min-crop-area": 0.08, "--mirror": "on", "--cache": "off", "--decode": "cpu"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +68,9 @@ class Job:
             "--label-smoothing": settings.label_smoothing,
             "--min-crop-area": settings.min_crop_area,
             "--mirror": settings.mirror,
+            # Records in memory change nothing that is learned.
+            "--cache": "decoded" if settings.cache == "decoded" else "off",
+            "--decode": settings.decode,
             "--seed": settings.seed,
         }
 

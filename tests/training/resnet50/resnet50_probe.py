@@ -14,8 +14,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.imagenet.image_decoding import to_float
-from training.imagenet.input_pipeline import SyntheticPipeline
-from training.records import stages
+from training.imagenet.input_pipeline import Batch, Settings, SyntheticPipeline
 from training.records.epoch_order import Order
 from training.resnet50 import recipe, settings
 from training.resnet50.objective import Objective
@@ -163,7 +162,7 @@ answers["values"] = on_every_rank(hvd.rank)
 class PoisonedPipeline(SyntheticPipeline):
     """The second of three steps is bad: rank 1's images are infinite."""
 
-    def training(self, order: Order, epoch: int, start_step: int = 0) -> Iterator[stages.Batch]:
+    def training(self, order: Order, epoch: int, start_step: int = 0) -> Iterator[Batch]:
         for step, batch in enumerate(super().training(order, epoch, start_step)):
             poison.assign(np.inf if step == 1 and hvd.rank() == 1 else 1.0)
             yield batch
@@ -174,7 +173,7 @@ def epoch_with_a_bad_step() -> list[float]:
     """Train an epoch of three steps, write its results, and return this rank's losses."""
     folder = output / "bad-step"
     given = ["--synthetic", "--output-dir", str(folder), "--batch-size=8", "--image-size=32", "--classes=10"]
-    pipeline = PoisonedPipeline(stages.Settings(image_size=8, classes=10, threads=1, min_crop_area=1))
+    pipeline = PoisonedPipeline(Settings(image_size=8, classes=10, threads=1, min_crop_area=1))
     data = Data(training=pipeline, training_images=48, validation=pipeline, validation_images=16, batch_size=8, seed=0)
     job = Job(
         settings=settings.parse([*given, "--epochs=1"]).on_device(gpu=False),

@@ -144,7 +144,7 @@ def test_accuracy_is_that_of_the_model_on_every_image_once(finished: Run, digits
     records = dataset.open_split(digits_folder, "validation", classes=10, team=Team())
     numbers = list(range(len(records)))
     jpegs, labels = records.parse(tf.constant(records.read(numbers)), tf.constant(numbers, tf.int64))
-    images = tf.stack([image_decoding.evaluation_image(jpeg, 32) for jpeg in jpegs])
+    images = tf.stack([image_decoding.decode(jpeg, image_decoding.evaluation_window, 32) for jpeg in jpegs])
     guesses = np.argmax(model(image_decoding.to_float(images, tf.zeros(360, tf.bool), tf.float32)), axis=1)
     results = json.loads((finished.output / "results.json").read_text())
     assert results["accuracy"] == np.mean(guesses == labels.numpy() - 1)
@@ -283,3 +283,22 @@ def wait_for(text: str, process: "subprocess.Popen[str]", logs: Path) -> None:
         assert process.poll() is None, (logs / "stderr").read_text()
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_images_in_memory_are_announced_and_are_a_run_of_their_own(
+    launch: Callable[..., Run], arguments: Callable[[Path], list[str]], tmp_path: Path
+) -> None:
+    output = tmp_path / "decoded"
+    run = launch(2, *arguments(output), "--epochs", "2", "--cache", "decoded", output=output)
+    assert run.code == 0, run.stderr
+    assert last(output).step == 44
+    memory, caveat = run.stdout.splitlines()[2:4]
+    # 1,797 images of 36 x 36 pixels need 7 MB.
+    assert memory.startswith(
+        "memory: '--cache decoded' needs 0.0 GiB a rank, 0.0 GiB for the 2 ranks of a machine, where "
+    )
+    assert caveat.startswith("warning: '--cache decoded': crops come from images whose short side was reduced to 256")
+    # Its crops are others than those of the JPEGs; records in memory change nothing.
+    other = launch(2, *arguments(output), "--epochs", "2", "--cache", "records", output=output)
+    assert other.code == 2
+    assert "'--cache' is off, but the checkpoints in" in other.stderr

@@ -22,7 +22,7 @@ def test_defaults_are_the_recipe() -> None:
         "none",
         "stop",
     )
-    assert (given.min_crop_area, given.mirror) == (0.08, "on")
+    assert (given.min_crop_area, given.mirror, given.cache, given.decode) == (0.08, "on", "off", "cpu")
     assert (str(given.checkpoint_every), str(given.evaluate_every)) == ("10min", "1epochs")
     assert (given.keep_checkpoints, given.seed) == (3, 0)
     # The device or the optimizer decides them.
@@ -38,6 +38,10 @@ def test_defaults_are_the_recipe() -> None:
             "test of speed",
         ),
         (["--data-dir", "d", "--synthetic"], "'--data-dir' and '--synthetic' are both given; give one of them"),
+        (
+            ["--synthetic", "--decode", "gpu", "--cache", "decoded"],
+            "'--decode gpu' and '--cache decoded' are both given; give one of them",
+        ),
         (["--synthetic", "--batch-size", "0"], "'--batch-size' is 0; give 1 or more"),
         (["--synthetic", "--image-size", "16"], "'--image-size' is 16; give 32 or more"),
         (["--synthetic", "--label-smoothing", "1"], "'--label-smoothing' is 1; give a number from 0 to 0.9"),
@@ -56,6 +60,11 @@ def test_rejects_wrong_values(arguments: list[str], message: str) -> None:
     with pytest.raises(UserError) as caught:
         parse([*arguments, "--output-dir", "o"])
     assert str(caught.value) == message
+
+
+def test_the_cache_has_a_kind() -> None:
+    with pytest.raises(UserError, match=r"'--cache' invalid choice: 'on' \(choose from 'off', 'records', 'decoded'\)"):
+        parse(["--synthetic", "--output-dir", "o", "--cache", "on"])
 
 
 def test_rejects_a_misspelt_choice_with_the_allowed_ones() -> None:

@@ -13,8 +13,8 @@ def whole(name: str) -> WorkerResources:
 def test_ranks_on_p3_use_tcp() -> None:
     assert rank_environment(whole("p3.16xlarge"), workers=2) == {
         "TF_NUM_INTRAOP_THREADS": "1",
-        "TF_NUM_INTEROP_THREADS": "5",
-        "TRAINING_DATA_THREADS": "5",
+        "TF_NUM_INTEROP_THREADS": "7",
+        "TRAINING_DATA_THREADS": "7",
         "TF_GPU_THREAD_MODE": "gpu_private",
         "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "600",
         "NCCL_DEBUG": "INFO",
@@ -33,13 +33,13 @@ def test_ranks_on_p4d_use_efa_or_fail() -> None:
     assert environment["HOROVOD_CYCLE_TIME"] == "0.5"
 
 
-@pytest.mark.parametrize(("name", "threads"), [("p3.16xlarge", "5"), ("p4d.24xlarge", "9"), ("p5.48xlarge", "21")])
+@pytest.mark.parametrize(("name", "threads"), [("p3.16xlarge", "7"), ("p4d.24xlarge", "11"), ("p5.48xlarge", "23")])
 def test_threads_follow_from_the_vcpus_of_each_rank(name: str, threads: str) -> None:
     assert rank_environment(whole(name), workers=1)["TRAINING_DATA_THREADS"] == threads
 
 
-def test_a_rank_with_few_cores_has_one_thread_for_its_data() -> None:
-    assert rank_environment(whole("g4dn.xlarge"), workers=1)["TRAINING_DATA_THREADS"] == "1"
+def test_all_vcpus_of_a_small_worker_decode() -> None:
+    assert rank_environment(whole("g4dn.xlarge"), workers=1)["TRAINING_DATA_THREADS"] == "2"
 
 
 def test_one_worker_needs_no_network() -> None:

@@ -78,7 +78,8 @@ def resnet50_p5(name: str = "resnet50-p5") -> HorovodJobSpec:
     """Sixteen H100 on two nodes, 32 EFA interfaces each; the image as for P4d.
 
     Expected: nothing is published for TensorFlow on H100. The ceiling is 56,100 images/s on 8 (published, MLPerf v3.0,
-    MXNet with DALI); at that rate a vCPU would have to decode 292 images/s, so the input decides. Not measured.
+    MXNet with DALI); at that rate a vCPU would have to decode 292 images/s, so the input decides.
+    Append `--cache decoded` where `data_wait_share_per_rank` is high: see docs/jobs/resnet50.md. Not measured.
     """
     return HorovodJobSpec(
         name=name,

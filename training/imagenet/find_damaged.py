@@ -1,19 +1,21 @@
 """The search for the damaged record of a batch: tf.data reports the error, but not the record."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
 from training.records.example import ENCODED, LABEL
 from training.records.numbered_records import Records
-from training.records.stages import MakeImage
 from training.records.tfrecords import DamagedRecordError
+
+Decode = Callable[[tf.Tensor, tf.Tensor], object]
+"""Decodes a JPEG (string) as the pipeline does, by the number of its record (int64)."""
 
 _PNG = b"\x89PNG"
 
 
 def find_damaged(
-    records: Records, numbers: Sequence[int], make_image: MakeImage, classes: int
+    records: Records, numbers: Sequence[int], decode: Decode, classes: int
 ) -> dict[int, DamagedRecordError]:
     """Process each record alone, as the pipeline does; return the damaged ones' numbers and errors.
 
@@ -23,13 +25,13 @@ def find_damaged(
     found = {}
     for number in dict.fromkeys(int(number) for number in numbers):
         try:
-            _make(records, number, make_image, classes)
+            _make(records, number, decode, classes)
         except DamagedRecordError as error:
             found[number] = error
     return found
 
 
-def _make(records: Records, number: int, make_image: MakeImage, classes: int) -> None:
+def _make(records: Records, number: int, decode: Decode, classes: int) -> None:
     (content,) = records.read([number])
     # On the CPU, as in the pipeline.
     with tf.device("/CPU:0"):
@@ -42,7 +44,7 @@ def _make(records: Records, number: int, make_image: MakeImage, classes: int) ->
         if reason := _reason(jpeg, label, classes):
             raise records.damaged_record(number, reason)
         try:
-            make_image(jpegs[0], tf.constant(number, tf.int64))
+            decode(jpegs[0], tf.constant(number, tf.int64))
         except tf.errors.InvalidArgumentError as error:
             kind = "is a PNG image" if jpeg.startswith(_PNG) else "does not decode"
             raise records.damaged_record(

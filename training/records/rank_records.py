@@ -1,0 +1,79 @@
+"""A rank's records: how the ranks of a run open the splits of a dataset together, and share them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import horovod.tensorflow as hvd
+
+from training.records import dataset, epoch_order
+from training.records.epoch_order import Order, Segment
+from training.records.numbered_records import Records, Team
+from training.runtime.distributed import on_rank_zero
+from training.runtime.errors import RankError, UserError
+
+Item = TypeVar("Item")
+
+
+def open_splits(folder: Path, splits: Sequence[str], *, classes: int, skip_damaged: bool) -> list[Records]:
+    """Return the records of the splits; every rank must call it.
+
+    Args:
+        folder: Given as '--data-dir'.
+        splits: Such as "train".
+        classes: Given as '--classes'.
+        skip_damaged: Whether to skip missing shards and damaged ends of shards.
+
+    Raises:
+        UserError: A split does not exist, or is incomplete or damaged; on every rank.
+    """
+    team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object, on_rank_zero=on_rank_zero)
+    return [
+        dataset.open_split(folder, split, classes=classes, team=team, skip_damaged=skip_damaged) for split in splits
+    ]
+
+
+def own_range(records: Records) -> range:
+    """Return the records that this rank reads in every epoch."""
+    return epoch_order.own_range(len(records), hvd.rank(), hvd.size())
+
+
+def training_order(
+    records: int, segments: Sequence[Segment], *, batch_size: int, seed: int, epoch: int
+) -> tuple[Order, int]:
+    """Return this rank's order of an epoch, and the first step that is not done.
+
+    Args:
+        records: Records of the split.
+        segments: The parts of the epoch that are done.
+        batch_size: Records per rank and step.
+        seed: The run's '--seed'.
+        epoch: From 0.
+    """
+    over, first_step = epoch_order.resume(segments, hvd.size(), batch_size)
+    share = {"batch_size": batch_size, "rank": hvd.rank(), "size": hvd.size()}
+    return epoch_order.training(records, over, **share, seed=seed, epoch=epoch), first_step
+
+
+def evaluation_order(records: int, *, batch_size: int) -> Order:
+    """Return this rank's part of a split's records, each once.
+
+    Args:
+        records: Records of the split.
+        batch_size: Records per rank and step.
+    """
+    return epoch_order.evaluation(records, batch_size=batch_size, rank=hvd.rank(), size=hvd.size())
+
+
+def skipped_by_any(own: Mapping[str, set[int]]) -> dict[str, list[int]]:
+    """Return the numbers of the records of each split that any rank has skipped; every rank must call it."""
+    of_ranks = hvd.allgather_object(dict(own), name="skipped")
+    return {split: sorted(set().union(*(each[split] for each in of_ranks))) for split in own}
+
+
+def alone(batches: Iterator[Item]) -> Iterator[Item]:
+    """Turn a user's error into one of this rank alone: the other ranks do not know of it."""
+    try:
+        yield from batches
+    except UserError as error:
+        raise RankError(str(error)) from error

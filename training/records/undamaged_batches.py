@@ -1,0 +1,111 @@
+"""The batches of a rank without its damaged records: others take their places, so that every step is complete."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import tensorflow as tf
+
+from training.records import stages
+from training.records.stages import Pass
+from training.records.tfrecords import DamagedRecordError
+from training.runtime.errors import UserError
+
+FindDamaged = Callable[[Sequence[int]], dict[int, DamagedRecordError]]
+"""Processes each of these records alone, and returns the errors of the damaged ones."""
+
+Finish = Callable[[Iterable[Any]], Iterator[Any]]
+"""Turns the batches of `stages` into others, each in its turn; it raises a TensorFlow error for one that it cannot."""
+
+
+class UndamagedBatches:
+    """Makes batches, and reports or replaces damaged records."""
+
+    def __init__(
+        self, *, threads: int, device: str | None = None, skip_damaged: bool = False, finish: Finish = iter
+    ) -> None:
+        """Set what all passes share.
+
+        Args:
+            threads: Threads that make elements.
+            device: Device of the batches. Default: the machine's memory.
+            skip_damaged: Whether another record replaces a damaged one. Default: a damaged record ends the run.
+            finish: What follows the stages of tf.data. Default: nothing.
+        """
+        self._threads, self._device, self._skip, self._finish = threads, device, skip_damaged, finish
+        self.skipped_records: set[int] = set()
+        """Numbers of the skipped records since the start."""
+
+    def batches(
+        self, todo: Pass, find_damaged: FindDamaged, *, start_step: int = 0, weight_of_replaced: int = 1
+    ) -> Iterator[Any]:
+        """Yield the batches of a pass from a step on.
+
+        The previous record in the order replaces a skipped record: a resumed run has the same batches.
+
+        Args:
+            todo: The pass.
+            find_damaged: The search in the records of a batch that failed.
+            start_step: The first step.
+            weight_of_replaced: The largest weight of a replaced record, 0 in an evaluation.
+
+        Raises:
+            UserError: A record is damaged and must not be skipped, or a file cannot be read. On this rank only.
+        """
+        todo, step = replace(todo, numbers=todo.numbers.copy(), weights=todo.weights.copy()), start_step
+        # Of this pass only: whether a damaged image decodes may depend on the crop. Thus an epoch's batches do not
+        # depend on earlier epochs, which a resumed run has not read.
+        damaged: set[int] = set()
+        retried = -1
+        try:
+            while step < len(todo.numbers):
+                made, close = stages.batches(todo, threads=self._threads, device=self._device, start_step=step)
+                try:
+                    for batch in self._finish(made):
+                        yield batch
+                        step += 1
+                # UnicodeDecodeError: TensorFlow puts the bytes that it could not parse into its message.
+                except (tf.errors.OpError, UnicodeDecodeError):
+                    errors = self._report(find_damaged(todo.numbers[step]))
+                    # A step without a damaged record, such as after a read that failed once, is retried once.
+                    if not errors and retried == step:
+                        raise
+                    retried = step
+                    if errors and not self._skip:
+                        raise next(iter(errors.values())) from None
+                    damaged |= set(errors)
+                    self._replace(todo, step, damaged, find_damaged, weight_of_replaced)
+                finally:
+                    close()
+        finally:
+            todo.work.release()
+
+    def _report(self, errors: dict[int, DamagedRecordError]) -> dict[int, DamagedRecordError]:
+        """Return the errors of damaged records; if they are skipped, print one warning for each."""
+        if self._skip:
+            for number, error in errors.items():
+                if number not in self.skipped_records:
+                    print(f"warning: skipped: {error.where} {error.reason}", file=sys.stderr, flush=True)
+            # In place: the pipeline has the same set.
+            self.skipped_records.update(errors)
+        return errors
+
+    def _replace(self, todo: Pass, step: int, damaged: set[int], find_damaged: FindDamaged, weight: int) -> None:
+        """Replace each damaged record of a step by the nearest undamaged one before it."""
+        order, weights = todo.numbers.reshape(-1), todo.weights.reshape(-1)
+        batch_size = todo.numbers.shape[1]
+        for place in range(step * batch_size, (step + 1) * batch_size):
+            if int(order[place]) in damaged:
+                order[place] = self._undamaged_before(todo, place, damaged, find_damaged)
+                weights[place] = min(weights[place], weight)
+
+    def _undamaged_before(self, todo: Pass, place: int, damaged: set[int], find_damaged: FindDamaged) -> int:
+        order = todo.numbers.reshape(-1)
+        # Before the first record of the epoch is the last one.
+        for number in (int(order[place - distance]) for distance in range(1, len(order))):
+            # It is read here, because a resumed run has not read it yet.
+            if number not in damaged and not self._report(find_damaged([number])):
+                return number
+            damaged.add(number)
+        raise UserError("all records of this rank are damaged; convert the dataset again, or check '--classes'")
