@@ -80,8 +80,8 @@ test-containers: $(CDK) ## Run jobs in containers as the operator does, and kill
 	@setup/containers.sh
 	@python -m pytest tests/containers -rs
 
-test-faults: $(TRAINING) ## Inject faults into more than 50 runs of ResNet-50; 20 minutes (a full disk needs root)
-	@.venv-training/bin/python -m tests.faults
+test-faults: $(TRAINING) ## Inject faults into runs of ResNet-50; 20 minutes (SEED=7, FAULTS=1000, LIVES=killed-3; a full disk needs root)
+	@.venv-training/bin/python -m tests.faults $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $$LIVES
 
 check: lint types scan docs test ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 
 from tests.faults.launched import Launched
-from tests.faults.life import Fault, Life, expect
+from tests.faults.life import CHECKPOINT_STEPS, Fault, Life, expect
 
 _WARNING = "could not be written"
 
@@ -28,11 +28,41 @@ def unwritable(how: str, step: int, saves: int = 1) -> Fault:
                 older = life.saved
                 last = max(run.losses)
                 expect(older >= life.promised, f"the checkpoint of step {life.promised} did not survive")
-            run.wait_for_step(last + 6)
-            expect(life.saved > last, f"with room again it did not save after step {last}")
+            _save_again(life, run, last)
             run.kill()
 
     return Fault(kind="unwritable disk", what=f"{how}, from step {step} on", inject=inject)
+
+
+def filling(pages: int) -> Fault:
+    """Take some of the room after each save until a save fails, then let the run save again, and kill it."""
+
+    def inject(life: Life) -> None:
+        filler = life.checkpoints / "filler"
+        with life.run() as run, filler.open("wb", buffering=0) as stream:
+            while _WARNING not in run.stderr:
+                with suppress(OSError):
+                    stream.write(bytes(pages * _PAGE))
+                _wait_for_save(life, run)
+            older, last = life.saved, max(run.losses)
+            expect(older >= life.promised, f"the checkpoint of step {life.promised} did not survive")
+            filler.unlink()
+            stream.truncate(0)
+            _save_again(life, run, last)
+            run.kill()
+
+    return Fault(kind="disk that fills", what=f"by {pages} pages after each save", inject=inject)
+
+
+def _wait_for_save(life: Life, run: Launched) -> None:
+    saved = life.saved
+    run.wait_until(lambda: life.saved > saved or _WARNING in run.stderr, "a save", pause=0.05)
+
+
+def _save_again(life: Life, run: Launched, last: int) -> None:
+    """Wait until a save that began after a step is surely written: until the one after it has begun."""
+    run.wait_for_step(last + 2 * CHECKPOINT_STEPS + 1)
+    expect(life.saved > last, f"with room again it did not save after step {last}")
 
 
 def full_to_the_end(step: int) -> Fault:

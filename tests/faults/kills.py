@@ -2,7 +2,7 @@
 
 import time
 
-from tests.faults.launched import Lost
+from tests.faults.launched import Launched, Lost
 from tests.faults.life import Fault, Life, expect
 
 #: Where a save is interrupted, by its number of fsync calls so far.
@@ -13,8 +13,12 @@ SAVE_STAGES = {
     4: "before the oldest is removed",
 }
 
-# Longer than the first step takes on a busy machine.
-_WATCHDOG_SECONDS = 60
+WATCHDOG_SECONDS = 60
+#: Variables of a run with this limit, which holds from its first step on: that one takes longer on a busy machine.
+WATCHDOG_LIMIT = {"FAULTS_WATCHDOG": str(WATCHDOG_SECONDS)}
+
+# Of each fsync: a write that lasts until training has continued.
+_SLOW_SECONDS = 5
 
 
 def rank(number: int, step: int, delay: float = 0.0) -> Fault:
@@ -26,7 +30,7 @@ def rank(number: int, step: int, delay: float = 0.0) -> Fault:
             run.wait_for_step(step)
             time.sleep(delay)
             victim.kill()
-            _failed(run.end())
+            failed(run.end())
 
     return Fault(
         kind="kill -9 of a rank", what=f"rank {number}, {delay * 1000:.0f} ms after step {step}", inject=inject
@@ -37,11 +41,12 @@ def rank_while_starting(number: int, seconds: float) -> Fault:
     """Kill a rank between its start and its first step."""
 
     def inject(life: Life) -> None:
-        with life.run() as run:
+        # Not forked: this start imports TensorFlow, too.
+        with life.run(forked=False) as run:
             victim = run.rank(number)
             time.sleep(seconds)
             victim.kill()
-            _failed(run.end())
+            failed(run.end())
 
     return Fault(kind="kill -9 of a rank", what=f"rank {number}, {seconds:.1f} s after its start", inject=inject)
 
@@ -53,7 +58,7 @@ def launcher(step: int) -> Fault:
         with life.run() as run:
             run.wait_for_step(step)
             run.launcher.kill()
-            _failed(run.end())
+            failed(run.end())
 
     return Fault(kind="kill -9 of mpirun", what=f"after step {step}", inject=inject)
 
@@ -62,30 +67,50 @@ def save(number: int, stage: int) -> Fault:
     """Kill rank zero in one of its saves, counted from 1 for each start."""
 
     def inject(life: Life) -> None:
-        with life.run(FAULTS_SAVE=f"{number}:{stage}") as run:
-            _failed(run.end())
+        with life.run({"FAULTS_SAVE": f"{number}:{stage}"}) as run:
+            failed(run.end())
         unfinished = bool(list(life.checkpoints.glob(".step-*.partial")))
         expect(unfinished == (stage < 2), f"the save was interrupted {SAVE_STAGES[stage]}, but not as planned")
 
     return Fault(kind="kill -9 in a save", what=f"save {number} of this start, {SAVE_STAGES[stage]}", inject=inject)
 
 
+def beside_write(number: int | None, step: int) -> Fault:
+    """Kill a rank, or mpirun where none is given, while a checkpoint is being written and training continues."""
+
+    def inject(life: Life) -> None:
+        with life.run({"FAULTS_FSYNC": f"{step}:{_SLOW_SECONDS}"}) as run:
+            victim = run.launcher if number is None else run.rank(number)
+            run.wait_for("slow fsync")
+            run.wait_for_step(max(run.losses) + 1)
+            expect(bool(list(life.checkpoints.glob(".step-*.partial"))), "training did not continue during the write")
+            victim.kill()
+            failed(run.end())
+
+    whom = "mpirun" if number is None else f"rank {number}"
+    return Fault(kind="kill -9 beside a write", what=f"{whom}, in a write after step {step}", inject=inject)
+
+
 def hang(number: int, step: int) -> Fault:
     """Suspend a rank for ever; the others must end within the limit of the watchdog."""
 
     def inject(life: Life) -> None:
-        # Horovod takes the larger of the two.
-        limits = {f"HOROVOD_STALL_{name}_TIME_SECONDS": str(_WATCHDOG_SECONDS) for name in ("CHECK", "SHUTDOWN")}
-        with life.run(2, **limits) as run:
+        with life.run(WATCHDOG_LIMIT) as run:
             victim = run.rank(number)
             run.wait_for_step(step)
             victim.suspend()
-            # The limit, and time for a busy machine.
-            _failed(run.end(_WATCHDOG_SECONDS + 60))
+            ended_by_watchdog(run)
 
-    return Fault(kind="SIGSTOP", what=f"rank {number} after step {step}, limit {_WATCHDOG_SECONDS} s", inject=inject)
+    return Fault(kind="SIGSTOP", what=f"rank {number} after step {step}, limit {WATCHDOG_SECONDS} s", inject=inject)
 
 
-def _failed(code: int) -> None:
+def ended_by_watchdog(run: Launched) -> None:
+    """Wait for the end of a run that hangs, and raise Lost unless the watchdog ended it and printed where it hangs."""
+    failed(run.end())
+    expect("Timeout (0:" in run.stderr, "the watchdog did not print where the rank hangs")
+
+
+def failed(code: int) -> None:
+    """Raise Lost where a disturbed run reports success."""
     if code == 0:
         raise Lost("the launcher ended with code 0")

@@ -5,18 +5,15 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
-from tests.training.mpirun import ALLOW_ROOT, ROOT
+from tests.faults.processes import MARK, forked_ranks, kill, marked, rank_of
+from tests.training.mpirun import ALLOW_ROOT
 
 # For any wait: a start takes 7 s on two idle cores, and the machine may be busy.
 DEADLINE_SECONDS = 600.0
-
-# In the environment of every process, also of orphans.
-_MARK = "FAULTS_START"
 
 _STEP = re.compile(r"epoch \d+/\d+, step (\d+): loss (\S+), .*\n")
 _RESUMED = re.compile(r"resuming after step (\d+), .*\n")
@@ -33,17 +30,17 @@ class Hung(Exception):
 class Launched:
     """A launcher and its ranks."""
 
-    def __init__(self, command: Sequence[str], folder: Path, variables: Mapping[str, str] | None = None) -> None:
-        """Start them, with their output in files of a new folder."""
+    def __init__(self, command: Sequence[str], folder: Path, program: Path, variables: Mapping[str, str]) -> None:
+        """Start them in the folder of the program, with their output in files of a new folder."""
         folder.mkdir(parents=True)
         self._folder = folder
-        environment = os.environ | _ENVIRONMENT | {_MARK: str(folder)} | dict(variables or {})
+        environment = os.environ | ENVIRONMENT | {MARK: str(folder)} | dict(variables)
         # Python must not compile TensorFlow's modules at each start, which takes longer than everything else.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         with (folder / "stdout").open("w") as stdout, (folder / "stderr").open("w") as stderr:
             self._launcher = subprocess.Popen(
                 command,
-                cwd=ROOT,
+                cwd=program,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
@@ -76,13 +73,14 @@ class Launched:
 
     def wait_for_step(self, step: int) -> None:
         """Return as soon as this step or a later one is in the log."""
-        self._wait(lambda: max(self.losses, default=0) >= step, f"step {step}")
+        self.wait_until(lambda: max(self.losses, default=0) >= step, f"step {step}")
 
     def wait_for(self, text: str, times: int = 1) -> None:
         """Return as soon as the log holds a text this number of times."""
-        self._wait(lambda: (self.stdout + self.stderr).count(text) >= times, repr(text))
+        self.wait_until(lambda: (self.stdout + self.stderr).count(text) >= times, repr(text))
 
-    def _wait(self, reached: Callable[[], object], what: str) -> None:
+    def wait_until(self, reached: Callable[[], object], what: str, pause: float = 0.01) -> None:
+        """Return as soon as something is so; the run must not end before."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while not reached():
             # The last output may have arrived in the meantime.
@@ -90,7 +88,7 @@ class Launched:
                 raise Lost(f"the run ended with code {self._launcher.returncode} before {what}")
             if time.monotonic() > deadline:
                 raise Hung(f"{what} did not come in {DEADLINE_SECONDS:.0f} s")
-            time.sleep(0.01)
+            time.sleep(pause)
 
     # --------------------------------------------------------------------------------------------------- processes
 
@@ -103,26 +101,17 @@ class Launched:
         found: list[psutil.Process] = []
 
         def find() -> bool:
-            found[:] = self._ranks(rank)
+            found[:] = forked_ranks(self._folder, rank) or [
+                process for process, variables in marked(self._folder) if rank_of(process, variables) == str(rank)
+            ]
             return bool(found)
 
-        self._wait(find, f"the process of rank {rank}")
+        self.wait_until(find, f"the process of rank {rank}", pause=0.05)
         return found[0]
 
-    def _ranks(self, rank: int) -> list[psutil.Process]:
-        names = ("OMPI_COMM_WORLD_RANK", "HOROVOD_RANK")
-        return [process for process, variables in self._family() if str(rank) in map(variables.get, names)]
-
-    def _family(self) -> list[tuple[psutil.Process, dict[str, str]]]:
-        """Return all living processes, with their environment."""
-        family = []
-        for process in psutil.process_iter():
-            # Ended by now, or a zombie.
-            with suppress(psutil.Error):
-                variables = process.environ()
-                if variables.get(_MARK) == str(self._folder):
-                    family.append((process, variables))
-        return family
+    def _family(self) -> list[psutil.Process]:
+        """Return all living processes."""
+        return forked_ranks(self._folder) or [process for process, _ in marked(self._folder)]
 
     def end(self, seconds: float = DEADLINE_SECONDS) -> int:
         """Wait until all its processes have ended, and return the launcher's exit code.
@@ -133,19 +122,28 @@ class Launched:
         deadline = time.monotonic() + seconds
         while self._launcher.poll() is None or self._family():
             if time.monotonic() > deadline:
-                alive = ", ".join(f"{process.pid} {process.name()}" for process, _ in self._family())
+                alive = ", ".join(f"{process.pid} {process.name()}" for process in self._family())
                 raise Hung(f"still alive {seconds:.0f} s after the fault: {alive}")
             time.sleep(0.05)
         return self._launcher.returncode
 
+    @staticmethod
+    def first_to_end(runs: "Sequence[Launched]") -> "Launched":
+        """Return the run whose launcher ends first."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while time.monotonic() < deadline:
+            for run in runs:
+                if run._launcher.poll() is not None:
+                    return run
+            time.sleep(0.05)
+        raise Hung(f"none of {len(runs)} runs ended in {DEADLINE_SECONDS:.0f} s")
+
     def kill(self) -> None:
         """Kill all living processes."""
         while family := self._family():
-            for process, _ in family:
-                with suppress(psutil.Error):
-                    process.kill()
-            psutil.wait_procs([process for process, _ in family], timeout=1)
+            kill(family)
         self._launcher.wait()
 
 
-_ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", **ALLOW_ROOT}
+#: Of every process.
+ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", **ALLOW_ROOT}

@@ -1,15 +1,15 @@
 """The life of a run: it is started, disturbed, restarted by the same command, and ends."""
 
-import io
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.faults.launched import Launched, Lost
+from tests.faults.processes import FORK_CLIENT
 from tests.training.mpirun import mpirun
 from training.runtime import checkpoint
 
@@ -20,6 +20,8 @@ EPOCHS, STEPS = 3, 66
 _OPTIONS = ["--classes", "10", "--image-size", "32", "--batch-size", "32", "--epochs", str(EPOCHS), "--deterministic"]
 _OPTIONS += ["--learning-rate", "0.1", "--warmup-epochs", "0", "--checkpoint-every", f"{CHECKPOINT_STEPS}steps"]
 
+_NOTHING: Mapping[str, str] = {}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Site:
@@ -29,6 +31,16 @@ class Site:
     """Of this session."""
     data: Path
     """The digits as undamaged shards."""
+
+    @property
+    def program(self) -> Path:
+        """A copy of the program: a change of the original within the hours of a session must not reach it."""
+        return self.folder / "program"
+
+    @property
+    def fork_server(self) -> Path:
+        """The socket of the process that forks ranks."""
+        return self.folder / "ranks"
 
     @property
     def variables(self) -> dict[str, str]:
@@ -88,11 +100,11 @@ class Life:
         self.undisturbed: End | None = None
         self._options = options
 
-    @property
-    def arguments(self) -> list[str]:
-        """The program and its options."""
+    def arguments(self, forked: bool = True) -> list[str]:
+        """Return what follows `python`: the program, or a client that has it forked, and its options."""
+        program = ["-I", "-S", FORK_CLIENT, str(self.site.fork_server)] if forked else ["-m", "tests.faults.rank"]
         folders = ["--data-dir", str(self.data), "--output-dir", str(self.output)]
-        return ["-m", "tests.faults.rank", *folders, *_OPTIONS, *self._options]
+        return [*program, *folders, *_OPTIONS, *self._options]
 
     @property
     def checkpoints(self) -> Path:
@@ -101,26 +113,35 @@ class Life:
     @property
     def saved(self) -> int:
         """The step of the newest undamaged checkpoint."""
-        # The program itself must warn, in its own stderr.
-        with redirect_stderr(io.StringIO()):
-            newest = checkpoint.newest(self.checkpoints)
-        return newest.step if newest else 0
+        for path in sorted(self.checkpoints.glob("step-*.checkpoint"), reverse=True):
+            with suppress(checkpoint.DamagedError):
+                return checkpoint.read(path).step
+        return 0
 
     @contextmanager
-    def run(self, ranks: int = 2, **variables: str) -> Iterator[Launched]:
+    def run(
+        self, variables: Mapping[str, str] = _NOTHING, *, ranks: int = 2, forked: bool = True
+    ) -> Iterator[Launched]:
         """Start the program; at the end of the block wait for its end and check where it resumed, and how."""
         saved = self.saved
-        folder = self.folder / f"start-{len(self.starts) + 1}"
-        started = Launched([*mpirun(ranks), *self.arguments], folder, self.site.variables | variables)
+        started = self.launch(f"start-{len(self.starts) + 1}", variables, ranks=ranks, forked=forked)
         self.starts.append(started)
         try:
             yield started
             started.end()
-            self._check(started, saved)
+            self.check(started, saved)
         finally:
             started.kill()
 
-    def _check(self, run: Launched, saved: int) -> None:
+    def launch(
+        self, name: str, variables: Mapping[str, str] = _NOTHING, *, ranks: int = 2, forked: bool = True
+    ) -> Launched:
+        """Start the program and return at once; the caller must end it and check it."""
+        command = [*mpirun(ranks), *self.arguments(forked)]
+        return Launched(command, self.folder / name, self.site.program, {**self.site.variables, **variables})
+
+    def check(self, run: Launched, saved: int) -> None:
+        """Check where an ended run resumed, and how; `saved` is the step of the newest checkpoint before it."""
         if run.resumed_at is None:
             return
         expect(run.resumed_at == saved, f"the newest checkpoint was of step {saved}, it resumed after {run.resumed_at}")
@@ -131,12 +152,16 @@ class Life:
         if self.undisturbed:
             wrong = [step for step, loss in run.losses.items() if loss != self.undisturbed.losses[step]]
             expect(not wrong, f"the loss is another than that of the undisturbed run, first in step {wrong[:1]}")
+        if "--checkpoint-every" in self._options:
+            # Minutes: which steps are saved is not known.
+            return
         last = max(run.losses, default=0)
-        self.promised = max(self.promised, last - last % CHECKPOINT_STEPS)
+        # The newest checkpoint may still have been in the thread that writes.
+        self.promised = max(self.promised, last - last % CHECKPOINT_STEPS - CHECKPOINT_STEPS)
 
-    def finish(self, **variables: str) -> End:
+    def finish(self, variables: Mapping[str, str] = _NOTHING, *, forked: bool = True) -> End:
         """Start the program for the last time and return its result."""
-        with self.run(2, **variables) as run:
+        with self.run(variables, forked=forked) as run:
             code = run.end()
             expect(code == 0, f"the last start ended with code {code}")
         return self.end()

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.faults.launched import Launched
 from tests.faults.life import CHECKPOINT_STEPS, EPOCHS, Fault, Life, expect
 
-# Long steps, because a restarted rank imports TensorFlow meanwhile.
+# Long steps, because the lost rank is restarted meanwhile.
 _PAUSE = "0.3"
 
 
@@ -48,5 +48,5 @@ def _start(life: Life) -> Launched:
     flags += ["--host-discovery-script", f"sh {hosts}", "--gloo-timeout-seconds", "120"]
     # Horovod uses the host of the lost rank again after these seconds.
     flags += ["--blacklist-cooldown-range", "1", "2"]
-    command = [str(Path(sys.executable).with_name("horovodrun")), *flags, sys.executable, *life.arguments]
-    return Launched(command, life.folder / "elastic", life.site.variables | {"FAULTS_PAUSE": _PAUSE})
+    command = [str(Path(sys.executable).with_name("horovodrun")), *flags, sys.executable, *life.arguments()]
+    return Launched(command, life.folder / "elastic", life.site.program, life.site.variables | {"FAULTS_PAUSE": _PAUSE})

@@ -15,7 +15,7 @@ def killed_with(ranks: int, step: int) -> Fault:
     """Resume with this number of ranks, and kill rank zero."""
 
     def inject(life: Life) -> None:
-        with life.run(ranks, FAULTS_SEEN=str(_seen(life))) as run:
+        with life.run({"FAULTS_SEEN": str(_seen(life))}, ranks=ranks) as run:
             victim = run.rank(0)
             run.wait_for_step(step)
             victim.kill()
@@ -26,7 +26,7 @@ def killed_with(ranks: int, step: int) -> Fault:
 
 def finish(life: Life) -> None:
     """Finish with two ranks; of a killed start only the steps count after which the next one resumed."""
-    end = life.finish(FAULTS_SEEN=str(_seen(life)))
+    end = life.finish({"FAULTS_SEEN": str(_seen(life))})
     expect(end.results["epochs"] == EPOCHS, f"it ended after {end.results['epochs']} epochs")
     firsts = [start.resumed_at or 0 for start in life.starts]
     seen: dict[int, Counter[int]] = {epoch: Counter() for epoch in range(EPOCHS)}

@@ -1,11 +1,12 @@
 """The plan of the faults: which happen to which run."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from random import Random
 
-from tests.faults import checkpoints, disks, kills, lost_ranks, other_ranks, shards, stops
+from tests.faults import checkpoints, clocks, disks, kills, lost_ranks, other_ranks, reads, shards, stops, two_starts
 from tests.faults.life import STEPS, Fault, Life
 
 
@@ -28,66 +29,92 @@ class Plan:
     finish: Callable[[Life], None] = Life.finish_as_undisturbed
     """Start it for the last time and check its results."""
 
-
-def plans(random: Random, may_mount: bool) -> list[Plan]:
-    """Plan all lives; `random` decides when a fault happens, and to which rank."""
-    chosen = [
-        *(_killed(random, f"killed-{number}") for number in (1, 2, 3)),
-        *(_killed_and_damaged(random, number) for number in (1, 2)),
-        *(_killed_in_saves(random, number) for number in (1, 2)),
-        *(_stopped(random, number) for number in (1, 2)),
-        _damaged_shards(),
-        _skipped_shards(random),
-        _hanging(random),
-        Plan(
-            name="ranks",
-            faults=[other_ranks.killed_with(ranks, step) for ranks, step in ((2, 9), (1, 30), (2, 42))],
-            compared=False,
-            finish=other_ranks.finish,
-        ),
-        *(_elastic(rank) for rank in (0, 1)),
-        Plan(name="limited", faults=[disks.unwritable("files limited to 4 KB", step) for step in (9, 34)]),
-    ]
-    if may_mount:
-        chosen += _on_small_disks()
-    return chosen
+    @property
+    def injects(self) -> int:
+        """The number of its faults."""
+        return len(self.lasting) + len(self.faults)
 
 
-def _elastic(rank: int) -> Plan:
-    lost = lost_ranks.lost_rank(rank, 9)
-    return Plan(name=f"elastic-{rank}", faults=[lost], compared=False, finish=lost_ranks.finish)
+def choose(seed: int, may_mount: bool, *, lives: Sequence[str] = (), faults: int | None = None) -> list[Plan]:
+    """Return the lives that were asked for; each follows from the seed and its name, and from nothing else.
+
+    Args:
+        seed: Of all lives.
+        may_mount: Whether this user may mount small disks.
+        lives: Names, or kinds whose lives of one round are meant. Default: all of one round.
+        faults: As many lives as inject this number of faults. Default: one round.
+    """
+    if faults is None:
+        names = list(_round(may_mount, Counter()))
+        chosen = [name for name in names if not lives or name.rpartition("-")[0] in lives]
+        return [_plan(seed, name) for name in dict.fromkeys([*chosen, *(life for life in lives if life not in _KINDS)])]
+    plans: list[Plan] = []
+    numbers: Counter[str] = Counter()
+    while True:
+        for name in _round(may_mount, numbers):
+            plans.append(_plan(seed, name))
+            if sum(plan.injects for plan in plans) >= faults:
+                return plans
 
 
-def _killed(random: Random, name: str) -> Plan:
+def _round(may_mount: bool, numbers: Counter[str]) -> Iterator[str]:
+    """Yield the names of a round of lives: each kind counts its own on."""
+    for kind in _ROUND:
+        if may_mount or kind not in _NEED_MOUNTS:
+            numbers[kind] += 1
+            yield f"{kind}-{numbers[kind]}"
+
+
+def _plan(seed: int, name: str) -> Plan:
+    kind, _, number = name.rpartition("-")
+    if kind not in _KINDS or not number.isdecimal():
+        raise SystemExit(
+            f"there is no life {name!r}; give a kind, or a life of it such as killed-17: {' '.join(_KINDS)}"
+        )
+    return _KINDS[kind](name, int(number), Random(f"{seed} {name}"))
+
+
+# --------------------------------------------------------------------------------------------------------------- kinds
+
+
+def _killed(name: str, number: int, random: Random) -> Plan:
     faults = [kills.rank_while_starting(_rank(random), random.uniform(0, 5))]
     faults += [kills.rank(_rank(random), step, random.uniform(0, 0.1)) for step in _steps(random, 5)]
     return Plan(name=name, faults=faults)
 
 
-def _killed_and_damaged(random: Random, number: int) -> Plan:
+def _killed_and_damaged(name: str, number: int, random: Random) -> Plan:
+    # Damages of odd and of even numbers; the latter hit two checkpoints of those that are kept.
+    half = (number - 1) % 2
     faults = []
-    for how, step in zip(list(checkpoints.DAMAGES)[number - 1 :: 2], _steps(random, 3, first=14), strict=True):
-        faults += [kills.rank(_rank(random), step, random.uniform(0, 0.1)), checkpoints.damage(how, newest=number)]
-    return Plan(name=f"damaged-{number}", faults=faults)
+    for how, step in zip(list(checkpoints.DAMAGES)[half::2], _steps(random, 3, first=18), strict=True):
+        faults += [kills.rank(_rank(random), step, random.uniform(0, 0.1)), checkpoints.damage(how, newest=half + 1)]
+    return Plan(name=name, faults=faults)
 
 
-def _killed_in_saves(random: Random, number: int) -> Plan:
+def _killed_in_saves(name: str, number: int, random: Random) -> Plan:
     # Each start saves once or twice before it is killed: from the fifth on there is an oldest checkpoint to remove.
     stages = random.sample([0, 1, 2], 3) + random.sample([0, 1, 4], 3)
-    return Plan(name=f"saves-{number}", faults=[kills.save(2, stage) for stage in stages])
+    return Plan(name=name, faults=[kills.save(2, stage) for stage in stages])
 
 
-def _stopped(random: Random, number: int) -> Plan:
+def _killed_beside_writes(name: str, number: int, random: Random) -> Plan:
+    victims = random.sample([0, 1, None], 3)
+    faults = [kills.beside_write(victim, step) for victim, step in zip(victims, _steps(random, 3), strict=True)]
+    return Plan(name=name, faults=[*faults, stops.request(_rank(random), STEPS - 10, beside_write=True)])
+
+
+def _stopped(name: str, number: int, random: Random) -> Plan:
     ranks = random.sample([0, 1, None, None], 4)
     return Plan(
-        name=f"stopped-{number}",
+        name=name,
         faults=[stops.request(rank, step) for rank, step in zip(ranks, _steps(random, 4), strict=True)],
     )
 
 
-def _damaged_shards() -> Plan:
+def _damaged_shards(name: str, number: int, random: Random) -> Plan:
     return Plan(
-        name="shards",
+        name=name,
         faults=[
             shards.stop("a record's content", "train-00000-of-00004"),
             shards.stop("cut off", "train-00001-of-00004"),
@@ -97,34 +124,103 @@ def _damaged_shards() -> Plan:
     )
 
 
-def _skipped_shards(random: Random) -> Plan:
-    lasting = [
-        shards.skip("a record's content", "train-00003-of-00004"),
-        shards.skip("a record's length", "validation-00000-of-00002"),
-        shards.skip("missing", "train-00001-of-00004"),
-    ]
+def _skipped_shards(name: str, number: int, random: Random) -> Plan:
     # A quarter of the images is missing: 16 steps an epoch. The last epoch has the damaged training record in step 41,
     # so that the last start, after step 44, does not read it again.
     faults = [kills.rank(_rank(random), step) for step in (*_steps(random, 1, last=40), 44)]
-    return Plan(name="skipped", lasting=lasting, faults=faults, options=["--on-bad-data", "skip"])
+    return Plan(name=name, lasting=_LASTING, faults=faults, options=["--on-bad-data", "skip"])
 
 
-def _hanging(random: Random) -> Plan:
+_LASTING = (
+    shards.skip("a record's content", "train-00003-of-00004"),
+    shards.skip("a record's length", "validation-00000-of-00002"),
+    shards.skip("missing", "train-00001-of-00004"),
+)
+
+
+def _hanging(name: str, number: int, random: Random) -> Plan:
     first, second, third, fourth = _steps(random, 4)
     return Plan(
-        name="hanging",
+        name=name,
         faults=[kills.hang(0, first), kills.launcher(second), kills.hang(1, third), kills.launcher(fourth)],
     )
 
 
-def _on_small_disks() -> list[Plan]:
+def _reading(name: str, number: int, random: Random) -> Plan:
+    # The last steps read nothing: all their images are there.
+    first, second, third = _steps(random, 3, last=40)
+    return Plan(name=name, faults=[reads.hang(None, first), reads.slow(second, 20.0), reads.hang(_rank(random), third)])
+
+
+def _other_clocks(name: str, number: int, random: Random) -> Plan:
+    # Hours back and forward, in the run and between two starts.
+    hours = [-random.uniform(1, 30), random.uniform(1, 30)]
+    random.shuffle(hours)
+    first, second = _steps(random, 2, last=44)
+    faults = [clocks.jump(_rank(random), first, hours[0]), clocks.files(-hours[0])]
+    faults += [clocks.jump(_rank(random), second, hours[1]), clocks.files(-hours[1])]
+    return Plan(name=name, faults=faults, options=clocks.OPTIONS)
+
+
+def _two_starts(name: str, number: int, random: Random) -> Plan:
+    later = two_starts.later(random.randrange(1, 3), random.uniform(-30, 30))
+    return Plan(name=name, faults=[later, two_starts.together()])
+
+
+def _other_ranks(name: str, number: int, random: Random) -> Plan:
+    faults = [other_ranks.killed_with(ranks, step) for ranks, step in ((2, 9), (1, 30), (2, 42))]
+    return Plan(name=name, faults=faults, compared=False, finish=other_ranks.finish)
+
+
+def _elastic(name: str, number: int, random: Random) -> Plan:
+    lost = lost_ranks.lost_rank((number - 1) % 2, 9)
+    return Plan(name=name, faults=[lost], compared=False, finish=lost_ranks.finish)
+
+
+def _limited(name: str, number: int, random: Random) -> Plan:
+    steps = _steps(random, 2, last=44)
+    return Plan(name=name, faults=[disks.unwritable("files limited to 4 KB", step) for step in steps])
+
+
+def _disks(name: str, number: int, random: Random) -> Plan:
     # Four saves, so that TensorBoard's curves need a page more, too.
     full = [disks.unwritable("checkpoints full", 9), disks.unwritable("all full", 24, saves=4)]
     other = [disks.unwritable("checkpoints read-only", 9), disks.full_to_the_end(36)]
-    return [
-        Plan(name="disks-1", faults=full, place=disks.mounted),
-        Plan(name="disks-2", faults=other, place=disks.mounted),
-    ]
+    return Plan(name=name, faults=full if number % 2 else other, place=disks.mounted)
+
+
+def _filling(name: str, number: int, random: Random) -> Plan:
+    faults = [disks.filling(pages) for pages in random.sample(range(16, 33), 2)]
+    return Plan(name=name, faults=faults, place=disks.mounted)
+
+
+_KINDS: dict[str, Callable[[str, int, Random], Plan]] = {
+    "hanging": _hanging,
+    "killed": _killed,
+    "reading": _reading,
+    "damaged": _killed_and_damaged,
+    "twice": _two_starts,
+    "saves": _killed_in_saves,
+    "elastic": _elastic,
+    "writes": _killed_beside_writes,
+    "stopped": _stopped,
+    "clocks": _other_clocks,
+    "shards": _damaged_shards,
+    "skipped": _skipped_shards,
+    "ranks": _other_ranks,
+    "limited": _limited,
+    "disks": _disks,
+    "filling": _filling,
+}
+
+# Lives that wait stand beside lives that compute.
+_ROUND = (
+    *("hanging", "killed", "saves", "reading", "killed", "damaged", "twice", "killed", "writes", "elastic", "saves"),
+    *("stopped", "clocks", "damaged", "shards", "elastic", "skipped", "stopped", "ranks", "limited", "disks", "disks"),
+    *("filling",),
+)
+
+_NEED_MOUNTS = ("disks", "filling")
 
 
 def _rank(random: Random) -> int:

@@ -1,46 +1,134 @@
-"""Run `training.resnet50` with a network that compiles in a second, a line for each step, and three additions.
+"""Run `training.resnet50` with a network that compiles in a second, a line for each step, and what these variables ask.
 
-FAULTS_SAVE=2:1      the process kills itself in its second save, at the first fsync (see `SAVE_STAGES`)
-FAULTS_SEEN=FOLDER   each rank writes there which records it trains on, a line per step
-FAULTS_PAUSE=0.05    seconds that each step takes longer, so that a test can act at a certain step
+FAULTS_PAUSE=0.05       seconds that each step takes longer, so that a test can act at a certain step
+FAULTS_WATCHDOG=60      the watchdog's limit in seconds, after the first step
+FAULTS_SAVE=2:1         the process kills itself in its second save, at the first fsync (see `SAVE_STAGES`)
+FAULTS_SEEN=FOLDER      each rank writes there which records it trains on, a line per step
+FAULTS_READS=01:9:20:4  ranks, step, seconds or inf, number: so many reads after the step take that long
+FAULTS_FSYNC=9:5        step, seconds: each fsync after the step takes that long
+FAULTS_CLOCK=1:9:-60    rank, step, seconds: how far its wall clock jumps after the step
 """
 
+import itertools
 import json
+import math
 import os
 import signal
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unittest import mock
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
+from tests.faults.processes import own_rank
 from training.imagenet.image_work import Batch
 from training.imagenet.input_pipeline import InputPipeline
 from training.records.epoch_order import Order
+from training.records.shard_records import ShardRecords
+from training.resnet50 import __main__ as resnet50
 from training.resnet50 import model
-from training.resnet50.__main__ import main
 from training.runtime import checkpoint, lines, loop, watchdog
 from training.runtime.checkpoint import Checkpoint
 from training.runtime.distributed import run
+from training.runtime.elastic import CheckHosts
+from training.runtime.every import Every
+from training.runtime.loop import Loop
 from training.runtime.steps import Steps
 from training.runtime.task import StepInput
 
+finished = [0]
+"""Steps that this process has seen."""
+
 
 def small_network(image_size: int, classes: int) -> tf.keras.Model:
-    return model.network(image_size, classes, (1, 1), 4)
+    # The passes over the graph take longer than all steps, and the faults are not about them.
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    return model.network(image_size, classes, (1,), 4)
 
 
 def pause_in_each_step(seconds: float) -> None:
-    start = Steps.start
+    start, after_step = Steps.start, Loop._after_step
 
     def slow_start(self: Steps, given: StepInput, waited: float) -> None:
         time.sleep(seconds)
         start(self, given, waited)
 
+    def noted(self: Loop, check_hosts: CheckHosts) -> None:
+        finished.append(self.position.step)
+        if "FAULTS_WATCHDOG" in os.environ:
+            os.environ[watchdog._VARIABLE] = os.environ["FAULTS_WATCHDOG"]
+        after_step(self, check_hosts)
+
     mock.patch.object(Steps, "start", slow_start).start()
+    mock.patch.object(Loop, "_after_step", noted).start()
+
+
+def shorten_minutes() -> None:
+    """Let the minutes between two checkpoints last half a second each."""
+    after_seconds = Every.after_seconds
+
+    def sooner(self: Every, seconds: float) -> bool:
+        return after_seconds(self, 120 * seconds)
+
+    mock.patch.object(Every, "after_seconds", sooner).start()
+
+
+def slow_reads(ranks: str, after: int, seconds: float, count: int) -> None:
+    """Let the first reads of each of these ranks after a step take these seconds, or for ever."""
+    read = ShardRecords.read
+    left = itertools.chain(range(count), itertools.repeat(None))
+
+    def slow_read(self: ShardRecords, numbers: Sequence[int]) -> list[bytes]:
+        if finished[-1] >= after and own_rank() in ranks and next(left) is not None:
+            if math.isinf(seconds):
+                never_return()
+            time.sleep(seconds)
+            print("a slow read has ended", flush=True)
+        return read(self, numbers)
+
+    mock.patch.object(ShardRecords, "read", slow_read).start()
+
+
+def never_return() -> None:
+    """Wait in the system for something that never comes: for a writer of a pipe."""
+    with tempfile.TemporaryDirectory() as folder:
+        pipe = Path(folder) / "pipe"
+        os.mkfifo(pipe)
+        os.open(pipe, os.O_RDONLY)
+
+
+def slow_fsync(after: int, seconds: float) -> None:
+    """Let the first fsync calls after a step take these seconds each, as on a busy file system."""
+    fsync = os.fsync
+
+    def slow(descriptor: int) -> None:
+        if finished[-1] >= after:
+            print("slow fsync", flush=True)
+            time.sleep(seconds)
+        fsync(descriptor)
+
+    mock.patch.object(os, "fsync", slow).start()
+
+
+def jump(rank: str, after: int, seconds: float) -> None:
+    """Let the wall clock of a rank jump after a step; the monotonic clock cannot."""
+    now, now_ns = time.time, time.time_ns
+
+    def offset() -> float:
+        return seconds if own_rank() == rank and finished[-1] >= after else 0.0
+
+    def other() -> float:
+        return now() + offset()
+
+    def other_ns() -> int:
+        return now_ns() + int(offset() * 1e9)
+
+    mock.patch.object(time, "time", other).start()
+    mock.patch.object(time, "time_ns", other_ns).start()
 
 
 def kill_in_save(number: int, stage: int) -> None:
@@ -78,14 +166,28 @@ def note_records(folder: Path) -> None:
     mock.patch.object(InputPipeline, "training", noted).start()
 
 
-if __name__ == "__main__":
+def main() -> int:
+    """Train as `python -m training.resnet50` does, and return its exit code."""
     model.build = small_network
     loop._EXCHANGE_STEPS, lines._SECONDS_BETWEEN_LINES = 1, 0.0
     pause_in_each_step(float(os.environ["FAULTS_PAUSE"]))
     if place := os.environ.get("FAULTS_SAVE"):
         kill_in_save(*map(int, place.split(":")))
+    if place := os.environ.get("FAULTS_READS"):
+        ranks, after, seconds, count = place.split(":")
+        slow_reads(ranks, int(after), float(seconds), int(count))
+    if place := os.environ.get("FAULTS_FSYNC"):
+        after, seconds = place.split(":")
+        slow_fsync(int(after), float(seconds))
+    if place := os.environ.get("FAULTS_CLOCK"):
+        number, after, seconds = place.split(":")
+        jump(number, int(after), float(seconds))
     if folder := os.environ.get("FAULTS_SEEN"):
         note_records(Path(folder))
     watchdog.limit()
     hvd.init()
-    sys.exit(run(main))
+    return run(resnet50.main)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
