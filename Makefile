@@ -91,7 +91,7 @@ check: lint types scan docs test ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting, and the Dockerfiles
 	@ruff check
 	@ruff format --check
-	@hadolint training/Dockerfile training/cuda/Dockerfile workloads/training_workloads/project/Dockerfile
+	@hadolint training/Dockerfile training/cuda/base.Dockerfile workloads/training_workloads/project/Dockerfile
 types: $(CDK) $(TRAINING) ## Check types: the CDK side with .venv, the training side with the interpreter of .venv-training
 	@mypy
 	@mypy --cache-dir .mypy_cache/training --follow-imports silent --python-executable .venv-training/bin/python \

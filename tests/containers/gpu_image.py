@@ -36,7 +36,7 @@ def image(podman: Podman, phase: Phase) -> str:
     with phase("the base image: a minimal Debian 12"):
         training_image.make_base(podman)
     with phase(f"the base with CUDA, 2.9 GB of wheels (its log is {FOLDER.relative_to(ROOT)}/build.log)"):
-        training_image.build(podman, ROOT, CUDA_BASE, dockerfile="training/cuda/Dockerfile")
+        training_image.build(podman, ROOT, CUDA_BASE, dockerfile="training/cuda/base.Dockerfile")
     with phase("the training image for GPUs"):
         training_image.build(podman, ROOT, IMAGE, base=CUDA_BASE)
     return IMAGE

@@ -34,7 +34,7 @@ class StubbedSession(AwsSession):
         self.client(service)
         self.stubs[service].add_response(request, response, expected)
 
-    def refuse(self, service: str, request: str, code: str, message: str = "") -> None:
+    def reject(self, service: str, request: str, code: str, message: str = "") -> None:
         self.client(service)
         self.stubs[service].add_client_error(request, code, message)
 

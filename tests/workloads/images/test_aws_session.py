@@ -28,7 +28,7 @@ def test_a_stack_of_an_older_version_has_no_project(session: StubbedSession) -> 
 
 
 def test_a_stack_that_does_not_exist_is_named_with_the_region(session: StubbedSession) -> None:
-    session.refuse("cloudformation", "describe_stacks", "ValidationError", "Stack with id Data does not exist")
+    session.reject("cloudformation", "describe_stacks", "ValidationError", "Stack with id Data does not exist")
     with pytest.raises(
         InputError, match="'stack' is 'Data', but this account has no such stack in us-west-2; deploy it"
     ):
@@ -36,7 +36,7 @@ def test_a_stack_that_does_not_exist_is_named_with_the_region(session: StubbedSe
 
 
 def test_a_repository_that_does_not_exist_is_named(session: StubbedSession) -> None:
-    session.refuse("ecr", "describe_repositories", "RepositoryNotFoundException")
+    session.reject("ecr", "describe_repositories", "RepositoryNotFoundException")
     with pytest.raises(InputError, match="the registry has no such repository; deploy TrainingDataStack"):
         session.require(REPOSITORY)
 
@@ -78,7 +78,7 @@ def test_errors_of_boto3_are_in_the_users_words(error: Exception, message: str) 
     ],
 )
 def test_a_rejected_request_is_named(session: StubbedSession, code: str, message: str) -> None:
-    session.refuse("cloudformation", "describe_stacks", code, "no")
+    session.reject("cloudformation", "describe_stacks", code, "no")
     with pytest.raises(ImageError, match=message), aws_errors():
         session.outputs("TrainingDataStack")
 
