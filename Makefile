@@ -80,13 +80,18 @@ test-containers: $(CDK) ## Run jobs in containers as the operator does, and kill
 	@setup/containers.sh
 	@python -m pytest tests/containers -rs
 
+test-image: $(CDK) ## Build the image for GPUs from packages, and test it without a GPU (needs root; podman)
+	@setup/containers.sh
+	@python -m pytest tests/containers/gpu_image.py -rs
+
 test-faults: $(TRAINING) ## Inject faults into runs of ResNet-50; 20 minutes (SEED=7, FAULTS=1000, LIVES=killed-3; a full disk needs root)
 	@.venv-training/bin/python -m tests.faults $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $$LIVES
 
 check: lint types scan docs test ## Everything that CI checks
-lint: $(CDK) ## Check style and formatting
+lint: $(CDK) ## Check style and formatting, and the Dockerfiles
 	@ruff check
 	@ruff format --check
+	@hadolint training/Dockerfile training/cuda/base.Dockerfile workloads/training_workloads/project/Dockerfile
 types: $(CDK) $(TRAINING) ## Check types: the CDK side with .venv, the training side with the interpreter of .venv-training
 	@mypy
 	@mypy --cache-dir .mypy_cache/training --follow-imports silent --python-executable .venv-training/bin/python \
@@ -127,7 +132,7 @@ snapshots: $(CDK) ## Update the snapshots; review the diff before you commit
 lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 	@for group in mpi training; do $(LOCK) --group $$group -o requirements/$$group.txt; done
 	@$(LOCK) --group dali --constraint requirements/training.txt -o requirements/dali.txt
-	@$(LOCK) --group horovod --no-deps -o requirements/horovod.txt
+	@for group in cuda horovod; do $(LOCK) --group $$group --no-deps -o requirements/$$group.txt; done
 	@for group in node scan uv; do $(LOCK) --universal --group $$group -o requirements/$$group.txt; done
 	@$(LOCK) --universal pyproject.toml --extra jobs --extra cli --group dev -o requirements/cdk.txt
 	@$(LOCK) --universal --group docs --constraint requirements/cdk.txt -o requirements/docs.txt
@@ -144,5 +149,5 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-docs synth jobs run-local summary test test-cdk test-training \
-	test-containers test-faults check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
+	test-containers test-faults test-image check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
 	bench-accuracy wheel snapshots lock clean help

@@ -15,7 +15,7 @@ LAYERS = {
         {"platform"},
         {"recipes"},
         {"rendering"},
-        {"run_local", "cluster", "planning"},
+        {"run_local", "cluster", "images", "planning"},
         {"cli"},
         {"__main__"},
     ],

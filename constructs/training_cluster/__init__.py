@@ -22,6 +22,7 @@ from training_cluster.platform.namespaces import Namespaces
 from training_cluster.platform.training_platform import TrainingPlatform
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
+from training_cluster.storage.image_build import ImageBuild
 from training_cluster.storage.image_repository import ImageRepository
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 from training_cluster.storage.lustre_volume import LustreVolume
@@ -39,6 +40,7 @@ __all__ = [
     "ElasticFileSystem",
     "ElasticVolume",
     "GpuNodeGroup",
+    "ImageBuild",
     "ImageRepository",
     "ImportedCluster",
     "JobIdentity",

@@ -27,6 +27,7 @@ __all__ = [
     "valid_key",
     "valid_list",
     "valid_mirror",
+    "valid_repository",
     "valid_security_group",
     "valid_string",
     "valid_subnet",
@@ -54,6 +55,13 @@ def valid_key(key: Any) -> Problems:
     if key is not None and not is_a(key, "key_arn"):
         fix = "give a key, such as a TrainingKey or Key.from_key_arn(...)"
         yield Problem(path=("encryption_key",), given=key, fix=fix)
+
+
+def valid_repository(repository: Any) -> Problems:
+    """Reject a `repository` that is not one, such as its address."""
+    if not is_a(repository, "repository_arn"):
+        fix = "give a repository, such as an ImageRepository or Repository.from_repository_name(...)"
+        yield Problem(path=("repository",), given=repository, fix=fix)
 
 
 def valid_security_group(group: Any) -> Problems:

@@ -1,11 +1,13 @@
 import aws_cdk as cdk
-from training_cluster import ImageRepository, TrainingBucket, TrainingKey
+from training_cluster import ImageBuild, ImageRepository, TrainingBucket, TrainingKey
 
 app = cdk.App()
 stack = cdk.Stack(app, "MyData")
 key = TrainingKey(stack, "Key")
 bucket = TrainingBucket(stack, "Bucket", encryption_key=key)
 repository = ImageRepository(stack, "Images", encryption_key=key)
+build = ImageBuild(stack, "ImageBuild", repository=repository, bucket=bucket, encryption_key=key)
 cdk.CfnOutput(stack, "BucketName", value=bucket.bucket_name)
 cdk.CfnOutput(stack, "RepositoryUri", value=repository.repository_uri)
+cdk.CfnOutput(stack, "ImageBuildProject", value=build.project_name)
 app.synth()

@@ -32,13 +32,15 @@ def make_base(podman: Podman) -> None:
     archive.unlink()
 
 
-def build(podman: Podman, repository: Path, tag: str) -> None:
-    """Build training/Dockerfile on that base; unchanged layers come from the previous build."""
+def build(
+    podman: Podman, repository: Path, tag: str, *, dockerfile: str = "training/Dockerfile", base: str = BASE
+) -> None:
+    """Build a Dockerfile on a base; unchanged layers come from the previous build."""
     podman.log(
         podman.folder / "build.log",
-        *("build", "--network", "host", "--layers", "--file", f"{repository}/training/Dockerfile"),
-        *("--ignorefile", f"{repository}/training/Dockerfile.dockerignore"),
-        *("--build-arg", f"BASE_IMAGE={BASE}", "--tag", tag, *_volumes(podman.folder), str(repository)),
+        *("build", "--network", "host", "--layers", "--file", f"{repository}/{dockerfile}"),
+        *("--ignorefile", f"{repository}/{dockerfile}.dockerignore"),
+        *("--build-arg", f"BASE_IMAGE={base}", "--tag", tag, *_volumes(podman.folder), str(repository)),
     )
 
 

@@ -1,5 +1,6 @@
 import aws_cdk as cdk
 from aws_cdk import assertions
+from aws_cdk import aws_codebuild as codebuild
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -28,7 +29,7 @@ def test_the_key_encrypts_objects_and_images(data_template: assertions.Template)
 
 def test_the_outputs_name_them(data_template: assertions.Template) -> None:
     outputs = data_template.to_json()["Outputs"]
-    assert {"BucketName", "ImageRepositoryUri", "KeyArn"} <= set(outputs)
+    assert {"BucketName", "ImageBuildProject", "ImageRepositoryUri", "KeyArn"} <= set(outputs)
 
 
 def test_its_attributes_are_the_resources() -> None:
@@ -36,3 +37,4 @@ def test_its_attributes_are_the_resources() -> None:
     assert isinstance(stack.key, kms.Key)
     assert isinstance(stack.bucket, s3.Bucket)
     assert isinstance(stack.repository, ecr.Repository)
+    assert isinstance(stack.image_build, codebuild.Project)

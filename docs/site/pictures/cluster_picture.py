@@ -36,6 +36,7 @@ SHOWN = {
 #: Types of resources that connect or permit what the boxes show.
 DETAILS = {
     "AWS::CDK::Metadata",
+    "AWS::CodeBuild::Project",
     "AWS::EC2::EIP",
     "AWS::EC2::FlowLog",
     "AWS::EC2::Route",

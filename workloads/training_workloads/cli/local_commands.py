@@ -1,6 +1,8 @@
 """The commands that render jobs and run them here: `render` and `run-local`."""
 
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +13,7 @@ from training_workloads.cli.completion import complete_recipes
 from training_workloads.cli.help_text import JOBS_HERE
 from training_workloads.cli.program import app, output_folder
 from training_workloads.cli.typed_values import number_option
+from training_workloads.images.pushed_images import PUSHED_IMAGES, pushed_images
 from training_workloads.recipes import RECIPES, Recipe, find_recipes, recipe
 from training_workloads.validation import InputError, Problem, check
 
@@ -116,7 +119,10 @@ def _render(recipes: list[str], name: str | None, outdir: Path, *, scheduling: d
     if name is not None and len(chosen) != 1:
         allowed = f"{len(chosen)} recipes are rendered"
         raise InputError(Problem(path=("name",), given=name, allowed=allowed, fix="give one recipe"))
-    specs = [recipe(each, name, among=found, scheduling=scheduling, **job) for each in chosen]
+    pushed = pushed_images()
+    specs = [
+        _with_pushed_image(recipe(each, name, among=found, scheduling=scheduling, **job), pushed) for each in chosen
+    ]
     # Here, because it starts Node.js.
     from training_workloads.rendering import render_jobs
 
@@ -125,6 +131,8 @@ def _render(recipes: list[str], name: str | None, outdir: Path, *, scheduling: d
         print(path)
     for image in sorted({spec.image for spec in specs if spec.image.startswith("localhost/")}):
         warnings.append(f"the image is {image}, which only this machine has; for a cluster give '--image'")
+    for image in sorted({spec.image for spec in specs if spec.image in pushed.values()}):
+        warnings.append(f"the image is {image}, by {PUSHED_IMAGES}")
     for warning in [*warnings, *([] if recipes else _skipped(default))]:
         print(warning, file=sys.stderr)
 
@@ -160,6 +168,11 @@ def run_local(
         file, volumes=Path(volumes), environment=Path(environment), ranks=ranks, arguments=argument or ()
     )
     raise typer.Exit(code)
+
+
+def _with_pushed_image(spec: Any, pushed: Mapping[str, str]) -> Any:
+    """Return a job with its image as it was pushed, if it was."""
+    return replace(spec, image=pushed[spec.image]) if spec.image in pushed else spec
 
 
 def _given(**options: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import aws_cdk as cdk
 from training_cluster import (
     ClusterConfig,
     CompleteTrainingCluster,
+    ImageBuild,
     ImageRepository,
     TrainingBucket,
     TrainingBudget,
@@ -30,10 +31,12 @@ class TrainingDataStack(cdk.Stack):
         self.key = TrainingKey(self, "Key")
         self.bucket = TrainingBucket(self, "Bucket", encryption_key=self.key)
         repository = ImageRepository(self, "Images", encryption_key=self.key)
+        build = ImageBuild(self, "ImageBuild", repository=repository, bucket=self.bucket, encryption_key=self.key)
         if config.monthly_budget_usd is not None and config.alarm_email is not None:
             TrainingBudget(self, "Budget", monthly_usd=config.monthly_budget_usd, email=config.alarm_email)
         cdk.CfnOutput(self, "BucketName", value=self.bucket.bucket_name)
         cdk.CfnOutput(self, "ImageRepositoryUri", value=repository.repository_uri)
+        cdk.CfnOutput(self, "ImageBuildProject", value=build.project_name)
 
 
 class TrainingClusterStack(cdk.Stack):

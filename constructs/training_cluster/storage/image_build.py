@@ -1,0 +1,145 @@
+"""The CodeBuild project that builds a training image where no machine of the user can."""
+
+from typing import Any, Final
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_codebuild as codebuild
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from training_cluster.checks import valid_bucket, valid_key, valid_repository
+from training_cluster.suppressions import suppress, suppress_services_log_key, suppress_wildcard
+from training_workloads.validation import check
+
+__all__ = ["ImageBuild"]
+
+_SOURCE: Final = "images/source.zip"
+
+# Horovod takes 10 minutes on 2 cores, and a base with CUDA has about 10 GB.
+_COMPUTER = codebuild.ComputeType.LARGE
+_LIMIT = Duration.hours(2)
+
+_LOGS_KEPT = logs.RetentionDays.THREE_MONTHS
+
+# `trainctl image build` sets the variables. A build argument is a line, so that its value may have blanks.
+_PUSH = """\
+set -euo pipefail
+arguments=()
+while IFS= read -r line; do [ -z "$line" ] || arguments+=(--build-arg "$line"); done <<< "$BUILD_ARGUMENTS"
+docker build --file "$DOCKERFILE" "${arguments[@]}" --tag "$REPOSITORY:$TAG" .
+docker push "$REPOSITORY:$TAG"
+"""
+_LOGIN = 'aws ecr get-login-password | docker login --username AWS --password-stdin "${REPOSITORY%%/*}"'
+
+
+class ImageBuild(codebuild.Project):
+    """A CodeBuild project that builds a Dockerfile and pushes the image; `trainctl image build` starts it.
+
+    Nothing starts it by itself, and it costs nothing while it does not run.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        repository: ecr.IRepository,
+        bucket: s3.IBucket,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        """Define the project.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            repository: Where it pushes images.
+            bucket: Versioned bucket of the folders, which are uploaded as `images/source.zip`.
+            encryption_key: Key of the logs and of what a build keeps. Default: keys of CloudWatch and of S3.
+
+        Raises:
+            InputError: An argument is of another type.
+        """
+        check(valid_repository(repository), valid_bucket(bucket), valid_key(encryption_key))
+        self._bucket = bucket
+        self._logs = _log_group(scope, f"{id}Logs", encryption_key)
+        super().__init__(
+            scope,
+            id,
+            source=codebuild.Source.s3(bucket=bucket, path=_SOURCE),
+            build_spec=codebuild.BuildSpec.from_object(_build_spec()),
+            environment=_environment(repository),
+            encryption_key=encryption_key,
+            # CDK would add what other projects need: reports, other log groups, the whole bucket's list.
+            role=self._role(scope, f"{id}Role", repository).without_policy_updates(),
+            logging=codebuild.LoggingOptions(cloud_watch=codebuild.CloudWatchLoggingOptions(log_group=self._logs)),
+            timeout=_LIMIT,
+            # A second build of the same image waits.
+            concurrent_build_limit=1,
+        )
+        why = "Docker builds images in privileged mode only; the computer is the build's, and ends with it"
+        suppress(self, why, "AwsSolutions-CB3", "CKV_AWS_316")
+
+    def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow a principal what `trainctl image build --with codebuild` needs: upload, start, follow the log.
+
+        Args:
+            grantee: The principal, such as a role of a team.
+        """
+        self._bucket.grant_put(grantee, _SOURCE)
+        self._logs.grant_read(grantee)
+        return iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=["codebuild:BatchGetBuilds", "codebuild:StartBuild", "codebuild:StopBuild"],
+            resource_arns=[self.project_arn],
+        )
+
+    def _role(self, scope: Construct, id: str, repository: ecr.IRepository) -> iam.Role:
+        """Define the role of a build: read the folder, write its log, push the image."""
+        role = iam.Role(scope, id, assumed_by=iam.ServicePrincipal("codebuild.amazonaws.com"))
+        source = iam.PolicyStatement(
+            actions=["s3:GetObject", "s3:GetObjectVersion"], resources=[self._bucket.arn_for_objects(_SOURCE)]
+        )
+        role.add_to_policy(source)
+        if self._bucket.encryption_key:
+            self._bucket.encryption_key.grant_decrypt(role)
+        self._logs.grant_write(role)
+        # A Dockerfile may start from an image of the repository.
+        repository.grant_pull_push(role)
+        suppress_wildcard(role, "ECR's token has no resource: ecr:GetAuthorizationToken", "*")
+        return role
+
+
+def _build_spec() -> dict[str, Any]:
+    return {
+        "version": "0.2",
+        "env": {"shell": "bash"},
+        "phases": {"pre_build": {"commands": [_LOGIN]}, "build": {"commands": [_PUSH]}},
+    }
+
+
+def _environment(repository: ecr.IRepository) -> codebuild.BuildEnvironment:
+    given = {
+        "REPOSITORY": repository.repository_uri,
+        "DOCKERFILE": "Dockerfile",
+        "BUILD_ARGUMENTS": "",
+        "TAG": "latest",
+    }
+    return codebuild.BuildEnvironment(
+        build_image=codebuild.LinuxBuildImage.STANDARD_7_0,
+        compute_type=_COMPUTER,
+        privileged=True,
+        environment_variables={name: codebuild.BuildEnvironmentVariable(value=value) for name, value in given.items()},
+    )
+
+
+def _log_group(scope: Construct, id: str, encryption_key: kms.IKey | None) -> logs.LogGroup:
+    group = logs.LogGroup(
+        scope, id, retention=_LOGS_KEPT, encryption_key=encryption_key, removal_policy=RemovalPolicy.DESTROY
+    )
+    if encryption_key is None:
+        suppress_services_log_key(group)
+    return group

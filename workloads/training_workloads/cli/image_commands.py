@@ -1,0 +1,123 @@
+"""The group `image`: the image of the jobs, built and pushed."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from training_workloads.cli.command_classes import Command, Program
+from training_workloads.exit_codes import CLUSTER_FAILED
+from training_workloads.images.aws_session import DATA_STACK, AwsSession, aws_errors, new_tag, repository_address
+from training_workloads.images.build_folder import build_arguments, find_dockerfile, local_name
+from training_workloads.images.code_build import start_build
+from training_workloads.images.container_engine import ENGINES, find_engine
+from training_workloads.images.image_error import ImageError
+from training_workloads.images.pushed_images import PUSHED_IMAGES, record_push
+from training_workloads.mpijob.programs import LOCAL_IMAGE
+from training_workloads.validation import check, one_of
+
+__all__ = ["app", "build", "push"]
+
+app = typer.Typer(
+    cls=Program, no_args_is_help=True, rich_markup_mode=None, help="Build and push the image of the jobs."
+)
+
+_CODEBUILD: Final = "codebuild"
+
+_ImageOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"Name of the image on this machine. Default: {LOCAL_IMAGE} in a clone, else localhost/<folder>:latest.",
+    ),
+]
+_StackOption = Annotated[str, typer.Option(help="Stack with the repository.")]
+
+
+@app.command(cls=Command)
+def build(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A clone, or a project that 'init' wrote.")] = ".",
+    engine: Annotated[
+        str | None,
+        typer.Option(help=f"{', '.join(ENGINES)} or {_CODEBUILD}, which also pushes. Default: the one that answers."),
+    ] = None,
+    dockerfile: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Path in the folder. Default: training/Dockerfile or Dockerfile.")
+    ] = None,
+    build_arg: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Argument of the Dockerfile; may be repeated.")
+    ] = None,
+    image: _ImageOption = None,
+    stack: _StackOption = DATA_STACK,
+) -> None:
+    """Build the image of the jobs: here, or in AWS with the project of the data stack."""
+    place = Path(folder)
+    file, arguments = find_dockerfile(place, dockerfile), build_arguments(build_arg or [])
+    name = image or local_name(place)
+    if engine != _CODEBUILD:
+        chosen = find_engine(_known(engine, *ENGINES, _CODEBUILD))
+        with _failures():
+            chosen.build(place, file, name, arguments)
+        print(f"built {name}; next: trainctl image push", file=sys.stderr)
+        return
+    with _failures(), aws_errors():
+        started = start_build(AwsSession(), stack, place, file, arguments)
+        print(f"started {started.id}", file=sys.stderr)
+        with _continues(started.id):
+            _pushed(name, started.follow(lambda line: print(line, file=sys.stderr)))
+
+
+@app.command(cls=Command)
+def push(
+    image: _ImageOption = None,
+    engine: Annotated[str | None, typer.Option(help=f"{' or '.join(ENGINES)}. Default: the one that answers.")] = None,
+    repository: Annotated[
+        str | None, typer.Option(help="Address of a repository in ECR. Default: that of the stack.")
+    ] = None,
+    stack: _StackOption = DATA_STACK,
+) -> None:
+    """Push the image to the repository; jobs then use it by its digest."""
+    name = image or local_name(Path())
+    address = repository_address(repository) if repository is not None else None
+    chosen = find_engine(_known(engine, *ENGINES))
+    with _failures(), aws_errors():
+        chosen.require(name)
+        session, tag = AwsSession(), new_tag()
+        target = address or session.output(stack, "ImageRepositoryUri")
+        session.require(target)
+        chosen.push(name, f"{target}:{tag}", session.password(target))
+        _pushed(name, session.address(target, tag))
+
+
+def _known(engine: str | None, *names: str) -> str | None:
+    if engine is not None:
+        check(one_of("engine", engine, names))
+    return engine
+
+
+def _pushed(name: str, address: str) -> None:
+    record_push(name, address)
+    print(address)
+    print(f"recorded in {PUSHED_IMAGES}: 'trainctl render' gives jobs this image for {name}", file=sys.stderr)
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    try:
+        yield
+    except ImageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise typer.Exit(CLUSTER_FAILED) from error
+
+
+@contextmanager
+def _continues(build_id: str) -> Iterator[None]:
+    """After Ctrl-C, print what still runs and how to end it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"the build continues; 'aws codebuild stop-build --id {build_id}' ends it", file=sys.stderr)
+        raise

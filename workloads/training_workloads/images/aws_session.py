@@ -1,0 +1,142 @@
+"""AWS as an image needs it: the outputs of the data stack, a password for ECR, and the digest of what was pushed."""
+
+import base64
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from training_workloads.images.image_error import ImageError
+from training_workloads.validation import InputError, Problem
+
+__all__ = ["DATA_STACK", "AwsSession", "aws_errors", "new_tag", "repository_address"]
+
+#: The stack that defines the repository and the project.
+DATA_STACK: Final = "TrainingDataStack"
+
+# https://docs.aws.amazon.com/AmazonECR/latest/userguide/Registries.html
+_REPOSITORY = re.compile(r"\d{12}\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?/([a-z0-9._/-]+)")
+
+_LOG_IN = "log in ('aws sso login', or the profile in AWS_PROFILE); 'aws sts get-caller-identity' shows who you are"
+_EXPIRED = ("ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException")
+_FORBIDDEN = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
+
+
+class AwsSession:
+    """Requests with the user's credentials and region."""
+
+    def __init__(self) -> None:
+        # Here, because it takes half a second to import.
+        import boto3
+
+        self._session = boto3.Session()
+
+    def client(self, service: str, region: str | None = None) -> Any:
+        """Return a client of boto3."""
+        return self._session.client(service, region_name=region)
+
+    def outputs(self, stack: str) -> Mapping[str, str]:
+        """Return the outputs of a stack by name.
+
+        Raises:
+            InputError: There is no such stack.
+        """
+        client = self.client("cloudformation")
+        try:
+            (found,) = client.describe_stacks(StackName=stack)["Stacks"]
+        except client.exceptions.ClientError as error:
+            if "does not exist" not in str(error):
+                raise
+            allowed = f"this account has no such stack in {client.meta.region_name}"
+            fix = f"deploy it ('cdk deploy {DATA_STACK}'), or set AWS_PROFILE and AWS_REGION to where it is"
+            raise InputError(Problem(path=("stack",), given=stack, allowed=allowed, fix=fix)) from error
+        return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", ())}
+
+    def output(self, stack: str, name: str) -> str:
+        """Return one output of a stack.
+
+        Raises:
+            InputError: The stack has none of that name.
+        """
+        found = self.outputs(stack)
+        if name not in found:
+            allowed = f"it has no output {name}"
+            fix = "deploy it again with this version of the library, or give the stack with the repository"
+            raise InputError(Problem(path=("stack",), given=stack, allowed=allowed, fix=fix))
+        return found[name]
+
+    def password(self, repository: str) -> str:
+        """Return a password for the registry of a repository, valid for 12 hours."""
+        (data,) = self._ecr(repository).get_authorization_token()["authorizationData"]
+        return base64.b64decode(data["authorizationToken"]).decode().partition(":")[2]
+
+    def address(self, repository: str, tag: str) -> str:
+        """Return the address of a pushed image by its digest.
+
+        Raises:
+            InputError: There is no such repository.
+        """
+        client, name = self._ecr(repository), repository.partition("/")[2]
+        found = client.describe_images(repositoryName=name, imageIds=[{"imageTag": tag}])
+        return f"{repository}@{found['imageDetails'][0]['imageDigest']}"
+
+    def require(self, repository: str) -> None:
+        """Reject a repository that does not exist: a push to it fails after the upload of a layer."""
+        client, name = self._ecr(repository), repository.partition("/")[2]
+        try:
+            client.describe_repositories(repositoryNames=[name])
+        except client.exceptions.RepositoryNotFoundException as error:
+            allowed = "the registry has no such repository"
+            fix = f"deploy {DATA_STACK}, whose output ImageRepositoryUri is its address"
+            raise InputError(Problem(path=("repository",), given=repository, allowed=allowed, fix=fix)) from error
+
+    def _ecr(self, repository: str) -> Any:
+        match = _REPOSITORY.fullmatch(repository)
+        return self.client("ecr", match[1] if match else None)
+
+
+def repository_address(given: str) -> str:
+    """Return the address of a repository in ECR.
+
+    Raises:
+        InputError: It is another text.
+    """
+    if not _REPOSITORY.fullmatch(given):
+        example = "111122223333.dkr.ecr.us-west-2.amazonaws.com/images"
+        fix = f"give the address of a repository in ECR without a tag, such as {example}"
+        raise InputError(Problem(path=("repository",), given=given, fix=fix))
+    return given
+
+
+def new_tag() -> str:
+    """Return a tag that was not used: the repository's tags are immutable."""
+    return datetime.now(UTC).strftime("%Y%m%dt%H%M%Sz")
+
+
+@contextmanager
+def aws_errors() -> Iterator[None]:
+    """Turn an error of boto3 into one in the user's words."""
+    from botocore import exceptions
+
+    try:
+        yield
+    except exceptions.NoRegionError as error:
+        raise ImageError("no region of AWS is set; set AWS_REGION, or 'region' of your profile") from error
+    except (
+        exceptions.NoCredentialsError,
+        exceptions.CredentialRetrievalError,
+        exceptions.PartialCredentialsError,
+        exceptions.ProfileNotFound,
+        exceptions.TokenRetrievalError,
+        exceptions.SSOError,
+    ) as error:
+        raise ImageError(f"AWS has no credentials of you ({error}); {_LOG_IN}") from error
+    except exceptions.ClientError as error:
+        code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+        if code in _EXPIRED:
+            raise ImageError(f"AWS does not accept your credentials ({code}); {_LOG_IN}") from error
+        fix = "; ask an administrator for that permission" if code in _FORBIDDEN else ""
+        raise ImageError(f"AWS rejects {error.operation_name} ({code}): {message}{fix}") from error
+    except exceptions.BotoCoreError as error:
+        raise ImageError(f"AWS cannot be reached: {error}") from error

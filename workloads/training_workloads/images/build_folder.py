@@ -1,0 +1,81 @@
+"""The folder that an image is built from: its Dockerfile, the image's name here, and what the build may read."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from training_workloads.mpijob.programs import LOCAL_IMAGE
+from training_workloads.validation import InputError, Problem
+
+__all__ = ["build_arguments", "find_dockerfile", "ignore_file", "local_name", "pack"]
+
+# A clone of this project, or the folder of a project that `trainctl init` wrote.
+_DOCKERFILES = ("training/Dockerfile", "Dockerfile")
+
+
+def find_dockerfile(folder: Path, given: str | None) -> Path:
+    """Return the Dockerfile of a folder, as a path relative to it.
+
+    Raises:
+        InputError: There is none.
+    """
+    if not folder.is_dir():
+        raise InputError(Problem(path=("folder",), given=str(folder), fix="give a folder with a Dockerfile"))
+    names = _DOCKERFILES if given is None else (given,)
+    for name in names:
+        if (folder / name).is_file():
+            return Path(name)
+    if given is not None:
+        problem = Problem(path=("dockerfile",), given=given, fix=f"give the path of a file in {folder}")
+    else:
+        fix = f"it has neither {' nor '.join(names)}; give '--dockerfile', or another folder"
+        problem = Problem(path=("folder",), given=str(folder), fix=fix)
+    raise InputError(problem)
+
+
+def local_name(folder: Path) -> str:
+    """Return an image's name on this machine: that in the recipes of the library, or of a project."""
+    if (folder / _DOCKERFILES[0]).is_file():
+        return LOCAL_IMAGE
+    return f"localhost/{folder.resolve().name.lower()}:latest"
+
+
+def build_arguments(given: list[str]) -> Mapping[str, str]:
+    """Return build arguments by name.
+
+    Raises:
+        InputError: One has no `=`, or a line break.
+    """
+    for each in given:
+        if not each.partition("=")[0] or "=" not in each or "\n" in each:
+            fix = "give it as NAME=VALUE, such as BASE_IMAGE=debian:bookworm"
+            raise InputError(Problem(path=("build_arg",), given=each, fix=fix))
+    return dict(each.split("=", 1) for each in given)
+
+
+def ignore_file(folder: Path, dockerfile: Path) -> Path | None:
+    """Return the file that says what a build may not read: that of the Dockerfile before that of the folder."""
+    candidates = (folder / f"{dockerfile}.dockerignore", folder / ".dockerignore")
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def pack(folder: Path, dockerfile: Path, archive: BinaryIO) -> int:
+    """Write what the build may read as a zip file, and return the number of files."""
+    count = 0
+    with ZipFile(archive, "w", ZIP_DEFLATED, strict_timestamps=False) as packed:
+        for name in _included(folder, dockerfile):
+            packed.write(folder / name, name)
+            count += 1
+    return count
+
+
+def _included(folder: Path, dockerfile: Path) -> Iterator[str]:
+    # Here, because it imports an HTTP client.
+    from docker.utils import exclude_paths
+
+    ignored = ignore_file(folder, dockerfile)
+    lines = ignored.read_text(encoding="utf-8").splitlines() if ignored else []
+    patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    found = exclude_paths(str(folder), patterns, dockerfile=str(dockerfile)) | {str(dockerfile)}
+    yield from sorted(name for name in found if (folder / name).is_file())
