@@ -140,7 +140,7 @@ def hugepages_of_the_node(workload: WorkloadView) -> Iterator[Found]:
             )
             problem = f"is {given}, but a node with EFA reserves 5128 pages, which are 10256Mi: the pod stays Pending"
             yield Found(holder.place(HUGEPAGES_RESOURCE), problem, f"write {HUGEPAGES_RESOURCE}: 5120Mi")
-        # Nodes for EFA are no nodes for pages of 1 GiB, unless someone has reserved some in a template of their own.
+        # Unless someone has reserved pages of this size instead, in a launch template.
         large = pods.holder(_LARGE_PAGES)
         if large and not holder and pods.total(EFA_RESOURCE) and pods.total(GPU_RESOURCE):
             problem = "requests pages of 1 GiB, but a node with EFA reserves pages of 2 MiB: the pod stays Pending"
