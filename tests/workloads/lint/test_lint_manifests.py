@@ -16,18 +16,14 @@ MANIFESTS = Path(__file__).parent / "manifests"
 EXPECTED = {
     "fsx-static.yaml": {
         "error": ["persistent-2-with-s3", "volume-recycled"],
-        "warning": ["claim-without-volume-name", "lustre-version-unset"],
+        "warning": ["claim-without-volume-name"],
     },
     # All that the job sends goes over TCP, although its nodes have EFA.
     "mask-rcnn-p4d.yaml": {
         "error": [],
         "warning": [
             "efa-left-unused",
-            "floating-image-tag",
             "many-retries",
-            "requests-left-out",
-            "shared-memory-of-the-node",
-            "template-restart-policy",
         ],
     },
     # Version 1 of the API: other fields, kubectl exec instead of sshd, and a launcher with a GPU.
@@ -35,18 +31,17 @@ EXPECTED = {
     # Its launcher waits for the workers in a script, and gives mpirun the hostfile.
     "nccl-test-p5en.yaml": {
         "error": [],
-        "warning": ["efa-memory", "shared-memory-of-the-node"],
+        "warning": ["efa-memory"],
     },
     # Its numbers are placeholders.
     "nccl-test-template.yaml": {
         "error": [],
-        "warning": ["shared-memory-of-the-node"],
+        "warning": [],
     },
     "nccl-tests-p5.yaml": {
         "error": [],
         "warning": [
             "literal-reference",
-            "shared-memory-of-the-node",
         ],
     },
     # Runs on CPUs; the image's entry point waits for the workers, and Intel MPI finds the hostfile.
@@ -54,10 +49,7 @@ EXPECTED = {
     "resnet50-p3-ksonnet.yaml": {"error": ["api-version"], "warning": []},
     "tensorflow-benchmarks.yaml": {
         "error": [],
-        "warning": [
-            "floating-image-tag",
-            "requests-left-out",
-        ],
+        "warning": [],
     },
 }
 

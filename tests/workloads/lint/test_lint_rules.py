@@ -26,8 +26,7 @@ SILENT = [(rule, case) for module in CASES for rule, cases in module.SILENT.item
 # Other tests have their cases.
 _ELSEWHERE = (*STORAGE_RULES, *SERVICE_RULES, *OTHER_JOB_RULES, *DOCUMENT_RULES, *SUPPRESSION_RULES)
 ON_WORKLOADS = [rule for rule in EVERY_RULE if rule not in _ELSEWHERE and rule.id != "job-fields"]
-# A container that requests little lacks several things.
-_ALSO_THERE = {"efa-not-requested": {"requests-left-out"}, "requests-left-out": {"efa-without-hugepages"}}
+_ALSO_THERE: dict[str, set[str]] = {}
 LEVELS = {rule.id: rule.level for rule in ON_WORKLOADS}
 
 

@@ -100,11 +100,6 @@ FIRES: list[tuple[str, list[str], str]] = [
         'warning: parameters.fileSystemTypeVersion: is missing, and FSx\'s default is Lustre 2.10; write "2.15"',
     ),
     (
-        "lustre-version-unset",
-        ["{kind: StorageClass, provisioner: fsx.csi.aws.com, parameters: {deploymentType: PERSISTENT_2}}"],
-        'warning: parameters.fileSystemTypeVersion: is missing, and FSx\'s default is Lustre 2.12; write "2.15"',
-    ),
-    (
         "storage-driver",
         [VOLUME.replace("fsx.csi.aws.com", "fsx.csi.amazon.com", 1)],
         "error: spec.csi.driver: is 'fsx.csi.amazon.com', which is no driver; write fsx.csi.aws.com",
@@ -207,7 +202,10 @@ SILENT: list[tuple[str, list[str]]] = [
     ("claim-differs-from-volume", [CLAIM.replace("1Ti", "$SIZE"), VOLUME]),
     ("lustre-version-unset", ["{kind: StorageClass, provisioner: ebs.csi.aws.com}"]),
     ("lustre-version-unset", [CLASS.replace('fileSystemTypeVersion: "2.15"', "fileSystemId: fs-1")]),
-    ("lustre-version-unset", [CLASS.replace('fileSystemTypeVersion: "2.15"', "metadataConfigurationMode: AUTOMATIC")]),
+    (
+        "lustre-version-unset",
+        ["{kind: StorageClass, provisioner: fsx.csi.aws.com, parameters: {deploymentType: PERSISTENT_2}}"],
+    ),
     ("storage-driver", ["{kind: StorageClass, provisioner: ebs.csi.aws.com}"]),
     ("storage-driver", ["{kind: StorageClass, provisioner: rancher.io/local-path}"]),
 ]

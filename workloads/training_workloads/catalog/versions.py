@@ -15,7 +15,6 @@ __all__ = [
     "LUSTRE_VERSION",
     "MPI_OPERATOR_IMAGE",
     "NVIDIA_DEVICE_PLUGIN",
-    "PERSISTENT_2_LUSTRE_VERSION",
     "SYSTEM_INSTANCE_TYPE",
     "AmiDrivers",
     "HelmRelease",
@@ -35,7 +34,6 @@ LUSTRE_VERSION = "2.15"
 
 #: FSx's default, and that for PERSISTENT_2: https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateFileSystem.html
 DEFAULT_LUSTRE_VERSION = "2.10"
-PERSISTENT_2_LUSTRE_VERSION = "2.12"
 
 #: https://github.com/kubeflow/mpi-operator/releases (the image's tag has no "v"), read 2026-11-21.
 MPI_OPERATOR_IMAGE = "mpioperator/mpi-operator:0.8.2"

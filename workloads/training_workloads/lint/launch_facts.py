@@ -1,5 +1,6 @@
 """Facts about a launch command that several rules need: what else sets its options, and what its ranks run."""
 
+import re
 from difflib import get_close_matches
 
 from training_workloads.mpijob.launch_command import SHELLS, Launch, program_of
@@ -8,6 +9,7 @@ from training_workloads.mpijob.view import MpiJobView
 
 __all__ = [
     "has_parameter",
+    "is_open_mpi_5",
     "misspelled_exports",
     "ranks_per_node",
     "runs_script",
@@ -18,11 +20,21 @@ __all__ = [
 # Programs that start a process for each GPU of a node themselves.
 _SPAWNERS = {"torchrun", "accelerate", "deepspeed", "composer", "torch.distributed.run", "torch.distributed.launch"}
 
+# How a path or an image says that it has Open MPI 5, and its launcher.
+_OPEN_MPI_5 = re.compile(r"(open-?mpi|ompi)[-_/]?v?5(\b|[._-])", re.IGNORECASE)
+
 
 def has_parameter(job: MpiJobView, parameters: tuple[str, ...]) -> bool:
     """Return whether an MCA parameter is an option, is in the script, or is a variable of the launcher."""
     launcher = job.launcher.first
     return any(parameter in word for word in (*launcher.argv, *launcher.environment) for parameter in parameters)
+
+
+def is_open_mpi_5(job: MpiJobView, launch: Launch) -> bool:
+    """Return whether a launch is known to be by Open MPI 5."""
+    image = str(job.launcher.first.content.get("image"))
+    known = launch.launcher == "prterun" or _OPEN_MPI_5.search(launch.words[0]) or _OPEN_MPI_5.search(image)
+    return bool(known) or launch.has("prtemca", "gprtemca")
 
 
 def workers_of(job: MpiJobView) -> int:

@@ -287,7 +287,8 @@ def _script(script: str) -> list[list[str]] | None:
         return None
     found: list[list[str]] = [[]]
     for word in words:
-        if word.strip(";&|\n"):
+        # An empty word is one in quotes.
+        if not word or word.strip(";&|\n"):
             found[-1].append(word)
         else:
             found.append([])

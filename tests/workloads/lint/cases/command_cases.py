@@ -181,6 +181,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         script("mpirun -np 16 \\\n  --bind-to none train"),
         script("cat > h <<EOF\n-x A\nEOF\nmpirun -np 16 train"),
         script("ls My\\ File"),
+        script('ssh-keygen -t ed25519 -N "" -f key'),
         # Words of an array.
         script('ARGS=(\n  --epochs 3\n  --lr "$(cat lr)"\n)\nARGS+=(\n  --wd 0\n)\nmpirun -np 16 train "${ARGS[@]}"'),
     ],

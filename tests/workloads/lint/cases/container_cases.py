@@ -149,6 +149,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "image-address": [
         {"WORKER-CONTAINER image": "gcr.io/PROJECT_ID/train:1"},
+        {"WORKER-CONTAINER image": "us-east4-docker.pkg.dev/PROjECT/images/train:1"},
         {"WORKER-CONTAINER image": "${REGISTRY}/Image"},
         {"WORKER-CONTAINER image": "<image>"},
         {"WORKER-CONTAINER image": 7},

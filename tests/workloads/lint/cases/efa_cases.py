@@ -89,19 +89,17 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "vpc.amazonaws.com/efa: 2 in requests and limits",
         ),
     ],
-    "efa-without-hugepages": [
-        (
-            both("hugepages-2Mi", GONE),
-            "WORKER-CONTAINER resources",
-            "requests EFA devices but no hugepages-2Mi, from which libfabric takes its buffers; add "
-            "hugepages-2Mi: 5120Mi to requests and limits, or set FI_EFA_USE_HUGE_PAGE=0",
-        ),
-    ],
     "hugepages-of-the-node": [
         (
             both("hugepages-2Mi", "51200Mi"),
             "WORKER-CONTAINER resources requests hugepages-2Mi",
             "is 51200Mi, but a node with EFA reserves 5128 pages, which are 10256Mi: the pod stays Pending; "
+            "write hugepages-2Mi: 5120Mi",
+        ),
+        (
+            {**both("hugepages-2Mi", GONE), **both("hugepages-1Gi", "5Gi")},
+            "WORKER-CONTAINER resources requests hugepages-1Gi",
+            "requests pages of 1 GiB, but a node with EFA reserves pages of 2 MiB: the pod stays Pending; "
             "write hugepages-2Mi: 5120Mi",
         ),
     ],
@@ -198,6 +196,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**WITHOUT_EFA, **WITHOUT_PROVIDER, "WORKER replicas": 1},
         {**WITHOUT_EFA, **WITHOUT_PROVIDER, **both("nvidia.com/gpu", 1)},
         {**WITHOUT_EFA, **instance_type("p3.16xlarge")},
+        # Its GPUs send through memory, with EFA as with TCP.
+        {**WITHOUT_EFA, **WITHOUT_PROVIDER, **instance_type("g5.48xlarge")},
         {**WITHOUT_EFA, "WORKER-POD nodeSelector": GONE},
         {**WITHOUT_EFA, "LAUNCHER-CONTAINER env": GONE, **launched("mpirun", "-np", "16", *HOSTS, "nvidia-smi")},
         {**WITHOUT_EFA, "LAUNCHER-CONTAINER env": GONE, **launched("bash", "-c", "set -x; sleep infinity")},
@@ -232,17 +232,10 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**both("vpc.amazonaws.com/efa", 1), "WORKER replicas": 1},
         {**both("vpc.amazonaws.com/efa", 16), **instance_type("p5en.48xlarge")},
     ],
-    "efa-without-hugepages": [
-        {**both("hugepages-2Mi", GONE), "LAUNCHER-CONTAINER env": [{"name": "FI_EFA_USE_HUGE_PAGE", "value": "0"}]},
-        {**both("hugepages-2Mi", GONE), **launched("mpirun", "-x", "FI_EFA_USE_HUGE_PAGE=0", *HOSTS, "train")},
-        {**both("hugepages-2Mi", GONE), **variables("LAUNCHER", FI_EFA_FORK_SAFE="1")},
-        {**WITHOUT_EFA},
-        # Without GPUs NCCL does not run.
-        {**both("hugepages-2Mi", GONE), **both("nvidia.com/gpu", GONE)},
-        {**both("hugepages-2Mi", GONE), **instance_type("p6e-gb200.36xlarge")},
-    ],
     "hugepages-of-the-node": [
         both("hugepages-2Mi", "10256Mi"),
+        # libfabric does without.
+        both("hugepages-2Mi", GONE),
         {**both("hugepages-2Mi", "51200Mi"), **both("vpc.amazonaws.com/efa", GONE)},
     ],
     "efa-memory": [

@@ -39,24 +39,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is 4Gi for 8 GPUs, which is less than a process on a GPU takes; give several GiB for each GPU",
         ),
     ],
-    "requests-left-out": [
-        (
-            {**both("cpu", GONE), **both("memory", GONE), **both("hugepages-2Mi", GONE)},
-            "WORKER-CONTAINER resources",
-            "requests 8 GPUs but no cpu and no memory: other pods' CPUs come first, and it is evicted before "
-            "others; add cpu and memory to its requests",
-        ),
-        (
-            both("cpu", GONE),
-            "WORKER-CONTAINER resources",
-            "requests 8 GPUs but no cpu: other pods' CPUs come first; add cpu to its requests",
-        ),
-        (
-            {**both("memory", GONE), **both("nvidia.com/gpu", 1)},
-            "WORKER-CONTAINER resources",
-            "requests 1 GPU but no memory: it is evicted before others; add memory to its requests",
-        ),
-    ],
     "cpus-of-gpus": [
         (
             {"WORKER-CONTAINER resources limits cpu": 1},
@@ -108,14 +90,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is 200m, in which NCCL and the data loaders of 8 GPUs do not fit; give several GiB for each GPU",
         ),
     ],
-    "shared-memory-over-limit": [
-        (
-            {f"{SHM} sizeLimit": "1000Gi"},
-            "WORKER-POD volumes 0 emptyDir sizeLimit",
-            "is 1000Gi, but it counts as memory of the container, whose limit is 900Gi; give a part of the "
-            "memory limit",
-        ),
-    ],
     "shared-memory-read-only": [
         (
             {"WORKER-CONTAINER volumeMounts 0 readOnly": True},
@@ -139,13 +113,6 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**WITHOUT_EFA, **both("memory", "1600")},
         both("memory", "4Gi"),
     ],
-    "requests-left-out": [
-        {"WORKER-CONTAINER resources requests cpu": GONE},
-        {"WORKER-CONTAINER resources limits cpu": GONE},
-        {**both("cpu", GONE), **both("memory", GONE), **TESTS},
-        {**both("cpu", GONE), **both("memory", GONE), **both("nvidia.com/gpu", GONE)},
-        {**both("cpu", GONE), "WORKER-POD resources": {"requests": {"cpu": 90}}},
-    ],
     "cpus-of-gpus": [
         both("cpu", 12),
         {"WORKER-CONTAINER resources limits cpu": GONE, "WORKER-CONTAINER resources requests cpu": 2},
@@ -165,12 +132,6 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {f"{SHM} sizeLimit": "$SIZE"},
         {SHM: {"sizeLimit": "64Mi"}},
         {f"{SHM} sizeLimit": "64Mi", **both("nvidia.com/gpu", GONE)},
-    ],
-    "shared-memory-over-limit": [
-        {f"{SHM} sizeLimit": "800Gi"},
-        {f"{SHM} sizeLimit": "1000Gi", "WORKER-CONTAINER resources limits memory": GONE},
-        # The memory limit is too small, which other rules report.
-        {f"{SHM} sizeLimit": "200Gi", **both("memory", "8Gi")},
     ],
     "shared-memory-read-only": [
         {"WORKER-CONTAINER volumeMounts 0 readOnly": False},

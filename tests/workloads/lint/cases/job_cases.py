@@ -153,15 +153,18 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "missing-readiness-probe": [
         (
-            {"WORKER-CONTAINER readinessProbe": GONE},
+            {
+                "WORKER-CONTAINER readinessProbe": GONE,
+                "WORKER-CONTAINER command": ["bash", "-c", "pip install tqdm && /usr/sbin/sshd -De"],
+            },
             "WORKER-CONTAINER readinessProbe",
-            "is missing, so that the workers count as ready before their sshd answers; add readinessProbe: "
-            "{tcpSocket: {port: <sshd's port>}}",
+            "is missing: the workers count as ready while their script still works, before their sshd answers; add "
+            "readinessProbe: {tcpSocket: {port: <sshd's port>}}",
         ),
     ],
     "suspended-launcher-does-not-wait": [
         (
-            {"metadata labels": {"kueue.x-k8s.io/queue-name": "research"}},
+            {"metadata labels": {"kueue.x-k8s.io/queue-name": "research"}, "spec runPolicy backoffLimit": 1},
             "spec launcherCreationPolicy",
             "has no effect on a job that was suspended: its launcher starts before its workers; let the launcher's "
             "command wait until the workers' names and sshd answer",
@@ -252,12 +255,18 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "workers-outlive-job": [
         {"spec runPolicy cleanPodPolicy": "All"},
+        # They keep nothing from others.
+        {"spec runPolicy cleanPodPolicy": "None", "WORKER-CONTAINER resources": GONE},
     ],
     "missing-readiness-probe": [
         {"WORKER-CONTAINER readinessProbe": GONE, "spec launcherCreationPolicy": "AtStartup"},
+        # sshd answers before the launcher's pod has started.
+        {"WORKER-CONTAINER readinessProbe": GONE},
     ],
     "suspended-launcher-does-not-wait": [
         {"spec runPolicy suspend": False},
+        # The default of 6 retries is enough.
+        {"metadata labels": {"kueue.x-k8s.io/queue-name": "a"}},
         {"metadata labels": {"kueue.x-k8s.io/queue-name": "a"}, "spec launcherCreationPolicy": "AtStartup"},
         {
             "metadata labels": {"kueue.x-k8s.io/queue-name": "a"},

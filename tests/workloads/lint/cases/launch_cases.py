@@ -89,11 +89,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "starts python in the launcher, and nothing on the workers; start the program with mpirun or horovodrun",
         ),
         (
-            launched("sleep", "infinity"),
-            "LAUNCHER-CONTAINER command",
-            "starts sleep in the launcher, and nothing on the workers; start the program with mpirun or horovodrun",
-        ),
-        (
             script("sleep 10; torchrun train.py"),
             "LAUNCHER-CONTAINER command",
             "starts sleep and torchrun in the launcher, and nothing on the workers; start the program with "
@@ -238,6 +233,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "single-process": [
         launched("python", "-m", "horovod_driver"),
+        # A user starts mpirun in it.
+        launched("sleep", "infinity"),
         launched("/start"),
         script("./start.sh"),
         {"LAUNCHER-CONTAINER command": GONE},

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import GONE, both
+from tests.workloads.lint.sample_job import GONE, both, launched
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -70,17 +70,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "front of the list",
         ),
     ],
-    "template-restart-policy": [
-        (
-            {"LAUNCHER-POD restartPolicy": "Never", "WORKER-POD restartPolicy": "Never"},
-            "LAUNCHER-POD restartPolicy",
-            "is 'Never', which the operator overwrites with that of the Launcher; write "
-            "spec.mpiReplicaSpecs.Launcher.restartPolicy instead",
-            "WORKER-POD restartPolicy",
-            "is 'Never', which the operator overwrites with that of the Worker; write "
-            "spec.mpiReplicaSpecs.Worker.restartPolicy instead",
-        ),
-    ],
     "small-shared-memory": [
         (
             {"WORKER-CONTAINER volumeMounts": GONE},
@@ -93,20 +82,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "WORKER-CONTAINER volumeMounts",
             "has no memory at /dev/shm: NCCL and data loaders share data there; mount a volume with emptyDir: "
             "{medium: Memory} at /dev/shm",
-        ),
-    ],
-    "shared-memory-of-the-node": [
-        (
-            {"WORKER-POD volumes": [{"name": "shm", "hostPath": {"path": "/dev/shm"}}]},
-            "WORKER-POD volumes 0 hostPath",
-            "is the node's /dev/shm: every pod there shares it, and files of a dead rank stay in it; write "
-            "emptyDir: {medium: Memory} instead of hostPath",
-        ),
-        (
-            {"WORKER-POD hostIPC": True},
-            "WORKER-POD hostIPC",
-            "gives the pod the node's /dev/shm: every such pod shares it, and files of a dead rank stay in it; remove "
-            "it, and mount emptyDir: {medium: Memory} at /dev/shm",
         ),
     ],
 }
@@ -144,23 +119,17 @@ SILENT: dict[str, list[dict[str, Any]]] = {
             ]
         },
     ],
-    "template-restart-policy": [
-        {},
-        # The operator's default.
-        {"LAUNCHER-POD restartPolicy": "OnFailure", "WORKER-POD restartPolicy": "OnFailure"},
-    ],
     "small-shared-memory": [
         {"WORKER-CONTAINER volumeMounts": GONE, "WORKER-POD hostIPC": True},
         {"WORKER-CONTAINER volumeMounts": GONE, **both("nvidia.com/gpu", GONE)},
         {"WORKER-CONTAINER volumeMounts": GONE, **both("nvidia.com/gpu", 1)},
+        # One process has all GPUs of a worker.
+        {"WORKER-CONTAINER volumeMounts": GONE, **launched("mpirun", "-np", "2", "-N", "1", "train")},
+        {"WORKER-CONTAINER volumeMounts": GONE, **launched("mpirun", "-np", "16", "nvbandwidth")},
+        # What it starts does not show.
+        {"WORKER-CONTAINER volumeMounts": GONE, **launched("/start")},
+        # The mistake of unknown-volume.
+        {"WORKER-POD volumes": [{"name": "other", "emptyDir": {}}]},
         {"WORKER-POD volumes": [{"name": "shm", "hostPath": {"path": "/dev/shm"}}]},
-    ],
-    "shared-memory-of-the-node": [
-        {
-            "WORKER-POD volumes": [
-                {"name": "shm", "emptyDir": {"medium": "Memory"}},
-                {"name": "data", "hostPath": {"path": "/mnt"}},
-            ]
-        },
     ],
 }

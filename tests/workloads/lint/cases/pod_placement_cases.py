@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import WITHOUT_EFA, both, instance_type
+from tests.workloads.lint.sample_job import GONE, WITHOUT_EFA, both, instance_type
 
 ZONE = "topology.kubernetes.io/zone"
 TYPE = "node.kubernetes.io/instance-type"
@@ -73,9 +73,20 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "launcher-on-gpu-node": [
         (
-            {"LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"}},
+            {"LAUNCHER-POD nodeSelector": {TYPE: "g5.xlarge"}},
             "LAUNCHER-POD nodeSelector node.kubernetes.io/instance-type",
-            "is p4d.24xlarge, a node with GPUs, but the Launcher holds no ranks; select nodes without GPUs for it",
+            "is g5.xlarge, a node with GPUs for the Launcher alone, which holds no ranks; select nodes without GPUs "
+            "for it",
+        ),
+        # The worker leaves it no room.
+        (
+            {
+                "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"},
+                "LAUNCHER-CONTAINER resources": {"requests": {"cpu": 8}},
+            },
+            "LAUNCHER-POD nodeSelector node.kubernetes.io/instance-type",
+            "is p4d.24xlarge, a node with GPUs for the Launcher alone, which holds no ranks; select nodes without "
+            "GPUs for it",
         ),
     ],
     "eviction-annotation": [
@@ -111,17 +122,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "WORKER-POD terminationGracePeriodSeconds",
             "is 0: the ranks are killed at once, without time for a last checkpoint; give the seconds that a "
             "checkpoint takes, or remove it for 30",
-        ),
-    ],
-    "shared-folder-of-the-node": [
-        (
-            {
-                "WORKER-POD volumes 1": {"name": "data", "hostPath": {"path": "/mnt/data"}},
-                "WORKER-CONTAINER volumeMounts 1": {"name": "data", "mountPath": "/fsx"},
-            },
-            "WORKER-POD volumes 1 hostPath",
-            "is the node's own folder /mnt/data, mounted at /fsx in each pod; mount the claim of the shared file "
-            "system",
         ),
     ],
     "pods-on-one-node": [
@@ -164,6 +164,10 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "different-node-types": [
         {**RANKS_IN_LAUNCHER, "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"}},
         {"LAUNCHER-POD nodeSelector": {TYPE: "m5.xlarge"}},
+        # It runs beside a worker.
+        {"LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"}},
+        # Where the workers run does not show.
+        {"LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"}, "WORKER-POD nodeSelector": GONE},
     ],
     "sagemaker-type": [
         {**instance_type("ml.p4d.24xlarge"), "LAUNCHER-POD nodeSelector": {TYPE: "ml.m5.xlarge"}},
@@ -191,16 +195,6 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "no-grace-period": [
         {"WORKER-POD terminationGracePeriodSeconds": 120},
         {"WORKER-POD terminationGracePeriodSeconds": 0, **both("nvidia.com/gpu", 0)},
-    ],
-    "shared-folder-of-the-node": [
-        {
-            "WORKER-POD volumes 1": {"name": "data", "hostPath": {"path": "/fsx"}},
-            "WORKER-CONTAINER volumeMounts 1": {"name": "data", "mountPath": "/fsx"},
-        },
-        {
-            "WORKER-POD volumes 1": {"name": "data", "hostPath": {"path": "/mnt/k8s-disks/0"}},
-            "WORKER-CONTAINER volumeMounts 1": {"name": "data", "mountPath": "/local"},
-        },
     ],
     "pods-on-one-node": [
         {"WORKER-POD affinity": ON_ONE, "WORKER replicas": 1},

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import GONE, HOSTS, launched, ranks, script, variables
+from tests.workloads.lint.sample_job import GONE, ranks
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -65,18 +65,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is /home/mpiuser, but the operator mounts the ssh keys at /home/mpiuser/.ssh; mount it elsewhere",
         ),
     ],
-    "root-without-permission": [
-        (
-            {"spec sshAuthMountPath": GONE},
-            "LAUNCHER-CONTAINER command",
-            "mpirun runs as root, with which Open MPI ends unless the image allows it; add --allow-run-as-root",
-        ),
-        (
-            {"LAUNCHER-CONTAINER securityContext": {"runAsUser": 0}},
-            "LAUNCHER-CONTAINER command",
-            "mpirun runs as root, with which Open MPI ends unless the image allows it; add --allow-run-as-root",
-        ),
-    ],
     "capabilities-of-sshd": [
         (
             {"spec sshAuthMountPath": GONE, "WORKER-CONTAINER securityContext": {"capabilities": {"drop": ["ALL"]}}},
@@ -110,22 +98,6 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-CONTAINER volumeMounts 0 mountPath": "/etc/mpi"},
         {"WORKER-CONTAINER volumeMounts 0 mountPath": "/home/mpiuser"},
         {"LAUNCHER-CONTAINER volumeMounts": [{"name": "a", "mountPath": "/etc/mpi-hosts"}]},
-    ],
-    "root-without-permission": [
-        {},
-        {"spec sshAuthMountPath": GONE, **ranks(16, "--allow-run-as-root")},
-        {
-            "spec sshAuthMountPath": GONE,
-            **variables("LAUNCHER", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1"),
-        },
-        {"spec sshAuthMountPath": GONE, **launched("horovodrun", "-np", "16", *HOSTS, "train")},
-        {
-            "spec sshAuthMountPath": GONE,
-            "LAUNCHER-CONTAINER image": "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.4",
-        },
-        {"spec sshAuthMountPath": GONE, "LAUNCHER-POD securityContext": {"runAsNonRoot": True}},
-        {"spec sshAuthMountPath": GONE, **script("su mpiuser -c start; mpirun -np 16 train")},
-        {"spec sshAuthMountPath": GONE, "spec mpiImplementation": "Intel"},
     ],
     "capabilities-of-sshd": [
         # sshd of another user.

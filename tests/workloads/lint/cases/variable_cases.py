@@ -182,13 +182,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "all ranks; remove it",
         ),
         (
-            variables("LAUNCHER", NCCL_PROTO="LL", NCCL_MAX_NCHANNELS="1"),
-            "LAUNCHER-CONTAINER env 0",
-            "sets NCCL_PROTO=LL, with which NCCL no longer chooses the protocol by the message's size; remove it",
-            "LAUNCHER-CONTAINER env 1",
-            "sets NCCL_MAX_NCHANNELS=1, with which NCCL uses a part of the GPU's links; remove it",
-        ),
-        (
             variables("LAUNCHER", HOROVOD_CYCLE_TIME="1000"),
             "LAUNCHER-CONTAINER env 0",
             "sets HOROVOD_CYCLE_TIME=1000, with which gradients wait that many milliseconds; remove it",
@@ -265,6 +258,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**both("nvidia.com/gpu", 1), **variables("LAUNCHER", NCCL_P2P_DISABLE="1")},
         {**instance_type("g5.48xlarge"), **variables("LAUNCHER", NCCL_P2P_DISABLE="1")},
         {**WITHOUT_EFA, **variables("LAUNCHER", FI_EFA_USE_DEVICE_RDMA="0")},
+        # Choices of who has measured them, such as for GPUDirect-TCPX.
+        variables("LAUNCHER", NCCL_ALGO="Ring", NCCL_PROTO="Simple", NCCL_MAX_NCHANNELS="2"),
         variables("LAUNCHER", NCCL_ALGO="Ring,Tree", NCCL_BUFFSIZE="8388608", HOROVOD_CYCLE_TIME="0.5"),
     ],
     "more-threads-than-cpus": [

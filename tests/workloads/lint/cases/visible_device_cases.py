@@ -5,6 +5,7 @@ from typing import Any
 from tests.workloads.lint.sample_job import BIND, GONE, HOSTS, WITHOUT_EFA, both, launched, script, variables
 
 AMOUNTS = "WORKER-CONTAINER resources"
+HALF = {**both("nvidia.com/gpu", 4), **both("vpc.amazonaws.com/efa", 2), **both("cpu", 40), **both("memory", "400Gi")}
 INFINIBAND = {"name": "ib", "hostPath": {"path": "/dev/infiniband"}}
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
@@ -101,13 +102,13 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "devices-of-the-node": [
         (
-            {"WORKER-POD volumes 1": INFINIBAND},
+            {**HALF, "WORKER-POD volumes 1": INFINIBAND},
             "WORKER-POD volumes 1 hostPath",
             "mounts /dev/infiniband of the node beside the device plugin, with the devices of other pods; remove "
             "it: a request for vpc.amazonaws.com/efa gives a container its own devices",
         ),
         (
-            {"WORKER-POD volumes 1": {"name": "gpu", "hostPath": {"path": "/dev/nvidia0"}}},
+            {**HALF, "WORKER-POD volumes 1": {"name": "gpu", "hostPath": {"path": "/dev/nvidia0"}}},
             "WORKER-POD volumes 1 hostPath",
             "mounts /dev/nvidia0 of the node beside the device plugin, with the devices of other pods; remove "
             "it: a request for nvidia.com/gpu gives a container its own devices",
@@ -115,7 +116,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "privileged-for-devices": [
         (
-            {"WORKER-CONTAINER securityContext": {"privileged": True}},
+            {**HALF, "WORKER-CONTAINER securityContext": {"privileged": True}},
             "WORKER-CONTAINER securityContext privileged",
             "is true, and the container sees all devices of the node, not only those that it requests; remove "
             "it, and add the capability IPC_LOCK",
@@ -163,10 +164,15 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "devices-of-the-node": [
         {**WITHOUT_EFA, "WORKER-POD volumes 1": INFINIBAND},
+        # All devices of the node are its own.
+        {"WORKER-POD volumes 1": INFINIBAND},
+        {**HALF, "WORKER-POD volumes 1": INFINIBAND, "WORKER-POD nodeSelector": GONE},
         {"WORKER-POD volumes 1": {"name": "disk", "hostPath": {"path": "/mnt/k8s-disks/0"}}},
     ],
     "privileged-for-devices": [
         {"WORKER-CONTAINER securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}},
+        # All devices of the node are its own.
+        {"WORKER-CONTAINER securityContext": {"privileged": True}},
         # Another network, whose devices no plugin gives.
         {**WITHOUT_EFA, "WORKER-CONTAINER securityContext": {"privileged": True}},
     ],

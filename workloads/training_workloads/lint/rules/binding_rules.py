@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.launch_facts import has_parameter, spawns_ranks, workers_of
+from training_workloads.lint.launch_facts import has_parameter, is_open_mpi_5, spawns_ranks
 from training_workloads.lint.node_types import node_types
 from training_workloads.lint.purpose import runs_network_test
 from training_workloads.lint.rule import Found, error, warning
@@ -85,24 +85,6 @@ def ranks_per_socket_exceed_slots(job: MpiJobView) -> Iterator[Found]:
 
 
 @warning(
-    "Neighbours exchange most in tensor and pipeline parallel groups, and scripts take `rank % 8` as the GPU (derived)"
-)
-def ranks_alternate_between_nodes(job: MpiJobView) -> Iterator[Found]:
-    """Mapping or ranking by node: consecutive ranks are on different nodes."""
-    workers = workers_of(job)
-    for launch in _of_open_mpi(job):
-        ranks = launch.ranks or job.total_slots or 0
-        given = {option.written for option in (MAP_BY, RANK_BY) if (launch.value(option) or "").startswith("node")}
-        given |= {"--bynode"} if launch.has_option("bynode") else set()
-        # One process for each node starts the others.
-        if given and 1 < workers < ranks and not runs_network_test(launch.program) and job.worker.total(GPU_RESOURCE):
-            option = min(given)
-            what = option if option == "--bynode" else f"{option} node"
-            problem = f"has {what}: consecutive ranks are on different nodes, and their traffic leaves the node"
-            yield Found(job.launch_path, problem, "write --map-by slot, which fills a node before the next")
-
-
-@warning(
     "Open MPI binds each to one core then, input pipeline included "
     "([mpirun](https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html))"
 )
@@ -127,7 +109,7 @@ def ranks_bound_to_one_core(job: MpiJobView) -> Iterator[Found]:
     f"without any option each has one core; 4.1 takes the sockets in turn {MPIRUN}"
 )
 def ranks_bound_to_far_sockets(job: MpiJobView) -> Iterator[Found]:
-    """Ranks on all GPUs of nodes with two sockets, and the binding left to Open MPI: half are at the wrong one."""
+    """Ranks on all GPUs of nodes with two sockets, and the binding left to Open MPI 5: half are at the wrong one."""
     gpus, types = job.worker.total(GPU_RESOURCE), node_types(job.worker)
     if not types or any(one.sockets != 2 or one.gpus != gpus for one in types) or job.slots != gpus:
         return
@@ -137,6 +119,7 @@ def ranks_bound_to_far_sockets(job: MpiJobView) -> Iterator[Found]:
         left = _left_to_open_mpi(job, launch) and "socket" not in by and "pe=" not in by.lower()
         if (
             left
+            and is_open_mpi_5(job, launch)
             and ranks == job.total_slots
             and not (launch.expands or runs_network_test(launch.program) or spawns_ranks(launch))
         ):

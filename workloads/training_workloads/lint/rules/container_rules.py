@@ -52,7 +52,10 @@ def image_address(pods: PodGroup) -> Iterator[Found]:
             yield Found((*container.path, "image"), problem, fix)
 
 
-_TO_FILL_IN = re.compile(r"(^|/)[A-Z]+([_-](ID|NAME|URI|URL|REGION|TAG|REGISTRY|REPO|REPOSITORY))\b")
+_TO_FILL_IN = re.compile(
+    r"(^|/)([A-Z]+[_-](ID|NAME|URI|URL|REGION|TAG|REGISTRY|REPO|REPOSITORY)|MY[_-]\w+"
+    r"|(?=\w*[A-Z]{2})(?i:PROJECT|ACCOUNT|REGISTRY|REPOSITORY|USERNAME))\b"
+)
 
 
 @error(validated_by("validateContainers", 'The pod is rejected: "Duplicate value"'))

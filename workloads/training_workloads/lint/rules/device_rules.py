@@ -8,7 +8,7 @@ from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE, HUGEPAG
 from training_workloads.lint.node_types import node_types
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.variables import exported_names, set_variables
-from training_workloads.manifests.pods import Container
+from training_workloads.manifests.pods import Container, PodGroup
 from training_workloads.manifests.values import amount_of, is_placeholder, mapping
 from training_workloads.manifests.workload import WorkloadView
 
@@ -123,17 +123,20 @@ def visible_devices_of_the_runtime(workload: WorkloadView) -> Iterator[Found]:
                 yield Found(path, problem, "remove it: the device plugin sets it to the pod's own GPUs")
 
 
-@warning(
-    "Beside the device plugin it turns EFA off on some types (aws-samples/aws-do-eks#63), and gives devices of other "
-    "pods on the rest"
-)
+def _leaves_devices(pods: PodGroup) -> bool:
+    """Return whether other pods may have GPUs or EFA devices of the same node: that shows where its types are known."""
+    types, gpus, efa = node_types(pods), pods.total(GPU_RESOURCE), pods.total(EFA_RESOURCE)
+    return bool(types) and all(gpus < one.gpus or 0 < efa < one.efa_interfaces for one in types)
+
+
+@warning("Other pods of the node have requested them ([NVIDIA](https://github.com/NVIDIA/k8s-device-plugin))")
 def devices_of_the_node(workload: WorkloadView) -> Iterator[Found]:
-    """A hostPath of /dev/infiniband or of the GPUs' devices."""
+    """A hostPath of /dev/infiniband or of the GPUs' devices, in a pod that requests a part of the node's."""
     volumes = ((pods, number, one) for pods in workload.groups for number, one in enumerate(pods.volumes))
     for pods, number, volume in volumes:
         host = str(mapping(volume.get("hostPath")).get("path"))
         plugin = EFA_RESOURCE if host.startswith("/dev/infiniband") else GPU_RESOURCE
-        if re.match(r"/dev/(infiniband|nvidia)", host) and pods.total(plugin):
+        if re.match(r"/dev/(infiniband|nvidia)", host) and pods.total(plugin) and _leaves_devices(pods):
             problem = f"mounts {host} of the node beside the device plugin, with the devices of other pods"
             fix = f"remove it: a request for {plugin} gives a container its own devices"
             yield Found((*pods.pod_path, "volumes", number, "hostPath"), problem, fix)
@@ -144,8 +147,9 @@ def devices_of_the_node(workload: WorkloadView) -> Iterator[Found]:
     "pod-security-standards/#baseline)); NCCL and EFA need only locked memory"
 )
 def privileged_for_devices(workload: WorkloadView) -> Iterator[Found]:
-    """A privileged container that requests its EFA devices."""
-    for container in workload.containers:
+    """A privileged container that requests a part of the node's GPUs or EFA devices."""
+    of_parts = (one for pods in workload.groups if _leaves_devices(pods) for one in pods.containers)
+    for container in of_parts:
         is_privileged = mapping(container.content.get("securityContext")).get("privileged") is True
         # Other networks may need it where no plugin gives their devices.
         if is_privileged and container.amount(EFA_RESOURCE):

@@ -23,6 +23,8 @@ _SMALLEST_MEMORY = Decimal(16 * MI)
 # (https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html).
 _RESERVED_PAGES = Decimal(5128 * 2 * MI)
 
+_LARGE_PAGES = "hugepages-1Gi"
+
 
 @error(
     "The pods get no EFA device, and NCCL falls back to TCP without a warning "
@@ -75,7 +77,7 @@ def _of_efa(workload: WorkloadView, variable: str) -> set[str]:
 
 @warning("NCCL uses TCP without a warning ([HyperPod](https://github.com/aws/sagemaker-hyperpod-cli/issues/306))")
 def efa_left_unused(workload: WorkloadView) -> Iterator[Found]:
-    """Several GPU pods on instances with EFA that request none of it."""
+    """Several GPU pods on instances of the P family with EFA that request none of it."""
     insists = any(_is_efa(one.name, one.value) for one in set_variables(workload, ("FI_PROVIDER", "NCCL_NET")))
     if insists or not _sends_data(workload) or "Socket" in _of_efa(workload, "NCCL_NET"):
         return
@@ -83,7 +85,8 @@ def efa_left_unused(workload: WorkloadView) -> Iterator[Found]:
         if _has_efa(pods) or not pods.total(GPU_RESOURCE):
             continue
         types, share = node_types(pods), _share(pods)
-        if share >= 1:
+        # Others send through memory with EFA too, and gain little.
+        if share >= 1 and all(one.name.startswith("p") for one in types):
             holder = pods.holder(GPU_RESOURCE) or pods.first
             problem = f"requests no {EFA_RESOURCE}, though {types[0].name} has EFA: the ranks exchange data over TCP"
             fix = f"add {EFA_RESOURCE}: {share} to requests and limits where the nodes have EFA interfaces"
@@ -124,30 +127,11 @@ def _efa_holders(workload: WorkloadView) -> Iterator[Container]:
 
 
 @warning(
-    "Libfabric allocates its buffers there ([EKS](https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html))"
-)
-def efa_without_hugepages(workload: WorkloadView) -> Iterator[Found]:
-    """EFA devices without hugepages-2Mi, and no `FI_EFA_USE_HUGE_PAGE=0`."""
-    off = _of_efa(workload, "FI_EFA_USE_HUGE_PAGE") & {"0", "false", "no", "off"}
-    forks = _of_efa(workload, "FI_EFA_FORK_SAFE") & {"1", "true", "yes", "on"}
-    # Other types, such as GB200's, reserve none.
-    known = [pods for pods in workload.rank_groups if node_types(pods)]
-    for container in _efa_holders(workload):
-        if not any(container.path[: len(pods.pod_path)] == pods.pod_path for pods in known):
-            continue
-        named = {*container.amounts("requests"), *container.amounts("limits")}
-        if HUGEPAGES_RESOURCE not in named and not off and not forks:
-            problem = f"requests EFA devices but no {HUGEPAGES_RESOURCE}, from which libfabric takes its buffers"
-            fix = f"add {HUGEPAGES_RESOURCE}: 5120Mi to requests and limits, or set FI_EFA_USE_HUGE_PAGE=0"
-            yield Found((*container.path, "resources"), problem, fix)
-
-
-@warning(
     "With the EFA driver a node reserves 5,128 pages of 2 MiB ([EKS](https://docs.aws.amazon.com/eks/latest/userguide/"
     "node-efa.html)), and the pod stays Pending for more"
 )
 def hugepages_of_the_node(workload: WorkloadView) -> Iterator[Found]:
-    """More huge pages than the EFA driver's installation reserves on a node."""
+    """More huge pages than the EFA driver's installation reserves on a node, or pages of another size."""
     for pods in workload.groups:
         asked, holder = pods.total(HUGEPAGES_RESOURCE), pods.holder(HUGEPAGES_RESOURCE)
         if holder and asked > _RESERVED_PAGES and pods.total(EFA_RESOURCE) and pods.total(GPU_RESOURCE):
@@ -156,6 +140,11 @@ def hugepages_of_the_node(workload: WorkloadView) -> Iterator[Found]:
             )
             problem = f"is {given}, but a node with EFA reserves 5128 pages, which are 10256Mi: the pod stays Pending"
             yield Found(holder.place(HUGEPAGES_RESOURCE), problem, f"write {HUGEPAGES_RESOURCE}: 5120Mi")
+        # Unless someone has reserved pages of this size instead, in a launch template.
+        large = pods.holder(_LARGE_PAGES)
+        if large and not holder and pods.total(EFA_RESOURCE) and pods.total(GPU_RESOURCE):
+            problem = "requests pages of 1 GiB, but a node with EFA reserves pages of 2 MiB: the pod stays Pending"
+            yield Found(large.place(_LARGE_PAGES), problem, f"write {HUGEPAGES_RESOURCE}: 5120Mi")
 
 
 @warning(

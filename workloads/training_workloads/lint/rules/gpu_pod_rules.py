@@ -8,7 +8,7 @@ from training_workloads.lint.node_types import NodeSize, node_sizes, node_types
 from training_workloads.lint.purpose import is_network_test
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import Container, PodGroup
-from training_workloads.manifests.values import GI, MI, amount_of, mapping
+from training_workloads.manifests.values import GI, MI, amount_of
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.view import MpiJobView
 
@@ -58,24 +58,6 @@ def memory_of_gpus(workload: WorkloadView) -> Iterator[Found]:
             given = container.amounts("limits").get("memory")
             problem = f"is {given} for {_counted(container)}, which is less than a process on a GPU takes"
             yield Found((*container.path, "resources", "limits", "memory"), problem, "give several GiB for each GPU")
-
-
-@warning(
-    "Other pods of the node come first, and it is the first to be evicted ([Kubernetes](https://kubernetes.io/docs/"
-    "concepts/workloads/pods/pod-qos/))"
-)
-def requests_left_out(workload: WorkloadView) -> Iterator[Found]:
-    """GPUs without a request for CPUs or memory."""
-    if is_network_test(workload):
-        return
-    for pods, container in _holders(workload):
-        named = {*container.amounts("requests"), *container.amounts("limits")}
-        missing = [name for name in ("cpu", "memory") if name not in named]
-        if missing and not mapping(pods.pod.get("resources")):
-            effects = {"cpu": "other pods' CPUs come first", "memory": "it is evicted before others"}
-            effect = ", and ".join(effects[name] for name in missing)
-            problem = f"requests {_counted(container)} but no {' and no '.join(missing)}: {effect}"
-            yield Found((*container.path, "resources"), problem, f"add {' and '.join(missing)} to its requests")
 
 
 @warning(

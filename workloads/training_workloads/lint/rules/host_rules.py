@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from training_workloads.lint.launch_facts import has_parameter, workers_of
+from training_workloads.lint.launch_facts import has_parameter, is_open_mpi_5, workers_of
 from training_workloads.lint.rule import Found, error
 from training_workloads.lint.sources import OPERATOR
 from training_workloads.manifests.values import is_placeholder, mapping, sequence
@@ -21,20 +21,11 @@ from training_workloads.mpijob.view import MpiJobView
 
 _HOSTFILE_PARAMETERS = ("prte_default_hostfile",)
 
-# How a path or an image says that it has Open MPI 5, and its launcher.
-_OPEN_MPI_5 = re.compile(r"(open-?mpi|ompi)[-_/]?v?5(\b|[._-])", re.IGNORECASE)
-
 # Options of Open MPI that Hydra, the launcher of Intel MPI and MPICH, does not have.
 _ONLY_OPEN_MPI = (*MCA.spellings, "allow-run-as-root", "x", "oversubscribe", "tag-output", "report-bindings")
 
 _LOCAL = {"localhost", "127.0.0.1"}
 _WORKER = re.compile(r"(?P<job>.+)-worker-(?P<number>\d+)")
-
-
-def _is_open_mpi_5(job: MpiJobView, launch: Launch) -> bool:
-    image = str(job.launcher.first.content.get("image"))
-    known = launch.launcher == "prterun" or _OPEN_MPI_5.search(launch.words[0]) or _OPEN_MPI_5.search(image)
-    return bool(known) or launch.has("prtemca", "gprtemca")
 
 
 @error(
@@ -50,7 +41,7 @@ def missing_hostfile(job: MpiJobView) -> Iterator[Found]:
         return
     for launch in job.launches:
         has_hosts = launch.has(HOSTFILE_OPTION, HOSTS, DISCOVERY_SCRIPT_OPTION, CONFIG_FILE)
-        reads_none = launch.is_horovod or (job.is_open_mpi and _is_open_mpi_5(job, launch))
+        reads_none = launch.is_horovod or (job.is_open_mpi and is_open_mpi_5(job, launch))
         # An elastic one is the case of `elastic-without-hosts`.
         if reads_none and not has_hosts and not launch.expands and launch.min_ranks is None:
             which = "horovodrun" if launch.is_horovod else f"{launch.launcher} of Open MPI 5"

@@ -10,6 +10,7 @@ from typing import get_args
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import OPERATOR, OPERATOR_VALIDATION
+from training_workloads.manifests.pods import Container
 from training_workloads.manifests.values import is_placeholder, mapping, whole
 from training_workloads.mpijob.launch_command import commands, program_of
 from training_workloads.mpijob.launch_options import DISCOVERY_SCRIPT_OPTION
@@ -122,12 +123,23 @@ def launcher_creation_policy(job: MpiJobView) -> Iterator[Found]:
 
 @warning(f"Without one a pod is ready as soon as it runs {OPERATOR}")
 def missing_readiness_probe(job: MpiJobView) -> Iterator[Found]:
-    """A launcher that waits for ready workers, which without a probe are ready before sshd answers."""
+    """A launcher that waits for ready workers, which without a probe are ready while their script installs or loads."""
     worker = job.worker.first
-    if job.waits_for_workers and worker.content and not isinstance(worker.content.get("readinessProbe"), dict):
-        problem = "is missing, so that the workers count as ready before their sshd answers"
+    if job.waits_for_workers and _takes_long(worker) and not isinstance(worker.content.get("readinessProbe"), dict):
+        problem = "is missing: the workers count as ready while their script still works, before their sshd answers"
         fix = "add readinessProbe: {tcpSocket: {port: <sshd's port>}}"
         yield Found((*worker.path, "readinessProbe"), problem, fix)
+
+
+# Programs that take longer than the start of a launcher.
+_SLOW = {"apt", "apt-get", "aws", "conda", "curl", "dnf", "git", "make", "pip", "pip3", "sleep", "uv", "wget", "yum"}
+
+
+def _takes_long(worker: Container) -> bool:
+    """Return whether a worker's script installs or loads something before it starts sshd."""
+    started = [program_of(command) for command in commands(worker.argv) or []]
+    before = started[: started.index("sshd")] if "sshd" in started else started
+    return bool(_SLOW & set(before))
 
 
 @warning(
@@ -153,8 +165,10 @@ _FEW_RETRIES = 3
 
 @warning("When such a job is resumed the launcher is created with the workers (#615)")
 def suspended_launcher_does_not_wait(job: MpiJobView) -> Iterator[Found]:
-    """A job that waits for a queue: when it is resumed, the launcher is created with the workers (mpi-operator#615)."""
-    if QUEUE_LABEL in job.labels and job.waits_for_workers and _starts_at_once(job):
+    """A job of a queue with few retries: when resumed, the launcher is created with the workers (mpi-operator#615)."""
+    limit = whole(job.run_policy.get("backoffLimit"))
+    is_short = limit is not None and limit <= _FEW_RETRIES
+    if is_short and QUEUE_LABEL in job.labels and job.waits_for_workers and _starts_at_once(job):
         problem = "has no effect on a job that was suspended: its launcher starts before its workers"
         fix = "let the launcher's command wait until the workers' names and sshd answer"
         yield Found(("spec", "launcherCreationPolicy"), problem, fix)

@@ -40,6 +40,9 @@ from training_workloads.mpijob.view import MpiJobView
 # Programs that start no ranks.
 _NO_LAUNCHERS = {"python", "python3", "torchrun", "sleep", "tail", "sshd", "true"}
 
+# A launcher that waits is one for a user, who starts mpirun in it.
+_WAITING = {"sleep", "tail", "true"}
+
 _PER_NODE = (RANKS_PER_NODE, ONE_RANK_PER_NODE)
 
 # As an option, a part of --map-by, or a variable of Open MPI.
@@ -180,7 +183,7 @@ def single_process(job: MpiJobView) -> Iterator[Found]:
     started = {program_of(command) for command in commands(argv) or []}
     # A Python program may call horovod.run or mpirun itself.
     hidden = any(name in word for word in argv for name in ("mpi", "horovod"))
-    if started and started <= _NO_LAUNCHERS and not hidden and job.role("Worker"):
+    if started and started <= _NO_LAUNCHERS and not started <= _WAITING and not hidden and job.role("Worker"):
         problem = f"starts {' and '.join(sorted(started))} in the launcher, and nothing on the workers"
         yield Found(job.launch_path, problem, "start the program with mpirun or horovodrun")
 
@@ -193,7 +196,7 @@ def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
     starts = [n for n, word in enumerate(words) if PurePosixPath(word).name in LAUNCHERS]
     if not starts or not job.launches or "<<" in script:
         return
-    end = next((n for n in range(starts[-1], len(words)) if not words[n].strip(";&|\n")), len(words))
+    end = next((n for n in range(starts[-1], len(words)) if words[n] and not words[n].strip(";&|\n")), len(words))
     behind, rest = words[end : end + 1], words[end + 1 :]
     if behind == ("|",) and not has_parameter(job, ("pipefail", "PIPESTATUS")):
         problem = f"has {rest[0] if rest else 'a program'} behind the launch, whose exit code is lost"
@@ -213,7 +216,7 @@ def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
 
 def _is_condition(before: tuple[str, ...]) -> bool:
     """Return whether a command is the condition of a loop or a branch, by the words before it."""
-    begin = next((n + 1 for n in range(len(before) - 1, -1, -1) if not before[n].strip(";&|\n")), 0)
+    begin = next((n + 1 for n in range(len(before) - 1, -1, -1) if before[n] and not before[n].strip(";&|\n")), 0)
     return any(word in ("if", "elif", "while", "until", "!") for word in before[begin:])
 
 

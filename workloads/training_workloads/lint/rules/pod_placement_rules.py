@@ -1,14 +1,13 @@
 """Rules on where the pods of one job run: zones, the launcher's node, and what removes or surrounds the pods."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from training_workloads.catalog.nodes import DO_NOT_DISRUPT, EFA_RESOURCE, GPU_RESOURCE, SAFE_TO_EVICT
-from training_workloads.lint.node_types import SAGEMAKER_PREFIX, node_types, selected_labels, type_names
+from training_workloads.lint.node_types import SAGEMAKER_PREFIX, node_sizes, node_types, selected_labels, type_names
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import mapping, sequence
+from training_workloads.manifests.values import GI, mapping, sequence
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.validation import Path
 
@@ -91,16 +90,29 @@ def sagemaker_type(workload: WorkloadView) -> Iterator[Found]:
                 yield Found(path, problem, f"write {name.removeprefix(SAGEMAKER_PREFIX)}")
 
 
-@warning("It keeps a GPU node from being removed or filled, and waits for one (derived)")
+@warning("A GPU node is started for it alone (derived)")
 def launcher_on_gpu_node(workload: WorkloadView) -> Iterator[Found]:
-    """A launcher without ranks that selects nodes with GPUs."""
+    """A launcher without ranks that selects nodes with GPUs, of which none has room beside the ranks."""
     ranks = list(workload.rank_groups)
     for pods in workload.groups:
         types = node_types(pods)
         if pods in ranks or not ranks or pods.total(GPU_RESOURCE) or not types or not all(one.gpus for one in types):
             continue
-        problem = f"is {types[0].name}, a node with GPUs, but the {pods.role} holds no ranks"
+        if any(_may_share(pods, one) for one in ranks):
+            continue
+        problem = f"is {types[0].name}, a node with GPUs for the {pods.role} alone, which holds no ranks"
         yield Found(type_names(pods)[0][0], problem, "select nodes without GPUs for it")
+
+
+def _may_share(pods: PodGroup, ranks: PodGroup) -> bool:
+    """Return whether a pod may run on a node beside one with ranks: its types and their room do not exclude it."""
+    types, common = {one.name for one in node_types(pods)}, {one.name for one in node_types(ranks)}
+    sizes = [one for one in node_sizes(ranks) if one.name in types]
+    if not common:
+        return True
+    cpus, memory = (pods.total(name) + ranks.total(name) for name in ("cpu", "memory"))
+    fits = [one for one in sizes if cpus <= one.cpus_for_pods and memory <= one.memory_gib_for_pods * GI]
+    return bool(types & common) and (bool(fits) or not sizes)
 
 
 @error("The pods after the first find no devices, and stay Pending (derived)")
@@ -204,26 +216,3 @@ def no_grace_period(workload: WorkloadView) -> Iterator[Found]:
             problem = "is 0: the ranks are killed at once, without time for a last checkpoint"
             path = (*pods.pod_path, "terminationGracePeriodSeconds")
             yield Found(path, problem, "give the seconds that a checkpoint takes, or remove it for 30")
-
-
-# Where jobs mount the file system that all pods share.
-_SHARED = re.compile(r"/(mnt/|data/)?(fsx|efs|lustre|nfs|shared|beegfs|gpfs|weka)\b.*")
-
-
-@warning(
-    "Each node has its own files there, unless it mounts the shared file system itself "
-    "([hostPath](https://kubernetes.io/docs/concepts/storage/volumes/#hostpath))"
-)
-def shared_folder_of_the_node(workload: WorkloadView) -> Iterator[Found]:
-    """A folder of the node where several pods expect the shared file system."""
-    if sum(pods.replicas or 1 for pods in workload.rank_groups) < 2:
-        return
-    for pods in workload.rank_groups:
-        mounts = map(mapping, (one for each in pods.containers for one in sequence(each.content.get("volumeMounts"))))
-        shared = {one.get("name"): one.get("mountPath") for one in mounts if _SHARED.match(str(one.get("mountPath")))}
-        for number, volume in enumerate(pods.volumes):
-            folder = str(mapping(volume.get("hostPath")).get("path"))
-            if "hostPath" in volume and volume.get("name") in shared and not _SHARED.search(folder):
-                problem = f"is the node's own folder {folder}, mounted at {shared[volume.get('name')]} in each pod"
-                fix = "mount the claim of the shared file system"
-                yield Found((*pods.pod_path, "volumes", number, "hostPath"), problem, fix)

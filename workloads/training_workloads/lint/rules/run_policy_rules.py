@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import JOBS, KUEUE
-from training_workloads.manifests.values import whole
+from training_workloads.manifests.values import AMOUNT_KINDS, whole
 from training_workloads.mpijob.spec import QUEUE_LABEL
 from training_workloads.mpijob.view import MpiJobView
 
@@ -15,11 +15,17 @@ def workers_outlive_job(job: MpiJobView) -> Iterator[Found]:
     """Workers that stay when the job has ended, and hold their GPUs (mpi-operator#134)."""
     policy = job.run_policy.get("cleanPodPolicy")
     # Elsewhere it is a field of another name.
-    if policy in (None, "None") and job.role("Worker") and "cleanPodPolicy" not in job.spec:
+    if policy in (None, "None") and _holds_something(job) and "cleanPodPolicy" not in job.spec:
         given = "is missing, and the operator's default is None" if policy is None else "is None"
         kept = "GPUs" if job.worker.total(GPU_RESOURCE) else "nodes"
         problem = f"{given}: the workers keep running after the job's end and hold their {kept}"
         yield Found(("spec", "runPolicy", "cleanPodPolicy"), problem, "write cleanPodPolicy: Running")
+
+
+def _holds_something(job: MpiJobView) -> bool:
+    """Return whether the workers request anything: those that do not keep nothing from others."""
+    asks = any(one.amounts(kind) for one in job.worker.containers for kind in (*AMOUNT_KINDS, "claims"))
+    return asks or bool(job.worker.pod.get("resources")) or bool(job.worker.pod.get("resourceClaims"))
 
 
 @error(f"The Job of the launcher gets it, and fails with DeadlineExceeded at once {JOBS}")

@@ -5,9 +5,10 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
+from training_workloads.lint.local_ranks import has_several_ranks
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import Container, PodGroup
-from training_workloads.manifests.values import GI, MI, amount_of, mapping, sequence
+from training_workloads.manifests.values import MI, amount_of, mapping, sequence
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.validation import Path
 
@@ -56,13 +57,15 @@ def _holders(workload: WorkloadView) -> Iterator[tuple[PodGroup, Container]]:
     "([NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html#shared-memory))"
 )
 def small_shared_memory(workload: WorkloadView) -> Iterator[Found]:
-    """Pods with several GPUs without a memory-backed /dev/shm."""
+    """Pods with several ranks on GPUs without a memory-backed /dev/shm."""
     for pods, holder in _holders(workload):
-        # With one GPU NCCL shares nothing.
-        if pods.total(GPU_RESOURCE) < _SEVERAL_GPUS:
+        # With one GPU NCCL shares nothing, and one process that has all of them needs no shared memory for that.
+        if pods.total(GPU_RESOURCE) < _SEVERAL_GPUS or not has_several_ranks(workload, holder):
             continue
         shm = _shared_memory(pods, holder)
-        if not shm.in_memory and "hostPath" not in shm.volume:
+        # A mount of a volume that is missing is the mistake of another rule.
+        is_named = not shm.volume and holder.mounts(_SHM)
+        if not is_named and not shm.in_memory and "hostPath" not in shm.volume:
             has = f"no memory at {_SHM}" if shm.volume else f"no volume at {_SHM}, whose default is 64 MiB"
             problem = f"has {has}: NCCL and data loaders share data there"
             fix = f"mount a volume with emptyDir: {{medium: Memory}} at {_SHM}"
@@ -87,23 +90,6 @@ def shared_memory_size(workload: WorkloadView) -> Iterator[Found]:
             yield Found((*shm.path, "emptyDir", "sizeLimit"), problem, "give several GiB for each GPU")
 
 
-@warning(
-    "What is in it counts as the container's memory ([Kubernetes](https://kubernetes.io/docs/concepts/storage/volumes/"
-    "#emptydir))"
-)
-def shared_memory_over_limit(workload: WorkloadView) -> Iterator[Found]:
-    """A size limit of /dev/shm that is not below the container's memory limit, towards which it counts."""
-    for pods, holder in _holders(workload):
-        shm = _shared_memory(pods, holder)
-        limit = amount_of(holder.amounts("limits").get("memory"))
-        # Where the limit itself is too small it is the cause.
-        enough = 4 * GI * (holder.amount(GPU_RESOURCE) or 1)
-        if shm.size_limit is not None and shm.in_memory and limit is not None and enough <= limit <= shm.size_limit:
-            sizes = mapping(shm.volume.get("emptyDir")).get("sizeLimit"), holder.amounts("limits").get("memory")
-            problem = f"is {sizes[0]}, but it counts as memory of the container, whose limit is {sizes[1]}"
-            yield Found((*shm.path, "emptyDir", "sizeLimit"), problem, "give a part of the memory limit")
-
-
 @error("NCCL and data loaders create files in it, and end with an error (derived)")
 def shared_memory_read_only(workload: WorkloadView) -> Iterator[Found]:
     """A mount of /dev/shm that cannot be written."""
@@ -112,22 +98,3 @@ def shared_memory_read_only(workload: WorkloadView) -> Iterator[Found]:
             if str(mount.get("mountPath")).rstrip("/") == _SHM and mount.get("readOnly") is True:
                 path = (*holder.path, "volumeMounts", number, "readOnly")
                 yield Found(path, f"is true, but NCCL and data loaders write to {_SHM}", "remove it")
-
-
-@warning(
-    "Shared with every pod of the node; files of a dead rank stay in it "
-    "([hostPath](https://kubernetes.io/docs/concepts/storage/volumes/#hostpath))"
-)
-def shared_memory_of_the_node(workload: WorkloadView) -> Iterator[Found]:
-    """A hostPath of /dev/shm, or the node's IPC namespace, which has the same."""
-    for pods in workload.groups:
-        instead = "emptyDir: {medium: Memory}"
-        for number, volume in enumerate(pods.volumes):
-            if str(mapping(volume.get("hostPath")).get("path")).rstrip("/") == _SHM:
-                problem = f"is the node's {_SHM}: every pod there shares it, and files of a dead rank stay in it"
-                yield Found(
-                    (*pods.pod_path, "volumes", number, "hostPath"), problem, f"write {instead} instead of hostPath"
-                )
-        if pods.pod.get("hostIPC") is True:
-            problem = f"gives the pod the node's {_SHM}: every such pod shares it, and files of a dead rank stay in it"
-            yield Found((*pods.pod_path, "hostIPC"), problem, f"remove it, and mount {instead} at {_SHM}")

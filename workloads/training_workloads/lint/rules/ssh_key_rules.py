@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from training_workloads.lint.launch_facts import has_parameter
-from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.rule import Found, error
 from training_workloads.lint.sources import OPERATOR
 from training_workloads.manifests.values import is_placeholder, mapping, sequence
 from training_workloads.mpijob.launch_command import HOSTFILE
@@ -19,9 +19,6 @@ _ROOTS_KEYS = "/root/.ssh"
 
 # Volumes in which no folder can be made.
 _READ_ONLY = ("configMap", "secret", "projected", "downwardAPI")
-
-# Images whose mpirun is a script that adds the option: AWS Deep Learning Containers and Horovod's.
-_WITH_WRAPPER = ("763104351884.dkr.ecr", "deep-learning-containers", "horovod/horovod", "nvcr.io/")
 
 
 @error("Its user cannot read them (derived)")
@@ -113,32 +110,6 @@ def mount_over_keys(job: MpiJobView) -> Iterator[Found]:
 def _is_read_only(replica: Replica, name: Any) -> bool:
     volumes = [mapping(one) for one in sequence(replica.pod.get("volumes"))]
     return any(kind in volume for volume in volumes if volume.get("name") == name for kind in _READ_ONLY)
-
-
-@warning(
-    "Open MPI does not run as root without it ([mpirun](https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1"
-    ".html)); another user cannot read keys in root's home"
-)
-def root_without_permission(job: MpiJobView) -> Iterator[Found]:
-    """Open MPI's mpirun as root without `--allow-run-as-root`: it ends, where the image has no wrapper that adds it."""
-    image = str(job.launcher.first.content.get("image"))
-    keys_are_roots = (_keys_path(job) or "").rstrip("/") == _ROOTS_KEYS
-    contexts = [mapping(one.get("securityContext")) for one in (job.launcher.first.content, job.launcher.pod)]
-    users = [context[name] for context in contexts for name in ("runAsUser", "runAsNonRoot") if context.get(name)]
-    # Another user, or an image that allows it.
-    if (
-        not job.is_open_mpi
-        or not (keys_are_roots or _is_root(job))
-        or users
-        or any(one in image for one in _WITH_WRAPPER)
-    ):
-        return
-    if has_parameter(job, ("ALLOW_RUN_AS_ROOT", "su ", "sudo", "gosu", "runuser")):
-        return
-    for launch in job.launches:
-        if not launch.is_horovod and not launch.expands and not launch.has("allow-run-as-root"):
-            problem = f"{launch.launcher} runs as root, with which Open MPI ends unless the image allows it"
-            yield Found(job.launch_path, problem, "add --allow-run-as-root")
 
 
 _OF_SSHD = ("SETUID", "SETGID", "SYS_CHROOT")

@@ -48,25 +48,6 @@ def arguments_without_sshd(job: MpiJobView) -> Iterator[Found]:
         yield Found((*first.path, "args"), problem, f"add command: [{SSHD}], or omit args")
 
 
-@warning(f"The operator overwrites it (event SetPodTemplateRestartPolicy) {OPERATOR}")
-def template_restart_policy(job: MpiJobView) -> Iterator[Found]:
-    """Another restart policy in the pod's template than the role's, which overwrites it.
-
-    The operator emits the event SetPodTemplateRestartPolicy.
-    """
-    for replica in job.replicas:
-        policy = replica.pod.get("restartPolicy")
-        effective = replica.content.get("restartPolicy") or _DEFAULT_POLICIES[replica.role]
-        if policy is not None and policy != effective:
-            problem = f"is {policy!r}, which the operator overwrites with that of the {replica.role}"
-            fix = f"write {'.'.join(map(str, replica.path))}.restartPolicy instead"
-            yield Found((*replica.pod_path, "restartPolicy"), problem, fix)
-
-
-# https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/default.go
-_DEFAULT_POLICIES = {"Launcher": "OnFailure", "Worker": "Never"}
-
-
 @error(f"Only the first gets the keys, the hostfile and the operator's variables {OPERATOR}")
 def work_not_in_first_container(job: MpiJobView) -> Iterator[Found]:
     """The operator gives ssh keys, hostfile and variables to `containers[0]` only; here the work is in another."""

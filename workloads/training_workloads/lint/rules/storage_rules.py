@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from training_workloads.catalog.versions import DEFAULT_LUSTRE_VERSION, LUSTRE_VERSION, PERSISTENT_2_LUSTRE_VERSION
+from training_workloads.catalog.versions import DEFAULT_LUSTRE_VERSION, LUSTRE_VERSION
 from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.misplaced import unknown_fields
 from training_workloads.lint.rule import Found, error, warning
@@ -187,10 +187,11 @@ def lustre_version_unset(storage: Storage) -> Iterator[Found]:
     if parameters is None or parameters.get("fileSystemTypeVersion"):
         return
     # Of an existing file system nothing is created; FSx chooses a new version for the others.
-    is_newest = "metadataConfigurationMode" in parameters or parameters.get("storageType") == "INTELLIGENT_TIERING"
-    if not is_newest and "fileSystemId" not in parameters:
-        is_second = parameters.get("deploymentType") == "PERSISTENT_2"
-        default = PERSISTENT_2_LUSTRE_VERSION if is_second else DEFAULT_LUSTRE_VERSION
+    is_newer = (
+        parameters.get("deploymentType") == "PERSISTENT_2" or parameters.get("storageType") == "INTELLIGENT_TIERING"
+    )
+    if not is_newer and "fileSystemId" not in parameters:
+        default = DEFAULT_LUSTRE_VERSION
         path = ("parameters", "fileSystemTypeVersion")
         yield Found(path, f"is missing, and FSx's default is Lustre {default}", f'write "{LUSTRE_VERSION}"')
 
