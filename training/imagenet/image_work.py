@@ -113,20 +113,26 @@ def decoded(images: DecodedImages, window_of: WindowOf, flips: NDArray[np.bool_]
         number: tf.Tensor,
         weight: tf.Tensor,
     ) -> tuple[tf.Tensor, ...]:
-        def from_memory() -> tuple[tf.Tensor, tf.Tensor]:
-            return tf.reshape(tf.io.decode_raw(pixels, tf.uint8), tf.concat([shape[2:4], [3]], 0)), shape[:2]
-
-        def from_jpeg() -> tuple[tf.Tensor, tf.Tensor]:
-            image, original = image_decoding.decode_smaller(jpeg)
-            # Its result is used, and not stateful: see `stages`.
-            original = tf.numpy_function(keep, [number, image, original, label + 1], tf.int32, stateful=False)
-            return image, tf.ensure_shape(original, [2])
-
-        image, original = tf.cond(kept, from_memory, from_jpeg)
+        image, original = tf.cond(
+            kept, lambda: _from_memory(pixels, shape), lambda: _from_jpeg(jpeg, keep, number, label)
+        )
         return Batch(image_decoding.crop(image, original, _at(window_of, number), size), label, mirrored, weight)
 
     columns = (_STRINGS, _STRINGS, tf.TensorSpec([None, 5], tf.int32), _FLAGS)
     return Work(read=read, columns=columns, parse=parse, make=make, release=keep.release)
+
+
+def _from_memory(pixels: tf.Tensor, shape: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return a kept image, and the original's height and width."""
+    return tf.reshape(tf.io.decode_raw(pixels, tf.uint8), tf.concat([shape[2:4], [3]], 0)), shape[:2]
+
+
+def _from_jpeg(jpeg: tf.Tensor, keep: Released, number: tf.Tensor, label: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Decode and keep an image, and return it with the original's height and width."""
+    image, original = image_decoding.decode_smaller(jpeg)
+    # Not stateful: see `stages`. TensorFlow runs it nevertheless, because its result is used.
+    original = tf.numpy_function(keep, [number, image, original, label + 1], tf.int32, stateful=False)
+    return image, tf.ensure_shape(original, [2])
 
 
 def from_zero(labels: tf.Tensor, classes: int) -> tf.Tensor:

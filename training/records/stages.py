@@ -103,8 +103,8 @@ def batches(
         dataset = dataset.padded_batch(batch_size, shapes, drop_remainder=True)
     dataset = dataset.prefetch(_READY).with_options(_options(threads))
     if device:
-        # After the options: the copy iterates over the stages above with an iterator of its own, which sees only the
-        # options that they have by then.
+        # After the options: the copy iterates over the stages above with a second iterator, which sees only the options
+        # that they have by then.
         dataset = dataset.apply(tf.data.experimental.prefetch_to_device(device, _READY))
     return dataset, read.release
 

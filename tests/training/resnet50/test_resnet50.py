@@ -285,7 +285,7 @@ def wait_for(text: str, process: "subprocess.Popen[str]", logs: Path) -> None:
         time.sleep(0.02)
 
 
-def test_images_in_memory_are_announced_and_are_a_run_of_their_own(
+def test_images_in_memory_are_announced_and_decide_what_is_learned(
     launch: Callable[..., Run], arguments: Callable[[Path], list[str]], tmp_path: Path
 ) -> None:
     output = tmp_path / "decoded"
