@@ -17,7 +17,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.digits import digit_images
-from training.runtime import command_line, devices, elastic, program, watchdog
+from training.runtime import command_line, devices, elastic, training_run, watchdog
 from training.runtime.distributed import RankParser, run
 from training.runtime.every import Every
 from training.runtime.position import Position
@@ -281,7 +281,7 @@ def main() -> None:
     # A stopped and resumed run must end with the same weights as an uninterrupted one.
     tf.config.experimental.enable_op_determinism()
     job = prepare(settings, device)
-    program.train(lambda: make_task(job), job.variables, stop)
+    training_run.train(lambda: make_task(job), job.variables, stop)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import horovod.tensorflow as hvd
 
 from training.resnet50.settings import parse
 from training.resnet50.training_job import make_job, prepare
-from training.runtime import program, watchdog
+from training.runtime import training_run, watchdog
 from training.runtime.distributed import run
 from training.runtime.stop_request import StopRequest
 
@@ -16,7 +16,7 @@ def main() -> None:
     stop = StopRequest()
     settings, device, network = prepare(parse())
     variables = [*network.variables, *network.statistics]
-    program.train(lambda: make_job(settings, device, network).task(), variables, stop)
+    training_run.train(lambda: make_job(settings, device, network).task(), variables, stop)
 
 
 if __name__ == "__main__":

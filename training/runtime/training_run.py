@@ -1,4 +1,4 @@
-"""A training program between its command line and its results, over all restarts of an elastic run."""
+"""A run between its command line and its results, over all restarts of an elastic one."""
 
 import time
 from collections.abc import Callable, Sequence
