@@ -55,7 +55,8 @@ class Graph:
 def steps(folder: Path, names: list[str], flags: str = "") -> list[Graph]:
     environment = os.environ | {"TF_XLA_FLAGS": f"{_ON_THE_CPU} {flags}".strip()}
     program = [sys.executable, "-m", "tests.training.resnet50.clustered_step", str(folder), *names]
-    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    patience = PATIENCE * len(names)
+    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=patience)
     assert done.returncode == 0, done.stderr[-2000:]
     return [Graph.read(folder / name) for name in names]
 
