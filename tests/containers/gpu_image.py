@@ -67,7 +67,9 @@ def test_horovod_and_the_image_have_one_nccl_and_need_no_driver(run: Callable[..
     needed = run("ldd", LIBRARY)
     assert "libnccl.so.2 => /lib/x86_64-linux-gnu/libnccl.so.2" in needed
     assert "libcuda.so" not in needed
-    assert "not found" not in needed.replace("libtensorflow", "")
+    # Python has loaded those of TensorFlow when it loads this one.
+    missing = {line.split()[0] for line in needed.splitlines() if "not found" in line}
+    assert missing == {"libtensorflow_cc.so.2", "libtensorflow_framework.so.2"}
 
 
 def test_the_check_of_the_build_finds_what_is_missing(run: Callable[..., str]) -> None:
@@ -82,16 +84,18 @@ def test_the_check_of_the_build_finds_what_is_missing(run: Callable[..., str]) -
 
 
 def test_two_ranks_train_on_the_cpu(run: Callable[..., str]) -> None:
-    ranks = "mpirun -np 2 --oversubscribe --bind-to none --mca btl self,tcp python -m training.digits"
-    log = run("sh", "-c", f"{ranks} --epochs 2 --output-dir /tmp/run && cat /tmp/run/results.json")
-    results = json.loads(log[log.rindex("\n{") if "\n{" in log else log.index("{") :])
-    assert results["ranks"] == 2
+    ranks = "mpirun -np 2 --oversubscribe --bind-to none --mca btl self,vader python -m training.digits"
+    options = "--epochs 4 --warmup-epochs 1 --output-dir /tmp/run"
+    log = run("sh", "-c", f"{ranks} {options} && echo results && cat /tmp/run/results.json")
+    results = json.loads(log.rpartition("\nresults\n")[2])
+    assert results["world_size"] == 2
+    assert results["accuracy"] > 0.8
 
 
 def test_the_size_of_each_layer_is_printed(podman: Podman, image: str, phase: Phase) -> None:
     layers = json.loads(podman("history", "--format", "json", image))
-    sizes = {re.sub(r"\s+", " ", each["CreatedBy"])[:90]: each["size"] for each in layers if each["size"] > 10**6}
-    assert sum(sizes.values()) > 10**9
-    for command, size in sizes.items():
-        with phase(f"{size / 1e6:8.0f} MB  {command}"):
+    large = [each for each in layers if each["size"] > 10**6]
+    assert sum(each["size"] for each in large) > 10**9
+    for each in large:
+        with phase(f"{each['size'] / 1e6:8.0f} MB  {re.sub(r' +', ' ', each['CreatedBy'])[:100]}"):
             pass
