@@ -99,8 +99,12 @@ def main() -> int:
     session = Session(site, given.seed)
     _copy_program(site)
     _make_data(site)
-    with _fork_server(site):
-        session.live(chosen)
+    try:
+        with _fork_server(site):
+            session.live(chosen)
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; kept: {folder}")
+        return 130
     recovered = sum(each.outcome == "recovered" for each in session.injected)
     print(f"\n{session.table()}\n", *session.failures, sep="\n")
     print(

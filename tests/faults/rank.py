@@ -170,6 +170,7 @@ def main() -> int:
     """Train as `python -m training.resnet50` does, and return its exit code."""
     model.build = small_network
     loop._EXCHANGE_STEPS, lines._SECONDS_BETWEEN_LINES = 1, 0.0
+    shorten_minutes()
     pause_in_each_step(float(os.environ["FAULTS_PAUSE"]))
     if place := os.environ.get("FAULTS_SAVE"):
         kill_in_save(*map(int, place.split(":")))

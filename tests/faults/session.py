@@ -44,7 +44,7 @@ class Session:
         self.failures: list[str] = []
         self._site, self._seed = site, seed
         self._started = time.monotonic()
-        self._undisturbed: dict[tuple[object, ...], End] = {}
+        self._undisturbed: dict[tuple[object, ...], Future[End]] = {}
         self._undisturbed_lock = Lock()
         self._interrupted = False
 
@@ -116,14 +116,23 @@ class Session:
         """Run the same without faults except the lasting ones, once for all lives, and without the fork server."""
         key = (*plan.lasting, *plan.options)
         with self._undisturbed_lock:
-            if key not in self._undisturbed:
-                started = time.monotonic()
-                life = Life(f"{plan.name}-undisturbed", self._site, plan.options)
-                for fault in plan.lasting:
-                    fault.inject(life)
-                self._undisturbed[key] = life.finish(forked=False)
-                _say(plan.name, "undisturbed", started)
-            return self._undisturbed[key]
+            is_first = key not in self._undisturbed
+            end = self._undisturbed.setdefault(key, Future())
+        if is_first:
+            try:
+                end.set_result(self._run_undisturbed(plan))
+            except Exception as failure:
+                end.set_exception(failure)
+        return end.result()
+
+    def _run_undisturbed(self, plan: Plan) -> End:
+        started = time.monotonic()
+        life = Life(f"{plan.name}-undisturbed", self._site, plan.options)
+        for fault in plan.lasting:
+            fault.inject(life)
+        end = life.finish(forked=False)
+        _say(plan.name, "undisturbed", started)
+        return end
 
     def _report(self, outcome: str, failure: Exception, life: Life) -> None:
         if self._interrupted:
