@@ -21,8 +21,10 @@ from training.pods.requested import Requested
 OLDEST_NCCL = 21805
 
 # What TensorFlow 2.15 opens on a GPU, and only there: on another machine it starts without them.
-_CUDA_LIBRARIES = ("cudart.so.12", "cublas.so.12", "cublasLt.so.12", "cudnn.so.8", "cufft.so.11", "cusolver.so.11")
-_CUDA_LIBRARIES += ("cusparse.so.12",)
+_CUDA_LIBRARIES = (
+    *("cudart.so.12", "cublas.so.12", "cublasLt.so.12", "cudnn.so.8"),
+    *("cufft.so.11", "cusolver.so.11", "cusparse.so.12"),
+)
 
 
 def main(root: Path = Path("/")) -> int:
