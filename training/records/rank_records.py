@@ -7,10 +7,11 @@ from typing import TypeVar
 import horovod.tensorflow as hvd
 
 from training.records import dataset, epoch_order
-from training.records.epoch_order import Order, Segment
+from training.records.epoch_order import Order
 from training.records.numbered_records import Records, Team
 from training.runtime.distributed import on_rank_zero
 from training.runtime.errors import RankError, UserError
+from training.runtime.position import Segment
 
 Item = TypeVar("Item")
 
