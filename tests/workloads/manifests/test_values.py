@@ -75,15 +75,34 @@ def test_other_values_are_not_amounts(value: Any) -> None:
         "changeme",
         "__NAME__",
         "%NAME%",
+        "PLACEHOLDER",
+        "your-bucket",
+        "YOUR_REGISTRY",
+        "CHANGE-ME",
+        "TODO",
+        "XXX",
+        "data.example.com",
+        "/path/to/data",
     ],
 )
 def test_a_text_that_is_filled_in_later_is_a_placeholder(value: str) -> None:
     assert is_placeholder(value)
 
 
-@pytest.mark.parametrize("value", ["", "image:1", "a < b", "5$", "8Gi", "my_name", 7, None, ["$N"]])
+@pytest.mark.parametrize("value", ["", "image:1", "a < b", "5$", "8Gi", "my_name", 7, None, ["$N"], "ON_DEMAND"])
 def test_other_values_are_no_placeholders(value: Any) -> None:
     assert not is_placeholder(value)
+
+
+@pytest.mark.parametrize("value", ["JOB_NAME", "NAME", "N", "gcr.io/PROJECT/train", "train-USER", "repo:TAG"])
+def test_words_in_capital_letters_of_names_are_placeholders(value: str) -> None:
+    assert is_placeholder(value, capitals=True)
+    assert not is_placeholder(value)
+
+
+@pytest.mark.parametrize("value", ["NCCL-tests", "MyJob", "Team/train", "8GB", "train-A100", "8Gi"])
+def test_other_capital_letters_of_names_are_mistakes(value: str) -> None:
+    assert not is_placeholder(value, capitals=True)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def _is_int64(value: Any) -> bool:
 
 @_FORMATS.checks("quantity")
 def _is_quantity(value: Any) -> bool:
-    return not isinstance(value, str) or amount_of(value) is not None or is_placeholder(value)
+    return not isinstance(value, str) or amount_of(value) is not None or is_placeholder(value, capitals=True)
 
 
 @cache

@@ -15,6 +15,7 @@ __all__ = [
     "amount_of",
     "is_placeholder",
     "mapping",
+    "names_placeholder",
     "sequence",
     "value_at",
     "whole",
@@ -36,11 +37,19 @@ _AMOUNT = re.compile(AMOUNT)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
-# `$N`, `${N}`, `$(N)`; `<your-bucket>`; `{{ n }}`; `__N__`; `%N%`; words that ask for a value.
+# `$N`, `${N}`, `$(N)`; `<your-bucket>`; `{{ n }}`; `__N__`; `%N%`; words that ask for a value; names of examples.
 _PLACEHOLDER = re.compile(
-    r"\$[A-Za-z_{(]|<[^<>]+>|\{\{|__\w+__|%[A-Z_]+%"
-    r"|\b(REPLACE|CHANGE)[-_]?(ME|WITH|THIS)|\bYOUR[-_ ]|\bTODO\b|\bXXX+\b",
+    r"\$[A-Za-z_{(]|<[^<>]+>|\{\{|__\w+__|%[A-Z_]+%|@[A-Z_]+@"
+    r"|(?<![a-z])(REPLACE|CHANGE|FILL)[-_ ]?(ME|WITH|THIS|IT|IN)(?![a-z])|(?<![a-z])(YOUR|PLACEHOLDER)"
+    r"|(?<![a-z])(TODO|TBD|FIXME|XXX+)(?![a-z])|(?<![a-z])INSERT[-_]"
+    r"|(?<![-\w])([-\w]+\.)*example\.(com|org|net|io)\b|(^|/)path/to(/|$)",
     re.IGNORECASE,
+)
+# In names, images and amounts no word has capital letters only: `JOB_NAME`, `gcr.io/PROJECT/train`, `train-USERNAME`.
+_IN_CAPITALS = re.compile(
+    r"(^|[/.:@])[A-Z]{2,}([-_]+[A-Z]+)*($|[/.:@])|(?<![A-Za-z0-9])[A-Z]+(_[A-Z]+)+(?![a-z0-9])"
+    r"|(?<![A-Za-z0-9])(?=[a-z]*[A-Z]{2})(?i:NAME|USER|USERNAME|NAMESPACE|PROJECT|ACCOUNT|REGISTRY|REPO|REPOSITORY"
+    r"|REGION|TAG|VERSION)(?![A-Za-z0-9])|^[A-Z]$"
 )
 
 # Kubernetes takes a larger number for this one (quantity.go).
@@ -70,9 +79,22 @@ def amount_of(value: Any) -> Decimal | None:
     return max(-_LARGEST, min(amount, _LARGEST))
 
 
-def is_placeholder(value: Any) -> bool:
-    """Return whether a text has a part that is filled in later, such as by envsubst: it may stand for any value."""
-    return isinstance(value, str) and bool(_PLACEHOLDER.search(value))
+def is_placeholder(value: Any, *, capitals: bool = False) -> bool:
+    """Return whether a text has a part that is filled in later, such as by envsubst: it may stand for any value.
+
+    Args:
+        value: A value of a manifest.
+        capitals: Whether a word in capital letters is such a part too: in names, images, amounts and addresses, which
+            have none. Fields with words to choose from have some.
+    """
+    if not isinstance(value, str):
+        return False
+    return bool(_PLACEHOLDER.search(value)) or (capitals and bool(_IN_CAPITALS.search(value)))
+
+
+def names_placeholder(*names: Any) -> bool:
+    """Return whether one of some names, which are compared, is filled in later."""
+    return any(is_placeholder(name, capitals=True) for name in names)
 
 
 def mapping(value: Any) -> Mapping[Any, Any]:

@@ -109,6 +109,16 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "pod-field": [
         (
+            {"WORKER-CONTAINER env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels.rank"}}}]},
+            "WORKER-CONTAINER env 0 valueFrom fieldRef fieldPath",
+            "is 'metadata.labels.rank', and the pod is rejected; write metadata.labels['rank']",
+        ),
+        (
+            {"WORKER-CONTAINER env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations"}}}]},
+            "WORKER-CONTAINER env 0 valueFrom fieldRef fieldPath",
+            "is 'metadata.annotations', and the pod is rejected; write metadata.annotations['<key>']",
+        ),
+        (
             {"WORKER-CONTAINER env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.podIp"}}}]},
             "WORKER-CONTAINER env 0 valueFrom fieldRef fieldPath",
             "is 'status.podIp', and the pod is rejected; did you mean status.podIP?",
@@ -151,6 +161,11 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-CONTAINER image": "gcr.io/PROJECT_ID/train:1"},
         {"WORKER-CONTAINER image": "us-east4-docker.pkg.dev/PROjECT/images/train:1"},
         {"WORKER-CONTAINER image": "${REGISTRY}/Image"},
+        {"WORKER-CONTAINER image": "PLACEHOLDER"},
+        {"WORKER-CONTAINER image": "yourRegistry/train:1"},
+        {"WORKER-CONTAINER image": "registry.example.com/Team/train:1"},
+        {"WORKER-CONTAINER image": "ACCOUNT.dkr.ecr.REGION.amazonaws.com/IMAGE:TAG"},
+        {"WORKER-CONTAINER image": "ghcr.io/path/to/Image"},
         {"WORKER-CONTAINER image": "<image>"},
         {"WORKER-CONTAINER image": 7},
     ],
@@ -158,6 +173,10 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         # Another pod may have the same names.
         {"LAUNCHER-CONTAINER name": "worker"},
         {"WORKER-POD initContainers": [{"name": "wait", "image": "i"}]},
+        {
+            "WORKER-CONTAINER name": "PLACEHOLDER",
+            "WORKER-POD initContainers": [{"name": "PLACEHOLDER", "image": "i"}],
+        },
         {"WORKER-POD initContainers": [{"image": "i"}, {"image": "i"}]},
     ],
     "unknown-volume": [

@@ -91,6 +91,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "quantity": [
         {"WORKER-CONTAINER resources limits memory": "1e12"},
         {"WORKER-CONTAINER resources limits nvidia.com/gpu": "${GPUS}"},
+        {"WORKER-CONTAINER resources limits memory": "MEMORY_OF_NODE"},
     ],
     "whole-devices": [
         {},

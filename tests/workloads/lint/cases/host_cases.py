@@ -118,6 +118,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         script("prterun -np 16 $(cat flags) train"),
     ],
     "hostfile-not-there": [
+        launched("mpirun", "-np", "16", "--hostfile", "/path/to/hostfile", "train"),
         script("sort /etc/mpi/hostfile > /tmp/hosts; mpirun --hostfile /tmp/hosts train"),
         {
             **launched("mpirun", "--hostfile", "/data/hosts", "train"),

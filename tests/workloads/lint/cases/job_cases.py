@@ -213,11 +213,20 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {},
         # Another project's kind of this name.
         {"apiVersion": "ai.example.com/v1", "spec": {"replicas": 2}},
+        # The training operator's.
+        {
+            "apiVersion": "kubeflow.org/v1",
+            "spec sshAuthMountPath": GONE,
+            "spec launcherCreationPolicy": GONE,
+        },
     ],
     "job-name": [
         {"metadata name": "n" * 54},
         {"metadata": {"generateName": "job-"}},
         {"metadata name": "a"},
+        {"metadata name": "PLACEHOLDER"},
+        {"metadata name": "nccl-USER"},
+        {"metadata name": "JOB_NAME"},
     ],
     "slots-per-worker": [
         {},

@@ -5,6 +5,7 @@ from typing import Any
 from tests.workloads.lint.sample_job import launched
 
 CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+EMPTY: dict[str, Any] = {"name": "data", "emptyDir": {}}
 ON_NODE = {"name": "data", "hostPath": {"path": "/opt/tools"}}
 
 
@@ -24,19 +25,19 @@ def mounted(where: str, volume: dict[str, Any], role: str = "WORKER", **others: 
 FIRES: dict[str, list[tuple[Any, ...]]] = {
     "mount-over-programs": [
         (
-            mounted("/usr/", CLAIM),
+            mounted("/usr/", EMPTY),
             "WORKER-CONTAINER volumeMounts 1 mountPath",
             "is /usr/, and hides the image's own files there; mount it at a separate folder, such as /fsx",
         ),
         (
-            mounted("/", CLAIM),
+            mounted("/", EMPTY),
             "WORKER-CONTAINER volumeMounts 1 mountPath",
             "is /, and hides the image's own files there; mount it at a separate folder, such as /fsx",
         ),
         (
-            {**mounted("/opt", CLAIM, "LAUNCHER"), **launched("/opt/amazon/openmpi/bin/mpirun", "-np", "16", "train")},
+            {**mounted("/opt", EMPTY, "LAUNCHER"), **launched("/opt/amazon/openmpi/bin/mpirun", "-np", "16", "train")},
             "LAUNCHER-CONTAINER volumeMounts 0 mountPath",
-            "is /opt, and hides /opt/amazon/openmpi/bin/mpirun, which the container uses; mount it at a "
+            "is /opt, and hides /opt/amazon/openmpi/bin/mpirun, which the container starts; mount it at a "
             "separate folder, such as /fsx",
         ),
     ],
@@ -54,7 +55,30 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "mount-over-programs": [
-        mounted("/fsx", CLAIM),
+        mounted("/fsx", EMPTY),
+        mounted("/var", EMPTY),
+        # They bring the program.
+        *(
+            {**mounted("/opt/job", volume, "LAUNCHER"), **launched("/opt/job/start", "-np", "16", "train")}
+            for volume in (
+                {"name": "scripts", "configMap": {"name": "scripts", "defaultMode": 0o555}},
+                {"name": "scripts", "projected": {"sources": [{"secret": {"name": "scripts"}}]}},
+                {"name": "scripts", "csi": {"driver": "image.csi.k8s.io"}},
+                CLAIM,
+            )
+        ),
+        # An init container fills it.
+        {
+            **mounted("/opt/job", EMPTY, "LAUNCHER"),
+            **launched("/opt/job/start", "-np", "16", "train"),
+            "LAUNCHER-POD initContainers": [
+                {
+                    "name": "copy",
+                    "image": "tools:1",
+                    "volumeMounts": [{"name": "data", "mountPath": "/to", "subPath": "bin"}],
+                }
+            ],
+        },
         mounted("/opt", CLAIM),
         mounted("/opt/ml", CLAIM),
         mounted("/usr/local", ON_NODE),

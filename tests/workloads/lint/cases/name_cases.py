@@ -95,6 +95,9 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 SILENT: dict[str, list[dict[str, Any]]] = {
     "names": [
         {"WORKER-CONTAINER name": "${NAME}"},
+        {"WORKER-CONTAINER name": "PLACEHOLDER"},
+        {"WORKER-CONTAINER name": "train_CHANGE-ME"},
+        {"WORKER-POD serviceAccountName": "SERVICE_ACCOUNT"},
         {"WORKER-CONTAINER ports": [{"name": "ssh-2", "containerPort": 22}]},
         {"WORKER-POD priorityClassName": "high.priority"},
         {"WORKER-CONTAINER readinessProbe tcpSocket port": 22},
@@ -118,5 +121,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "object-names": [
         {"metadata namespace": "team-a"},
         {"metadata namespace": "$NAMESPACE"},
+        {"metadata namespace": "YOUR_TEAM"},
+        {"metadata namespace": "NAMESPACE"},
     ],
 }

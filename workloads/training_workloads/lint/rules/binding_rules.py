@@ -12,6 +12,7 @@ from training_workloads.lint.node_types import node_types
 from training_workloads.lint.purpose import runs_network_test
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import MPIRUN
+from training_workloads.manifests.values import is_placeholder
 from training_workloads.mpijob.launch_command import HOROVODRUN, HYDRA, Launch
 from training_workloads.mpijob.launch_options import (
     BIND_TO,
@@ -61,7 +62,7 @@ def unknown_policy(job: MpiJobView) -> Iterator[Found]:
         for option, known in _VALUES.items():
             value = launch.value(option) or ""
             first = value.partition(":")[0].lower()
-            if not first or any(mark in value for mark in "$`{<") or first.startswith("-"):
+            if not first or is_placeholder(value, capitals=True) or "`" in value or first.startswith("-"):
                 continue
             if not first.startswith(known) and not any(one.startswith(first) for one in known):
                 yield Found(job.launch_path, f"has {option.written} {value}", f"give one of {', '.join(known)}")

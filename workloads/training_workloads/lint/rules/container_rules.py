@@ -45,17 +45,10 @@ def image_address(pods: PodGroup) -> Iterator[Found]:
     """An image in a form that no node can pull."""
     for container in pods.all_containers:
         image = container.content.get("image")
-        # `gcr.io/PROJECT_ID/train` is to be filled in.
-        is_open = is_placeholder(image) or bool(_TO_FILL_IN.search(str(image)))
+        is_open = is_placeholder(image, capitals=True)
         if isinstance(image, str) and image and not is_open and (fix := image_fix(image)):
             problem = f"is {image!r}, and the pod waits with InvalidImageName"
             yield Found((*container.path, "image"), problem, fix)
-
-
-_TO_FILL_IN = re.compile(
-    r"(^|/)([A-Z]+[_-](ID|NAME|URI|URL|REGION|TAG|REGISTRY|REPO|REPOSITORY)|MY[_-]\w+"
-    r"|(?=\w*[A-Z]{2})(?i:PROJECT|ACCOUNT|REGISTRY|REPOSITORY|USERNAME))\b"
-)
 
 
 @error(validated_by("validateContainers", 'The pod is rejected: "Duplicate value"'))
@@ -64,7 +57,7 @@ def container_names(pods: PodGroup) -> Iterator[Found]:
     seen: set[str] = set()
     for container in pods.all_containers:
         name = container.content.get("name")
-        if isinstance(name, str) and name in seen:
+        if isinstance(name, str) and name in seen and not is_placeholder(name, capitals=True):
             problem = f"is {name!r}, as another container's of this pod, and the pod is rejected"
             yield Found((*container.path, "name"), problem, "give each container another name")
         seen |= {name} if isinstance(name, str) else set()
@@ -109,14 +102,26 @@ def pod_field(pods: PodGroup) -> Iterator[Found]:
             name, bracket, _ = field.partition("['")
             keyed = name in ("metadata.labels", "metadata.annotations")
             if name not in _POD_FIELDS or bool(bracket) != keyed:
-                yield Found(path, f"is {field!r}, and the pod is rejected", known_names(name, _POD_FIELDS))
+                yield Found(path, f"is {field!r}, and the pod is rejected", _field_fix(field))
+
+
+def _field_fix(field: str) -> str:
+    """Return what to write in place of a field, whose labels and annotations are given by their keys."""
+    matched = _OF_KEYS.fullmatch(field)
+    if not matched:
+        return known_names(field.partition("['")[0], _POD_FIELDS)
+    return f"write metadata.{matched[1]}s['{matched[2] or '<key>'}']"
+
+
+# `metadata.labels.rank`, `metadata.label['rank']`, `metadata.labels["rank"]`, `metadata.labels`.
+_OF_KEYS = re.compile(r"metadata\.(label|annotation)s?(?:[.\[]?[\"']?([^\"'\]\[]+)[\"']?\]?)?")
 
 
 @error(validated_by("ValidateHostAliases"))
 def host_alias(pods: PodGroup) -> Iterator[Found]:
     """A host alias whose address is no IP address."""
     for path, value in places(pods.template, "spec.hostAliases[].ip", pods.template_path):
-        if isinstance(value, str) and not is_placeholder(value) and not _is_address(value):
+        if isinstance(value, str) and not is_placeholder(value, capitals=True) and not _is_address(value):
             yield Found(path, f"is {value!r}, and the pod is rejected", "give an IP address, such as 10.0.0.7")
 
 

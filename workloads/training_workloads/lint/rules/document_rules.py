@@ -10,9 +10,9 @@ from training_workloads.mpijob.spec import KIND
 
 
 @error(
-    "YAML forbids it ([1.2.2](https://yaml.org/spec/1.2.2/#3211-nodes)); with strict validation, kubectl's default "
-    "since 1.25, the API server rejects it ([KEP-2885](https://github.com/kubernetes/enhancements/issues/2885)), and "
-    "other tools take the last value in silence"
+    "YAML forbids it ([1.2.2](https://yaml.org/spec/1.2.2/#3211-nodes)): kubectl makes JSON of the file with the last "
+    "value, and drops the first one without a message ([yaml](https://github.com/kubernetes-sigs/yaml)); strict "
+    "parsers, such as kustomize's, reject the file"
 )
 def duplicate_key(document: Document) -> Iterator[Found]:
     """A key that a mapping has twice, so that the first value is lost, or a key that is no name."""

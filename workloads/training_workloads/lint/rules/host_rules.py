@@ -57,7 +57,8 @@ def hostfile_not_there(job: MpiJobView) -> Iterator[Found]:
         for option, right in ((HOSTFILE_OPTION, HOSTFILE), (DISCOVERY_SCRIPT_OPTION, DISCOVERY_SCRIPT)):
             given = launch.value(option) or ""
             path, beside = PurePosixPath(given), given.startswith("/etc/mpi/")
-            if not path.is_absolute() or given == right or is_placeholder(given) or "$" in given or " " in given:
+            is_open = is_placeholder(given, capitals=True) or "$" in given
+            if not path.is_absolute() or given == right or is_open or " " in given:
                 continue
             # A script may write it.
             written = script_of(job.launcher.first.argv) is not None and text.count(given) > 1
@@ -76,7 +77,7 @@ def hosts_of_another_job(job: MpiJobView) -> Iterator[Found]:
     name = mapping(job.document.get("metadata")).get("name")
     for launch in job.launches:
         hosts = [host.partition(":")[0] for host in (launch.value(HOSTS) or "").split(",") if host]
-        if not hosts or any(is_placeholder(host) or "$" in host for host in hosts):
+        if not hosts or any(is_placeholder(host, capitals=True) or "$" in host for host in hosts):
             continue
         if set(hosts) <= _LOCAL and workers_of(job):
             problem = f"has {hosts[0]} as its only host: all ranks run in the launcher"
@@ -85,7 +86,7 @@ def hosts_of_another_job(job: MpiJobView) -> Iterator[Found]:
             yield Found(job.launch_path, too_few, "give each host as many slots as a worker has GPUs")
         matched = [found for host in hosts if (found := _WORKER.fullmatch(host.partition(".")[0]))]
         for worker in matched:
-            if isinstance(name, str) and not is_placeholder(name) and worker["job"] != name:
+            if isinstance(name, str) and not is_placeholder(name, capitals=True) and worker["job"] != name:
                 yield Found(job.launch_path, f"has {worker[0]}, a worker of job {worker['job']!r}", _hosts(name))
             elif job.worker.replicas and int(worker["number"][:9]) >= job.worker.replicas:
                 problem = f"has {worker[0]}, but the workers are 0 to {job.worker.replicas - 1}"

@@ -32,7 +32,7 @@ class _Image(NamedTuple):
 def _images(containers: Iterator[Container]) -> Iterator[_Image]:
     for container in containers:
         image = container.content.get("image")
-        if isinstance(image, str) and image and not is_placeholder(image) and not image_fix(image):
+        if isinstance(image, str) and image and not is_placeholder(image, capitals=True) and not image_fix(image):
             address, _, digest = image.partition("@")
             folder, slash, last = address.rpartition("/")
             name, _, tag = last.partition(":")
@@ -121,7 +121,7 @@ def image_never_pulled(workload: WorkloadView) -> Iterator[Found]:
     """`imagePullPolicy: Never` for an image of a registry: a new node does not have it."""
     for container in workload.containers:
         registry, slash, _ = str(container.content.get("image")).partition("/")
-        is_remote = slash and "." in registry
+        is_remote = slash and "." in registry and not is_placeholder(container.content.get("image"), capitals=True)
         if container.content.get("imagePullPolicy") == "Never" and is_remote:
             problem = f"is Never, but a new node has no image of {registry}"
             yield Found((*container.path, "imagePullPolicy"), problem, "write IfNotPresent, or remove it")

@@ -78,7 +78,7 @@ def job_name(job: MpiJobView) -> Iterator[Found]:
         if not metadata.get("generateName"):
             yield Found(path, "is missing, and the API server rejects the job", "give a name, or generateName")
         return
-    if is_placeholder(name):
+    if is_placeholder(name, capitals=True):
         return
     if not isinstance(name, str) or not re.fullmatch(DNS_1035_CHARACTERS, name):
         rule = "use lower-case letters, digits and '-', a letter first"
@@ -107,7 +107,7 @@ def restart_policy(job: MpiJobView) -> Iterator[Found]:
     """`Always` and `ExitCode`, which the field's type has and the operator rejects."""
     for replica in job.replicas:
         policy = replica.content.get("restartPolicy")
-        if isinstance(policy, str) and policy not in get_args(RestartPolicy):
+        if isinstance(policy, str) and policy not in get_args(RestartPolicy) and not is_placeholder(policy):
             path = (*replica.path, "restartPolicy")
             yield Found(path, f"is {policy!r}, which the operator rejects", "write Never or OnFailure")
 
@@ -116,9 +116,10 @@ def restart_policy(job: MpiJobView) -> Iterator[Found]:
 def launcher_creation_policy(job: MpiJobView) -> Iterator[Found]:
     """A misspelled policy: the operator accepts every text, and waits for the workers unless it is AtStartup."""
     policy = job.spec.get("launcherCreationPolicy")
-    if isinstance(policy, str) and policy not in get_args(LauncherCreationPolicy):
+    known = get_args(LauncherCreationPolicy)
+    if isinstance(policy, str) and policy not in known and not is_placeholder(policy):
         problem = f"is {policy!r}, which has the effect of WaitForWorkersReady"
-        yield Found(("spec", "launcherCreationPolicy"), problem, known_names(policy, get_args(LauncherCreationPolicy)))
+        yield Found(("spec", "launcherCreationPolicy"), problem, known_names(policy, known))
 
 
 @warning(f"Without one a pod is ready as soon as it runs {OPERATOR}")

@@ -17,6 +17,7 @@ from training_workloads.lint.launch_facts import (
 from training_workloads.lint.purpose import runs_network_test
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import MPIRUN, OPERATOR
+from training_workloads.manifests.values import is_placeholder
 from training_workloads.mpijob.launch_command import (
     HOSTFILE,
     LAUNCHERS,
@@ -166,7 +167,7 @@ def np_is_no_number(job: MpiJobView) -> Iterator[Found]:
     """A number of ranks that is 0 or no number."""
     for launch in job.launches:
         value = launch.value(RANKS)
-        if value is None or any(mark in value for mark in "$`{<%_") or value.startswith("-"):
+        if value is None or is_placeholder(value, capitals=True) or "`" in value or value.startswith("-"):
             continue
         if not value.isdecimal() or not int(value):
             yield Found(job.launch_path, f"has {value!r} as the number of ranks", _right_number(job))

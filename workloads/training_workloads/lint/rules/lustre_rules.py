@@ -10,7 +10,7 @@ from typing import Any
 from training_workloads.catalog.lustre import LUSTRE_THROUGHPUTS
 from training_workloads.lint.rule import Found, error
 from training_workloads.lint.rules.storage_rules import Storage, lustre_parameters
-from training_workloads.manifests.values import amount_of, is_placeholder, mapping, sequence
+from training_workloads.manifests.values import amount_of, is_placeholder, mapping, names_placeholder, sequence
 from training_workloads.validation import known_names
 
 _PARAMETERS = (
@@ -79,7 +79,7 @@ def claim_differs_from_volume(storage: Storage) -> Iterator[Found]:
         return
     name = claim.get("volumeName")
     ours, theirs = claim.get("storageClassName"), volume.get("storageClassName") or ""
-    if isinstance(ours, str) and ours != theirs and not any(map(is_placeholder, (ours, theirs))):
+    if isinstance(ours, str) and ours != theirs and not names_placeholder(ours, theirs):
         problem = f"is {ours!r}, but the volume {name} has {theirs!r}, and the claim stays Pending"
         yield Found(("spec", "storageClassName"), problem, f"write {theirs!r}")
     wanted = mapping(mapping(claim.get("resources")).get("requests")).get("storage")

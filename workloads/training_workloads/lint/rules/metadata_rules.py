@@ -60,7 +60,8 @@ def object_names(workload: WorkloadView) -> Iterator[Found]:
     forms = {"namespace": LABEL} | ({} if workload.kind == "MPIJob" else {"name": SUBDOMAIN})
     for field, form in forms.items():
         value = metadata.get(field)
-        if isinstance(value, str) and not is_placeholder(value) and not re.fullmatch(form.pattern, value):
+        is_open = is_placeholder(value, capitals=True)
+        if isinstance(value, str) and not is_open and not re.fullmatch(form.pattern, value):
             yield Found(("metadata", field), f"is {value!r}, and is rejected", f"use {form.rule}")
     if workload.kind != "MPIJob" and not metadata.get("name") and not metadata.get("generateName"):
         yield Found(

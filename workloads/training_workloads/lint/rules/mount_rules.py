@@ -13,13 +13,8 @@ __all__ = ["whole_mounts"]
 
 _VOLUMES = "https://kubernetes.io/docs/concepts/storage/volumes/"
 
-# Folders with the image's programs and libraries.
-_OF_THE_IMAGE = {
-    *("/", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/var", "/usr/bin", "/usr/sbin", "/usr/lib"),
-    *("/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/local/bin"),
-}
-# Those with programs of some images.
-_OFTEN = ("/opt", "/usr/local")
+# Folders with the programs and libraries of every image.
+_OF_THE_IMAGE = {"/", "/usr", "/bin", "/lib", "/usr/bin", "/usr/lib"}
 
 
 def whole_mounts(pods: PodGroup) -> Iterator[tuple[Container, Path, str, Any]]:
@@ -35,26 +30,30 @@ def whole_mounts(pods: PodGroup) -> Iterator[tuple[Container, Path, str, Any]]:
 
 @error(f"A mount hides what the image has at its path ([Kubernetes]({_VOLUMES}))")
 def mount_over_programs(pods: PodGroup) -> Iterator[Found]:
-    """A volume over a folder with the image's programs, such as `/usr`, or with one that the command names."""
-    for container, path, where, volume in whole_mounts(pods):
-        folder = str(PurePosixPath(where))
-        # Those of the node have programs.
-        if "hostPath" in mapping(volume):
+    """An empty volume over a folder with the image's programs, such as `/usr`, or with the one that the command starts.
+
+    Other volumes may bring programs of their own, and so may containers that fill an emptyDir.
+    """
+    mounts = list(whole_mounts(pods))
+    for container, path, where, volume in mounts:
+        shared = sum(volume is other for _, _, _, other in mounts) > 1 or _is_part_mounted(pods, volume)
+        if "emptyDir" not in mapping(volume) or shared:
             continue
-        used = next((word for word in _paths(container) if word.startswith(f"{folder}/")), None)
-        if folder in _OF_THE_IMAGE:
+        folder = PurePosixPath(where)
+        program = PurePosixPath(next(iter(container.argv), ""))
+        if str(folder) in _OF_THE_IMAGE:
             problem = f"is {where}, and hides the image's own files there"
             yield Found(path, problem, "mount it at a separate folder, such as /fsx")
-        elif used and any(folder == one or folder.startswith(f"{one}/") for one in _OFTEN):
-            problem = f"is {where}, and hides {used}, which the container uses"
+        elif program.is_absolute() and program.is_relative_to(folder):
+            problem = f"is {where}, and hides {program}, which the container starts"
             yield Found(path, problem, "mount it at a separate folder, such as /fsx")
 
 
-def _paths(container: Container) -> list[str]:
-    """Return the programs and libraries that a container names."""
-    first = container.argv[:1]
-    libraries = (container.environment.get(name, ("", ()))[0] for name in ("LD_LIBRARY_PATH", "PATH"))
-    return [*first, *(f"{one}/" for value in libraries if isinstance(value, str) for one in value.split(":") if one)]
+def _is_part_mounted(pods: PodGroup, volume: Any) -> bool:
+    """Return whether a container mounts a part of a volume, which it may fill."""
+    mounts = (mapping(one) for each in pods.all_containers for one in sequence(each.content.get("volumeMounts")))
+    name = mapping(volume).get("name")
+    return any(one.get("name") == name and (one.get("subPath") or one.get("subPathExpr")) for one in mounts)
 
 
 @warning(

@@ -37,7 +37,8 @@ def names(pods: PodGroup) -> Iterator[Found]:
     """A name in a form that its field does not take: of a container, volume, port, service account or host."""
     for pattern, form in _FORMS.items():
         for path, value in places(pods.template, pattern, pods.template_path):
-            if isinstance(value, str) and not is_placeholder(value) and not re.fullmatch(form.pattern, value):
+            is_open = is_placeholder(value, capitals=True)
+            if isinstance(value, str) and not is_open and not re.fullmatch(form.pattern, value):
                 given = "is empty" if value == "" else f"is {value!r}"
                 is_number = path[-1] == "port" and value.isdecimal() and len(value) <= _LONGEST_PORT
                 fix = f"write {int(value)} without quotes" if is_number else f"use {form.rule}"
@@ -50,7 +51,7 @@ def duplicate_names(pods: PodGroup) -> Iterator[Found]:
     for pattern, kind in _UNIQUE.items():
         seen: set[Any] = set()
         for path, value in places(pods.template, pattern, pods.template_path):
-            if isinstance(value, str) and value in seen and not is_placeholder(value):
+            if isinstance(value, str) and value in seen and not is_placeholder(value, capitals=True):
                 problem = f"is {value!r}, as another name of {kind} of this pod, and the pod is rejected"
                 yield Found(path, problem, "give each another name")
             seen |= {value} if isinstance(value, str) else set()

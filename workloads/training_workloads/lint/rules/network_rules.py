@@ -47,7 +47,7 @@ def _interfaces(workload: WorkloadView) -> Iterator[Variable]:
     for container in workload.containers:
         for matched in _OPTION.finditer(" ".join(container.argv)):
             name, value = matched["mca"] or matched["flag"], matched["value"].strip("\"'")
-            if not is_placeholder(value):
+            if not is_placeholder(value, capitals=True):
                 yield Variable(name, value, container.argv_path(name), True)
 
 

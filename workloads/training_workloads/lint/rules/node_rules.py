@@ -111,7 +111,7 @@ _CLOSE = 0.8
 def instance_type_name(pods: PodGroup) -> Iterator[Found]:
     """An instance type that EC2 does not have."""
     for path, key, name in selected_labels(pods):
-        if key in TYPE_LABELS and not is_placeholder(name) and (meant := _meant_type(name)) is not None:
+        if key in TYPE_LABELS and not is_placeholder(name, capitals=True) and (meant := _meant_type(name)) is not None:
             prefix = SAGEMAKER_PREFIX if name.startswith(SAGEMAKER_PREFIX) else ""
             fix = f"write {prefix}{meant}" if meant else "write a type of EC2"
             yield Found(path, f"is {name}, which is no type of EC2: the pod stays Pending", fix)

@@ -7,7 +7,7 @@ from typing import Any
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error
 from training_workloads.manifests.other_workloads import JobSetView, JobView, ReplicaSpecsView, TrainJobView
-from training_workloads.manifests.values import is_placeholder, mapping, sequence, whole
+from training_workloads.manifests.values import is_placeholder, mapping, names_placeholder, sequence, whole
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.names import DNS_1035_CHARACTERS, DNS_LABEL_LENGTH
 from training_workloads.validation import known_names
@@ -26,7 +26,7 @@ def framework_container(workload: WorkloadView) -> Iterator[Found]:
     wanted = _CONTAINER_NAMES.get(workload.kind)
     for pods in workload.groups if wanted else ():
         names = [container.content.get("name") for container in pods.containers]
-        if names and wanted not in names and not any(map(is_placeholder, names)):
+        if names and wanted not in names and not names_placeholder(*names):
             path = (*pods.containers[0].path, "name")
             problem = f"is {names[0]!r}, and the operator rejects a {pods.role} without a container named {wanted}"
             yield Found(path, problem, f"name the container of the ranks {wanted}")
@@ -86,7 +86,7 @@ def unknown_replicated_job(workload: WorkloadView) -> Iterator[Found]:
         return
     known = [job.name for job in workload.jobs]
     for path, name in _named_jobs(workload):
-        if isinstance(name, str) and name not in known and not any(map(is_placeholder, (name, *known))) and known:
+        if isinstance(name, str) and name not in known and not names_placeholder(name, *known) and known:
             problem = f"is {name!r}, which is no replicated job of this JobSet"
             yield Found((*workload.set_path, *path), problem, known_names(name, known))
 
@@ -110,7 +110,7 @@ def _named_jobs(workload: JobSetView) -> Iterator[tuple[tuple[str | int, ...], A
 def job_set_name(workload: WorkloadView) -> Iterator[Found]:
     """A JobSet whose pods' names would be longer than 63 characters."""
     name = mapping(workload.document.get("metadata")).get("name")
-    if workload.kind != "JobSet" or not isinstance(name, str) or is_placeholder(name):
+    if workload.kind != "JobSet" or not isinstance(name, str) or is_placeholder(name, capitals=True):
         return
     for job in workload.jobs if isinstance(workload, JobSetView) else ():
         last = max((whole(job.spec.get("completions")) or job.parallelism or 1) - 1, 0)
@@ -133,7 +133,7 @@ def replicated_job_name(workload: WorkloadView) -> Iterator[Found]:
     for job in workload.jobs if isinstance(workload, JobSetView) else ():
         # The last steps are the template and its spec.
         path = (*job.path[:-2], "name")
-        if is_placeholder(job.name) or job.name == "None":
+        if is_placeholder(job.name, capitals=True) or job.name == "None":
             continue
         if not re.fullmatch(DNS_1035_CHARACTERS, job.name):
             rule = "use lower-case letters, digits and '-', a letter first"

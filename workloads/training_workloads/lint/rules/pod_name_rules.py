@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from training_workloads.lint.rule import Found, error
 from training_workloads.lint.rules.rendezvous_rules import addresses, pod_names, subdomain_of
 from training_workloads.manifests.other_workloads import JobSetView
-from training_workloads.manifests.values import mapping
+from training_workloads.manifests.values import is_placeholder, mapping
 from training_workloads.manifests.workload import WorkloadView
 
 _DNS = "https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/"
@@ -20,6 +20,8 @@ def pod_name_not_resolved(workload: WorkloadView) -> Iterator[Found]:
     """The name of a pod as the address of rank 0, and pods without a subdomain, or in another one."""
     hosts = pod_names(workload) if workload.kind in ("Job", "JobSet") else []
     subdomain = subdomain_of(workload)
+    if is_placeholder(subdomain, capitals=True):
+        return
     for address in addresses(workload):
         if address.name not in hosts:
             continue

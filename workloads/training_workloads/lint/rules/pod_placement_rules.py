@@ -7,7 +7,7 @@ from training_workloads.catalog.nodes import DO_NOT_DISRUPT, EFA_RESOURCE, GPU_R
 from training_workloads.lint.node_types import SAGEMAKER_PREFIX, node_sizes, node_types, selected_labels, type_names
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import GI, mapping, sequence
+from training_workloads.manifests.values import GI, is_placeholder, mapping, names_placeholder, sequence
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.validation import Path
 
@@ -35,7 +35,8 @@ def pods_across_zones(workload: WorkloadView) -> Iterator[Found]:
     first: dict[str, str] = {}
     for pods in groups:
         for path, key, value in selected_labels(pods):
-            if key in _ZONES and "nodeSelector" in path and first.setdefault(key, value) != value:
+            is_zone = key in _ZONES and not is_placeholder(value, capitals=True)
+            if is_zone and "nodeSelector" in path and first.setdefault(key, value) != value:
                 problem = f"is {value}, but other ranks run in {first[key]}, and EFA's data does not cross zones"
                 yield Found(path, problem, f"write {first[key]} for all of them")
 
@@ -64,7 +65,7 @@ def different_node_types(workload: WorkloadView) -> Iterator[Found]:
     first = ""
     for pods in _groups_with_efa(workload):
         names = {name for _, name in type_names(pods)}
-        if len(names) != 1:
+        if len(names) != 1 or names_placeholder(*names):
             continue
         (name,) = names
         first = first or name

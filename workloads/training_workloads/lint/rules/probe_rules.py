@@ -10,7 +10,7 @@ from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.rule import Found, error
 from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import is_placeholder, mapping, sequence
+from training_workloads.manifests.values import mapping, names_placeholder, sequence
 
 _PROBES = "livenessProbe|readinessProbe|startupProbe"
 
@@ -26,7 +26,7 @@ def unknown_port(pods: PodGroup) -> Iterator[Found]:
         known = sorted(name for name in named if isinstance(name, str))
         for path, value in places(container.content, f"{_PROBES}.tcpSocket|httpGet.port", container.path):
             is_name = isinstance(value, str) and any(map(str.isalpha, value))
-            if is_name and value not in known and not any(map(is_placeholder, (value, *known))):
+            if is_name and value not in known and not names_placeholder(value, *known):
                 fix = f"name one of {', '.join(known)}, or give its number" if known else "give the port's number"
                 yield Found(path, f"is {value!r}, which is no port of this container: the probe always fails", fix)
 

@@ -57,16 +57,17 @@ class _Address:
 def addresses(workload: WorkloadView) -> Iterator[_Address]:
     """Yield each place that names the host of rank 0."""
     for name, value, path, _ in set_variables(workload, _VARIABLES):
-        yield _Address(path, value.partition(":")[0] if name == _VARIABLES[-1] else value)
+        if not is_placeholder(value, capitals=True):
+            yield _Address(path, value.partition(":")[0] if name == _VARIABLES[-1] else value)
     for container in workload.containers:
         run = torchrun(container.argv)
-        if run and run.address and not is_placeholder(run.address) and "$" not in run.address:
+        if run and run.address and not is_placeholder(run.address, capitals=True) and "$" not in run.address:
             yield _Address(container.argv_path(run.address), run.address)
 
 
 def _name(workload: WorkloadView) -> str:
     name = mapping(workload.document.get("metadata")).get("name")
-    return name if isinstance(name, str) and not is_placeholder(name) else ""
+    return name if isinstance(name, str) and not is_placeholder(name, capitals=True) else ""
 
 
 def pod_names(workload: WorkloadView) -> list[str]:

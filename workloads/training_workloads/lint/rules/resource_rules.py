@@ -24,7 +24,8 @@ def quantity(pods: PodGroup) -> Iterator[Found]:
     for container in pods.all_containers:
         for kind in AMOUNT_KINDS:
             for resource, amount in container.amounts(kind).items():
-                if isinstance(amount, str | int | float) and not is_placeholder(amount) and amount_of(amount) is None:
+                is_open = is_placeholder(amount, capitals=True)
+                if isinstance(amount, str | int | float) and not is_open and amount_of(amount) is None:
                     path = (*container.path, "resources", kind, str(resource))
                     yield Found(path, f"is {amount!r}, which is not an amount", "give a number, or one such as 5120Mi")
 

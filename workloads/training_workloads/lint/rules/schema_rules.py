@@ -11,8 +11,7 @@ from training_workloads.lint.job_schemas import POD_TEMPLATE
 from training_workloads.lint.kind_schemas import schema_of, validator_of
 from training_workloads.lint.misplaced import UnknownField, field_name, unknown_fields
 from training_workloads.lint.rule import Found, error
-from training_workloads.manifests.places import places
-from training_workloads.manifests.values import is_placeholder
+from training_workloads.manifests.values import is_placeholder, mapping
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.spec import API_VERSION, KIND
 from training_workloads.validation import Path, dotted, known_names
@@ -65,13 +64,16 @@ def is_of_another_project(document: Mapping[Any, Any]) -> bool:
 
 
 def is_of_training_operator(document: Mapping[Any, Any]) -> bool:
-    """Return whether an MPIJob is for the training operator v1, which reads a container called `mpi`.
+    """Return whether an MPIJob is for the training operator v1, by its version and its fields.
 
     https://github.com/kubeflow/trainer/blob/v1.9.0/pkg/apis/kubeflow.org/v1/mpi_types.go
     """
-    names = places(document, "spec.mpiReplicaSpecs.Launcher|Worker.template.spec.containers[].name")
     is_first = document.get("kind") == KIND and document.get("apiVersion") == "kubeflow.org/v1"
-    return is_first and any(place.value == "mpi" for place in names)
+    return is_first and not _ONLY_V2 & set(mapping(document.get("spec")))
+
+
+# Fields of v2beta1 that no v1 has.
+_ONLY_V2 = {"sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation", "runLauncherAsWorker"}
 
 
 @error(f"The API server rejects them, or drops them without a warning ([field validation]({_VALIDATION}))")
@@ -127,7 +129,8 @@ def problems_of(kind: str, value: Any, root: Path) -> Iterator[Found]:
     found: dict[Found, None] = {}
     # The API server treats a null as a missing field.
     for violation in validator_of(kind).iter_errors(_without_nulls(value)):
-        if not is_placeholder(violation.instance):
+        # Only of words to choose from some are in capital letters.
+        if not is_placeholder(violation.instance, capitals=violation.validator != "enum"):
             path = (*root, *map(_step, violation.absolute_path))
             found |= dict.fromkeys(_EXPLANATIONS.get(violation.validator, _other)(violation, path))
     yield from found

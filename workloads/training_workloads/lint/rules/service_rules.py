@@ -7,7 +7,7 @@ from training_workloads.lint.rule import Found, error
 from training_workloads.lint.rules.storage_rules import Storage
 from training_workloads.manifests.other_workloads import other_workload
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import is_placeholder, mapping
+from training_workloads.manifests.values import mapping, names_placeholder
 from training_workloads.manifests.workload import WorkloadView
 
 _DNS = "([Kubernetes](https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/))"
@@ -43,7 +43,7 @@ def service_selects_other_pods(service: Storage) -> Iterator[Found]:
         for job, pods in _named(service):
             labels = mapping(mapping(pods.template.get("metadata")).get("labels"))
             given = _label(str(key), labels, job)
-            if given != value and not any(map(is_placeholder, (given, value))) and given is not _UNKNOWN:
+            if given != value and not names_placeholder(given, value) and given is not _UNKNOWN:
                 has = f"have {given!r}" if given is not None else "have no such label"
                 problem = f"is {value!r}, but the pods of the {job.kind} {has}, and their names do not resolve"
                 yield Found(("spec", "selector", str(key)), problem, "write the pods' label, or label them so")
@@ -68,7 +68,7 @@ def service_in_other_namespace(service: Storage) -> Iterator[Found]:
     own = mapping(service.document.get("metadata")).get("namespace")
     for job, _ in _named(service):
         other = mapping(job.document.get("metadata")).get("namespace")
-        if own != other and isinstance(own, str) and isinstance(other, str) and not is_placeholder(own + other):
+        if own != other and isinstance(own, str) and isinstance(other, str) and not names_placeholder(own, other):
             problem = f"is {own!r}, but the pods of the {job.kind} are in {other!r}, and their names do not resolve"
             yield Found(("metadata", "namespace"), problem, f"write {other}")
 
@@ -90,7 +90,7 @@ def service_of_other_name(service: Storage) -> Iterator[Found]:
                 isinstance(subdomain, str)
                 and subdomain not in names
                 and selects
-                and not is_placeholder(subdomain + name)
+                and not names_placeholder(subdomain, name)
             ):
                 problem = f"is {name!r}, but the subdomain of the pods that it selects is {subdomain!r}"
                 yield Found(("metadata", "name"), problem, f"write {subdomain}, or that subdomain: {name}")

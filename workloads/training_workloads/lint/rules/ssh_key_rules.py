@@ -50,7 +50,7 @@ def _not_root(replica: Replica) -> str | None:
 def _keys_path(job: MpiJobView) -> str | None:
     """Return where the keys are mounted; None where that is no text, or a placeholder."""
     path = _ROOTS_KEYS if job.spec.get("sshAuthMountPath") is None else job.spec.get("sshAuthMountPath")
-    return path if isinstance(path, str) and not is_placeholder(path) else None
+    return path if isinstance(path, str) and not is_placeholder(path, capitals=True) else None
 
 
 def _is_root(job: MpiJobView) -> bool:

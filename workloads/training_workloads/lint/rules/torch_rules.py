@@ -199,7 +199,7 @@ def torchrun_option(workload: WorkloadView) -> Iterator[Found]:
             # The first letters of an option stand for it.
             known = any(one.startswith(name) for one in _OPTIONS)
             allowed = {"nproc-per-node": _PER_NODE, "rdzv-backend": _BACKENDS}.get(name, ())
-            is_other = value and not value.isdecimal() and not is_placeholder(value) and "$" not in value
+            is_other = value and not value.isdecimal() and not is_placeholder(value, capitals=True) and "$" not in value
             if not known and close and not is_placeholder(name):
                 problem, fix = f"has --{name}, which torchrun does not know, and ends", f"write --{close[0]}"
             elif allowed and is_other and value not in allowed:

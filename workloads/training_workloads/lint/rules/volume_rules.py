@@ -9,7 +9,7 @@ from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import is_placeholder, mapping, sequence
+from training_workloads.manifests.values import is_placeholder, mapping, names_placeholder, sequence
 
 # Volumes that the operator adds to the pods
 # (https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go).
@@ -29,7 +29,7 @@ def unknown_volume(pods: PodGroup) -> Iterator[Found]:
             name = mount.get("name")
             if not isinstance(name, str) or name in _OPERATORS_VOLUMES.union(known):
                 continue
-            if not any(map(is_placeholder, (name, *known))):
+            if not names_placeholder(name, *known):
                 problem = f"is {name!r}, which is not a volume of the {pods.role}'s pod, and the pod is rejected"
                 fix = f"add it to volumes, or mount one of {', '.join(known)}" if known else "add it to volumes"
                 yield Found((*container.path, "volumeMounts", number, "name"), problem, fix)
@@ -52,7 +52,7 @@ def unmounted_volume(pods: PodGroup) -> Iterator[Found]:
     for path, value in places(pods.template, "spec.volumes[]", pods.template_path) if is_clear else ():
         name = mapping(value).get("name")
         has_files = any(mapping(value).get(source) for source in _WITH_FILES)
-        if has_files and isinstance(name, str) and name not in used and not any(map(is_placeholder, (name, *used))):
+        if has_files and isinstance(name, str) and name not in used and not names_placeholder(name, *used):
             problem = f"is {name!r}, which no container of the {pods.role}'s pod mounts"
             yield Found((*path, "name"), problem, "add it to volumeMounts, or remove the volume")
 
@@ -73,7 +73,7 @@ def mount_paths(pods: PodGroup) -> Iterator[Found]:
         seen: set[str] = set()
         for number, mount in enumerate(map(mapping, sequence(container.content.get("volumeMounts")))):
             path = mount.get("mountPath")
-            if isinstance(path, str) and path in seen:
+            if isinstance(path, str) and path in seen and not is_placeholder(path, capitals=True):
                 problem = f"is {path!r}, as another mount's of this container, and the pod is rejected"
                 place = (*container.path, "volumeMounts", number, "mountPath")
                 yield Found(place, problem, "mount each volume at another path")
@@ -88,7 +88,7 @@ def mount_path_form(pods: PodGroup) -> Iterator[Found]:
     for path, value in places(pods.template, f"{CONTAINERS}.volumeMounts[].mountPath", pods.template_path):
         if value == "":
             yield Found(path, "is empty, and the pod is rejected", "give the path in the container")
-        elif isinstance(value, str) and ":" in value and not is_placeholder(value):
+        elif isinstance(value, str) and ":" in value and not is_placeholder(value, capitals=True):
             fix = f"write {value.partition(':')[0]}, and readOnly: true where it is only read"
             yield Found(path, f"is {value!r}, and a path must not have a ':'", fix)
 
@@ -97,7 +97,7 @@ def mount_path_form(pods: PodGroup) -> Iterator[Found]:
 def sub_path(pods: PodGroup) -> Iterator[Found]:
     """A part of a volume that is outside of it, or is given twice."""
     for path, value in places(pods.template, f"{CONTAINERS}.volumeMounts[].subPath|subPathExpr", pods.template_path):
-        if isinstance(value, str) and (value.startswith("/") or ".." in value.split("/")):
+        if isinstance(value, str) and not is_placeholder(value) and (value.startswith("/") or ".." in value.split("/")):
             problem = f"is {value!r}, which is not below the volume, and the pod is rejected"
             yield Found(path, problem, "give a path without a leading '/' and without '..'")
     for path, value in places(pods.template, f"{CONTAINERS}.volumeMounts[]", pods.template_path):
@@ -132,6 +132,6 @@ def incomplete_source(pods: PodGroup) -> Iterator[Found]:
                 field == "nfs.path"
                 and isinstance(given, str)
                 and not given.startswith("/")
-                and not is_placeholder(given)
+                and not is_placeholder(given, capitals=True)
             ):
                 yield Found((*path, name), f"is {given!r}, and the pod is rejected", "give an absolute path")
