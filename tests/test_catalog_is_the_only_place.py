@@ -6,8 +6,8 @@ from pathlib import Path
 
 INSTANCE_NAME = re.compile(r"\b[a-z]+\d+[a-z]*(-[a-z0-9]+)?\.(\d*xlarge|large|medium|metal)\b")
 VERSION = re.compile(r"^v?\d+\.\d+(\.\d+)?(-[a-z0-9.]+)?$|:v?\d+\.\d+\.\d+")
-#: The version of SARIF is a part of the format.
-FORMATS = {"2.1.0"}
+#: The versions of SARIF and of a build specification are parts of their formats.
+FORMATS = {"2.1.0", "0.2"}
 ALLOWED = ("training_workloads/catalog/", "training_workloads/recipes/", "training_workloads/project/")
 
 

@@ -32,7 +32,7 @@ def whole_mounts(pods: PodGroup) -> Iterator[tuple[Container, Path, str, Any]]:
 def mount_over_programs(pods: PodGroup) -> Iterator[Found]:
     """An empty volume over a folder with the image's programs, such as `/usr`, or with the one that the command starts.
 
-    Other volumes may bring programs of their own, and so may containers that fill an emptyDir.
+    Other volumes may bring programs with them, and so may containers that fill an emptyDir.
     """
     mounts = list(whole_mounts(pods))
     for container, path, where, volume in mounts:
