@@ -165,7 +165,7 @@ def test_reports_a_package_that_is_not_installed(module: str, arguments: list[st
 
 def test_the_packages_of_the_command_line_are_those_of_its_extras(root: Path) -> None:
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    names = {re.split(r"[^a-z-]", each)[0].replace("-", "_") for each in (*extras["cli"], *extras["jobs"])}
+    names = {re.split(r"[^a-z0-9-]", each)[0].replace("-", "_") for each in (*extras["cli"], *extras["jobs"])}
     assert names - {"cdk_training_cluster"} == PACKAGES
 
 
