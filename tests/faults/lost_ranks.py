@@ -46,7 +46,8 @@ def _start(life: Life) -> Launched:
     hosts.chmod(0o755)
     flags = ["-np", "2", "--min-np", "1", "--max-np", "2", "--slots-per-host", "1", "--network-interface", "lo"]
     flags += ["--host-discovery-script", f"sh {hosts}", "--gloo-timeout-seconds", "120"]
-    # Horovod uses the host of the lost rank again after these seconds.
-    flags += ["--blacklist-cooldown-range", "1", "2"]
+    # Horovod uses the host of the lost rank again after 10 seconds. If the other rank needs longer to give up its step,
+    # Horovod 0.28 takes the lost one for alive, starts none, and waits for it for ever.
+    flags += ["--blacklist-cooldown-range", "5", "10"]
     command = [str(Path(sys.executable).with_name("horovodrun")), *flags, sys.executable, *life.arguments()]
     return Launched(command, life.folder / "elastic", life.site.program, life.site.variables | {"FAULTS_PAUSE": _PAUSE})
