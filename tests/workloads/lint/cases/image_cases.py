@@ -5,33 +5,12 @@ from typing import Any
 from tests.workloads.lint.sample_job import GONE, both, instance_type
 
 LAUNCHER, WORKER = "LAUNCHER-CONTAINER image", "WORKER-CONTAINER image"
-KEPT = {f"{role}-CONTAINER imagePullPolicy": "IfNotPresent" for role in ("LAUNCHER", "WORKER")}
 EFA = both("vpc.amazonaws.com/efa", 8)
 DIGEST = "sha256:" + "0a" * 32
 AWS = "763104351884.dkr.ecr.us-west-2.amazonaws.com"
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
-    "floating-image-tag": [
-        (
-            {WORKER: "training:latest", **KEPT},
-            "WORKER-CONTAINER image",
-            "has the tag latest, or none, and IfNotPresent: nodes keep the version that they pulled first; write the "
-            "version's tag, or its digest",
-        ),
-        (
-            {LAUNCHER: "registry.example:5000/training", **KEPT},
-            "LAUNCHER-CONTAINER image",
-            "has the tag latest, or none, and IfNotPresent: nodes keep the version that they pulled first; write the "
-            "version's tag, or its digest",
-        ),
-        (
-            {LAUNCHER: "training", WORKER: "training:latest", **KEPT},
-            "LAUNCHER-CONTAINER image",
-            "has the tag latest, or none, and IfNotPresent: nodes keep the version that they pulled first; write the "
-            "version's tag, or its digest",
-        ),
-    ],
     "different-images": [
         (
             {WORKER: "image:2"},
@@ -65,36 +44,15 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is an image for CPUs, and its framework does not see the container's GPUs; write the tag for GPUs",
         ),
     ],
-    "image-never-pulled": [
-        (
-            {
-                "WORKER-CONTAINER image": "1.dkr.ecr.us-east-1.amazonaws.com/train:1",
-                "WORKER-CONTAINER imagePullPolicy": "Never",
-            },
-            "WORKER-CONTAINER imagePullPolicy",
-            "is Never, but a new node has no image of 1.dkr.ecr.us-east-1.amazonaws.com; write IfNotPresent, or remove "
-            "it",
-        ),
-    ],
 }
 
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
-    "floating-image-tag": [
-        # Its policy is Always, and each pod pulls the same one.
-        {LAUNCHER: "training:latest", WORKER: "training:latest"},
-        {WORKER: "training:latest", **KEPT, "WORKER replicas": 1},
-        {"WORKER-CONTAINER image": "train", "WORKER-CONTAINER imagePullPolicy": "Never"},
-        {"WORKER-CONTAINER image": "docker.io/library/python", **KEPT},
-        {},
-        {WORKER: f"training@{DIGEST}", **KEPT},
-        {WORKER: "localhost/training:latest", **KEPT},
-        {WORKER: "${REGISTRY}/training", **KEPT},
-        {WORKER: "not an address", **KEPT},
-    ],
     "different-images": [
         {WORKER: "other:2"},
         {WORKER: f"image@{DIGEST}"},
+        # Another variant.
+        {LAUNCHER: "image:1-cpu", WORKER: "image:1-gpu"},
         # That the tag moves is reported already.
         {WORKER: "image:latest"},
     ],
@@ -110,6 +68,4 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {WORKER: "tensorflow/tensorflow:2.15.0", **both("nvidia.com/gpu", GONE)},
         {LAUNCHER: "tensorflow/tensorflow:2.15.0"},
     ],
-    # Built on the node, as with kind.
-    "image-never-pulled": [{"WORKER-CONTAINER imagePullPolicy": "Never"}],
 }

@@ -211,6 +211,10 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "-np", "16", "a", ":", "-np", "4", "b"),
     ],
     "np-leaves-slots-idle": [
+        launched("mpirun", "-np", "2", *HOSTS, *BIND, "--map-by", "node", "python", "train.py"),
+        launched("mpirun", "-np", "2", *HOSTS, *BIND, "nvidia-smi"),
+        # One rank for each GPU, on nodes with more slots.
+        {**ranks(16), "spec slotsPerWorker": 96},
         launched("mpirun", "-np", "4", "-N", "2", *HOSTS, *BIND, "all_reduce_perf", "-g", "4"),
         # Ranks on CPUs may have threads.
         {**ranks(2), **both("nvidia.com/gpu", GONE)},
@@ -232,6 +236,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("horovodrun", "-np", "16", "--host-discovery-script=/etc/mpi/discover_hosts.sh", "--slots=8", "train"),
     ],
     "single-process": [
+        launched("python", "launch_training.py"),
         launched("python", "-m", "horovod_driver"),
         # A user starts mpirun in it.
         launched("sleep", "infinity"),
@@ -261,6 +266,12 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "-np", "16", *HOSTS, *BIND, "torchrun", "--nproc-per-node=1", "train.py"),
     ],
     "exit-code-lost": [
+        # A pod that stays for a look at it.
+        script("mpirun -np 16 train\nsleep infinity"),
+        script("mpirun -np 16 train; tail -f /dev/null"),
+        script("mpirun -np 16 train | grep -q passed"),
+        script("mpirun -np 16 train | tee /fsx/log\ngrep -q passed /fsx/log || exit 1"),
+        script("mpirun -np 16 train || echo failed > /fsx/state\n[ ! -e /fsx/state ] || exit 1"),
         launched("bash", "-ec", "mpirun -np 16 train\necho done"),
         launched("bash", "-e", "-c", "mpirun -np 16 train\necho done"),
         script("set -euo pipefail\nmpirun -np 16 train\necho done"),
