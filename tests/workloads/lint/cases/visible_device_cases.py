@@ -44,13 +44,13 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             both("nvidia.com/gpu", GONE),
             "WORKER-CONTAINER resources",
-            "requests no nvidia.com/gpu, and gets no GPU of its own, though p4d.24xlarge has some; add "
+            "requests no nvidia.com/gpu, and the device plugin gives it no GPU, though p4d.24xlarge has some; add "
             "nvidia.com/gpu: 8 to its limits",
         ),
         (
             both("nvidia.com/gpu", 0),
             "WORKER-CONTAINER resources",
-            "requests no nvidia.com/gpu, and gets no GPU of its own, though p4d.24xlarge has some; add "
+            "requests no nvidia.com/gpu, and the device plugin gives it no GPU, though p4d.24xlarge has some; add "
             "nvidia.com/gpu: 8 to its limits",
         ),
     ],

@@ -70,7 +70,8 @@ def missing_gpus(workload: WorkloadView) -> Iterator[Found]:
         names = [str(name) for name, amount in amounts if amount_of(amount) != 0]
         given = any("NVIDIA_VISIBLE_DEVICES" in one.environment for one in pods.containers)
         if not given and not any(name.startswith("nvidia.com/") or _meant(name) or "gpu" in name for name in names):
-            problem = f"requests no {GPU_RESOURCE}, and gets no GPU of its own, though {types[0].name} has some"
+            none = f"requests no {GPU_RESOURCE}, and the device plugin gives it no GPU"
+            problem = f"{none}, though {types[0].name} has some"
             fix = f"add {GPU_RESOURCE}: {types[0].gpus} to its limits"
             yield Found((*pods.first.path, "resources"), problem, fix)
 
