@@ -5,12 +5,33 @@ from typing import Any
 from tests.workloads.lint.sample_job import GONE, both, instance_type
 
 LAUNCHER, WORKER = "LAUNCHER-CONTAINER image", "WORKER-CONTAINER image"
+KEPT = {f"{role}-CONTAINER imagePullPolicy": "IfNotPresent" for role in ("LAUNCHER", "WORKER")}
 EFA = both("vpc.amazonaws.com/efa", 8)
 DIGEST = "sha256:" + "0a" * 32
 AWS = "763104351884.dkr.ecr.us-west-2.amazonaws.com"
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
+    "floating-image-tag": [
+        (
+            {WORKER: "training:latest", **KEPT},
+            "WORKER-CONTAINER image",
+            "has the tag latest, or none, and IfNotPresent: nodes keep the version that they pulled first; write the "
+            "version's tag, or its digest",
+        ),
+        (
+            {LAUNCHER: "registry.example:5000/training", **KEPT},
+            "LAUNCHER-CONTAINER image",
+            "has the tag latest, or none, and IfNotPresent: nodes keep the version that they pulled first; write the "
+            "version's tag, or its digest",
+        ),
+        (
+            {LAUNCHER: "training", WORKER: "training:latest", **KEPT},
+            "LAUNCHER-CONTAINER image",
+            "has the tag latest, or none, and IfNotPresent: nodes keep the version that they pulled first; write the "
+            "version's tag, or its digest",
+        ),
+    ],
     "different-images": [
         (
             {WORKER: "image:2"},
@@ -48,6 +69,18 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
+    "floating-image-tag": [
+        # Its policy is Always, and each pod pulls the same one.
+        {LAUNCHER: "training:latest", WORKER: "training:latest"},
+        {WORKER: "training:latest", **KEPT, "WORKER replicas": 1},
+        {"WORKER-CONTAINER image": "train", "WORKER-CONTAINER imagePullPolicy": "Never"},
+        {"WORKER-CONTAINER image": "docker.io/library/python", **KEPT},
+        {},
+        {WORKER: f"training@{DIGEST}", **KEPT},
+        {WORKER: "localhost/training:latest", **KEPT},
+        {WORKER: "${REGISTRY}/training", **KEPT},
+        {WORKER: "not an address", **KEPT},
+    ],
     "different-images": [
         {WORKER: "other:2"},
         {WORKER: f"image@{DIGEST}"},

@@ -11,14 +11,14 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             ranks(17),
             "LAUNCHER-CONTAINER command",
             "is for 17 ranks, but 2 x 8 are 16 slots, and mpirun does not start; write -np 16, or set "
-            "slotsPerWorker to the GPUs of a worker",
+            "slotsPerWorker to the ranks of a worker",
         ),
         (
             # Behind a program that starts it.
             launched("python", "-m", "judge", "--", "mpirun", "-np", "17", *HOSTS, *BIND, "train"),
             "LAUNCHER-CONTAINER command",
             "is for 17 ranks, but 2 x 8 are 16 slots, and mpirun does not start; write -np 16, or set "
-            "slotsPerWorker to the GPUs of a worker",
+            "slotsPerWorker to the ranks of a worker",
         ),
         (
             # One rank for each GPU: the slots are wrong.
@@ -31,7 +31,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             script("mpirun -n 32 --hostfile /etc/mpi/hostfile train"),
             "LAUNCHER-CONTAINER command",
             "is for 32 ranks, but 2 x 8 are 16 slots, and mpirun does not start; write -np 16, or set "
-            "slotsPerWorker to the GPUs of a worker",
+            "slotsPerWorker to the ranks of a worker",
         ),
     ],
     "np-leaves-slots-idle": [

@@ -17,6 +17,24 @@ RANKS_IN_LAUNCHER = {
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
+    "launcher-on-gpu-node": [
+        (
+            {"LAUNCHER-POD nodeSelector": {TYPE: "g5.xlarge"}},
+            "LAUNCHER-POD nodeSelector node.kubernetes.io/instance-type",
+            "is g5.xlarge, a node with GPUs for the Launcher alone, which holds no ranks; select nodes without GPUs "
+            "for it",
+        ),
+        # The worker leaves it no room.
+        (
+            {
+                "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"},
+                "LAUNCHER-CONTAINER resources": {"requests": {"cpu": 8}},
+            },
+            "LAUNCHER-POD nodeSelector node.kubernetes.io/instance-type",
+            "is p4d.24xlarge, a node with GPUs for the Launcher alone, which holds no ranks; select nodes without "
+            "GPUs for it",
+        ),
+    ],
     "pods-across-zones": [
         (
             {"WORKER-POD topologySpreadConstraints": [SPREAD]},
@@ -106,6 +124,15 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
+    "launcher-on-gpu-node": [
+        {**RANKS_IN_LAUNCHER, "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"}},
+        {"LAUNCHER-POD nodeSelector": {TYPE: "m5.xlarge"}},
+        # It uses a GPU of the node itself.
+        {
+            "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"},
+            "LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 1}},
+        },
+    ],
     "pods-across-zones": [
         {"WORKER-POD topologySpreadConstraints": [{**SPREAD, "topologyKey": "kubernetes.io/hostname"}]},
         {**WITHOUT_EFA, "WORKER-POD topologySpreadConstraints": [SPREAD]},

@@ -6,6 +6,21 @@ from tests.workloads.lint.sample_job import GONE, HOSTS, launched, ranks
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
+    "arguments-without-sshd": [
+        (
+            {"WORKER-CONTAINER command": GONE, "WORKER-CONTAINER args": ["-De"]},
+            "WORKER-CONTAINER args",
+            "begins with -De, which the image's entry point gets: no command names sshd; add command: "
+            "[/usr/sbin/sshd], or omit args",
+        ),
+    ],
+    "sshd-in-other-folder": [
+        (
+            {"WORKER-CONTAINER command": ["/usr/bin/sshd", "-De"]},
+            "WORKER-CONTAINER command",
+            "starts /usr/bin/sshd; write /usr/sbin/sshd",
+        ),
+    ],
     "sshd-ends-at-once": [
         (
             {"WORKER-CONTAINER command": ["/usr/sbin/sshd", "-d"]},
@@ -96,6 +111,14 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
+    "arguments-without-sshd": [
+        {"WORKER-CONTAINER command": GONE},
+        {"WORKER-CONTAINER command": GONE, "WORKER-CONTAINER args": ["sshd", "-De"]},
+    ],
+    "sshd-in-other-folder": [
+        {},
+        {"WORKER-CONTAINER command": ["/opt/ssh/sbin/sshd", "-De"]},
+    ],
     "sshd-ends-at-once": [
         {},
         {"WORKER-CONTAINER command": ["/usr/sbin/sshd", "-eD", "-p", "22"]},

@@ -2,12 +2,28 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import BIND, GONE, HOSTS, both, launched, script, variables
+from tests.workloads.lint.sample_job import BIND, GONE, HOSTS, WITHOUT_EFA, both, launched, script, variables
 
 AMOUNTS = "WORKER-CONTAINER resources"
+HALF = {**both("nvidia.com/gpu", 4), **both("vpc.amazonaws.com/efa", 2), **both("cpu", 40), **both("memory", "400Gi")}
+INFINIBAND = {"name": "ib", "hostPath": {"path": "/dev/infiniband"}}
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
+    "devices-of-the-node": [
+        (
+            {**HALF, "WORKER-POD volumes 1": INFINIBAND},
+            "WORKER-POD volumes 1 hostPath",
+            "mounts /dev/infiniband of the node beside the device plugin, with the devices of other pods; remove "
+            "it: a request for vpc.amazonaws.com/efa gives a container its own devices",
+        ),
+        (
+            {**HALF, "WORKER-POD volumes 1": {"name": "gpu", "hostPath": {"path": "/dev/nvidia0"}}},
+            "WORKER-POD volumes 1 hostPath",
+            "mounts /dev/nvidia0 of the node beside the device plugin, with the devices of other pods; remove "
+            "it: a request for nvidia.com/gpu gives a container its own devices",
+        ),
+    ],
     "misspelled-resource": [
         (
             {"WORKER-CONTAINER resources limits alpha.kubernetes.io/nvidia-gpu": 8},
@@ -101,6 +117,13 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
+    "devices-of-the-node": [
+        {**WITHOUT_EFA, "WORKER-POD volumes 1": INFINIBAND},
+        # All devices of the node are its own.
+        {"WORKER-POD volumes 1": INFINIBAND},
+        {**HALF, "WORKER-POD volumes 1": INFINIBAND, "WORKER-POD nodeSelector": GONE},
+        {"WORKER-POD volumes 1": {"name": "disk", "hostPath": {"path": "/mnt/k8s-disks/0"}}},
+    ],
     "misspelled-resource": [
         {f"{AMOUNTS} limits": {"nvidia.com/mig-1g.5gb": 1, "nvidia.com/gpu.shared": 1, "ephemeral-storage": "1Gi"}},
         {

@@ -135,3 +135,22 @@ def visible_devices_of_the_runtime(workload: WorkloadView) -> Iterator[Found]:
             if value in ("none", "void", ""):
                 problem = f"sets {_RUNTIME}={value}, with which the container sees no GPU"
                 yield Found(path, problem, "remove it: the device plugin sets it to the pod's own GPUs")
+
+
+@warning("Other pods of the node have requested them ([NVIDIA](https://github.com/NVIDIA/k8s-device-plugin))")
+def devices_of_the_node(workload: WorkloadView) -> Iterator[Found]:
+    """A hostPath of /dev/infiniband or of the GPUs' devices, in a pod that requests a part of the node's."""
+    volumes = ((pods, number, one) for pods in workload.groups for number, one in enumerate(pods.volumes))
+    for pods, number, volume in volumes:
+        host = str(mapping(volume.get("hostPath")).get("path"))
+        plugin = EFA_RESOURCE if host.startswith("/dev/infiniband") else GPU_RESOURCE
+        if re.match(r"/dev/(infiniband|nvidia)", host) and pods.total(plugin) and _leaves_devices(pods):
+            problem = f"mounts {host} of the node beside the device plugin, with the devices of other pods"
+            fix = f"remove it: a request for {plugin} gives a container its own devices"
+            yield Found((*pods.pod_path, "volumes", number, "hostPath"), problem, fix)
+
+
+def _leaves_devices(pods: PodGroup) -> bool:
+    """Return whether other pods may have GPUs or EFA devices of the same node: that shows where its types are known."""
+    types, gpus, efa = node_types(pods), pods.total(GPU_RESOURCE), pods.total(EFA_RESOURCE)
+    return bool(types) and all(gpus < one.gpus or 0 < efa < one.efa_interfaces for one in types)

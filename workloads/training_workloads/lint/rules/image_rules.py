@@ -87,3 +87,29 @@ def image_without_cuda(workload: WorkloadView) -> Iterator[Found]:
         if _WITHOUT_CUDA.fullmatch(f"{image.name}:{image.tag}"):
             problem = "is an image for CPUs, and its framework does not see the container's GPUs"
             yield Found(image.path, problem, "write the tag for GPUs")
+
+
+# Built on the machine where it runs.
+_LOCAL = "localhost/"
+
+# Of which any version does.
+_PLAIN = {"alpine", "busybox", "bash", "python", "ubuntu", "debian"}
+
+
+@warning(
+    "A node that has pulled it keeps what the tag meant then, and a new node pulls what it means now ([Kubernetes]("
+    "https://kubernetes.io/docs/concepts/containers/images/#image-pull-policy))"
+)
+def floating_image_tag(workload: WorkloadView) -> Iterator[Found]:
+    """The tag `latest`, or none, with `imagePullPolicy: IfNotPresent`, for the ranks of several pods."""
+    seen: set[str] = set()
+    # Kubernetes' own policy for the tag latest is Always, which gives all pods of a job one version.
+    several = sum(pods.replicas or 0 for pods in workload.rank_groups) > 1
+    kept = (one for one in workload.containers if several and one.content.get("imagePullPolicy") == "IfNotPresent")
+    for image in _images(kept):
+        if image.name.removeprefix("docker.io/").removeprefix("library/") in _PLAIN:
+            continue
+        if image.tag == "latest" and image.name not in seen and not image.name.startswith(_LOCAL):
+            seen.add(image.name)
+            problem = "has the tag latest, or none, and IfNotPresent: nodes keep the version that they pulled first"
+            yield Found(image.path, problem, "write the version's tag, or its digest")

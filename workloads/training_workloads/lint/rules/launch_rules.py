@@ -83,8 +83,7 @@ def np_exceeds_slots(job: MpiJobView) -> Iterator[Found]:
             problem = f"{given}: {ranks} ranks on {_slots(job)} slots, and {launch.launcher} does not start"
             yield Found(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")
         else:
-            slots = f"{gpus}, the GPUs of a worker" if gpus > job.slots else "the ranks of a worker"
-            yield Found(job.launch_path, problem, f"write -np {total}, or set slotsPerWorker to {slots}")
+            yield Found(job.launch_path, problem, f"write -np {total}, or set slotsPerWorker to the ranks of a worker")
 
 
 @error(

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import DO_NOT_DISRUPT, EFA_RESOURCE, GPU_RESOURCE, SAFE_TO_EVICT
-from training_workloads.lint.node_types import SAGEMAKER_PREFIX, node_types, selected_labels, type_names
+from training_workloads.lint.node_types import SAGEMAKER_PREFIX, node_sizes, node_types, selected_labels, type_names
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import is_placeholder, mapping, names_placeholder, sequence
+from training_workloads.manifests.values import GI, is_placeholder, mapping, names_placeholder, sequence
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.validation import Path
 
@@ -153,3 +153,28 @@ def eviction_annotation(workload: WorkloadView) -> Iterator[Found]:
         if _DO_NOT_EVICT in annotations and DO_NOT_DISRUPT not in annotations:
             problem = "is not read by Karpenter since v1: it may remove the node while the job runs"
             yield Found(path, problem, f'write {DO_NOT_DISRUPT}: "true"')
+
+
+@warning("A GPU node is started for it alone (derived)")
+def launcher_on_gpu_node(workload: WorkloadView) -> Iterator[Found]:
+    """A launcher without ranks that selects nodes with GPUs, of which none has room beside the ranks."""
+    ranks = list(workload.rank_groups)
+    for pods in workload.groups:
+        types = node_types(pods)
+        if pods in ranks or not ranks or pods.total(GPU_RESOURCE) or not types or not all(one.gpus for one in types):
+            continue
+        if any(_may_share(pods, one) for one in ranks):
+            continue
+        problem = f"is {types[0].name}, a node with GPUs for the {pods.role} alone, which holds no ranks"
+        yield Found(type_names(pods)[0][0], problem, "select nodes without GPUs for it")
+
+
+def _may_share(pods: PodGroup, ranks: PodGroup) -> bool:
+    """Return whether a pod may run on a node beside one with ranks: its types and their room do not exclude it."""
+    types, common = {one.name for one in node_types(pods)}, {one.name for one in node_types(ranks)}
+    sizes = [one for one in node_sizes(ranks) if one.name in types]
+    if not common:
+        return True
+    cpus, memory = (pods.total(name) + ranks.total(name) for name in ("cpu", "memory"))
+    fits = [one for one in sizes if cpus <= one.cpus_for_pods and memory <= one.memory_gib_for_pods * GI]
+    return bool(types & common) and (bool(fits) or not sizes)

@@ -106,9 +106,6 @@ def literal_reference(workload: WorkloadView) -> Iterator[Found]:
             # Kubernetes does not calculate, and other names may have values in the ranks only.
             if "$((" in value or not known.issuperset(found):
                 continue
-            # Programs are found as before.
-            if name == "PATH" and "/usr/bin" in value.split(":"):
-                continue
             if shell := next(iter(found), None):
                 fix = f"write $({shell})" if shell in names[:number] else _WHOLE_VALUE
                 problem = f"sets {name}={value}, in which no shell replaces ${shell}"
