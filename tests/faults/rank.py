@@ -7,6 +7,7 @@ FAULTS_SEEN=FOLDER      each rank writes there which records it trains on, a lin
 FAULTS_READS=01:9:20:4  ranks, step, seconds or inf, number: so many reads after the step take that long
 FAULTS_FSYNC=9:5        step, seconds: each fsync after the step takes that long
 FAULTS_CLOCK=1:9:-60    rank, step, seconds: how far its wall clock jumps after the step
+FAULTS_LOCK=40          seconds that a start waits for another run of this host; without it as long as the watchdog
 """
 
 import itertools
@@ -37,6 +38,7 @@ from training.runtime.distributed import run
 from training.runtime.elastic import CheckHosts
 from training.runtime.every import Every
 from training.runtime.loop import Loop
+from training.runtime.run_lock import Lock
 from training.runtime.steps import Steps
 from training.runtime.task import StepInput
 
@@ -183,6 +185,8 @@ def main() -> int:
     if place := os.environ.get("FAULTS_CLOCK"):
         number, after, seconds = place.split(":")
         jump(number, int(after), float(seconds))
+    if limit := os.environ.get("FAULTS_LOCK"):
+        mock.patch.object(Lock, "_limit", return_value=float(limit)).start()
     if folder := os.environ.get("FAULTS_SEEN"):
         note_records(Path(folder))
     watchdog.limit()
