@@ -145,5 +145,5 @@ class Launched:
         self._launcher.wait()
 
 
-#: Of every process.
-ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", **ALLOW_ROOT}
+#: Of every process. Horovod asks the ranks each 5 ms, instead of each 1 ms, whether there is something to send.
+ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", "HOROVOD_CYCLE_TIME": "5", **ALLOW_ROOT}
