@@ -79,7 +79,7 @@ class Launched:
         """Return as soon as the log holds a text this number of times."""
         self.wait_until(lambda: (self.stdout + self.stderr).count(text) >= times, repr(text))
 
-    def wait_until(self, reached: Callable[[], object], what: str, pause: float = 0.01) -> None:
+    def wait_until(self, reached: Callable[[], object], what: str, pause: float = 0.03) -> None:
         """Return as soon as something is so; the run must not end before."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while not reached():
