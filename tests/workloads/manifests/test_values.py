@@ -76,6 +76,8 @@ def test_other_values_are_not_amounts(value: Any) -> None:
         "__NAME__",
         "%NAME%",
         "PLACEHOLDER",
+        "{IMAGE}",
+        "s3://{bucket}/data",
         "your-bucket",
         "YOUR_REGISTRY",
         "CHANGE-ME",

@@ -37,9 +37,10 @@ _AMOUNT = re.compile(AMOUNT)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
-# `$N`, `${N}`, `$(N)`; `<your-bucket>`; `{{ n }}`; `__N__`; `%N%`; words that ask for a value; names of examples.
+# `$N`, `${N}`, `$(N)`; `<your-bucket>`; `{{ n }}`, `{N}`; `__N__`; `%N%`; words that ask for a value; names of
+# examples.
 _PLACEHOLDER = re.compile(
-    r"\$[A-Za-z_{(]|<[^<>]+>|\{\{|__\w+__|%[A-Z_]+%|@[A-Z_]+@"
+    r"\$[A-Za-z_{(]|<[^<>]+>|\{\{|\{[a-z_]\w*\}|__\w+__|%[A-Z_]+%|@[A-Z_]+@"
     r"|(?<![a-z])(REPLACE|CHANGE|FILL)[-_ ]?(ME|WITH|THIS|IT|IN)(?![a-z])|(?<![a-z])(YOUR|PLACEHOLDER)"
     r"|(?<![a-z])(TODO|TBD|FIXME|XXX+)(?![a-z])|(?<![a-z])INSERT[-_]"
     r"|(?<![-\w])([-\w]+\.)*example\.(com|org|net|io)\b|(^|/)path/to(/|$)",

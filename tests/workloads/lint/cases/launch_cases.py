@@ -238,6 +238,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "single-process": [
         launched("python", "launch_training.py"),
         launched("python", "-m", "horovod_driver"),
+        # DeepSpeed's launcher of GPT-NeoX.
+        launched("python", "deepy.py", "train.py", "configs/model.yml"),
         # A user starts mpirun in it.
         launched("sleep", "infinity"),
         launched("/start"),

@@ -1,7 +1,7 @@
 """Rules on how many ranks `mpirun` or `horovodrun` starts."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -193,6 +193,8 @@ def _right_number(job: MpiJobView) -> str:
 _STARTS_OTHERS = re.compile(
     r"mpi|horovod|deepspeed|launch|run_|run\.|submit|start|master|driver|\bray\b|dask|spark|colossal|pdsh|ssh\b"
 )
+# A Python program that trains by itself; another may start the ranks of a framework, such as `deepy.py train.py`.
+_TRAINS = re.compile(r"\S*(train|main|fine_?tun|mnist|cifar|imagenet|bench)\S*", re.IGNORECASE)
 
 
 @warning("Nothing starts ranks on the workers (derived)")
@@ -202,9 +204,18 @@ def single_process(job: MpiJobView) -> Iterator[Found]:
     started = {program_of(command) for command in commands(argv) or []}
     # A Python program may call horovod.run or mpirun itself.
     hidden = any(_STARTS_OTHERS.search(word) for word in argv)
-    if started and started <= _NO_LAUNCHERS and not started <= _WAITING and not hidden and job.role("Worker"):
+    trains = "torchrun" in started or any(_trains(command) for command in commands(argv) or [])
+    if not trains or hidden or not job.role("Worker"):
+        return
+    if started <= _NO_LAUNCHERS and not started <= _WAITING:
         problem = f"starts {' and '.join(sorted(started))} in the launcher, and nothing on the workers"
         yield Found(job.launch_path, problem, "start the program with mpirun or horovodrun")
+
+
+def _trains(command: Sequence[str]) -> bool:
+    """Return whether the first word after Python's options names a program that trains."""
+    words = [word for word in command[1:] if not word.startswith("-")]
+    return bool(words and _TRAINS.fullmatch(words[0]))
 
 
 @warning(f"The operator takes the launcher's exit code: 0 is a job that succeeded {OPERATOR}")
