@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
-from training.records.conversion.source_images import SourceImage
 from training.records.shard_files import TRAIN, VALIDATION, count_examples, shard_name
 from training.runtime.errors import UserError
 
@@ -17,12 +17,20 @@ _SEED = 0
 _OPTIONS = {TRAIN: "--train-shards", VALIDATION: "--validation-shards"}
 
 
+class PlannedImage(Protocol):
+    """An image to convert."""
+
+    @property
+    def identity(self) -> str:
+        """Return what identifies the image in its dataset, whether it comes from an archive or a folder."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shard:
     """A shard and its images."""
 
     path: Path
-    images: Sequence[SourceImage]
+    images: Sequence[PlannedImage]
 
     def is_done(self, *, complete: bool) -> bool:
         """Return whether the shard exists, and has all images if it must be complete, by its index and its size."""
@@ -31,7 +39,7 @@ class Shard:
 
 
 def make(
-    splits: Mapping[str, Sequence[SourceImage]], counts: Mapping[str, int], folder: Path
+    splits: Mapping[str, Sequence[PlannedImage]], counts: Mapping[str, int], folder: Path
 ) -> dict[str, list[Shard]]:
     """Deal the shuffled images of each split to its shards: each shard is a random sample of the split.
 

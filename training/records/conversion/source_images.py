@@ -33,11 +33,6 @@ class SourceImage:
         """Return the file name without folders."""
         return os.path.basename(self.member or self.file)
 
-    @property
-    def identity(self) -> str:
-        """Return what identifies the image in its dataset, whether it comes from an archive or a folder."""
-        return self.name
-
     def read(self) -> bytes:
         """Return the content.
 
