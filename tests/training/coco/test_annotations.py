@@ -40,7 +40,8 @@ def test_a_box_is_cut_at_the_image() -> None:
 @pytest.mark.parametrize("bbox", [[5, 10, 0, 20], [5, 10, 20, 0.0], [5, 10, -1, 20]])
 def test_an_object_whose_box_has_no_area_is_left_out(bbox: list[float]) -> None:
     found = with_object(bbox=bbox)
-    assert found.images[11].objects == found.problems == []
+    assert found.images[11].objects == []
+    assert found.problems == []
     assert found.without_area == ["a.json: annotation 7 of image 11 has a box without an area"]
 
 

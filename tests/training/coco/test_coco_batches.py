@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +30,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def settings(**changed: Any) -> Settings:
-    return Settings(**{"shapes": SHAPES, "classes": 4, "threads": 1} | changed)
+    return replace(Settings(shapes=SHAPES, classes=4, threads=1), **changed)
 
 
 def opened(folder: Path, split: str = "train") -> CocoRecords:
