@@ -52,14 +52,11 @@ def every(source: BatchPipeline, epoch: int = 0, batch_size: int = 1, **share: i
 
 def pasted(box: Sequence[float], mask: Any, shape: tuple[int, int]) -> Any:
     """Return the pixels whose centre is in a cell of the object: a plain definition."""
-    pixels = np.zeros(shape, bool)
     y1, x1, y2, x2 = box
-    for row in range(shape[0]):
-        for column in range(shape[1]):
-            y, x = (row + 0.5 - y1) / (y2 - y1) * 112, (column + 0.5 - x1) / (x2 - x1) * 112
-            if 0 <= y < 112 and 0 <= x < 112:
-                pixels[row, column] = mask[int(y), int(x)]
-    return pixels
+    rows = np.floor((np.arange(shape[0]) + 0.5 - y1) / (y2 - y1) * 112).astype(int)
+    columns = np.floor((np.arange(shape[1]) + 0.5 - x1) / (x2 - x1) * 112).astype(int)
+    inside = ((rows >= 0) & (rows < 112))[:, np.newaxis] & ((columns >= 0) & (columns < 112))
+    return inside & (mask[np.clip(rows, 0, 111)][:, np.clip(columns, 0, 111)] == 1)
 
 
 def single(tmp_path: Path, pixels: Any, objects: Sequence[RecordedObject], name: str = "train") -> CocoRecords:
