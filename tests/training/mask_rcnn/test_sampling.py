@@ -24,7 +24,7 @@ def drawn(samples: Samples) -> tuple[set[int], set[int]]:
 
 
 def squares(count: int) -> Any:
-    """Return boxes of 10 x 10, at 0, 1, 2 … pixels from the left: the n-th overlaps the first with (10 - n)/(10 + n)."""
+    """Return boxes of 10 x 10, the n-th n pixels from the left: it overlaps the first with (10 - n) / (10 + n)."""
     left = np.arange(count, dtype=np.float32)
     return np.stack([left * 0, left, left * 0 + 10, left + 10], 1)
 
