@@ -12,6 +12,9 @@ from training.mask_rcnn.detection import Detections, detect
 from training.mask_rcnn.model import build
 from training.mask_rcnn.proposals import Proposals
 
+# Keras 2.15 itself, once a seed is set.
+pytestmark = pytest.mark.filterwarnings("ignore:non-integer arguments to randrange")
+
 
 @pytest.fixture(scope="module")
 def model() -> tf.keras.Model:
@@ -60,7 +63,7 @@ def best() -> Callable[..., Detections]:
     def found(logits: list[list[float]], deltas: Any, valid: tuple[bool, bool] = (True, True)) -> Any:
         proposals = Proposals(tf.constant([[[0, 0, 20, 20], [50, 50, 70, 70]]], tf.float32), tf.constant([valid]))
         sizes = tf.constant([[100, 60]])
-        return detection._best(proposals, tf.constant(logits), tf.constant(deltas, tf.float32), sizes, 2)
+        return detection._best(proposals, tf.constant(logits, tf.float32), tf.constant(deltas, tf.float32), sizes, 2)
 
     return found
 

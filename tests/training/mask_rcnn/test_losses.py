@@ -12,6 +12,10 @@ from training.mask_rcnn import roi_align
 from training.mask_rcnn.architecture import Architecture
 from training.mask_rcnn.losses import losses, mask_targets
 from training.mask_rcnn.model import build
+from training.runtime.network import make_network
+
+# Keras 2.15 itself, once a seed is set.
+pytestmark = pytest.mark.filterwarnings("ignore:non-integer arguments to randrange")
 
 NAMES = {"rpn_cls", "rpn_loc", "cls", "box_reg", "mask"}
 OBJECTS = [[1, 2, 3], [2], [3, 1], [1, 1, 2, 3]]
@@ -59,19 +63,19 @@ def test_a_gradient_reaches_every_variable_that_learns(first: tuple[tf.keras.Mod
     assert all(np.isfinite(tf.convert_to_tensor(gradient)).all() for gradient in gradients)
 
 
-def test_no_gradient_reaches_a_frozen_variable() -> None:
+def test_a_step_changes_every_variable_that_learns_and_no_frozen_one() -> None:
     architecture = dataclasses.replace(TINY, frozen_stages=2, frozen_normalization=True)
-    model, batch = made_model(architecture), made_batch(OBJECTS[:2])
-    backbone = model.get_layer("pyramid").get_layer("backbone")
-    before = [np.array(weight) for weight in model.non_trainable_weights]
-    with tf.GradientTape() as tape:
-        total = tf.add_n(list(losses(model, batch, architecture).values()))
-    # The first convolution, four of the first block, and scale and shift, mean and variance of all 17.
-    assert len(before) == 1 + 4 + 4 * 17
-    assert tape.gradient(total, model.non_trainable_weights) == [None] * len(before)
-    for weight, value in zip(model.non_trainable_weights, before, strict=True):
+    model = made_model(architecture)
+    network = make_network(model, 0.9)
+    # The first convolution, four of the first block, and scale, shift, mean and variance of all 17.
+    frozen, learning = model.non_trainable_weights, model.trainable_weights
+    assert len(frozen) == 1 + 4 + 4 * 17
+    before = [[np.array(weight) for weight in weights] for weights in (frozen, learning)]
+    _, gradients = step(model, made_batch(OBJECTS[:2]), architecture)
+    network.optimizer.apply_gradients(zip(gradients, learning, strict=True))
+    for weight, value in zip(frozen, before[0], strict=True):
         np.testing.assert_array_equal(weight, value)
-    assert len(backbone.trainable_weights) == 17 - 5
+    assert [w.name for w, value in zip(learning, before[1], strict=True) if np.array_equal(w, value)] == []
 
 
 def test_one_rank_with_four_images_is_the_mean_of_two_with_two() -> None:

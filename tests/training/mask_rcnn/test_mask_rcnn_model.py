@@ -12,6 +12,9 @@ from training.mask_rcnn.model import build, load_backbone, of_images
 from training.resnet50 import model as resnet50
 from training.runtime.network import make_network
 
+# Keras 2.15 itself, once a seed is set.
+pytestmark = pytest.mark.filterwarnings("ignore:non-integer arguments to randrange")
+
 
 def count(weights: list[tf.Variable]) -> int:
     return sum(math.prod(weight.shape) for weight in weights)

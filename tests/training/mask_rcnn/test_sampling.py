@@ -64,7 +64,7 @@ def test_what_is_in_a_crowd_region_is_not_background() -> None:
 
 def test_proposals_are_objects_from_an_overlap_of_a_half() -> None:
     found = sample_regions(
-        squares(20)[np.newaxis], np.ones((1, 20), bool), truth(([0, 0, 10, 10], 1), ([0, 12, 10, 22], 3)), KEYS, 40
+        squares(20)[np.newaxis], np.ones((1, 20), bool), truth(([0, 0, 10, 10], 1), ([0, 12, 10, 22], 3)), KEYS, 60
     )
     # 7/13 = 0.54, 6/14 = 0.43: of the first object, then of the second at 12.
     positive, negative = drawn(found)
