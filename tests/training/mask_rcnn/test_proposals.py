@@ -16,7 +16,8 @@ def one_level(boxes: list[list[float]], scores: list[float]) -> tuple[Any, Any, 
 
 
 def proposed(*levels: tuple[Any, Any, Any, Any], limits: Boxes = LIMITS) -> list[list[float]]:
-    result = propose(*(list(each) for each in zip(*levels, strict=True)), SIZES, limits)
+    logits, deltas, anchors, inside = zip(*levels, strict=True)
+    result = propose(logits, deltas, anchors, inside, SIZES, limits)
     boxes, valid = np.asarray(result.boxes)[0], np.asarray(result.valid)[0]
     assert (boxes[~valid] == 0).all()
     return [[float(each) for each in box] for box in boxes[valid]]

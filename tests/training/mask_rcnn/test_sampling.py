@@ -55,7 +55,7 @@ def test_an_anchor_in_the_padding_is_neither() -> None:
 
 def test_what_is_in_a_crowd_region_is_not_background() -> None:
     # It covers 10, 9, 8 and 7 tenths of the anchors 9 to 6 and all of those after it, up to 0.7 of anchor 19.
-    crowd = ([0, 9, 10, 26], -1)
+    crowd = ([0.0, 9.0, 10.0, 26.0], -1)
     found = sample_anchors(squares(20), np.ones((1, 20), bool), truth(([0, 0, 10, 10], 1), crowd), KEYS, 40)
     assert drawn(found) == ({0, 1}, set())
     regions = sample_regions(squares(20)[np.newaxis], np.ones((1, 20), bool), truth(crowd), KEYS, 40)
