@@ -122,6 +122,8 @@ bench-accuracy: $(TRAINING) ## Train ResNet-50 on the digits as JPEG TFRecords; 
 	@.venv-training/bin/python -m benchmarks.accuracy
 bench-input: $(TRAINING) ## Compare the input of ImageNet with the naive one and with the JPEG decoder; 2 minutes
 	@.venv-training/bin/python -m benchmarks.input_speed
+bench-roi-align: $(TRAINING) ## Compare ROI align and a step of Mask R-CNN with the usual operations; 2 minutes
+	@.venv-training/bin/python -m benchmarks.mask_rcnn_formulations
 
 wheel: $(CDK) ## Build the library as a wheel into dist/
 	@python -m hatchling build -t wheel -d dist
@@ -150,4 +152,4 @@ help: ## Show this list
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-docs synth jobs run-local summary test test-cdk test-training \
 	test-containers test-faults test-image check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
-	bench-accuracy wheel snapshots lock clean help
+	bench-accuracy bench-roi-align wheel snapshots lock clean help

@@ -36,5 +36,6 @@ LAYERS = {
         # ImageNet's converter also writes the digits as shards.
         {"imagenet", "coco"},
         {"resnet50"},
+        {"mask_rcnn"},
     ],
 }

@@ -27,13 +27,22 @@ MIRRORS = (
 #: A construct, and the manifests that it applies: one concept in both libraries.
 IN_BOTH_LIBRARIES = {"lustre_volume.py", "mpi_operator.py"}
 
+#: The parts that each training program may have: a reader of one finds those of the next.
+IN_EACH_PROGRAM = {
+    f"training/{program}/{part}.py"
+    for program in ("resnet50", "mask_rcnn")
+    for part in ("evaluation", "model", "recipe", "settings", "training_job")
+}
+
 PACKAGES = ("workloads", "constructs", "stacks", "training", "scan", "setup", "benchmarks", "docs", "app.py")
 
 
 def test_each_file_name_occurs_once() -> None:
     names: dict[str, list[str]] = {}
     for path in files():
-        if not relative(path).startswith(MIRRORS) and path.name not in EXPECTED_NAMES | IN_BOTH_LIBRARIES:
+        if relative(path).startswith(MIRRORS) or relative(path) in IN_EACH_PROGRAM:
+            continue
+        if path.name not in EXPECTED_NAMES | IN_BOTH_LIBRARIES:
             names.setdefault(path.name, []).append(relative(path))
     several = [" ".join(found) for found in names.values() if len(found) > 1]
     assert not several, "\n".join(several)
