@@ -27,6 +27,7 @@ from training.imagenet import image_decoding  # noqa: E402
 from training.imagenet.input_pipeline import InputPipeline, Settings  # noqa: E402
 from training.records import epoch_order, shard_files  # noqa: E402
 from training.records.dataset import open_split  # noqa: E402
+from training.records.epoch_choices import epoch_key  # noqa: E402
 from training.records.epoch_order import Order  # noqa: E402
 from training.records.example import ENCODED, LABEL, encode  # noqa: E402
 from training.records.numbered_records import Team  # noqa: E402
@@ -144,7 +145,7 @@ def order() -> Order:
 def naive(folder: Path) -> tf.data.Dataset:
     """Return the pipeline of tutorials, with the same crops: decode all, crop, resize, flip, normalise, on the CPU."""
     features = {ENCODED: tf.io.FixedLenFeature([], tf.string), LABEL: tf.io.FixedLenFeature([], tf.int64)}
-    key = image_decoding.crop_key(0, 0)
+    key = epoch_key(0, 0)
 
     def make(number: tf.Tensor, record: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         example = tf.io.parse_single_example(record, features)

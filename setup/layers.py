@@ -34,7 +34,8 @@ LAYERS = {
         {"records", "pods"},
         {"digits", "staging", "nccl_test"},
         # ImageNet's converter also writes the digits as shards.
-        {"imagenet"},
+        {"imagenet", "coco"},
         {"resnet50"},
+        {"mask_rcnn"},
     ],
 }

@@ -15,7 +15,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.digits import digit_images
-from training.records import conversion_folder, example, shard_files
+from training.records import example, shard_files
+from training.records.conversion import conversion_folder
 from training.runtime import command_line, files
 from training.runtime.errors import USER_ERROR, UserError
 

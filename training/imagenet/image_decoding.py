@@ -5,11 +5,8 @@ on the time.
 """
 
 from collections.abc import Callable
-from typing import Any
 
-import numpy as np
 import tensorflow as tf
-from numpy.typing import NDArray
 
 Window = Callable[[tf.Tensor], tf.Tensor]
 """Turns an image's height, width and channels into the part to use: top, left, height and width, int32."""
@@ -34,24 +31,13 @@ SHORT_SIDE = 256
 _CENTRE = 224 / 256
 
 
-def crop_key(seed: int, epoch: int) -> int:
-    """Return the 63 bits of seed and epoch that decide an epoch's crops."""
-    return int(np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0] >> np.uint64(1))
-
-
-def flips(records: int, seed: int, epoch: int) -> NDArray[Any]:
-    """Return for every record of the split whether this epoch mirrors it: at random, half of them."""
-    # 1: another stream than those of the epoch's order and of the crops.
-    return np.random.default_rng([seed, epoch, 1]).integers(2, size=records, dtype=np.uint8).astype(bool)
-
-
 def training_window(shape: tf.Tensor, number: tf.Tensor, key: int, min_crop_area: float = MIN_CROP_AREA) -> tf.Tensor:
     """Draw a random part of an image: top, left, height and width, int32.
 
     Args:
         shape: Height, width and channels, int32.
         number: The record's number, int64.
-        key: The value of `crop_key`.
+        key: The value of `epoch_choices.epoch_key`.
         min_crop_area: The smallest part of the image's area, above 0 to 1.
     """
     # min_object_covered is 0: TensorFlow's default of 0.1 would reject crops below 10 % of the area. The raw operation,

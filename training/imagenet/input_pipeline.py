@@ -3,8 +3,6 @@
 On the CPU an image costs a fused decode-and-crop and a resize, and its result is bytes: `make bench-input` measures it.
 """
 
-import ctypes
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,21 +16,13 @@ from training.imagenet.find_damaged import find_damaged
 from training.imagenet.gpu_decoding import GpuDecoder
 from training.imagenet.image_work import Batch as Batch
 from training.imagenet.image_work import WindowOf
+from training.records.epoch_choices import epoch_key, mirrored
 from training.records.epoch_order import Order
+from training.records.kept_memory import keep_freed_memory
 from training.records.numbered_records import Records
 from training.records.stages import Pass
 from training.records.tfrecords import DamagedRecordError
 from training.records.undamaged_batches import UndamagedBatches
-from training.runtime.devices import share_of_cores
-from training.runtime.errors import UserError
-
-_THREADS = "TRAINING_DATA_THREADS"
-
-# https://man7.org/linux/man-pages/man3/mallopt.3.html
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_NEVER = 2**31 - 1
-# The largest value that glibc accepts.
-_LARGEST = 32 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,12 +85,12 @@ class InputPipeline:
             UserError: A record is damaged and must not be skipped, or a file cannot be read. On this rank only.
         """
         settings = self._settings
-        key = image_decoding.crop_key(settings.seed, epoch)
+        key = epoch_key(settings.seed, epoch)
 
         def window_of(shape: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
             return image_decoding.training_window(shape, number, key, settings.min_crop_area)
 
-        flips = image_decoding.flips(len(self._records), settings.seed, epoch) & settings.mirror
+        flips = mirrored(len(self._records), settings.seed, epoch) & settings.mirror
         return self._batches(order, window_of, flips, start_step=start_step, weight_of_replaced=1)
 
     def evaluation(self, order: Order) -> Iterator[Batch]:
@@ -164,33 +154,3 @@ class SyntheticPipeline:
             flips = tf.zeros(count, tf.bool)
         for step in range(start_step, len(order)):
             yield Batch(images, labels, flips, tf.constant(order.weights[step]))
-
-
-def data_threads(local_size: int) -> int:
-    """Return the number of threads that decode: TRAINING_DATA_THREADS, or else the rank's share of the cores.
-
-    Args:
-        local_size: Ranks on this machine or in this pod.
-
-    Raises:
-        UserError: The environment variable is not a whole number above 0.
-    """
-    given = os.environ.get(_THREADS)
-    if given is None:
-        return share_of_cores(len(os.sched_getaffinity(0)), os.cpu_count() or 1, local_size)
-    if not given.isdecimal() or int(given) < 1:
-        raise UserError(f"the environment variable {_THREADS} is {given!r}; give a whole number, 1 or more")
-    return int(given)
-
-
-def keep_freed_memory() -> None:
-    """Make the C library keep freed blocks of up to 32 MiB in this process.
-
-    By default glibc returns memory to the kernel when about 100 KB at the end are free, and every page of the next JPEG
-    is a page fault: half of the time that reading takes. With this setting the process keeps the most that it needed.
-    """
-    # Only glibc has this function.
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_M_TRIM_THRESHOLD, _NEVER)
-        mallopt(_M_MMAP_THRESHOLD, _LARGEST)

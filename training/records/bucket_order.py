@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from training.records import epoch_order
 from training.records.epoch_order import Order, dealt, shuffled
 from training.runtime.errors import UserError
 from training.runtime.position import Segment
@@ -77,6 +78,25 @@ def training(
     steps = _steps(buckets, left, batch_size * size, seeds)
     rows = _rows(buckets, np.flatnonzero(left), steps, batch_size, rank, size, seeds)
     return BucketOrder(Order(rows, np.ones(rows.shape, np.float32)), steps)
+
+
+def evaluation(buckets: NDArray[Any], *, batch_size: int, rank: int, size: int) -> BucketOrder:
+    """Deal out every record of a split exactly once, in steps of one bucket each, the same on all ranks.
+
+    Args:
+        buckets: The bucket of each record of the split, from 0.
+        batch_size: Images per step and rank.
+        rank: Of the run, from 0.
+        size: Ranks of the run.
+    """
+    rows, weights, steps = [np.zeros((0, batch_size), np.int64)], [np.zeros((0, batch_size), np.float32)], []
+    for bucket in np.unique(buckets):
+        numbers = np.flatnonzero(buckets == bucket)
+        part = epoch_order.evaluation(len(numbers), batch_size=batch_size, rank=rank, size=size)
+        rows.append(numbers[part.numbers])
+        weights.append(part.weights)
+        steps += [int(bucket)] * len(part)
+    return BucketOrder(Order(np.concatenate(rows), np.concatenate(weights)), np.array(steps, np.int64))
 
 
 def _steps(buckets: NDArray[Any], left: NDArray[Any], global_batch: int, seeds: tuple[int, int, int]) -> NDArray[Any]:

@@ -43,7 +43,7 @@ class CachedRecords(Records):
         self._contents |= {number: content for number, content in read.items() if number in self._range}
         return [read[number] if number in read else self._contents[number] for number in numbers]
 
-    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """Return the JPEGs and labels, as the records do."""
         return self._records.parse(contents, numbers)
 

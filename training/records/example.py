@@ -1,5 +1,10 @@
 """One image as a tf.train.Example, with the features of TensorFlow's own ImageNet scripts."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
 ENCODED = "image/encoded"
 """The JPEG's bytes."""
 LABEL = "image/class/label"
@@ -47,3 +52,12 @@ def encode(*, jpeg: bytes, label: int, synset: str, filename: str, height: int, 
     example = tf.train.Example(features=tf.train.Features(feature=features))
     # By default, Protocol Buffers order a map's entries differently in each process.
     return bytes(example.SerializeToString(deterministic=True))
+
+
+def labels(examples: "tf.Tensor") -> list[int]:
+    """Return the labels of a batch of serialized examples."""
+    import tensorflow as tf
+
+    features = {LABEL: tf.io.FixedLenFeature([], tf.int64)}
+    found: list[int] = tf.io.parse_example(examples, features)[LABEL].numpy().tolist()
+    return found

@@ -47,7 +47,7 @@ class JpegFolder(Records):
                 contents.append(path.read_bytes())
         return contents
 
-    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """Return the contents, which are the JPEGs, and the labels of the folders."""
         return contents, tf.gather(self._label_tensor, numbers)
 

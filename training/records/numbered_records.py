@@ -1,4 +1,4 @@
-"""The interface of every dataset: records with numbers from 0, each with an image and its label."""
+"""The interface of every dataset: records with numbers from 0, each with an image and what is known of it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -78,8 +78,11 @@ class Records(ABC):
         """
 
     @abstractmethod
-    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return the JPEGs (strings) and labels (int64, from 1) of contents, as TensorFlow operations."""
+    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """Return what contents contain, as TensorFlow operations: a row for each record.
+
+        Of ImageNet's layouts these are the JPEGs (strings) and the labels (int64, from 1).
+        """
 
     @abstractmethod
     def where(self, number: int) -> str:

@@ -3,14 +3,18 @@
 import errno
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from training.records.example import LABEL
+from training.records import example
 from training.records.tfrecords import FRAMING
 from training.runtime.errors import UserError
 from training.runtime.files import sync, write_atomically
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 TRAIN, VALIDATION = "train", "validation"
 
@@ -92,6 +96,8 @@ def _no_shards(folder: Path, split: str) -> str:
         return f"{given}, but shards are in {_some(inside)}; give one folder with the shards of both splits"
     if any(re.fullmatch(r"n\d{8}(\.tar)?", path.name) for path in [*folder.iterdir(), *folder.glob("train/n*")]):
         return f"{given}, but images; convert them first: python -m training.imagenet.convert --help"
+    if any((folder / name).exists() for name in ("train2017", "train2017.zip")):
+        return f"{given}, but images; convert them first: python -m training.coco.convert --help"
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     return f"{given}, but {_some(names) or 'no files'}; give the folder with the shards"
 
@@ -104,7 +110,9 @@ def _some(names: Sequence[object]) -> str:
 # ----------------------------------------------------------------------------------------------------------- write
 
 
-def write_shard(path: Path, examples: Iterable[bytes], classes: int) -> int:
+def write_shard(
+    path: Path, examples: Iterable[bytes], classes: int, labels: "Callable[[tf.Tensor], Iterable[int]]" = example.labels
+) -> int:
     """Write a shard and its index, read the shard back, and return its number of examples.
 
     A shard gets its name when it is complete and verified, and has its index.
@@ -113,6 +121,7 @@ def write_shard(path: Path, examples: Iterable[bytes], classes: int) -> int:
         path: The shard's path.
         examples: Serialized, as `training.records.example.encode` returns them.
         classes: The largest allowed label.
+        labels: Returns all labels of a batch of serialized examples. Default: of ImageNet's layout.
 
     Raises:
         UserError: The shard cannot be written, or differs when it is read back.
@@ -122,7 +131,7 @@ def write_shard(path: Path, examples: Iterable[bytes], classes: int) -> int:
     temporary = path.with_name(f".{path.name}.partial")
     try:
         sizes = _write(temporary, examples)
-        _check(path, _read_labels(temporary), len(sizes), classes)
+        _check(path, *_read_back(temporary, labels), len(sizes), classes)
         # Before the shard gets its name: a shard needs its index.
         write_atomically(index_path(path), _index(sizes))
         temporary.replace(path)
@@ -144,19 +153,19 @@ def _write(path: Path, examples: Iterable[bytes]) -> list[int]:
 
     sizes = []
     with tf.io.TFRecordWriter(str(path)) as writer:
-        for example in examples:
-            writer.write(example)
-            sizes.append(len(example) + FRAMING)
+        for content in examples:
+            writer.write(content)
+            sizes.append(len(content) + FRAMING)
     sync(path)
     return sizes
 
 
-def _check(shard: Path, labels: Sequence[int], count: int, classes: int) -> None:
+def _check(shard: Path, read: int, labels: Iterable[int], count: int, classes: int) -> None:
     """Compare the shard as it was read back with its examples."""
     wrong = next((label for label in labels if not 1 <= label <= classes), None)
-    if len(labels) != count:
+    if read != count:
         raise UserError(
-            f"the shard {shard} was written with {count:,} examples, but read back with {len(labels):,}; "
+            f"the shard {shard} was written with {count:,} examples, but read back with {read:,}; "
             "check the disk, then start again"
         )
     if wrong is not None:
@@ -166,16 +175,18 @@ def _check(shard: Path, labels: Sequence[int], count: int, classes: int) -> None
         )
 
 
-def _read_labels(path: Path) -> list[int]:
-    """Return the labels of all records, whose checksums TensorFlow verifies."""
+def _read_back(path: Path, labels: "Callable[[tf.Tensor], Iterable[int]]") -> tuple[int, set[int]]:
+    """Return the number of records, whose checksums TensorFlow verifies, and their labels."""
     import tensorflow as tf
 
-    features = {LABEL: tf.io.FixedLenFeature([], tf.int64)}
-    batches = tf.data.TFRecordDataset(str(path)).batch(256)
+    count, found = 0, set[int]()
     try:
-        return [int(label) for batch in batches for label in tf.io.parse_example(batch, features)[LABEL]]
+        for batch in tf.data.TFRecordDataset(str(path)).batch(256):
+            count += len(batch)
+            found.update(labels(batch))
     except tf.errors.DataLossError as error:
         raise OSError(errno.EIO, "it differs when it is read back") from error
+    return count, found
 
 
 def _index(sizes: Iterable[int]) -> bytes:

@@ -29,7 +29,7 @@ class ShardRecords(Records):
     """The records of all shards, numbered in the order of the shards."""
 
     def __init__(self, shards: Sequence[Shard], missing: Sequence[str] = ()) -> None:
-        self._shards = shards
+        self.shards, self.missing = shards, missing
         self._starts = np.cumsum([0, *(len(shard) for shard in shards)])
         self._descriptors: dict[Path, int] = {}
         # A run that restarts with another number of ranks opens them again.
@@ -48,7 +48,7 @@ class ShardRecords(Records):
 
     def sizes(self, numbers: Sequence[int]) -> NDArray[Any]:
         """Return the records' bytes, with framing."""
-        sizes = np.concatenate([np.diff(shard.bounds) for shard in self._shards])
+        sizes = np.concatenate([np.diff(shard.bounds) for shard in self.shards])
         chosen: NDArray[Any] = sizes[np.asarray(numbers, np.int64)]
         return chosen
 
@@ -65,8 +65,8 @@ class ShardRecords(Records):
                 contents.append(tfrecords.read(descriptor, shard, record))
         return contents
 
-    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return the two features of the Examples that training needs."""
+    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """Return the features of the Examples that training needs, of ImageNet's layout: JPEG and label."""
         features = tf.io.parse_example(contents, _FEATURES)
         return features[ENCODED], features[LABEL]
 
@@ -77,7 +77,7 @@ class ShardRecords(Records):
 
     def _place(self, number: int) -> tuple[Shard, int]:
         index = int(np.searchsorted(self._starts, number, side="right")) - 1
-        return self._shards[index], int(number - self._starts[index])
+        return self.shards[index], int(number - self._starts[index])
 
     def _descriptor(self, path: Path) -> int:
         # Opened once: on Lustre an open is a request to the metadata server, and a read is not.

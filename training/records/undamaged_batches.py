@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.records import stages
 from training.records.stages import Pass
@@ -38,7 +40,13 @@ class UndamagedBatches:
         """Numbers of the skipped records since the start."""
 
     def batches(
-        self, todo: Pass, find_damaged: FindDamaged, *, start_step: int = 0, weight_of_replaced: int = 1
+        self,
+        todo: Pass,
+        find_damaged: FindDamaged,
+        *,
+        start_step: int = 0,
+        weight_of_replaced: int = 1,
+        buckets: NDArray[Any] | None = None,
     ) -> Iterator[Any]:
         """Yield the batches of a pass from a step on.
 
@@ -49,6 +57,7 @@ class UndamagedBatches:
             find_damaged: The search in the records of a batch that failed.
             start_step: The first step.
             weight_of_replaced: The largest weight of a replaced record, 0 in an evaluation.
+            buckets: The bucket of each record of the split; one of the same bucket replaces a record. Default: any.
 
         Raises:
             UserError: A record is damaged and must not be skipped, or a file cannot be read. On this rank only.
@@ -75,7 +84,7 @@ class UndamagedBatches:
                     if errors and not self._skip:
                         raise next(iter(errors.values())) from None
                     damaged |= set(errors)
-                    self._replace(todo, step, damaged, find_damaged, weight_of_replaced)
+                    self._replace(todo, step, damaged, find_damaged, weight_of_replaced, buckets)
                 finally:
                     close()
         finally:
@@ -91,21 +100,41 @@ class UndamagedBatches:
             self.skipped_records.update(errors)
         return errors
 
-    def _replace(self, todo: Pass, step: int, damaged: set[int], find_damaged: FindDamaged, weight: int) -> None:
+    def _replace(
+        self,
+        todo: Pass,
+        step: int,
+        damaged: set[int],
+        find_damaged: FindDamaged,
+        weight: int,
+        buckets: NDArray[Any] | None,
+    ) -> None:
         """Replace each damaged record of a step by the nearest undamaged one before it."""
         order, weights = todo.numbers.reshape(-1), todo.weights.reshape(-1)
         batch_size = todo.numbers.shape[1]
         for place in range(step * batch_size, (step + 1) * batch_size):
             if int(order[place]) in damaged:
-                order[place] = self._undamaged_before(todo, place, damaged, find_damaged)
+                candidates = _before(order, place, buckets)
+                order[place] = self._first_undamaged(candidates, damaged, find_damaged)
                 weights[place] = min(weights[place], weight)
 
-    def _undamaged_before(self, todo: Pass, place: int, damaged: set[int], find_damaged: FindDamaged) -> int:
-        order = todo.numbers.reshape(-1)
-        # Before the first record of the epoch is the last one.
-        for number in (int(order[place - distance]) for distance in range(1, len(order))):
+    def _first_undamaged(self, candidates: Iterable[int], damaged: set[int], find_damaged: FindDamaged) -> int:
+        for number in candidates:
             # It is read here, because a resumed run has not read it yet.
             if number not in damaged and not self._report(find_damaged([number])):
                 return number
             damaged.add(number)
         raise UserError("all records of this rank are damaged; convert the dataset again, or check '--classes'")
+
+
+def _before(order: NDArray[Any], place: int, buckets: NDArray[Any] | None) -> Iterator[int]:
+    """Yield the records that may replace one, the nearest before it first."""
+    # Before the first record of the epoch is the last one.
+    before = (int(order[place - distance]) for distance in range(1, len(order)))
+    if buckets is None:
+        yield from before
+        return
+    bucket = buckets[order[place]]
+    yield from (number for number in before if buckets[number] == bucket)
+    # A rank may have none of a bucket that has few records.
+    yield from (int(number) for number in np.flatnonzero(buckets == bucket))

@@ -9,6 +9,7 @@ https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classifica
 from collections.abc import Sequence
 from pathlib import Path
 
+import h5py
 import tensorflow as tf
 
 from training.runtime.errors import UserError
@@ -20,6 +21,13 @@ _WIDTH = 64
 # Of ResNet-50 without its last layer: 25,557,032 with that of 1,000 classes, as torchvision's `resnet50` counts it
 # (https://pytorch.org/vision/stable/models/generated/torchvision.models.resnet50.html).
 _PARAMETERS = 23_508_032
+
+_GIVE = "give the model.keras of a finished run of training.resnet50"
+_KERAS = (
+    "holds Keras's ResNet-50, which is another network: its convolutions have biases, and it is v1, whose blocks have "
+    "their stride in the first 1x1 convolution"
+)
+_FIRST_LAYER_OF_KERAS = "conv1_conv"
 
 #: Of the classifier, and so the gradients of its step: 53 convolutions, each with a scale and a shift, and the last
 #: layer's weights and bias.
@@ -61,7 +69,9 @@ def network(image_size: int, classes: int, blocks: Sequence[int], width: int) ->
     return tf.keras.Model(images, logits)
 
 
-def backbone(*, frozen_stages: int, frozen_normalization: bool) -> tf.keras.Model:
+def backbone(
+    *, frozen_stages: int, frozen_normalization: bool, blocks: Sequence[int] = _BLOCKS, width: int = _WIDTH
+) -> tf.keras.Model:
     """Return the network without its head, from images of any size to the outputs [C2, C3, C4, C5] of its stages.
 
     Their sides are a 4th, an 8th, a 16th and a 32nd of the image's, rounded up; their channels are 256 to 2,048.
@@ -71,9 +81,12 @@ def backbone(*, frozen_stages: int, frozen_normalization: bool) -> tf.keras.Mode
             Mask R-CNN freezes 2.
         frozen_normalization: Whether batch normalization keeps its statistics, scale and shift in every stage, as it
             must where a step has a few images.
+        blocks: How many in each stage. Default: ResNet-50's.
+        width: Channels inside the first stage's blocks; every stage doubles them, and its output has four times them.
+            Default: ResNet-50's.
     """
     images = tf.keras.Input((None, None, 3))
-    stages = _stages(images, _BLOCKS, _WIDTH)
+    stages = _stages(images, blocks, width)
     model = tf.keras.Model(images, stages[1:])
     frozen = tf.keras.Model(images, stages[frozen_stages - 1]).layers if frozen_stages else []
     for layer in model.layers:
@@ -95,14 +108,30 @@ def load(model: tf.keras.Model, path: Path) -> None:
     try:
         trained = tf.keras.models.load_model(path, compile=False)
     except (OSError, ValueError) as error:
-        raise UserError(
-            f"{path} cannot be read as a model ({error}); give the model.keras of a finished run of training.resnet50"
-        ) from error
+        if _has_weights_of_keras(path):
+            raise UserError(f"{path} {_KERAS}; {_GIVE}") from error
+        raise UserError(f"{path} cannot be read as a model ({error}); {_GIVE}") from error
+    if _is_of_keras(trained):
+        raise UserError(f"{path} {_KERAS}; {_GIVE}")
     ours, theirs = _weights_of_stages(model), _weights_of_stages(trained)
     if [weight.shape for weight in ours] != [weight.shape for weight in theirs]:
-        raise UserError(f"{path} holds another network; give the model.keras of a finished run of training.resnet50")
+        raise UserError(f"{path} holds another network; {_GIVE}")
     for own, other in zip(ours, theirs, strict=True):
         own.assign(other)
+
+
+def _is_of_keras(trained: tf.keras.Model) -> bool:
+    """Return whether it is Keras's ResNet-50, with or without its last layer."""
+    convolutions = [layer for layer in trained.layers if isinstance(layer, tf.keras.layers.Conv2D)]
+    return any(layer.name == _FIRST_LAYER_OF_KERAS and layer.use_bias for layer in convolutions)
+
+
+def _has_weights_of_keras(path: Path) -> bool:
+    """Return whether it is a file of the weights alone, as Keras downloads them."""
+    if not h5py.is_hdf5(path):
+        return False
+    with h5py.File(path, "r") as file:
+        return _FIRST_LAYER_OF_KERAS in file
 
 
 def _weights_of_stages(model: tf.keras.Model) -> list[tf.Variable]:

@@ -10,6 +10,7 @@ import horovod.tensorflow as hvd
 from training.imagenet import decoded_images, input_pipeline
 from training.imagenet.input_pipeline import Batch, InputPipeline, SyntheticPipeline
 from training.records import cache, fingerprint, rank_records
+from training.records.data_threads import data_threads
 from training.records.numbered_records import Records
 from training.records.shard_files import TOTALS, TRAIN, VALIDATION
 from training.resnet50.settings import Settings
@@ -104,7 +105,7 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
         seed=settings.seed,
         min_crop_area=settings.min_crop_area,
         mirror=settings.mirror == "on",
-        threads=input_pipeline.data_threads(hvd.local_size()),
+        threads=data_threads(hvd.local_size()),
         device="/GPU:0" if on_gpu else None,
         skip_damaged=settings.on_bad_data == "skip",
         dali=settings.decode == "gpu",

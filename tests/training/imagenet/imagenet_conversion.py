@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 from training.imagenet.convert import __main__ as convert
-from training.imagenet.convert import shard_writer
-from training.imagenet.convert.shard_plan import Conversion, Shard
 from training.records import shard_files
+from training.records.conversion.shard_plan import Shard
+from training.records.conversion.shard_processes import Conversion
 
 COUNTS = ("--train-shards", "4", "--validation-shards", "2")
 
@@ -27,7 +27,7 @@ FEATURES = {
 def write_here(conversion: Conversion, shards: Sequence[Shard], workers: int) -> Iterator[tuple[Shard, list[str]]]:
     """Write the shards in this process, which has imported TensorFlow, as `shard_processes.run` does in others."""
     for shard in shards:
-        yield shard, shard_writer.write(conversion, shard)
+        yield shard, conversion.write(shard)
 
 
 def command(source: Path, output: Path, *arguments: str) -> list[str]:

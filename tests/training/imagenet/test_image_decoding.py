@@ -6,7 +6,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from tests.training.imagenet_data import jpeg
-from training.imagenet.image_decoding import crop_key, decode, evaluation_window, flips, to_float, training_window
+from training.imagenet.image_decoding import decode, evaluation_window, to_float, training_window
+from training.records.epoch_choices import epoch_key, mirrored
 
 
 def number(value: int) -> tf.Tensor:
@@ -53,16 +54,16 @@ def test_a_crop_depends_only_on_the_key_and_the_record() -> None:
 
 
 def test_keys_differ_by_seed_and_epoch() -> None:
-    keys = [crop_key(seed, epoch) for seed in range(10) for epoch in range(10)]
+    keys = [epoch_key(seed, epoch) for seed in range(10) for epoch in range(10)]
     assert len(set(keys)) == 100
     assert all(0 <= key < 2**63 for key in keys)
 
 
 def test_mirrors_half_of_the_images_and_others_in_each_epoch() -> None:
-    first, second = flips(10_000, 0, 0), flips(10_000, 0, 1)
+    first, second = mirrored(10_000, 0, 0), mirrored(10_000, 0, 1)
     assert 0.48 < first.mean() < 0.52
     assert 0.48 < (first == second).mean() < 0.52
-    assert (first == flips(10_000, 0, 0)).all()
+    assert (first == mirrored(10_000, 0, 0)).all()
 
 
 @pytest.mark.parametrize("size", [7, 32, 64])

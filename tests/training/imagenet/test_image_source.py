@@ -5,7 +5,7 @@ import pytest
 
 from tests.training.imagenet import imagenet_archives
 from training.imagenet.convert import image_source
-from training.imagenet.convert.source_images import Image, Split
+from training.imagenet.convert.class_images import Image, Split
 from training.runtime.errors import UserError
 
 LAYOUT = (
@@ -120,7 +120,7 @@ def imagenet(monkeypatch: pytest.MonkeyPatch, train: int) -> None:
     synsets = ["n01440764", *(f"n0{number}" for number in range(2_000_000, 2_000_998)), "n15075141"]
 
     def split(place: Path, images: int) -> Split:
-        return Split(place, ([Image(synset, "") for synset in synsets] * 1282)[:images])
+        return Split(place, ([Image("", synset=synset) for synset in synsets] * 1282)[:images])
 
     monkeypatch.setattr(image_source, "_train", lambda folder, _: split(folder / "train", train))
     monkeypatch.setattr(image_source, "_validation", lambda folder, _: split(folder / "val", 50_000))

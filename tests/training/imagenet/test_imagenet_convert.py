@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from tests.training.imagenet import imagenet_archives
 from tests.training.imagenet.imagenet_conversion import COUNTS, command, contents, read, run, write_here
-from training.imagenet.convert import shard_processes
-from training.records import conversion_folder, shard_files
+from training.records import shard_files
+from training.records.conversion import conversion_folder, shard_processes
 
 ROOT = Path(__file__).parents[3]
 

@@ -9,8 +9,9 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from tests.training.imagenet_data import example, jpeg, write_shards
-from training.imagenet.input_pipeline import Batch, InputPipeline, Settings, SyntheticPipeline, data_threads
+from training.imagenet.input_pipeline import Batch, InputPipeline, Settings, SyntheticPipeline
 from training.records import epoch_order
+from training.records.data_threads import data_threads
 from training.records.dataset import open_split
 from training.records.epoch_order import Order
 from training.records.numbered_records import Records, Team

@@ -131,3 +131,31 @@ def test_a_file_of_another_network_is_rejected(tmp_path: Path) -> None:
         model.load(backbone, other)
     with pytest.raises(UserError, match=r"missing\.keras cannot be read as a model"):
         model.load(backbone, tmp_path / "missing.keras")
+
+
+def test_a_small_backbone_has_the_blocks_and_the_width_that_it_is_given() -> None:
+    backbone = model.backbone(frozen_stages=0, frozen_normalization=False, blocks=(1, 1, 1, 1), width=8)
+    outputs = backbone(np.zeros((1, 64, 64, 3), np.float32))
+    assert [output.shape[-1] for output in outputs] == [32, 64, 128, 256]
+    # The first, and of each block three and a shortcut.
+    assert sum(isinstance(layer, tf.keras.layers.Conv2D) for layer in backbone.layers) == 1 + 4 * 4
+
+
+@pytest.mark.filterwarnings("ignore:You are saving your model as an HDF5 file:UserWarning")
+@pytest.mark.parametrize("name", ["keras.keras", "keras.h5", "keras.weights.h5", "without_top.h5"])
+def test_keras_own_resnet_50_is_rejected_with_the_reason(name: str, tmp_path: Path) -> None:
+    theirs = tf.keras.applications.ResNet50(weights=None, include_top=name != "without_top.h5")
+    path = tmp_path / name
+    if "weights" in name:
+        # In the layout of the files that Keras downloads.
+        theirs.save_weights(tmp_path / "weights.h5", save_format="h5")
+        (tmp_path / "weights.h5").rename(path)
+    else:
+        theirs.save(path)
+    backbone = model.backbone(frozen_stages=0, frozen_normalization=False)
+    reason = (
+        r"holds Keras's ResNet-50, which is another network: its convolutions have biases, and it is v1, whose blocks "
+        r"have their stride in the first 1x1 convolution; give the model\.keras of a finished run of training\.resnet50"
+    )
+    with pytest.raises(UserError, match=reason):
+        model.load(backbone, path)

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.imagenet.convert.source_images import Image, Split, in_order
+from training.imagenet.convert.class_images import Image, Split, in_order
 from training.runtime.errors import UserError
 
 TRAIN = "ILSVRC2012_img_train.tar"
@@ -41,7 +41,9 @@ def train(path: Path, workers: int) -> Split:
     def images(archive: Member) -> list[Image]:
         synset = archive.name.removesuffix(".tar").rpartition("/")[2]
         inner = members(path, archive)
-        return [Image(synset, str(path), f"{archive.name}/{item.name}", item.offset, item.size) for item in inner]
+        return [
+            Image(str(path), f"{archive.name}/{item.name}", item.offset, item.size, synset=synset) for item in inner
+        ]
 
     # Threads: a cold file system takes much longer to read a million headers than Python to parse them.
     with ThreadPoolExecutor(workers) as pool:
@@ -58,7 +60,7 @@ def validation(path: Path, devkit: Path) -> Split:
                 f"{path} contains {member.name}, but {devkit.name} has labels for the {len(synsets):,} images "
                 f"ILSVRC2012_val_00000001.JPEG to _{len(synsets):08d}.JPEG; give the two archives of the same year"
             )
-        images.append(Image(synsets[int(number[1]) - 1], str(path), member.name, member.offset, member.size))
+        images.append(Image(str(path), member.name, member.offset, member.size, synset=synsets[int(number[1]) - 1]))
     if len(images) != len(synsets):
         raise UserError(
             f"{path} contains {len(images):,} images, but {devkit.name} has {len(synsets):,} labels; download it again"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from training.imagenet.convert import archives
-from training.imagenet.convert.source_images import Image, Split, in_order
+from training.imagenet.convert.class_images import Image, Split, in_order
 from training.records.shard_files import TOTALS, TRAIN, VALIDATION
 from training.runtime.errors import UserError
 
@@ -103,7 +103,7 @@ def _class(folder: Path) -> list[Image]:
     if other is not None or not entries:
         content = f"contains {other}, which is not an image" if other is not None else "is empty"
         raise UserError(f"{folder} {content}; put the class's images there, and nothing else")
-    return [Image(folder.name, entry.path) for entry in entries]
+    return [Image(entry.path, synset=folder.name) for entry in entries]
 
 
 def _unknown_layout(folder: Path) -> UserError:

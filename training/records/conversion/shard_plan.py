@@ -4,11 +4,10 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
-from training.imagenet.convert.image_source import Source
-from training.imagenet.convert.source_images import Image
 from training.records.shard_files import TRAIN, VALIDATION, count_examples, shard_name
 from training.runtime.errors import UserError
 
@@ -18,12 +17,20 @@ _SEED = 0
 _OPTIONS = {TRAIN: "--train-shards", VALIDATION: "--validation-shards"}
 
 
+class PlannedImage(Protocol):
+    """An image to convert."""
+
+    @property
+    def identity(self) -> str:
+        """Return what identifies the image in its dataset, whether it comes from an archive or a folder."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shard:
     """A shard and its images."""
 
     path: Path
-    images: Sequence[Image]
+    images: Sequence[PlannedImage]
 
     def is_done(self, *, complete: bool) -> bool:
         """Return whether the shard exists, and has all images if it must be complete, by its index and its size."""
@@ -31,27 +38,17 @@ class Shard:
         return count is not None and (not complete or count == len(self.images))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Conversion:
-    """The settings that all shards share."""
-
-    synsets: Sequence[str]
-    """The sorted classes."""
-    short_side: int | None
-    """Pixels; None resizes no image."""
-    skip: bool
-    """Whether a shard is written without its damaged images; otherwise it is not written."""
-
-
-def make(source: Source, counts: Mapping[str, int], folder: Path) -> dict[str, list[Shard]]:
-    """Deal the shuffled images of each split to its shards: each shard is a random sample of the classes.
+def make(
+    splits: Mapping[str, Sequence[PlannedImage]], counts: Mapping[str, int], folder: Path
+) -> dict[str, list[Shard]]:
+    """Deal the shuffled images of each split to its shards: each shard is a random sample of the split.
 
     Raises:
         UserError: A split has more shards than images.
     """
     shards = {}
     for split, count in counts.items():
-        images = source.splits[split].images
+        images = splits[split]
         if count > len(images):
             raise UserError(
                 f"'{_OPTIONS[split]}' is {count:,}, but there are {len(images):,} images; give {len(images):,} or less"
@@ -67,7 +64,7 @@ def make(source: Source, counts: Mapping[str, int], folder: Path) -> dict[str, l
 def fingerprint(shards: Mapping[str, Sequence[Shard]]) -> str:
     """Return a hash of the images and their places: another order or another image gives another fingerprint."""
     lines = (
-        f"{shard.path.name} {image.synset}/{image.name}\n"
+        f"{shard.path.name} {image.identity}\n"
         for split in shards.values()
         for shard in split
         for image in shard.images

@@ -2,7 +2,7 @@ import resource
 
 import numpy as np
 
-from training.imagenet.input_pipeline import keep_freed_memory
+from training.records.kept_memory import keep_freed_memory
 
 
 def page_faults() -> int:

@@ -1,13 +1,10 @@
-"""Convert the images of a shard: each becomes a complete JPEG, grey or RGB, on which a decoder can rely."""
+"""An image for a shard: a complete JPEG, grey or RGB, on which a decoder can rely."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import tensorflow as tf
 
-from training.imagenet.convert.shard_plan import Conversion, Shard
-from training.imagenet.convert.source_images import DamagedImageError, Image
-from training.records import example, shard_files
+from training.records.conversion.source_images import DamagedImageError
 
 _START, _END = b"\xff\xd8", b"\xff\xd9"
 
@@ -80,51 +77,3 @@ def _encode(pixels: tf.Tensor, short_side: int | None) -> Jpeg:
 
 def _is_larger(height: int, width: int, short_side: int | None) -> bool:
     return short_side is not None and min(height, width) > short_side
-
-
-# ----------------------------------------------------------------------------------------------------------- shard
-
-
-class _NotWrittenError(Exception):
-    """The shard is not written."""
-
-
-@dataclass(slots=True)
-class _Examples:
-    conversion: Conversion
-    images: Sequence[Image]
-    damaged: list[str] = field(default_factory=list)
-
-    def __iter__(self) -> Iterator[bytes]:
-        labels = {synset: label for label, synset in enumerate(self.conversion.synsets, start=1)}
-        for image in self.images:
-            try:
-                content = prepare(image.read(), self.conversion.short_side)
-            except DamagedImageError as error:
-                self.damaged.append(f"{image} {error}")
-                continue
-            yield example.encode(
-                jpeg=content.content,
-                label=labels[image.synset],
-                synset=image.synset,
-                filename=image.name,
-                height=content.height,
-                width=content.width,
-            )
-        if self.damaged and not self.conversion.skip:
-            # At the end, to report all of them.
-            raise _NotWrittenError
-
-
-def write(conversion: Conversion, shard: Shard) -> list[str]:
-    """Write a shard and return its damaged images, each with the reason.
-
-    Raises:
-        UserError: The shard cannot be written.
-    """
-    examples = _Examples(conversion, shard.images)
-    try:
-        shard_files.write_shard(shard.path, examples, len(conversion.synsets))
-    except _NotWrittenError:
-        return examples.damaged
-    return examples.damaged

@@ -2,7 +2,6 @@
 
 import functools
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +13,9 @@ class DamagedImageError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
-    """An image and its class."""
+class SourceImage:
+    """An image; a dataset adds what it knows of it."""
 
-    synset: str
     file: str
     """The image's file, or the archive."""
     member: str = ""
@@ -50,35 +48,25 @@ class Image:
             raise DamagedImageError(f"cannot be read ({error.strerror})") from error
 
     def _read_range(self) -> bytes:
-        try:
-            content = os.pread(_open(self.file), self.size, self.offset)
-        except OSError as error:
-            raise UserError(f"{self.file} cannot be read ({error.strerror}); fix that, then start again") from error
-        if len(content) != self.size:
-            raise UserError(f"{self.file} has become shorter since it was listed; restore it, then start again")
-        return content
+        return read_range(self.file, self.offset, self.size)
+
+
+def read_range(file: str, offset: int, size: int) -> bytes:
+    """Return a part of an archive, which stays open.
+
+    Raises:
+        UserError: The archive cannot be read, which concerns all its images.
+    """
+    try:
+        content = os.pread(_open(file), size, offset)
+    except OSError as error:
+        raise UserError(f"{file} cannot be read ({error.strerror}); fix that, then start again") from error
+    if len(content) != size:
+        raise UserError(f"{file} has become shorter since it was listed; restore it, then start again")
+    return content
 
 
 @functools.cache
 def _open(file: str) -> int:
     # Open until the process ends: the program reads an archive a million times.
     return os.open(file, os.O_RDONLY)
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """The images of one split, sorted by class and name, so that archives and folders give the same shards."""
-
-    place: Path
-    """The archive or the folder with the images."""
-    images: Sequence[Image]
-
-    @property
-    def synsets(self) -> list[str]:
-        """Return the sorted classes of the images."""
-        return sorted({image.synset for image in self.images})
-
-
-def in_order(place: Path, images: Sequence[Image]) -> Split:
-    """Return a split of images in any order."""
-    return Split(place, sorted(images, key=lambda image: (image.synset, image.name)))

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import TextIO
+from typing import Protocol, TextIO
 
-from training.imagenet.convert.shard_plan import Conversion, Shard
+from training.records.conversion.shard_plan import Shard
 from training.runtime.errors import UserError
 
 _CELLS = 30
@@ -20,9 +20,23 @@ _CELLS = 30
 _BAR_SECONDS, _LOG_SECONDS = 0.2, 30.0
 
 
+class Conversion(Protocol):
+    """What a dataset's converter does with a shard; each process gets a copy."""
+
+    def is_done(self, shard: Shard) -> bool:
+        """Return whether the shard need not be written."""
+
+    def write(self, shard: Shard) -> list[str]:
+        """Write the shard, in one of the processes; return the damaged images, each with the reason.
+
+        Raises:
+            UserError: The shard cannot be written.
+        """
+
+
 def convert(conversion: Conversion, shards: Sequence[Shard], workers: int) -> list[str]:
     """Write the shards that are not done, and return the damaged images, each with the reason."""
-    left = [shard for shard in shards if not shard.is_done(complete=not conversion.skip)]
+    left = [shard for shard in shards if not conversion.is_done(shard)]
     if len(left) < len(shards):
         print(f"{len(shards) - len(left):,} of {len(shards):,} shards are already done", flush=True)
     if not left:
@@ -76,7 +90,7 @@ def _submit(
     # it.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        return {pool.submit(_write, conversion, shard): shard for shard in shards}
+        return {pool.submit(conversion.write, shard): shard for shard in shards}
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -93,13 +107,6 @@ def _end_with_the_parent() -> None:
     if parent is not None:
         parent.join()
     os._exit(1)
-
-
-def _write(conversion: Conversion, shard: Shard) -> list[str]:
-    # Here: it imports TensorFlow, only in these processes and after their preparation.
-    from training.imagenet.convert import shard_writer
-
-    return shard_writer.write(conversion, shard)
 
 
 class Progress:

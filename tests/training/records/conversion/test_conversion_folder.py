@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from training.records import conversion_folder
+from training.records.conversion import conversion_folder
 from training.runtime.errors import UserError
 
 MADE_WITH = {"--train-shards": 8, "--resize": None, "the data": "digits"}

@@ -10,12 +10,12 @@ import pytest
 from tests.training.imagenet import imagenet_archives
 from tests.training.imagenet.imagenet_conversion import command, contents, write_here
 from training.imagenet.convert import __main__ as convert
-from training.imagenet.convert import shard_processes
-from training.imagenet.convert.shard_plan import Conversion, Shard
-from training.imagenet.convert.shard_processes import Progress
+from training.records.conversion import shard_processes
+from training.records.conversion.shard_plan import Shard
+from training.records.conversion.shard_processes import Progress
 from training.runtime.errors import UserError
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(scope="module")
@@ -66,20 +66,22 @@ def test_resumes_an_interrupted_and_a_killed_run(long: Path, tmp_path: Path, mon
     assert contents(output) == contents(tmp_path / "undisturbed")
 
 
-def test_a_killed_process_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shard = Shard(tmp_path / "shard", [])
-    monkeypatch.setattr(shard_processes, "_write", _die)
+class Dying:
+    def is_done(self, shard: Shard) -> bool:
+        return False
+
+    def write(self, shard: Shard) -> list[str]:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return []
+
+
+def test_a_killed_process_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
-        list(shard_processes.run(Conversion(synsets=["n"], short_side=None, skip=False), [shard], 3))
+        list(shard_processes.run(Dying(), [Shard(tmp_path / "shard", [])], 3))
     assert str(caught.value) == (
         "another process ended one of 3 processes, as the kernel does when memory runs out; "
         "give fewer '--workers' or more memory, then start again: the finished shards stay"
     )
-
-
-def _die(conversion: Conversion, shard: Shard) -> list[str]:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return []
 
 
 # -------------------------------------------------------------------------------------------------------- progress

@@ -1,0 +1,222 @@
+"""The batches of a rank: images of one padded shape with their objects, on the device in time.
+
+Resizing, mirroring and padding are done to bytes on the CPU; the network's input becomes floating point on the device.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from training.coco import damaged_images
+from training.coco.coco_records import MAX_OBJECTS, CocoRecords
+from training.coco.object_masks import MASK_SIZE, PACKED
+from training.coco.padded_shapes import PaddedShapes
+from training.records.bucket_order import BucketOrder
+from training.records.epoch_choices import epoch_key, mirrored
+from training.records.kept_memory import keep_freed_memory
+from training.records.stages import Columns, Pass, Work
+from training.records.tfrecords import DamagedRecordError
+from training.records.undamaged_batches import UndamagedBatches
+
+# The first cell is the highest bit of its byte.
+_SHIFTS = np.arange(7, -1, -1, dtype=np.uint8)
+
+
+class Batch(NamedTuple):
+    """A step's images and their objects, on the device if one is given."""
+
+    images: tf.Tensor
+    """uint8 (batch x height x width x 3): resized, mirrored, and 0 at the right and at the bottom."""
+    sizes: tf.Tensor
+    """Height and width inside the padding, int32 (batch x 2)."""
+    boxes: tf.Tensor
+    """y1, x1, y2, x2 of the objects in pixels of the resized image, float32 (batch x `MAX_OBJECTS` x 4)."""
+    labels: tf.Tensor
+    """1 to the number of categories, 0 for no object, -1 for a crowd region, int32 (batch x `MAX_OBJECTS`)."""
+    masks: tf.Tensor
+    """1 inside the object, uint8 (batch x `MAX_OBJECTS` x `MASK_SIZE` x `MASK_SIZE`); a cell is a part of the box."""
+    keys: tf.Tensor
+    """Record number, and a hash of seed and epoch, for random choices of the network, int32 (batch x 2)."""
+    ids: tf.Tensor
+    """COCO's ids of the images, int64 (batch)."""
+    originals: tf.Tensor
+    """Height and width of the original images, int32 (batch x 2)."""
+    weights: tf.Tensor
+    """float32 (batch): 0 for an image that only fills the batch."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The settings that all epochs share."""
+
+    shapes: PaddedShapes
+    """Sizes of the images."""
+    classes: int
+    """The largest label."""
+    threads: int
+    """Threads that decode."""
+    seed: int = 0
+    """Of the mirrored images, and of the keys."""
+    mirror: bool = True
+    """Whether half of the training images are mirrored."""
+    device: str | None = None
+    """Device of the batches, such as "/GPU:0". Default: the machine's memory."""
+    skip_damaged: bool = False
+    """Whether another record replaces a damaged one. Default: a damaged record ends the run."""
+
+
+class BatchPipeline:
+    """Reads and decodes the batches of a split, and copies them to the device."""
+
+    def __init__(self, records: CocoRecords, settings: Settings) -> None:
+        self._records, self._settings = records, settings
+        self.buckets: NDArray[Any] = settings.shapes.buckets(records.image_sizes)
+        """The bucket of each record."""
+        self.shapes = settings.shapes.shapes
+        """Height and width of each bucket's batches."""
+        self._undamaged = UndamagedBatches(
+            threads=settings.threads, device=settings.device, skip_damaged=settings.skip_damaged
+        )
+        self.skipped_records = self._undamaged.skipped_records
+        """Numbers of the skipped records since the start: replaced in training, not counted in an evaluation."""
+        keep_freed_memory()
+
+    def training(self, order: BucketOrder, epoch: int, start_step: int = 0) -> Iterator[Batch]:
+        """Yield batches from a step on, without reading the steps before it.
+
+        Another record of the bucket replaces a skipped record, the same in a resumed run.
+
+        Raises:
+            UserError: A record is damaged and must not be skipped, or a file cannot be read. On this rank only.
+        """
+        settings = self._settings
+        flips = mirrored(len(self._records), settings.seed, epoch) & settings.mirror
+        # The key has 63 bits; int32 has 31 without the sign.
+        key = epoch_key(settings.seed, epoch) % 2**31
+        return self._batches(order, flips, key, start_step=start_step, weight_of_replaced=1)
+
+    def evaluation(self, order: BucketOrder) -> Iterator[Batch]:
+        """Yield all images as they are; a skipped record has weight 0.
+
+        Raises:
+            UserError: As `training` does.
+        """
+        flips = np.zeros(len(self._records), bool)
+        return self._batches(order, flips, 0, start_step=0, weight_of_replaced=0)
+
+    def _batches(
+        self, order: BucketOrder, flips: NDArray[np.bool_], key: int, *, start_step: int, weight_of_replaced: int
+    ) -> Iterator[Batch]:
+        def search(numbers: Sequence[int]) -> dict[int, DamagedRecordError]:
+            return damaged_images.find(self._records, numbers, self._settings.classes)
+
+        todo = Pass(numbers=order.order.numbers, weights=order.order.weights, work=self._work(flips, key))
+        return self._undamaged.batches(
+            todo, search, start_step=start_step, weight_of_replaced=weight_of_replaced, buckets=self.buckets
+        )
+
+    def _work(self, flips: NDArray[np.bool_], key: int) -> Work:
+        records, classes = self._records, self._settings.classes
+        listed = records.image_sizes.astype(np.int32)
+        resized = self._settings.shapes.resized(listed)
+        padded = np.array(self._settings.shapes.shapes, np.int32)[self.buckets]
+
+        def read(numbers: Sequence[int]) -> Columns:
+            contents = np.array(records.read(numbers), np.object_)
+            return contents, listed[numbers], resized[numbers], padded[numbers], flips[numbers]
+
+        def make(*values: tf.Tensor) -> Batch:
+            return _element(Element(*values), key, classes)
+
+        def parse(contents: tf.Tensor, *values: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            *known, numbers = values
+            return *records.parse(contents, numbers), *known
+
+        size = tf.TensorSpec([None, 2], tf.int32)
+        columns = (tf.TensorSpec([None], tf.string), size, size, size, tf.TensorSpec([None], tf.bool))
+        return Work(read=read, columns=columns, parse=parse, make=make)
+
+
+class Element(NamedTuple):
+    """What an element of a batch is made of: the values of `CocoRecords.parse`, and what is known without it."""
+
+    jpeg: tf.Tensor
+    image_id: tf.Tensor
+    size: tf.Tensor
+    """In the record."""
+    objects: tf.Tensor
+    boxes: tf.Tensor
+    labels: tf.Tensor
+    masks: tf.Tensor
+    listed_size: tf.Tensor
+    """Beside the shard: buckets are made of it."""
+    resized: tf.Tensor
+    """Height and width."""
+    padded: tf.Tensor
+    """Height and width."""
+    mirrored: tf.Tensor
+    number: tf.Tensor
+    weight: tf.Tensor
+
+
+def _element(given: Element, key: int, classes: int) -> Batch:
+    image = tf.io.decode_jpeg(given.jpeg, channels=3)
+    shape = tf.shape(image)[:2]
+    checks = [
+        tf.debugging.Assert(tf.reduce_all((shape == given.size) & (shape == given.listed_size)), [shape]),
+        tf.debugging.Assert(tf.reduce_all((given.labels >= -1) & (given.labels <= classes)), [given.labels]),
+    ]
+    with tf.control_dependencies(checks):
+        pixels = _padded(_resized(image, given.resized, given.mirrored), given.padded)
+    return Batch(
+        images=pixels,
+        sizes=given.resized,
+        boxes=_moved(given.boxes, shape, given.resized, given.mirrored),
+        labels=given.labels,
+        masks=_unpacked(given.masks, given.objects, given.mirrored),
+        keys=tf.stack([tf.cast(given.number, tf.int32), key]),
+        ids=given.image_id,
+        originals=given.size,
+        weights=given.weight,
+    )
+
+
+def _resized(image: tf.Tensor, size: tf.Tensor, is_mirrored: tf.Tensor) -> tf.Tensor:
+    """Resize an image, round to the nearest byte, and mirror it."""
+    # Mirrored before: it has fewer pixels then.
+    image = tf.cond(is_mirrored, lambda: tf.reverse(image, [1]), lambda: image)
+    resized = tf.raw_ops.ResizeBilinear(images=image[tf.newaxis], size=size, half_pixel_centers=True)
+    # A cast truncates; with the half it rounds. The sum stays below 256: bilinear values are between the pixels'.
+    return tf.cast(resized[0] + 0.5, tf.uint8)
+
+
+def _padded(image: tf.Tensor, shape: tf.Tensor) -> tf.Tensor:
+    """Add zeros at the right and at the bottom."""
+    missing = shape - tf.shape(image)[:2]
+    padded = tf.pad(image, [[0, missing[0]], [0, missing[1]], [0, 0]])
+    return tf.ensure_shape(padded, [None, None, 3])
+
+
+def _moved(boxes: tf.Tensor, original: tf.Tensor, size: tf.Tensor, is_mirrored: tf.Tensor) -> tf.Tensor:
+    """Move boxes with their image; those of no object stay 0."""
+    scales = tf.tile(tf.cast(size, tf.float32) / tf.cast(original, tf.float32), [2])
+    y1, x1, y2, x2 = tf.unstack(boxes * scales, axis=1)
+    width = tf.cast(size[1], tf.float32)
+    flipped = tf.stack([y1, width - x2, y2, width - x1], axis=1)
+    is_object = (y2 > y1)[:, tf.newaxis]
+    return tf.where(is_mirrored & is_object, flipped, tf.stack([y1, x1, y2, x2], axis=1))
+
+
+def _unpacked(masks: tf.Tensor, objects: tf.Tensor, is_mirrored: tf.Tensor) -> tf.Tensor:
+    """Return a byte for each cell of the masks, mirrored; those of no object are 0."""
+    packed = tf.io.decode_raw(tf.strings.substr(masks, 0, objects * PACKED), tf.uint8)
+    bits = tf.bitwise.right_shift(packed[:, tf.newaxis], _SHIFTS) & 1
+    cells = tf.reshape(bits, [objects, MASK_SIZE, MASK_SIZE])
+    cells = tf.cond(is_mirrored, lambda: tf.reverse(cells, [2]), lambda: cells)
+    return tf.ensure_shape(
+        tf.pad(cells, [[0, MAX_OBJECTS - objects], [0, 0], [0, 0]]), [MAX_OBJECTS, MASK_SIZE, MASK_SIZE]
+    )

@@ -1,0 +1,1 @@
+"""The program `python -m training.coco.convert`: from COCO's archives or folders to shards."""

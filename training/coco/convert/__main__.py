@@ -1,0 +1,124 @@
+"""Convert COCO to TFRecord shards.
+
+python -m training.coco.convert --source /data/archives --output-dir /data/coco
+
+The source is a folder with COCO's archives, which the program does not extract:
+  train2017.zip, val2017.zip, annotations_trainval2017.zip
+or the folders of these archives:
+  train2017/000000000009.jpg, ...   val2017/...   annotations/instances_train2017.json, instances_val2017.json
+
+Besides the shards it writes the height and width of each image (train-00000-of-00256.sizes, ...), categories.json with
+the labels, and instances_validation.json, with which an evaluation compares.
+
+The same command resumes a stopped run. The exit code is 0 if every image and object is in its shard, 1 if some are
+damaged, and 2 for an input error.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from training.coco import categories, image_sizes
+from training.coco.convert import coco_source, validation_truth
+from training.coco.convert.coco_source import Source
+from training.coco.convert.object_conversion import Conversion
+from training.records.conversion import conversion_folder, conversion_program, shard_plan, shard_processes
+from training.records.conversion.shard_plan import Shard
+from training.records.shard_files import TRAIN, VALIDATION
+from training.runtime import files
+
+_BAD_DATA_HELP = (
+    "damaged images and annotations: write the shards without them (skip), or report them and fail (stop, the default)"
+)
+
+# The number of damaged annotations that a message shows.
+_SHOWN = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The settings of one run."""
+
+    source: Path
+    output_dir: Path
+    train_shards: int
+    validation_shards: int
+    skip: bool
+    """Whether to skip damaged images and annotations."""
+    workers: int
+    """Processes."""
+
+    @classmethod
+    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
+        """Return the settings of a command line."""
+        parser = conversion_program.parser("training.coco.convert", __doc__)
+        conversion_program.add_options(
+            parser, space="21 GB for COCO 2017", train_shards=256, validation_shards=32, damaged=_BAD_DATA_HELP
+        )
+        given = vars(parser.parse_args(arguments))
+        return cls(skip=given.pop("on_bad_data") == "skip", **given)
+
+
+def run(settings: Settings) -> int:
+    """Convert the shards that are not done and return the exit code."""
+    output = settings.output_dir
+    files.make_writable(output)
+    print(f"reading the annotations in {settings.source}", flush=True)
+    source = coco_source.find(settings.source, allow_missing=settings.skip)
+    print(*source.sentences(), sep="\n", flush=True)
+    if not _accepted(source.problems, skip=settings.skip):
+        return 1
+    counts = {TRAIN: settings.train_shards, VALIDATION: settings.validation_shards}
+    shards = shard_plan.make({split: part.images for split, part in source.splits.items()}, counts, output)
+    made_with = {
+        "--train-shards": settings.train_shards,
+        "--validation-shards": settings.validation_shards,
+        "the fingerprint of the images": shard_plan.fingerprint(shards),
+        **{f"the {split} annotations": part.digest for split, part in source.splits.items()},
+    }
+    with conversion_folder.locked(output, made_with):
+        conversion = Conversion(categories=len(source.categories), skip=settings.skip)
+        every = [shard for split in shards.values() for shard in split]
+        damaged = shard_processes.convert(conversion, every, settings.workers)
+        if not damaged or settings.skip:
+            _write_beside(output, source, shards)
+    return conversion_program.verdict(shards, damaged, skip=settings.skip)
+
+
+def _accepted(problems: Sequence[str], *, skip: bool) -> bool:
+    """Report damaged annotations, and return whether to convert the others."""
+    for sentence in problems[:_SHOWN]:
+        print(f"  {sentence}")
+    if len(problems) > _SHOWN:
+        print(f"  and {len(problems) - _SHOWN:,} more")
+    if problems and skip:
+        print(f"{len(problems):,} images and annotations cannot be used (above) and are skipped", flush=True)
+    elif problems:
+        print(
+            f"FAIL: {len(problems):,} images and annotations cannot be used (above), and nothing is written; "
+            "fix them, or skip them with '--on-bad-data skip'"
+        )
+    return skip or not problems
+
+
+def _write_beside(output: Path, source: Source, shards: Mapping[str, Sequence[Shard]]) -> None:
+    """Write what a run needs besides the shards."""
+    written = {
+        int(image_id)
+        for shard in shards[VALIDATION]
+        if (sizes := image_sizes.read(shard.path)) is not None
+        for image_id in sizes[:, 0]
+    }
+    validation_truth.write(output, source.splits[VALIDATION].annotations, written)
+    categories.write(output, source.categories)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code."""
+    return conversion_program.exit_code(lambda: run(Settings.parse(arguments)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Make a small data set in COCO's format: a network learns it in minutes, and a person sees whether it has.
+
+python -m training.coco.shapes --output-dir data/shapes --images 320 --seed 0
+
+It has circles, rectangles, triangles and stars with exact masks, crowd regions, and images without an object, in
+train2017/, val2017/ (a quarter as many) and annotations/. Then: python -m training.coco.convert --help
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from training.coco import drawn_images
+from training.coco.drawn_images import CATEGORIES, Drawing
+from training.runtime import command_line, files
+from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.files import write_atomically
+
+_SPLITS = ("train2017", "val2017")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The settings of one run."""
+
+    output_dir: Path
+    images: int
+    """Training images."""
+    seed: int
+
+    @classmethod
+    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
+        """Return the settings of a command line."""
+        parser = command_line.Parser(
+            prog="python -m training.coco.shapes",
+            description=__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        add, whole = parser.add_argument, command_line.whole_number
+        add("--output-dir", type=Path, required=True, help="folder for the images and annotations")
+        add("--images", type=whole(4, 100_000), default=320, help="training images (%(default)s)")
+        add("--seed", type=whole(0), default=0, help="another seed, other images (%(default)s)")
+        return cls(**vars(parser.parse_args(arguments)))
+
+
+def run(settings: Settings) -> None:
+    """Write both splits."""
+    files.make_writable(settings.output_dir)
+    for split, (name, count) in enumerate(zip(_SPLITS, (settings.images, settings.images // 4), strict=True)):
+        drawings = [drawn_images.draw(settings.seed, split, number) for number in range(count)]
+        folder = settings.output_dir / name
+        _check_empty(folder, count)
+        for number, drawing in enumerate(drawings, start=1):
+            (folder / _file_name(number)).write_bytes(_jpeg(drawing))
+        path = settings.output_dir / f"annotations/instances_{name}.json"
+        path.parent.mkdir(exist_ok=True)
+        write_atomically(path, json.dumps(_annotations(drawings)).encode())
+        objects = sum(len(drawing.objects) for drawing in drawings)
+        print(f"{name}: {count:,} images with {objects:,} objects and crowd regions", flush=True)
+
+
+def _check_empty(folder: Path, count: int) -> None:
+    """Reject a folder with other images: the converter would find no entry for them."""
+    folder.mkdir(exist_ok=True)
+    expected = {_file_name(number) for number in range(1, count + 1)}
+    if other := next((path.name for path in folder.iterdir() if path.name not in expected), None):
+        raise UserError(f"'--output-dir' is {folder.parent}, where {folder.name} has {other}; give another folder")
+
+
+def _annotations(drawings: Sequence[Drawing]) -> dict[str, Any]:
+    images, objects = [], []
+    for number, drawing in enumerate(drawings, start=1):
+        height, width, _ = drawing.pixels.shape
+        images.append({"id": number, "file_name": _file_name(number), "height": height, "width": width})
+        for each in drawing.objects:
+            objects.append({"id": len(objects) + 1, "image_id": number, **each})
+    names = [{"id": coco_id, "name": name} for coco_id, name in CATEGORIES.items()]
+    return {"images": images, "annotations": objects, "categories": names}
+
+
+def _file_name(number: int) -> str:
+    return f"{number:012d}.jpg"
+
+
+def _jpeg(drawing: Drawing) -> bytes:
+    # Here: the help and errors come without TensorFlow.
+    import tensorflow as tf
+
+    return bytes(tf.io.encode_jpeg(drawing.pixels, quality=95).numpy())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code."""
+    try:
+        run(Settings.parse(arguments))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return USER_ERROR
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
