@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from pycocotools import mask as rle
 from pycocotools.coco import COCO
@@ -74,7 +73,7 @@ def metrics(annotations: Mapping[str, Any], found: Sequence[ImageDetections]) ->
         found: Detections; images without any may be missing. Images that are not in `annotations` count for nothing.
     """
     truth = _index({**annotations, "annotations": [dict(each) for each in annotations["annotations"]]})
-    results = {}
+    results: dict[str, float] = {}
     for kind in KINDS:
         watchdog.progress()
         stats = _evaluated(truth, _index(_as_coco(annotations, found, kind)), kind)
@@ -99,7 +98,7 @@ def _evaluated(truth: COCO, detections: COCO, kind: str) -> Sequence[float]:
         watchdog.progress()
         evaluation.accumulate()
         evaluation.summarize()
-    return np.asarray(evaluation.stats).tolist()
+    return list(evaluation.stats)
 
 
 def _number(value: float) -> float:

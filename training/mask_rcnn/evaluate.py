@@ -160,8 +160,8 @@ def _first(given: Settings, stop: StopRequest) -> dict[str, Any]:
     while (written := on_rank_zero(read)) is None:
         if not given.watch:
             raise UserError(
-                f"'--output-dir' is {given.output_dir}, which has no checkpoint; give the folder of a run, or '--watch' "
-                "to wait for the first one"
+                f"'--output-dir' is {given.output_dir}, which has no checkpoint; give the folder of a run, or "
+                "'--watch' to wait for the first one"
             )
         _wait(stop)
     if "--short-side" not in written.get("settings", {}):
@@ -174,7 +174,7 @@ def _first(given: Settings, stop: StopRequest) -> dict[str, Any]:
 
 def _is_last(written: Mapping[str, Any]) -> bool:
     """Return whether a checkpoint is the one after the last epoch."""
-    return Position.from_json(written["position"]).epoch == written["settings"]["--epochs"]
+    return bool(Position.from_json(written["position"]).epoch == written["settings"]["--epochs"])
 
 
 def _wait(stop: StopRequest) -> None:

@@ -1,6 +1,6 @@
 """Box and mask AP on the validation set: every rank its share of the images, and rank zero the metrics."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from training.runtime.task import Evaluation
 _CHUNK = 64
 
 #: A compiled step: images and their sizes to detections.
-DetectionStep = tf.types.experimental.GenericFunction
+DetectionStep = Callable[[tf.Tensor, tf.Tensor], Detections]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +58,8 @@ def make_detection_step(model: tf.keras.Model, architecture: Architecture) -> De
     def detection_step(images: tf.Tensor, sizes: tf.Tensor) -> Detections:
         return detect(model, images, sizes, architecture)
 
-    return detection_step
+    compiled: DetectionStep = detection_step
+    return compiled
 
 
 def evaluate(

@@ -24,10 +24,10 @@ def in_original(
 
 
 def paste(mask: NDArray[np.float32], box: NDArray[Any], height: int, width: int) -> NDArray[np.uint8]:
-    """Return the mask of an object in its image, 1 inside (height x width, in Fortran's order, as pycocotools takes it).
+    """Return the mask of an object in its image, 1 inside (height x width, in Fortran's order for pycocotools).
 
-    The value of a pixel is that of its centre between the centres of the mask's cells, bilinear; outside of the mask the
-    cells are 0. A pixel whose centre is outside of the box has less than one half.
+    The value of a pixel is that of its centre between the centres of the mask's cells, bilinear; outside of the mask
+    the cells are 0. A pixel whose centre is outside of the box has less than one half.
 
     Args:
         mask: Probabilities on the cells of the box.
@@ -37,7 +37,7 @@ def paste(mask: NDArray[np.float32], box: NDArray[Any], height: int, width: int)
     """
     image = np.zeros((height, width), np.uint8, order="F")
     (top, rows), (left, columns) = (
-        _weights(*box[axis::2], cells, pixels)
+        _weights(box[axis], box[axis + 2], cells, pixels)
         for axis, cells, pixels in zip((0, 1), mask.shape, (height, width), strict=True)
     )
     inside = rows @ mask @ columns.T
@@ -52,7 +52,7 @@ def encoded(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def _weights(start: float, end: float, cells: int, pixels: int) -> tuple[int, NDArray[np.float64]]:
-    """Return the first pixel of a direction whose centre is inside of the box, and each cell's weight in those pixels."""
+    """Return the first pixel of a direction whose centre is in the box, and each cell's weight in those pixels."""
     first, last = max(0, int(np.ceil(start - 0.5))), min(pixels, int(np.floor(end - 0.5)) + 1)
     if end <= start or last <= first:
         return 0, np.zeros((0, cells))

@@ -21,8 +21,8 @@ _START = 0.001
 _DROPS = {24: (16.0, 20.0)}
 _DROP = 0.1
 
-# Up to this many images a step the published warm-up is 1,000 steps or less, and 1,800 for 256 (MLPerf's reference runs:
-# https://github.com/mlcommons/logging/tree/master/mlperf_logging/rcp_checker).
+# Up to this many images a step the published warm-up is 1,000 steps or less, and 1,800 for 256 (MLPerf's reference
+# runs: https://github.com/mlcommons/logging/tree/master/mlperf_logging/rcp_checker).
 _LARGE_BATCH = 128
 _WARMUP_STEPS, _LARGE_WARMUP_STEPS = 1_000, 1_800
 
@@ -112,7 +112,8 @@ def reference(*, epochs: int) -> Recipe:
 
     - 38.9 and 35.4 after 24 epochs on 8 V100, 24 hours; 38.2 and 34.8 after 12, 12.5 hours (tensorpack,
       examples/FasterRCNN, R50-FPN, with these values).
-    - 37.7 and 33.9 after 13 to 17 epochs with 8 to 256 images a step, the rate linear in them (MLPerf's reference runs).
+    - 37.7 and 33.9 after 13 to 17 epochs with 8 to 256 images a step, the rate about linear in them (MLPerf's reference
+      runs).
     """
     return Recipe(name="reference", batch_size=1, learning_rate=0.01, clip_norm=None, epochs=epochs)
 
@@ -120,8 +121,8 @@ def reference(*, epochs: int) -> Recipe:
 def throughput(*, epochs: int) -> Recipe:
     """Return the recipe with four images on each GPU: larger steps, whose gradients are clipped.
 
-    Targets, box and mask AP of COCO 2017's validation images after 24 epochs (published, aws-samples/mask-rcnn-tensorflow,
-    whose rate and limit these are; without the limit about one run of 20 diverged):
+    Targets, box and mask AP of COCO 2017's validation images after 24 epochs (published by
+    aws-samples/mask-rcnn-tensorflow, whose rate and limit these are; without the limit about one run of 20 diverged):
 
     - 38.25 and 35.08 on 8 V100 with 4 images each, 9.78 hours
     - 38.44 and 35.18 on 16, 5.60 hours

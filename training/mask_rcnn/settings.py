@@ -160,8 +160,8 @@ def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
         "--output-dir",
         type=Path,
         required=True,
-        help="folder for checkpoints/, tensorboard/, results.json, curve.svg, predictions.png and model.keras; a run in "
-        "it resumes",
+        help="folder for checkpoints/, tensorboard/, results.json, curve.svg, predictions.png and model.keras; a run "
+        "in it resumes",
     )
     add(
         "--checkpoint-every",
@@ -175,7 +175,7 @@ def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
         type=every,
         default=every("1epoch"),
         metavar="N",
-        help="test every 500steps, 2epochs or 10min; the last epoch is tested in any case, and 24epochs tests no other: "
-        "then training.mask_rcnn.evaluate can test beside the training (%(default)s)",
+        help="test every 500steps, 2epochs or 10min; the last epoch is tested in any case, and 24epochs tests no "
+        "other, where training.mask_rcnn.evaluate tests beside the training (%(default)s)",
     )
     add("--keep-checkpoints", type=command_line.whole_number(1), default=3, help="checkpoints to keep (%(default)s)")

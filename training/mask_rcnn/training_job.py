@@ -216,8 +216,8 @@ class Job:
             + (f"from {settings.backbone}, its first {frozen} stages frozen" if settings.backbone else "from random"),
             *_warnings(settings),
             batch_sentence(self.recipe.batch_size, hvd.size()),
-            f"steps: {images} training images / {batch}, rounded down, = {steps} per epoch at most; x {settings.epochs} "
-            f"epochs = {steps * settings.epochs}",
+            f"steps: {images} training images / {batch}, rounded down, = {steps} per epoch at most; x "
+            f"{settings.epochs} epochs = {steps * settings.epochs}",
             self.recipe.sentence(batch),
         ]
 
@@ -342,8 +342,9 @@ def _warnings(settings: Settings) -> list[str]:
     if settings.backbone or settings.architecture == "small":
         return []
     return [
-        "warning: without '--backbone' the network begins at random and nothing of it is frozen; the published accuracy "
-        "is of a backbone that was trained on ImageNet: give the model.keras of a finished run of training.resnet50"
+        "warning: without '--backbone' the network begins at random and nothing of it is frozen; the published "
+        "accuracy is of a backbone that was trained on ImageNet: give the model.keras of a finished run of "
+        "training.resnet50"
     ]
 
 

@@ -35,7 +35,8 @@ class Lines:
             return
         losses, learning_rate = self._losses.means, self._task.rate(position)
         self._losses, self._printed_at = LossSum(), time.monotonic()
-        values = {**loss_curves(losses, self._task.loss_curves), "learning rate": learning_rate, **loss_scale(self._task.optimizer)}
+        values = loss_curves(losses, self._task.loss_curves)
+        values |= {"learning rate": learning_rate, **loss_scale(self._task.optimizer)}
         sentence = (
             f"epoch {position.epoch + 1}/{self._plan.epochs}, step {position.step}: {loss_words(losses)}, "
             f"learning rate {learning_rate:.4g}"

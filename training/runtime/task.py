@@ -71,6 +71,9 @@ class Plan:
     """Whether lines appear between epochs, and times of steps; not for a run of seconds."""
 
 
+_LOSS_CURVES = LossCurves()
+
+
 def _nothing(*_: Any) -> dict[str, Any]:
     return {}
 
@@ -115,7 +118,7 @@ class Task:
     lower: str
     statistics: Sequence[tf.Variable] = ()
     score: str = "accuracy"
-    loss_curves: LossCurves = LossCurves()
+    loss_curves: LossCurves = _LOSS_CURVES
     check_first_losses: Callable[[Mapping[str, float]], object] = _nothing
     resume: Callable[[Mapping[str, Any]], object] = _nothing
     settings_before: Mapping[str, Any] = field(default_factory=dict)
