@@ -66,7 +66,8 @@ def draw(output: Path, pairs: Sequence[tuple[Drawn, Drawn]], names: Sequence[str
             for name, part in drawn.parts.items()
         }
         np.savez(content, names=np.array(names), **arrays)
-        picture_process.draw(output / NAME, "training.mask_rcnn.drawings", [str(content), str(output / NAME)])
+        arguments = [str(content), str(output / NAME)]
+        picture_process.draw(output / NAME, "training.mask_rcnn.drawings", arguments, again=False)
 
 
 def figure(pairs: Sequence[tuple[Drawn, Drawn]], names: Sequence[str]) -> Figure:

@@ -8,21 +8,24 @@ from pathlib import Path
 _SECONDS = 60.0
 
 
-def draw(picture: Path, module: str, arguments: Sequence[str], *, seconds: float = _SECONDS) -> None:
+def draw(
+    picture: Path, module: str, arguments: Sequence[str], *, again: bool = True, seconds: float = _SECONDS
+) -> None:
     """Run a module that draws a picture, and print a warning where that fails; the run has succeeded in any case.
 
     Args:
         picture: What it draws.
         module: Such as `training.runtime.curve_picture`.
         arguments: Of the module.
+        again: Whether the same command draws it later, too.
         seconds: After which it counts as failed.
     """
     command = [sys.executable, "-m", module, *arguments]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=seconds)
     except (OSError, subprocess.SubprocessError) as error:
-        again = f"python -m {module} {' '.join(arguments)}"
-        print(f"warning: {picture} was not drawn ({_reason(error)}); to draw it: {again}", file=sys.stderr, flush=True)
+        how = f"; to draw it: python -m {module} {' '.join(arguments)}" if again else ""
+        print(f"warning: {picture} was not drawn ({_reason(error)}){how}", file=sys.stderr, flush=True)
 
 
 def _reason(error: OSError | subprocess.SubprocessError) -> str:
