@@ -120,6 +120,8 @@ bench-scaling: $(TRAINING) ## Compare two ranks of ResNet-50 on the CPU with one
 	@.venv-training/bin/python -m benchmarks.scaling
 bench-accuracy: $(TRAINING) ## Train ResNet-50 on the digits as JPEG TFRecords; the limit is 0.95 within 10 minutes
 	@.venv-training/bin/python -m benchmarks.accuracy
+train-shapes: $(TRAINING) ## Train a small Mask R-CNN on made shapes; box AP50 0.90, mask AP50 0.85 within 20 minutes, and a picture
+	@.venv-training/bin/python -m benchmarks.shapes_accuracy
 bench-input: $(TRAINING) ## Compare the input of ImageNet with the naive one and with the JPEG decoder; 2 minutes
 	@.venv-training/bin/python -m benchmarks.input_speed
 
@@ -150,4 +152,4 @@ help: ## Show this list
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-docs synth jobs run-local summary test test-cdk test-training \
 	test-containers test-faults test-image check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
-	bench-accuracy wheel snapshots lock clean help
+	bench-accuracy train-shapes wheel snapshots lock clean help

@@ -27,13 +27,17 @@ MIRRORS = (
 #: A construct, and the manifests that it applies: one concept in both libraries.
 IN_BOTH_LIBRARIES = {"lustre_volume.py", "mpi_operator.py"}
 
+#: The parts of a training program: ResNet-50 and Mask R-CNN have the same.
+IN_EACH_PROGRAM = {"evaluation.py", "model.py", "recipe.py", "settings.py", "training_job.py"}
+
 PACKAGES = ("workloads", "constructs", "stacks", "training", "scan", "setup", "benchmarks", "docs", "app.py")
 
 
 def test_each_file_name_occurs_once() -> None:
     names: dict[str, list[str]] = {}
     for path in files():
-        if not relative(path).startswith(MIRRORS) and path.name not in EXPECTED_NAMES | IN_BOTH_LIBRARIES:
+        expected = EXPECTED_NAMES | IN_BOTH_LIBRARIES | IN_EACH_PROGRAM
+        if not relative(path).startswith(MIRRORS) and path.name not in expected:
             names.setdefault(path.name, []).append(relative(path))
     several = [" ".join(found) for found in names.values() if len(found) > 1]
     assert not several, "\n".join(several)

@@ -1,4 +1,4 @@
-"""Test the newest checkpoint of a run, or each new one beside the training: a job of its own, which trains nothing.
+"""Test the newest checkpoint of a run, or each new one beside the training, without training.
 
 mpirun -np 8 python -m training.mask_rcnn.evaluate --data-dir /fsx/data/coco --output-dir /fsx/runs/a --watch
 """

@@ -61,7 +61,7 @@ def detections(image: int) -> Detections:
     random = np.random.default_rng(image)
     count = image % 4
     boxes = np.zeros((6, 4), np.float32)
-    boxes[:count] = [objects(image)[place][0] for place in range(count)]
+    boxes[:count] = np.array([box for box, _ in objects(image)]).reshape(count, 4)
     boxes[: count + 2] += random.uniform(-3, 3, (count + 2, 4))
     boxes[count : count + 2, 2:] += 20
     labels = np.zeros(6, np.int32)
