@@ -94,9 +94,7 @@ def _categories(entries: Sequence[Any], place: str) -> list[Category]:
     try:
         named = [(entry["id"], entry["name"]) for entry in entries]
     except (TypeError, KeyError) as error:
-        raise UserError(
-            f"{place} has a category without an id or a name; fix it, or download the file again"
-        ) from error
+        raise UserError(f"{place} has a category without an id or a name; download the file again") from error
     for number in (0, 1):
         values = [pair[number] for pair in named]
         repeated = [value for value in values if values.count(value) > 1]

@@ -70,7 +70,7 @@ def _crowd(random: np.random.Generator, height: int, width: int) -> list[_Shape]
     category = int(random.choice(list(CATEGORIES)))
     side = min(height, width)
     centre = random.uniform(0.3, 0.7, 2) * (width, height)
-    shapes = []
+    shapes: list[_Shape] = []
     for _ in range(_CROWD):
         place = centre + random.uniform(-0.2, 0.2, 2) * side
         shape = _shape(random, category, place, random.uniform(*_CROWD_RADII) * side, height, width)

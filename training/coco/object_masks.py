@@ -38,7 +38,8 @@ def sampled(pixels: NDArray[np.uint8], box: tuple[float, float, float, float]) -
     # Rounding: a cell that is half covered counts.
     most = float(shares.max())
     limit = 0.5 if most >= 0.5 else most / 2
-    return shares >= limit - 1e-5
+    cells: NDArray[np.bool_] = shares >= limit - 1e-5
+    return cells
 
 
 def _overlaps(start: float, end: float, pixels: int) -> NDArray[Any]:
@@ -46,4 +47,5 @@ def _overlaps(start: float, end: float, pixels: int) -> NDArray[Any]:
     edges = np.linspace(start, end, MASK_SIZE + 1)[:, np.newaxis]
     places = np.arange(pixels)
     covered = np.minimum(edges[1:], places + 1) - np.maximum(edges[:-1], places)
-    return (np.maximum(covered, 0) * (MASK_SIZE / (end - start))).astype(np.float32)
+    overlaps: NDArray[Any] = np.maximum(covered, 0) * (MASK_SIZE / (end - start))
+    return overlaps.astype(np.float32)

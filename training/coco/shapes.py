@@ -72,7 +72,8 @@ def _check_empty(folder: Path, count: int) -> None:
 
 
 def _annotations(drawings: Sequence[Drawing]) -> dict[str, Any]:
-    images, objects = [], []
+    images: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     for number, drawing in enumerate(drawings, start=1):
         height, width, _ = drawing.pixels.shape
         images.append({"id": number, "file_name": _file_name(number), "height": height, "width": width})

@@ -159,3 +159,28 @@ def test_a_bucket_that_fills_no_step_is_rejected(count: int, ranks: int, message
 
 def test_full_and_unused_buckets_are_accepted() -> None:
     check_buckets(np.repeat([0, 3], [64, 64]), batch_size=8, size=8)
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_an_evaluation_has_each_record_once_in_steps_of_one_bucket(number: int) -> None:
+    case = draw(number)
+    for size, batch_size, _ in case.parts:
+        dealt = [
+            bucket_order.evaluation(case.buckets, batch_size=batch_size, rank=rank, size=size) for rank in range(size)
+        ]
+        counted = [each.order.numbers[each.order.weights == 1] for each in dealt]
+        assert sorted(np.concatenate(counted).tolist()) == list(range(len(case.buckets)))
+        for each in dealt:
+            assert each.buckets.tolist() == dealt[0].buckets.tolist()
+            # Those that fill a batch are of its bucket too.
+            assert (case.buckets[each.order.numbers] == each.buckets[:, np.newaxis]).all()
+
+
+def test_an_evaluation_by_hand() -> None:
+    buckets = np.array([2, 0, 2, 2, 0])
+    first, second = (bucket_order.evaluation(buckets, batch_size=2, rank=rank, size=2) for rank in (0, 1))
+    assert first.buckets.tolist() == second.buckets.tolist() == [0, 2]
+    assert first.order.numbers.tolist() == [[1, 1], [0, 2]]
+    assert second.order.numbers.tolist() == [[4, 4], [3, 3]]
+    assert first.order.weights.tolist() == [[1, 0], [1, 1]]
+    assert second.order.weights.tolist() == [[1, 0], [1, 0]]

@@ -66,7 +66,7 @@ def test_ranks_that_share_the_work_have_the_same(shards: Path) -> None:
     """A rank loads its part of the shards; the placeholder of the exchange loads the rest."""
 
     def gather(outcome: tuple[list[object], None]) -> list[object]:
-        others = shard_records.load(shards, "train", team=Team(), skip_damaged=False)._shards
+        others = shard_records.load(shards, "train", team=Team(), skip_damaged=False).shards
         return [(others[rank::2], None) for rank in (0, 1)]
 
     assert of(shards, Team(rank=1, size=2, gather=gather)) == of(shards)

@@ -86,12 +86,21 @@ def test_reports_the_content_of_a_folder_without_shards(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["train/n01440764/n01440764_1.JPEG", "n01440764/n01440764_1.JPEG", "n01440764.tar"])
-def test_reports_images_that_are_not_converted(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "dataset"),
+    [
+        ("train/n01440764/n01440764_1.JPEG", "imagenet"),
+        ("n01440764/n01440764_1.JPEG", "imagenet"),
+        ("n01440764.tar", "imagenet"),
+        ("train2017/000000000009.jpg", "coco"),
+        ("train2017.zip", "coco"),
+    ],
+)
+def test_reports_images_that_are_not_converted(tmp_path: Path, name: str, dataset: str) -> None:
     touch(tmp_path, name)
     assert message(tmp_path) == (
         f"'--data-dir' is {tmp_path}, which has no train shards such as train-00000-of-01024, but images; "
-        "convert them first: python -m training.imagenet.convert --help"
+        f"convert them first: python -m training.{dataset}.convert --help"
     )
 
 

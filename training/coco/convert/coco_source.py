@@ -144,9 +144,7 @@ def _files(folder: Path, split: str) -> tuple[Path, dict[str, SourceImage]]:
     if archive.is_file():
         listed = zip_images.images(archive)
         if stranger := next((each.member for each in listed if not each.member.startswith(f"{name}/")), None):
-            raise UserError(
-                f"{archive} contains {stranger}, but the images are in {name}/; give COCO's archive of 2017"
-            )
+            raise UserError(f"{archive} contains {stranger}, which is not in {name}/; give COCO's archive of 2017")
         return archive, {image.name: image for image in listed}
     if images.is_dir():
         names = [entry.name for entry in os.scandir(images) if not entry.name.startswith(".")]
