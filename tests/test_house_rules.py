@@ -27,8 +27,12 @@ MIRRORS = (
 #: A construct, and the manifests that it applies: one concept in both libraries.
 IN_BOTH_LIBRARIES = {"lustre_volume.py", "mpi_operator.py"}
 
-#: The parts of a training program: ResNet-50 and Mask R-CNN have the same.
-IN_EACH_PROGRAM = {"evaluation.py", "model.py", "recipe.py", "settings.py", "training_job.py"}
+#: The parts that each training program may have: a reader of one finds those of the next.
+IN_EACH_PROGRAM = {
+    f"training/{program}/{part}.py"
+    for program in ("resnet50", "mask_rcnn")
+    for part in ("evaluation", "model", "recipe", "settings", "training_job")
+}
 
 PACKAGES = ("workloads", "constructs", "stacks", "training", "scan", "setup", "benchmarks", "docs", "app.py")
 
@@ -36,8 +40,9 @@ PACKAGES = ("workloads", "constructs", "stacks", "training", "scan", "setup", "b
 def test_each_file_name_occurs_once() -> None:
     names: dict[str, list[str]] = {}
     for path in files():
-        expected = EXPECTED_NAMES | IN_BOTH_LIBRARIES | IN_EACH_PROGRAM
-        if not relative(path).startswith(MIRRORS) and path.name not in expected:
+        if relative(path).startswith(MIRRORS) or relative(path) in IN_EACH_PROGRAM:
+            continue
+        if path.name not in EXPECTED_NAMES | IN_BOTH_LIBRARIES:
             names.setdefault(path.name, []).append(relative(path))
     several = [" ".join(found) for found in names.values() if len(found) > 1]
     assert not several, "\n".join(several)

@@ -42,6 +42,7 @@ def _of_level(size: int, ratios: tuple[float, ...], stride: int, rows: int, colu
     centres = np.stack([y, x], -1)[:, :, np.newaxis]
     root = np.sqrt(np.array(ratios))
     halves = np.stack([size * root, size / root], -1) / 2
-    boxes = np.concatenate([centres - halves, centres + halves], -1).reshape(-1, 4).astype(np.float32)
+    boxes: NDArray[np.float32] = np.concatenate([centres - halves, centres + halves], -1).reshape(-1, 4)
+    boxes = boxes.astype(np.float32)
     boxes.flags.writeable = False
     return boxes

@@ -41,7 +41,6 @@ def build(architecture: Architecture) -> tf.keras.Model:
         blocks=architecture.blocks,
         width=architecture.width,
     )
-    backbone._name = "backbone"
     pyramid = heads.pyramid(images, backbone, architecture)
     proposer = heads.region_proposal_network(architecture)
     box_head, mask_head = heads.box_head(architecture), heads.mask_head(architecture)

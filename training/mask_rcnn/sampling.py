@@ -133,4 +133,5 @@ def _draw(
 def _for_each_image(of_image: Callable[[tuple[tf.Tensor, ...]], Samples], tensors: tuple[tf.Tensor, ...]) -> Samples:
     # One image after the other: the overlaps of 270,000 anchors with 100 objects are 107 MB.
     types = Samples(tf.int32, tf.int32, tf.bool, tf.bool)
-    return tf.nest.map_structure(tf.stop_gradient, tf.map_fn(of_image, tensors, fn_output_signature=types))
+    samples = tf.map_fn(of_image, tensors, fn_output_signature=types)
+    return Samples(*(tf.stop_gradient(each) for each in samples))

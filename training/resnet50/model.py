@@ -87,7 +87,7 @@ def backbone(
     """
     images = tf.keras.Input((None, None, 3))
     stages = _stages(images, blocks, width)
-    model = tf.keras.Model(images, stages[1:])
+    model = tf.keras.Model(images, stages[1:], name="backbone")
     frozen = tf.keras.Model(images, stages[frozen_stages - 1]).layers if frozen_stages else []
     for layer in model.layers:
         if layer in frozen or (frozen_normalization and isinstance(layer, tf.keras.layers.BatchNormalization)):

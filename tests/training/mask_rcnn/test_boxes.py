@@ -9,7 +9,7 @@ from training.mask_rcnn import boxes as box
 def test_overlap_is_intersection_over_union() -> None:
     boxes = np.array([[0, 0, 10, 10], [5, 5, 5, 5]], np.float32)
     others = np.array([[0, 0, 10, 10], [0, 5, 10, 15], [10, 0, 20, 10], [2, 2, 4, 7], [0, 0, 0, 0]], np.float32)
-    np.testing.assert_allclose(box.overlaps(boxes, others), [[1, 50 / 150, 0, 10 / 100, 0], [0] * 5], rtol=1e-6)
+    np.testing.assert_allclose(box.overlaps(boxes, others), [[1.0, 50 / 150, 0.0, 10 / 100, 0.0], [0.0] * 5], rtol=1e-6)
     np.testing.assert_allclose(box.intersections(boxes[:1], others)[0], [100, 50, 0, 10, 0])
 
 

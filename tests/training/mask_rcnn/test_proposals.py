@@ -5,7 +5,7 @@ import numpy as np
 from training.mask_rcnn.architecture import Boxes
 from training.mask_rcnn.proposals import NO_SCORE, propose, suppress
 
-SIZES = np.array([[100, 100]], np.int32)
+SIZES, LIMITS = np.array([[100, 100]], np.int32), Boxes(before=10, after=4)
 
 
 def one_level(boxes: list[list[float]], scores: list[float]) -> tuple[Any, Any, Any, Any]:
@@ -15,8 +15,9 @@ def one_level(boxes: list[list[float]], scores: list[float]) -> tuple[Any, Any, 
     return logits, np.zeros((1, count, 4), np.float32), np.array(boxes, np.float32), np.ones((1, count), bool)
 
 
-def proposed(*levels: tuple[Any, Any, Any, Any], limits: Boxes = Boxes(before=10, after=4)) -> list[list[float]]:
-    result = propose(*(list(each) for each in zip(*levels, strict=True)), SIZES, limits)
+def proposed(*levels: tuple[Any, Any, Any, Any], limits: Boxes = LIMITS) -> list[list[float]]:
+    logits, deltas, anchors, inside = zip(*levels, strict=True)
+    result = propose(logits, deltas, anchors, inside, SIZES, limits)
     boxes, valid = np.asarray(result.boxes)[0], np.asarray(result.valid)[0]
     assert (boxes[~valid] == 0).all()
     return [[float(each) for each in box] for box in boxes[valid]]

@@ -64,10 +64,11 @@ def made_boxes() -> NDArray[Any]:
     """Return boxes of all four levels, at the edges, outside, narrow, empty, of the whole image and larger."""
     random = np.random.default_rng(1)
     corners = random.uniform(-4, SIDE - 8, (2, 24, 2))
-    boxes = np.concatenate([corners, corners + random.uniform(1, 128, (2, 24, 2))], -1)
-    special = [[0, 0, 128, 128], [-400, -400, 600, 600], [0, 0, 0, 0], [0, 127, 128, 128], [-9, -9, -5, -5]]
+    boxes: NDArray[Any] = np.concatenate([corners, corners + random.uniform(1, 128, (2, 24, 2))], -1)
+    special = [[0.0, 0.0, 128.0, 128.0], [-400, -400, 600, 600], [0, 0, 0, 0], [0, 127, 128, 128], [-9, -9, -5, -5]]
     special += [[100, 100, 140, 140], [0, 0, 240, 240], [3, 3, 3.5, 100]]
-    return np.concatenate([boxes, np.tile(np.array(special), [2, 1, 1])], 1).astype(np.float32)
+    boxes = np.concatenate([boxes, np.tile(np.array(special), [2, 1, 1])], 1)
+    return boxes.astype(np.float32)
 
 
 def expected(pyramid: list[NDArray[Any]], boxes: NDArray[Any], bins: int) -> NDArray[Any]:

@@ -24,7 +24,7 @@ def drawn(samples: Samples) -> tuple[set[int], set[int]]:
 
 
 def squares(count: int) -> Any:
-    """Return boxes of 10 x 10, at 0, 1, 2 … pixels from the left: the n-th overlaps the first with (10 - n)/(10 + n)."""
+    """Return boxes of 10 x 10, the n-th n pixels from the left: it overlaps the first with (10 - n) / (10 + n)."""
     left = np.arange(count, dtype=np.float32)
     return np.stack([left * 0, left, left * 0 + 10, left + 10], 1)
 
@@ -55,7 +55,7 @@ def test_an_anchor_in_the_padding_is_neither() -> None:
 
 def test_what_is_in_a_crowd_region_is_not_background() -> None:
     # It covers 10, 9, 8 and 7 tenths of the anchors 9 to 6 and all of those after it, up to 0.7 of anchor 19.
-    crowd = ([0, 9, 10, 26], -1)
+    crowd = ([0.0, 9.0, 10.0, 26.0], -1)
     found = sample_anchors(squares(20), np.ones((1, 20), bool), truth(([0, 0, 10, 10], 1), crowd), KEYS, 40)
     assert drawn(found) == ({0, 1}, set())
     regions = sample_regions(squares(20)[np.newaxis], np.ones((1, 20), bool), truth(crowd), KEYS, 40)
@@ -64,7 +64,7 @@ def test_what_is_in_a_crowd_region_is_not_background() -> None:
 
 def test_proposals_are_objects_from_an_overlap_of_a_half() -> None:
     found = sample_regions(
-        squares(20)[np.newaxis], np.ones((1, 20), bool), truth(([0, 0, 10, 10], 1), ([0, 12, 10, 22], 3)), KEYS, 40
+        squares(20)[np.newaxis], np.ones((1, 20), bool), truth(([0, 0, 10, 10], 1), ([0, 12, 10, 22], 3)), KEYS, 60
     )
     # 7/13 = 0.54, 6/14 = 0.43: of the first object, then of the second at 12.
     positive, negative = drawn(found)
