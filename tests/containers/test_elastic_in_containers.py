@@ -55,7 +55,7 @@ def outcome(job: Callable[..., EmulatedMpiJob], claim: Callable[[], Path], phase
         running.wait(lambda: running.log().count("test accuracy") > joined, 60)
         running.workers[1].kill()
         running.wait(lambda: "written by 2 ranks, now 1" in running.log(), 240)
-        succeeded = running.run_to_the_end(400)
+        succeeded = running.run_to_the_end(1200)
         logs = [launcher.log() for launcher in running.launchers]
     results = json.loads((lustre / "runs" / NAME / "results.json").read_text())
     print(*logs, sep="\n")

@@ -13,7 +13,7 @@ from tests.faults.life import CHECKPOINT_STEPS, Fault, Life, expect
 
 _WARNING = "could not be written"
 
-# Checkpoints of the small network have 23 KB, and four of them are there at a time; a page has 4,096 bytes.
+# Checkpoints of the small network have 27 KB, and four of them are there at a time; a page has 4,096 bytes.
 _DISK_BYTES, _PAGE = 256 * 1024, 4096
 
 

@@ -120,7 +120,7 @@ def main() -> int:
     if request is None:
         return 0
     _become(request)
-    return rank.main()
+    return rank.main(forked=True)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ class Launched:
         """Return as soon as the log holds a text this number of times."""
         self.wait_until(lambda: (self.stdout + self.stderr).count(text) >= times, repr(text))
 
-    def wait_until(self, reached: Callable[[], object], what: str, pause: float = 0.01) -> None:
+    def wait_until(self, reached: Callable[[], object], what: str, pause: float = 0.03) -> None:
         """Return as soon as something is so; the run must not end before."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while not reached():
@@ -145,5 +145,5 @@ class Launched:
         self._launcher.wait()
 
 
-#: Of every process.
-ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", **ALLOW_ROOT}
+#: Of every process. Horovod asks the ranks each 5 ms, instead of each 1 ms, whether there is something to send.
+ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", "HOROVOD_CYCLE_TIME": "5", **ALLOW_ROOT}

@@ -13,8 +13,8 @@ from tests.faults.life import End, Fault, Life, Site
 from tests.faults.plans import Plan
 from tests.faults.processes import kill, marked_below
 
-#: Lives at a time. Two of them keep two cores busy while others only wait, such as for the watchdog.
-AT_A_TIME = 3
+#: Lives at a time. Two or three of them keep two cores busy while others only wait, such as for the watchdog.
+AT_A_TIME = 4
 
 _SECONDS_BETWEEN_TABLES = 180
 _SHOWN_LINES = 25

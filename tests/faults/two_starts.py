@@ -4,8 +4,10 @@ from tests.faults.launched import Launched
 from tests.faults.life import Fault, Life, expect
 from training.runtime.errors import USER_ERROR
 
-# Minutes for the run: a start waits 40 s for the end of the one that it finds.
-_LONG_STEPS = {"FAULTS_PAUSE": "6"}
+_WAIT = {"FAULTS_LOCK": "40"}
+
+# Minutes for the run: the other start waits for its end.
+_LONG_STEPS = {"FAULTS_PAUSE": "6", **_WAIT}
 
 
 def later(step: int, hours: float) -> Fault:
@@ -17,7 +19,7 @@ def later(step: int, hours: float) -> Fault:
         other = None
         try:
             run.wait_for_step(step)
-            other = life.launch("second", {"FAULTS_CLOCK": f"0:0:{hours * 3600}"})
+            other = life.launch("second", {"FAULTS_CLOCK": f"0:0:{hours * 3600}", **_WAIT})
             other.end()
             _kill_the_winner(life, saved, winner=run, loser=other)
         finally:

@@ -54,7 +54,24 @@ class Position:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Position":
-        """Return what `to_json` wrote."""
-        names = ("world_size", "batch_size", "steps")
-        segments = tuple(Segment(**dict(zip(names, values, strict=True))) for values in content["segments"])
-        return cls(step=content["step"], epoch=content["epoch"], segments=segments)
+        """Return what `to_json` wrote.
+
+        Raises:
+            ValueError: It did not write that.
+        """
+        try:
+            step, epoch = _whole(content["step"]), _whole(content["epoch"])
+            segments = tuple(
+                Segment(world_size=_whole(ranks), batch_size=_whole(images), steps=_whole(steps))
+                for ranks, images, steps in content["segments"]
+            )
+        except (LookupError, TypeError, ValueError) as error:
+            raise ValueError(f"not a position: {content!r}") from error
+        return cls(step=step, epoch=epoch, segments=segments)
+
+
+def _whole(value: object) -> int:
+    # JSON's true would count as 1.
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} is not a whole number, 0 or more")
+    return value

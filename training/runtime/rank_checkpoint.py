@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from training.runtime import checkpoint, files
 from training.runtime.distributed import assign_flat, flat, on_rank_zero
 from training.runtime.errors import UserError
+from training.runtime.position import Position
 
 #: In the output folder.
 FOLDER = "checkpoints"
@@ -103,6 +104,11 @@ def _check_metadata(output: Path, written: Mapping[str, Any], expected: _Expecte
     settings = written.get("settings")
     if not isinstance(settings, Mapping) or not {"world_size", *expected.names} <= written.keys():
         raise _another_program(output)
+    if "position" in written:
+        try:
+            Position.from_json(written["position"])
+        except ValueError as error:
+            raise _another_program(output) from error
     check_settings(output, expected.settings, settings, expected.defaults)
 
 

@@ -7,7 +7,8 @@ Where the file system has no `flock`, the content decides: its process writes it
 that has not changed for a minute is that of a dead process. Nothing compares clocks, which differ and jump.
 
 Every start waits for a while: the processes of its start before may be ending, or in an elastic run, a rank zero that
-is another process now.
+is another process now. It waits longer where rank zero of the other run is on its own host, which on Kubernetes is the
+pod, and so the job: that is the start before of the same job, whose launcher was lost, and whose watchdog ends it.
 """
 
 import errno
@@ -23,8 +24,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from training.runtime import stop_request
+from training.runtime import stop_request, watchdog
 from training.runtime.distributed import on_rank_zero
 from training.runtime.errors import USER_ERROR, UserError
 from training.runtime.files import unwritable
@@ -46,6 +48,9 @@ _DEAD_SECONDS = 60.0
 # Lustre evicts a client that does not answer after about 150 s, an NFS server after its lease, often 90 s.
 _EVICTION_SECONDS = 240.0
 
+# Between two answers of rank zero to the ranks that wait with it.
+_SLICE_SECONDS = 10.0
+
 # In which another process that found the file free at the same moment has written, too.
 _SETTLE_SECONDS = 2.0
 
@@ -61,6 +66,9 @@ def locked(output: Path) -> Iterator[None]:
     # Horovod: rank zero alone writes into the folder.
     on_rank_zero(lambda: held.append(Lock(output)))
     try:
+        # In slices, because this may take longer than the watchdogs of the ranks, and Horovod's, let them wait.
+        while not on_rank_zero(lambda: held[0].take(_SLICE_SECONDS)):
+            watchdog.progress()
         yield
     finally:
         # Without the other ranks, which may be lost.
@@ -69,72 +77,98 @@ def locked(output: Path) -> Iterator[None]:
 
 
 class Lock:
-    """The lock of a folder, held by this process."""
+    """The lock of a folder, for this process."""
 
     def __init__(self, output: Path) -> None:
-        """Take the lock, after a wait where another process has it.
+        """Take nothing yet.
 
         Raises:
-            UserError: Another process keeps it, or the file cannot be written.
+            UserError: The file cannot be written.
         """
-        self._path = output / _NAME
-        self._id = uuid.uuid4().hex
+        self._output, self._path = output, output / _NAME
+        self._id, self._host = uuid.uuid4().hex, socket.gethostname()
         self._content = {
-            "host": socket.gethostname(),
+            "host": self._host,
             "process": os.getpid(),
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
             "id": self._id,
         }
         try:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._first = self._read()
         except OSError as error:
             raise unwritable(output, error) from error
-        try:
-            self._has_flock = self._take(output)
-        except OSError as error:
-            os.close(self._descriptor)
-            raise unwritable(output, error) from error
-        except UserError:
-            os.close(self._descriptor)
-            raise
+        self._began, self._said = time.monotonic(), False
+        self._has_flock = False
         self._released = threading.Event()
         self._beating = threading.Thread(target=self._beat, name="run-lock", daemon=True)
+
+    def take(self, seconds: float) -> bool:
+        """Return whether this process has the lock now, after a wait of these seconds at most.
+
+        Raises:
+            UserError: Another process keeps it, or the file cannot be written.
+        """
+        until = time.monotonic() + seconds
+        try:
+            while not self._try():
+                if time.monotonic() > until:
+                    return False
+                time.sleep(0.5)
+        except OSError as error:
+            raise unwritable(self._output, error) from error
         with stop_request.blocked():
             self._beating.start()
+        return True
 
     def release(self) -> None:
         """Let another process take the lock."""
         self._released.set()
-        # On a file system that does not answer it may never end; the end of the process releases the lock as well.
-        self._beating.join(_BEAT_SECONDS)
+        is_taken = self._beating.ident is not None
+        if is_taken:
+            # On a file system that does not answer it may never end; the end of the process releases the lock as well.
+            self._beating.join(_BEAT_SECONDS)
         if not self._beating.is_alive():
             # A next run would wait for a while, and take it for dead.
             with suppress(OSError):
-                if self._is_own():
+                if is_taken and self._is_own():
                     os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)
 
-    def _take(self, output: Path) -> bool:
-        """Return whether the file system has flock, as soon as the lock is taken."""
-        first, began, said = self._read(), time.monotonic(), False
-        while True:
-            flock, content = _flock(self._descriptor), self._read()
-            waited = time.monotonic() - began
-            if flock:
-                self._write()
-                return True
-            is_dead = content == first and waited > _DEAD_SECONDS
-            if flock is None and (not content or is_dead) and self._write_settles():
-                return False
-            if waited > (_EVICTION_SECONDS if content == first else _LIVE_SECONDS):
-                raise UserError(
-                    f"'--output-dir' is {output}, where another run trains: {_described(content)}; wait for its end or "
-                    "stop it, or give another '--output-dir'"
-                )
-            if not said:
-                print(f"waiting for another run in {output} to end: {_described(content)}", flush=True)
-                said = True
-            time.sleep(0.5)
+    def _try(self) -> bool:
+        """Return whether the lock is taken."""
+        flock, content = _flock(self._descriptor), self._read()
+        waited = time.monotonic() - self._began
+        if flock:
+            self._write()
+            self._has_flock = True
+            return True
+        is_dead = content == self._first and waited > _DEAD_SECONDS
+        if flock is None and (not content or is_dead) and self._write_settles():
+            return True
+        owner = _described(content)
+        if waited > self._limit(content):
+            raise UserError(
+                f"'--output-dir' is {self._output}, where another run trains: {owner}; wait for its end or "
+                "stop it, or give another '--output-dir'"
+            )
+        if not self._said:
+            long = f"; for up to {self._limit(content):.0f} s, as it is on this host" if self._is_near(content) else ""
+            print(f"waiting for another run in {self._output} to end: {owner}{long}", flush=True)
+            self._said = True
+        return False
+
+    def _limit(self, content: bytes) -> float:
+        """Return how many seconds a start waits for the process that wrote this content."""
+        seconds = _EVICTION_SECONDS if content == self._first else _LIVE_SECONDS
+        if self._is_near(content):
+            # Without its launcher or its other ranks it makes no progress, so its watchdog ends it within this time.
+            seconds = max(seconds, watchdog.limit() + _LIVE_SECONDS)
+        return seconds
+
+    def _is_near(self, content: bytes) -> bool:
+        """Return whether the other run may be the start before of the same job."""
+        return _owner(content).get("host") == self._host
 
     def _write_settles(self) -> bool:
         """Write the content, and return whether no other process that found the file free wrote after this one."""
@@ -182,9 +216,17 @@ def _flock(descriptor: int) -> bool | None:
     return True
 
 
-def _described(content: bytes) -> str:
+def _owner(content: bytes) -> dict[str, Any]:
+    """Return what a process wrote; empty where it has not written yet."""
     try:
         owner = json.loads(content)
-        return f"process {owner['process']} on {owner['host']}, since {owner['since']}"
-    except (ValueError, LookupError, TypeError):
+    except ValueError:
+        return {}
+    return owner if isinstance(owner, dict) else {}
+
+
+def _described(content: bytes) -> str:
+    owner = _owner(content)
+    if not {"process", "host", "since"} <= owner.keys():
         return "a process that has not written its name yet"
+    return f"process {owner['process']} on {owner['host']}, since {owner['since']}"

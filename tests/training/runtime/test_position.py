@@ -1,4 +1,7 @@
 import json
+from typing import Any
+
+import pytest
 
 from training.runtime.position import Position
 
@@ -24,3 +27,25 @@ def test_an_epoch_begins_with_nothing_trained_and_keeps_the_steps() -> None:
 def test_position_survives_json() -> None:
     position = Position().after_step(2, 16).after_step(1, 16).after_epoch().after_step(4, 8)
     assert Position.from_json(json.loads(json.dumps(position.to_json()))) == position
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        [],
+        "step",
+        {"step": 1, "epoch": 0},
+        {"step": "1", "epoch": 0, "segments": []},
+        {"step": 1, "epoch": -1, "segments": []},
+        {"step": 1.0, "epoch": 0, "segments": []},
+        {"step": True, "epoch": 0, "segments": []},
+        {"step": 1, "epoch": 0, "segments": 3},
+        {"step": 1, "epoch": 0, "segments": [[2, 16]]},
+        {"step": 1, "epoch": 0, "segments": [[2, 16, 1, 1]]},
+        {"step": 1, "epoch": 0, "segments": [[2, 16, None]]},
+    ],
+)
+def test_what_another_program_wrote_is_no_position(content: Any) -> None:
+    with pytest.raises(ValueError, match="not a position"):
+        Position.from_json(content)

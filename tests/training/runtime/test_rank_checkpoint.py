@@ -14,7 +14,7 @@ from training.runtime import checkpoint, rank_checkpoint
 from training.runtime.errors import UserError
 from training.runtime.rank_checkpoint import check_folder, check_settings, resume
 
-METADATA = {"settings": {"--seed": 1}, "world_size": 1, "position": 3}
+METADATA = {"settings": {"--seed": 1}, "world_size": 1, "position": {"step": 1, "epoch": 0, "segments": [[1, 8, 1]]}}
 
 
 @pytest.fixture
@@ -88,8 +88,9 @@ def test_sets_the_variables_and_returns_the_metadata(tmp_path: Path) -> None:
         {**METADATA, "settings": None},
         {name: value for name, value in METADATA.items() if name != "world_size"},
         {name: value for name, value in METADATA.items() if name != "position"},
+        {**METADATA, "position": {"step": 1, "epoch": 0, "segments": [[1, 8]]}},
     ],
-    ids=["empty", "settings of another type", "no world size", "no position"],
+    ids=["empty", "settings of another type", "no world size", "no position", "half a position"],
 )
 def test_rejects_metadata_of_another_program(tmp_path: Path, metadata: dict[str, Any]) -> None:
     write(tmp_path, [np.ones(2, np.float32)], metadata)

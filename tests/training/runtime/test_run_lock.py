@@ -1,5 +1,6 @@
 import errno
 import fcntl
+import itertools
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.training.mpirun import PATIENCE, ROOT
-from training.runtime import run_lock
+from training.runtime import run_lock, watchdog
 from training.runtime.errors import UserError
 from training.runtime.run_lock import Lock
 
@@ -25,6 +26,20 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make hours of minutes: all times in the same order as in the program."""
     for name, seconds in {"BEAT": 0.1, "SETTLE": 0.3, "LIVE": 1.0, "DEAD": 2.0, "EVICTION": 3.0}.items():
         monkeypatch.setattr(run_lock, f"_{name}_SECONDS", seconds)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give each lock another host."""
+    numbers = itertools.count()
+    monkeypatch.setattr(socket, "gethostname", lambda: f"worker-{next(numbers)}")
+
+
+def taken(folder: Path) -> Lock:
+    """Return a lock of the folder when it is taken."""
+    lock = Lock(folder)
+    assert lock.take(PATIENCE)
+    return lock
 
 
 def fail_flock(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
@@ -49,12 +64,12 @@ def leave(folder: Path) -> None:
 def test_a_second_run_is_rejected_with_host_process_and_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first = Lock(tmp_path)
+    first = taken(tmp_path)
     with pytest.raises(UserError) as caught:
-        Lock(tmp_path)
+        taken(tmp_path)
     since = json.loads((tmp_path / ".run-lock").read_bytes())["since"]
     assert since.endswith("+00:00")
-    owner = f"process {os.getpid()} on {socket.gethostname()}, since {since}"
+    owner = f"process {os.getpid()} on worker-0, since {since}"
     assert str(caught.value) == (
         f"'--output-dir' is {tmp_path}, where another run trains: {owner}; wait for its end or stop it, or give "
         "another '--output-dir'"
@@ -65,16 +80,16 @@ def test_a_second_run_is_rejected_with_host_process_and_time(
 
 def test_the_lock_can_be_taken_again_after_its_release(tmp_path: Path) -> None:
     for _ in range(2):
-        lock = Lock(tmp_path)
+        lock = taken(tmp_path)
         lock.release()
     assert (tmp_path / ".run-lock").read_bytes() == b""
 
 
 def test_a_start_waits_for_a_run_that_is_ending(tmp_path: Path) -> None:
-    first = Lock(tmp_path)
+    first = taken(tmp_path)
     timer = threading.Timer(0.4, first.release)
     timer.start()
-    Lock(tmp_path).release()
+    taken(tmp_path).release()
     assert timer.finished.is_set()
 
 
@@ -85,24 +100,67 @@ def test_a_process_that_does_not_answer_is_waited_for_longer(tmp_path: Path) -> 
         fcntl.flock(stream, fcntl.LOCK_EX)
         before = time.monotonic()
         with pytest.raises(UserError, match="process 12 on lost-worker-0, since 2026-11-22T10:00:00"):
-            Lock(tmp_path)
+            taken(tmp_path)
         assert time.monotonic() - before >= 3
         timer = threading.Timer(1.5, fcntl.flock, (stream, fcntl.LOCK_UN))
         timer.start()
-        Lock(tmp_path).release()
+        taken(tmp_path).release()
         timer.join()
+
+
+def near(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all starts be on one host, where a run that makes no progress ends in 4 seconds."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "job-worker-0")
+    monkeypatch.setattr(watchdog, "limit", lambda: 4)
+
+
+def test_a_restart_on_the_same_host_waits_until_the_watchdog_has_ended_an_orphan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    near(monkeypatch)
+    first = taken(tmp_path)
+    # Longer than another host's start waits for a process that writes the file.
+    timer = threading.Timer(2.5, first.release)
+    timer.start()
+    taken(tmp_path).release()
+    assert timer.finished.is_set()
+    out = capsys.readouterr().out
+    assert out.startswith(
+        f"waiting for another run in {tmp_path} to end: process {os.getpid()} on job-worker-0, since "
+    )
+    assert out.endswith("; for up to 5 s, as it is on this host\n")
+
+
+def test_a_restart_on_the_same_host_waits_no_longer_than_the_watchdog(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near(monkeypatch)
+    first = taken(tmp_path)
+    before = time.monotonic()
+    with pytest.raises(UserError, match=f"process {os.getpid()} on job-worker-0, since "):
+        taken(tmp_path)
+    assert time.monotonic() - before >= 5
+    first.release()
+
+
+def test_a_start_that_waits_returns_in_time_for_the_watchdogs_of_the_ranks(tmp_path: Path) -> None:
+    first, second = taken(tmp_path), Lock(tmp_path)
+    assert not second.take(0.1)
+    first.release()
+    assert second.take(PATIENCE)
+    second.release()
 
 
 def test_a_killed_run_does_not_keep_it(tmp_path: Path) -> None:
     program = (
         "import sys, os, signal\nfrom pathlib import Path\nfrom training.runtime.run_lock import Lock\n"
-        "Lock(Path(sys.argv[1]))\nos.kill(os.getpid(), signal.SIGKILL)"
+        "Lock(Path(sys.argv[1])).take(9)\nos.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, timeout=PATIENCE)
     assert done.returncode == -signal.SIGKILL
     assert json.loads((tmp_path / ".run-lock").read_bytes())["process"] > 0
     before = time.monotonic()
-    Lock(tmp_path).release()
+    taken(tmp_path).release()
     assert time.monotonic() - before < 1
 
 
@@ -120,7 +178,7 @@ def outcomes(*actions: Callable[[], Lock]) -> list[Lock | UserError]:
 
 
 def check_that_one_wins(folder: Path) -> None:
-    (winner,) = [each for each in outcomes(*[lambda: Lock(folder)] * 3) if isinstance(each, Lock)]
+    (winner,) = [each for each in outcomes(*[lambda: taken(folder)] * 3) if isinstance(each, Lock)]
     winner.release()
 
 
@@ -131,16 +189,16 @@ def test_of_runs_started_at_once_one_wins(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("no_flock")
 class TestWithoutFlock:
     def test_a_second_run_is_rejected(self, tmp_path: Path) -> None:
-        first = Lock(tmp_path)
+        first = taken(tmp_path)
         with pytest.raises(UserError, match=f"where another run trains: process {os.getpid()} on "):
-            Lock(tmp_path)
+            taken(tmp_path)
         first.release()
-        Lock(tmp_path).release()
+        taken(tmp_path).release()
 
     def test_a_dead_run_keeps_it_for_a_while_only(self, tmp_path: Path) -> None:
         leave(tmp_path)
         before = time.monotonic()
-        lock = Lock(tmp_path)
+        lock = taken(tmp_path)
         assert time.monotonic() - before >= 2
         assert json.loads((tmp_path / ".run-lock").read_bytes())["process"] == os.getpid()
         lock.release()
@@ -175,7 +233,7 @@ class TestWithoutFlock:
             raise OSError
 
         monkeypatch.setattr(os, "_exit", end)
-        lock = Lock(tmp_path)
+        lock = taken(tmp_path)
         leave(tmp_path)
         assert ended.wait(PATIENCE)
         lock.release()
@@ -187,24 +245,24 @@ class TestWithoutFlock:
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK])
 def test_file_systems_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     fail_flock(monkeypatch, number)
-    Lock(tmp_path).release()
+    taken(tmp_path).release()
 
 
 def test_another_error_of_the_file_system_ends_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fail_flock(monkeypatch, errno.EIO)
     with pytest.raises(UserError, match=r"cannot write \(Input/output error\)"):
-        Lock(tmp_path)
+        taken(tmp_path)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"cannot write \(Not a directory\)"):
-        Lock(tmp_path / "file")
+        taken(tmp_path / "file")
 
 
 def test_the_thread_leaves_stop_signals_to_the_main_thread(tmp_path: Path) -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    lock = Lock(tmp_path)
+    lock = taken(tmp_path)
     (status,) = [
         (task / "status").read_text()
         for task in Path("/proc/self/task").iterdir()

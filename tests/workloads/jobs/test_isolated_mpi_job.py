@@ -64,7 +64,7 @@ def test_an_error_of_the_lint_is_a_problem_with_its_path_and_value() -> None:
     assert problem.path == (*LAUNCHER, "containers", 0, "command")
     assert problem.given[:3] == ["mpirun", "-np", "3"]
     assert problem.allowed.startswith("the lint reports np-exceeds-slots: is for 3 ranks, but 2 x 1 are 2 slots")
-    assert problem.fix == "write -np 2, or set slotsPerWorker to the GPUs of a worker"
+    assert problem.fix == "write -np 2, or set slotsPerWorker to the ranks of a worker"
 
 
 def test_warnings_of_the_lint_do_not_stop_the_job() -> None:

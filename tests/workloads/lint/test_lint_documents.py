@@ -60,9 +60,10 @@ def test_a_finding_within_an_alias_has_the_line_of_its_anchor() -> None:
 
 def test_a_volume_and_its_claim_of_one_file_are_checked_together() -> None:
     spec = "spec: {storageClassName: a, accessModes: [ReadWriteMany]"
-    claim = f"kind: PersistentVolumeClaim\n{spec}, resources: {{requests: {{storage: 1Ti}}}}}}\n"
-    text = f"{claim}---\nkind: PersistentVolume\n{spec}, capacity: {{storage: 1Ti}}}}\n"
-    assert found(text) == [(2, "claim-without-volume-name")]
+    named = "metadata: {name: data}\n"
+    claim = f"kind: PersistentVolumeClaim\n{spec}, volumeName: data, resources: {{requests: {{storage: 2Ti}}}}}}\n"
+    text = f"{claim}---\nkind: PersistentVolume\n{named}{spec}, capacity: {{storage: 1Ti}}}}\n"
+    assert found(text) == [(2, "claim-differs-from-volume")]
 
 
 def test_placeholders_stand_for_any_value() -> None:

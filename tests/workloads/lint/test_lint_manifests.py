@@ -16,7 +16,7 @@ MANIFESTS = Path(__file__).parent / "manifests"
 EXPECTED = {
     "fsx-static.yaml": {
         "error": ["persistent-2-with-s3", "volume-recycled"],
-        "warning": ["claim-without-volume-name"],
+        "warning": [],
     },
     # All that the job sends goes over TCP, although its nodes have EFA.
     "mask-rcnn-p4d.yaml": {

@@ -411,3 +411,21 @@ def test_a_right_job_of_another_kind_has_no_findings(document: str, changes: dic
 @pytest.mark.parametrize("group", ["kubeflow.org/v2beta1", "example.com/v1"])
 def test_a_kind_of_another_api_is_not_judged(group: str) -> None:
     assert lint_manifest(changed({"apiVersion": group, "spec": 5}, TRAIN_JOB)) == []
+
+
+def rules_of(document: str, changes: dict[str, Any]) -> set[str]:
+    return {finding.rule for finding in lint_manifest(changed(changes, document))}
+
+
+def test_an_index_with_a_default_needs_no_indexed_job() -> None:
+    script = ["bash", "-c", "python train.py --part ${JOB_COMPLETION_INDEX:-0}"]
+    assert "job-not-indexed" not in rules_of(JOB, {COMMAND: script, "spec completionMode": GONE})
+
+
+def test_pods_of_a_job_that_do_not_meet_need_neither_names_nor_efa() -> None:
+    pod = "spec template spec"
+    alone = {COMMAND: ["python", "predict.py"], f"{pod} containers 0 env": GONE, f"{pod} dnsPolicy": "Default"}
+    for kind in ("requests", "limits"):
+        alone[f"{pod} containers 0 resources {kind} vpc.amazonaws.com/efa"] = GONE
+    assert rules_of(JOB, alone).isdisjoint({"node-dns", "efa-left-unused"})
+    assert rules_of(JOB, {**alone, COMMAND: command()}) >= {"node-dns", "efa-left-unused"}

@@ -59,34 +59,10 @@ FIRES: list[tuple[str, list[str], str]] = [
         "error: spec.csi.volumeAttributes.dnsname: is missing; give the file system's (aws fsx describe-file-systems)",
     ),
     (
-        "claim-without-volume-name",
-        [CLAIM.replace(", volumeName: fsx", ""), VOLUME],
-        "warning: spec.volumeName: is missing, and the claim binds to any volume that fits, or to none; "
-        "write volumeName: fsx",
-    ),
-    (
-        "claim-without-volume-name",
-        [CLAIM.replace(", volumeName: fsx", "")],
-        "warning: spec.volumeName: is missing, and the claim binds to any volume that fits, or to none; "
-        "write volumeName: <name of the volume>",
-    ),
-    (
-        "claim-without-volume-name",
-        [CLAIM.replace('"", volumeName: fsx', "fsx-sc"), OF_A_CLASS],
-        "warning: spec.volumeName: is missing, and the claim may get another volume, or a new one; "
-        "write volumeName: fsx",
-    ),
-    (
         "claim-without-class",
         [CLAIM.replace('storageClassName: "", ', "")],
         "warning: spec.storageClassName: is missing: the cluster's default class is filled in, which a static volume "
         'does not have; write ""',
-    ),
-    (
-        "claim-without-class",
-        [CLAIM.replace('storageClassName: "", volumeName: fsx, ', "")],
-        "warning: spec.storageClassName: is missing: the cluster's default class provides the volume, on EKS a disk "
-        'for one node; name the class, or write "" and volumeName for a static volume',
     ),
     (
         "persistent-2-with-s3",
@@ -180,14 +156,9 @@ SILENT: list[tuple[str, list[str]]] = [
         "lustre-volume-attributes",
         ["{kind: PersistentVolume, spec: {csi: {driver: efs.csi.aws.com, volumeHandle: fs-1}}}"],
     ),
-    ("claim-without-volume-name", [CLAIM.replace("volumeName: fsx", "selector: {matchLabels: {a: b}}"), VOLUME]),
-    ("claim-without-volume-name", [CLAIM.replace(", volumeName: fsx", ""), RESERVED]),
-    ("claim-without-volume-name", [CLAIM.replace('"", volumeName: fsx', "ebs"), OF_A_CLASS]),
     ("claim-without-class", [CLAIM.replace('"", volumeName: fsx', "ebs")]),
-    (
-        "claim-without-class",
-        [CLAIM.replace('storageClassName: "", volumeName: fsx, ', "").replace("ReadWriteMany", "ReadWriteOnce")],
-    ),
+    # The default class may be that of a shared file system.
+    ("claim-without-class", [CLAIM.replace('storageClassName: "", volumeName: fsx, ', "")]),
     ("persistent-2-with-s3", [CLASS]),
     ("persistent-2-with-s3", [CLASS.replace("SCRATCH_2", "PERSISTENT_2").replace(', s3ImportPath: "s3://bucket"', "")]),
     ("storage-fields", [VOLUME]),

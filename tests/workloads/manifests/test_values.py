@@ -94,13 +94,15 @@ def test_other_values_are_no_placeholders(value: Any) -> None:
     assert not is_placeholder(value)
 
 
-@pytest.mark.parametrize("value", ["JOB_NAME", "NAME", "N", "gcr.io/PROJECT/train", "train-USER", "repo:TAG"])
+@pytest.mark.parametrize(
+    "value", ["JOB_NAME", "NAME", "N", "gcr.io/PROJECT/train", "train-USER", "repo:TAG", "a.io/PROJECT/IMAGE:V1"]
+)
 def test_words_in_capital_letters_of_names_are_placeholders(value: str) -> None:
     assert is_placeholder(value, capitals=True)
     assert not is_placeholder(value)
 
 
-@pytest.mark.parametrize("value", ["NCCL-tests", "MyJob", "Team/train", "8GB", "train-A100", "8Gi"])
+@pytest.mark.parametrize("value", ["NCCL-tests", "MyJob", "Team/train", "Team/TRAIN:1", "8GB", "train-A100", "8Gi"])
 def test_other_capital_letters_of_names_are_mistakes(value: str) -> None:
     assert not is_placeholder(value, capitals=True)
 

@@ -125,3 +125,11 @@ OTHER_VARIABLES = (
     "TF_FORCE_GPU_ALLOW_GROWTH",
     "TORCH_DISTRIBUTED_DEBUG",
 )
+
+# Those of every image.
+_OF_THE_SYSTEM = ("PATH", "LIBRARY_PATH", "PYTHONPATH", "HOME")
+
+
+def is_known(name: str) -> bool:
+    """Return whether libraries or the system read a variable of that name."""
+    return name in (*OTHER_VARIABLES, *_OF_THE_SYSTEM) or any(name in names for names in KNOWN_VARIABLES.values())

@@ -3,6 +3,7 @@
 import re
 from difflib import get_close_matches
 
+from training_workloads.lint.known_variables import is_known
 from training_workloads.mpijob.launch_command import SHELLS, Launch, program_of
 from training_workloads.mpijob.launch_options import MAP_BY
 from training_workloads.mpijob.view import MpiJobView
@@ -74,4 +75,5 @@ def misspelled_exports(job: MpiJobView) -> dict[str, str]:
     others = [name for name in variables if name not in exported]
     unset = [name for name, value in exported.items() if value is None and name not in variables]
     close = {name: get_close_matches(name, others, n=1, cutoff=0.85) for name in unset if others}
-    return {name: meant[0] for name, meant in close.items() if meant}
+    # Of two names that programs read, the one that is not set may be a variable of the image.
+    return {name: meant[0] for name, meant in close.items() if meant and not (is_known(name) and is_known(meant[0]))}

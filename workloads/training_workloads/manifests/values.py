@@ -47,10 +47,12 @@ _PLACEHOLDER = re.compile(
 )
 # In names, images and amounts no word has capital letters only: `JOB_NAME`, `gcr.io/PROJECT/train`, `train-USERNAME`.
 _IN_CAPITALS = re.compile(
-    r"(^|[/.:@])[A-Z]{2,}([-_]+[A-Z]+)*($|[/.:@])|(?<![A-Za-z0-9])[A-Z]+(_[A-Z]+)+(?![a-z0-9])"
+    r"(?<![^/.:@])([A-Z]{2,}([-_]+[A-Z]+)*|^[A-Z]$)(?![^/.:@])|(?<![A-Za-z0-9])[A-Z]+(_[A-Z]+)+(?![a-z0-9])"
     r"|(?<![A-Za-z0-9])(?=[a-z]*[A-Z]{2})(?i:NAME|USER|USERNAME|NAMESPACE|PROJECT|ACCOUNT|REGISTRY|REPO|REPOSITORY"
-    r"|REGION|TAG|VERSION)(?![A-Za-z0-9])|^[A-Z]$"
+    r"|REGION|TAG|VERSION)(?![A-Za-z0-9])"
 )
+# A tag may have capital letters.
+_TAG = re.compile(r":[^/]*$")
 
 # Kubernetes takes a larger number for this one (quantity.go).
 _LARGEST = Decimal(2**63 - 1)
@@ -89,7 +91,13 @@ def is_placeholder(value: Any, *, capitals: bool = False) -> bool:
     """
     if not isinstance(value, str):
         return False
-    return bool(_PLACEHOLDER.search(value)) or (capitals and bool(_IN_CAPITALS.search(value)))
+    return bool(_PLACEHOLDER.search(value)) or (capitals and _has_words_in_capitals(value))
+
+
+def _has_words_in_capitals(value: str) -> bool:
+    """Return whether a text has words in capital letters, and no other ones with some: `Team/TRAIN` is a mistake."""
+    rest = _TAG.sub("", _IN_CAPITALS.sub("", value))
+    return bool(_IN_CAPITALS.search(value)) and not any(map(str.isupper, rest))
 
 
 def names_placeholder(*names: Any) -> bool:

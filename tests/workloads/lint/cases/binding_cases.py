@@ -22,7 +22,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             ranks(16, "--map-by", "gpu"),
             "LAUNCHER-CONTAINER command",
             "has --map-by gpu; give one of slot, hwthread, core, l1cache, l2cache, l3cache, numa, socket, "
-            "package, board, node, ppr, seq, dist, rankfile, pe-list, mindist",
+            "package, board, node, ppr, seq, dist, rankfile, pe-list, mindist, minload, likwid",
         ),
     ],
     "ranks-per-socket-exceed-slots": [
@@ -88,6 +88,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         ranks(16, "--map-by", "ppr:4:socket"),
         {**ranks(16, "--map-by", "ppr:8:socket"), "WORKER-POD nodeSelector": GONE},
         ranks(16, "--map-by", "ppr:8:socket", "--oversubscribe"),
+        # All on the first socket of one node.
+        ranks(8, "--map-by", "ppr:8:socket"),
     ],
     "ranks-bound-to-one-core": [
         launched("mpirun", "-np", "16", *HOSTS, "train"),

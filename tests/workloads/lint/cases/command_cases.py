@@ -170,6 +170,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         },
         launched("mpirun", "-np", "$$(RANKS)", "train"),
         launched("torchrun", "--node-rank=$(RANK)", "train"),
+        # Of a Service.
+        launched("mpirun", "-np", "16", "train", "--log", "$(TENSORBOARD_SERVICE_HOST)"),
         script("mpirun -np $(NPROC) train"),
     ],
     "words-behind-script": [

@@ -119,6 +119,11 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 1}}, "WORKER": GONE},
     ],
     "slots-differ-from-gpus": [
+        # One process uses all GPUs of its node.
+        {"spec slotsPerWorker": 1, **launched("mpirun", "-np", "2", *HOSTS, "all_reduce_perf", "-g", "8")},
+        {"spec slotsPerWorker": 1, **launched("/start")},
+        # No rank takes the other slots.
+        {"spec slotsPerWorker": 96, **ranks(16, "-N", "8")},
         # The mistakes of other rules.
         {"WORKER-CONTAINER resources requests nvidia.com/gpu": 4},
         both("nvidia.com/gpu", 16),

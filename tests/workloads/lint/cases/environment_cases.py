@@ -8,10 +8,10 @@ from tests.workloads.lint.sample_job import ELASTIC, GONE, launched, script, var
 FIRES: dict[str, list[tuple[Any, ...]]] = {
     "variables-do-not-reach-ranks": [
         (
-            {"WORKER-CONTAINER env": [{"name": "NCCL_DEBUG", "value": "INFO"}, {"name": "DATA", "value": "/fsx"}]},
+            {"WORKER-CONTAINER env": [{"name": "NCCL_ALGO", "value": "Ring"}, {"name": "DATA", "value": "/fsx"}]},
             "WORKER-CONTAINER env",
-            "the worker's NCCL_DEBUG, DATA do not reach the ranks, which ssh starts; set them on the launcher "
-            "and add -x NCCL_DEBUG -x DATA to mpirun",
+            "the worker's NCCL_ALGO, DATA do not reach the ranks, which ssh starts; set them on the launcher "
+            "and add -x NCCL_ALGO -x DATA to mpirun",
         ),
         (
             {"LAUNCHER-CONTAINER env 0 name": "HOROVOD_CYCLE_TIME"},
@@ -45,6 +45,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
     "variables-do-not-reach-ranks": [
+        # Without them the ranks do the same, or only log less.
+        variables("WORKER", UCX_TLS="self,sm,cuda_copy", UCX_RNDV_SCHEME="get_zcopy", NCCL_DEBUG="INFO", TZ="UTC"),
+        variables("WORKER", NCCL_SOCKET_IFNAME="eth0", FI_EFA_USE_DEVICE_RDMA="1", RDMAV_FORK_SAFE="1"),
+        # mpirun itself needs it.
+        {"LAUNCHER-CONTAINER env 1": {"name": "LD_LIBRARY_PATH", "value": "/opt/amazon/openmpi/lib"}},
         # The finding of hidden-gpus is to remove it.
         {"WORKER-CONTAINER env": [{"name": "CUDA_VISIBLE_DEVICES", "value": "0"}]},
         # The same as without it.

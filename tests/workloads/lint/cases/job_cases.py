@@ -151,17 +151,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "their nodes; write cleanPodPolicy: Running",
         ),
     ],
-    "missing-readiness-probe": [
-        (
-            {
-                "WORKER-CONTAINER readinessProbe": GONE,
-                "WORKER-CONTAINER command": ["bash", "-c", "pip install tqdm && /usr/sbin/sshd -De"],
-            },
-            "WORKER-CONTAINER readinessProbe",
-            "is missing: the workers count as ready while their script still works, before their sshd answers; add "
-            "readinessProbe: {tcpSocket: {port: <sshd's port>}}",
-        ),
-    ],
     "suspended-launcher-does-not-wait": [
         (
             {"metadata labels": {"kueue.x-k8s.io/queue-name": "research"}, "spec runPolicy backoffLimit": 1},
@@ -266,11 +255,6 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"spec runPolicy cleanPodPolicy": "All"},
         # They keep nothing from others.
         {"spec runPolicy cleanPodPolicy": "None", "WORKER-CONTAINER resources": GONE},
-    ],
-    "missing-readiness-probe": [
-        {"WORKER-CONTAINER readinessProbe": GONE, "spec launcherCreationPolicy": "AtStartup"},
-        # sshd answers before the launcher's pod has started.
-        {"WORKER-CONTAINER readinessProbe": GONE},
     ],
     "suspended-launcher-does-not-wait": [
         {"spec runPolicy suspend": False},

@@ -11,14 +11,14 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             ranks(17),
             "LAUNCHER-CONTAINER command",
             "is for 17 ranks, but 2 x 8 are 16 slots, and mpirun does not start; write -np 16, or set "
-            "slotsPerWorker to the GPUs of a worker",
+            "slotsPerWorker to the ranks of a worker",
         ),
         (
             # Behind a program that starts it.
             launched("python", "-m", "judge", "--", "mpirun", "-np", "17", *HOSTS, *BIND, "train"),
             "LAUNCHER-CONTAINER command",
             "is for 17 ranks, but 2 x 8 are 16 slots, and mpirun does not start; write -np 16, or set "
-            "slotsPerWorker to the GPUs of a worker",
+            "slotsPerWorker to the ranks of a worker",
         ),
         (
             # One rank for each GPU: the slots are wrong.
@@ -31,7 +31,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             script("mpirun -n 32 --hostfile /etc/mpi/hostfile train"),
             "LAUNCHER-CONTAINER command",
             "is for 32 ranks, but 2 x 8 are 16 slots, and mpirun does not start; write -np 16, or set "
-            "slotsPerWorker to the GPUs of a worker",
+            "slotsPerWorker to the ranks of a worker",
         ),
     ],
     "np-leaves-slots-idle": [
@@ -211,6 +211,10 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "-np", "16", "a", ":", "-np", "4", "b"),
     ],
     "np-leaves-slots-idle": [
+        launched("mpirun", "-np", "2", *HOSTS, *BIND, "--map-by", "node", "python", "train.py"),
+        launched("mpirun", "-np", "2", *HOSTS, *BIND, "nvidia-smi"),
+        # One rank for each GPU, on nodes with more slots.
+        {**ranks(16), "spec slotsPerWorker": 96},
         launched("mpirun", "-np", "4", "-N", "2", *HOSTS, *BIND, "all_reduce_perf", "-g", "4"),
         # Ranks on CPUs may have threads.
         {**ranks(2), **both("nvidia.com/gpu", GONE)},
@@ -232,6 +236,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("horovodrun", "-np", "16", "--host-discovery-script=/etc/mpi/discover_hosts.sh", "--slots=8", "train"),
     ],
     "single-process": [
+        launched("python", "launch_training.py"),
         launched("python", "-m", "horovod_driver"),
         # A user starts mpirun in it.
         launched("sleep", "infinity"),
@@ -261,6 +266,12 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         launched("mpirun", "-np", "16", *HOSTS, *BIND, "torchrun", "--nproc-per-node=1", "train.py"),
     ],
     "exit-code-lost": [
+        # A pod that stays for a look at it.
+        script("mpirun -np 16 train\nsleep infinity"),
+        script("mpirun -np 16 train; tail -f /dev/null"),
+        script("mpirun -np 16 train | grep -q passed"),
+        script("mpirun -np 16 train | tee /fsx/log\ngrep -q passed /fsx/log || exit 1"),
+        script("mpirun -np 16 train || echo failed > /fsx/state\n[ ! -e /fsx/state ] || exit 1"),
         launched("bash", "-ec", "mpirun -np 16 train\necho done"),
         launched("bash", "-e", "-c", "mpirun -np 16 train\necho done"),
         script("set -euo pipefail\nmpirun -np 16 train\necho done"),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.workloads.lint.cases.mount_cases import CLAIM, mounted
-from tests.workloads.lint.sample_job import script
+from tests.workloads.lint.sample_job import script, variables
 
 MPIRUN = "mpirun -np 16 --hostfile /etc/mpi/hostfile --bind-to none -x FI_PROVIDER train"
 EMPTY: dict[str, Any] = {"name": "data", "emptyDir": {}}
@@ -60,6 +60,12 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "waits-after-training": [script(f"sleep 5; {MPIRUN}"), script(f"{MPIRUN}; sleep 5")],
     "files-lost-with-pod": [
+        # The program may save them elsewhere.
+        {
+            "WORKER-CONTAINER volumeMounts 1": {"name": "c", "mountPath": "/checkpoints"},
+            "WORKER-POD volumes 1": {"name": "c", "emptyDir": {}},
+            **variables("WORKER", OUTPUT="s3://bucket/run"),
+        },
         mounted("/fsx", CLAIM),
         mounted("/scratch", EMPTY),
         mounted("/fsx", EMPTY)

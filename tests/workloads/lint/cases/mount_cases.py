@@ -30,7 +30,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is /usr/, and hides the image's own files there; mount it at a separate folder, such as /fsx",
         ),
         (
-            mounted("/", EMPTY),
+            mounted("/", CLAIM),
             "WORKER-CONTAINER volumeMounts 1 mountPath",
             "is /, and hides the image's own files there; mount it at a separate folder, such as /fsx",
         ),

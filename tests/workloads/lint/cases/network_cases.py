@@ -107,17 +107,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "WORKER-POD hostNetwork",
             "is true, but the node's own sshd has port 22 already; remove hostNetwork: EFA devices do not need it",
         ),
-        (
-            {
-                **variables("LAUNCHER", NCCL_SOCKET_IFNAME="eth0"),
-                "WORKER-POD hostNetwork": True,
-                "WORKER-CONTAINER command": ["/usr/sbin/sshd", "-De", "-p", "2222"],
-                "WORKER-CONTAINER readinessProbe tcpSocket port": 2222,
-            },
-            "WORKER-POD hostNetwork",
-            "is true, but NCCL_SOCKET_IFNAME=eth0 is no interface of Amazon Linux 2023, which has ens5 or "
-            "similar; remove hostNetwork: EFA devices do not need it",
-        ),
     ],
     "node-dns": [
         (
@@ -155,6 +144,11 @@ SILENT: dict[str, list[dict[str, Any]]] = {
             **variables("LAUNCHER", NCCL_SOCKET_IFNAME="ens5"),
             "WORKER template metadata": {"annotations": {"k8s.v1.cni.cncf.io/networks": "ens5"}},
         },
+        {
+            **variables("LAUNCHER", NCCL_SOCKET_IFNAME="ib0"),
+            "WORKER-CONTAINER resources limits rdma/ib": 1,
+            "WORKER-CONTAINER resources requests rdma/ib": 1,
+        },
         launched("mpirun", "--mca", "btl_tcp_if_include", "10.0.0.0/16", *HOSTS, *BIND, "train"),
         launched("mpirun", "--mca", "btl_tcp_if_exclude", "ens5", *HOSTS, *BIND, "train"),
     ],
@@ -168,6 +162,13 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**variables("LAUNCHER", NCCL_SOCKET_IFNAME="lo"), "WORKER replicas": 1},
     ],
     "host-network": [
+        # What the node's interfaces are called depends on its image.
+        {
+            **variables("LAUNCHER", NCCL_SOCKET_IFNAME="eth0"),
+            "WORKER-POD hostNetwork": True,
+            "WORKER-CONTAINER command": ["/usr/sbin/sshd", "-De", "-p", "2222"],
+            "WORKER-CONTAINER readinessProbe tcpSocket port": 2222,
+        },
         {
             "WORKER-POD hostNetwork": True,
             "WORKER-CONTAINER command": ["/usr/sbin/sshd", "-De", "-p", "2222"],

@@ -248,6 +248,9 @@ SILENT: dict[str, list[dict[str, Any]]] = {
             "WORKER-POD nodeSelector": {
                 "topology.k8s.aws/network-node-layer-1": "nn-1",
                 "node-role.kubernetes.io/gpu": "",
+                "karpenter.k8s.aws/instance-cpu-manufacturer": "amd",
+                "eks.amazonaws.com/nodegroup-image": "ami-1",
+                "eks.amazonaws.com/instance-gpu-name": "a100",
             }
         },
     ],

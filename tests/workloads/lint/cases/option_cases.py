@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import BIND, EXPORT, HOSTS, WITHOUT_EFA, launched, ranks, script, variables
+from tests.workloads.lint.sample_job import BIND, HOSTS, WITHOUT_EFA, launched, ranks, script, variables
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -142,25 +142,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "LAUNCHER-CONTAINER command",
             "has btl vader,self, and no rank reaches one on another node; write btl tcp,self",
         ),
-        (
-            ranks(16, "--mca", "pml", "ucx"),
-            "LAUNCHER-CONTAINER command",
-            "has pml ucx, which does not know EFA; write pml ob1, and btl tcp,self",
-        ),
-    ],
-    "placement-policy": [
-        (
-            launched("mpirun", "-np", "16", *HOSTS, "--bind-to", "no", *EXPORT, "train"),
-            "LAUNCHER-CONTAINER command",
-            "has --bind-to no, and mpirun ends; did you mean none? known: board, core, hwthread, l1cache, l2cache, "
-            "l3cache, none, numa, package, socket",
-        ),
-        (
-            ranks(16, "--map-by", "ppr:node:8"),
-            "LAUNCHER-CONTAINER command",
-            "has --map-by ppr:node:8, which is not ppr:<number>:<object>, and mpirun ends; write ppr:8:node, with the "
-            "ranks of each node",
-        ),
     ],
     "mpi-component": [
         (
@@ -215,6 +196,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         ranks(16, "-x", "A=1"),
     ],
     "misspelled-export": [
+        # Variables of the image.
+        {**variables("LAUNCHER", LIBRARY_PATH="/opt/lib"), **ranks(16, "-x", "LD_LIBRARY_PATH")},
         launched("mpirun", "-np", "16", *HOSTS, "-x", "PATH", "-x", "LD_LIBRARY_PATH", "train"),
         {**launched("mpirun", "-x", "NCCL_DEUBG=1", "train"), **variables("LAUNCHER", NCCL_DEBUG="INFO")},
         {
@@ -223,6 +206,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "mpi-parameter": [
+        # Of PMIx and PRRTE.
+        ranks(16, "--mca", "ptl_tcp_if_include", "eth0", "--mca", "prte_tmpdir_base", "/tmp"),
         ranks(16, "--mca", "btl_tcp_if_include", "eth0", "--mca", "pml", "ob1", "--mca", "coll_hcoll_enable", "0"),
         ranks(16, "--mca", "plm_ssh_args", "-p 22", "--mca", "io", "romio321", "--mca", "osc", "^ucx"),
         variables("LAUNCHER", OMPI_MCA_orte_keep_fqdn_hostnames="true"),
@@ -232,14 +217,10 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         ranks(16, "--mca", "btl", "tcp,self"),
         ranks(16, "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp"),
         {**ranks(8, "--mca", "btl", "vader,self"), "WORKER replicas": 1},
-        {**ranks(16, "--mca", "pml", "ucx"), **WITHOUT_EFA},
+        # UCX has TCP too.
+        ranks(16, "--mca", "pml", "ucx"),
         {**ranks(16, "--mca", "btl", "openib,self"), **WITHOUT_EFA},
         ranks(16, "--mca", "btl", "$BTL"),
-    ],
-    "placement-policy": [
-        ranks(16, "--map-by", "ppr:8:node:PE=4"),
-        ranks(16, "--map-by", "socket:PE=4", "--rank-by", "$ORDER"),
-        launched("mpirun", "-np", "16", *HOSTS, "--bind-to", "core:overload-allowed", "train"),
     ],
     "mpi-component": [
         ranks(16, "--mca", "btl", "^openib"),

@@ -17,18 +17,30 @@ RANKS_IN_LAUNCHER = {
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
+    "launcher-on-gpu-node": [
+        (
+            {"LAUNCHER-POD nodeSelector": {TYPE: "g5.xlarge"}},
+            "LAUNCHER-POD nodeSelector node.kubernetes.io/instance-type",
+            "is g5.xlarge, a node with GPUs for the Launcher alone, which holds no ranks; select nodes without GPUs "
+            "for it",
+        ),
+        # The worker leaves it no room.
+        (
+            {
+                "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"},
+                "LAUNCHER-CONTAINER resources": {"requests": {"cpu": 8}},
+            },
+            "LAUNCHER-POD nodeSelector node.kubernetes.io/instance-type",
+            "is p4d.24xlarge, a node with GPUs for the Launcher alone, which holds no ranks; select nodes without "
+            "GPUs for it",
+        ),
+    ],
     "pods-across-zones": [
         (
             {"WORKER-POD topologySpreadConstraints": [SPREAD]},
             "WORKER-POD topologySpreadConstraints 0",
             "spreads the pods over zones, which EFA's data does not cross; remove it, and select one zone with "
             "nodeSelector",
-        ),
-        (
-            {"WORKER-POD topologySpreadConstraints": [{**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"}]},
-            "WORKER-POD topologySpreadConstraints 0",
-            "prefers to spread the pods over zones, which EFA's data does not cross; remove it, and select one "
-            "zone with nodeSelector",
         ),
         (
             {
@@ -71,24 +83,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "write p4d.24xlarge",
         ),
     ],
-    "launcher-on-gpu-node": [
-        (
-            {"LAUNCHER-POD nodeSelector": {TYPE: "g5.xlarge"}},
-            "LAUNCHER-POD nodeSelector node.kubernetes.io/instance-type",
-            "is g5.xlarge, a node with GPUs for the Launcher alone, which holds no ranks; select nodes without GPUs "
-            "for it",
-        ),
-        # The worker leaves it no room.
-        (
-            {
-                "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"},
-                "LAUNCHER-CONTAINER resources": {"requests": {"cpu": 8}},
-            },
-            "LAUNCHER-POD nodeSelector node.kubernetes.io/instance-type",
-            "is p4d.24xlarge, a node with GPUs for the Launcher alone, which holds no ranks; select nodes without "
-            "GPUs for it",
-        ),
-    ],
     "eviction-annotation": [
         (
             {"WORKER template metadata": {"annotations": {"karpenter.sh/do-not-evict": "true"}}},
@@ -100,28 +94,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             {"metadata annotations": {"karpenter.sh/do-not-disrupt": "true"}},
             "metadata annotations karpenter.sh/do-not-disrupt",
             "is an annotation of the job, which its pods do not get; write it into the pods' templates",
-        ),
-    ],
-    "mesh-sidecar": [
-        (
-            {"LAUNCHER template metadata": {"annotations": {"sidecar.istio.io/inject": "true"}}},
-            "LAUNCHER template metadata annotations sidecar.istio.io/inject",
-            "puts a proxy into the pods, through which the ranks' connections go, and which may not end; write "
-            'sidecar.istio.io/inject: "false"',
-        ),
-        (
-            {"WORKER template metadata": {"annotations": {"linkerd.io/inject": "Enabled"}}},
-            "WORKER template metadata annotations linkerd.io/inject",
-            "puts a proxy into the pods, through which the ranks' connections go, and which may not end; write "
-            'linkerd.io/inject: "disabled"',
-        ),
-    ],
-    "no-grace-period": [
-        (
-            {"WORKER-POD terminationGracePeriodSeconds": 0},
-            "WORKER-POD terminationGracePeriodSeconds",
-            "is 0: the ranks are killed at once, without time for a last checkpoint; give the seconds that a "
-            "checkpoint takes, or remove it for 30",
         ),
     ],
     "pods-on-one-node": [
@@ -152,10 +124,20 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
+    "launcher-on-gpu-node": [
+        {**RANKS_IN_LAUNCHER, "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"}},
+        {"LAUNCHER-POD nodeSelector": {TYPE: "m5.xlarge"}},
+        # It uses a GPU of the node itself.
+        {
+            "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"},
+            "LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 1}},
+        },
+    ],
     "pods-across-zones": [
         {"WORKER-POD topologySpreadConstraints": [{**SPREAD, "topologyKey": "kubernetes.io/hostname"}]},
         {**WITHOUT_EFA, "WORKER-POD topologySpreadConstraints": [SPREAD]},
         {"WORKER replicas": 1, "WORKER-POD topologySpreadConstraints": [SPREAD]},
+        {"WORKER-POD topologySpreadConstraints": [{**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"}]},
         {
             "LAUNCHER-POD nodeSelector": {ZONE: "us-east-1a"},
             "WORKER-POD nodeSelector": {ZONE: "us-east-1b"},
@@ -173,28 +155,12 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**instance_type("ml.p4d.24xlarge"), "LAUNCHER-POD nodeSelector": {TYPE: "ml.m5.xlarge"}},
         instance_type("ml.p4d.24xlarge"),
     ],
-    "launcher-on-gpu-node": [
-        {**RANKS_IN_LAUNCHER, "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"}},
-        {"LAUNCHER-POD nodeSelector": {TYPE: "m5.xlarge"}},
-        # It uses a GPU of the node itself.
-        {
-            "LAUNCHER-POD nodeSelector": {TYPE: "p4d.24xlarge"},
-            "LAUNCHER-CONTAINER resources": {"limits": {"nvidia.com/gpu": 1}},
-        },
-    ],
     "eviction-annotation": [
         {"WORKER template metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}},
         {
             "metadata annotations": {"karpenter.sh/do-not-disrupt": "true"},
             "WORKER template metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}},
         },
-    ],
-    "mesh-sidecar": [
-        {"LAUNCHER template metadata": {"annotations": {"sidecar.istio.io/inject": "false"}}},
-    ],
-    "no-grace-period": [
-        {"WORKER-POD terminationGracePeriodSeconds": 120},
-        {"WORKER-POD terminationGracePeriodSeconds": 0, **both("nvidia.com/gpu", 0)},
     ],
     "pods-on-one-node": [
         {"WORKER-POD affinity": ON_ONE, "WORKER replicas": 1},

@@ -149,6 +149,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "hugepages-medium": [{f"{VOLUME} emptyDir medium": "HugePages-2Mi"}],
     "mount-path-form": [{f"{MOUNT} mountPath": "data"}, {f"{MOUNT} mountPath": "${DIR:-/data}"}],
     "unmounted-volume": [
+        # As the workers have.
+        {"LAUNCHER-POD volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]},
         {},
         {VOLUME: {"name": "sys", "hostPath": {"path": "/sys"}}, "WORKER-CONTAINER volumeMounts": []},
         {"WORKER-CONTAINER volumeMounts": []},

@@ -48,6 +48,11 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         ),
         ({"WORKER-CONTAINER name": GONE}, "WORKER-CONTAINER name", "is missing; add it"),
         (
+            {"WORKER-CONTAINER securityContext": {"capabilities": {"add": "IPC_LOCK"}}},
+            "WORKER-CONTAINER securityContext capabilities add",
+            "is 'IPC_LOCK'; give a list",
+        ),
+        (
             {"WORKER-POD nodeSelector": ["gpu"]},
             "WORKER-POD nodeSelector",
             "is a list; give a mapping of names to values",
@@ -144,6 +149,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "pod-template-fields": [
         {"WORKER-CONTAINER args": None},
+        {"WORKER-CONTAINER ports": [{"containerPort": "PORT"}]},
         {"WORKER template metadata": {"creationTimestamp": None, "labels": {"a": "b"}}},
     ],
     "unknown-field": [

@@ -54,7 +54,8 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"WORKER-CONTAINER volumeMounts 0 mountPath": "/home/mpiuser/.ssh/"},
             "WORKER-CONTAINER volumeMounts 0 mountPath",
-            "is /home/mpiuser/.ssh/, but the operator mounts the ssh keys at /home/mpiuser/.ssh; mount it elsewhere",
+            "is /home/mpiuser/.ssh/, but the operator mounts the ssh keys at /home/mpiuser/.ssh; remove the mount and "
+            "its volume: the operator makes the keys",
         ),
         (
             {
@@ -62,7 +63,8 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
                 "WORKER-POD volumes 0": {"name": "shm", "secret": {"secretName": "a"}},
             },
             "WORKER-CONTAINER volumeMounts 0 mountPath",
-            "is /home/mpiuser, but the operator mounts the ssh keys at /home/mpiuser/.ssh; mount it elsewhere",
+            "is /home/mpiuser, but the operator mounts the ssh keys at /home/mpiuser/.ssh; remove the mount and its "
+            "volume: the operator makes the keys",
         ),
     ],
     "capabilities-of-sshd": [

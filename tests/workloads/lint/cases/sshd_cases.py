@@ -14,6 +14,13 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "[/usr/sbin/sshd], or omit args",
         ),
     ],
+    "sshd-in-other-folder": [
+        (
+            {"WORKER-CONTAINER command": ["/usr/bin/sshd", "-De"]},
+            "WORKER-CONTAINER command",
+            "starts /usr/bin/sshd; write /usr/sbin/sshd",
+        ),
+    ],
     "sshd-ends-at-once": [
         (
             {"WORKER-CONTAINER command": ["/usr/sbin/sshd", "-d"]},
@@ -46,13 +53,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             {"WORKER-CONTAINER command": ["sshd", "-De"]},
             "WORKER-CONTAINER command",
             "starts 'sshd' without its folder, with which sshd ends; write /usr/sbin/sshd",
-        ),
-    ],
-    "sshd-in-other-folder": [
-        (
-            {"WORKER-CONTAINER command": ["/usr/bin/sshd", "-De"]},
-            "WORKER-CONTAINER command",
-            "starts /usr/bin/sshd; write /usr/sbin/sshd",
         ),
     ],
     "probe-not-at-sshd": [
@@ -115,6 +115,10 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-CONTAINER command": GONE},
         {"WORKER-CONTAINER command": GONE, "WORKER-CONTAINER args": ["sshd", "-De"]},
     ],
+    "sshd-in-other-folder": [
+        {},
+        {"WORKER-CONTAINER command": ["/opt/ssh/sbin/sshd", "-De"]},
+    ],
     "sshd-ends-at-once": [
         {},
         {"WORKER-CONTAINER command": ["/usr/sbin/sshd", "-eD", "-p", "22"]},
@@ -126,10 +130,6 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "sshd-without-path": [
         {},
         {"WORKER-CONTAINER command": ["$SSHD", "-De"]},
-    ],
-    "sshd-in-other-folder": [
-        {},
-        {"WORKER-CONTAINER command": ["/opt/ssh/sbin/sshd", "-De"]},
     ],
     "probe-not-at-sshd": [
         {

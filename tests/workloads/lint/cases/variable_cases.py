@@ -10,6 +10,7 @@ from tests.workloads.lint.sample_job import (
     both,
     instance_type,
     launched,
+    ranks,
     script,
     variables,
 )
@@ -87,13 +88,19 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "write the whole value, or export it in the shell that starts the program",
         ),
         (
-            variables("WORKER", CUDA_HOME="/usr/local/cuda", CUDA_LIBRARIES="$CUDA_HOME/lib64"),
-            "WORKER-CONTAINER env 1",
+            {
+                **variables("LAUNCHER", CUDA_HOME="/usr/local/cuda", CUDA_LIBRARIES="$CUDA_HOME/lib64"),
+                **ranks(16, "-x", "CUDA_LIBRARIES"),
+            },
+            "LAUNCHER-CONTAINER env 1",
             "sets CUDA_LIBRARIES=$CUDA_HOME/lib64, in which no shell replaces $CUDA_HOME; write $(CUDA_HOME)",
         ),
         (
-            variables("WORKER", CUDA_LIBRARIES="$(CUDA_HOME)/lib64", CUDA_HOME="/usr/local/cuda"),
-            "WORKER-CONTAINER env 0",
+            {
+                **variables("LAUNCHER", CUDA_LIBRARIES="$(CUDA_HOME)/lib64", CUDA_HOME="/usr/local/cuda"),
+                **script('mpirun --hostfile /etc/mpi/hostfile -x LD_LIBRARY_PATH="$CUDA_LIBRARIES" train'),
+            },
+            "LAUNCHER-CONTAINER env 0",
             "sets CUDA_LIBRARIES=$(CUDA_HOME)/lib64, in which $(CUDA_HOME) is not replaced: no entry before it "
             "sets CUDA_HOME; write CUDA_HOME before CUDA_LIBRARIES",
         ),
@@ -140,7 +147,7 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "Secret, and refer to it with valueFrom.secretKeyRef",
         ),
         (
-            variables("LAUNCHER", DB_PASSWORD="correct-horse-battery"),
+            variables("LAUNCHER", DB_PASSWORD="c0rrect-h0rse-battery-staple"),
             "LAUNCHER-CONTAINER env 0",
             "has the value of DB_PASSWORD, which everyone who may read the job can read; put it into a Secret, "
             "and refer to it with valueFrom.secretKeyRef",
@@ -231,6 +238,17 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         variables("LAUNCHER", NCCL_DEBUG="${LEVEL}", TORCH_DISTRIBUTED_DEBUG=""),
     ],
     "literal-reference": [
+        # No program that is known reads them.
+        variables("LAUNCHER", CUDA_HOME="/usr/local/cuda", CUDA_LIBRARIES="$CUDA_HOME/lib64"),
+        variables("WORKER", CUDA_LIBRARIES="$(CUDA_HOME)/lib64", CUDA_HOME="/usr/local/cuda"),
+        # Kubernetes does not calculate.
+        {**variables("LAUNCHER", NODES="2", SIZE="$(($NODES * 8))"), **ranks(16, "-x", "SIZE")},
+        # Its parts are known in the ranks only.
+        {
+            **variables("LAUNCHER", NODES="2", WORDS="--nnodes $NODES --node_rank $NODE_RANK"),
+            **ranks(16, "-x", "WORDS"),
+        },
+        {**variables("LAUNCHER", A="1", B="$A"), **script("eval mpirun --hostfile /etc/mpi/hostfile train $B")},
         # envsubst replaces it, as in the image.
         {**variables("WORKER", PATH="${PATH}"), "WORKER-CONTAINER image": "${IMAGE}"},
         variables("WORKER", CUDA_HOME="/usr/local/cuda", CUDA_LIBRARIES="$(CUDA_HOME)/lib64"),
@@ -249,14 +267,19 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "plain-secret": [
         variables("WORKER", WANDB_API_KEY="<your key>", HF_TOKEN="${HF_TOKEN}", DB_PASSWORD="changeme"),
         variables("WORKER", API_KEY="xxxxxxxxxxxx", SECRET_KEY="/run/secrets/key", DB_PASSWORD="your-password"),
+        # Words that a person has chosen for a test.
+        variables("WORKER", MINIO_SECRET_KEY="minioadmin123", DB_PASSWORD="correct-horse-battery"),
         variables("WORKER", TOKENIZERS_PARALLELISM="false", MAX_TOKEN="4096", NCCL_DEBUG="INFO"),
         {"WORKER-CONTAINER env": [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "t"}}}]},
     ],
     "debugging-variable": [
+        {**variables("WORKER", CUDA_LAUNCH_BLOCKING="1"), "metadata name": "smoke-test"},
         variables("WORKER", CUDA_LAUNCH_BLOCKING="0", NCCL_DEBUG="INFO", NCCL_IB_DISABLE="1", NCCL_P2P_DISABLE="0"),
         launched("mpirun", "-x", "NCCL_P2P_DISABLE=1", *TESTS),
         {**both("nvidia.com/gpu", 1), **variables("LAUNCHER", NCCL_P2P_DISABLE="1")},
         {**instance_type("g5.48xlarge"), **variables("LAUNCHER", NCCL_P2P_DISABLE="1")},
+        # What links the GPUs does not show.
+        {"WORKER-POD nodeSelector": GONE, **variables("LAUNCHER", NCCL_P2P_DISABLE="1")},
         {**WITHOUT_EFA, **variables("LAUNCHER", FI_EFA_USE_DEVICE_RDMA="0")},
         # Choices of who has measured them, such as for GPUDirect-TCPX.
         variables("LAUNCHER", NCCL_ALGO="Ring", NCCL_PROTO="Simple", NCCL_MAX_NCHANNELS="2"),
@@ -264,6 +287,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "more-threads-than-cpus": [
         variables("WORKER", OMP_NUM_THREADS="11"),
+        # One process for all GPUs.
+        {**variables("WORKER", OMP_NUM_THREADS="96"), **launched("mpirun", "-np", "2", "-N", "1", *HOSTS, "train")},
         {**variables("WORKER", OMP_NUM_THREADS="90"), **both("nvidia.com/gpu", 1)},
         {**both("cpu", GONE), **variables("WORKER", OMP_NUM_THREADS="48"), "WORKER-POD nodeSelector": GONE},
     ],

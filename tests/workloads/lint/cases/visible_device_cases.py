@@ -10,7 +10,26 @@ INFINIBAND = {"name": "ib", "hostPath": {"path": "/dev/infiniband"}}
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
+    "devices-of-the-node": [
+        (
+            {**HALF, "WORKER-POD volumes 1": INFINIBAND},
+            "WORKER-POD volumes 1 hostPath",
+            "mounts /dev/infiniband of the node beside the device plugin, with the devices of other pods; remove "
+            "it: a request for vpc.amazonaws.com/efa gives a container its own devices",
+        ),
+        (
+            {**HALF, "WORKER-POD volumes 1": {"name": "gpu", "hostPath": {"path": "/dev/nvidia0"}}},
+            "WORKER-POD volumes 1 hostPath",
+            "mounts /dev/nvidia0 of the node beside the device plugin, with the devices of other pods; remove "
+            "it: a request for nvidia.com/gpu gives a container its own devices",
+        ),
+    ],
     "misspelled-resource": [
+        (
+            {"WORKER-CONTAINER resources limits alpha.kubernetes.io/nvidia-gpu": 8},
+            "WORKER-CONTAINER resources limits alpha.kubernetes.io/nvidia-gpu",
+            "no node has a resource of this name, and the pod stays Pending; write nvidia.com/gpu",
+        ),
         (
             {f"{AMOUNTS} limits nvidia.com/gpus": 8},
             "WORKER-CONTAINER resources limits nvidia.com/gpus",
@@ -41,13 +60,13 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             both("nvidia.com/gpu", GONE),
             "WORKER-CONTAINER resources",
-            "requests no nvidia.com/gpu, and the ranks find no GPU, though p4d.24xlarge has some; add "
+            "requests no nvidia.com/gpu, and the device plugin gives it no GPU, though p4d.24xlarge has some; add "
             "nvidia.com/gpu: 8 to its limits",
         ),
         (
             both("nvidia.com/gpu", 0),
             "WORKER-CONTAINER resources",
-            "requests no nvidia.com/gpu, and the ranks find no GPU, though p4d.24xlarge has some; add "
+            "requests no nvidia.com/gpu, and the device plugin gives it no GPU, though p4d.24xlarge has some; add "
             "nvidia.com/gpu: 8 to its limits",
         ),
     ],
@@ -93,39 +112,18 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "sets NVIDIA_VISIBLE_DEVICES=none, with which the container sees no GPU; remove it: the device "
             "plugin sets it to the pod's own GPUs",
         ),
-        (
-            {**both("nvidia.com/gpu", 1), **variables("WORKER", NVIDIA_VISIBLE_DEVICES="all")},
-            "WORKER-CONTAINER env 0",
-            "sets NVIDIA_VISIBLE_DEVICES=all, with which the container sees GPUs of other pods too; remove it: "
-            "the device plugin sets it to the pod's own GPUs",
-        ),
-    ],
-    "devices-of-the-node": [
-        (
-            {**HALF, "WORKER-POD volumes 1": INFINIBAND},
-            "WORKER-POD volumes 1 hostPath",
-            "mounts /dev/infiniband of the node beside the device plugin, with the devices of other pods; remove "
-            "it: a request for vpc.amazonaws.com/efa gives a container its own devices",
-        ),
-        (
-            {**HALF, "WORKER-POD volumes 1": {"name": "gpu", "hostPath": {"path": "/dev/nvidia0"}}},
-            "WORKER-POD volumes 1 hostPath",
-            "mounts /dev/nvidia0 of the node beside the device plugin, with the devices of other pods; remove "
-            "it: a request for nvidia.com/gpu gives a container its own devices",
-        ),
-    ],
-    "privileged-for-devices": [
-        (
-            {**HALF, "WORKER-CONTAINER securityContext": {"privileged": True}},
-            "WORKER-CONTAINER securityContext privileged",
-            "is true, and the container sees all devices of the node, not only those that it requests; remove "
-            "it, and add the capability IPC_LOCK",
-        ),
     ],
 }
 
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
+    "devices-of-the-node": [
+        {**WITHOUT_EFA, "WORKER-POD volumes 1": INFINIBAND},
+        # All devices of the node are its own.
+        {"WORKER-POD volumes 1": INFINIBAND},
+        {**HALF, "WORKER-POD volumes 1": INFINIBAND, "WORKER-POD nodeSelector": GONE},
+        {"WORKER-POD volumes 1": {"name": "disk", "hostPath": {"path": "/mnt/k8s-disks/0"}}},
+    ],
     "misspelled-resource": [
         {f"{AMOUNTS} limits": {"nvidia.com/mig-1g.5gb": 1, "nvidia.com/gpu.shared": 1, "ephemeral-storage": "1Gi"}},
         {
@@ -143,6 +141,12 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**both("nvidia.com/gpu", GONE), "WORKER-POD nodeSelector": GONE},
         {**both("nvidia.com/gpu", GONE), "WORKER-POD resourceClaims": [{"name": "gpu"}]},
         {**both("nvidia.com/gpu", GONE), **both("nvidia.com/mig-1g.5gb", 1)},
+        # A part of a GPU, which the scheduler gives.
+        {
+            **both("nvidia.com/gpu", GONE),
+            "WORKER template metadata": {"annotations": {"gpu-fraction": "0.5"}},
+        },
+        {**both("nvidia.com/gpu", GONE), "WORKER-POD runtimeClassName": "nvidia"},
         # A misspelled name is reported by itself.
         {**both("nvidia.com/gpu", GONE), **both("nvidia.com/gpus", 8)},
         {**both("nvidia.com/gpu", GONE), **variables("WORKER", NVIDIA_VISIBLE_DEVICES="all")},
@@ -159,21 +163,9 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "visible-devices-of-the-runtime": [
         variables("WORKER", NVIDIA_VISIBLE_DEVICES="all"),
+        # The runtime's settings may ignore it.
+        {**both("nvidia.com/gpu", 1), **variables("WORKER", NVIDIA_VISIBLE_DEVICES="all")},
         {**both("nvidia.com/gpu", GONE), **variables("WORKER", NVIDIA_VISIBLE_DEVICES="none")},
         variables("LAUNCHER", NVIDIA_VISIBLE_DEVICES="none"),
-    ],
-    "devices-of-the-node": [
-        {**WITHOUT_EFA, "WORKER-POD volumes 1": INFINIBAND},
-        # All devices of the node are its own.
-        {"WORKER-POD volumes 1": INFINIBAND},
-        {**HALF, "WORKER-POD volumes 1": INFINIBAND, "WORKER-POD nodeSelector": GONE},
-        {"WORKER-POD volumes 1": {"name": "disk", "hostPath": {"path": "/mnt/k8s-disks/0"}}},
-    ],
-    "privileged-for-devices": [
-        {"WORKER-CONTAINER securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}},
-        # All devices of the node are its own.
-        {"WORKER-CONTAINER securityContext": {"privileged": True}},
-        # Another network, whose devices no plugin gives.
-        {**WITHOUT_EFA, "WORKER-CONTAINER securityContext": {"privileged": True}},
     ],
 }

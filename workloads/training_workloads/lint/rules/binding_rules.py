@@ -36,10 +36,10 @@ _OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "numa", "socket
 # and `man prterun`.
 _VALUES: dict[Option, tuple[str, ...]] = {
     BIND_TO: ("none", *_OBJECTS, "cpu-list", "cpulist"),
-    MAP_BY: ("slot", *_OBJECTS, "ppr", "seq", "dist", "rankfile", "pe-list", "mindist"),
+    MAP_BY: ("slot", *_OBJECTS, "ppr", "seq", "dist", "rankfile", "pe-list", "mindist", "minload", "likwid"),
     RANK_BY: ("slot", "fill", "span", *_OBJECTS),
 }
-_PROCESSES_PER = re.compile(rf"ppr:\d+:({'|'.join(_OBJECTS)})(:.*)?", re.IGNORECASE)
+_PROCESSES_PER = re.compile(rf"ppr:\d+:({'|'.join(_OBJECTS)}|slot)([:,].*)?", re.IGNORECASE)
 
 _PER_NODE = (RANKS_PER_NODE, ONE_RANK_PER_NODE)
 
@@ -80,7 +80,9 @@ def ranks_per_socket_exceed_slots(job: MpiJobView) -> Iterator[Found]:
         matched = re.match(r"ppr:(\d{1,4}):(socket|package)", launch.value(MAP_BY) or "")
         if not matched or not job.slots or has_parameter(job, ("oversubscribe", "OVERSUBSCRIBE")):
             continue
-        if int(matched[1]) * sockets > job.slots:
+        # With fewer ranks none of them is on a node too many.
+        of_node = min(int(matched[1]) * sockets, launch.ranks or job.slots + 1)
+        if of_node > job.slots:
             problem = f"maps {matched[1]} ranks to each of {sockets} sockets, but a worker has {job.slots} slots"
             yield Found(job.launch_path, problem, f"write --map-by ppr:{job.slots}:node")
 

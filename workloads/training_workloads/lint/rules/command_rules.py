@@ -32,7 +32,10 @@ _SHELL_VARIABLES = set(
 _INDEX = "JOB_COMPLETION_INDEX"
 
 _FROM_CONTROLLERS = re.compile(
-    r"(OMPI|PRTE|I_MPI|HYDRA|NVIDIA|K_MPI|PET|PMIX|JOB|JOBSET)_\w+|RANK|WORLD_SIZE|MASTER_\w+"
+    r"(OMPI|PRTE|I_MPI|HYDRA|NVIDIA|K_MPI|PET|PMIX|JOB|JOBSET|TF|JAX|AWS|TPU|MEGASCALE|VC|VK|RUNAI|TRAINER|KUBERNETES)_\w+"
+    r"|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE|MASTER_\w+|(JAX_)?COORDINATOR_\w+|NUM_PROCESSES|PROCESS_ID"
+    # Of each Service of the namespace.
+    r"|\w+_SERVICE_(HOST|PORT)\w*|\w+_PORT(_\d+_TCP\w*)?"
 )
 
 # https://hydra.cc/docs/advanced/override_grammar/basic/ ; the names of variables have no lower-case letters.

@@ -10,12 +10,13 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE
+from training_workloads.lint.local_ranks import has_several_ranks
 from training_workloads.lint.node_types import node_sizes, node_types
 from training_workloads.lint.purpose import is_network_test
 from training_workloads.lint.rule import Found, warning
 from training_workloads.lint.variables import set_variables
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import amount_of
+from training_workloads.manifests.values import amount_of, mapping
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.view import MpiJobView
 
@@ -71,7 +72,8 @@ _ANYWHERE = {
 )
 def debugging_variable(workload: WorkloadView) -> Iterator[Found]:
     """A variable for debugging, with which training is slow, or hangs."""
-    if is_network_test(workload):
+    name_of_job = str(mapping(workload.document.get("metadata")).get("name"))
+    if is_network_test(workload) or _FOR_DEBUGGING.search(name_of_job):
         return
     effects = dict(_ANYWHERE)
     if any(_has_nvlink(pods) for pods in workload.rank_groups):
@@ -86,10 +88,14 @@ def debugging_variable(workload: WorkloadView) -> Iterator[Found]:
             yield Found(path, f"sets {name}={value}, with which {effects[name].problem}", "remove it")
 
 
+# In the name of a job that is there to look for a mistake.
+_FOR_DEBUGGING = re.compile(r"debug|smoke|test|diag|check|bench", re.IGNORECASE)
+
+
 def _has_nvlink(pods: PodGroup) -> bool:
-    """Return whether the pod has several GPUs with links between them, which those of the G family do not have."""
+    """Return whether the pod certainly has several GPUs with links between them, which others than P do not have."""
     types = node_types(pods)
-    return pods.total(GPU_RESOURCE) > 1 and (not types or any(one.name.startswith("p") for one in types))
+    return pods.total(GPU_RESOURCE) > 1 and any(one.name.startswith("p") for one in types)
 
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -99,9 +105,11 @@ _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 def more_threads_than_cpus(workload: WorkloadView) -> Iterator[Found]:
     """Threads for each rank that are together more than the CPUs of a pod."""
     pods = max(workload.rank_groups, key=lambda one: one.total(GPU_RESOURCE), default=None)
-    if pods is None or pods.total(GPU_RESOURCE) < 2:
+    holder = pods.holder(GPU_RESOURCE) if pods else None
+    # One process may have all GPUs.
+    if pods is None or holder is None or pods.total(GPU_RESOURCE) < 2 or not has_several_ranks(workload, holder):
         return
-    limit = amount_of((pods.holder(GPU_RESOURCE) or pods.first).amounts("limits").get("cpu"))
+    limit = amount_of(holder.amounts("limits").get("cpu"))
     cpus = limit or max((Decimal(size.cpus) for size in node_sizes(pods)), default=None)
     for name, value, path, _ in set_variables(workload, _THREADS):
         threads = int(value) if value.isdecimal() and len(value) < 6 else 0

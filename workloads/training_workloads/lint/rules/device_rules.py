@@ -41,6 +41,9 @@ def _meant(name: str) -> str:
     is_qualified = "/" in name or name.startswith("hugepages-")
     if not is_qualified or name in _KNOWN or _OTHER.fullmatch(name) or is_placeholder(name):
         return ""
+    # Removed with Kubernetes 1.11.
+    if name == "alpha.kubernetes.io/nvidia-gpu":
+        return GPU_RESOURCE
     domain, _, device = name.lower().rpartition("/")
     if "nvidia" in domain and device in ("gpu", "gpus"):
         return GPU_RESOURCE
@@ -49,8 +52,10 @@ def _meant(name: str) -> str:
     return next(iter(get_close_matches(name, _KNOWN, n=1, cutoff=_CLOSE)), "")
 
 
-@error(
-    "The device plugin gives GPUs to containers that request them ([NVIDIA](https://github.com/NVIDIA/k8s-device-plugin))"
+@warning(
+    "The device plugin gives GPUs to containers that request them "
+    "([NVIDIA](https://github.com/NVIDIA/k8s-device-plugin)); where NVIDIA's runtime is the default, others see all "
+    "GPUs of the node, those of other pods too"
 )
 def missing_gpus(workload: WorkloadView) -> Iterator[Found]:
     """Ranks on nodes with GPUs that request none."""
@@ -59,15 +64,27 @@ def missing_gpus(workload: WorkloadView) -> Iterator[Found]:
         return
     for pods in workload.rank_groups:
         types = node_types(pods)
-        if not types or not all(one.gpus for one in types) or pods.sees_devices_otherwise:
+        if not types or not all(one.gpus for one in types) or pods.sees_devices_otherwise or _is_shared(pods):
             continue
         amounts = [item for one in pods.containers for kind in _AMOUNTS for item in one.amounts(kind).items()]
         names = [str(name) for name, amount in amounts if amount_of(amount) != 0]
         given = any("NVIDIA_VISIBLE_DEVICES" in one.environment for one in pods.containers)
         if not given and not any(name.startswith("nvidia.com/") or _meant(name) or "gpu" in name for name in names):
-            problem = f"requests no {GPU_RESOURCE}, and the ranks find no GPU, though {types[0].name} has some"
+            none = f"requests no {GPU_RESOURCE}, and the device plugin gives it no GPU"
+            problem = f"{none}, though {types[0].name} has some"
             fix = f"add {GPU_RESOURCE}: {types[0].gpus} to its limits"
             yield Found((*pods.first.path, "resources"), problem, fix)
+
+
+# Annotations and labels by which schedulers such as KAI, run:ai and HAMi give a pod a part of a GPU.
+_OF_SHARING = re.compile(r"(.*/)?gpu-(fraction|memory|fractions|num-devices).*|(.*\.)?(run\.ai|runai)/.*")
+
+
+def _is_shared(pods: PodGroup) -> bool:
+    """Return whether another scheduler or runtime class may give GPUs to pods that request none."""
+    metadata = mapping(pods.template.get("metadata"))
+    keys = (str(key) for field in ("annotations", "labels") for key in mapping(metadata.get(field)))
+    return bool(pods.pod.get("runtimeClassName")) or any(map(_OF_SHARING.fullmatch, keys))
 
 
 _DEVICES = "CUDA_VISIBLE_DEVICES"
@@ -109,24 +126,15 @@ _RUNTIME = "NVIDIA_VISIBLE_DEVICES"
     "container-toolkit/latest/docker-specialized.html#gpu-enumeration))"
 )
 def visible_devices_of_the_runtime(workload: WorkloadView) -> Iterator[Found]:
-    """`NVIDIA_VISIBLE_DEVICES` beside a request for GPUs, with all of the node's, or none."""
+    """`NVIDIA_VISIBLE_DEVICES` with no GPU beside a request for some."""
     for pods in workload.rank_groups:
-        gpus, types = pods.total(GPU_RESOURCE), node_types(pods)
         for container in pods.containers:
             value, path = container.environment.get(_RUNTIME, (None, container.path))
             if not container.amount(GPU_RESOURCE) or not isinstance(value, str):
                 continue
-            is_part = bool(types) and all(gpus < one.gpus for one in types)
-            if value in ("none", "void", "") or (value == "all" and is_part):
-                effect = "GPUs of other pods too" if value == "all" else "no GPU"
-                problem = f"sets {_RUNTIME}={value}, with which the container sees {effect}"
+            if value in ("none", "void", ""):
+                problem = f"sets {_RUNTIME}={value}, with which the container sees no GPU"
                 yield Found(path, problem, "remove it: the device plugin sets it to the pod's own GPUs")
-
-
-def _leaves_devices(pods: PodGroup) -> bool:
-    """Return whether other pods may have GPUs or EFA devices of the same node: that shows where its types are known."""
-    types, gpus, efa = node_types(pods), pods.total(GPU_RESOURCE), pods.total(EFA_RESOURCE)
-    return bool(types) and all(gpus < one.gpus or 0 < efa < one.efa_interfaces for one in types)
 
 
 @warning("Other pods of the node have requested them ([NVIDIA](https://github.com/NVIDIA/k8s-device-plugin))")
@@ -142,17 +150,7 @@ def devices_of_the_node(workload: WorkloadView) -> Iterator[Found]:
             yield Found((*pods.pod_path, "volumes", number, "hostPath"), problem, fix)
 
 
-@warning(
-    "It sees all devices of the node ([Kubernetes](https://kubernetes.io/docs/concepts/security/"
-    "pod-security-standards/#baseline)); NCCL and EFA need only locked memory"
-)
-def privileged_for_devices(workload: WorkloadView) -> Iterator[Found]:
-    """A privileged container that requests a part of the node's GPUs or EFA devices."""
-    of_parts = (one for pods in workload.groups if _leaves_devices(pods) for one in pods.containers)
-    for container in of_parts:
-        is_privileged = mapping(container.content.get("securityContext")).get("privileged") is True
-        # Other networks may need it where no plugin gives their devices.
-        if is_privileged and container.amount(EFA_RESOURCE):
-            problem = "is true, and the container sees all devices of the node, not only those that it requests"
-            fix = "remove it, and add the capability IPC_LOCK"
-            yield Found((*container.path, "securityContext", "privileged"), problem, fix)
+def _leaves_devices(pods: PodGroup) -> bool:
+    """Return whether other pods may have GPUs or EFA devices of the same node: that shows where its types are known."""
+    types, gpus, efa = node_types(pods), pods.total(GPU_RESOURCE), pods.total(EFA_RESOURCE)
+    return bool(types) and all(gpus < one.gpus or 0 < efa < one.efa_interfaces for one in types)

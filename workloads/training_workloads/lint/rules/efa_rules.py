@@ -7,6 +7,7 @@ from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE, HUGEPAG
 from training_workloads.lint.node_types import node_types
 from training_workloads.lint.purpose import only_inspects
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.rules.rendezvous_rules import addresses
 from training_workloads.lint.variables import set_variables
 from training_workloads.manifests.pods import Container, PodGroup
 from training_workloads.manifests.values import AMOUNT_KINDS, MI, amount_of
@@ -78,6 +79,9 @@ def _of_efa(workload: WorkloadView, variable: str) -> set[str]:
 @warning("NCCL uses TCP without a warning ([HyperPod](https://github.com/aws/sagemaker-hyperpod-cli/issues/306))")
 def efa_left_unused(workload: WorkloadView) -> Iterator[Found]:
     """Several GPU pods on instances of the P family with EFA that request none of it."""
+    # Pods of a Job may work alone.
+    if workload.kind in ("Job", "JobSet") and not any(True for _ in addresses(workload)):
+        return
     insists = any(_is_efa(one.name, one.value) for one in set_variables(workload, ("FI_PROVIDER", "NCCL_NET")))
     if insists or not _sends_data(workload) or "Socket" in _of_efa(workload, "NCCL_NET"):
         return

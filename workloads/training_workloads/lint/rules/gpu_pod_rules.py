@@ -65,20 +65,16 @@ def memory_of_gpus(workload: WorkloadView) -> Iterator[Found]:
     "configuration/manage-resources-containers/#how-pods-with-resource-limits-are-run))"
 )
 def cpus_of_gpus(workload: WorkloadView) -> Iterator[Found]:
-    """Fewer CPUs than GPUs, or than an eighth of what belongs to the GPUs; a request below a quarter for each GPU."""
+    """A limit of fewer CPUs than GPUs."""
     if is_network_test(workload):
         return
     for pods, container in _holders(workload):
-        # An eighth of what belongs to the GPUs, at least a whole one.
-        limit = max(_gpus(container), Decimal(_fair(pods)) / 8)
-        for kind, smallest in (("limits", limit), ("requests", _gpus(container) / 4)):
-            given = container.amounts(kind).get("cpu")
-            amount = amount_of(given)
-            if amount is not None and amount < smallest:
-                problem = f"is {given} for {_counted(container)}, and the GPUs wait for their input"
-                fix = f"give {_fair(pods)} or so" if _fair(pods) else "give several CPUs for each GPU"
-                yield Found((*container.path, "resources", kind, "cpu"), problem, fix)
-                break
+        given = container.amounts("limits").get("cpu")
+        amount = amount_of(given)
+        if amount is not None and amount < _gpus(container):
+            problem = f"is {given} for {_counted(container)}, and the GPUs wait for their input"
+            fix = f"give {_fair(pods)} or so" if _fair(pods) else "give several CPUs for each GPU"
+            yield Found((*container.path, "resources", "limits", "cpu"), problem, fix)
 
 
 def _fair(pods: PodGroup) -> int:
@@ -91,6 +87,9 @@ def _fair(pods: PodGroup) -> int:
 def gpus_left_on_the_node(workload: WorkloadView) -> Iterator[Found]:
     """All EFA devices, CPUs or memory of a node, but not all of its GPUs."""
     for pods, holder in _holders(workload):
+        # A single one may leave room for pods of other jobs.
+        if (pods.replicas or 1) < 2:
+            continue
         types, sizes, gpus = node_types(pods), node_sizes(pods), pods.total(GPU_RESOURCE)
         differs = holder.amounts("limits").get(GPU_RESOURCE) != holder.amounts("requests").get(GPU_RESOURCE, gpus)
         # A test of the network may use one GPU of each node.

@@ -39,39 +39,15 @@ def _images(containers: Iterator[Container]) -> Iterator[_Image]:
             yield _Image((*container.path, "image"), f"{folder}{slash}{name}", tag or ("" if digest else "latest"))
 
 
-# Built on the machine where it runs.
-_LOCAL = "localhost/"
-
-# Of which any version does.
-_PLAIN = {"alpine", "busybox", "bash", "python", "ubuntu", "debian"}
-
-
-@warning(
-    "A node that has pulled it keeps what the tag meant then, and a new node pulls what it means now ([Kubernetes]("
-    "https://kubernetes.io/docs/concepts/containers/images/#image-pull-policy))"
-)
-def floating_image_tag(workload: WorkloadView) -> Iterator[Found]:
-    """The tag `latest`, or none, with `imagePullPolicy: IfNotPresent`, for the ranks of several pods."""
-    seen: set[str] = set()
-    # Kubernetes' own policy for the tag latest is Always, which gives all pods of a job one version.
-    several = sum(pods.replicas or 0 for pods in workload.rank_groups) > 1
-    kept = (one for one in workload.containers if several and one.content.get("imagePullPolicy") == "IfNotPresent")
-    for image in _images(kept):
-        if image.name.removeprefix("docker.io/").removeprefix("library/") in _PLAIN:
-            continue
-        if image.tag == "latest" and image.name not in seen and not image.name.startswith(_LOCAL):
-            seen.add(image.name)
-            problem = "has the tag latest, or none, and IfNotPresent: nodes keep the version that they pulled first"
-            yield Found(image.path, problem, "write the version's tag, or its digest")
-
-
 @warning("Ranks and launcher of different versions may not understand each other (derived)")
 def different_images(workload: WorkloadView) -> Iterator[Found]:
     """Pods of one job with different tags of one image."""
     tags: dict[str, str] = {}
     for image in _images(container for pods in workload.groups for container in pods.containers[:1]):
         first = tags.setdefault(image.name, image.tag)
-        if first != image.tag and "latest" not in (first, image.tag) and first and image.tag:
+        # `2.15.0` and `2.15.0-gpu` are two images.
+        same_variant = re.findall(r"[a-z]+", first.lower()) == re.findall(r"[a-z]+", image.tag.lower())
+        if first != image.tag and same_variant and "latest" not in (first, image.tag) and first and image.tag:
             problem = f"has the tag {image.tag}, but other pods of the job run {first}"
             yield Found(image.path, problem, "write the same tag in all of them")
 
@@ -113,15 +89,27 @@ def image_without_cuda(workload: WorkloadView) -> Iterator[Found]:
             yield Found(image.path, problem, "write the tag for GPUs")
 
 
+# Built on the machine where it runs.
+_LOCAL = "localhost/"
+
+# Of which any version does.
+_PLAIN = {"alpine", "busybox", "bash", "python", "ubuntu", "debian"}
+
+
 @warning(
-    "A node that has not pulled it before waits with ErrImageNeverPull ([Kubernetes]("
+    "A node that has pulled it keeps what the tag meant then, and a new node pulls what it means now ([Kubernetes]("
     "https://kubernetes.io/docs/concepts/containers/images/#image-pull-policy))"
 )
-def image_never_pulled(workload: WorkloadView) -> Iterator[Found]:
-    """`imagePullPolicy: Never` for an image of a registry: a new node does not have it."""
-    for container in workload.containers:
-        registry, slash, _ = str(container.content.get("image")).partition("/")
-        is_remote = slash and "." in registry and not is_placeholder(container.content.get("image"), capitals=True)
-        if container.content.get("imagePullPolicy") == "Never" and is_remote:
-            problem = f"is Never, but a new node has no image of {registry}"
-            yield Found((*container.path, "imagePullPolicy"), problem, "write IfNotPresent, or remove it")
+def floating_image_tag(workload: WorkloadView) -> Iterator[Found]:
+    """The tag `latest`, or none, with `imagePullPolicy: IfNotPresent`, for the ranks of several pods."""
+    seen: set[str] = set()
+    # Kubernetes' own policy for the tag latest is Always, which gives all pods of a job one version.
+    several = sum(pods.replicas or 0 for pods in workload.rank_groups) > 1
+    kept = (one for one in workload.containers if several and one.content.get("imagePullPolicy") == "IfNotPresent")
+    for image in _images(kept):
+        if image.name.removeprefix("docker.io/").removeprefix("library/") in _PLAIN:
+            continue
+        if image.tag == "latest" and image.name not in seen and not image.name.startswith(_LOCAL):
+            seen.add(image.name)
+            problem = "has the tag latest, or none, and IfNotPresent: nodes keep the version that they pulled first"
+            yield Found(image.path, problem, "write the version's tag, or its digest")

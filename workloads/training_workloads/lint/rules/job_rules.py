@@ -10,7 +10,6 @@ from typing import get_args
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import OPERATOR, OPERATOR_VALIDATION
-from training_workloads.manifests.pods import Container
 from training_workloads.manifests.values import is_placeholder, mapping, whole
 from training_workloads.mpijob.launch_command import commands, program_of
 from training_workloads.mpijob.launch_options import DISCOVERY_SCRIPT_OPTION
@@ -120,27 +119,6 @@ def launcher_creation_policy(job: MpiJobView) -> Iterator[Found]:
     if isinstance(policy, str) and policy not in known and not is_placeholder(policy):
         problem = f"is {policy!r}, which has the effect of WaitForWorkersReady"
         yield Found(("spec", "launcherCreationPolicy"), problem, known_names(policy, known))
-
-
-@warning(f"Without one a pod is ready as soon as it runs {OPERATOR}")
-def missing_readiness_probe(job: MpiJobView) -> Iterator[Found]:
-    """A launcher that waits for ready workers, which without a probe are ready while their script installs or loads."""
-    worker = job.worker.first
-    if job.waits_for_workers and _takes_long(worker) and not isinstance(worker.content.get("readinessProbe"), dict):
-        problem = "is missing: the workers count as ready while their script still works, before their sshd answers"
-        fix = "add readinessProbe: {tcpSocket: {port: <sshd's port>}}"
-        yield Found((*worker.path, "readinessProbe"), problem, fix)
-
-
-# Programs that take longer than the start of a launcher.
-_SLOW = {"apt", "apt-get", "aws", "conda", "curl", "dnf", "git", "make", "pip", "pip3", "sleep", "uv", "wget", "yum"}
-
-
-def _takes_long(worker: Container) -> bool:
-    """Return whether a worker's script installs or loads something before it starts sshd."""
-    started = [program_of(command) for command in commands(worker.argv) or []]
-    before = started[: started.index("sshd")] if "sshd" in started else started
-    return bool(_SLOW & set(before))
 
 
 @warning(

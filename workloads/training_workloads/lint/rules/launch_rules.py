@@ -32,6 +32,7 @@ from training_workloads.mpijob.launch_options import (
     DISCOVERY_SCRIPT_OPTION,
     HOSTFILE_OPTION,
     HOSTS,
+    MAP_BY,
     ONE_RANK_PER_NODE,
     RANKS,
     RANKS_PER_NODE,
@@ -82,7 +83,7 @@ def np_exceeds_slots(job: MpiJobView) -> Iterator[Found]:
             problem = f"{given}: {ranks} ranks on {_slots(job)} slots, and {launch.launcher} does not start"
             yield Found(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")
         else:
-            yield Found(job.launch_path, problem, f"write -np {total}, or set slotsPerWorker to the GPUs of a worker")
+            yield Found(job.launch_path, problem, f"write -np {total}, or set slotsPerWorker to the ranks of a worker")
 
 
 @error(
@@ -115,7 +116,10 @@ def np_leaves_slots_idle(job: MpiJobView) -> Iterator[Found]:
         # One process for each node may start the others.
         if ranks
         and not _may_start_others(job, launch)
-        and not (ranks == workers and (spawns_ranks(launch) or runs_script(launch) or ranks_per_node(launch)))
+        and not (ranks == workers and (spawns_ranks(launch) or runs_script(launch) or _is_one_per_node(launch)))
+        # Slots beyond the GPUs hold nothing.
+        and ranks < job.worker.total(GPU_RESOURCE) * workers
+        and program_of(launch.program) not in _SHOWING
     ]
     # Ranks on a launcher without GPUs are the mistake of another rule.
     if job.launcher_holds_ranks and not job.launcher.total(GPU_RESOURCE) and job.worker.total(GPU_RESOURCE):
@@ -128,6 +132,14 @@ def np_leaves_slots_idle(job: MpiJobView) -> Iterator[Found]:
         ranks, total = max(launched)
         problem = f"starts {ranks} ranks, but {_slots(job)} are {total} slots; {total - ranks} stay idle"
         yield Found(job.launch_path, problem, f"write -np {total}, or fewer workers or slots")
+
+
+# Programs that show where they run.
+_SHOWING = {"hostname", "nvidia-smi", "date", "env", "printenv", "uptime", "ls"}
+
+
+def _is_one_per_node(launch: Launch) -> bool:
+    return bool(ranks_per_node(launch)) or launch.has("bynode") or (launch.value(MAP_BY) or "").startswith("node")
 
 
 def _may_start_others(job: MpiJobView, launch: Launch) -> bool:
@@ -177,13 +189,19 @@ def _right_number(job: MpiJobView) -> str:
     return f"write -np {job.total_slots}" if job.total_slots else "write the number of ranks"
 
 
+# In the name of a program that may start others on the workers.
+_STARTS_OTHERS = re.compile(
+    r"mpi|horovod|deepspeed|launch|run_|run\.|submit|start|master|driver|\bray\b|dask|spark|colossal|pdsh|ssh\b"
+)
+
+
 @warning("Nothing starts ranks on the workers (derived)")
 def single_process(job: MpiJobView) -> Iterator[Found]:
     """A launcher that runs the training program itself, or nothing: there are no ranks on the workers."""
     argv = job.launcher.first.argv
     started = {program_of(command) for command in commands(argv) or []}
     # A Python program may call horovod.run or mpirun itself.
-    hidden = any(name in word for word in argv for name in ("mpi", "horovod"))
+    hidden = any(_STARTS_OTHERS.search(word) for word in argv)
     if started and started <= _NO_LAUNCHERS and not started <= _WAITING and not hidden and job.role("Worker"):
         problem = f"starts {' and '.join(sorted(started))} in the launcher, and nothing on the workers"
         yield Found(job.launch_path, problem, "start the program with mpirun or horovodrun")
@@ -199,8 +217,9 @@ def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
         return
     end = next((n for n in range(starts[-1], len(words)) if words[n] and not words[n].strip(";&|\n")), len(words))
     behind, rest = words[end : end + 1], words[end + 1 :]
-    if behind == ("|",) and not has_parameter(job, ("pipefail", "PIPESTATUS")):
-        problem = f"has {rest[0] if rest else 'a program'} behind the launch, whose exit code is lost"
+    handled = _KEEPS_CODE.search(script)
+    if behind == ("|",) and rest[:1] and rest[0] in _PASSES_ON and not handled and not has_parameter(job, _PIPE_STATES):
+        problem = f"has {rest[0]} behind the launch, whose exit code is lost"
         yield Found(job.launch_path, problem, "begin with bash and set -o pipefail")
     elif (
         behind
@@ -210,9 +229,14 @@ def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
     ):
         problem = f"ends with {last}, whose exit code is the job's: one that fails counts as succeeded"
         yield Found(job.launch_path, problem, "begin the script with set -e")
-    elif behind == ("||",) and rest[:1] in (("true",), (":",), ("echo",)):
+    elif behind == ("||",) and rest[:1] in (("true",), (":",), ("echo",)) and not handled:
         problem = f"has || {rest[0]} behind the launch, and a job that fails counts as succeeded"
         yield Found(job.launch_path, problem, "remove it")
+
+
+_PIPE_STATES = ("pipefail", "PIPESTATUS")
+# Programs that copy their input and succeed; others, such as grep, judge it.
+_PASSES_ON = {"tee", "cat", "ts", "sed", "awk", "head", "tail", "sort"}
 
 
 def _is_condition(before: tuple[str, ...]) -> bool:
@@ -227,6 +251,7 @@ _HARMLESS = {
     "exit 0",
 }
 _HARMLESS |= set("cp mv rm tar mkdir chmod chown du df".split())
+_STAYS = re.compile(r"sleep (inf|infinity|\d{4,}|\d+[hd])|tail (-\w+ )*-[a-zA-Z]*[fF].*|tail --follow.*|cat")
 _KEEPS_CODE = re.compile(r"\$\?|PIPESTATUS|\btrap\b|set -\w*e|-o errexit|\bwait\b|\b(exit|return)\b(?!\s+0\b)")
 
 
@@ -236,6 +261,9 @@ def _last_program(job: MpiJobView) -> str:
     script, _ = script_of(argv) or ("", [])
     keeps = _KEEPS_CODE.search(script) or any(re.fullmatch(r"-\w*e\w*", word) for word in argv[:3])
     last = (commands(argv) or [[]])[-1]
+    # A pod that stays for a look at it does not end, and has no exit code.
+    if _STAYS.fullmatch(" ".join(last)):
+        return ""
     name = "exit 0" if last == ["exit", "0"] else program_of(last)
     return name if name in _HARMLESS and not keeps else ""
 

@@ -72,12 +72,28 @@ _SHARED = {"fsx", "efs", "lustre", "nfs", "checkpoint", "checkpoints", "ckpt", "
 def files_lost_with_pod(workload: WorkloadView) -> Iterator[Found]:
     """An emptyDir where a shared file system or checkpoints are expected, such as `/fsx`."""
     for pods in workload.rank_groups:
-        mounts = [(path, where, volume) for _, path, where, volume in whole_mounts(pods)]
-        for path, where, volume in mounts:
+        mounts = list(whole_mounts(pods))
+        for container, path, where, volume in mounts:
             source = mapping(mapping(volume).get("emptyDir"))
             is_empty = "emptyDir" in mapping(volume) and source.get("medium") in (None, "")
             # Other containers of the pod may fill it, or save it.
-            alone = sum(other is volume for _, _, other in mounts) == 1
-            if is_empty and alone and _SHARED & {part.lower() for part in PurePosixPath(where).parts}:
+            alone = sum(other is volume for _, _, _, other in mounts) == 1
+            if (
+                is_empty
+                and alone
+                and not _saves_files(container)
+                and _SHARED & {part.lower() for part in PurePosixPath(where).parts}
+            ):
                 problem = f"is {where}, which is an emptyDir: its files end with the pod, and no other pod sees them"
                 yield Found(path, problem, "mount the claim of a shared file system there")
+
+
+_SAVES = re.compile(
+    r"s3://|gs://|\b(aws|gsutil|s5cmd|rclone|rsync|azcopy|wandb|mlflow|upload\w*|push_to_hub)\b", re.IGNORECASE
+)
+
+
+def _saves_files(container: Container) -> bool:
+    """Return whether a container's command or variables name a place to which it may save its files."""
+    values = (str(value) for value, _ in container.environment.values())
+    return any(map(_SAVES.search, (*container.argv, *values)))

@@ -37,9 +37,11 @@ def mount_over_programs(pods: PodGroup) -> Iterator[Found]:
     mounts = list(whole_mounts(pods))
     for container, path, where, volume in mounts:
         shared = sum(volume is other for _, _, _, other in mounts) > 1 or _is_part_mounted(pods, volume)
-        if "emptyDir" not in mapping(volume) or shared:
-            continue
         folder = PurePosixPath(where)
+        # No volume but the node's has a whole system.
+        is_root = str(folder) == "/" and "hostPath" not in mapping(volume)
+        if not is_root and ("emptyDir" not in mapping(volume) or shared):
+            continue
         program = PurePosixPath(next(iter(container.argv), ""))
         if str(folder) in _OF_THE_IMAGE:
             problem = f"is {where}, and hides the image's own files there"

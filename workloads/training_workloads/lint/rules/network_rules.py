@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from training_workloads.lint.node_types import type_names
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.rules.rendezvous_rules import addresses
 from training_workloads.lint.variables import Variable, set_variables
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import is_placeholder, mapping, sequence
+from training_workloads.manifests.values import AMOUNT_KINDS, is_placeholder, mapping, sequence
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.sshd_command import sshd_of, worker_commands
 
@@ -38,6 +38,7 @@ _OPTION = re.compile(
 _OF_A_NODE = re.compile(r"(en|eth|ib|bond|em\d|mlx|docker|br-|rdma|efa)")
 
 # Networks besides the pod's own: Multus, the VPC CNI's second card, GKE.
+_OF_PLUGINS = re.compile(r"rdma/|.*(sriov|infiniband|mellanox|hca|roce)", re.IGNORECASE)
 _MORE_NETWORKS = ("k8s.v1.cni.cncf.io/networks", "k8s.amazonaws.com/nicConfig", "networking.gke.io/interfaces")
 
 
@@ -57,7 +58,9 @@ def _on_the_node(workload: WorkloadView) -> bool:
 
 def _has_more_networks(pods: PodGroup) -> bool:
     annotations = mapping(mapping(pods.template.get("metadata")).get("annotations"))
-    return any(name in annotations for name in _MORE_NETWORKS) or bool(pods.pod.get("resourceClaims"))
+    requested = (str(name) for one in pods.containers for kind in AMOUNT_KINDS for name in one.amounts(kind))
+    is_given = any(name in annotations for name in _MORE_NETWORKS) or any(map(_OF_PLUGINS.match, requested))
+    return is_given or bool(pods.pod.get("resourceClaims"))
 
 
 def _is(interface: str, variable: Variable) -> bool:
@@ -144,20 +147,13 @@ def _pods(workload: WorkloadView) -> int:
     "similar](https://docs.aws.amazon.com/linux/al2023/ug/networking-service.html), and its sshd has port 22"
 )
 def host_network(workload: WorkloadView) -> Iterator[Found]:
-    """The node's network, with an interface that nodes do not have, or the port of the node's sshd."""
-    pod_interface = next((one for one in _interfaces(workload) if one.value.lstrip("=") == _POD_INTERFACE), None)
+    """The node's network, and the port of the node's sshd."""
     for pods in workload.groups:
         if pods.pod.get("hostNetwork") is not True:
             continue
-        reasons = []
         if _listens_on_22(pods):
-            reasons.append("the node's own sshd has port 22 already")
-        of_ec2 = all("." in name and name == name.lower() for _, name in type_names(pods))
-        if pod_interface and pods in workload.rank_groups and of_ec2:
-            reasons.append(f"{_written(pod_interface)} is no interface of Amazon Linux 2023, which has ens5 or similar")
-        if reasons:
-            fix = "remove hostNetwork: EFA devices do not need it"
-            yield Found((*pods.pod_path, "hostNetwork"), f"is true, but {', and '.join(reasons)}", fix)
+            problem = "is true, but the node's own sshd has port 22 already"
+            yield Found((*pods.pod_path, "hostNetwork"), problem, "remove hostNetwork: EFA devices do not need it")
 
 
 def _listens_on_22(pods: PodGroup) -> bool:
@@ -177,11 +173,12 @@ def node_dns(workload: WorkloadView) -> Iterator[Found]:
     """The node's DNS for pods that find each other by name."""
     if len(workload.groups) < 2 and _pods(workload) < 2:
         return
+    meets = any(True for _ in addresses(workload))
     for pods in workload.groups:
         on_the_node = pods.pod.get("hostNetwork") is True
         policy = pods.pod.get("dnsPolicy")
-        # The MPI operator writes the policy of pods with the node's network itself.
-        if on_the_node and workload.kind == "MPIJob":
+        # The MPI operator writes the policy of pods with the node's network itself; pods of a Job need not meet.
+        if (on_the_node and workload.kind == "MPIJob") or (workload.kind in ("Job", "JobSet") and not meets):
             continue
         if policy == "Default" or (on_the_node and policy in (None, "ClusterFirst") and workload.kind != "Job"):
             given = "is Default" if policy == "Default" else "is not ClusterFirstWithHostNet, as hostNetwork needs"

@@ -150,23 +150,28 @@ _KEYS = (
     "failure-domain.beta.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region",
     "eks.amazonaws.com/nodegroup",
+    "eks.amazonaws.com/nodegroup-image",
+    *(f"topology.k8s.aws/network-node-layer-{number}" for number in (1, 2, 3)),
     CAPACITY_TYPE_LABEL,
     KARPENTER_CAPACITY_TYPE_LABEL,
     "karpenter.sh/nodepool",
     "karpenter.sh/provisioner-name",
-    "karpenter.k8s.aws/instance-family",
-    "karpenter.k8s.aws/instance-size",
-    "karpenter.k8s.aws/instance-category",
-    "karpenter.k8s.aws/instance-generation",
-    "karpenter.k8s.aws/instance-gpu-name",
-    "karpenter.k8s.aws/instance-gpu-count",
-    "karpenter.k8s.aws/instance-gpu-memory",
-    "karpenter.k8s.aws/instance-gpu-manufacturer",
-    "nvidia.com/gpu.product",
-    "nvidia.com/gpu.count",
-    "nvidia.com/gpu.memory",
-    "nvidia.com/gpu.family",
-    "nvidia.com/gpu.machine",
+    # https://karpenter.sh/docs/reference/instance-types/ ; EKS's Auto Mode has the same in its own domain.
+    *(
+        f"{domain}/instance-{name}"
+        for domain in ("karpenter.k8s.aws", "eks.amazonaws.com")
+        for name in (
+            "family size category generation hypervisor cpu cpu-manufacturer cpu-sustained-clock-speed-mhz memory "
+            "ebs-bandwidth network-bandwidth local-nvme encryption-in-transit-supported gpu-name gpu-count gpu-memory "
+            "gpu-manufacturer accelerator-name accelerator-count accelerator-manufacturer capability-flex tenancy"
+        ).split()
+    ),
+    # https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md
+    *(
+        f"nvidia.com/gpu.{name}"
+        for name in "product count memory family machine mode replicas sharing-strategy clique present".split()
+    ),
+    *(f"nvidia.com/gpu.compute.{name}" for name in ("major", "minor")),
     GPU_PRESENT_LABEL,
     ACCELERATOR_LABEL,
 )

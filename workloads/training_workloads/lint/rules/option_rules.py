@@ -20,7 +20,6 @@ from training_workloads.mpijob.launch_options import (
     options_like,
 )
 from training_workloads.mpijob.view import MpiJobView
-from training_workloads.validation import known_names
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*(=.*)?")
 
@@ -156,7 +155,7 @@ def _parameters(launch: Launch) -> dict[str, str]:
     "carries a rank's messages to itself, `tcp` or `ofi` those between nodes"
 )
 def no_mpi_transport(job: MpiJobView) -> Iterator[Found]:
-    """MCA parameters that leave MPI without a way between ranks: `btl` without `self` or a network, or UCX on EFA."""
+    """MCA parameters that leave MPI without a way between ranks: `btl` without `self` or without a network."""
     several = workers_of(job) > 1
     on_efa = job.worker.total(EFA_RESOURCE) > 0
     for launch in _checked(job):
@@ -169,48 +168,7 @@ def no_mpi_transport(job: MpiJobView) -> Iterator[Found]:
             elif several and components <= _INSIDE | _OTHER_NETWORKS and (on_efa or not components & _OTHER_NETWORKS):
                 problem = f"has btl {transport}, and no rank reaches one on another node"
                 yield Found(job.launch_path, problem, "write btl tcp,self")
-        elif pml == "ucx" and on_efa:
-            yield Found(job.launch_path, "has pml ucx, which does not know EFA", "write pml ob1, and btl tcp,self")
 
-
-# https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html and that of 4.1.
-_OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "socket", "package", "numa", "board")
-_PLACEMENTS = {
-    "bind-to": ("none", *_OBJECTS),
-    "map-by": (
-        "slot",
-        "node",
-        "ppr",
-        "dist",
-        "seq",
-        "sequential",
-        "rankfile",
-        "pe-list",
-        "minload",
-        "likwid",
-        *_OBJECTS,
-    ),
-    "rank-by": ("slot", "node", "fill", "span", *_OBJECTS),
-}
-
-
-@error(f"mpirun ends: it does not know the policy {MPIRUN}")
-def placement_policy(job: MpiJobView) -> Iterator[Found]:
-    """A word that `--bind-to`, `--map-by` or `--rank-by` does not take, or `ppr` without its number and object."""
-    for launch in _checked(job):
-        for name, words in _PLACEMENTS.items():
-            value = (launch.value(name) or "").lower()
-            policy, _, rest = value.partition(":")
-            if launch.is_horovod or not policy or policy.startswith("-") or "$" in value or is_placeholder(value):
-                continue
-            if policy not in words:
-                yield Found(job.launch_path, f"has --{name} {value}, and mpirun ends", known_names(policy, words))
-            elif policy == "ppr" and not _PER_RESOURCE.fullmatch(rest):
-                problem = f"has --{name} {value}, which is not ppr:<number>:<object>, and mpirun ends"
-                yield Found(job.launch_path, problem, "write ppr:8:node, with the ranks of each node")
-
-
-_PER_RESOURCE = re.compile(rf"\d+:(node|slot|{'|'.join(_OBJECTS)})([:,].*)?")
 
 # https://docs.open-mpi.org/en/v4.1.x and v5.0.x, `ompi_info --param all all`.
 _COMPONENTS = {
@@ -308,4 +266,9 @@ def _meant_parameter(name: str) -> str:
     if name in ("blt", "bt1", "tbl", "pm1", "pmll", "btll"):
         return "pml" if "m" in name else "btl"
     close = get_close_matches(name, _PARAMETERS, n=1, cutoff=_ALIKE)
-    return close[0] if close and name not in _PARAMETERS else ""
+    # PMIx and PRRTE have the same parameters with other first letters.
+    is_of_another = name.startswith(_OTHER_PREFIXES) and close and name.partition("_")[0] != close[0].partition("_")[0]
+    return close[0] if close and name not in _PARAMETERS and not is_of_another else ""
+
+
+_OTHER_PREFIXES = ("ptl_", "prte_", "orte_", "btl_", "mtl_", "oob_", "ompi_", "opal_", "pmix_", "coll_", "odls_")

@@ -1,7 +1,6 @@
 """Rules on where the pods of one job run: zones, the launcher's node, and what removes or surrounds the pods."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from training_workloads.catalog.nodes import DO_NOT_DISRUPT, EFA_RESOURCE, GPU_RESOURCE, SAFE_TO_EVICT
 from training_workloads.lint.node_types import SAGEMAKER_PREFIX, node_sizes, node_types, selected_labels, type_names
@@ -29,8 +28,8 @@ def pods_across_zones(workload: WorkloadView) -> Iterator[Found]:
     groups = _groups_with_efa(workload)
     for pods in groups:
         if pods.replicas is None or pods.replicas > 1:
-            for path, wanted in _spreads(pods):
-                problem = f"{wanted} the pods over zones, which EFA's data does not cross"
+            for path in _spreads(pods):
+                problem = "spreads the pods over zones, which EFA's data does not cross"
                 yield Found(path, problem, "remove it, and select one zone with nodeSelector")
     first: dict[str, str] = {}
     for pods in groups:
@@ -41,22 +40,19 @@ def pods_across_zones(workload: WorkloadView) -> Iterator[Found]:
                 yield Found(path, problem, f"write {first[key]} for all of them")
 
 
-def _spreads(pods: PodGroup) -> Iterator[tuple[Path, str]]:
-    """Yield each place that spreads the pods of a group over zones, and whether it does so in any case."""
+def _spreads(pods: PodGroup) -> Iterator[Path]:
+    """Yield each place that requires the pods of a group to be in several zones; a preference has no effect in one."""
     for number, one in enumerate(map(mapping, sequence(pods.pod.get("topologySpreadConstraints")))):
-        if one.get("topologyKey") in _ZONES:
-            word = "prefers to spread" if one.get("whenUnsatisfiable") == "ScheduleAnyway" else "spreads"
-            yield (*pods.pod_path, "topologySpreadConstraints", number), word
+        if one.get("topologyKey") in _ZONES and one.get("whenUnsatisfiable") != "ScheduleAnyway":
+            yield (*pods.pod_path, "topologySpreadConstraints", number)
     anti = mapping(mapping(pods.pod.get("affinity")).get("podAntiAffinity"))
-    for kind, word in (("required", "spreads"), ("preferred", "prefers to spread")):
-        field = f"{kind}DuringSchedulingIgnoredDuringExecution"
-        for number, term in enumerate(map(mapping, sequence(anti.get(field)))):
-            inner: Any = term if kind == "required" else mapping(term.get("podAffinityTerm"))
-            if inner.get("topologyKey") in _ZONES:
-                yield (*pods.pod_path, "affinity", "podAntiAffinity", field, number), word
+    field = "requiredDuringSchedulingIgnoredDuringExecution"
+    for number, term in enumerate(map(mapping, sequence(anti.get(field)))):
+        if term.get("topologyKey") in _ZONES:
+            yield (*pods.pod_path, "affinity", "podAntiAffinity", field, number)
 
 
-@error(
+@warning(
     "P4d's EFA does not reach other types ([EFA](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html"
     "#efa-limits)); others wait for the slowest"
 )
@@ -89,31 +85,6 @@ def sagemaker_type(workload: WorkloadView) -> Iterator[Found]:
                 beside = f"the label {others[0]}" if others else "types of EC2"
                 problem = f"is {name}, as SageMaker HyperPod calls its nodes, beside {beside}"
                 yield Found(path, problem, f"write {name.removeprefix(SAGEMAKER_PREFIX)}")
-
-
-@warning("A GPU node is started for it alone (derived)")
-def launcher_on_gpu_node(workload: WorkloadView) -> Iterator[Found]:
-    """A launcher without ranks that selects nodes with GPUs, of which none has room beside the ranks."""
-    ranks = list(workload.rank_groups)
-    for pods in workload.groups:
-        types = node_types(pods)
-        if pods in ranks or not ranks or pods.total(GPU_RESOURCE) or not types or not all(one.gpus for one in types):
-            continue
-        if any(_may_share(pods, one) for one in ranks):
-            continue
-        problem = f"is {types[0].name}, a node with GPUs for the {pods.role} alone, which holds no ranks"
-        yield Found(type_names(pods)[0][0], problem, "select nodes without GPUs for it")
-
-
-def _may_share(pods: PodGroup, ranks: PodGroup) -> bool:
-    """Return whether a pod may run on a node beside one with ranks: its types and their room do not exclude it."""
-    types, common = {one.name for one in node_types(pods)}, {one.name for one in node_types(ranks)}
-    sizes = [one for one in node_sizes(ranks) if one.name in types]
-    if not common:
-        return True
-    cpus, memory = (pods.total(name) + ranks.total(name) for name in ("cpu", "memory"))
-    fits = [one for one in sizes if cpus <= one.cpus_for_pods and memory <= one.memory_gib_for_pods * GI]
-    return bool(types & common) and (bool(fits) or not sizes)
 
 
 @error("The pods after the first find no devices, and stay Pending (derived)")
@@ -184,36 +155,26 @@ def eviction_annotation(workload: WorkloadView) -> Iterator[Found]:
             yield Found(path, problem, f'write {DO_NOT_DISRUPT}: "true"')
 
 
-# Of Istio and Linkerd: the name, and the values with and without a proxy.
-_SIDECARS = {"sidecar.istio.io/inject": ("true", "false"), "linkerd.io/inject": ("enabled", "disabled")}
-
-
-@warning(
-    "The proxy takes the pod's TCP connections, ssh and MPI among them, and may outlive the job ([Kubeflow]("
-    "https://www.kubeflow.org/docs/components/trainer/legacy-v1/user-guides/mpi/))"
-)
-def mesh_sidecar(workload: WorkloadView) -> Iterator[Found]:
-    """A service mesh's proxy in the pods of a job."""
+@warning("A GPU node is started for it alone (derived)")
+def launcher_on_gpu_node(workload: WorkloadView) -> Iterator[Found]:
+    """A launcher without ranks that selects nodes with GPUs, of which none has room beside the ranks."""
+    ranks = list(workload.rank_groups)
     for pods in workload.groups:
-        for field in ("annotations", "labels"):
-            given = mapping(mapping(pods.template.get("metadata")).get(field))
-            for name, (on, off) in _SIDECARS.items():
-                if str(given.get(name)).lower() == on:
-                    problem = (
-                        "puts a proxy into the pods, through which the ranks' connections go, and which may not end"
-                    )
-                    path = (*pods.template_path, "metadata", field, name)
-                    yield Found(path, problem, f'write {name}: "{off}"')
+        types = node_types(pods)
+        if pods in ranks or not ranks or pods.total(GPU_RESOURCE) or not types or not all(one.gpus for one in types):
+            continue
+        if any(_may_share(pods, one) for one in ranks):
+            continue
+        problem = f"is {types[0].name}, a node with GPUs for the {pods.role} alone, which holds no ranks"
+        yield Found(type_names(pods)[0][0], problem, "select nodes without GPUs for it")
 
 
-@warning(
-    "The ranks are killed at once, without time for a checkpoint ([Kubernetes](https://kubernetes.io/docs/concepts/"
-    "workloads/pods/pod-lifecycle/#pod-termination))"
-)
-def no_grace_period(workload: WorkloadView) -> Iterator[Found]:
-    """A grace period of 0 seconds for ranks."""
-    for pods in workload.rank_groups:
-        if pods.pod.get("terminationGracePeriodSeconds") == 0 and pods.total(GPU_RESOURCE):
-            problem = "is 0: the ranks are killed at once, without time for a last checkpoint"
-            path = (*pods.pod_path, "terminationGracePeriodSeconds")
-            yield Found(path, problem, "give the seconds that a checkpoint takes, or remove it for 30")
+def _may_share(pods: PodGroup, ranks: PodGroup) -> bool:
+    """Return whether a pod may run on a node beside one with ranks: its types and their room do not exclude it."""
+    types, common = {one.name for one in node_types(pods)}, {one.name for one in node_types(ranks)}
+    sizes = [one for one in node_sizes(ranks) if one.name in types]
+    if not common:
+        return True
+    cpus, memory = (pods.total(name) + ranks.total(name) for name in ("cpu", "memory"))
+    fits = [one for one in sizes if cpus <= one.cpus_for_pods and memory <= one.memory_gib_for_pods * GI]
+    return bool(types & common) and (bool(fits) or not sizes)

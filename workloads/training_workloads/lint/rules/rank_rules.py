@@ -2,14 +2,21 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.launch_facts import misspelled_exports, runs_script, spawns_ranks, workers_of
+from training_workloads.lint.launch_facts import (
+    misspelled_exports,
+    ranks_per_node,
+    runs_script,
+    spawns_ranks,
+    workers_of,
+)
 from training_workloads.lint.node_types import node_types
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import OPERATOR
 from training_workloads.manifests.values import amount_of
-from training_workloads.mpijob.launch_command import program_of
+from training_workloads.mpijob.launch_command import Launch, program_of
 from training_workloads.mpijob.sshd_command import worker_commands
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import Path
@@ -44,7 +51,14 @@ def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
     if len(amounts - {None}) > 1 or 0 < most < gpus:
         return
     # One rank on a node may start a process for each GPU; too many ranks for the slots are an error of another rule.
-    one_each = job.slots == 1 and any(spawns_ranks(launch) or runs_script(launch) for launch in job.launches)
+    one_each = job.slots == 1 and (not job.launches or any(map(_may_use_all, job.launches)))
+    # Slots that no rank takes do no harm.
+    if (
+        job.slots is not None
+        and job.slots > gpus
+        and any((ranks_per_node(one) or gpus + 1) <= gpus for one in job.launches)
+    ):
+        return
     if one_each or any(
         (launch.ranks or 0) == gpus * workers_of(job) > (job.total_slots or 0) for launch in job.launches
     ):
@@ -55,6 +69,14 @@ def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")
 
 
+def _may_use_all(launch: Launch) -> bool:
+    """Return whether one rank may use all GPUs of its node: `-g 8` of NCCL's tests, or processes that it starts."""
+    return spawns_ranks(launch) or runs_script(launch) or bool(_SEVERAL_GPUS.search(" ".join(launch.program)))
+
+
+_SEVERAL_GPUS = re.compile(r"_perf\S* (.* )?(-g|--ngpus|-t|--nthreads)[ =]?([2-9]|\d\d)")
+
+
 # Read by the container runtime or by sshd, not by the ranks; no value of CUDA_VISIBLE_DEVICES is right for all ranks.
 _NOT_FOR_RANKS = ("NVIDIA_", "CUDA_VISIBLE_DEVICES", "SSH", "OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_")
 
@@ -62,12 +84,19 @@ _NOT_FOR_RANKS = ("NVIDIA_", "CUDA_VISIBLE_DEVICES", "SSH", "OMPI_", "PRTE_", "P
 # Variables of the launcher that only the ranks' libraries read.
 _FOR_RANKS = (
     *("NCCL_", "OFI_NCCL_", "FI_", "RDMAV_", "HOROVOD_", "GLOO_", "TF_", "XLA_", "JAX_", "CUDA_", "TORCH_", "PYTORCH_"),
-    *("OMP_", "MKL_", "KMP_", "MASTER_", "WANDB_", "HF_", "LD_LIBRARY_PATH", "PYTHONPATH"),
+    *("OMP_", "MKL_", "KMP_", "MASTER_", "WANDB_", "HF_", "PYTHONPATH"),
 )
 
 # What programs take as a variable that is not set, and variables that PyTorch does not read.
 _AS_UNSET = ("", "0", "false")
 _OF_XLA = ("TF_", "XLA_", "JAX_")
+
+# Settings that other ones have no effect without, that only change what is logged, or that are the default.
+_WITHOUT_EFFECT = re.compile(
+    r"UCX_\w+|RDMAV_FORK_SAFE|NCCL_DEBUG\w*|\w+_LOG_LEVEL|TF_CPP_\w+|FI_EFA_(FORK_SAFE|USE_DEVICE_RDMA)"
+    r"|PYTHONUNBUFFERED|DEBIAN_FRONTEND|TZ|LANG|LC_ALL|(POD|NODE|MY_POD|MY_NODE)_\w+"
+)
+_DEFAULTS = {"FI_PROVIDER": "efa", "NCCL_SOCKET_IFNAME": "eth0", "GLOO_SOCKET_IFNAME": "eth0"}
 
 # In a command that breaks elsewhere too, which another rule reports.
 _EXPORT = re.compile(r"-x\s+(\w+)")
@@ -94,15 +123,21 @@ def variables_do_not_reach_ranks(job: MpiJobView) -> Iterator[Found]:
     exported |= set(misspelled_exports(job).values())
     if _is_only_sshd(job):
         lost = [name for name in worker if name not in exported and not name.startswith(_NOT_FOR_RANKS)]
-        lost = [name for name in lost if str(worker[name][0]).lower() not in _AS_UNSET]
+        lost = [name for name in lost if _has_effect(name, worker[name][0])]
         fix = "set them on the launcher" if exports_all else f"set them on the launcher and {_export(lost)}"
         yield from _lost(lost, (*job.worker.first.path, "env"), "the worker's", fix)
     lost = [name for name in launcher if name not in exported and name.startswith(_FOR_RANKS)]
     frameworks = " ".join((*job.launcher.first.argv, str(job.launcher.first.content.get("image")))).lower()
     has_xla = any(name in frameworks for name in ("tensorflow", "tf", "jax", "xla", "horovod"))
     lost = [name for name in lost if has_xla or not name.startswith(_OF_XLA)]
-    lost = [name for name in lost if str(launcher[name][0]).lower() not in _AS_UNSET]
+    lost = [name for name in lost if _has_effect(name, launcher[name][0])]
     yield from _lost(lost, (*job.launcher.first.path, "env"), "the launcher's", _export(lost))
+
+
+def _has_effect(name: str, value: Any) -> bool:
+    """Return whether ranks without a variable certainly do something else."""
+    is_default = str(value).lower() in _AS_UNSET or _DEFAULTS.get(name) == value
+    return not is_default and not _WITHOUT_EFFECT.fullmatch(name)
 
 
 def _is_only_sshd(job: MpiJobView) -> bool:

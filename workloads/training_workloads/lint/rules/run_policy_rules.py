@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
-from training_workloads.lint.sources import JOBS, KUEUE
+from training_workloads.lint.sources import JOBS
 from training_workloads.manifests.values import AMOUNT_KINDS, whole
-from training_workloads.mpijob.spec import QUEUE_LABEL
 from training_workloads.mpijob.view import MpiJobView
 
 
@@ -36,31 +35,6 @@ def deadline_is_zero(job: MpiJobView) -> Iterator[Found]:
         yield Found(("spec", "runPolicy", "activeDeadlineSeconds"), problem, "remove it, or give the longest time")
 
 
-@warning(f"It counts from the launcher's creation, with nodes that start and images that are pulled {JOBS}")
-def short_deadline(job: MpiJobView) -> Iterator[Found]:
-    """A deadline that GPU nodes alone may use up."""
-    seconds = whole(job.run_policy.get("activeDeadlineSeconds"))
-    if seconds and 0 < seconds < _NODE_STARTS and job.worker.total(GPU_RESOURCE):
-        problem = f"is {seconds}, less than the start of a GPU node and its image may take"
-        path = ("spec", "runPolicy", "activeDeadlineSeconds")
-        yield Found(path, problem, f"give {_NODE_STARTS} or more")
-
-
-_NODE_STARTS = 300
-
-
-@warning(f"The launcher's Job and its pod, with the log, are deleted then {JOBS}")
-def logs_deleted_at_once(job: MpiJobView) -> Iterator[Found]:
-    """A time to live of less than a minute: the log is gone before anyone reads it."""
-    seconds = whole(job.run_policy.get("ttlSecondsAfterFinished"))
-    if seconds is not None and 0 <= seconds < _TIME_TO_READ:
-        problem = f"is {seconds}: the launcher's pod and its log are deleted as soon as it has ended"
-        yield Found(("spec", "runPolicy", "ttlSecondsAfterFinished"), problem, "give a day: 86400")
-
-
-_TIME_TO_READ = 60
-
-
 @warning(f"The Job waits 6 minutes at most between two tries: 100 of them are 10 hours {JOBS}")
 def many_retries(job: MpiJobView) -> Iterator[Found]:
     """A launcher that is started again and again, while the workers hold their GPUs."""
@@ -75,11 +49,3 @@ def many_retries(job: MpiJobView) -> Iterator[Found]:
 
 _MANY = 100
 _LONGEST_WAIT = 360
-
-
-@warning(f"Nothing sets it to false: Kueue does that for a job in a queue, and creates it suspended by itself {KUEUE}")
-def suspended_without_queue(job: MpiJobView) -> Iterator[Found]:
-    """A job that is created suspended, and has no queue that starts it."""
-    if job.run_policy.get("suspend") is True and QUEUE_LABEL not in job.labels:
-        problem = f"is true, and the job has no label {QUEUE_LABEL}: it waits until it is set to false by hand"
-        yield Found(("spec", "runPolicy", "suspend"), problem, "remove it, or add the label")

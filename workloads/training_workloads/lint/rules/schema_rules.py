@@ -129,11 +129,20 @@ def problems_of(kind: str, value: Any, root: Path) -> Iterator[Found]:
     found: dict[Found, None] = {}
     # The API server treats a null as a missing field.
     for violation in validator_of(kind).iter_errors(_without_nulls(value)):
-        # Only of words to choose from some are in capital letters.
-        if not is_placeholder(violation.instance, capitals=violation.validator != "enum"):
+        if not is_placeholder(violation.instance, capitals=_is_one_value(violation)):
             path = (*root, *map(_step, violation.absolute_path))
             found |= dict.fromkeys(_EXPLANATIONS.get(violation.validator, _other)(violation, path))
     yield from found
+
+
+def _is_one_value(violation: Any) -> bool:
+    """Return whether a number or the like is wanted: of words, and of their lists, some are in capital letters."""
+    return violation.validator != "enum" and not {"array", "object"} & set(map(str, _wanted_types(violation)))
+
+
+def _wanted_types(violation: Any) -> list[Any]:
+    wanted = violation.validator_value
+    return wanted if isinstance(wanted, list) else [wanted]
 
 
 def _without_nulls(value: Any) -> Any:
@@ -152,7 +161,7 @@ def _nothing(_: Any, __: Path) -> Iterable[Found]:
 
 
 def _wrong_type(violation: Any, path: Path) -> Iterable[Found]:
-    wanted = violation.validator_value if isinstance(violation.validator_value, list) else [violation.validator_value]
+    wanted = _wanted_types(violation)
     yield Found(path, _given(violation), f"give {_TYPES.get(wanted[0], wanted[0])}")
 
 

@@ -98,13 +98,17 @@ def mount_over_keys(job: MpiJobView) -> Iterator[Found]:
                 continue
             path = (*replica.first.path, "volumeMounts", number, "mountPath")
             for what, place in taken.items():
+                fix = "remove the mount and its volume: the operator makes the keys" if place == keys else _ELSEWHERE
                 inside = PurePosixPath(given).is_relative_to(place)
                 around = PurePosixPath(place).is_relative_to(given) and _is_read_only(
                     replica, mapping(mount).get("name")
                 )
                 if inside or around:
                     problem = f"is {given}, but the operator mounts the {what} at {place}"
-                    yield Found(path, problem, "mount it elsewhere")
+                    yield Found(path, problem, fix)
+
+
+_ELSEWHERE = "mount it elsewhere"
 
 
 def _is_read_only(replica: Replica, name: Any) -> bool:

@@ -39,15 +39,6 @@ def worker_without_sshd(job: MpiJobView) -> Iterator[Found]:
         yield Found(job.worker.first.argv_path(), problem, "remove command and args, or run /usr/sbin/sshd -De")
 
 
-@warning(f"The operator adds its `sshd -De` only where command and args are omitted (`newWorker`) {OPERATOR}")
-def arguments_without_sshd(job: MpiJobView) -> Iterator[Found]:
-    """Options of sshd in the worker's args without a command: the image's own program gets them."""
-    first = job.worker.first
-    if job.launches and not first.content.get("command") and first.argv[:1] and first.argv[0].startswith("-"):
-        problem = f"begins with {first.argv[0]}, which the image's entry point gets: no command names sshd"
-        yield Found((*first.path, "args"), problem, f"add command: [{SSHD}], or omit args")
-
-
 @error(f"Only the first gets the keys, the hostfile and the operator's variables {OPERATOR}")
 def work_not_in_first_container(job: MpiJobView) -> Iterator[Found]:
     """The operator gives ssh keys, hostfile and variables to `containers[0]` only; here the work is in another."""
@@ -111,13 +102,6 @@ def sshd_without_path(job: MpiJobView) -> Iterator[Found]:
     if (sshd := _sshd(job)) and not sshd.path.startswith(("/", "$")):
         problem = f"starts {sshd.path!r} without its folder, with which sshd ends"
         yield Found(job.worker.first.argv_path("ssh"), problem, "write /usr/sbin/sshd")
-
-
-@warning("The packages of Debian, Ubuntu, Red Hat and Amazon Linux have it in /usr/sbin (derived)")
-def sshd_in_other_folder(job: MpiJobView) -> Iterator[Found]:
-    """An sshd in a folder for other programs."""
-    if (sshd := _sshd(job)) and sshd.path in ("/usr/bin/sshd", "/bin/sshd", "/usr/local/bin/sshd"):
-        yield Found(job.worker.first.argv_path("ssh"), f"starts {sshd.path}", f"write {SSHD}")
 
 
 def _listed_ports(job: MpiJobView) -> list[Mapping[Any, Any]]:
@@ -207,3 +191,19 @@ def _names_port(job: MpiJobView, port: int) -> bool:
     texts = [*first.argv, *(str(value) for value, _ in first.environment.values())]
     mounts = [str(mapping(mount).get("mountPath")) for mount in sequence(first.content.get("volumeMounts"))]
     return any(str(port) in text for text in texts) or any("ssh" in mount for mount in mounts)
+
+
+@warning(f"The operator adds its `sshd -De` only where command and args are omitted (`newWorker`) {OPERATOR}")
+def arguments_without_sshd(job: MpiJobView) -> Iterator[Found]:
+    """Options of sshd in the worker's args without a command: the image's own program gets them."""
+    first = job.worker.first
+    if job.launches and not first.content.get("command") and first.argv[:1] and first.argv[0].startswith("-"):
+        problem = f"begins with {first.argv[0]}, which the image's entry point gets: no command names sshd"
+        yield Found((*first.path, "args"), problem, f"add command: [{SSHD}], or omit args")
+
+
+@warning("The packages of Debian, Ubuntu, Red Hat and Amazon Linux have it in /usr/sbin (derived)")
+def sshd_in_other_folder(job: MpiJobView) -> Iterator[Found]:
+    """An sshd in a folder for other programs."""
+    if (sshd := _sshd(job)) and sshd.path in ("/usr/bin/sshd", "/bin/sshd", "/usr/local/bin/sshd"):
+        yield Found(job.worker.first.argv_path("ssh"), f"starts {sshd.path}", f"write {SSHD}")

@@ -113,51 +113,20 @@ def lustre_volume_attributes(storage: Storage) -> Iterator[Found]:
             yield Found(path, f"is missing{unless}", "give the file system's (aws fsx describe-file-systems)")
 
 
-@warning(
-    "It binds to any volume that fits, or to a new one ([Kubernetes]("
-    "https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume))"
-)
-def claim_without_volume_name(storage: Storage) -> Iterator[Found]:
-    """A claim for a static volume that does not name it: it binds to any volume that fits, or to a new one."""
-    if storage.kind != "PersistentVolumeClaim" or storage.spec.get("volumeName") or storage.spec.get("selector"):
-        return
-    wanted = storage.spec.get("storageClassName")
-    volumes = [
-        volume for volume in storage.others("PersistentVolume") if wanted is not None and _class(volume) == wanted
-    ]
-    name = mapping(storage.document.get("metadata")).get("name")
-    reserved = (mapping(mapping(volume.get("spec")).get("claimRef")).get("name") for volume in volumes)
-    # A volume may name its claim instead.
-    if name is not None and name in list(reserved):
-        return
-    if wanted == "" or volumes:
-        target = mapping(volumes[0].get("metadata")).get("name") if volumes else "<name of the volume>"
-        otherwise = (
-            "binds to any volume that fits, or to none" if wanted == "" else "may get another volume, or a new one"
-        )
-        yield Found(("spec", "volumeName"), f"is missing, and the claim {otherwise}", f"write volumeName: {target}")
-
-
 def _class(volume: Mapping[Any, Any]) -> Any:
     return mapping(volume.get("spec")).get("storageClassName") or ""
 
 
 @warning(
-    "The default class is filled in: a disk instead of a shared file system, or no match with a static volume "
+    "A default class is filled in, and does not match a static volume "
     "([Kubernetes](https://kubernetes.io/docs/concepts/storage/storage-classes/#default-storageclass))"
 )
 def claim_without_class(storage: Storage) -> Iterator[Found]:
-    """A claim without a class: the cluster's default class provisions another kind of volume."""
-    # A disk for one node is what this mode asks for.
-    for_one_node = storage.spec.get("accessModes") == ["ReadWriteOnce"] and not storage.spec.get("volumeName")
-    is_claim = storage.kind == "PersistentVolumeClaim"
-    if is_claim and storage.spec.get("storageClassName") is None and not for_one_node:
-        if storage.spec.get("volumeName"):
-            problem, fix = "the cluster's default class is filled in, which a static volume does not have", 'write ""'
-        else:
-            problem = "the cluster's default class provides the volume, on EKS a disk for one node"
-            fix = 'name the class, or write "" and volumeName for a static volume'
-        yield Found(("spec", "storageClassName"), f"is missing: {problem}", fix)
+    """A claim for a static volume without a class: a cluster with a default class fills in that one."""
+    is_static = storage.kind == "PersistentVolumeClaim" and bool(storage.spec.get("volumeName"))
+    if is_static and storage.spec.get("storageClassName") is None:
+        problem = "is missing: the cluster's default class is filled in, which a static volume does not have"
+        yield Found(("spec", "storageClassName"), problem, 'write ""')
 
 
 def lustre_parameters(storage: Storage) -> Mapping[Any, Any] | None:

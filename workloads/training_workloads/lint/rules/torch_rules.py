@@ -106,7 +106,9 @@ def job_not_indexed(workload: WorkloadView) -> Iterator[Found]:
     """A Job whose pods use their index, and which is not Indexed."""
     for job in workload.jobs if isinstance(workload, JobView) else ():
         mode = job.spec.get("completionMode")
-        uses = any(_INDEX in word for one in job.pods.containers for word in one.argv)
+        # A value in `env` is another number; its annotation is missing too.
+        containers = [one for one in job.pods.containers if one.environment.get(_INDEX, (None,))[0] is None]
+        uses = any(_USES_INDEX.search(word) for one in containers for word in one.argv)
         uses = uses or _names_pod(workload, job)
         # The webhook of JobSets writes Indexed where it is missing
         # (https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/pkg/webhooks/jobset_webhook.go).
@@ -114,6 +116,10 @@ def job_not_indexed(workload: WorkloadView) -> Iterator[Found]:
             given = "is missing, and the default is NonIndexed" if mode is None else f"is {mode}"
             problem = f"{given}: the pods have no {_INDEX}"
             yield Found((*job.path, "completionMode"), problem, "write completionMode: Indexed")
+
+
+# Not `${JOB_COMPLETION_INDEX:-0}`, which has another value without it.
+_USES_INDEX = re.compile(rf"\$(\(?{_INDEX}\b|\{{{_INDEX}\}})|environ\[.{_INDEX}")
 
 
 def _names_pod(workload: WorkloadView, job: BatchJob) -> bool:

@@ -8,9 +8,11 @@ from typing import Any
 
 from training_workloads.lint.known_variables import KNOWN_VARIABLES, OTHER_VARIABLES
 from training_workloads.lint.rule import Found, error, warning
-from training_workloads.lint.variables import set_variables
+from training_workloads.lint.variables import exported_names, set_variables
+from training_workloads.manifests.pods import Container
 from training_workloads.manifests.torchrun import torchrun
 from training_workloads.manifests.workload import WorkloadView
+from training_workloads.mpijob.launch_command import script_of
 
 _CLOSE = 0.9
 
@@ -94,13 +96,17 @@ def literal_reference(workload: WorkloadView) -> Iterator[Found]:
     for container in (one for pods in workload.groups for one in pods.all_containers):
         names = list(container.environment)
         for number, (name, (value, path)) in enumerate(container.environment.items()):
-            if not isinstance(value, str):
+            if not isinstance(value, str) or not _is_read(name, container, workload):
                 continue
             # envsubst replaces it.
             if is_template and _SHELL_REFERENCE.fullmatch(value):
                 continue
             found = [one or other for one, other in _SHELL_REFERENCE.findall(value)]
-            if shell := next((one for one in found if one in (name, *_OF_THE_IMAGE, *names)), None):
+            known = {name, *_OF_THE_IMAGE, *names}
+            # Kubernetes does not calculate, and other names may have values in the ranks only.
+            if "$((" in value or not known.issuperset(found):
+                continue
+            if shell := next(iter(found), None):
                 fix = f"write $({shell})" if shell in names[:number] else _WHOLE_VALUE
                 problem = f"sets {name}={value}, in which no shell replaces ${shell}"
                 yield Found(path, problem, fix)
@@ -108,6 +114,18 @@ def literal_reference(workload: WorkloadView) -> Iterator[Found]:
                 fix = f"write {late} before {name}" if late in names[number + 1 :] else _WHOLE_VALUE
                 problem = f"sets {name}={value}, in which $({late}) is not replaced: no entry before it sets {late}"
                 yield Found(path, problem, fix)
+
+
+def _is_read(name: str, container: Container, workload: WorkloadView) -> bool:
+    """Return whether a program certainly reads a variable of a container: each, its shell, or ranks that get it."""
+    if name in _OF_THE_IMAGE or name in exported_names(container):
+        return True
+    # The ranks of an MPIJob get it with -x only.
+    if workload.kind != "MPIJob" and (name.startswith(tuple(KNOWN_VARIABLES)) or name in OTHER_VARIABLES):
+        return True
+    script, _ = script_of(container.argv) or ("", [])
+    by_shell = re.search(rf"\$(?:{name}\b|\{{{name}\b)", script) and "eval " not in script and "envsubst" not in script
+    return bool(by_shell) or any(f"$({name})" in word for word in container.argv)
 
 
 def _has_placeholders(value: Any) -> bool:
@@ -197,7 +215,8 @@ _NO_SECRET = re.compile(
     r"(?i)x+|\*+|\.+|dummy.*|example.*|placeholder.*|change-?me.*|.*your.*|[-a-z_]*(token|key|secret|password|here)|none|null"
     r"|true|false|test|/.*|\w+://.*|arn:.*|[a-z_-]*example[-_]?(key)?|insert.*|todo.*|fake.*|(.)\1{5,}"
 )
-_SHORTEST_SECRET = 6
+# Shorter ones, and those without digits, are words that a person has chosen for a test.
+_RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\S{20,}")
 
 
 @warning(
@@ -207,7 +226,7 @@ _SHORTEST_SECRET = 6
 def plain_secret(workload: WorkloadView) -> Iterator[Found]:
     """A password or a key as a variable's value."""
     for name, value, path, _ in set_variables(workload):
-        is_named = _SECRET_NAME.fullmatch(name.upper()) and len(value) >= _SHORTEST_SECRET
+        is_named = _SECRET_NAME.fullmatch(name.upper()) and _RANDOM.fullmatch(value)
         if _KEY.search(value) or (is_named and not _NO_SECRET.fullmatch(value)):
             problem = f"has the value of {name}, which everyone who may read the job can read"
             yield Found(path, problem, "put it into a Secret, and refer to it with valueFrom.secretKeyRef")

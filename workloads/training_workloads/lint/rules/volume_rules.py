@@ -48,7 +48,10 @@ def unmounted_volume(pods: PodGroup) -> Iterator[Found]:
     used = {mount.value for mount in mounts if isinstance(mount.value, str)}
     names = {place.value for place in places(pods.template, "spec.volumes[].name") if isinstance(place.value, str)}
     # A mount of another name is meant for one of them.
-    is_clear = pods.is_whole and not _has_other_mounts(pods) and used <= names | _OPERATORS_VOLUMES
+    # A launcher often has the workers' volumes too, and needs none of them.
+    is_clear = (
+        pods.role != "Launcher" and pods.is_whole and not _has_other_mounts(pods) and used <= names | _OPERATORS_VOLUMES
+    )
     for path, value in places(pods.template, "spec.volumes[]", pods.template_path) if is_clear else ():
         name = mapping(value).get("name")
         has_files = any(mapping(value).get(source) for source in _WITH_FILES)
