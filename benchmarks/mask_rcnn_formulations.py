@@ -29,11 +29,12 @@ from training.mask_rcnn.architecture import RESNET50_FPN, SMALL  # noqa: E402
 from training.mask_rcnn.heads import BOX_BINS  # noqa: E402
 from training.mask_rcnn.model import build  # noqa: E402
 
-ROUNDS = 7
+ROUNDS = 15
 HEIGHT, WIDTH = 800, 1088
 SMALL_HEIGHT, SMALL_WIDTH, SMALL_IMAGES, OBJECTS = 128, 160, 4, 100
 # The differences are those of float32 in another order, for features of deviation 1 and their gradients.
-LEAST, MOST_DIFFERENCE = 1.0, 1e-2
+# The step must not be slower; other load of the machine moves its ratio by some percent.
+LEAST, LEAST_OF_STEP, MOST_DIFFERENCE = 1.5, 0.95, 1e-2
 
 RoiAlign = Callable[[Sequence[tf.Tensor], tf.Tensor, int, int], tf.Tensor]
 
@@ -85,8 +86,10 @@ def main() -> None:
     step_ratio, step_difference = compare(
         f"step of the small network, {SMALL_IMAGES} images of {SMALL_HEIGHT}x{SMALL_WIDTH}", step
     )
-    if min(ratio, step_ratio) < LEAST or max(difference, step_difference) > MOST_DIFFERENCE:
-        sys.exit(f"error: the bars are a ratio of {LEAST} and a difference of {MOST_DIFFERENCE}")
+    if ratio < LEAST or step_ratio < LEAST_OF_STEP or max(difference, step_difference) > MOST_DIFFERENCE:
+        sys.exit(
+            f"error: the bars are {LEAST} x, {LEAST_OF_STEP} x for the step, and a difference of {MOST_DIFFERENCE}"
+        )
 
 
 def compare(title: str, make: Callable[[RoiAlign], Callable[[], list[tf.Tensor]]]) -> tuple[float, float]:
@@ -102,11 +105,11 @@ def compare(title: str, make: Callable[[RoiAlign], Callable[[], list[tf.Tensor]]
     pairs = zip(results["usual"], results["this project"], strict=True)
     difference = max(float(tf.reduce_max(tf.abs(one - other))) for one, other in pairs)
     medians = {name: statistics.median(each) for name, each in seconds.items()}
-    ratio = medians["usual"] / medians["this project"]
+    ratio = statistics.median(one / other for one, other in zip(*seconds.values(), strict=True))
     print(f"{title}:")
     for name, each in seconds.items():
         print(f"  {name:13} {medians[name] * 1000:7.1f} ms [{min(each) * 1000:.1f} to {max(each) * 1000:.1f}]")
-    print(f"  usual / this project: {ratio:.2f}; largest difference {difference:.1e}", flush=True)
+    print(f"  usual / this project: {ratio:.2f}, median of pairs; largest difference {difference:.1e}", flush=True)
     return ratio, difference
 
 

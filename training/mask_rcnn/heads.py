@@ -29,7 +29,8 @@ def pyramid(images: tf.Tensor, backbone: tf.keras.Model, architecture: Architect
     ]
     merged = [lateral.pop()]
     while lateral:
-        larger = layers.UpSampling2D(2, interpolation="nearest")(merged[0])
+        # Each value four times, as 2 x 2. XLA does not compile the gradient of `UpSampling2D`.
+        larger = tf.nn.depth_to_space(layers.Concatenate()([merged[0]] * 4), 2)
         merged.insert(0, layers.Add()([lateral.pop(), larger]))
     outputs = [
         _convolution(architecture.channels, 3, "glorot_uniform", f"output{level}")(each)

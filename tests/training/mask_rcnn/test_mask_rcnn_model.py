@@ -82,6 +82,16 @@ def test_what_is_in_the_padding_does_not_matter() -> None:
     assert np.abs(changed.pyramid[0] - plain.pyramid[0]).max() > 0
 
 
+def test_each_level_adds_the_one_above_it_with_each_value_as_2_by_2() -> None:
+    pyramid = build(TINY).get_layer("pyramid")
+    images = np.random.default_rng(0).normal(size=(1, 64, 64, 3)).astype(np.float32)
+    names = ["lateral4", "lateral5", "output4"]
+    outputs = tf.keras.Model(pyramid.input, [pyramid.get_layer(name).output for name in names])(images)
+    lateral4, lateral5, output4 = outputs
+    merged = lateral4 + np.repeat(np.repeat(lateral5, 2, 1), 2, 2)
+    np.testing.assert_allclose(pyramid.get_layer("output4")(merged), output4, atol=1e-5)
+
+
 def test_layers_of_one_shape_begin_with_different_weights() -> None:
     model = build(dataclasses.replace(TINY, mask_convolutions=3))
     weights = [weight for weight in model.weights if len(weight.shape) > 1]
