@@ -76,7 +76,7 @@ def results(output: Path) -> dict[str, Any]:
     return content
 
 
-def tested(output: Path) -> list[dict[str, Any]]:
+def points(output: Path) -> list[dict[str, Any]]:
     content: list[dict[str, Any]] = json.loads((output / "evaluations.json").read_text())["evaluations"]
     return content
 
@@ -179,7 +179,7 @@ def test_an_evaluation_alone_finds_what_the_run_has_found(
     output = shutil.copytree(finished.output, tmp_path / "run")
     run = launch(1, *evaluation(output), output=output)
     assert run.code == 0, run.stderr
-    (point,) = tested(output)
+    (point,) = points(output)
     expected = results(output)
     assert (point["step"], point["epoch"]) == (expected["steps"], 3)
     measured = {name: value for name, value in point.items() if "/" in name}
@@ -191,7 +191,7 @@ def test_an_evaluation_alone_finds_what_the_run_has_found(
     (events,) = (output / "tensorboard/evaluation").iterdir()
     assert b"segm/AP" in events.read_bytes()
     again = launch(1, *evaluation(output), output=output)
-    assert (again.code, tested(output)) == (0, [point])
+    assert (again.code, points(output)) == (0, [point])
     assert "checkpoint of step" not in again.stdout
 
 
@@ -215,7 +215,7 @@ def test_a_watching_evaluation_tests_each_new_checkpoint_until_the_last(
     finally:
         end(process)
     steps = [checkpoint.step_of(path) for path in present[-2:]]
-    assert [point["step"] for point in tested(output)] == steps
+    assert [point["step"] for point in points(output)] == steps
 
 
 def test_an_evaluation_without_a_checkpoint_is_a_users_error(
