@@ -84,7 +84,7 @@ test-image: $(CDK) ## Build the image for GPUs from packages, and test it withou
 	@setup/containers.sh
 	@python -m pytest tests/containers/gpu_image.py -rs
 
-test-faults: $(TRAINING) ## Inject faults into runs of ResNet-50; 20 minutes (SEED=7, FAULTS=1000, LIVES=killed-3; a full disk needs root)
+test-faults: $(TRAINING) ## Inject faults into runs of ResNet-50 and Mask R-CNN; 20 minutes (SEED=7, FAULTS=1000, LIVES=killed-3; a full disk needs root)
 	@.venv-training/bin/python -m tests.faults $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $$LIVES
 
 check: lint types scan docs test ## Everything that CI checks
@@ -120,6 +120,8 @@ bench-scaling: $(TRAINING) ## Compare two ranks of ResNet-50 on the CPU with one
 	@.venv-training/bin/python -m benchmarks.scaling
 bench-accuracy: $(TRAINING) ## Train ResNet-50 on the digits as JPEG TFRecords; the limit is 0.95 within 10 minutes
 	@.venv-training/bin/python -m benchmarks.accuracy
+train-shapes: $(TRAINING) ## Train a small Mask R-CNN on made shapes; box AP50 0.90, mask AP50 0.85 within 20 minutes, and a picture
+	@.venv-training/bin/python -m benchmarks.shapes_accuracy
 bench-input: $(TRAINING) ## Compare the input of ImageNet with the naive one and with the JPEG decoder; 2 minutes
 	@.venv-training/bin/python -m benchmarks.input_speed
 bench-roi-align: $(TRAINING) ## Compare ROI align and a step of Mask R-CNN with the usual operations; 2 minutes
@@ -152,4 +154,4 @@ help: ## Show this list
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-docs synth jobs run-local summary test test-cdk test-training \
 	test-containers test-faults test-image check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
-	bench-accuracy bench-roi-align wheel snapshots lock clean help
+	bench-accuracy bench-roi-align train-shapes wheel snapshots lock clean help

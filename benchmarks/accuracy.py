@@ -4,14 +4,12 @@ scikit-learn's 1,437 handwritten digits replace ImageNet's 1,281,167 images: in 
 program, and with the whole network, but with images of 32 pixels.
 """
 
-import json
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from benchmarks import ranks
+from benchmarks import ranks, trained
 
 LEAST = 0.95
 MOST_SECONDS = 600
@@ -28,11 +26,7 @@ def main() -> None:
         data, output = Path(folder) / "data", Path(folder) / "run"
         digits = [sys.executable, "-m", "training.imagenet.digit_shards", "--output-dir", str(data)]
         subprocess.run(digits, cwd=ranks.ROOT, check=True)
-        started = time.monotonic()
-        arguments = ["-m", "training.resnet50", "--data-dir", str(data), "--output-dir", str(output), *OPTIONS]
-        ranks.finish(ranks.start(2, arguments, bind_to="none"))
-        seconds = time.monotonic() - started
-        results = json.loads((output / "results.json").read_text())
+        results, seconds = trained.train(["-m", "training.resnet50", "--data-dir", str(data), *OPTIONS], output)
     accuracy, images = results["accuracy"], results["evaluated_images"]
     print(f"ResNet-50 on the digits, two ranks: top-1 {accuracy:.4f} of {images} images in {seconds:.0f} s")
     if accuracy < LEAST or seconds > MOST_SECONDS:

@@ -19,6 +19,7 @@ from tests.faults import disks, plans
 from tests.faults.launched import ENVIRONMENT, Launched
 from tests.faults.life import Site
 from tests.faults.processes import MARK
+from tests.faults.programs import MASK_RCNN, RESNET50
 from tests.faults.session import Session
 from tests.training.mpirun import ROOT
 
@@ -40,10 +41,17 @@ def _copy_program(site: Site) -> None:
 
 
 def _make_data(site: Site) -> None:
-    """Write the digits, and with them TensorFlow's bytecode."""
-    program = [sys.executable, "-m", "training.imagenet.digit_shards"]
-    arguments = ["--output-dir", str(site.data), "--image-size", "32", "--train-shards", "4"]
-    made = Launched([*program, *arguments], site.folder / "digits", site.program, site.variables)
+    """Write the digits and the shapes as shards, and with them TensorFlow's bytecode."""
+    digits = ["--image-size", "32", "--train-shards", "4"]
+    _run(site, "training.imagenet.digit_shards", "--output-dir", str(site.data(RESNET50)), *digits)
+    drawn = str(site.folder / "drawn")
+    _run(site, "training.coco.shapes", "--output-dir", drawn, "--images", "48")
+    shards = ["--train-shards", "2", "--validation-shards", "1"]
+    _run(site, "training.coco.convert", "--source", drawn, "--output-dir", str(site.data(MASK_RCNN)), *shards)
+
+
+def _run(site: Site, module: str, *arguments: str) -> None:
+    made = Launched([sys.executable, "-m", module, *arguments], site.folder / module, site.program, site.variables)
     try:
         code = made.end()
     finally:
@@ -95,7 +103,7 @@ def main() -> int:
     chosen = plans.choose(given.seed, may_mount, lives=given.lives, faults=given.faults)
     total = sum(plan.injects for plan in chosen)
     print(f"seed {given.seed}: {total} faults in {len(chosen)} lives, in {folder}", flush=True)
-    site = Site(folder=folder, data=folder / "data")
+    site = Site(folder=folder)
     session = Session(site, given.seed)
     _copy_program(site)
     _make_data(site)

@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 
 from tests.faults.launched import Launched
-from tests.faults.life import CHECKPOINT_STEPS, Fault, Life, expect
+from tests.faults.life import Fault, Life, expect
+from tests.faults.programs import CHECKPOINT_STEPS
 
 _WARNING = "could not be written"
 

@@ -15,7 +15,7 @@ from tests.training.mpirun import ALLOW_ROOT
 # For any wait: a start takes 7 s on two idle cores, and the machine may be busy.
 DEADLINE_SECONDS = 600.0
 
-_STEP = re.compile(r"epoch \d+/\d+, step (\d+): loss (\S+), .*\n")
+_STEP = re.compile(r"epoch \d+/\d+, step (\d+): loss ([^\s,]+)[ ,].*\n")
 _RESUMED = re.compile(r"resuming after step (\d+), .*\n")
 
 

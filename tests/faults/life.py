@@ -10,15 +10,12 @@ from typing import Any
 
 from tests.faults.launched import Launched, Lost
 from tests.faults.processes import FORK_CLIENT
+from tests.faults.programs import CHECKPOINT_STEPS, RESNET50, Program
 from tests.training.mpirun import mpirun
 from training.runtime import checkpoint
 
-CHECKPOINT_STEPS = 4
-# Of 1,437 images, 64 a step: 22 steps an epoch.
-EPOCHS, STEPS = 3, 66
-
-_OPTIONS = ["--classes", "10", "--image-size", "32", "--batch-size", "32", "--epochs", str(EPOCHS), "--deterministic"]
-_OPTIONS += ["--learning-rate", "0.1", "--warmup-epochs", "0", "--checkpoint-every", f"{CHECKPOINT_STEPS}steps"]
+# Of ResNet-50: of 1,437 images, 64 a step, 22 steps an epoch.
+EPOCHS, STEPS = RESNET50.epochs, 66
 
 _NOTHING: Mapping[str, str] = {}
 
@@ -29,8 +26,10 @@ class Site:
 
     folder: Path
     """Of this session."""
-    data: Path
-    """The digits as undamaged shards."""
+
+    def data(self, program: Program) -> Path:
+        """The undamaged shards of a program."""
+        return self.folder / program.data
 
     @property
     def program(self) -> Path:
@@ -78,6 +77,7 @@ class Life:
     Attributes:
         folder: Of this life.
         data: Its own copy of the shards.
+        program: What is trained.
         output: Given as '--output-dir'.
         starts: All starts, in order.
         undisturbed: The result of the same run without faults, where it is compared.
@@ -86,25 +86,30 @@ class Life:
         named: Texts that any start must have printed by the end of the life.
     """
 
-    def __init__(self, name: str, site: Site, options: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, site: Site, options: Sequence[str] = (), program: Program = RESNET50) -> None:
         """Create its folder; the options are added to the usual ones."""
         self.folder = site.folder / name
         self.data, self.output = self.folder / "data", self.folder / "output"
         self.output.mkdir(parents=True)
-        shutil.copytree(site.data, self.data)
+        shutil.copytree(site.data(program), self.data)
         self.starts: list[Launched] = []
         self.promised = 0
         self.warnings: list[str] = []
         self.named: list[str] = []
         self.site = site
         self.undisturbed: End | None = None
+        self.program = program
         self._options = options
 
     def arguments(self, forked: bool = True) -> list[str]:
         """Return what follows `python`: the program, or a client that has it forked, and its options."""
         program = ["-I", "-S", FORK_CLIENT, str(self.site.fork_server)] if forked else ["-m", "tests.faults.rank"]
         folders = ["--data-dir", str(self.data), "--output-dir", str(self.output)]
-        return [*program, *folders, *_OPTIONS, *self._options]
+        return [*program, *folders, *self.program.options, *self._options]
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return {**self.site.variables, "FAULTS_PROGRAM": self.program.name}
 
     @property
     def checkpoints(self) -> Path:
@@ -138,7 +143,7 @@ class Life:
     ) -> Launched:
         """Start the program and return at once; the caller must end it and check it."""
         command = [*mpirun(ranks), *self.arguments(forked)]
-        return Launched(command, self.folder / name, self.site.program, {**self.site.variables, **variables})
+        return Launched(command, self.folder / name, self.site.program, {**self.variables, **variables})
 
     def check(self, run: Launched, saved: int) -> None:
         """Check where an ended run resumed, and how; `saved` is the step of the newest checkpoint before it."""
@@ -181,8 +186,7 @@ class Life:
         """Finish, and compare the result with that of the undisturbed run, to the last bit."""
         end, other = self.finish(), self.undisturbed
         assert other is not None, "a compared life has an undisturbed run"
-        names = ("accuracy", "top5_accuracy", "evaluated_images", "steps", "epochs", "damaged_records", "history")
-        for name in names:
+        for name in self.program.results:
             expect(end.results[name] == other.results[name], f"{name} {end.results[name]}, not {other.results[name]}")
         expect(end.state.metadata["position"] == other.state.metadata["position"], "it ended in another position")
         pairs = list(zip(end.state.arrays, other.state.arrays, strict=True))

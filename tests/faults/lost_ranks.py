@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 
 from tests.faults.launched import Launched
-from tests.faults.life import CHECKPOINT_STEPS, EPOCHS, Fault, Life, expect
+from tests.faults.life import Fault, Life, expect
+from tests.faults.programs import CHECKPOINT_STEPS
 
 # Long steps, because the lost rank is restarted meanwhile.
 _PAUSE = "0.3"
@@ -20,7 +21,7 @@ def lost_rank(number: int, step: int) -> Fault:
             run.wait_for_step(step)
             victim.kill()
             run.wait_for("written by 2 ranks, now 1\n")
-            run.wait_for("learning rate: 0.1 x 32 / 256 = 0.0125")
+            run.wait_for(life.program.alone)
             run.wait_for("written by 1 ranks, now 2\n")
             expect((run.resumed_at or 0) >= step - step % CHECKPOINT_STEPS, f"it resumed after step {run.resumed_at}")
             code = run.end()
@@ -36,7 +37,7 @@ def finish(life: Life) -> None:
     """Check the results of a run that has ended by itself."""
     results = life.end().results
     ended = (results["epochs"], results["world_size"])
-    expect(ended == (EPOCHS, 2), f"it ended after {ended[0]} epochs with {ended[1]} ranks")
+    expect(ended == (life.program.epochs, 2), f"it ended after {ended[0]} epochs with {ended[1]} ranks")
 
 
 def _start(life: Life) -> Launched:
@@ -50,4 +51,4 @@ def _start(life: Life) -> Launched:
     # Horovod 0.28 takes the lost one for alive, starts none, and waits for it for ever.
     flags += ["--blacklist-cooldown-range", "5", "10"]
     command = [str(Path(sys.executable).with_name("horovodrun")), *flags, sys.executable, *life.arguments()]
-    return Launched(command, life.folder / "elastic", life.site.program, life.site.variables | {"FAULTS_PAUSE": _PAUSE})
+    return Launched(command, life.folder / "elastic", life.site.program, life.variables | {"FAULTS_PAUSE": _PAUSE})

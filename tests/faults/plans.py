@@ -8,6 +8,7 @@ from random import Random
 
 from tests.faults import checkpoints, clocks, disks, kills, lost_ranks, other_ranks, reads, shards, stops, two_starts
 from tests.faults.life import STEPS, Fault, Life
+from tests.faults.programs import MASK_RCNN, RESNET50, Program
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,6 +21,8 @@ class Plan:
     """In the order in which they happen."""
     options: Sequence[str] = ()
     """Of the program, besides the usual ones."""
+    program: Program = RESNET50
+    """What is trained."""
     lasting: Sequence[Fault] = ()
     """Those that the undisturbed run has too."""
     place: Callable[[Life], AbstractContextManager[None]] = lambda life: nullcontext()
@@ -177,6 +180,17 @@ def _elastic(name: str, number: int, random: Random) -> Plan:
     return Plan(name=name, faults=[lost], compared=False, finish=lost_ranks.finish)
 
 
+def _mask_rcnn(name: str, number: int, random: Random) -> Plan:
+    first, second, third = _steps(random, 3, last=34)
+    faults = [kills.rank(_rank(random), first, random.uniform(0, 0.1)), stops.request(_rank(random), second)]
+    return Plan(name=name, program=MASK_RCNN, faults=[*faults, kills.launcher(third)])
+
+
+def _mask_rcnn_elastic(name: str, number: int, random: Random) -> Plan:
+    lost = lost_ranks.lost_rank((number - 1) % 2, 9)
+    return Plan(name=name, program=MASK_RCNN, faults=[lost], compared=False, finish=lost_ranks.finish)
+
+
 def _limited(name: str, number: int, random: Random) -> Plan:
     steps = _steps(random, 2, last=44)
     return Plan(name=name, faults=[disks.unwritable("files limited to 4 KB", step) for step in steps])
@@ -209,6 +223,8 @@ _KINDS: dict[str, Callable[[str, int, Random], Plan]] = {
     "skipped": _skipped_shards,
     "ranks": _other_ranks,
     "limited": _limited,
+    "mask_rcnn": _mask_rcnn,
+    "mask_rcnn_elastic": _mask_rcnn_elastic,
     "disks": _disks,
     "filling": _filling,
 }
@@ -217,7 +233,7 @@ _KINDS: dict[str, Callable[[str, int, Random], Plan]] = {
 _ROUND = (
     *("hanging", "killed", "saves", "reading", "killed", "damaged", "twice", "killed", "writes", "elastic", "saves"),
     *("stopped", "clocks", "damaged", "shards", "elastic", "skipped", "stopped", "ranks", "limited", "disks", "disks"),
-    *("filling",),
+    *("filling", "mask_rcnn", "mask_rcnn_elastic"),
 )
 
 _NEED_MOUNTS = ("disks", "filling")

@@ -1,5 +1,6 @@
-"""Run `training.resnet50` with a network that compiles in a second, a line for each step, and what these variables ask.
+"""Run a training program with a network that compiles in a second, a line for each step, and what these variables ask.
 
+FAULTS_PROGRAM=resnet50 which program: resnet50 or mask_rcnn
 FAULTS_PAUSE=0.05       seconds that each step takes longer, so that a test can act at a certain step
 FAULTS_WATCHDOG=60      the watchdog's limit in seconds, after the first step
 FAULTS_SAVE=2:1         the process kills itself in its second save, at the first fsync (see `SAVE_STAGES`)
@@ -10,6 +11,7 @@ FAULTS_CLOCK=1:9:-60    rank, step, seconds: how far its wall clock jumps after 
 FAULTS_LOCK=40          seconds that a start waits for another run of this host; without it as long as the watchdog
 """
 
+import dataclasses
 import itertools
 import json
 import math
@@ -29,6 +31,9 @@ import tensorflow as tf
 from tests.faults.processes import own_rank
 from training.imagenet.image_work import Batch
 from training.imagenet.input_pipeline import InputPipeline
+from training.mask_rcnn import __main__ as mask_rcnn
+from training.mask_rcnn import drawings, training_job
+from training.mask_rcnn.architecture import SMALL, Boxes
 from training.records.epoch_order import Order
 from training.records.shard_records import ShardRecords
 from training.resnet50 import __main__ as resnet50
@@ -47,9 +52,24 @@ finished = [0]
 """Steps that this process has seen."""
 
 
+_PROGRAMS = {"resnet50": resnet50.main, "mask_rcnn": mask_rcnn.main}
+
+# As few operations as there can be: a start takes seconds to trace them.
+_TINY_MASK_RCNN = dataclasses.replace(
+    SMALL,
+    width=4,
+    channels=8,
+    box_width=16,
+    mask_channels=8,
+    mask_convolutions=1,
+    anchor_samples=32,
+    region_samples=16,
+    training_boxes=Boxes(before=60, after=40),
+    detection_boxes=Boxes(before=60, after=40),
+)
+
+
 def small_network(image_size: int, classes: int) -> tf.keras.Model:
-    # The passes over the graph take longer than all steps, and the faults are not about them.
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     # Without blocks: a checkpoint has 27 KB, half of them the first convolution.
     return model.network(image_size, classes, (), 12)
 
@@ -64,6 +84,7 @@ def shorten_start() -> None:
 
     mock.patch.object(tf.data.Dataset, "map", unconverted).start()
     mock.patch.object(curve, "draw").start()
+    mock.patch.object(drawings, "draw").start()
 
 
 def pause_in_each_step(seconds: float) -> None:
@@ -183,10 +204,13 @@ def note_records(folder: Path) -> None:
 
 
 def main(*, forked: bool = False) -> int:
-    """Train as `python -m training.resnet50` does, and return its exit code."""
+    """Train as the program does, and return its exit code."""
     if forked:
         shorten_start()
+    # The passes over the graph take longer than all steps, and the faults are not about them.
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     model.build = small_network
+    training_job._ARCHITECTURES["small"] = _TINY_MASK_RCNN
     loop._EXCHANGE_STEPS, lines._SECONDS_BETWEEN_LINES = 1, 0.0
     shorten_minutes()
     pause_in_each_step(float(os.environ["FAULTS_PAUSE"]))
@@ -207,7 +231,7 @@ def main(*, forked: bool = False) -> int:
         note_records(Path(folder))
     watchdog.limit()
     hvd.init()
-    return run(resnet50.main)
+    return run(_PROGRAMS[os.environ["FAULTS_PROGRAM"]])
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ class Session:
     def _live(self, plan: Plan) -> None:
         """Live one life, and remove its folder unless it fails."""
         own: list[Injected] = []
-        life = Life(plan.name, self._site, plan.options)
+        life = Life(plan.name, self._site, plan.options, plan.program)
         try:
             if plan.compared:
                 life.undisturbed = self._undisturbed_like(plan)
@@ -114,7 +114,7 @@ class Session:
 
     def _undisturbed_like(self, plan: Plan) -> End:
         """Run the same without faults except the lasting ones, once for all lives, and without the fork server."""
-        key = (*plan.lasting, *plan.options)
+        key = (plan.program.name, *plan.lasting, *plan.options)
         with self._undisturbed_lock:
             is_first = key not in self._undisturbed
             end = self._undisturbed.setdefault(key, Future())
@@ -127,7 +127,7 @@ class Session:
 
     def _run_undisturbed(self, plan: Plan) -> End:
         started = time.monotonic()
-        life = Life(f"{plan.name}-undisturbed", self._site, plan.options)
+        life = Life(f"{plan.name}-undisturbed", self._site, plan.options, plan.program)
         for fault in plan.lasting:
             fault.inject(life)
         end = life.finish(forked=False)

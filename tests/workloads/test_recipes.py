@@ -56,6 +56,9 @@ def test_every_recipe_is_valid(name: str) -> None:
         ("resnet50-p4d", HorovodJobSpec, "p4d.24xlarge", (2, 8)),
         ("resnet50-p5", HorovodJobSpec, "p5.48xlarge", (2, 8)),
         ("resnet50-spot", ElasticHorovodJobSpec, "p3.16xlarge", (2, 8)),
+        ("mask-rcnn-p3", HorovodJobSpec, "p3.16xlarge", (2, 8)),
+        ("mask-rcnn-p4d", HorovodJobSpec, "p4d.24xlarge", (2, 8)),
+        ("mask-rcnn-spot", ElasticHorovodJobSpec, "p3.16xlarge", (2, 8)),
         ("nccl-p3", NcclTestJobSpec, "p3.16xlarge", (2, 8)),
         ("nccl-p4d", NcclTestJobSpec, "p4d.24xlarge", (2, 8)),
         ("nccl-p5", NcclTestJobSpec, "p5.48xlarge", (2, 8)),
@@ -180,6 +183,31 @@ def test_resnet50_on_spot_continues_with_one_node_of_four() -> None:
     assert job.mpi_job.slots_per_worker == 8
 
 
+@pytest.mark.parametrize(
+    ("name", "backbone", "options"),
+    [
+        ("mask-rcnn-p3", "resnet50-p3", ()),
+        ("mask-rcnn-p4d", "resnet50-p4d", ()),
+        ("mask-rcnn-spot", "resnet50-spot", ("--checkpoint-every", "200steps", "--on-bad-data", "skip")),
+    ],
+)
+def test_mask_rcnn_takes_the_backbone_of_the_same_hardware(name: str, backbone: str, options: tuple[str, ...]) -> None:
+    folders = ("--data-dir", "/fsx/data/coco", "--output-dir", f"/fsx/runs/{name}")
+    trained = ("--backbone", f"/fsx/runs/{backbone}/model.keras", "--recipe", "throughput")
+    assert made(HorovodJobSpec, name).command == ("python", "-m", "training.mask_rcnn", *folders, *trained, *options)
+
+
+def test_mask_rcnn_on_spot_continues_with_one_node_of_four() -> None:
+    job = made(ElasticHorovodJobSpec, "mask-rcnn-spot")
+    assert (job.min_workers, job.largest, job.scheduling.capacity_type) == (1, 4, "SPOT")
+
+
+@pytest.mark.parametrize(("file_system", "target"), [("lustre", "/fsx/data/coco"), ("efs", "/efs/data/coco")])
+def test_coco_is_staged_on_lustre_or_efs(file_system: str, target: str) -> None:
+    given = {"source": "s3://bucket/data/coco/", "service_account": "stage"}
+    assert made(StageDataJobSpec, "stage-data", **given, file_system=file_system).target == target
+
+
 def test_a_job_with_another_name_writes_into_another_folder() -> None:
     assert made(HorovodJobSpec, "digits-p3", "mine").command[-1] == "/fsx/runs/mine"
 
@@ -213,5 +241,6 @@ def test_rejects_a_field_of_another_kind_of_job() -> None:
     assert str(caught.value).splitlines() == [
         "'source' is 's3://bucket/data/', but tensorboard does not have it; omit it, or use it with stage-data",
         "'workers' is 2, but tensorboard does not have it; omit it, or use it with digits-p3, digits-p4d, "
-        "digits-p5, digits-spot, resnet50-p3, resnet50-p4d, resnet50-p5, resnet50-spot",
+        "digits-p5, digits-spot, mask-rcnn-p3, mask-rcnn-p4d, mask-rcnn-spot, resnet50-p3, resnet50-p4d, resnet50-p5, "
+        "resnet50-spot",
     ]

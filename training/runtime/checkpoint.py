@@ -62,7 +62,7 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 3) -> Path:
     try:
         # For people and programs; `newest` does not read it, because this file may be the one that was not written.
         write_atomically(folder / POINTER, f"{path.name}\n".encode())
-        earlier = [other for other in _paths(folder) if _step(other) < checkpoint.step]
+        earlier = [other for other in paths(folder) if step_of(other) < checkpoint.step]
         for old in earlier[keep - 1 :]:
             old.unlink()
     except OSError as error:
@@ -74,20 +74,25 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 3) -> Path:
 def newest(folder: Path) -> Checkpoint | None:
     """Return the newest undamaged checkpoint, with a warning on stderr for each damaged one after it.
 
+    A run may write and remove checkpoints meanwhile.
+
     Raises:
         UserError: All checkpoints are damaged.
     """
-    paths = _paths(folder)
-    for stranger in sorted(set(folder.glob("step-*.checkpoint")) - set(paths)):
+    present = paths(folder)
+    for stranger in sorted(set(folder.glob("step-*.checkpoint")) - set(present)):
         _warn(f"{stranger} is not a checkpoint of this program and is ignored; move it elsewhere")
-    for path in paths:
+    for path in present:
         try:
             return read(path)
         except DamagedError as error:
+            if not path.exists():
+                # A run that trains there has removed it, after it wrote newer ones.
+                return newest(folder)
             _warn(f"{error}; trying the checkpoint before it")
-    if paths:
+    if present:
         raise UserError(
-            f"all {len(paths)} checkpoints in {folder} are damaged; copy one back from where they were exported, or "
+            f"all {len(present)} checkpoints in {folder} are damaged; copy one back from where they were exported, or "
             "give another '--output-dir' to start a new run"
         )
     return None
@@ -125,13 +130,14 @@ def _check(path: Path) -> None:
             raise DamagedError(f"{path} differs when it is read back")
 
 
-def _paths(folder: Path) -> list[Path]:
-    """Return the checkpoints, newest first; a name of another kind, or a folder, is none."""
+def paths(folder: Path) -> list[Path]:
+    """Return the files of checkpoints, newest first; a name of another kind, or a folder, is none."""
     found = (path for path in folder.glob("step-*.checkpoint") if _NAME.fullmatch(path.name) and not path.is_dir())
-    return sorted(found, key=_step, reverse=True)
+    return sorted(found, key=step_of, reverse=True)
 
 
-def _step(path: Path) -> int:
+def step_of(path: Path) -> int:
+    """Return the step of a checkpoint by its name."""
     return int(path.stem.removeprefix("step-"))
 
 

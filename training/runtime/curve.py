@@ -1,15 +1,12 @@
 """The curve of a run: loss and accuracy of each epoch, in results.json and as a picture beside it."""
 
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import horovod.tensorflow as hvd
 
-_PICTURE = "training.runtime.curve_picture"
-_SECONDS = 60.0
+from training.runtime import picture_process
 
 
 def point(epoch: float, world_size: int, *, loss: Mapping[str, float], accuracy: Mapping[str, float]) -> dict[str, Any]:
@@ -27,32 +24,11 @@ def point(epoch: float, world_size: int, *, loss: Mapping[str, float], accuracy:
 
 
 def draw(output: Path) -> None:
-    """Draw results.json as curve.svg, and print a warning where that fails; the run has succeeded in any case.
-
-    Call it last: no rank waits for the picture. Another process draws it, which cannot end or hang this one.
+    """Draw results.json as curve.svg; call it last: no rank waits for the picture.
 
     Args:
         output: The folder given as '--output-dir'.
     """
     # Horovod: rank zero alone writes.
-    if hvd.rank() != 0:
-        return
-    command = [sys.executable, "-m", _PICTURE, str(output)]
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=_SECONDS)
-    except (OSError, subprocess.SubprocessError) as error:
-        again = f"python -m {_PICTURE} {output}"
-        print(
-            f"warning: {output / 'curve.svg'} was not drawn ({_reason(error)}); to draw it: {again}",
-            file=sys.stderr,
-            flush=True,
-        )
-
-
-def _reason(error: OSError | subprocess.SubprocessError) -> str:
-    if isinstance(error, subprocess.TimeoutExpired):
-        return f"not finished after {error.timeout:g} s"
-    if isinstance(error, subprocess.CalledProcessError) and error.stderr.strip():
-        # The last line of a traceback.
-        return str(error.stderr.strip().splitlines()[-1])
-    return str(error)
+    if hvd.rank() == 0:
+        picture_process.draw(output / "curve.svg", "training.runtime.curve_picture", [str(output)])

@@ -19,6 +19,7 @@ from training.runtime.files import write_atomically
 # Inches of 100 pixels; the letters are large enough for half of that width.
 _WIDTH, _HEIGHT = 8.3, 4.1
 _MANY_EPOCHS = 30
+_FEW_LINES = 3
 
 # A light card on any page, so that dark pages show it too.
 _CARD, _BORDER, _GRID, _TEXT, _QUIET = "#ffffff", "#d1d9e0", "#e7ebef", "#1f2328", "#59636e"
@@ -29,7 +30,7 @@ _STYLE: dict[Any, Any] = {
     "axes.facecolor": "none",
     "axes.labelcolor": _QUIET,
     # They differ in lightness, not only in hue.
-    "axes.prop_cycle": cycler(color=["#0a58ca", "#e07a1f", "#1f2328"]),
+    "axes.prop_cycle": cycler(color=["#0a58ca", "#e07a1f", "#1f2328", "#5fa8d3", "#a3336b", "#7d8590"]),
     "axes.spines.right": False,
     "axes.spines.top": False,
     "font.family": "DejaVu Sans",  # matplotlib's own
@@ -105,7 +106,10 @@ def _draw_panel(axes: Axes, panel: str, history: Sequence[Mapping[str, Any]]) ->
         label = f"{name} {values[-1]:.3f}"
         axes.plot(epochs, values, label=label, linewidth=2.4, marker=marker, markersize=5, clip_on=False)
     # Where a curve that falls, or rises, leaves room.
-    axes.legend(loc="upper right" if panel == "loss" else "lower right", frameon=False, borderaxespad=0)
+    small: dict[str, Any] = (
+        {"ncols": 2, "fontsize": 9, "handlelength": 1, "columnspacing": 1} if len(axes.lines) > _FEW_LINES else {}
+    )
+    axes.legend(loc="upper right" if panel == "loss" else "lower right", frameon=False, borderaxespad=0, **small)
 
 
 def main(folder: str) -> None:

@@ -12,7 +12,7 @@ from training.runtime.position import Position
 from training.runtime.progress import Exchanged
 from training.runtime.results import Curves, rate
 from training.runtime.steps import Steps
-from training.runtime.task import Evaluation, Task
+from training.runtime.task import Evaluation, LossCurves, Task
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -35,7 +35,8 @@ class Lines:
             return
         losses, learning_rate = self._losses.means, self._task.rate(position)
         self._losses, self._printed_at = LossSum(), time.monotonic()
-        values = {**loss_curves(losses), "learning rate": learning_rate, **loss_scale(self._task.optimizer)}
+        values = loss_curves(losses, self._task.loss_curves)
+        values |= {"learning rate": learning_rate, **loss_scale(self._task.optimizer)}
         sentence = (
             f"epoch {position.epoch + 1}/{self._plan.epochs}, step {position.step}: {loss_words(losses)}, "
             f"learning rate {learning_rate:.4g}"
@@ -60,10 +61,10 @@ class Lines:
         milliseconds = figures["step_milliseconds"]
         values = {f"step milliseconds {name}": value for name, value in milliseconds.items()}
         values["learning rate"] = self._task.rate(position)
-        values |= {f"epoch {name}": value for name, value in loss_curves(losses).items()}
+        values |= {f"epoch {name}": value for name, value in loss_curves(losses, self._task.loss_curves).items()}
         words = [loss_words(losses)] if losses else []
         if evaluation:
-            values |= {f"{name} accuracy": value for name, value in evaluation.accuracy.items()}
+            values |= evaluation_curves(evaluation)
             words.append(evaluation.sentence)
         words.append(
             f"{rate(figures['images_per_second'])} images/s ({rate(figures['wall_images_per_second'])} by wall clock)"
@@ -82,10 +83,17 @@ def loss_words(losses: dict[str, float]) -> str:
     return f"loss {sum(losses.values()):.4f}" + (f" ({parts})" if len(losses) > 1 else "")
 
 
-def loss_curves(losses: dict[str, float]) -> dict[str, float]:
+def loss_curves(losses: dict[str, float], names: LossCurves) -> dict[str, float]:
     """Return the points of the sum, and of each where there are several."""
-    parts = {f"loss {name}": loss for name, loss in losses.items()}
-    return {"loss": sum(losses.values()), **(parts if len(losses) > 1 else {})}
+    parts = {f"{names.prefix}{name}": loss for name, loss in losses.items()}
+    return {names.total: sum(losses.values()), **(parts if len(losses) > 1 else {})}
+
+
+def evaluation_curves(evaluation: Evaluation) -> dict[str, float]:
+    """Return the points of an evaluation."""
+    if evaluation.curves is not None:
+        return dict(evaluation.curves)
+    return {f"{name} accuracy": value for name, value in evaluation.accuracy.items()}
 
 
 def loss_scale(optimizer: tf.keras.optimizers.Optimizer) -> dict[str, float]:

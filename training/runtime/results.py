@@ -100,13 +100,14 @@ def speeds(images_per_second: float) -> dict[str, Any]:
 class Curves:
     """TensorBoard's curves of a run, which rank zero alone writes. A run continues where they cannot be written."""
 
-    def __init__(self, output: Path) -> None:
-        """Create a file in `output`/tensorboard.
+    def __init__(self, output: Path, folder: str = "tensorboard") -> None:
+        """Create a file in a folder of `output`.
 
         Args:
             output: The folder given as '--output-dir'.
+            folder: In it; each program that writes at the same time has its own.
         """
-        self._folder = output / "tensorboard"
+        self._folder = output / folder
         self._writer: tf.summary.SummaryWriter | None = None
         # Horovod: rank zero alone writes the curves.
         if hvd.rank() == 0:

@@ -12,6 +12,15 @@ from training.runtime.position import Position
 from training.runtime.train_step import TrainStep
 
 
+class LossCurves(NamedTuple):
+    """The names of the losses' curves in TensorBoard."""
+
+    total: str = "loss"
+    """Of their sum."""
+    prefix: str = "loss "
+    """Before the name of each, where there are several."""
+
+
 class StepInput(NamedTuple):
     """A rank's part of one step."""
 
@@ -31,6 +40,8 @@ class Evaluation:
     """For the curve, such as `top-1`."""
     sentence: str
     """For the line of an epoch."""
+    curves: Mapping[str, float] | None = None
+    """For TensorBoard, under these names. Default: `accuracy`, such as "top-1 accuracy"."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,6 +71,9 @@ class Plan:
     """Whether lines appear between epochs, and times of steps; not for a run of seconds."""
 
 
+_LOSS_CURVES = LossCurves()
+
+
 def _nothing(*_: Any) -> dict[str, Any]:
     return {}
 
@@ -81,6 +95,7 @@ class Task:
         lower: What to do where the memory does not suffice.
         statistics: float32 variables that differ from rank to rank; the mean is evaluated.
         score: The name in results.json of the number that describes a finished run.
+        loss_curves: The names of the losses' curves.
         check_first_losses: Gets the mean losses of the first step, and raises UserError where they cannot be right.
         resume: Gets the metadata of the checkpoint from which the run resumes.
         settings_before: What runs did before a setting existed, by its name.
@@ -88,6 +103,7 @@ class Task:
         metadata: Returns what else a checkpoint keeps.
         figures: Returns what else results.json has.
         export: Writes other files than results.json at the end; on rank zero alone.
+        draw: Draws what the results do not have, after everything else; on rank zero alone, and it raises nothing.
     """
 
     plan: Plan
@@ -102,6 +118,7 @@ class Task:
     lower: str
     statistics: Sequence[tf.Variable] = ()
     score: str = "accuracy"
+    loss_curves: LossCurves = _LOSS_CURVES
     check_first_losses: Callable[[Mapping[str, float]], object] = _nothing
     resume: Callable[[Mapping[str, Any]], object] = _nothing
     settings_before: Mapping[str, Any] = field(default_factory=dict)
@@ -109,3 +126,4 @@ class Task:
     metadata: Callable[[], Mapping[str, Any]] = _nothing
     figures: Callable[[], Mapping[str, Any]] = _nothing
     export: Callable[[], object] = _nothing
+    draw: Callable[[], object] = _nothing

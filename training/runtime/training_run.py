@@ -14,11 +14,11 @@ from training.runtime.loop import Loop
 from training.runtime.rank_checkpoint import resume
 from training.runtime.run_lock import locked
 from training.runtime.stop_request import StopRequest
-from training.runtime.task import Plan, Task
+from training.runtime.task import Task
 
 
 def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop: StopRequest) -> None:
-    """Train from the newest checkpoint to the results, with the current ranks, and draw the curve.
+    """Train from the newest checkpoint to the results, with the current ranks, and draw the pictures.
 
     Args:
         make_task: Called again in an elastic run when the ranks have changed.
@@ -26,14 +26,14 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
         stop: The stop request of this rank.
     """
     began = wall_clock.process_start()
-    plans: list[Plan] = []
+    tasks: list[Task] = []
 
     def start(check_hosts: elastic.CheckHosts) -> None:
         nonlocal began
         watchdog.progress()
         try:
             task = make_task()
-            plans.append(task.plan)
+            tasks.append(task)
             with out_of_memory.reported(task.lower):
                 _complete(task, stop, check_hosts, began)
         finally:
@@ -42,7 +42,10 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
             began = time.monotonic()
 
     elastic.run(start, variables)
-    curve.draw(plans[-1].output)
+    curve.draw(tasks[-1].plan.output)
+    # Horovod: rank zero alone writes.
+    if hvd.rank() == 0:
+        tasks[-1].draw()
 
 
 def _complete(task: Task, stop: StopRequest, check_hosts: elastic.CheckHosts, began: float) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from training.runtime import curve, curve_picture
+from training.runtime import curve, curve_picture, picture_process
 
 
 def history(*world_sizes: int) -> list[dict[str, Any]]:
@@ -101,7 +101,8 @@ def test_a_picture_that_fails_is_one_warning(
 def test_a_picture_that_takes_too_long_is_one_warning(
     output: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(curve, "_SECONDS", 0.001)
+    draw = picture_process.draw
+    monkeypatch.setattr(picture_process, "draw", lambda *given: draw(*given, seconds=0.001))
     curve.draw(output)
     (line,) = capsys.readouterr().err.splitlines()
     assert "was not drawn (not finished after 0.001 s)" in line

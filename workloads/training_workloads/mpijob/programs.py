@@ -8,6 +8,8 @@ __all__ = [
     "HOME",
     "LAUNCHER",
     "LOCAL_IMAGE",
+    "MASK_RCNN",
+    "MASK_RCNN_EVALUATION",
     "NCCL_TEST",
     "NETWORK_LINE",
     "REACHABLE_HOSTS",
@@ -43,6 +45,8 @@ def python_module(name: str) -> tuple[str, ...]:
 # The modules of `training/` that jobs run: a renamed module is one edit here.
 DIGITS = python_module("training.digits")
 RESNET50 = python_module("training.resnet50")
+MASK_RCNN = python_module("training.mask_rcnn")
+MASK_RCNN_EVALUATION = python_module("training.mask_rcnn.evaluate")
 NCCL_TEST = python_module("training.nccl_test")
 STAGING = python_module("training.staging")
 

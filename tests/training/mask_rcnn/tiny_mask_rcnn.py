@@ -1,0 +1,35 @@
+"""Run training.mask_rcnn, or its evaluation, with a tiny network and a line for every step; the rest is the same."""
+
+import dataclasses
+import sys
+from unittest import mock
+
+import horovod.tensorflow as hvd
+
+from tests.training.mask_rcnn.made_batch import TINY
+from training.mask_rcnn import __main__ as training
+from training.mask_rcnn import evaluate, training_job
+from training.runtime import lines, loop, watchdog
+from training.runtime.distributed import run
+from training.runtime.task import Plan
+
+training_job._ARCHITECTURES["small"] = TINY
+loop._EXCHANGE_STEPS = 1
+lines._SECONDS_BETWEEN_LINES = 0.0
+evaluate._SECONDS = 0.5
+
+plan_of = training_job.Job._plan
+
+
+def plan(job: training_job.Job) -> Plan:
+    return dataclasses.replace(plan_of(job), warm_up_steps=2)
+
+
+mock.patch.object(training_job.Job, "_plan", plan).start()
+
+if __name__ == "__main__":
+    program = evaluate.main if sys.argv[1] == "evaluate" else training.main
+    del sys.argv[1]
+    watchdog.limit()
+    hvd.init()
+    sys.exit(run(program))
