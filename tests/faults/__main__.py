@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.faults import disks, plans
+from tests.faults.disturbed_programs import MASK_RCNN, RESNET50
 from tests.faults.launched import ENVIRONMENT, Launched
 from tests.faults.life import Site
 from tests.faults.processes import MARK
-from tests.faults.programs import MASK_RCNN, RESNET50
 from tests.faults.session import Session
 from tests.training.mpirun import ROOT
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from tests.faults.disturbed_programs import CHECKPOINT_STEPS
 from tests.faults.launched import Launched
 from tests.faults.life import Fault, Life, expect
-from tests.faults.programs import CHECKPOINT_STEPS
 
 _WARNING = "could not be written"
 

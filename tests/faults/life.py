@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.faults.disturbed_programs import CHECKPOINT_STEPS, RESNET50, Program
 from tests.faults.launched import Launched, Lost
 from tests.faults.processes import FORK_CLIENT
-from tests.faults.programs import CHECKPOINT_STEPS, RESNET50, Program
 from tests.training.mpirun import mpirun
 from training.runtime import checkpoint
 

@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
+from tests.faults.disturbed_programs import CHECKPOINT_STEPS
 from tests.faults.launched import Launched
 from tests.faults.life import Fault, Life, expect
-from tests.faults.programs import CHECKPOINT_STEPS
 
 # Long steps, because the lost rank is restarted meanwhile.
 _PAUSE = "0.3"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.faults import checkpoints, clocks, disks, kills, lost_ranks, other_ranks, reads, shards, stops, two_starts
+from tests.faults.disturbed_programs import MASK_RCNN, RESNET50, Program
 from tests.faults.life import STEPS, Fault, Life
-from tests.faults.programs import MASK_RCNN, RESNET50, Program
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

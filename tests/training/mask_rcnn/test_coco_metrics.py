@@ -84,7 +84,7 @@ def test_all_found_is_one_and_nothing_found_is_zero() -> None:
 
 
 def test_a_mask_is_small_by_its_pixels_and_a_box_by_its_area() -> None:
-    # 30 x 30 pixels are small, and a false alarm is counted with those of its own size.
+    # 30 x 30 pixels are small, and a false alarm is counted with those of its size.
     truth = objects((1, 100, 100), size=30)
     wide = detections(1, (0.9, 0, 0, 100, 100), (0.5, 100, 100, 30, 30))
     thin = ImageDetections(**{**as_fields(wide), "masks": [rectangle(0, 0, 10, 10), wide.masks[1]]})
