@@ -119,8 +119,7 @@ def _draw(
     """Draw up to `most` positive candidates, and fill `count` places with negative ones."""
     missing = max(count - int(positive.shape[0]), 0)
     positive, negative, objects = (tf.pad(each, [[0, missing]]) for each in (positive, negative, objects))
-    seed = tf.random.experimental.stateless_fold_in(key, stream, alg="philox")
-    random = tf.random.stateless_uniform(positive.shape, seed, alg="philox")
+    random = _random(key, stream, positive.shape[0])
     first = tf.math.top_k(tf.where(positive, random, -1.0), most)
     second = tf.math.top_k(tf.where(negative, random, -1.0), count)
     # 2 is above all random numbers: those of objects come first.
@@ -128,6 +127,12 @@ def _draw(
     chosen = tf.math.top_k(ranks, count)
     indices = tf.gather(tf.concat([first.indices, second.indices], 0), chosen.indices)
     return Samples(indices, tf.gather(objects, indices), chosen.values > 1, chosen.values >= 0)
+
+
+def _random(key: tf.Tensor, stream: int, count: int) -> tf.Tensor:
+    """Return numbers from 0 to 1 by an image's key; XLA has others than TensorFlow's kernels for the same key."""
+    seed = tf.random.experimental.stateless_fold_in(key, stream, alg="philox")
+    return tf.random.stateless_uniform([count], seed, alg="philox")
 
 
 def _for_each_image(of_image: Callable[[tuple[tf.Tensor, ...]], Samples], tensors: tuple[tf.Tensor, ...]) -> Samples:
