@@ -74,7 +74,9 @@ test: test-cdk test-training ## Run every fast test
 test-cdk: $(CDK) ## Run the tests of stacks, constructs and workloads
 	@python -m pytest --ignore=tests/training --ignore=tests/containers -n 2 --dist loadfile
 test-training: $(TRAINING) ## Run the tests of the training code, two-rank runs included
-	@.venv-training/bin/python -m pytest tests/training
+	@.venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs
+test-mask-rcnn: $(TRAINING) ## Kill, resume and evaluate tiny runs of Mask R-CNN on two ranks; 10 minutes
+	@.venv-training/bin/python -m pytest tests/training/mask_rcnn/long_runs
 
 test-containers: $(CDK) ## Run jobs in containers as the operator does, and kill a worker (needs root; podman)
 	@setup/containers.sh
@@ -153,5 +155,5 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-docs synth jobs run-local summary test test-cdk test-training \
-	test-containers test-faults test-image check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
+	test-containers test-faults test-image test-mask-rcnn check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
 	bench-accuracy bench-roi-align train-shapes wheel snapshots lock clean help

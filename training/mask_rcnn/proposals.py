@@ -76,8 +76,14 @@ def suppress(
     moved = boxes + (groups * (tf.reduce_max(boxes) + 1.0))[..., tf.newaxis]
 
     def of_image(own: tuple[tf.Tensor, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
-        indices, filled = tf.image.non_max_suppression_padded(
-            own[0], own[1], count, most_overlap, score_threshold=NO_SCORE / 2, pad_to_max_output_size=True
+        # The operation itself: `tf.image` has AutoGraph rewrite what is around it at every start.
+        indices, filled = tf.raw_ops.NonMaxSuppressionV4(
+            boxes=own[0],
+            scores=own[1],
+            max_output_size=count,
+            iou_threshold=most_overlap,
+            score_threshold=NO_SCORE / 2,
+            pad_to_max_output_size=True,
         )
         return indices, tf.range(count) < filled
 

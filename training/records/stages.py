@@ -94,8 +94,9 @@ def batches(
     chunks = -(-batch_size // _CHUNK)
     read = Released(_reader(todo, chunks))
     dataset = tf.data.Dataset.range(start_step * chunks, steps * chunks)
-    dataset = dataset.map(_chunk_stage(read, todo.work), num_parallel_calls=_READERS).unbatch()
-    dataset = dataset.map(todo.work.make, num_parallel_calls=threads)
+    # AutoGraph would rewrite the functions at every start and epoch, which takes seconds, and nothing in them needs it.
+    parse, make = map(tf.autograph.experimental.do_not_convert, (_chunk_stage(read, todo.work), todo.work.make))
+    dataset = dataset.map(parse, num_parallel_calls=_READERS).unbatch().map(make, num_parallel_calls=threads)
     if todo.work.padded_shapes is None:
         dataset = dataset.batch(batch_size, drop_remainder=True)
     else:

@@ -122,6 +122,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         # One process uses all GPUs of its node.
         {"spec slotsPerWorker": 1, **launched("mpirun", "-np", "2", *HOSTS, "all_reduce_perf", "-g", "8")},
         {"spec slotsPerWorker": 1, **launched("/start")},
+        # A server that uses all GPUs of its node; meant, because it is written down twice.
+        {"spec slotsPerWorker": 1, **ranks(2)},
         # No rank takes the other slots.
         {"spec slotsPerWorker": 96, **ranks(16, "-N", "8")},
         # The mistakes of other rules.

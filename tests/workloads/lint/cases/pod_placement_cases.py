@@ -157,6 +157,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     ],
     "eviction-annotation": [
         {"WORKER template metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}},
+        # It allows eviction.
+        {"metadata annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}},
         {
             "metadata annotations": {"karpenter.sh/do-not-disrupt": "true"},
             "WORKER template metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}},

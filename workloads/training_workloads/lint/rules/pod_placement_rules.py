@@ -142,9 +142,14 @@ def eviction_annotation(workload: WorkloadView) -> Iterator[Found]:
     """An annotation against eviction that is not read: Karpenter's old one, or one of the job instead of its pods."""
     of_job = mapping(mapping(workload.document.get("metadata")).get("annotations"))
     of_pods = [mapping(mapping(pods.template.get("metadata")).get("annotations")) for pods in workload.rank_groups]
-    for name in (DO_NOT_DISRUPT, SAFE_TO_EVICT):
+    for name, against in ((DO_NOT_DISRUPT, "true"), (SAFE_TO_EVICT, "false")):
         # The pods of a TrainJob get its annotations from the runtime.
-        if name in of_job and of_pods and not any(name in one for one in of_pods) and workload.kind != "TrainJob":
+        if (
+            str(of_job.get(name)).lower() == against
+            and of_pods
+            and not any(name in one for one in of_pods)
+            and workload.kind != "TrainJob"
+        ):
             problem = "is an annotation of the job, which its pods do not get"
             yield Found(("metadata", "annotations", name), problem, "write it into the pods' templates")
     for pods in workload.groups:

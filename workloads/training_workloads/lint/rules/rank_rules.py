@@ -52,6 +52,8 @@ def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
         return
     # One rank on a node may start a process for each GPU; too many ranks for the slots are an error of another rule.
     one_each = job.slots == 1 and (not job.launches or any(map(_may_use_all, job.launches)))
+    # Written down twice, one rank for each worker is meant: its program uses all GPUs, as servers of models do.
+    is_meant = job.spec.get("slotsPerWorker") == 1 and any(one.ranks == job.total_slots for one in job.launches)
     # Slots that no rank takes do no harm.
     if (
         job.slots is not None
@@ -59,8 +61,10 @@ def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
         and any((ranks_per_node(one) or gpus + 1) <= gpus for one in job.launches)
     ):
         return
-    if one_each or any(
-        (launch.ranks or 0) == gpus * workers_of(job) > (job.total_slots or 0) for launch in job.launches
+    if (
+        one_each
+        or is_meant
+        or any((launch.ranks or 0) == gpus * workers_of(job) > (job.total_slots or 0) for launch in job.launches)
     ):
         return
     if gpus and gpus == gpus.to_integral_value() and job.slots is not None and job.slots > 0 and job.slots != gpus:
