@@ -18,6 +18,8 @@ evaluation = replace(
     command=(*MASK_RCNN_EVALUATION, *folders, "--watch"),
     workers=1,
     gpus_per_worker=1,
+    # One rank sends nothing between nodes.
+    efa=False,
 )
 for spec in (training, evaluation):
     HorovodJob(cdk8s.Chart(app, spec.name), "Job", spec=spec)
