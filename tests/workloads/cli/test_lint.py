@@ -18,7 +18,7 @@ spec:
   accessModes: [ReadWriteMany]
 """
 _SPEC = "accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}"
-RISKY = f"kind: PersistentVolumeClaim\nspec: {{{_SPEC}}}\n"
+RISKY = f"kind: PersistentVolumeClaim\nspec: {{volumeName: a, {_SPEC}}}\n"
 RIGHT = f"kind: PersistentVolumeClaim\nspec: {{storageClassName: a, {_SPEC}}}\n"
 
 
