@@ -8,6 +8,14 @@ import pytest
 
 from tests.training.mpirun import PATIENCE, Run, end, start
 from tests.training.s3_server import S3Server
+from training.runtime import watchdog
+
+
+@pytest.fixture(autouse=True)
+def _no_watchdog() -> Iterator[None]:
+    """Stop the watchdog that code under test has started here: it would end the tests ten minutes later."""
+    yield
+    watchdog.finished()
 
 
 @pytest.fixture(scope="session")

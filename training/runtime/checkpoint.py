@@ -7,6 +7,7 @@ A checkpoint is one file: the SHA-256 of what follows in hexadecimal, a newline,
 import hashlib
 import io
 import json
+import os
 import re
 import sys
 import zipfile
@@ -86,7 +87,7 @@ def newest(folder: Path) -> Checkpoint | None:
         try:
             return read(path)
         except DamagedError as error:
-            if not path.exists():
+            if not os.path.lexists(path):
                 # A run that trains there has removed it, after it wrote newer ones.
                 return newest(folder)
             _warn(f"{error}; trying the checkpoint before it")
