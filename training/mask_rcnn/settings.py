@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from training.mask_rcnn.recipe import RECIPES
-from training.runtime import command_line
+from training.runtime import command_line, run_options
 from training.runtime.distributed import RankParser
 from training.runtime.errors import UserError
-from training.runtime.every import Every, every
+from training.runtime.every import Every
 
 _DESCRIPTION = "Train Mask R-CNN with ResNet-50-FPN on COCO 2017, or on another dataset in its format."
 
@@ -82,15 +82,20 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
     parser = RankParser(prog="python -m training.mask_rcnn", description=_DESCRIPTION)
     _add_data(parser)
     _add_recipe(parser)
-    _add_machine(parser)
-    _add_checkpoints(parser)
+    run_options.add_machine(parser)
+    run_options.add_output(
+        parser,
+        files="checkpoints/, tensorboard/, results.json, curve.svg, predictions.png and model.keras",
+        evaluation=", and 24epochs tests no other, where training.mask_rcnn.evaluate tests beside the training",
+    )
     given = vars(parser.parse_args(arguments))
     short, long = SIDES[given["architecture"]]
     return Settings(**{**given, "short_side": given["short_side"] or short, "long_side": given["long_side"] or long})
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("data and network").add_argument
+    group = parser.add_argument_group("data and network")
+    add = group.add_argument
     add("--data-dir", type=Path, required=True, help="folder that training.coco.convert has written")
     add(
         "--architecture",
@@ -107,12 +112,7 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     side = command_line.whole_number(32)
     add("--short-side", type=side, help="pixels to which an image's short side is resized (800; small: 128)")
     add("--long-side", type=side, help="the most pixels of its long side, which decides otherwise (1333; small: 192)")
-    add(
-        "--on-bad-data",
-        choices=("stop", "skip"),
-        default="stop",
-        help="a damaged record, image or shard ends the run, or is skipped and counted (%(default)s)",
-    )
+    run_options.add_on_bad_data(group)
 
 
 def _add_recipe(parser: argparse.ArgumentParser) -> None:
@@ -135,47 +135,3 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     add("--clip-norm", type=rate, help="the longest that all gradients together may be (the recipe's)")
     seed = command_line.whole_number(0, 2**31 - 1)
     add("--seed", type=seed, default=0, help="of weights, order, mirroring and sampled boxes (%(default)s)")
-
-
-def _add_machine(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("machine").add_argument
-    add(
-        "--precision",
-        choices=("mixed_float16", "float32"),
-        help="of the layers; weights are float32 in any case (a GPU: mixed_float16, else float32)",
-    )
-    add("--xla", choices=("on", "off"), help="compile the graph with XLA (a GPU: on, else off)")
-    add(
-        "--compression",
-        choices=("none", "fp16"),
-        default="none",
-        help="fp16 sends half the bytes of the gradients, for networks without EFA (%(default)s)",
-    )
-    add("--deterministic", action="store_true", help="the same weights to the last bit every time; slower on a GPU")
-
-
-def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("output").add_argument
-    add(
-        "--output-dir",
-        type=Path,
-        required=True,
-        help="folder for checkpoints/, tensorboard/, results.json, curve.svg, predictions.png and model.keras; a run "
-        "in it resumes",
-    )
-    add(
-        "--checkpoint-every",
-        type=every,
-        default=every("10min"),
-        metavar="N",
-        help="write a checkpoint every 500steps, 2epochs or 10min; one follows the last epoch too (%(default)s)",
-    )
-    add(
-        "--evaluate-every",
-        type=every,
-        default=every("1epoch"),
-        metavar="N",
-        help="test every 500steps, 2epochs or 10min; the last epoch is tested in any case, and 24epochs tests no "
-        "other, where training.mask_rcnn.evaluate tests beside the training (%(default)s)",
-    )
-    add("--keep-checkpoints", type=command_line.whole_number(1), default=3, help="checkpoints to keep (%(default)s)")

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from training.imagenet.image_decoding import MIN_CROP_AREA
-from training.runtime import command_line
+from training.runtime import command_line, run_options
 from training.runtime.distributed import RankParser
 from training.runtime.errors import UserError
-from training.runtime.every import Every, every
+from training.runtime.every import Every
 
 _DESCRIPTION = "Train ResNet-50 v1.5 on ImageNet's TFRecords, or on others of the same layout."
 
@@ -79,23 +79,19 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
     parser = RankParser(prog="python -m training.resnet50", description=_DESCRIPTION)
     _add_data(parser)
     _add_recipe(parser)
-    _add_machine(parser)
-    _add_checkpoints(parser)
+    run_options.add_machine(parser)
+    run_options.add_output(parser, files="checkpoints/, tensorboard/, results.json, curve.svg and model.keras")
     return Settings(**vars(parser.parse_args(arguments)))
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("data").add_argument
+    group = parser.add_argument_group("data")
+    add = group.add_argument
     add("--data-dir", type=Path, help="folder of train-00000-of-01024 … and validation-00000-of-00128 …")
     add("--synthetic", action="store_true", help="random images from memory instead, to measure speed without input")
     add("--image-size", type=command_line.whole_number(32), default=224, help="pixels of each side (%(default)s)")
     add("--classes", type=command_line.whole_number(2), default=1000, help="labels are 1 to this (%(default)s)")
-    add(
-        "--on-bad-data",
-        choices=("stop", "skip"),
-        default="stop",
-        help="a damaged record, image or shard ends the run, or is skipped and counted (%(default)s)",
-    )
+    run_options.add_on_bad_data(group)
     add(
         "--cache",
         choices=("off", "records", "decoded"),
@@ -146,45 +142,3 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     )
     seed = command_line.whole_number(0, 2**32 - 1)
     add("--seed", type=seed, default=0, help="of the weights, the order of images and their crops (%(default)s)")
-
-
-def _add_machine(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("machine").add_argument
-    add(
-        "--precision",
-        choices=("mixed_float16", "float32"),
-        help="of the layers; weights are float32 in any case (a GPU: mixed_float16, else float32)",
-    )
-    add("--xla", choices=("on", "off"), help="compile the graph with XLA (a GPU: on, else off)")
-    add(
-        "--compression",
-        choices=("none", "fp16"),
-        default="none",
-        help="fp16 sends half the bytes of the gradients, for networks without EFA (%(default)s)",
-    )
-    add("--deterministic", action="store_true", help="the same weights to the last bit every time; slower on a GPU")
-
-
-def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("output").add_argument
-    add(
-        "--output-dir",
-        type=Path,
-        required=True,
-        help="folder for checkpoints/, tensorboard/, results.json, curve.svg and model.keras; a run in it resumes",
-    )
-    add(
-        "--checkpoint-every",
-        type=every,
-        default=every("10min"),
-        metavar="N",
-        help="write a checkpoint every 500steps, 2epochs or 10min; one follows the last epoch too (%(default)s)",
-    )
-    add(
-        "--evaluate-every",
-        type=every,
-        default=every("1epoch"),
-        metavar="N",
-        help="test every 500steps, 2epochs or 10min; the last epoch is tested in any case (%(default)s)",
-    )
-    add("--keep-checkpoints", type=command_line.whole_number(1), default=3, help="checkpoints to keep (%(default)s)")
