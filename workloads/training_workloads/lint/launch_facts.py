@@ -4,6 +4,7 @@ import re
 from difflib import get_close_matches
 
 from training_workloads.lint.known_variables import is_known
+from training_workloads.manifests.torchrun import torchrun
 from training_workloads.mpijob.launch_command import SHELLS, Launch, program_of
 from training_workloads.mpijob.launch_options import MAP_BY
 from training_workloads.mpijob.view import MpiJobView
@@ -56,6 +57,9 @@ def ranks_per_node(launch: Launch) -> int | None:
 
 def spawns_ranks(launch: Launch) -> bool:
     """Return whether each rank starts a process for each GPU of its node."""
+    run = torchrun(launch.program)
+    if run and run.ranks == 1:
+        return False
     return any(word in _SPAWNERS or word.startswith(("--nproc_per", "--nproc-per")) for word in launch.program) or (
         program_of(launch.program) in _SPAWNERS
     )

@@ -1,4 +1,4 @@
-"""Whether several ranks run in one pod, as far as a job shows it."""
+"""Whether one rank or several run in one pod, as far as a job shows it."""
 
 from training_workloads.lint.launch_facts import ranks_per_node, spawns_ranks, workers_of
 from training_workloads.lint.purpose import only_inspects
@@ -9,7 +9,7 @@ from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.launch_command import Launch, commands, program_of
 from training_workloads.mpijob.view import MpiJobView
 
-__all__ = ["has_several_ranks"]
+__all__ = ["has_one_rank", "has_several_ranks"]
 
 # With which torchrun starts one rank for each GPU.
 _FOR_EACH_GPU = ("auto", "gpu")
@@ -23,6 +23,14 @@ def has_several_ranks(workload: WorkloadView, container: Container) -> bool:
         several = any(_is_several(workload, launch) for launch in workload.launches)
         return several or _starts_deepspeed(workload.launcher.first)
     return _starts_deepspeed(container) or _torch_starts_several(workload, container)
+
+
+def has_one_rank(workload: WorkloadView, container: Container) -> bool:
+    """Return whether a container certainly holds one rank, however many GPUs it has."""
+    if isinstance(workload, MpiJobView):
+        return bool(workload.launches) and not has_several_ranks(workload, container)
+    run = torchrun(container.argv)
+    return bool(run and run.ranks == 1)
 
 
 def _is_several(job: MpiJobView, launch: Launch) -> bool:

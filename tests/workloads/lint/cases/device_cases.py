@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.workloads.lint.sample_job import (
+    ELASTIC,
     GONE,
     HOSTS,
     both,
@@ -124,6 +125,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"spec slotsPerWorker": 1, **launched("/start")},
         # A server that uses all GPUs of its node; meant, because it is written down twice.
         {"spec slotsPerWorker": 1, **ranks(2)},
+        # The discovery script prints no slots.
+        {"spec slotsPerWorker": 1, **launched(*ELASTIC)},
         # No rank takes the other slots.
         {"spec slotsPerWorker": 96, **ranks(16, "-N", "8")},
         # The mistakes of other rules.

@@ -286,6 +286,18 @@ SILENT: dict[str, list[dict[str, Any]]] = {
             "spec runPolicy backoffLimit": 3,
             "LAUNCHER-POD initContainers": [{"name": "wait", "image": "i"}],
         },
+        # A gang starts together, and one that waits for workers would never start.
+        {
+            "spec launcherCreationPolicy": GONE,
+            "spec runPolicy backoffLimit": 3,
+            "WORKER-POD schedulerName": "volcano",
+            "LAUNCHER-POD schedulerName": "volcano",
+        },
+        {
+            "spec launcherCreationPolicy": GONE,
+            "spec runPolicy backoffLimit": 3,
+            "spec runPolicy schedulingPolicy": {"minAvailable": 3},
+        },
     ],
     "no-session-folder": [
         {

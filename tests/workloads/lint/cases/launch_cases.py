@@ -76,7 +76,10 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "--slots-per-host 8",
         ),
         (
-            launched("horovodrun", "-np", "16", "--host-discovery-script", "/etc/mpi/discover_hosts.sh", "train"),
+            {
+                "spec slotsPerWorker": 1,
+                **launched("horovodrun", "-np", "16", "--host-discovery-script", "/etc/mpi/discover_hosts.sh", "train"),
+            },
             "LAUNCHER-CONTAINER command",
             "takes its hosts from /etc/mpi/discover_hosts.sh, which prints no slots, and has no --slots-per-host; add "
             "--slots-per-host 8",

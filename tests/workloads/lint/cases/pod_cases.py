@@ -126,6 +126,11 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         # One process has all GPUs of a worker.
         {"WORKER-CONTAINER volumeMounts": GONE, **launched("mpirun", "-np", "2", "-N", "1", "train")},
         {"WORKER-CONTAINER volumeMounts": GONE, **launched("mpirun", "-np", "16", "nvbandwidth")},
+        {
+            "WORKER-CONTAINER volumeMounts": GONE,
+            "spec slotsPerWorker": 1,
+            **launched("mpirun", "-np", "2", "torchrun", "--nproc_per_node", "1", "train.py"),
+        },
         # What it starts does not show.
         {"WORKER-CONTAINER volumeMounts": GONE, **launched("/start")},
         # The mistake of unknown-volume.

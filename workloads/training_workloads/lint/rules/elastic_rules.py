@@ -34,7 +34,8 @@ def elastic_without_slots(job: MpiJobView) -> Iterator[Found]:
         script = any(word.endswith(DISCOVERY_SCRIPT) for word in launch.words)
         if launch.is_horovod and script and not launch.has(SLOTS_PER_HOST, CONFIG_FILE):
             problem = f"takes its hosts from {DISCOVERY_SCRIPT}, which prints no slots, and has no --slots-per-host"
-            yield Found(job.launch_path, problem, f"add --slots-per-host {job.slots or '<GPUs of a worker>'}")
+            gpus = int(job.worker.total(GPU_RESOURCE))
+            yield Found(job.launch_path, problem, f"add --slots-per-host {gpus or job.slots or '<GPUs of a worker>'}")
 
 
 @error(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE
+from training_workloads.lint.local_ranks import has_one_rank
 from training_workloads.lint.node_types import NodeSize, node_sizes, node_types
 from training_workloads.lint.purpose import is_network_test
 from training_workloads.lint.rule import Found, error, warning
@@ -71,6 +72,9 @@ def cpus_of_gpus(workload: WorkloadView) -> Iterator[Found]:
     for pods, container in _holders(workload):
         given = container.amounts("limits").get("cpu")
         amount = amount_of(given)
+        # One rank uses one of the GPUs, or few CPUs for all of them.
+        if has_one_rank(workload, container) and _gpus(container) > 1:
+            continue
         if amount is not None and amount < _gpus(container):
             problem = f"is {given} for {_counted(container)}, and the GPUs wait for their input"
             fix = f"give {_fair(pods)} or so" if _fair(pods) else "give several CPUs for each GPU"

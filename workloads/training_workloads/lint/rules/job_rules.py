@@ -128,7 +128,7 @@ def launcher_may_be_too_early(job: MpiJobView) -> Iterator[Found]:
     """A launcher that is created with workers on GPU nodes, runs mpirun at once, and has few retries."""
     limit = whole(job.run_policy.get("backoffLimit"))
     # With more retries, such as the default of 6 (about 10 minutes), it succeeds later.
-    if limit is None or limit > _FEW_RETRIES or not job.worker.total(GPU_RESOURCE):
+    if limit is None or limit > _FEW_RETRIES or not job.worker.total(GPU_RESOURCE) or _starts_as_gang(job):
         return
     if job.spec.get("launcherCreationPolicy") in (None, "AtStartup") and _starts_at_once(job):
         seconds = sum(10 * 2**retry for retry in range(max(limit, 0)))
@@ -140,6 +140,12 @@ def launcher_may_be_too_early(job: MpiJobView) -> Iterator[Found]:
 
 
 _FEW_RETRIES = 3
+
+
+def _starts_as_gang(job: MpiJobView) -> bool:
+    """Return whether a scheduler may start all pods together: a launcher that waits for workers is no part of that."""
+    schedulers = {replica.pod.get("schedulerName") for replica in job.replicas}
+    return bool(schedulers - {None, "default-scheduler"}) or "schedulingPolicy" in job.run_policy
 
 
 @warning("When such a job is resumed the launcher is created with the workers (#615)")

@@ -17,6 +17,7 @@ from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import OPERATOR
 from training_workloads.manifests.values import amount_of
 from training_workloads.mpijob.launch_command import Launch, program_of
+from training_workloads.mpijob.launch_options import DISCOVERY_SCRIPT_OPTION
 from training_workloads.mpijob.sshd_command import worker_commands
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import Path
@@ -49,6 +50,9 @@ def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
     amounts = {amount_of(kind.get(GPU_RESOURCE)) for kind in kinds}
     # A request that no node has, or that is not the limit, is the mistake of another rule.
     if len(amounts - {None}) > 1 or 0 < most < gpus:
+        return
+    # The discovery script of an elastic job prints no slots.
+    if any(launch.has(DISCOVERY_SCRIPT_OPTION) for launch in job.launches):
         return
     # One rank on a node may start a process for each GPU; too many ranks for the slots are an error of another rule.
     one_each = job.slots == 1 and (not job.launches or any(map(_may_use_all, job.launches)))
