@@ -26,6 +26,7 @@ from training.runtime.distributed import average, barrier, on_every_rank, on_ran
 from training.runtime.errors import UserError
 from training.runtime.loop import Loop
 from training.runtime.network import Network, make_network
+from training.runtime.position import Position
 from training.runtime.stop_request import StopRequest
 from training.runtime.train_step import StepOptions, TrainStep, make_train_step
 
@@ -124,14 +125,14 @@ answers["changed afterwards"] = of_ranks(bool(changed) and state() != good)
 # The statistics of each rank's own images are different, and each rank finds its own again.
 own = [statistic.numpy() for statistic in network.statistics]
 answers["statistics"] = of_ranks([float(values.sum()) for values in own])
-metadata = {"settings": {}, "position": 3}
+metadata = {"settings": {}, "position": Position(step=3).to_json()}
 writer = CheckpointWriter(output)
 writer.save(network.variables, 3, metadata, per_rank=network.statistics)
 answers["saved"] = of_ranks(writer.wait())
 for variable in [*network.variables, *network.statistics]:
     variable.assign(tf.zeros_like(variable))
 resumed = rank_checkpoint.resume(output, network.variables, {}, per_rank=network.statistics)
-answers["resumed at"] = of_ranks(resumed["position"])
+answers["resumed at"] = of_ranks(resumed["position"]["step"])
 answers["statistics again"] = of_ranks([float(values.numpy().sum()) for values in network.statistics])
 answers["scale again"] = of_ranks(float(network.optimizer.loss_scale))
 average(network.statistics)
