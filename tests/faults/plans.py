@@ -63,8 +63,10 @@ def choose(seed: int, may_mount: bool, *, lives: Sequence[str] = (), faults: int
 def _round(may_mount: bool, numbers: Counter[str]) -> Iterator[str]:
     """Yield the names of a round of lives: each kind counts its own on."""
     for kind in _ROUND:
-        if may_mount or kind not in _NEED_MOUNTS:
-            numbers[kind] += 1
+        if kind in _NEED_MOUNTS and not may_mount:
+            continue
+        numbers[kind] += 1
+        if kind not in _SELDOM or numbers[kind] % 3 == 1:
             yield f"{kind}-{numbers[kind]}"
 
 
@@ -237,6 +239,9 @@ _ROUND = (
 )
 
 _NEED_MOUNTS = ("disks", "filling")
+
+# Each start compiles for half a minute: in every third round, from the first on.
+_SELDOM = ("mask_rcnn", "mask_rcnn_elastic")
 
 
 def _rank(random: Random) -> int:

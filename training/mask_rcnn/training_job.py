@@ -25,7 +25,6 @@ from training.mask_rcnn.recipe import RECIPES, Recipe
 from training.mask_rcnn.settings import Settings
 from training.records.data_threads import data_threads
 from training.runtime import devices, elastic, xla
-from training.runtime.distributed import on_every_rank, on_rank_zero
 from training.runtime.errors import UserError
 from training.runtime.network import Network, make_network
 from training.runtime.position import Position
@@ -247,8 +246,8 @@ def prepare(given: Settings) -> Prepared:
     tf.keras.utils.set_random_seed(settings.seed)
     if settings.deterministic:
         tf.config.experimental.enable_op_determinism()
-    # Horovod: one read for all; every rank stops where the file is missing.
-    known = on_rank_zero(lambda: categories.read(settings.data_dir))
+    # Horovod: every rank stops where the file is missing on one.
+    known = elastic.before_run(lambda: categories.read(settings.data_dir))
     chosen = architecture(settings.architecture, len(known), backbone=settings.backbone is not None)
     made = network_of(chosen, settings.precision, settings.backbone)
     names = [category.name for category in known]
@@ -272,7 +271,7 @@ def network_of(chosen: Architecture, precision: str | None, backbone: Path | Non
     tf.keras.mixed_precision.set_global_policy(precision)
     made = model.build(chosen)
     if backbone is not None:
-        on_every_rank(lambda: model.load_backbone(made, backbone))
+        elastic.before_run(lambda: model.load_backbone(made, backbone))
     return make_network(made, RECIPES["reference"](epochs=1).momentum)
 
 

@@ -8,10 +8,16 @@ import select
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
 from horovod.common.elastic import State
+
+from training.runtime.distributed import on_every_rank
+from training.runtime.errors import RankError, UserError
+
+Value = TypeVar("Value")
 
 #: Called after each checkpoint: it does not return where workers were added or will leave.
 CheckHosts = Callable[[], None]
@@ -20,6 +26,23 @@ CheckHosts = Callable[[], None]
 def active() -> bool:
     """Return whether ranks may come and go: `horovodrun` sets the variable where it has a discovery script."""
     return os.environ.get("HOROVOD_ELASTIC") == "1"
+
+
+def before_run(action: Callable[[], Value]) -> Value:
+    """Do on every rank what `run` needs, such as to read a file that all ranks can read.
+
+    An elastic run calls no collective operation here: a rank that joins later would call it alone, and its messages
+    would be taken for those of the others.
+
+    Raises:
+        RankError: In an elastic run, instead of a `UserError`.
+    """
+    if not active():
+        return on_every_rank(action)[0]
+    try:
+        return action()
+    except UserError as error:
+        raise RankError(str(error)) from error
 
 
 def run(program: Callable[[CheckHosts], None], variables: Sequence[tf.Variable]) -> None:

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from tests.training.mpirun import PATIENCE, ROOT, end
 from training.runtime import elastic
+from training.runtime.errors import RankError, UserError
 
 
 @dataclass
@@ -151,3 +152,18 @@ def test_a_rank_ends_when_its_output_is_closed() -> None:
 def test_a_rank_whose_output_is_a_file_continues(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w") as log:
         subprocess.run([sys.executable, "-c", _ORPHAN, "0.2"], cwd=ROOT, stdout=log, check=True, timeout=PATIENCE)
+
+
+def test_before_a_run_an_elastic_rank_calls_no_collective_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Horovod has not even started here: a collective operation would fail."""
+    monkeypatch.setenv("HOROVOD_ELASTIC", "1")
+    assert elastic.before_run(lambda: 3) == 3
+
+
+def test_an_error_before_an_elastic_run_ends_its_rank_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read() -> None:
+        raise UserError("categories.json is missing")
+
+    monkeypatch.setenv("HOROVOD_ELASTIC", "1")
+    with pytest.raises(RankError, match=r"categories\.json is missing"):
+        elastic.before_run(read)

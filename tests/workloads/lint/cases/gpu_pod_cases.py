@@ -110,7 +110,11 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-CONTAINER resources limits cpu": GONE, "WORKER-CONTAINER resources requests cpu": "90m"},
         both("cpu", "$CPUS"),
         # One rank: the other GPUs do not wait for input.
-        {**both("cpu", 4), "spec slotsPerWorker": 1, **launched("mpirun", *HOSTS, "-np", "2", "torchrun", "--nproc_per_node=1", "train.py")},
+        {
+            **both("cpu", 4),
+            "spec slotsPerWorker": 1,
+            **launched("mpirun", *HOSTS, "-np", "2", "torchrun", "--nproc_per_node=1", "train.py"),
+        },
     ],
     "gpus-left-on-the-node": [
         {},
