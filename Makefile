@@ -74,7 +74,7 @@ test: test-cdk test-training ## Run every fast test
 test-cdk: $(CDK) ## Run the tests of stacks, constructs and workloads
 	@python -m pytest --ignore=tests/training --ignore=tests/containers -n 2 --dist loadfile
 test-training: $(TRAINING) ## Run the tests of the training code, two-rank runs included
-	@.venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs
+	@.venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs -n 2 --dist loadfile
 test-mask-rcnn: $(TRAINING) ## Kill, resume and evaluate tiny runs of Mask R-CNN on two ranks; 10 minutes
 	@.venv-training/bin/python -m pytest tests/training/mask_rcnn/long_runs
 
