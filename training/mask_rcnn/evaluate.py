@@ -19,7 +19,7 @@ from training.coco.run_images import Data, load
 from training.mask_rcnn.evaluation import DetectionStep, evaluate, make_detection_step
 from training.mask_rcnn.training_job import architecture, network_of, truth_of
 from training.records.data_threads import data_threads
-from training.runtime import checkpoint, command_line, devices, files, watchdog
+from training.runtime import checkpoint, command_line, devices, files, run_options, watchdog
 from training.runtime.distributed import RankParser, average, on_rank_zero, run, say
 from training.runtime.errors import UserError
 from training.runtime.network import Network
@@ -45,6 +45,7 @@ class Settings:
     data_dir: Path
     output_dir: Path
     batch_size: int
+    on_bad_data: str
     watch: bool
 
 
@@ -59,6 +60,7 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
     add("--data-dir", type=Path, required=True, help="the run's '--data-dir'")
     add("--output-dir", type=Path, required=True, help=f"folder of the run; {NAME} and {CURVES}/ are written into it")
     add("--batch-size", type=command_line.whole_number(1), default=4, help="images per rank and step (%(default)s)")
+    run_options.add_on_bad_data(parser)
     add(
         "--watch",
         action="store_true",
@@ -89,6 +91,7 @@ class Evaluator:
             classes=chosen.classes,
             threads=data_threads(hvd.local_size()),
             device="/GPU:0" if device != "cpu" else None,
+            skip_damaged=given.on_bad_data == "skip",
         )
         self._data: Data = load(given.data_dir, images, batch_size=given.batch_size)
         self._curves = Curves(given.output_dir, CURVES)

@@ -7,7 +7,7 @@ from training.runtime import command_line
 from training.runtime.every import every
 
 
-def add_on_bad_data(add_to: argparse._ArgumentGroup) -> None:
+def add_on_bad_data(add_to: argparse._ActionsContainer) -> None:
     """Add what a damaged record does."""
     add_to.add_argument(
         "--on-bad-data",

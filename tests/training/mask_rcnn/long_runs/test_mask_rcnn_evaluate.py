@@ -55,3 +55,21 @@ def test_a_watching_evaluation_tests_each_new_checkpoint_until_the_last(
         end(process)
     steps = [checkpoint.step_of(path) for path in present[-2:]]
     assert [point["step"] for point in points(output)] == steps
+
+
+def test_a_damaged_record_ends_an_evaluation_or_is_skipped(
+    launch: Callable[..., Run], evaluation: Callable[[Path], list[str]], shapes: Path, finished: Run, tmp_path: Path
+) -> None:
+    output = shutil.copytree(finished.output, tmp_path / "run")
+    data = shutil.copytree(shapes, tmp_path / "data")
+    (shard,) = (path for path in data.glob("validation-*") if path.suffix != ".idx")
+    content = bytearray(shard.read_bytes())
+    # In the image of the first record.
+    content[1000] ^= 255
+    shard.write_bytes(content)
+    arguments = [*evaluation(output), "--data-dir", str(data)]
+    ended = launch(1, *arguments, output=output)
+    assert (ended.code, str(shard) in ended.stderr) == (2, True)
+    run = launch(1, *arguments, "--on-bad-data", "skip", output=output)
+    assert (run.code, str(shard) in run.stderr) == (0, True)
+    assert points(output)[0]["step"] == results(output)["steps"]
