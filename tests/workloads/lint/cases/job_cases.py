@@ -255,6 +255,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"spec runPolicy cleanPodPolicy": "All"},
         # They keep nothing from others.
         {"spec runPolicy cleanPodPolicy": "None", "WORKER-CONTAINER resources": GONE},
+        # They may end by themselves.
+        {"spec runPolicy cleanPodPolicy": "None", "WORKER-CONTAINER command": GONE, "WORKER-CONTAINER args": ["test"]},
     ],
     "suspended-launcher-does-not-wait": [
         {"spec runPolicy suspend": False},

@@ -58,7 +58,13 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         # The operator deletes the workers.
         beside("WORKER", "tensorboard", "--logdir=/fsx"),
     ],
-    "waits-after-training": [script(f"sleep 5; {MPIRUN}"), script(f"{MPIRUN}; sleep 5")],
+    "waits-after-training": [
+        script(f"sleep 5; {MPIRUN}"),
+        script(f"{MPIRUN}; sleep 5"),
+        # Five days for a person in the pod.
+        script(f"{MPIRUN}; sleep 432000"),
+        script("python3 -c 'import torch'; sleep infinity"),
+    ],
     "files-lost-with-pod": [
         # The program may save them elsewhere.
         {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.workloads.lint.sample_job import GONE, both, launched
+from tests.workloads.lint.sample_job import GONE, both, launched, ranks
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
@@ -123,6 +123,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-CONTAINER volumeMounts": GONE, "WORKER-POD hostIPC": True},
         {"WORKER-CONTAINER volumeMounts": GONE, **both("nvidia.com/gpu", GONE)},
         {"WORKER-CONTAINER volumeMounts": GONE, **both("nvidia.com/gpu", 1)},
+        {"WORKER-CONTAINER volumeMounts": GONE, **both("nvidia.com/gpu", 2), "spec slotsPerWorker": 2, **ranks(4)},
         # One process has all GPUs of a worker.
         {"WORKER-CONTAINER volumeMounts": GONE, **launched("mpirun", "-np", "2", "-N", "1", "train")},
         {"WORKER-CONTAINER volumeMounts": GONE, **launched("mpirun", "-np", "16", "nvbandwidth")},

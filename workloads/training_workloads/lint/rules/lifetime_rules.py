@@ -21,7 +21,7 @@ _SERVERS = set(
     "prometheus jupyter jupyter-lab jupyter-notebook otelcol cloud_sql_proxy cloud-sql-proxy haproxy statsd_exporter "
     "amazon-cloudwatch-agent aws-for-fluent-bit promtail".split()
 )
-_FOR_EVER = re.compile(r"(sleep (inf|infinity|\d{6,})|tail -[fF]n? ?.*|while (true|:|\[ 1 \]).*)")
+_FOR_EVER = re.compile(r"(sleep (inf|infinity|\d{7,})|tail -[fF]n? ?.*|while (true|:|\[ 1 \]).*)")
 _TRAINING = {*LAUNCHERS, "python", "python3", "torchrun", "accelerate", "deepspeed"}
 
 
@@ -58,7 +58,8 @@ def waits_after_training(workload: WorkloadView) -> Iterator[Found]:
     """A script that sleeps for ever behind the training."""
     for container in (one for pods in _ending(workload) for one in pods.containers):
         started = commands(container.argv) or []
-        trains = any(program_of(command) in _TRAINING for command in started[:-1])
+        # Lines of Python after `-c` only look at something.
+        trains = any(program_of(command) in _TRAINING and "-c" not in command[1:2] for command in started[:-1])
         if trains and _FOR_EVER.fullmatch(" ".join(started[-1])):
             problem = f"ends with {' '.join(started[-1])!r}, with which the job never completes"
             yield Found(container.argv_path(started[-1][-1]), problem, "remove it")

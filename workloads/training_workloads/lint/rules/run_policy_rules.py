@@ -22,7 +22,10 @@ def workers_outlive_job(job: MpiJobView) -> Iterator[Found]:
 
 
 def _holds_something(job: MpiJobView) -> bool:
-    """Return whether the workers request anything: those that do not keep nothing from others."""
+    """Return whether the workers request anything, and may run until they are stopped."""
+    # An image's own program with other arguments, which may end.
+    if job.worker.first.argv and not job.worker.first.content.get("command"):
+        return False
     asks = any(one.amounts(kind) for one in job.worker.containers for kind in (*AMOUNT_KINDS, "claims"))
     return asks or bool(job.worker.pod.get("resources")) or bool(job.worker.pod.get("resourceClaims"))
 

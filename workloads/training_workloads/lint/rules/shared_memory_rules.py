@@ -8,12 +8,16 @@ from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.local_ranks import has_several_ranks
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import Container, PodGroup
+from training_workloads.manifests.torchrun import torchrun
 from training_workloads.manifests.values import MI, amount_of, mapping, sequence
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.validation import Path
 
 _SHM = "/dev/shm"
-_SEVERAL_GPUS = 2
+
+# What NCCL takes of /dev/shm grows with the GPUs; with two, 64 MiB suffice for what has no data loaders of PyTorch's.
+_SEVERAL_GPUS = 4
+_WITH_DATA_LOADERS = 2
 
 
 class _SharedMemory(NamedTuple):
@@ -59,8 +63,9 @@ def _holders(workload: WorkloadView) -> Iterator[tuple[PodGroup, Container]]:
 def small_shared_memory(workload: WorkloadView) -> Iterator[Found]:
     """Pods with several ranks on GPUs without a memory-backed /dev/shm."""
     for pods, holder in _holders(workload):
-        # With one GPU NCCL shares nothing, and one process that has all of them needs no shared memory for that.
-        if pods.total(GPU_RESOURCE) < _SEVERAL_GPUS or not has_several_ranks(workload, holder):
+        least = _WITH_DATA_LOADERS if torchrun(holder.argv) else _SEVERAL_GPUS
+        # One process that has all GPUs needs no shared memory for that.
+        if pods.total(GPU_RESOURCE) < least or not has_several_ranks(workload, holder):
             continue
         shm = _shared_memory(pods, holder)
         # A mount of a volume that is missing is the mistake of another rule.

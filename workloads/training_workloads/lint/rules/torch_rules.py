@@ -53,9 +53,9 @@ def nodes_differ_from_pods(workload: WorkloadView) -> Iterator[Found]:
     """Another number of nodes for torchrun than the job has pods at once."""
     pods = _pods_together(workload)
     for container, run in _runs(workload):
-        together = (run.nodes or 0) > 1 or (
-            bool(_MEETS & set(run.options)) and "PET_NNODES" not in container.environment
-        )
+        # The operators of the other kinds give the number by PET_NNODES.
+        counts_itself = isinstance(workload, JobView) and "PET_NNODES" not in container.environment
+        together = (run.nodes or 0) > 1 or (counts_itself and bool(_MEETS & set(run.options)))
         # One Job for each node: the others have the other numbers.
         is_one_of_several = workload.kind == "Job" and pods == 1 and run.options.get("node-rank", "").isdecimal()
         if pods and run.nodes and together and run.nodes != pods and not is_one_of_several:
