@@ -17,7 +17,7 @@ from typing import Any, Self
 from training.coco import drawn_images
 from training.coco.drawn_images import CATEGORIES, Drawing
 from training.runtime import command_line, files
-from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.errors import UserError
 from training.runtime.files import write_atomically
 
 _SPLITS = ("train2017", "val2017")
@@ -96,12 +96,7 @@ def _jpeg(drawing: Drawing) -> bytes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code."""
-    try:
-        run(Settings.parse(arguments))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return USER_ERROR
-    return 0
+    return command_line.exit_code(lambda: run(Settings.parse(arguments)))
 
 
 if __name__ == "__main__":

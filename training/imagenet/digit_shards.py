@@ -18,7 +18,6 @@ from training.digits import digit_images
 from training.records import example, shard_files
 from training.records.conversion import conversion_folder
 from training.runtime import command_line, files
-from training.runtime.errors import USER_ERROR, UserError
 
 SYNSETS = tuple(f"digit-{digit}" for digit in range(10))
 
@@ -88,12 +87,7 @@ def _examples(images: NDArray[Any], labels: NDArray[Any], size: int, shard: str)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code."""
-    try:
-        run(Settings.parse(arguments))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return USER_ERROR
-    return 0
+    return command_line.exit_code(lambda: run(Settings.parse(arguments)))
 
 
 if __name__ == "__main__":

@@ -126,21 +126,18 @@ class Job:
             names=("position", "skipped", "training_images"),
             metadata=self._metadata,
             figures=self._figures,
-            export=self._export,
+            export=lambda: network.export(settings.output_dir / "model.keras"),
             draw=self._draw,
         )
 
     def step_options(self) -> StepOptions:
         """Return the options of a training step."""
         settings = self.prepared.settings
-        # As one group the gradients of more than two ranks always add up in the same order; an elastic run needs single
-        # operations, or Horovod 0.28 does not recognize that a rank is lost.
-        one_group = settings.deterministic and not elastic.active()
-        return StepOptions(
+        return StepOptions.of_run(
             decay=self.recipe.decay,
             clip_norm=self.recipe.clip_norm,
-            compression=hvd.Compression.fp16 if settings.compression == "fp16" else hvd.Compression.none,
-            groups=1 if one_group else 0,
+            compression=settings.compression,
+            deterministic=settings.deterministic,
         )
 
     def _plan(self) -> Plan:
@@ -191,12 +188,6 @@ class Job:
             "device": self.prepared.device,
             "precision": self.prepared.settings.precision,
         }
-
-    def _export(self) -> None:
-        output = self.prepared.settings.output_dir
-        temporary = output / ".model.keras"
-        self.prepared.network.model.save(temporary, save_format="keras")
-        temporary.replace(output / "model.keras")
 
     def _draw(self) -> None:
         pairs = [(_truth(each), _found(each)) for each in self.prepared.seen]

@@ -100,7 +100,7 @@ class Job:
             names=("position", "skipped", "training_images"),
             metadata=self._metadata,
             figures=self._figures,
-            export=self._export,
+            export=lambda: network.export(settings.output_dir / "model.keras"),
         )
 
     @property
@@ -116,14 +116,8 @@ class Job:
     def step_options(self) -> StepOptions:
         """Return the options of a training step."""
         settings = self.settings
-        # As one group the gradients of more than two ranks always add up in the same order. Otherwise Horovod sends
-        # each gradient as soon as it is computed, during the computation of the others. And only with single operations
-        # does Horovod 0.28 recognize that a rank is lost.
-        one_group = settings.deterministic and not elastic.active()
-        return StepOptions(
-            decay=self.objective.decay,
-            compression=hvd.Compression.fp16 if settings.compression == "fp16" else hvd.Compression.none,
-            groups=1 if one_group else 0,
+        return StepOptions.of_run(
+            decay=self.objective.decay, compression=settings.compression, deterministic=settings.deterministic
         )
 
     def _plan(self) -> Plan:
@@ -161,11 +155,6 @@ class Job:
             "device": self.device,
             "precision": self.settings.precision,
         }
-
-    def _export(self) -> None:
-        temporary = self.settings.output_dir / ".model.keras"
-        self.network.model.save(temporary, save_format="keras")
-        temporary.replace(self.settings.output_dir / "model.keras")
 
     def sentences(self) -> list[str]:
         """Show the arithmetic so that a person can check it."""

@@ -3,10 +3,11 @@
 import argparse
 import math
 import re
+import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from training.runtime.errors import UserError
+from training.runtime.errors import USER_ERROR, UserError
 
 
 class Parser(argparse.ArgumentParser):
@@ -15,6 +16,15 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise argparse's "argument --epochs: is 0" as "'--epochs' is 0"."""
         raise UserError(re.sub(r"^argument (\S+): ", r"'\1' ", message))
+
+
+def exit_code(program: Callable[[], int | None]) -> int:
+    """Run a program and return its exit code, also after a user's error."""
+    try:
+        return program() or 0
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        return USER_ERROR
 
 
 def whole_number(minimum: int, maximum: int = 10**9) -> Callable[[str], int]:

@@ -1,6 +1,7 @@
 """A model with its optimizer: the variables that training changes, and how a checkpoint keeps them."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import tensorflow as tf
 
@@ -25,6 +26,12 @@ class Network:
         """The moving mean and variance of batch normalization, which each rank calculates from its own images."""
         frozen = {id(variable) for variable in self._frozen}
         return [variable for variable in self.model.non_trainable_variables if id(variable) not in frozen]
+
+    def export(self, path: Path) -> None:
+        """Write the model for Keras, at once, so that no other program finds half of it."""
+        temporary = path.with_name(f".{path.name}")
+        self.model.save(temporary, save_format="keras")
+        temporary.replace(path)
 
     @property
     def _frozen(self) -> list[tf.Variable]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
+from training.runtime import elastic
 from training.runtime.network import Network
 
 #: The forward pass in training: the tensors of a batch to the losses of this rank's images, each with a name.
@@ -33,6 +34,29 @@ class StepOptions:
     clip_norm: float | None = None
     compression: type = hvd.Compression.none
     groups: int = 0
+
+    @classmethod
+    def of_run(
+        cls, *, decay: Decay, compression: str, deterministic: bool, clip_norm: float | None = None
+    ) -> "StepOptions":
+        """Return the options of a program's run.
+
+        Args:
+            decay: The rule of decay.
+            compression: `none` or `fp16`, as '--compression' takes it.
+            deterministic: Whether every run must end with the same weights.
+            clip_norm: As above.
+        """
+        # As one group the gradients of more than two ranks always add up in the same order. Otherwise Horovod sends
+        # each gradient as soon as it is computed, during the computation of the others. And only with single operations
+        # does Horovod 0.28 recognize that a rank is lost.
+        one_group = deterministic and not elastic.active()
+        return cls(
+            decay=decay,
+            clip_norm=clip_norm,
+            compression=hvd.Compression.fp16 if compression == "fp16" else hvd.Compression.none,
+            groups=1 if one_group else 0,
+        )
 
 
 def make_train_step(network: Network, losses_of: Losses, options: StepOptions) -> TrainStep:

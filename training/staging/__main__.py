@@ -150,12 +150,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
-    try:
-        code = run(Settings.parse(arguments), stop)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        return USER_ERROR
-    return 128 + signals[0] if signals else code
+    code = command_line.exit_code(lambda: run(Settings.parse(arguments), stop))
+    return 128 + signals[0] if signals and code != USER_ERROR else code
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from types import FrameType
 from training.records.conversion.shard_plan import Shard
 from training.records.shard_files import count_examples
 from training.runtime import command_line
-from training.runtime.errors import USER_ERROR, UserError
 
 
 def parser(program: str, description: str | None) -> command_line.Parser:
@@ -78,10 +77,7 @@ def exit_code(run: Callable[[], int]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     try:
-        return run()
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return USER_ERROR
+        return command_line.exit_code(run)
     except KeyboardInterrupt as stop:
         print("stopped; the same command resumes: the finished shards are kept", file=sys.stderr)
         return 128 + int(stop.args[0])
