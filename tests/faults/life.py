@@ -11,7 +11,7 @@ from typing import Any
 from tests.faults.disturbed_programs import CHECKPOINT_STEPS, RESNET50, Program
 from tests.faults.launched import Launched, Lost
 from tests.faults.processes import FORK_CLIENT
-from tests.training.mpirun import mpirun
+from tests.training.mpirun import mpirun, own_files
 from training.runtime import checkpoint
 
 # Of ResNet-50: of 1,437 images, 64 a step, 22 steps an epoch.
@@ -109,7 +109,8 @@ class Life:
 
     @property
     def variables(self) -> dict[str, str]:
-        return {**self.site.variables, "FAULTS_PROGRAM": self.program.name}
+        own = own_files(self.folder / "mpi")
+        return {**self.site.variables, **own, "FAULTS_PROGRAM": self.program.name}
 
     @property
     def checkpoints(self) -> Path:

@@ -42,6 +42,17 @@ def mpirun(ranks: int) -> list[str]:
     return [program, "-np", str(ranks), *placement, *transport, *waiting, sys.executable]
 
 
+def own_files(folder: Path) -> dict[str, str]:
+    """Return the variables with which Open MPI has a folder for what it otherwise shares by names.
+
+    The names of its session folder and of its shared memory follow from the process number of mpirun, the latter by 16
+    bits. Where a killed mpirun with the same number has left its folder, the next does not start (PMIx's listener), and
+    two at a time with the same bits write into each other's memory and hang.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    return {"TMPDIR": str(folder), "OMPI_MCA_btl_sm_backing_directory": str(folder)}
+
+
 def start(ranks: int, arguments: list[str], folder: Path) -> "subprocess.Popen[str]":
     """Start ranks, with their output in files of a folder."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -49,7 +60,7 @@ def start(ranks: int, arguments: list[str], folder: Path) -> "subprocess.Popen[s
         return subprocess.Popen(
             [*mpirun(ranks), *arguments],
             cwd=ROOT,
-            env=os.environ | ALLOW_ROOT,
+            env=os.environ | ALLOW_ROOT | own_files(folder / "mpi"),
             stdout=stdout,
             stderr=stderr,
             text=True,
