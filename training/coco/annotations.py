@@ -60,6 +60,8 @@ class Annotations:
     """By COCO's id."""
     problems: list[str] = field(default_factory=list)
     """What is wrong with single images and objects, which are not in `images`; a sentence each."""
+    cut: list[str] = field(default_factory=list)
+    """The objects whose box is cut at the image; a sentence each."""
     without_area: list[str] = field(default_factory=list)
     """The objects whose box has no area, which are not in `images`; a sentence each. COCO 2017 has some."""
 
@@ -76,7 +78,7 @@ def parse(content: bytes, place: str) -> Annotations:
     """
     try:
         data = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{place} is not JSON ({error}); download it again") from error
     if not isinstance(data, dict) or not all(isinstance(data.get(name), list) for name in _LISTS):
         raise UserError(f"{place} has no lists {', '.join(_LISTS)}; give the file instances_*.json of the objects")
@@ -135,14 +137,16 @@ def _add_objects(found: Annotations, entries: Sequence[Any]) -> None:
         where = f"{found.place}: annotation {name}"
         try:
             _check_id(name, seen)
-            image = found.images.get(entry.get("image_id"))
+            image = found.images.get(entry["image_id"]) if _is_id(entry.get("image_id")) else None
             if image is None:
                 raise _ProblemError(f"is of image {entry.get('image_id')}, which is not among the images")
             box = _box(entry, *image.shape)
             if box is None:
                 found.without_area.append(f"{where} of image {image.image_id} has a box without an area")
-            else:
-                image.objects.append(_object(entry, box, labels, *image.shape))
+                continue
+            image.objects.append(_object(entry, box, labels, *image.shape))
+            if _reaches_outside(entry["bbox"], *image.shape):
+                found.cut.append(f"{where} of image {image.image_id} has a box that ends outside the image")
         except _ProblemError as problem:
             found.problems.append(f"{where} {problem}")
 
@@ -164,11 +168,16 @@ def _box(entry: Mapping[str, Any], height: int, width: int) -> tuple[float, floa
     x, y, box_width, box_height = given
     if box_width <= 0 or box_height <= 0:
         return None
-    # Boxes of COCO end a hundredth of a pixel outside the image.
     y1, x1, y2, x2 = max(y, 0.0), max(x, 0.0), min(y + box_height, height), min(x + box_width, width)
     if y1 >= y2 or x1 >= x2:
         raise _ProblemError(f"has the box {given}, outside its image of {width} x {height} pixels")
     return float(y1), float(x1), float(y2), float(x2)
+
+
+def _reaches_outside(given: Sequence[float], height: int, width: int) -> bool:
+    """Return whether a box ends more than a pixel outside; boxes of COCO end a hundredth of a pixel outside."""
+    x, y, box_width, box_height = given
+    return min(x, y) < -1 or x + box_width > width + 1 or y + box_height > height + 1
 
 
 def _object(

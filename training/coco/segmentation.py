@@ -1,6 +1,5 @@
 """The outline of an object in COCO's annotations: polygons, or a run-length encoding (RLE) of the image's columns."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,9 @@ from pycocotools import mask
 
 # Of a triangle: with four numbers, pycocotools takes a polygon for a box.
 _SHORTEST = 6
+
+# In heights and widths of the image: where points of a polygon end.
+_FARTHEST = 10
 
 
 def problem(segmentation: Any, height: int, width: int) -> str | None:
@@ -53,7 +55,8 @@ def _problem_of_polygons(polygons: Sequence[Any]) -> str | None:
 
 def is_number(value: Any) -> bool:
     """Return whether a value of JSON is a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    # Nothing is that large, and an integer of hundreds of digits is no float.
+    return isinstance(value, int | float) and not isinstance(value, bool) and -1e15 < value < 1e15
 
 
 def rasterized(segmentation: Any, height: int, width: int) -> NDArray[np.uint8]:
@@ -65,9 +68,9 @@ def rasterized(segmentation: Any, height: int, width: int) -> NDArray[np.uint8]:
         width: Of the image, pixels.
     """
     if isinstance(segmentation, list):
-        # The rasterizer needs memory for the points, not for the image.
-        limit = np.array([width, height], np.float64)
-        polygons = [np.clip(np.reshape(polygon, (-1, 2)), 0, limit).ravel().tolist() for polygon in segmentation]
+        # It cuts polygons at the image, and needs memory for their length: points far away are moved to a bound.
+        bound = _FARTHEST * np.array([width, height], np.float64)
+        polygons = [np.clip(np.reshape(polygon, (-1, 2)), -bound, bound).ravel().tolist() for polygon in segmentation]
         encoded = mask.merge(mask.frPyObjects(polygons, height, width))
     elif isinstance(segmentation["counts"], str):
         encoded = {"size": segmentation["size"], "counts": segmentation["counts"].encode()}

@@ -4,7 +4,7 @@ import contextlib
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from pycocotools.cocoeval import COCOeval
 from training.runtime import watchdog
 from training.runtime.errors import UserError
 
-#: What is compared, as Detectron2 names it, and pycocotools.
-KINDS = {"bbox": "bbox", "segm": "segm"}
+#: What is compared, as Detectron2 and pycocotools name it.
+KINDS = ("bbox", "segm")
 
 #: The numbers of each kind, in the order of pycocotools. Precision (AP) over IoU 0.50 to 0.95, at 0.50, at 0.75; of
 #: small, medium and large objects. Recall (AR) with at most 1, 10, 100 detections an image; of each size with 100.
@@ -57,12 +57,33 @@ def read(path: Path) -> dict[str, Any]:
     """
     try:
         content: dict[str, Any] = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+        if not all(isinstance(content[name], list) for name in ("images", "annotations", "categories")):
+            raise ValueError("it has no lists images, annotations, categories")
+    except (OSError, ValueError, LookupError, TypeError) as error:
         raise UserError(
             f"{path} cannot be read ({error}); copy it again, or convert COCO again: python -m training.coco.convert "
             "--help"
         ) from error
     return content
+
+
+def of_images(annotations: Mapping[str, Any], image_ids: Collection[int]) -> dict[str, Any]:
+    """Return the annotations of some images: what was skipped is neither found nor missed.
+
+    Raises:
+        UserError: An image is not among those of the annotations.
+    """
+    chosen = set(image_ids)
+    if unknown := sorted(chosen - {image["id"] for image in annotations["images"]}):
+        raise UserError(
+            f"image {unknown[0]} of the validation shards is not among the images of their annotations; convert COCO "
+            "again: python -m training.coco.convert --help"
+        )
+    return {
+        **annotations,
+        "images": [image for image in annotations["images"] if image["id"] in chosen],
+        "annotations": [each for each in annotations["annotations"] if each["image_id"] in chosen],
+    }
 
 
 def metrics(annotations: Mapping[str, Any], found: Sequence[ImageDetections]) -> dict[str, float]:

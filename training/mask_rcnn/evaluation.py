@@ -81,7 +81,10 @@ def evaluate(
     found = gathered(own)
 
     def measured() -> tuple[int, dict[str, float]]:
-        return len(found), coco_metrics.metrics(coco_metrics.read(truth.annotations), found) if found else {}
+        if not found:
+            return 0, {}
+        tested = coco_metrics.of_images(coco_metrics.read(truth.annotations), [each.image_id for each in found])
+        return len(found), coco_metrics.metrics(tested, found)
 
     # Horovod: rank zero alone has all detections.
     images, results = on_rank_zero(measured)
@@ -100,7 +103,8 @@ def evaluation(images: int, results: Mapping[str, float]) -> Evaluation:
     return Evaluation(
         results={**results, "evaluated_images": images},
         accuracy=shown,
-        sentence=", ".join(f"{words} {value:.4f}" for words, value in shown.items()) + f" of {images:,} images",
+        sentence=(", ".join(f"{words} {value:.4f}" for words, value in shown.items()) or "no object to find")
+        + f" of {images:,} images",
         curves={name: value for name, value in known.items() if name.partition("/")[2] in coco_metrics.PRECISION},
     )
 

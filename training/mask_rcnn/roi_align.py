@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from training.mask_rcnn.anchors import STRIDES
 
-# In each direction; Detectron's configurations have 2 as well.
+# In each direction, as in the configurations of the paper's code (Detectron); a number that adapts has no static shape.
 _SAMPLES = 2
 _PLACES = 2 * _SAMPLES
 # Of P2 to P5: P6 only proposes.

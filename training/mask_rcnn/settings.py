@@ -62,11 +62,6 @@ class Settings:
                 f"'--backbone' is {self.backbone} but '--architecture' is small, whose backbone is another; omit one"
             )
 
-    @property
-    def images_per_rank(self) -> int:
-        """Images per rank and step."""
-        return self.batch_size or RECIPES[self.recipe](epochs=self.epochs).batch_size
-
     def on_device(self, *, gpu: bool) -> "Settings":
         """Return the settings with the precision and the compiler of a GPU or a CPU, where they are not given."""
         precision, xla = ("mixed_float16", "on") if gpu else ("float32", "off")

@@ -16,7 +16,7 @@ from training.coco.batches import Batch
 from training.coco.convert import validation_truth
 from training.coco.padded_shapes import PaddedShapes
 from training.coco.run_images import Data, load
-from training.mask_rcnn import drawings, model
+from training.mask_rcnn import coco_metrics, drawings, model
 from training.mask_rcnn.architecture import RESNET50_FPN, SMALL, Architecture
 from training.mask_rcnn.drawings import Drawn
 from training.mask_rcnn.evaluation import Seen, Truth, evaluate, make_detection_step
@@ -25,6 +25,7 @@ from training.mask_rcnn.recipe import RECIPES, Recipe
 from training.mask_rcnn.settings import Settings
 from training.records.data_threads import data_threads
 from training.runtime import devices, elastic, xla
+from training.runtime.distributed import on_rank_zero
 from training.runtime.errors import UserError
 from training.runtime.network import Network, make_network
 from training.runtime.position import Position
@@ -283,6 +284,8 @@ def make_job(prepared: Prepared) -> Job:
         skip_damaged=settings.on_bad_data == "skip",
     )
     data = load(settings.data_dir, images, batch_size=recipe.batch_size)
+    # Now, not after the first epoch; the evaluation reads it again.
+    on_rank_zero(lambda: bool(coco_metrics.read(truth_of(settings.data_dir, data).annotations)))
     recipe.check(training_images=data.training_images, global_batch=recipe.batch_size * hvd.size())
     return Job(prepared=prepared, recipe=recipe, data=data)
 

@@ -124,7 +124,7 @@ class UndamagedBatches:
             if number not in damaged and not self._report(find_damaged([number])):
                 return number
             damaged.add(number)
-        raise UserError("all records of this rank are damaged; convert the dataset again, or check '--classes'")
+        raise UserError("all records of this rank are damaged; convert the dataset again")
 
 
 def _before(order: NDArray[Any], place: int, buckets: NDArray[Any] | None) -> Iterator[int]:

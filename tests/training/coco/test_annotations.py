@@ -33,8 +33,11 @@ def test_objects_are_with_their_images() -> None:
 
 
 def test_a_box_is_cut_at_the_image() -> None:
-    (found,) = with_object(bbox=[-2.5, 30, 20, 10.01]).images[11].objects
-    assert found.box == (30.0, 0.0, 40.0, 17.5)
+    cut = with_object(bbox=[-2.5, 30, 20, 10.01])
+    assert cut.images[11].objects[0].box == (30.0, 0.0, 40.0, 17.5)
+    assert cut.cut == ["a.json: annotation 7 of image 11 has a box that ends outside the image"]
+    # As COCO's do.
+    assert with_object(bbox=[5, 30, 20, 10.01]).cut == []
 
 
 @pytest.mark.parametrize("bbox", [[5, 10, 0, 20], [5, 10, 20, 0.0], [5, 10, -1, 20]])
@@ -49,6 +52,8 @@ def test_an_object_whose_box_has_no_area_is_left_out(bbox: list[float]) -> None:
     ("changed", "problem"),
     [
         ({"image_id": 99}, "is of image 99, which is not among the images"),
+        ({"image_id": [1]}, "is of image [1], which is not among the images"),
+        ({"area": 10**400}, f"has the area {10**400}; it takes a number of pixels"),
         ({"bbox": [60, 10, 5, 5]}, "has the box [60, 10, 5, 5], outside its image of 60 x 40 pixels"),
         ({"bbox": [5, -9, 5, 5]}, "has the box [5, -9, 5, 5], outside its image of 60 x 40 pixels"),
         ({"bbox": [5, 10, 5]}, "has the box [5, 10, 5]; it takes four numbers: x, y, width, height"),
@@ -103,6 +108,7 @@ def test_reports_a_damaged_image(image: Any, problem: str) -> None:
     [
         (b"{", "a.json is not JSON (Expecting property name"),
         (b"\xff\xfe", "a.json is not JSON ("),
+        (b"[" * 100_000, "a.json is not JSON ("),
         (b"[]", "a.json has no lists images, annotations, categories; give the file instances_*.json of the objects"),
         (b'{"images": [], "annotations": []}', "a.json has no lists images, annotations, categories; give"),
     ],

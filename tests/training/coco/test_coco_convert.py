@@ -216,6 +216,25 @@ def test_skips_and_counts_damaged_annotations(tmp_path: Path, capsys: pytest.Cap
     assert found[11]["object/labels"].tolist() == [-1]
 
 
+def test_an_object_without_iscrowd_is_none_and_the_truth_says_so(tmp_path: Path) -> None:
+    """pycocotools needs the field."""
+    files = coco_data.contents()
+    name = "annotations/instances_val2017.json"
+    annotated = json.loads(files[name])
+    for each in annotated["annotations"][1:]:
+        del each["iscrowd"]
+    files[name] = json.dumps(annotated).encode()
+    assert run(coco_data.write_folders(tmp_path / "source", files), tmp_path / "shards") == 0
+    truth = json.loads((tmp_path / "shards/instances_validation.json").read_text())
+    assert [each["iscrowd"] for each in truth["annotations"]] == [1, 0, 0]
+
+
+def test_reports_a_segmentation_apart_from_its_box(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = coco_data.contents(lambda train: train["annotations"][1].update(bbox=[40, 25, 10, 10]))
+    assert run(coco_data.write_folders(tmp_path / "source", files), tmp_path / "shards") == 1
+    assert "has annotation 11 without a pixel of its segmentation in its box" in capsys.readouterr().out
+
+
 @pytest.fixture
 def damaged(tmp_path: Path) -> Path:
     """Return folders with an image that is cut off, one of another size, and a validation image that is no image."""

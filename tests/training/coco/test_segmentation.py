@@ -23,6 +23,12 @@ def test_polygons_are_united_and_cut_at_the_image() -> None:
     assert found.tolist() == expected.tolist()
 
 
+def test_points_far_outside_do_not_move_the_edges_inside() -> None:
+    # Its left edge goes from the top left to a point far below the image: 800 - 20 x 10 / 2 pixels are right of it.
+    found = segmentation.rasterized([[0, 0, 40, 0, 40, 80]], 20, 40)
+    assert found.sum() == pytest.approx(700, abs=20)
+
+
 def test_runs_go_down_the_columns() -> None:
     found = segmentation.rasterized({"size": [3, 2], "counts": [1, 2, 3]}, 3, 2)
     assert found.tolist() == [[0, 0], [1, 0], [1, 0]]

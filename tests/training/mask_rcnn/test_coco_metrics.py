@@ -107,6 +107,19 @@ def test_the_annotations_are_not_changed_and_a_crowd_is_no_miss() -> None:
     assert json.dumps(truth) == before
 
 
+def test_an_image_that_was_skipped_is_neither_found_nor_missed() -> None:
+    truth = objects((1, 200, 10), (2, 150, 60))
+    right = detections(1, (0.9, 200, 10, 100, 100))
+    assert coco_metrics.metrics(coco_metrics.of_images(truth, [1]), [right])["segm/AP"] == pytest.approx(1)
+    # Without objects, or without any that were found, it counts.
+    assert coco_metrics.metrics(coco_metrics.of_images(truth, [1, 2]), [right])["segm/AP"] < 0.6
+
+
+def test_an_image_without_annotations_is_a_users_error() -> None:
+    with pytest.raises(UserError, match="image 3 of the validation shards is not among the images"):
+        coco_metrics.of_images(objects((1, 200, 10)), [1, 3])
+
+
 def test_the_table_has_a_line_for_each_kind() -> None:
     lines = coco_metrics.table(coco_metrics.metrics(objects((1, 200, 10)), []))
     assert lines == [
@@ -116,7 +129,7 @@ def test_the_table_has_a_line_for_each_kind() -> None:
     ]
 
 
-@pytest.mark.parametrize("content", [None, "{"])
+@pytest.mark.parametrize("content", [None, "{", "[]", '{"images": []}', '{"images": 1}'])
 def test_annotations_that_cannot_be_read_are_a_users_error(content: str | None, tmp_path: Path) -> None:
     path = tmp_path / "instances_validation.json"
     if content:

@@ -90,6 +90,7 @@ class Source:
                 f"{crowds:,} crowd regions in {split.annotations.place}; {empty:,} images have none"
             )
             lines += [f"note: left out: {each}" for each in split.annotations.without_area]
+            lines += [f"note: cut at the image: {each}" for each in split.annotations.cut]
         ends = f"{self.categories[0].name} to {self.categories[-1].name}"
         return [*lines, f"categories: {len(self.categories)}, {ends}, {kind}"]
 

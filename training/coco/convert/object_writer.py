@@ -1,7 +1,11 @@
 """Write COCO's images as examples."""
 
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from training.coco import coco_example, image_sizes, object_masks, segmentation
 from training.coco.annotations import AnnotatedImage, AnnotatedObject
@@ -11,6 +15,9 @@ from training.records import shard_files
 from training.records.conversion import complete_jpeg, shard_writer
 from training.records.conversion.shard_plan import Shard
 from training.records.conversion.source_images import DamagedImageError
+
+# A box with such sides, in pixels, is that of an object with pixels.
+_SURELY_PIXELS = 4
 
 
 def write(shard: Shard, categories: int, *, skip: bool) -> list[str]:
@@ -68,4 +75,13 @@ def _recorded(found: AnnotatedObject, height: int, width: int) -> RecordedObject
     if found.is_crowd:
         return RecordedObject(found.box, CROWD, area, bytes(object_masks.PACKED))
     pixels = segmentation.rasterized(found.entry["segmentation"], height, width)
+    if _is_elsewhere(pixels, found.box):
+        raise DamagedImageError(f"has annotation {found.entry['id']} without a pixel of its segmentation in its box")
     return RecordedObject(found.box, found.label, area, object_masks.packed(pixels, found.box))
+
+
+def _is_elsewhere(pixels: NDArray[np.uint8], box: tuple[float, float, float, float]) -> bool:
+    """Return whether a mask has no pixel in its box; that of a thin or tiny object may have none at all."""
+    y1, x1, y2, x2 = box
+    inside = pixels[int(y1) : math.ceil(y2), int(x1) : math.ceil(x2)]
+    return min(y2 - y1, x2 - x1) >= _SURELY_PIXELS and not inside.any()

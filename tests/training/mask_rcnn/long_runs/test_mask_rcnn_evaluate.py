@@ -72,4 +72,5 @@ def test_a_damaged_record_ends_an_evaluation_or_is_skipped(
     assert (ended.code, str(shard) in ended.stderr) == (2, True)
     run = launch(1, *arguments, "--on-bad-data", "skip", output=output)
     assert (run.code, str(shard) in run.stderr) == (0, True)
-    assert points(output)[0]["step"] == results(output)["steps"]
+    (point,) = points(output)
+    assert (point["step"], point["evaluated_images"]) == (results(output)["steps"], 5)
