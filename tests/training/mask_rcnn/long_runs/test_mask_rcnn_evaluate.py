@@ -62,7 +62,7 @@ def test_a_damaged_record_ends_an_evaluation_or_is_skipped(
 ) -> None:
     output = shutil.copytree(finished.output, tmp_path / "run")
     data = shutil.copytree(shapes, tmp_path / "data")
-    (shard,) = (path for path in data.glob("validation-*") if path.suffix != ".idx")
+    (shard,) = (path for path in data.glob("validation-*") if not path.suffix)
     content = bytearray(shard.read_bytes())
     # In the image of the first record.
     content[1000] ^= 255
