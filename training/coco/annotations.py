@@ -80,8 +80,8 @@ def parse(content: bytes, place: str) -> Annotations:
         data = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{place} is not JSON ({error}); download it again") from error
-    if not isinstance(data, dict) or not all(isinstance(data.get(name), list) for name in _LISTS):
-        raise UserError(f"{place} has no lists {', '.join(_LISTS)}; give the file instances_*.json of the objects")
+    if missing := [name for name in _LISTS if not isinstance(data, dict) or not isinstance(data.get(name), list)]:
+        raise UserError(f"{place} has no lists {', '.join(missing)}; give the file instances_*.json of the objects")
     found = Annotations(place, _categories(data["categories"], place))
     for entry in data["images"]:
         if (problem := _problem_of_image(entry, found)) is not None:
@@ -139,7 +139,7 @@ def _add_objects(found: Annotations, entries: Sequence[Any]) -> None:
             _check_id(name, seen)
             image = found.images.get(entry["image_id"]) if _is_id(entry.get("image_id")) else None
             if image is None:
-                raise _ProblemError(f"is of image {entry.get('image_id')}, which is not among the images")
+                raise _ProblemError(f"is of image {entry.get('image_id')!r}, which is not among the images")
             box = _box(entry, *image.shape)
             if box is None:
                 found.without_area.append(f"{where} of image {image.image_id} has a box without an area")

@@ -76,5 +76,8 @@ def make_writable(folder: Path, inside: str = "") -> None:
 def unwritable(folder: Path, error: OSError, inside: str = "") -> UserError:
     """Return the error of an output folder, or of one inside it, with the reason of the operating system."""
     where = f"in whose {inside}/ user {os.getuid()}" if inside else f"where user {os.getuid()}"
-    fix = "make room there" if error.errno == errno.ENOSPC else "give a folder that this user may write to"
+    fixes = {errno.ENOSPC: "make room there"} | dict.fromkeys(
+        (errno.ENOTDIR, errno.EEXIST), "a part of the path is a file: give another"
+    )
+    fix = fixes.get(error.errno or 0, "give a folder that this user may write to")
     return UserError(f"'--output-dir' is {folder}, {where} cannot write ({error.strerror}); {fix}")

@@ -53,6 +53,7 @@ def test_an_object_whose_box_has_no_area_is_left_out(bbox: list[float]) -> None:
     [
         ({"image_id": 99}, "is of image 99, which is not among the images"),
         ({"image_id": [1]}, "is of image [1], which is not among the images"),
+        ({"image_id": "11"}, "is of image '11', which is not among the images"),
         ({"area": 10**400}, f"has the area {10**400}; it takes a number of pixels"),
         ({"bbox": [60, 10, 5, 5]}, "has the box [60, 10, 5, 5], outside its image of 60 x 40 pixels"),
         ({"bbox": [5, -9, 5, 5]}, "has the box [5, -9, 5, 5], outside its image of 60 x 40 pixels"),
@@ -110,7 +111,7 @@ def test_reports_a_damaged_image(image: Any, problem: str) -> None:
         (b"\xff\xfe", "a.json is not JSON ("),
         (b"[" * 100_000, "a.json is not JSON ("),
         (b"[]", "a.json has no lists images, annotations, categories; give the file instances_*.json of the objects"),
-        (b'{"images": [], "annotations": []}', "a.json has no lists images, annotations, categories; give"),
+        (b'{"images": [], "annotations": []}', "a.json has no lists categories; give"),
     ],
 )
 def test_rejects_another_file(content: bytes, error: str) -> None:

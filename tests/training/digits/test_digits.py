@@ -166,7 +166,7 @@ def test_an_error_is_printed_once_without_a_traceback_and_ends_all_ranks(
     run = digits(2, tmp_path / "file" / "run")
     assert run.code == 2
     assert run.stderr.count("error: '--output-dir' is ") == 1
-    assert "cannot write (Not a directory); give a folder that this user may write to\n" in run.stderr
+    assert "cannot write (Not a directory); a part of the path is a file: give another\n" in run.stderr
     assert "Traceback" not in run.stderr
     assert run.stdout == ""
 

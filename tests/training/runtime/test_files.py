@@ -72,5 +72,5 @@ def test_rejects_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         files.make_writable(folder)
     assert str(caught.value) == (
         f"'--output-dir' is {folder}, where user {os.getuid()} cannot write (Not a directory); "
-        "give a folder that this user may write to"
+        "a part of the path is a file: give another"
     )
