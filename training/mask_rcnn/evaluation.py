@@ -105,7 +105,7 @@ def evaluation(images: int, results: Mapping[str, float]) -> Evaluation:
         accuracy=shown,
         sentence=(", ".join(f"{words} {value:.4f}" for words, value in shown.items()) or "no object to find")
         + f" of {images:,} images",
-        curves={name: value for name, value in known.items() if name.partition("/")[2] in coco_metrics.PRECISION},
+        curves=known,
     )
 
 
