@@ -43,11 +43,11 @@ def mpirun(ranks: int) -> list[str]:
 
 
 def own_files(folder: Path) -> dict[str, str]:
-    """Return the variables with which Open MPI has a folder for what it otherwise shares by names.
+    """Return the variables that give an mpirun a folder for its session and its shared memory.
 
-    The names of its session folder and of its shared memory follow from the process number of mpirun, the latter by 16
-    bits. Where a killed mpirun with the same number has left its folder, the next does not start (PMIx's listener), and
-    two at a time with the same bits write into each other's memory and hang.
+    Without them both are in folders of the machine, with names that follow from mpirun's process number. An mpirun with
+    the number of a killed one finds its session folder and does not start (PMIx's listener). The name of the shared
+    memory has only 16 bits of a hash of the number: two runs at a time with the same bits hang (derived).
     """
     folder.mkdir(parents=True, exist_ok=True)
     return {"TMPDIR": str(folder), "OMPI_MCA_btl_sm_backing_directory": str(folder)}

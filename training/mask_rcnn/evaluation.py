@@ -100,11 +100,11 @@ def evaluation(images: int, results: Mapping[str, float]) -> Evaluation:
     """Return the metrics for the loop: curves under the names of Detectron2, without those that are not a number."""
     known = {name: value for name, value in results.items() if np.isfinite(value)}
     shown = {words: known[name] for words, name in (("box AP", "bbox/AP"), ("mask AP", "segm/AP")) if name in known}
+    figures = ", ".join(f"{words} {value:.4f}" for words, value in shown.items())
     return Evaluation(
         results={**results, "evaluated_images": images},
         accuracy=shown,
-        sentence=(", ".join(f"{words} {value:.4f}" for words, value in shown.items()) or "no object to find")
-        + f" of {images:,} images",
+        sentence=f"{figures} of {images:,} images" if figures else f"no object in {images:,} images",
         curves=known,
     )
 

@@ -12,9 +12,6 @@ from training.mask_rcnn.detection import Detections, detect
 from training.mask_rcnn.model import build
 from training.mask_rcnn.proposals import Proposals
 
-# Keras 2.15 itself, once a seed is set.
-pytestmark = pytest.mark.filterwarnings("ignore:non-integer arguments to randrange")
-
 
 @pytest.fixture(scope="module")
 def model() -> tf.keras.Model:

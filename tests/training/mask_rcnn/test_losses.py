@@ -14,9 +14,6 @@ from training.mask_rcnn.losses import losses, mask_targets
 from training.mask_rcnn.model import build
 from training.runtime.network import make_network
 
-# Keras 2.15 itself, once a seed is set.
-pytestmark = pytest.mark.filterwarnings("ignore:non-integer arguments to randrange")
-
 NAMES = {"rpn_cls", "rpn_loc", "cls", "box_reg", "mask"}
 OBJECTS = [[1, 2, 3], [2], [3, 1], [1, 1, 2, 3]]
 

@@ -13,9 +13,6 @@ from training.mask_rcnn.training_job import GRADIENTS
 from training.resnet50 import model as resnet50
 from training.runtime.network import make_network
 
-# Keras 2.15 itself, once a seed is set.
-pytestmark = pytest.mark.filterwarnings("ignore:non-integer arguments to randrange")
-
 
 def count(weights: list[tf.Variable]) -> int:
     return sum(math.prod(weight.shape) for weight in weights)

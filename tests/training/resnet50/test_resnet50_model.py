@@ -8,9 +8,6 @@ import tensorflow as tf
 from training.resnet50 import model
 from training.runtime.errors import UserError
 
-# Keras 2.15 itself, once a seed is set.
-pytestmark = pytest.mark.filterwarnings("ignore:non-integer arguments to randrange")
-
 
 @pytest.fixture(scope="module")
 def resnet50() -> tf.keras.Model:

@@ -1,10 +1,6 @@
-import pytest
 import tensorflow as tf
 
 from training.runtime.network import make_network
-
-# Keras 2.15 itself, once a seed is set.
-pytestmark = pytest.mark.filterwarnings("ignore:non-integer arguments to randrange")
 
 layers = tf.keras.layers
 

@@ -144,6 +144,8 @@ SILENT: list[tuple[str, dict[str, Any]]] = [
     (JOB_SET, {"metadata": {"generateName": "a-"}, IN_SET: meeting("ddp-node-0-0.ddp")}),
     (PYTORCH_JOB, {f"{MASTER} env 1": {"name": "MASTER_ADDR", "value": "fsdp-master-0"}}),
     (TRAIN_JOB, {"spec trainer command": ["torchrun", "--nnodes=2", "train.py"]}),
+    # The operators give the number of nodes.
+    (TRAIN_JOB, {"spec trainer command": ["torchrun", "--rdzv-endpoint=rank-0:29500", "train.py"]}),
 ]
 
 

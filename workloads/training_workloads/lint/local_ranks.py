@@ -26,7 +26,7 @@ def has_several_ranks(workload: WorkloadView, container: Container) -> bool:
 
 
 def has_one_rank(workload: WorkloadView, container: Container) -> bool:
-    """Return whether a container certainly holds one rank, however many GPUs it has."""
+    """Return whether a container holds one rank as far as its commands show, however many GPUs it has."""
     if isinstance(workload, MpiJobView):
         return bool(workload.launches) and not has_several_ranks(workload, container)
     run = torchrun(container.argv)
