@@ -13,6 +13,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 CDK := .setup/cdk.done
 TRAINING := .setup/training.done
 SCAN := .setup/scan.done
+DEPLOY := .setup/deploy.done
 DOCS := .setup/docs.done
 
 # Programs of an environment contain the folder's path, which the first step has written.
@@ -20,7 +21,7 @@ BEFORE := $(filter-out $(realpath .setup),$(file <$(CDK)))
 ifneq ($(BEFORE),)
 ifeq ($(filter clean help,$(MAKECMDGOALS)),)
 $(error this folder was $(BEFORE:/.setup=), and was renamed or copied; \
-run 'rm -rf .venv .venv-training .venv-scan .setup/*.done', then make again)
+run 'rm -rf .venv .venv-* .setup/*.done', then make again)
 endif
 endif
 
@@ -33,6 +34,7 @@ setup: setup-cdk setup-training ## Install everything into this folder
 setup-cdk: $(CDK) ## Install the CDK side: uv, Python packages, Node.js, the AWS CDK CLI
 setup-training: $(TRAINING) ## Install the training side: TensorFlow, Open MPI, Horovod
 setup-scan: $(SCAN) ## Install the scanners: cfn-lint, checkov
+setup-deploy: $(DEPLOY) ## Install the emulator of AWS: ministack
 setup-docs: $(DOCS) ## Install the generator of the site: Sphinx
 
 # Each script writes its file last: what needs the file waits for a complete environment.
@@ -46,6 +48,9 @@ $(TRAINING): setup/common.sh setup/training.sh setup/horovod.cmake requirements/
 
 $(SCAN): setup/common.sh setup/scan.sh requirements/scan.txt | $(CDK)
 	@setup/scan.sh
+
+$(DEPLOY): setup/common.sh setup/deploy.sh requirements/deploy.txt | $(CDK)
+	@setup/deploy.sh
 
 # In .venv, which setup/cdk.sh may create anew.
 $(DOCS): setup/common.sh setup/docs.sh requirements/docs.txt $(CDK)
@@ -72,7 +77,7 @@ summary: $(CDK) ## Show the results and the next commands
 
 test: test-cdk test-training ## Run every fast test
 test-cdk: $(CDK) ## Run the tests of stacks, constructs and workloads
-	@python -m pytest --ignore=tests/training --ignore=tests/containers -n 2 --dist loadfile
+	@python -m pytest --ignore=tests/training --ignore=tests/containers --ignore=tests/deploy -n 2 --dist loadfile
 test-training: $(TRAINING) ## Run the tests of the training code, two-rank runs included
 	@.venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs -n 2 --dist loadfile
 test-mask-rcnn: $(TRAINING) ## Kill, resume and evaluate tiny runs of Mask R-CNN on two ranks; 10 minutes
@@ -85,6 +90,9 @@ test-containers: $(CDK) ## Run jobs in containers as the operator does, and kill
 test-image: $(CDK) ## Build the image for GPUs from packages, and test it without a GPU (needs root; podman)
 	@setup/containers.sh
 	@python -m pytest tests/containers/gpu_image.py -rs
+
+test-deploy: $(CDK) $(DEPLOY) ## Deploy, change, break and destroy five configurations on an emulator of AWS
+	@python -m pytest tests/deploy -x -v --durations=0 --durations-min=5
 
 test-faults: $(TRAINING) ## Inject faults into runs of ResNet-50 and Mask R-CNN; 20 minutes (SEED=7, FAULTS=1000, LIVES=killed-3; a full disk needs root)
 	@.venv-training/bin/python -m tests.faults $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $$LIVES
@@ -133,13 +141,13 @@ wheel: $(CDK) ## Build the library as a wheel into dist/
 	@python -m hatchling build -t wheel -d dist
 
 snapshots: $(CDK) ## Update the snapshots; review the diff before you commit
-	@python -m pytest --ignore=tests/training --ignore=tests/containers -n 2 --snapshot-update
+	@python -m pytest --ignore=tests/training --ignore=tests/containers --ignore=tests/deploy -n 2 --snapshot-update
 
 lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 	@for group in mpi training; do $(LOCK) --group $$group -o requirements/$$group.txt; done
 	@$(LOCK) --group dali --constraint requirements/training.txt -o requirements/dali.txt
 	@for group in cuda horovod; do $(LOCK) --group $$group --no-deps -o requirements/$$group.txt; done
-	@for group in node scan uv; do $(LOCK) --universal --group $$group -o requirements/$$group.txt; done
+	@for group in deploy node scan uv; do $(LOCK) --universal --group $$group -o requirements/$$group.txt; done
 	@$(LOCK) --universal pyproject.toml --extra jobs --extra cli --group dev -o requirements/cdk.txt
 	@$(LOCK) --universal --group docs --constraint requirements/cdk.txt -o requirements/docs.txt
 	@npm install --package-lock-only
@@ -147,13 +155,13 @@ lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 
 clean: ## Remove the output of all other targets, except runs/ with its checkpoints and results
-	rm -rf .venv .venv-scan .venv-training .setup .scan node_modules cdk.out dist \
+	rm -rf .venv .venv-deploy .venv-scan .venv-training .setup .scan node_modules cdk.out dist \
 		.hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './runs/*' -not -path './data/*' -prune -exec rm -r {} +
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: quickstart setup setup-cdk setup-training setup-scan setup-docs synth jobs run-local summary test test-cdk test-training \
-	test-containers test-faults test-image test-mask-rcnn check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
+.PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs synth jobs run-local summary test test-cdk test-training \
+	test-containers test-deploy test-faults test-image test-mask-rcnn check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
 	bench-accuracy bench-roi-align train-shapes wheel snapshots lock clean help

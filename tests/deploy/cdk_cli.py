@@ -1,0 +1,69 @@
+"""The real CDK command line against the emulator: bootstrap, synth, deploy, diff, destroy."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.deploy.aws_account import Aws
+from tests.deploy.emulator import ROOT
+
+CDK = ROOT / ".venv/bin/cdk"
+STACKS = ("TrainingDataStack", "TrainingClusterStack")
+
+
+class CdkError(RuntimeError):
+    """A command failed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CdkCli:
+    """The commands in one account and region; what they write is in one folder."""
+
+    aws: Aws
+    folder: Path
+
+    def run(self, *arguments: str, may_fail: bool = False) -> subprocess.CompletedProcess[str]:
+        """Run a command, and raise with its output if it fails."""
+        environment = os.environ | self.aws.environment() | {"CDK_HOME": str(self.folder / "home")}
+        result = subprocess.run(
+            [CDK, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
+        if result.returncode and not may_fail:
+            output = f"{result.stdout}\n{result.stderr}"[-6000:]
+            raise CdkError(f"cdk {' '.join(arguments)} failed:\n{output}\n\n{self.aws.emulator.log()[-3000:]}")
+        return result
+
+    def bootstrap(self) -> None:
+        """Create what `cdk deploy` needs in the region."""
+        self.run("bootstrap", f"aws://{self.aws.account}/{self.aws.region}")
+
+    def synth(self, name: str, config: Path, **context: str) -> Path:
+        """Synthesize the stacks into a folder, with values over those of the configuration file."""
+        output = self.folder / name
+        values = {"config": str(config)} | context
+        options = [part for key, value in values.items() for part in ("--context", f"{key}={value}")]
+        self.run("synth", "--quiet", "--output", str(output), *options)
+        return output
+
+    def deploy(self, assembly: Path, *, may_fail: bool = False) -> bool:
+        """Deploy both stacks, and return whether it succeeded."""
+        arguments = ("deploy", "--app", str(assembly), "--all", "--require-approval", "never", "--ci")
+        return self.run(*arguments, may_fail=may_fail).returncode == 0
+
+    def diff(self, assembly: Path) -> str:
+        """Return what `cdk diff` reports, an empty text if nothing."""
+        # Change sets of the emulator report more than the difference.
+        result = self.run("diff", "--app", str(assembly), "--method=template", "--fail", "--ci", may_fail=True)
+        return f"{result.stdout}{result.stderr}" if result.returncode else ""
+
+    def destroy(self, assembly: Path, *stacks: str) -> None:
+        """Destroy stacks."""
+        self.run("destroy", "--app", str(assembly), "--force", "--ci", *stacks)
+
+
+def templates(assembly: Path) -> dict[str, dict[str, Any]]:
+    """Return the synthesized templates by stack."""
+    return {stack: json.loads((assembly / f"{stack}.template.json").read_text()) for stack in STACKS}

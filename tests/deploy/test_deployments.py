@@ -1,0 +1,228 @@
+"""Each configuration deployed for real, on an emulator: the tests of one depend on each other, in this order."""
+
+import pytest
+
+from tests.deploy.deployment import NEWER, OLDER, Deployment, difference
+from tests.deploy.emulator import ROOT
+from tests.deploy.read_back import READERS, read, wrong
+from tests.schemas import check_manifest
+from training_workloads import gpu_instance_type
+from training_workloads.lint import lint_documents
+
+only_default = pytest.mark.parametrize("deployment", ["default"], indirect=True)
+
+#: What a test compares with the template by itself: CloudFormation's own objects, and what the emulator cannot say.
+NOT_READ = {
+    "AWS::CDK::Metadata",
+    "AWS::CloudWatch::Dashboard",
+    "AWS::CodeBuild::Project",
+    "AWS::EC2::InternetGateway",
+    "AWS::EC2::Route",
+    "AWS::EC2::RouteTable",
+    "AWS::EC2::SecurityGroup",
+    "AWS::EC2::SubnetRouteTableAssociation",
+    "AWS::EC2::VPCEndpoint",
+    "AWS::EC2::VPCGatewayAttachment",
+    "AWS::Lambda::Function",
+    "AWS::Lambda::LayerVersion",
+    "AWS::Logs::MetricFilter",
+    "AWS::SSM::Parameter",
+}
+
+#: What `cdk destroy` leaves: types, and their names in docs/deploy.md.
+NAMED_IN_THE_DOCUMENT = {
+    "AWS::ECR::Repository": "images",
+    "AWS::EFS::FileSystem": "EFS",
+    "AWS::KMS::Key": "key",
+    "AWS::Logs::LogGroup": "log",
+    "AWS::S3::Bucket": "bucket",
+    "AWS::S3::BucketPolicy": "bucket",
+}
+
+#: Parts of the names of log groups that functions of CDK make for themselves.
+CAUSED_BY_CDK = ("CustomVpcRestrictDefaultSG",)
+
+
+@only_default
+def test_a_failed_first_deployment_leaves_nothing(deployment: Deployment) -> None:
+    deployment.emulator.refuse_next("helm")
+    assert not deployment.cdk.deploy(deployment.assembly, may_fail=True)
+    (stack,) = deployment.aws("cloudformation").describe_stacks(StackName="TrainingClusterStack")["Stacks"]
+    assert stack["StackStatus"] == "ROLLBACK_COMPLETE"
+    template = deployment.templates["TrainingDataStack"]
+    resources = deployment.aws("cloudformation").list_stack_resources(StackName="TrainingDataStack")
+    data = {each["PhysicalResourceId"] for each in resources["StackResourceSummaries"]}
+    assert len(data) == len(template["Resources"])
+    left = {each.partition("/")[2] for each in deployment.left()} - data
+    assert {each for each in left if not any(part in each for part in CAUSED_BY_CDK)} == set()
+
+
+def test_deploys(deployment: Deployment) -> None:
+    deployment.emulator.take_applied()
+    deployment.deploy()
+    assert deployment.stacks().missing() == []
+
+
+def test_everything_is_as_in_the_template(deployment: Deployment) -> None:
+    readable = [each for each in deployment.stacks().resources() if each.type in READERS]
+    found = [line for each in readable for line in wrong(each, read(deployment.aws, each))]
+    assert found == [], "\n".join(found)
+    assert {"AWS::EKS::Nodegroup", "AWS::EC2::LaunchTemplate", "AWS::FSx::FileSystem"} <= {x.type for x in readable}
+
+
+def test_node_groups_have_the_interfaces_of_their_instance_type(deployment: Deployment) -> None:
+    stacks = deployment.stacks()
+    data = {
+        each.physical_id: read(deployment.aws, each)["LaunchTemplateData"]
+        for each in stacks.of_type("AWS::EC2::LaunchTemplate")
+    }
+    groups = stacks.of_type("AWS::EKS::Nodegroup")
+    of_instance_type = {
+        launch["InstanceType"]: launch
+        for group in groups
+        for launch in [data[group.properties["LaunchTemplate"]["Id"]]]
+        if "InstanceType" in launch
+    }
+    assert of_instance_type.keys() == {group.instance_type for group in deployment.config.node_groups.values()}
+    for name, launch in of_instance_type.items():
+        instance = gpu_instance_type(name)
+        efa = [each for each in launch["NetworkInterfaces"] if each["InterfaceType"].startswith("efa")]
+        assert len(efa) == instance.efa_interfaces, name
+        places = [(each["NetworkCardIndex"], each["DeviceIndex"]) for each in launch["NetworkInterfaces"]]
+        assert len(set(places)) == len(places)
+        assert places[0] == (0, 0)
+    for group in deployment.config.node_groups.values():
+        reservation = of_instance_type[group.instance_type].get("CapacityReservationSpecification", {})
+        target = reservation.get("CapacityReservationTarget", {}).get("CapacityReservationId")
+        assert target == group.capacity_reservation_id
+        market = of_instance_type[group.instance_type].get("InstanceMarketOptions", {}).get("MarketType")
+        assert market == ("capacity-block" if group.capacity_type == "CAPACITY_BLOCK" else None)
+
+
+def test_kubernetes_gets_valid_objects_and_pinned_charts(deployment: Deployment) -> None:
+    calls = deployment.emulator.take_applied()
+    documents = [each for call in calls if call["program"] == "kubectl" for each in call["documents"]]
+    assert {"PersistentVolume", "PersistentVolumeClaim", "CustomResourceDefinition"} <= {x["kind"] for x in documents}
+    for document in documents:
+        check_manifest(document)
+    assert [finding for found in lint_documents(documents) for finding in found] == []
+    names = [(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in documents]
+    assert len(set(names)) == len(names), "an object is applied twice"
+    (cluster,) = deployment.stacks().of_type("AWS::EKS::Cluster")
+    assert {call["cluster"] for call in calls if "cluster" in call} == {cluster.physical_id}
+    charts = [call["arguments"] for call in calls if call["program"] == "helm"]
+    assert charts
+    for arguments in charts:
+        upstream = "--repo" in arguments and "--version" in arguments
+        from_mirror = arguments[0] in ("pull", "registry") or not any("://" in each for each in arguments)
+        assert from_mirror if deployment.config.mirror else upstream, arguments
+
+
+def test_the_difference_is_empty(deployment: Deployment) -> None:
+    assert deployment.cdk.diff(deployment.assembly) == ""
+
+
+@only_default
+def test_more_workers_change_the_node_group_only(deployment: Deployment) -> None:
+    before = deployment.state()
+    deployment.change(**{"node_groups.gpu.max_size": "4"})
+    assert deployment.cdk.diff(deployment.assembly) != ""
+    deployment.deploy()
+    change = difference(before, deployment.state())
+    ((type_name, group),) = change.updated
+    assert (change.added, change.removed, change.replaced) == (set(), set(), set())
+    assert type_name == "AWS::EKS::Nodegroup"
+    _, found = deployment.state()[type_name, group]
+    assert found["ScalingConfig"]["MaxSize"] == 4
+    assert deployment.emulator.take_applied() == []
+
+
+@only_default
+def test_more_storage_enlarges_the_file_system_in_place(deployment: Deployment) -> None:
+    before = deployment.state()
+    deployment.change(**{"lustre.capacity_gib": "2400"})
+    deployment.deploy()
+    change = difference(before, deployment.state())
+    assert (change.added, change.removed, change.replaced) == (set(), set(), set())
+    # The alarm on free space calculates with the size.
+    assert change.types("updated") - {"Custom::AWSCDK-EKS-KubernetesResource"} == {
+        "AWS::FSx::FileSystem",
+        "AWS::CloudWatch::Alarm",
+    }
+    (system,) = deployment.stacks().of_type("AWS::FSx::FileSystem")
+    assert read(deployment.aws, system)["StorageCapacity"] == 2400
+    documents = [each for call in deployment.emulator.take_applied() for each in call["documents"]]
+    assert [x["spec"]["capacity"]["storage"] for x in documents if x["kind"] == "PersistentVolume"] == ["2400Gi"]
+
+
+@only_default
+def test_a_new_release_updates_cluster_and_nodes_in_place(deployment: Deployment) -> None:
+    before = deployment.state()
+    assert deployment.context["kubernetes_version"] == OLDER
+    deployment.change(kubernetes_version=NEWER)
+    deployment.deploy()
+    change = difference(before, deployment.state())
+    assert {"AWS::EKS::Cluster", "AWS::EKS::Nodegroup"} <= change.types("updated")
+    # kubectl of the new release is a new layer; everything else stays where it is.
+    assert change.types("replaced") <= {"AWS::Lambda::LayerVersion"}
+    assert (change.types("added"), change.types("removed")) == (set(), set())
+    stacks = deployment.stacks()
+    versions = {
+        read(deployment.aws, each)["Version"]
+        for type_name in ("AWS::EKS::Cluster", "AWS::EKS::Nodegroup")
+        for each in stacks.of_type(type_name)
+    }
+    assert versions == {NEWER}
+    assert deployment.cdk.diff(deployment.assembly) == ""
+
+
+@only_default
+def test_a_failed_change_is_rolled_back(deployment: Deployment) -> None:
+    before, left = deployment.state(), deployment.left()
+    assembly = deployment.assembly
+    deployment.emulator.refuse_next("kubectl")
+    deployment.emulator.take_applied()
+    changed = deployment.cdk.synth(
+        "failing",
+        deployment.with_sections(
+            node_groups={
+                "gpu": {"instance_type": "p3.16xlarge", "max_size": 8},
+                "more": {"instance_type": "p3.8xlarge"},
+            },
+            service_accounts={"stage-data": {"prefix": "data", "namespace": "research"}},
+        ),
+        **{key: value for key, value in deployment.context.items() if not key.startswith("node_groups")},
+    )
+    assert not deployment.cdk.deploy(changed, may_fail=True)
+    (stack,) = deployment.aws("cloudformation").describe_stacks(StackName="TrainingClusterStack")["Stacks"]
+    assert stack["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
+    assert deployment.assembly == assembly
+    change = difference(before, deployment.state())
+    # EC2 keeps each version of a launch template; a rollback writes the old one again.
+    assert change.types("updated") <= {"AWS::EC2::LaunchTemplate"}
+    assert (change.added, change.removed, change.replaced) == (set(), set(), set())
+    assert deployment.left() == left
+    assert deployment.cdk.diff(assembly) == ""
+
+
+def test_destroy_leaves_only_what_is_retained(deployment: Deployment) -> None:
+    policies = {
+        logical_id: resource.get("DeletionPolicy", "Delete")
+        for template in deployment.templates.values()
+        for logical_id, resource in template["Resources"].items()
+    }
+    retained = [each for each in deployment.stacks().resources() if policies[each.logical_id] != "Delete"]
+    deployment.cdk.destroy(deployment.assembly, "--all")
+    left = {each.partition("/")[2] for each in deployment.left()}
+    left = {each for each in left if not any(part in each for part in CAUSED_BY_CDK)}
+    # A bucket's policy goes and stays with the bucket.
+    assert left == {each.physical_id for each in retained if each.type != "AWS::S3::BucketPolicy"}
+    assert {each.type for each in retained} <= NAMED_IN_THE_DOCUMENT.keys()
+    page = (ROOT / "docs/deploy.md").read_text().partition("## Clean up")[2]
+    assert [name for name in NAMED_IN_THE_DOCUMENT.values() if name not in page] == []
+
+
+def test_every_type_is_read_back_or_named(deployment: Deployment) -> None:
+    types = {each["Type"] for template in deployment.templates.values() for each in template["Resources"].values()}
+    unread = {each for each in types - READERS.keys() if not each.startswith("Custom::")}
+    assert unread <= NOT_READ, f"add a reader of {sorted(unread - NOT_READ)} to tests/deploy/read_back.py"
