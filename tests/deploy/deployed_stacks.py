@@ -138,6 +138,9 @@ class DeployedStacks:
             type_name = self._templates[stack]["Resources"][logical_id]["Type"]
             reader = ATTRIBUTES.get((type_name, attribute))
             return reader(self._aws, self._ids[stack][logical_id]) if reader else Unknown()
+        if function == "Fn::If":
+            name, yes, no = argument
+            return self._resolved(stack, yes if self._holds(stack, name) else no)
         parts = self._resolved(stack, argument)
         if function == "Fn::ImportValue":
             return self._exports[parts]
@@ -148,6 +151,11 @@ class DeployedStacks:
         if function == "Fn::Base64":
             return base64.b64encode(parts.encode()).decode() if isinstance(parts, str) else Unknown()
         return Unknown()
+
+    def _holds(self, stack: str, name: str) -> bool:
+        """Return whether a condition holds; the stacks have none but of this kind."""
+        one, other = self._resolved(stack, self._templates[stack]["Conditions"][name]["Fn::Equals"])
+        return bool(one == other)
 
 
 _NO_VALUE = object()

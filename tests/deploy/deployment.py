@@ -116,8 +116,15 @@ class Deployment:
         return _without_times(found)
 
 
-#: What changes with time, or by each update, and is nothing that a user chose.
-_TIMES = {"ModifiedAt", "CreatedAt", "LastUpdatedTime", "AlarmConfigurationUpdatedTimestamp", "StateUpdatedTimestamp"}
+#: What changes with time or use, and is nothing that a user chose.
+_TIMES = {
+    "StoredBytes",
+    "ModifiedAt",
+    "CreatedAt",
+    "LastUpdatedTime",
+    "AlarmConfigurationUpdatedTimestamp",
+    "StateUpdatedTimestamp",
+}
 
 
 def _without_times(value: Any) -> Any:

@@ -59,6 +59,8 @@ class Emulator:
             "MINISTACK_HOST": "localhost",
             "IOT_MTLS_ENABLED": "0",
             "SFTP_ENABLED": "0",
+            # At INFO each call of a function shows its event, a definition of 130 kB too.
+            "LOG_LEVEL": "WARNING",
         }
         with (self.folder / "emulator.log").open("wb") as log:
             self._process = subprocess.Popen(

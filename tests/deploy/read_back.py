@@ -87,7 +87,7 @@ def _text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else str(value)
+    return json.dumps(value, sort_keys=True, default=repr) if isinstance(value, dict | list) else str(value)
 
 
 #: Their keys are the user's.
