@@ -24,6 +24,6 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
 def deployment(
     request: pytest.FixtureRequest, emulator: Emulator, tmp_path_factory: pytest.TempPathFactory
 ) -> Deployment:
-    """Return one configuration in an account of its own, bootstrapped; the tests run in their order in the file."""
+    """Return one configuration in a separate account, bootstrapped; the tests run in their order in the file."""
     emulator.take_applied()
     return Deployment(request.param, emulator, tmp_path_factory.mktemp(request.param))

@@ -1,4 +1,4 @@
-"""The emulator of AWS as a process: start, clients, what it was told to apply to Kubernetes, stop."""
+"""The emulator of AWS as a process: start, clients, what CDK applied to Kubernetes, stop."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.deploy.recorded_program import REFUSAL
+from tests.deploy.recorded_program import REJECTED
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-deploy/bin/python"
@@ -69,7 +69,7 @@ class Emulator:
                 env=environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                # A group of its own, which ends with the functions that it has started.
+                # A separate group, which ends with the functions that it has started.
                 start_new_session=True,
             )
         deadline = time.monotonic() + _SECONDS_TO_START
@@ -117,9 +117,9 @@ class Emulator:
             "AWS_SHARED_CREDENTIALS_FILE": str(self.folder / "no-credentials"),
         }
 
-    def refuse_next(self, program: str) -> None:
+    def reject_next(self, program: str) -> None:
         """Let the next call of kubectl or helm fail, once."""
-        (self.applied / REFUSAL).write_text(program)
+        (self.applied / REJECTED).write_text(program)
 
     def take_applied(self) -> list[dict[str, Any]]:
         """Return the calls of kubectl and helm since the last time, oldest first."""

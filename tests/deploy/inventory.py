@@ -1,4 +1,4 @@
-"""What an account has in a region, by service, so that a test can tell what a deployment has left behind."""
+"""What an account has in a region, by service, to find what a deployment has left behind."""
 
 from collections.abc import Iterable
 

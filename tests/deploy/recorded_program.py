@@ -1,6 +1,6 @@
-"""Stand in for aws, kubectl and helm in CDK's functions: record what they would apply, and refuse it when asked to.
+"""Stand in for aws, kubectl and helm in CDK's functions: record what they would apply, and reject it on demand.
 
-A program of its own, with nothing but the standard library: NAME ARGUMENTS..., in the folder $APPLIED.
+A separate program, with nothing but the standard library: NAME ARGUMENTS..., in the folder $APPLIED.
 """
 
 import json
@@ -10,16 +10,16 @@ import time
 from pathlib import Path
 
 #: The next call whose arguments contain the text of this file fails, and removes the file.
-REFUSAL = "refuse"
+REJECTED = "reject"
 
 
 def main(program: str, arguments: list[str]) -> int:
     """Do what the caller relies on, and record the rest."""
     folder = Path(os.environ["APPLIED"])
-    refusal = folder / REFUSAL
-    if refusal.exists() and refusal.read_text() in [program, *arguments]:
-        refusal.unlink()
-        print(f"error: {program} was told to fail once", file=sys.stderr)
+    rejected = folder / REJECTED
+    if rejected.exists() and rejected.read_text() in [program, *arguments]:
+        rejected.unlink()
+        print(f"error: {program} fails once, on demand", file=sys.stderr)
         return 1
     if program == "aws":
         return aws(arguments)

@@ -45,7 +45,7 @@ CAUSED_BY_CDK = ("CustomVpcRestrictDefaultSG",)
 
 @only_default
 def test_a_failed_first_deployment_leaves_nothing(deployment: Deployment) -> None:
-    deployment.emulator.refuse_next("helm")
+    deployment.emulator.reject_next("helm")
     assert not deployment.cdk.deploy(deployment.assembly, may_fail=True)
     (stack,) = deployment.aws("cloudformation").describe_stacks(StackName="TrainingClusterStack")["Stacks"]
     assert stack["StackStatus"] == "ROLLBACK_COMPLETE"
@@ -187,7 +187,7 @@ def test_a_new_release_updates_cluster_and_nodes_in_place(deployment: Deployment
 def test_a_failed_change_is_rolled_back(deployment: Deployment) -> None:
     before, left = deployment.state(), deployment.left()
     assembly = deployment.assembly
-    deployment.emulator.refuse_next("kubectl")
+    deployment.emulator.reject_next("kubectl")
     deployment.emulator.take_applied()
     changed = deployment.cdk.synth(
         "failing",

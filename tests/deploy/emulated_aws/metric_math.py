@@ -1,4 +1,4 @@
-"""Alarms on metric math, which the emulator refuses."""
+"""Alarms on metric math, which the emulator rejects."""
 
 from typing import Any
 
