@@ -41,8 +41,6 @@ NOT_IN_ANSWERS = {
     "AWS::EC2::FlowLog": {"DeliverLogsPermissionArn", "ResourceType", "LogGroupName"},
     "AWS::EC2::NatGateway": {"AllocationId"},
     "AWS::Logs::LogGroup": {"Tags"},
-    # The condition in this list is of CDK's function: the emulator has one policy less than the template.
-    "AWS::IAM::Role": {"ManagedPolicyArns"},
     # The emulator answers AES256 for every bucket; the rest differs in form from the API's.
     "AWS::S3::Bucket": {
         "AccessControl",
