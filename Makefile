@@ -73,8 +73,11 @@ summary: $(CDK) ## Show the results and the next commands
 test: test-cdk test-training ## Run every fast test
 test-cdk: $(CDK) ## Run the tests of stacks, constructs and workloads
 	@python -m pytest --ignore=tests/training --ignore=tests/containers -n 2 --dist loadfile
-test-training: $(TRAINING) ## Run the tests of the training code, two-rank runs included
-	@.venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs -n 2 --dist loadfile
+TEST_TRAINING = .venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs -n 2 --dist loadfile
+test-training: $(TRAINING) ## Run the fast tests of the training code
+	@$(TEST_TRAINING) -m "not whole_run"
+test-runs: $(TRAINING) ## Train the programs on two ranks, stop, kill and resume them; 10 minutes
+	@$(TEST_TRAINING) -m whole_run
 test-mask-rcnn: $(TRAINING) ## Kill, resume and evaluate tiny runs of Mask R-CNN on two ranks; 10 minutes
 	@.venv-training/bin/python -m pytest tests/training/mask_rcnn/long_runs
 
@@ -89,7 +92,7 @@ test-image: $(CDK) ## Build the image for GPUs from packages, and test it withou
 test-faults: $(TRAINING) ## Inject faults into runs of ResNet-50 and Mask R-CNN; 20 minutes (SEED=7, FAULTS=1000, LIVES=killed-3; a full disk needs root)
 	@.venv-training/bin/python -m tests.faults $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $$LIVES
 
-check: lint types scan docs test ## Everything that CI checks
+check: lint types scan docs test test-runs ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting, and the Dockerfiles
 	@ruff check
 	@ruff format --check
@@ -155,5 +158,5 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-docs synth jobs run-local summary test test-cdk test-training \
-	test-containers test-faults test-image test-mask-rcnn check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
+	test-containers test-faults test-image test-mask-rcnn test-runs check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
 	bench-accuracy bench-roi-align train-shapes wheel snapshots lock clean help

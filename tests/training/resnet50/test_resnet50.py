@@ -19,6 +19,8 @@ import pytest
 from tests.training.mpirun import PATIENCE, ROOT, Run, end, start
 from training.runtime import checkpoint
 
+pytestmark = pytest.mark.whole_run
+
 # 1,437 images on two ranks: 22 steps an epoch.
 _OPTIONS = ["--image-size", "32", "--classes", "10", "--batch-size", "32", "--epochs", "3", "--warmup-epochs", "1"]
 _OPTIONS += ["--learning-rate", "0.5", "--checkpoint-every", "5steps", "--deterministic"]

@@ -16,6 +16,8 @@ from tests.training.mpirun import PATIENCE, ROOT, end
 from training.runtime import elastic
 from training.runtime.errors import RankError, UserError
 
+pytestmark = pytest.mark.whole_run
+
 
 @dataclass
 class ElasticRun:
