@@ -61,7 +61,7 @@ def _run(site: Site, module: str, *arguments: str) -> None:
 
 
 @contextmanager
-def _fork_server(site: Site) -> Iterator[None]:
+def _fork_server(site: Site) -> Iterator["subprocess.Popen[bytes]"]:
     """Start the process that forks ranks, and end it by closing its input."""
     variables = os.environ | ENVIRONMENT | site.variables | {MARK: str(site.folder / "fork-server")}
     # NumPy's threads would be lost in a fork.
@@ -74,7 +74,7 @@ def _fork_server(site: Site) -> Iterator[None]:
             if server.poll() is not None:
                 raise SystemExit(f"the fork server ended with code {server.returncode}")
             time.sleep(0.1)
-        yield
+        yield server
 
 
 def _cpu_seconds() -> float:
@@ -108,8 +108,8 @@ def main() -> int:
     _copy_program(site)
     _make_data(site)
     try:
-        with _fork_server(site):
-            session.live(chosen)
+        with _fork_server(site) as fork_server:
+            session.live(chosen, fork_server)
     except KeyboardInterrupt:
         print(f"\ninterrupted; kept: {folder}")
         return 130
