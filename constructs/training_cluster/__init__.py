@@ -15,6 +15,7 @@ from training_cluster.monitoring.cost import CostEstimate, TrainingBudget, hourl
 from training_cluster.network.training_network import TrainingNetwork
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group import GpuNodeGroup
+from training_cluster.nodes.node_repair import NodeRepair, NodeRepairOverride
 from training_cluster.platform.cluster_autoscaler import ClusterAutoscaler
 from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
 from training_cluster.platform.mpi_operator import MpiOperator
@@ -48,6 +49,8 @@ __all__ = [
     "LustreVolume",
     "MpiOperator",
     "Namespaces",
+    "NodeRepair",
+    "NodeRepairOverride",
     "NvidiaDevicePlugin",
     "PodRole",
     "TrainingBucket",

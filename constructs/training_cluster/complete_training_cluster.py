@@ -67,6 +67,7 @@ class CompleteTrainingCluster(Construct):
             availability_zones=config.availability_zones,
             training_zone=config.training_zone,
             nat=config.nat,
+            ssm=any(group.ssm for group in config.node_groups.values()),
             encryption_key=encryption_key,
         )
         self.cluster = self._add_cluster()
