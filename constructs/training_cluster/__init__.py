@@ -20,6 +20,7 @@ from training_cluster.platform.cluster_autoscaler import ClusterAutoscaler
 from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
 from training_cluster.platform.mpi_operator import MpiOperator
 from training_cluster.platform.namespaces import Namespaces
+from training_cluster.platform.pre_pulled_images import PrePulledImages
 from training_cluster.platform.training_platform import TrainingPlatform
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
@@ -53,6 +54,7 @@ __all__ = [
     "NodeRepairOverride",
     "NvidiaDevicePlugin",
     "PodRole",
+    "PrePulledImages",
     "TrainingBucket",
     "TrainingBudget",
     "TrainingCluster",

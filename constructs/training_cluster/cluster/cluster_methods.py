@@ -22,6 +22,7 @@ from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.gpu_node_group import GpuNodeGroup
 from training_cluster.nodes.node_repair import NodeRepair
 from training_cluster.platform.namespaces import Namespaces
+from training_cluster.platform.pre_pulled_images import PrePulledImages
 from training_cluster.platform.training_platform import TrainingPlatform
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
@@ -263,6 +264,18 @@ class ClusterMethods(ClusterDefaults):
             self._scope, id, cluster=self.as_cluster, gang_scheduler=gang_scheduler, mirror=mirror
         )
         return self.platform
+
+    def add_pre_pulled_images(self, id: str, *, images: Sequence[str]) -> PrePulledImages:
+        """Add `PrePulledImages`: GPU nodes and system nodes pull them when they join.
+
+        Args:
+            id: Id in the cluster.
+            images: Addresses of images.
+
+        Raises:
+            InputError: An address is not one, or the cluster has pre-pulled images already.
+        """
+        return PrePulledImages(self._scope, id, cluster=self.as_cluster, images=images)
 
     def add_monitoring(
         self, id: str, *, alarm_email: str | None = None, file_system: MonitoredLustre | None = None

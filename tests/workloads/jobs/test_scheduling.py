@@ -90,6 +90,16 @@ def test_workers_on_spot(job_spec: HorovodJobSpec, synthesize: Synthesize) -> No
     assert "nodeSelector" not in launcher
 
 
+@pytest.mark.parametrize(("capacity_type", "is_evictable"), [(None, False), ("ON_DEMAND", False), ("SPOT", True)])
+def test_only_workers_whose_node_goes_anyway_can_be_evicted(
+    capacity_type: str | None, is_evictable: bool, job_spec: HorovodJobSpec, synthesize: Synthesize
+) -> None:
+    replicas = made(synthesize, job_spec, capacity_type=capacity_type)["spec"]["mpiReplicaSpecs"]
+    labels = {"training-cluster/evictable": "true"} if is_evictable else None
+    assert replicas["Worker"]["template"]["metadata"].get("labels") == labels
+    assert "labels" not in replicas["Launcher"]["template"]["metadata"]
+
+
 def test_workers_stay_in_one_node_group(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     launcher, worker = pods(made(synthesize, job_spec, node_group="block-a"))
     assert worker["nodeSelector"] == {

@@ -14,6 +14,7 @@ __all__ = [
     "EFA_HUGEPAGES_MIB",
     "EFA_PRESENT_LABEL",
     "EFA_RESOURCE",
+    "EVICTABLE_LABEL",
     "GPU_PRESENT_LABEL",
     "GPU_RESOURCE",
     "GPU_TAINT_KEY",
@@ -54,6 +55,9 @@ ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"
 
 #: The Cluster Autoscaler keeps a node whose pod has this annotation with "false" (FAQ of the same repository).
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
+#: The PodDisruptionBudget of training jobs does not hold a pod with this label, such as one on a Spot node.
+EVICTABLE_LABEL = "training-cluster/evictable"
 
 #: Karpenter keeps a node whose pod has this annotation with "true" (https://karpenter.sh/docs/concepts/disruption/).
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"

@@ -5,6 +5,7 @@ from typing import Any, Protocol, get_args
 
 from training_workloads.catalog.nodes import (
     CAPACITY_TYPE_LABEL,
+    EVICTABLE_LABEL,
     KARPENTER_CAPACITY_TYPE_LABEL,
     NODE_GROUP_LABEL,
     PLACEMENT_GROUP_LABEL,
@@ -17,6 +18,7 @@ from training_workloads.validation import Problem, Problems, enforce, matches, o
 __all__ = ["Scheduling", "is_scheduling", "not_on_spot"]
 
 _SPOT: CapacityType = "SPOT"
+_BLOCK: CapacityType = "CAPACITY_BLOCK"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +41,8 @@ class Scheduling:
             `topology.kubernetes.io/zone` or, on EKS, `topology.k8s.aws/network-node-layer-3`
             (https://docs.aws.amazon.com/eks/latest/userguide/ml-workload-topology.html). Default: anywhere.
         capacity_type: `ON_DEMAND`, `SPOT` or `CAPACITY_BLOCK`: capacity type of the workers' nodes. Default: any.
-            The launcher, whose loss ends the job, never runs on Spot nodes.
+            The launcher, whose loss ends the job, never runs on Spot nodes. Name SPOT and CAPACITY_BLOCK: only then
+            may EKS evict the workers, which tells them to save a checkpoint, before it takes their node.
         node_group: Name of the node group of all workers, as in `cluster.yaml` or `add_gpu_node_group`. Default: every
             group with the job's instance type.
         placement_group: Whether all workers run in one cluster placement group, whichever it is. Default: no.
@@ -70,6 +73,14 @@ class Scheduling:
     def gang_policy(self, workers: int) -> SchedulingPolicy | None:
         """Return the gang: a number of workers and the launcher, which start together; None without a gang."""
         return SchedulingPolicy(min_available=workers + 1, priority_class=self.priority_class) if self.gang else None
+
+    def worker_labels(self) -> dict[str, str]:
+        """Return labels of the workers' pods.
+
+        EKS drains the nodes of Spot capacity and of a Capacity Block shortly before they go, which is the signal to
+        save a checkpoint; on other nodes an update waits for the job.
+        """
+        return {EVICTABLE_LABEL: "true"} if self.capacity_type in (_SPOT, _BLOCK) else {}
 
     def pod_fields(self) -> dict[str, Any]:
         """Return fields of every pod of the job."""
@@ -138,7 +149,7 @@ def _one_group(scheduling: Scheduling) -> Problems:
         allowed = f"{name} keeps all workers in one group"
         fix, related = "give one of the two", ((name,),)
         yield Problem(path=("spread_over",), given=scheduling.spread_over, allowed=allowed, fix=fix, related=related)
-    if kept["placement_group"] and scheduling.capacity_type == "CAPACITY_BLOCK":
+    if kept["placement_group"] and scheduling.capacity_type == _BLOCK:
         yield Problem(
             path=("placement_group",),
             given=True,
