@@ -60,6 +60,38 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         {"instance_type": ["p4d.24xlarge"]},
         "'instance_type' is ['p4d.24xlarge']; give EC2's name of a type, such as p4d.24xlarge",
     ),
+    (
+        rules.root_volume_throughput_is_one_of_gp3,
+        P3 | {"root_volume_mib_per_second": 100},
+        "'root_volume_mib_per_second' is 100; give 125 or more",
+    ),
+    (
+        rules.root_volume_throughput_is_one_of_gp3,
+        P3 | {"root_volume_mib_per_second": 2001},
+        "'root_volume_mib_per_second' is 2001; give 2000 or less",
+    ),
+    (
+        rules.root_volume_iops_are_some_of_gp3,
+        P3 | {"root_volume_iops": 100000},
+        "'root_volume_iops' is 100000; give 80000 or less",
+    ),
+    (
+        rules.root_volume_iops_carry_the_throughput,
+        P3 | {"root_volume_mib_per_second": 1000, "root_volume_iops": 3000},
+        "'root_volume_iops' is 3000, but 1000 MiB/s need 4000: EBS gives 0.25 MiB/s for each; omit it, or lower",
+    ),
+    (
+        rules.fast_image_pull_is_a_flag,
+        P3 | {"fast_image_pull": "yes"},
+        "'fast_image_pull' is 'yes'; give True or False",
+    ),
+    (
+        rules.fast_image_pull_has_a_fast_disk,
+        P3 | {"root_volume_mib_per_second": 250, "fast_image_pull": True},
+        "'root_volume_mib_per_second' is 250, but fast_image_pull needs 600, below which pulls become slower with it; "
+        "give 600 or more, better 1000, or omit fast_image_pull",
+    ),
+    (rules.ssm_is_a_flag, P3 | {"ssm": 1}, "'ssm' is 1; give True or False"),
     (rules.efa_is_a_flag, P4D | {"efa": "false"}, "'efa' is 'false'; give True or False"),
     (
         rules.placement_group_is_a_flag,
@@ -243,3 +275,8 @@ def test_efa_is_optional() -> None:
     assert (spec.efa_interfaces, len(spec.network_interfaces)) == (0, 1)
     spec = GpuNodeGroupSpec(instance_type="p4d.24xlarge")
     assert (spec.efa_interfaces, len(spec.network_interfaces)) == (4, 5)
+
+
+def test_a_fast_pull_onto_local_disks_needs_no_fast_root_volume() -> None:
+    spec = GpuNodeGroupSpec(instance_type="p4d.24xlarge", fast_image_pull=True)
+    assert spec.volume_mib_per_second == 125
