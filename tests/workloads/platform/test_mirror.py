@@ -45,5 +45,7 @@ def test_rejects_another_kind_of_registry(mirror: str) -> None:
 
 
 def test_rejects_an_unknown_release() -> None:
-    with pytest.raises(InputError, match=r"^'kubernetes_version' is '1.20'; give one of 1.34, 1.35$"):
+    with pytest.raises(
+        InputError, match=r"^'kubernetes_version' is '1.20'; give one of 1.31, 1.32, 1.33, 1.34, 1.35, 1.36, 1.37$"
+    ):
         list(mirror_commands(MIRROR, "1.20"))
