@@ -166,7 +166,11 @@ def test_rejects_a_placement_group_for_a_type_that_cannot_be_in_one(monkeypatch:
 
 @pytest.mark.parametrize(
     ("branches", "instance_type", "needed"),
-    [((590, 595), "p3.16xlarge", "branch 580 or older"), ((570,), "p6-b300.48xlarge", "branch 580 or newer")],
+    [
+        ((590, 595), "p3.16xlarge", "branch 580 or older"),
+        ((570,), "p6-b300.48xlarge", "branch 580 or newer"),
+        ((580,), "g7.12xlarge", "branch 595 or newer"),
+    ],
 )
 def test_rejects_an_ami_without_a_driver_for_the_gpu(
     branches: tuple[int, ...], instance_type: str, needed: str, monkeypatch: pytest.MonkeyPatch

@@ -76,10 +76,10 @@ class HelmRelease:
 NVIDIA_DEVICE_PLUGIN = HelmRelease(
     chart="nvidia-device-plugin",
     repository="https://nvidia.github.io/k8s-device-plugin",
-    version="0.18.0",
+    version="0.20.1",
     image="nvcr.io/nvidia/k8s-device-plugin",
-    image_tag="v0.18.0",
-    checked=date(2026, 11, 21),
+    image_tag="v0.20.1",
+    checked=date(2026, 11, 23),
 )
 
 EFA_DEVICE_PLUGIN = HelmRelease(
