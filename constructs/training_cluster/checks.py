@@ -11,6 +11,7 @@ from aws_cdk import CfnResource, Reference, Token, Tokenization
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 
+from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.names import aws_id
 from training_workloads.platform.mirror import ecr_registry
 from training_workloads.validation import MISSING, Problem, Problems
@@ -28,6 +29,7 @@ __all__ = [
     "valid_list",
     "valid_mirror",
     "valid_repository",
+    "valid_running_version",
     "valid_security_group",
     "valid_string",
     "valid_subnet",
@@ -39,6 +41,9 @@ __all__ = [
 _BUCKET = re.compile(r"(s3://[^/]*/?|arn:[^:]*:s3:::[^/]*/?)(.*)", re.DOTALL)
 
 _SUBNET = "vpc.private_subnets[0]"
+
+_RELEASE = re.compile(r"1\.(\d{2})")
+_OLDEST_RELEASE = next(iter(KUBERNETES_RELEASES))
 
 _IMPORT = "import it with TrainingCluster.from_cluster_attributes"
 
@@ -55,6 +60,17 @@ def valid_key(key: Any) -> Problems:
     if key is not None and not is_a(key, "key_arn"):
         fix = "give a key, such as a TrainingKey or Key.from_key_arn(...)"
         yield Problem(path=("encryption_key",), given=key, fix=fix)
+
+
+def valid_running_version(name: str, version: Any) -> Problems:
+    """Reject a Kubernetes release that no cluster of EKS has any more, and what is no release.
+
+    A release newer than the catalog's is accepted: EKS gets a new one every four months.
+    """
+    release = _RELEASE.fullmatch(version) if isinstance(version, str) else None
+    if not release or int(release[1]) < int(_OLDEST_RELEASE.partition(".")[2]):
+        fix = f"give the release of the cluster, in quotes; the oldest that EKS runs is {_OLDEST_RELEASE}"
+        yield Problem(path=(name,), given=version, fix=fix)
 
 
 def valid_repository(repository: Any) -> Problems:

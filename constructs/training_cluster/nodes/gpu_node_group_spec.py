@@ -11,7 +11,7 @@ from training_cluster.nodes.node_parts import FREE_IOPS, FREE_MIB_PER_SECOND, IM
 from training_workloads import InstanceType, gpu_instance_type
 from training_workloads.catalog import NetworkInterface
 from training_workloads.catalog.nodes import CapacityType
-from training_workloads.catalog.versions import AMI_DRIVERS
+from training_workloads.catalog.versions import AMI_DRIVERS, BAD_AMI_RELEASES
 from training_workloads.validation import MISSING, Problem, Problems, at_least, enforce, matches, one_of
 
 __all__ = ["RULES", "GpuNodeGroupSpec"]
@@ -307,6 +307,21 @@ def ami_release_has_a_date(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
+def ami_release_is_not_a_bad_one(spec: GpuNodeGroupSpec) -> Problems:
+    """Reject a release that its makers warn of."""
+    if not isinstance(spec.ami_release, str) or not re.fullmatch(_AMI_RELEASE, spec.ami_release):
+        return
+    version = spec.ami_release.rpartition(".")[0]
+    for bad in BAD_AMI_RELEASES:
+        if int(_released(spec.ami_release)) == bad.released and version in bad.kubernetes_versions:
+            yield Problem(
+                path=("ami_release",),
+                given=spec.ami_release,
+                allowed=f"it {bad.reason}",
+                fix=f"give a release of {bad.fixed_in} or later, or omit ami_release for the newest",
+            )
+
+
 def ami_has_a_driver_for_the_gpu(spec: GpuNodeGroupSpec) -> Problems:
     """Reject an AMI without a driver for the GPU.
 
@@ -428,6 +443,7 @@ RULES: tuple[Callable[[GpuNodeGroupSpec], Problems], ...] = (
     efa_is_on_the_type,
     ami_release_is_a_release,
     ami_release_has_a_date,
+    ami_release_is_not_a_bad_one,
     ami_has_a_driver_for_the_gpu,
     root_volume_throughput_is_one_of_gp3,
     root_volume_iops_are_some_of_gp3,

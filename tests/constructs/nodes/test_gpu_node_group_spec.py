@@ -105,6 +105,12 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html",
     ),
     (
+        rules.ami_release_is_not_a_bad_one,
+        P3 | {"ami_release": "1.35.4-20261003"},
+        "'ami_release' is '1.35.4-20261003', but it panics while the kernel reclaims memory, and nodes restart (kernel "
+        "6.12.110, amazon-eks-ami#2845); give a release of 20261012 or later, or omit ami_release for the newest",
+    ),
+    (
         rules.ami_release_is_a_release,
         P3 | {"ami_release": 1.35},
         "'ami_release' is 1.35; give an AMI release of EKS, such as 1.35.0-20260917",
@@ -192,7 +198,11 @@ def test_rejects_a_placement_group_for_a_type_that_cannot_be_in_one(monkeypatch:
 
 @pytest.mark.parametrize(
     ("branches", "instance_type", "needed"),
-    [((590, 595), "p3.16xlarge", "branch 580 or older"), ((570,), "p6-b300.48xlarge", "branch 580 or newer")],
+    [
+        ((590, 595), "p3.16xlarge", "branch 580 or older"),
+        ((570,), "p6-b300.48xlarge", "branch 580 or newer"),
+        ((580,), "g7.12xlarge", "branch 595 or newer"),
+    ],
 )
 def test_rejects_an_ami_without_a_driver_for_the_gpu(
     branches: tuple[int, ...], instance_type: str, needed: str, monkeypatch: pytest.MonkeyPatch
@@ -205,6 +215,12 @@ def test_rejects_an_ami_without_a_driver_for_the_gpu(
         assert str(caught.value).startswith(f"'ami_release' is '{release or 'the newest'}', but its NVIDIA drivers (")
         assert needed in str(caught.value)
     GpuNodeGroupSpec(instance_type=instance_type, ami_release="1.35.0-20261231")
+
+
+def test_a_bad_ami_release_is_one_of_certain_kubernetes_releases_only() -> None:
+    GpuNodeGroupSpec(instance_type="p3.16xlarge", ami_release="1.36.3-20261003")
+    with pytest.raises(InputError, match=r"it panics while the kernel reclaims memory"):
+        GpuNodeGroupSpec(instance_type="p3.16xlarge", ami_release="1.34.9-20260930")
 
 
 def test_the_newest_ami_still_runs_volta() -> None:

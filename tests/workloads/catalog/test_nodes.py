@@ -37,6 +37,12 @@ def test_a_node_without_efa_offers_gpus_only() -> None:
             },
         ),
         ("g6.xlarge", False, {"nvidia.com/gpu.present": "true", "k8s.amazonaws.com/accelerator": "nvidia-l4"}),
+        # A label has no blanks.
+        (
+            "g7.2xlarge",
+            False,
+            {"nvidia.com/gpu.present": "true", "k8s.amazonaws.com/accelerator": "nvidia-rtx-pro-4500"},
+        ),
         ("m5.xlarge", False, {}),
     ],
 )

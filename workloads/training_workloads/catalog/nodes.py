@@ -117,7 +117,7 @@ def node_labels(instance_type: InstanceType, *, efa: bool) -> dict[str, str]:
     labels = {}
     if instance_type.gpu:
         labels[GPU_PRESENT_LABEL] = "true"
-        labels[ACCELERATOR_LABEL] = f"nvidia-{instance_type.gpu.model.lower()}"
+        labels[ACCELERATOR_LABEL] = f"nvidia-{instance_type.gpu.model.lower().replace(' ', '-')}"
     if efa:
         labels[EFA_PRESENT_LABEL] = "true"
     return labels
