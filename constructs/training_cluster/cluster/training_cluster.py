@@ -18,6 +18,7 @@ from training_cluster.cluster.kubectl_handler import secure_kubectl
 from training_cluster.cluster.kubectl_layer import kubectl_layer, release_name, valid_kubernetes_version
 from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
+from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import suppress, suppress_implied_dependency, suppress_policy
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.validation import Problem, Problems, check
@@ -79,6 +80,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             _valid_zones(vpc),
             valid_key(encryption_key),
         )
+        order_stacks(scope, id, vpc=vpc, encryption_key=encryption_key)
         # Beside the cluster: a construct cannot have children before it exists.
         layer = kubectl_layer(scope, f"{id}KubectlLayer", kubernetes_version=release)
         self.kubectl_provider_options = eks.KubectlProviderOptions(kubectl_layer=layer)

@@ -17,7 +17,7 @@ from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
 from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric
 from training_cluster.monitoring.dashboard import ClusterDashboard
 from training_cluster.single_owner import own
-from training_cluster.storage.cluster_volume import valid_stack
+from training_cluster.stack_order import order_stacks
 from training_cluster.storage.lustre_volume import valid_lustre
 from training_cluster.suppressions import suppress_policy, suppress_services_log_key
 from training_workloads.validation import Problem, Problems, check
@@ -97,14 +97,14 @@ class ClusterMonitoring(Construct):
             InputError: `alarm_email` is not one email address, the cluster has a monitoring from another construct, or
                 an argument is of another type.
         """
-        super().__init__(scope, id)
         check(
             valid_cluster("cluster", cluster, kubectl=False),
             () if file_system is None else valid_lustre("file_system", file_system),
-            valid_stack(scope, file_system),
             () if alarm_email is None else valid_email("alarm_email", alarm_email),
             valid_key(encryption_key),
         )
+        order_stacks(scope, id, cluster=cluster, file_system=file_system, encryption_key=encryption_key)
+        super().__init__(scope, id)
         # Log groups and add-on have fixed names.
         own(self, cluster, "monitoring")
         self._cluster_name = name = cluster.cluster_name
@@ -129,9 +129,9 @@ class ClusterMonitoring(Construct):
         """
         check(
             valid_lustre("file_system", file_system),
-            valid_stack(self, file_system),
             self._has_no_other(file_system),
         )
+        order_stacks(self, "", file_system=file_system)
         self.file_system = file_system
         self.dashboard.add_lustre(file_system, self.alarms.add_lustre(file_system))
 
