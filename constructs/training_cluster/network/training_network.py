@@ -39,7 +39,10 @@ _ZONE = re.compile(r"(?P<region>[a-z]{2,4}(-[a-z]+)+-[0-9])[a-z]")
 # us-west-2-lax-1a is a local zone, us-east-1-wl1-bos-wlz-1 one of Wavelength.
 _EDGE_ZONE = re.compile(r"[a-z]{2,4}(-[a-z]+)+-[0-9]-[a-z0-9-]+")
 
-_FLOW_LOGS_KEPT = logs.RetentionDays.THREE_MONTHS
+_LOGS_KEPT = logs.RetentionDays.THREE_MONTHS
+
+_RESTRICTS_DEFAULT_GROUP = "Custom::VpcRestrictDefaultSGCustomResourceProvider"
+_FUNCTIONS_LOGS = "Logs"
 
 
 class TrainingNetwork(ec2.Vpc):
@@ -90,6 +93,7 @@ class TrainingNetwork(ec2.Vpc):
             valid_key(encryption_key),
         )
         super().__init__(scope, id, **_options(cidr, list(zones), nat))
+        self._keep_logs_of_cdks_function(encryption_key)
         self._suppress_findings(named_zones=bool(zones))
         self.endpoints = None if nat else ServiceEndpoints(self, "Endpoints", vpc=self, cidr=cidr)
         self.flow_logs = self._log_connections(encryption_key)
@@ -97,22 +101,37 @@ class TrainingNetwork(ec2.Vpc):
         self.training_subnet = self.node_subnets[zones.index(training_zone) if training_zone else 0]
 
     def _log_connections(self, encryption_key: kms.IKey | None) -> logs.LogGroup:
+        group = self._log_group(self, "FlowLogs", encryption_key)
+        self.add_flow_log("FlowLog", destination=ec2.FlowLogDestination.to_cloud_watch_logs(group))
+        return group
+
+    def _keep_logs_of_cdks_function(self, encryption_key: kms.IKey | None) -> None:
+        """Own the log group of the function that empties the default security group: Lambda's own stays for ever."""
+        provider = Stack.of(self).node.find_child(_RESTRICTS_DEFAULT_GROUP)
+        # A second VPC of the stack has the same function.
+        if provider.node.try_find_child(_FUNCTIONS_LOGS):
+            return
+        assert isinstance(provider, Construct)
+        group = self._log_group(provider, _FUNCTIONS_LOGS, encryption_key)
+        for function in children_of_type(provider, "AWS::Lambda::Function"):
+            function.add_property_override("LoggingConfig", {"LogGroup": group.log_group_name})
+
+    def _log_group(self, scope: Construct, id: str, encryption_key: kms.IKey | None) -> logs.LogGroup:
         group = logs.LogGroup(
-            self,
-            "FlowLogs",
-            retention=_FLOW_LOGS_KEPT,
+            scope,
+            id,
+            retention=_LOGS_KEPT,
             encryption_key=encryption_key,
             # They concern this VPC only, and a cluster that is created every morning would leave a group every evening.
             removal_policy=RemovalPolicy.DESTROY,
         )
         if encryption_key is None:
             suppress_services_log_key(group)
-        self.add_flow_log("FlowLog", destination=ec2.FlowLogDestination.to_cloud_watch_logs(group))
         return group
 
     def _suppress_findings(self, *, named_zones: bool) -> None:
         # CDK empties the default security group with a function, because no resource of CloudFormation does.
-        provider = Stack.of(self).node.find_child("Custom::VpcRestrictDefaultSGCustomResourceProvider")
+        provider = Stack.of(self).node.find_child(_RESTRICTS_DEFAULT_GROUP)
         for function in children_of_type(provider, "AWS::Lambda::Function"):
             suppress_cdks_function(function, "CKV_AWS_115", "CKV_AWS_116", "CKV_AWS_117")
             suppress_implied_dependency(function)

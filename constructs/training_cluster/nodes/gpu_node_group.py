@@ -123,6 +123,7 @@ class GpuNodeGroup(Construct):
         update_in_place(self.node_group, version)
         suppress_node_policies(self.node_group)
         after_network_addons(self, cluster)
+        ours.gpu_types |= {self.spec.instance_type}
         ours.add_efa_plugin(has_efa=self.efa_security_group is not None)
 
     def _placement_group(self) -> ec2.PlacementGroup | None:

@@ -33,16 +33,18 @@ def test_every_connection_is_in_a_log_for_three_months(stack: cdk.Stack) -> None
     template = assertions.Template.from_stack(stack)
     (flow_log,) = properties(template, "AWS::EC2::FlowLog")
     assert (flow_log["ResourceType"], flow_log["TrafficType"]) == ("VPC", "ALL")
-    (group,) = properties(template, "AWS::Logs::LogGroup")
-    assert group["RetentionInDays"] == 90
-    assert "KmsKeyId" not in group
+    # The other is that of CDK's function.
+    assert flow_log["LogGroupName"]["Ref"] in template.find_resources("AWS::Logs::LogGroup")
+    for group in properties(template, "AWS::Logs::LogGroup"):
+        assert group["RetentionInDays"] == 90
+        assert "KmsKeyId" not in group
 
 
 def test_a_key_encrypts_the_log(stack: cdk.Stack) -> None:
     key = kms.Key(stack, "Key")
     TrainingNetwork(stack, "Network", encryption_key=key)
-    (group,) = properties(assertions.Template.from_stack(stack), "AWS::Logs::LogGroup")
-    assert group["KmsKeyId"] == stack.resolve(key.key_arn)
+    groups = properties(assertions.Template.from_stack(stack), "AWS::Logs::LogGroup")
+    assert [group["KmsKeyId"] for group in groups] == [stack.resolve(key.key_arn)] * 2
 
 
 def test_the_default_security_group_allows_nothing(stack: cdk.Stack) -> None:
