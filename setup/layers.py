@@ -20,7 +20,7 @@ LAYERS = {
         {"__main__"},
     ],
     "training_cluster": [
-        {"checks", "lifecycle", "single_owner", "suppressions"},
+        {"checks", "lifecycle", "single_owner", "stack_order", "suppressions"},
         {"network"},
         {"identity"},
         {"storage", "platform"},

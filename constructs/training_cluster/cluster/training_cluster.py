@@ -13,13 +13,15 @@ from training_cluster.checks import valid_flag, valid_key, valid_vpc
 from training_cluster.cluster.access import administration, valid_admin_arns, valid_public_access_cidrs
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.cluster_methods import ClusterMethods
+from training_cluster.cluster.control_plane_logs import add_control_plane_logs, name_of_cluster
 from training_cluster.cluster.imported_cluster import ImportedCluster
 from training_cluster.cluster.kubectl_handler import secure_kubectl
 from training_cluster.cluster.kubectl_layer import kubectl_layer, release_name, valid_kubernetes_version
 from training_cluster.cluster.release_support import warn_of_the_end_of_support
 from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
-from training_cluster.suppressions import suppress, suppress_implied_dependency, suppress_policy
+from training_cluster.stack_order import order_stacks
+from training_cluster.suppressions import children_of_type, suppress, suppress_implied_dependency, suppress_policy
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.validation import Problem, Problems, check
 
@@ -35,6 +37,8 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
     Attributes:
         system_nodes: Node group of the operator, the launchers and the cluster's own services.
         kubernetes_version: Release of Kubernetes.
+        control_plane_logs: The log group of the control plane. It is beside the cluster in the tree, with the id
+            `<id>Logs`.
     """
 
     def __init__(
@@ -81,14 +85,18 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             _valid_zones(vpc),
             valid_key(encryption_key),
         )
+        order_stacks(scope, id, vpc=vpc, encryption_key=encryption_key)
         # Beside the cluster: a construct cannot have children before it exists.
         layer = kubectl_layer(scope, f"{id}KubectlLayer", kubernetes_version=release)
         self.kubectl_provider_options = eks.KubectlProviderOptions(kubectl_layer=layer)
+        name = name_of_cluster(scope, id)
+        self.control_plane_logs = add_control_plane_logs(scope, f"{id}Logs", cluster_name=name, key=encryption_key)
         subnets = ec2.SubnetSelection(subnets=private_subnets(vpc))
         options = _options(release, cidrs, encryption_key)
         super().__init__(
             scope,
             id,
+            cluster_name=name,
             vpc=vpc,
             vpc_subnets=[subnets],
             kubectl_provider_options=self.kubectl_provider_options,
@@ -97,6 +105,10 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         self.kubernetes_version = self.node_version = release
         self.encryption_key = encryption_key
         warn_of_the_end_of_support(self, release)
+        # EKS writes into the group as long as the cluster exists, and would create it again.
+        children_of_type(self, "AWS::EKS::Cluster")[0].add_resource_dependency(
+            children_of_type(self.control_plane_logs, "AWS::Logs::LogGroup")[0]
+        )
         self._suppress_findings()
         self._add_system(subnets, efs=efs)
         entries = Construct(self, "Administrators")

@@ -14,13 +14,13 @@ from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, S
 from training_cluster.config.strict_model import StrictModel
 from training_cluster.monitoring.alarms import valid_email
 from training_cluster.network.addresses import private_subnet_prefix, usable_addresses, valid_vpc_cidr
-from training_cluster.network.training_network import valid_zones
+from training_cluster.network.training_network import region_of, valid_zones
 from training_cluster.nodes.node_parts import valid_ami_release
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_cluster.platform.pre_pulled_images import valid_images
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
-from training_workloads.platform.mirror import ecr_registry
+from training_workloads.platform.mirror import ecr_registry, mirror_in_partition, mirror_is_dual_stack
 from training_workloads.validation import (
     MISSING,
     InputError,
@@ -193,6 +193,25 @@ def pre_pull_images_are_addresses(config: ClusterConfig) -> Problems:
         yield from valid_images("pre_pull_images", config.pre_pull_images)
 
 
+def mirror_is_of_the_partition(config: ClusterConfig) -> Problems:
+    """Nodes of one partition cannot sign in to a registry of another."""
+    if not config.availability_zones or config.mirror is None or any(mirror_is_a_registry(config)):
+        return
+    if not any(availability_zones_are_two_or_none(config)):
+        yield from mirror_in_partition("mirror", config.mirror, region_of(config.availability_zones[0]))
+
+
+def without_nat_the_mirror_has_an_endpoint(config: ClusterConfig) -> Problems:
+    """Interface endpoints serve the address for IPv4 only.
+
+    https://docs.aws.amazon.com/AmazonECR/latest/userguide/ecr-requests.html (read 2026-11-23)
+    """
+    if not config.nat and config.mirror is not None and mirror_is_dual_stack(config.mirror):
+        allowed = "nat: false needs the address for IPv4, the only one that interface endpoints serve"
+        fix = "give the registry with .dkr.ecr. in its address"
+        yield Problem(path=("mirror",), given=config.mirror, allowed=allowed, fix=fix, related=(("nat",),))
+
+
 def without_nat_there_is_a_mirror(config: ClusterConfig) -> Problems:
     """Without the internet neither charts nor images come from the upstream registries."""
     if not config.nat and config.mirror is None:
@@ -303,6 +322,8 @@ RULES = (
     gang_scheduler_is_a_name,
     mirror_is_a_registry,
     pre_pull_images_are_addresses,
+    mirror_is_of_the_partition,
+    without_nat_the_mirror_has_an_endpoint,
     without_nat_there_is_a_mirror,
     named_zones_are_zones_of_the_network,
     nodes_and_file_system_share_a_zone,

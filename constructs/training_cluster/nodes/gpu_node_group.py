@@ -168,6 +168,7 @@ class GpuNodeGroup(Construct):
         if ssm:
             allow_ssm(self.node_group)
         after_network_addons(self, cluster)
+        ours.gpu_types |= {self.spec.instance_type}
         ours.add_efa_plugin(has_efa=self.efa_security_group is not None)
 
     def _placement_group(self) -> ec2.PlacementGroup | None:

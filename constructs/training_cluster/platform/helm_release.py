@@ -7,7 +7,7 @@ from constructs import Construct
 
 from training_cluster.checks import valid_mirror
 from training_workloads.catalog.versions import HelmRelease
-from training_workloads.platform.mirror import mirrored
+from training_workloads.platform.mirror import chart_repository, mirrored
 from training_workloads.validation import check
 
 __all__ = ["helm_release"]
@@ -47,7 +47,7 @@ def helm_release(
         id,
         cluster=cast(eks.ICluster, cluster),
         chart=release.chart,
-        repository=f"oci://{mirror}/{release.chart}" if mirror else release.repository,
+        repository=chart_repository(mirror, release.chart) if mirror else release.repository,
         version=release.version,
         # A fixed release name: CDK's own would carry a hash and a node would see two plugins after an id change.
         release=release.chart,

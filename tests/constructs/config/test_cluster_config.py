@@ -45,6 +45,18 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     ),
     (cluster_config.mirror_is_a_registry, {"mirror": "docker.io/mine"}, "'mirror"),
     (
+        cluster_config.mirror_is_of_the_partition,
+        {"mirror": "111122223333.dkr.ecr.cn-north-1.amazonaws.com.cn", "availability_zones": ZONES},
+        "'mirror' is '111122223333.dkr.ecr.cn-north-1.amazonaws.com.cn', but cn-north-1 is of the partition aws-cn, "
+        "and the cluster's us-east-1 of aws; give a registry of us-east-1",
+    ),
+    (
+        cluster_config.without_nat_the_mirror_has_an_endpoint,
+        {"mirror": "111122223333.dkr-ecr.us-east-1.on.aws", "nat": False},
+        "'mirror' is '111122223333.dkr-ecr.us-east-1.on.aws', but nat: false needs the address for IPv4, the only one "
+        "that interface endpoints serve; give the registry with .dkr.ecr. in its address",
+    ),
+    (
         cluster_config.without_nat_there_is_a_mirror,
         {"nat": False},
         "'mirror' is missing, but nat: false needs it; run 'trainctl platform mirror-commands <ECR registry>' to see "

@@ -1,7 +1,7 @@
 import pytest
 
 from training_workloads import InputError
-from training_workloads.platform.mirror import ecr_registry, mirror_commands, mirrored
+from training_workloads.platform.mirror import chart_repository, ecr_registry, mirror_commands, mirrored
 
 MIRROR = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/copies"
 
@@ -42,6 +42,60 @@ def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> N
 def test_rejects_another_kind_of_registry(mirror: str) -> None:
     (problem,) = ecr_registry("mirror", mirror)
     assert str(problem).startswith(f"'mirror' is {mirror!r}; give the address of an ECR registry")
+
+
+@pytest.mark.parametrize(
+    "mirror",
+    [
+        MIRROR,
+        "111122223333.dkr.ecr-fips.us-east-1.amazonaws.com",
+        "111122223333.dkr-ecr.us-east-1.on.aws/mirror",
+        "111122223333.dkr-ecr-fips.us-gov-west-1.on.aws",
+        "111122223333.dkr.ecr.cn-north-1.amazonaws.com.cn/mirror",
+        "111122223333.dkr.ecr.eusc-de-east-1.amazonaws.eu",
+        "111122223333.dkr.ecr.us-iso-east-1.c2s.ic.gov",
+    ],
+)
+def test_accepts_every_address_of_a_registry(mirror: str) -> None:
+    assert not list(ecr_registry("mirror", mirror))
+
+
+@pytest.mark.parametrize(
+    ("mirror", "message"),
+    [
+        (
+            "111122223333.dkr.ecr.cn-north-1.amazonaws.com/mirror",
+            "registries of cn-north-1 are not in amazonaws.com; did you mean "
+            "111122223333.dkr.ecr.cn-north-1.amazonaws.com.cn/mirror?",
+        ),
+        (
+            "111122223333.dkr.ecr.us-east-1.amazonaws.com.cn",
+            "registries of us-east-1 are not in amazonaws.com.cn; did you mean "
+            "111122223333.dkr.ecr.us-east-1.amazonaws.com?",
+        ),
+        (
+            "111122223333.dkr.ecr.us-esat-1.amazonaws.com",
+            "AWS has no region us-esat-1; did you mean us-west-1 or us-east-1 or us-west-2?",
+        ),
+        (
+            "111122223333.dkr-ecr.us-iso-east-1.on.aws",
+            "registries of us-iso-east-1 are not in on.aws; give the address with .dkr.ecr.",
+        ),
+    ],
+)
+def test_rejects_an_address_that_no_registry_has(mirror: str, message: str) -> None:
+    assert [str(problem) for problem in ecr_registry("mirror", mirror)] == [f"'mirror' is {mirror!r}, but {message}"]
+
+
+def test_charts_come_from_the_address_to_which_cdks_function_logs_in() -> None:
+    plain = "oci://111122223333.dkr.ecr.us-east-1.amazonaws.com/mirror/chart"
+    for host in ("dkr.ecr.us-east-1.amazonaws.com", "dkr.ecr-fips.us-east-1.amazonaws.com", "dkr-ecr.us-east-1.on.aws"):
+        assert chart_repository(f"111122223333.{host}/mirror", "chart") == plain
+
+
+def test_the_commands_know_the_region_of_every_address() -> None:
+    first = next(mirror_commands("111122223333.dkr-ecr-fips.us-west-2.on.aws/m", "1.35"))
+    assert first.startswith("aws ecr get-login-password --region us-west-2 | docker login")
 
 
 def test_rejects_an_unknown_release() -> None:
