@@ -15,7 +15,7 @@ from training_workloads.images.image_error import ImageError
 from training_workloads.validation import InputError, Problem
 
 if TYPE_CHECKING:
-    from training_cluster.account.aws_account import Account
+    from training_cluster.account.account_requests import Account
     from training_cluster.account.deployed_stack import DeployedStack
     from training_cluster.account.kept_resources import KeptResource
 
@@ -52,9 +52,9 @@ def preflight(
     """
     # Here, because the AWS CDK takes seconds to import.
     from training_cluster.account.account_output import print_checks
-    from training_cluster.account.aws_account import Account
+    from training_cluster.account.account_requests import Account
     from training_cluster.account.check_result import FAILED
-    from training_cluster.account.deployment import Deployment
+    from training_cluster.account.checked_deployment import Deployment
     from training_cluster.account.preflight import run_checks
     from training_cluster.config import load_config
 
@@ -79,7 +79,7 @@ def status(
 ) -> None:
     """Show stacks, nodes, GPUs and EFA devices, the platform, file systems, jobs and the price by the hour."""
     from training_cluster.account.account_output import print_cluster_report
-    from training_cluster.account.aws_account import Account
+    from training_cluster.account.account_requests import Account
     from training_cluster.account.cluster_report import report_cluster
 
     with _failures():
@@ -101,7 +101,7 @@ def destroy(
 
     What the data stack has stays, and what the cluster's stack retains.
     """
-    from training_cluster.account.aws_account import Account
+    from training_cluster.account.account_requests import Account
     from training_cluster.account.teardown import DELETING, find_blockers
 
     account = Account()
@@ -179,7 +179,7 @@ def _delete(account: "Account", found: "DeployedStack") -> None:
 @contextmanager
 def _failures() -> Iterator[None]:
     """End the command with one line where AWS cannot be asked."""
-    from training_cluster.account.aws_account import NoPermissionError, RejectionError, UnreachableError
+    from training_cluster.account.account_requests import NoPermissionError, RejectionError, UnreachableError
 
     try:
         # Credentials may also expire on the way.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from training_cluster.account.aws_account import Account, NoPermissionError, RejectionError, UnreachableError
+from training_cluster.account.account_requests import Account, NoPermissionError, RejectionError, UnreachableError
 from training_cluster.account.cluster_state import ClusterState, connect_to, read_cluster
 from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack, find_stack, running_instances
 from training_cluster.account.lustre_state import LustreState, read_lustre

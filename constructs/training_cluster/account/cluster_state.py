@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from training_cluster.account.aws_account import Account
+from training_cluster.account.account_requests import Account
 from training_cluster.account.deployed_stack import DeployedStack
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.nodes import EFA_PRESENT_LABEL, EFA_RESOURCE, GPU_RESOURCE, INSTANCE_TYPE_LABEL

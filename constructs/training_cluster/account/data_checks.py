@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterator
 
-from training_cluster.account.aws_account import RejectionError
+from training_cluster.account.account_requests import RejectionError
 from training_cluster.account.check_result import CheckResult, decided, skipped
-from training_cluster.account.deployment import Deployment
+from training_cluster.account.checked_deployment import Deployment
 from training_workloads.images.pushed_images import PUSHED_IMAGES, pushed_images
 
 __all__ = ["data_set_fits_on_lustre", "images_are_in_ecr"]
 
-# 1,000 objects a page: enough for the shards of any data set, and 20 s at most for a bucket of single images.
+# 1,000 objects a page: enough for the shards of a data set, and an end for a bucket of single images.
 _MOST_PAGES = 100
 _GIB = 1024**3
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from training_cluster.account.aws_account import Account, RejectionError
+from training_cluster.account.account_requests import Account, RejectionError
 
 __all__ = ["CLUSTER", "FILE_SYSTEM", "DeployedStack", "StackResource", "find_stack", "running_instances"]
 

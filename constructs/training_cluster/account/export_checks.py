@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from training_cluster.account.check_result import CheckResult, decided, skipped
+from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.deployed_stack import FILE_SYSTEM
-from training_cluster.account.deployment import Deployment
 from training_cluster.account.lustre_state import read_lustre
 
 __all__ = ["exports_are_up_to_date"]

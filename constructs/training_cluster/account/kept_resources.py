@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from training_cluster.account.aws_account import Account, NoPermissionError, RejectionError
+from training_cluster.account.account_requests import Account, NoPermissionError, RejectionError
 from training_cluster.account.deployed_stack import DeployedStack, StackResource
 from training_workloads.catalog.storage_prices import BUCKET, ELASTIC_FILES, IMAGES, KEY, MonthlyPrice
 

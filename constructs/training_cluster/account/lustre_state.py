@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from training_cluster.account.aws_account import Account, RejectionError
+from training_cluster.account.account_requests import Account, RejectionError
 
 __all__ = ["LustreState", "read_lustre"]
 

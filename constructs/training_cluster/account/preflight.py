@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from training_cluster.account.aws_account import NoPermissionError, RejectionError, UnreachableError
+from training_cluster.account.account_requests import NoPermissionError, RejectionError, UnreachableError
 from training_cluster.account.check_result import OK, CheckResult, skipped
+from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.data_checks import data_set_fits_on_lustre, images_are_in_ecr
-from training_cluster.account.deployment import Deployment
 from training_cluster.account.export_checks import exports_are_up_to_date
 from training_cluster.account.quota_checks import (
     eks_quota_allows_the_cluster,

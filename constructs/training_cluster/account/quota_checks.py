@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from training_cluster.account.check_result import CheckResult, decided, skipped
+from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM
-from training_cluster.account.deployment import Deployment
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.quotas import (

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from training_cluster.account.aws_account import RejectionError
+from training_cluster.account.account_requests import RejectionError
 from training_cluster.account.check_result import CheckResult, decided
-from training_cluster.account.deployment import Deployment
+from training_cluster.account.checked_deployment import Deployment
 
 __all__ = ["account_is_bootstrapped", "ami_releases_exist"]
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from training_cluster.account.aws_account import RejectionError
+from training_cluster.account.account_requests import RejectionError
 from training_cluster.account.check_result import CheckResult, decided
-from training_cluster.account.deployment import Deployment
+from training_cluster.account.checked_deployment import Deployment
 from training_cluster.config import GpuNodeGroupConfig
 
 __all__ = ["reservations_fit_the_node_groups"]

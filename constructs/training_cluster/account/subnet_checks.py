@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from training_cluster.account.check_result import CheckResult, decided, skipped
-from training_cluster.account.deployment import Deployment
+from training_cluster.account.checked_deployment import Deployment
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 
 __all__ = ["subnets_have_addresses"]

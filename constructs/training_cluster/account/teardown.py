@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from training_cluster.account.aws_account import Account, NoPermissionError, RejectionError, UnreachableError
+from training_cluster.account.account_requests import Account, NoPermissionError, RejectionError, UnreachableError
 from training_cluster.account.cluster_state import connect_to, mounting_pods
 from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack
 from training_cluster.account.lustre_state import read_lustre

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from training_cluster.account.check_result import CheckResult, decided
-from training_cluster.account.deployment import Deployment
+from training_cluster.account.checked_deployment import Deployment
 from training_workloads.catalog.zones import EKS_REFUSED_ZONE_IDS
 
 __all__ = ["zones_are_accepted_by_eks", "zones_are_of_the_region", "zones_offer_the_instance_types"]

@@ -85,7 +85,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def account(monkeypatch: pytest.MonkeyPatch) -> StubbedAccount:
     """The account of the commands."""
     stubbed = StubbedAccount()
-    monkeypatch.setattr("training_cluster.account.aws_account.Account", lambda: stubbed)
+    monkeypatch.setattr("training_cluster.account.account_requests.Account", lambda: stubbed)
     return stubbed
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import boto3
 
 from tests.workloads.images.stubbed_session import StubbedSession
-from training_cluster.account.aws_account import Account
-from training_cluster.account.deployment import Deployment
+from training_cluster.account.account_requests import Account
+from training_cluster.account.checked_deployment import Deployment
 from training_cluster.config import ClusterConfig
 
 OREGON = {"us-west-2a": "usw2-az1", "us-west-2b": "usw2-az2", "us-west-2c": "usw2-az3"}

@@ -122,10 +122,9 @@ def test_destroys_without_a_question_in_scripts(account: StubbedAccount, command
 @pytest.mark.parametrize("answer", ["n\n", ""], ids=["no", "closed"])
 def test_asks_before(answer: str, account: StubbedAccount, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     answer_deletable(account)
-
     monkeypatch.setattr("sys.stdin", StringIO(answer))
     code, out, err = command("destroy")
-    assert (code, out) == (1, "")
+    assert (code, out.strip()) == (1, "")
     assert err.endswith("aborted\n")
     account.all_asked()
 

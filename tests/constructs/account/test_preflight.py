@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from tests.constructs.account.stubbed_account import StubbedAccount, deployment
-from training_cluster.account import deployed_stack, lustre_state, preflight
-from training_cluster.account import deployment as deployment_module
-from training_cluster.account.aws_account import RejectionError, UnreachableError
+from training_cluster.account import checked_deployment, deployed_stack, lustre_state, preflight
+from training_cluster.account.account_requests import RejectionError, UnreachableError
 from training_cluster.account.check_result import CheckResult, decided
-from training_cluster.account.deployment import Deployment
+from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.preflight import CHECKS, Check, run_checks
 from training_workloads.images.image_error import ImageError
 
@@ -148,7 +147,7 @@ def actions(*modules: ModuleType) -> set[str]:
 def test_the_page_lists_every_permission(root: Path) -> None:
     modules = (
         deployed_stack,
-        deployment_module,
+        checked_deployment,
         lustre_state,
         *(inspect.getmodule(check) for check in CHECKS),
     )

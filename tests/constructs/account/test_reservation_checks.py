@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tests.constructs.account.stubbed_account import StubbedAccount, deployment
-from training_cluster.account.deployment import Deployment
+from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.reservation_checks import reservations_fit_the_node_groups
 
 ID = "cr-0123456789abcdef0"

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from training_cluster.account.aws_account import Account
+from training_cluster.account.account_requests import Account
 from training_cluster.account.deployed_stack import DeployedStack, find_stack, running_instances
 from training_cluster.config import ClusterConfig, GpuNodeGroupConfig
 

@@ -2,7 +2,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
 from tests.constructs.account.stubbed_account import StubbedAccount
-from training_cluster.account.aws_account import Account, NoPermissionError, RejectionError, UnreachableError
+from training_cluster.account.account_requests import Account, NoPermissionError, RejectionError, UnreachableError
 from training_workloads.images.aws_session import AwsSession
 from training_workloads.images.image_error import ImageError
 
