@@ -58,7 +58,9 @@ def preflight(
     from training_cluster.account.preflight import run_checks
     from training_cluster.config import load_config
 
-    loaded = load_config(config, _overrides(override or []))
+    overrides = _overrides(override or [])
+    # As for 'cdk deploy', which has no other option for it.
+    loaded = load_config(overrides.pop("config", config), overrides)
     deployment = Deployment(config=loaded, account=Account(), cluster_stack=stack, data_stack=data_stack)
     with _failures():
         results = run_checks(deployment)

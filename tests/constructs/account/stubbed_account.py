@@ -87,7 +87,7 @@ class StubbedAccount(Account):
 
     def answer_instances(self, *types: str, spot: bool = False) -> None:
         """Say which nodes run."""
-        lifecycle = {"InstanceLifecycle": "spot"} if spot else {}
+        lifecycle: dict[str, str] = {"InstanceLifecycle": "spot"} if spot else {}
         instances = [{"InstanceType": kind, **lifecycle} for kind in types]
         self.answer("ec2", "describe_instances", {"Reservations": [{"Instances": instances}]})
 

@@ -74,8 +74,23 @@ def test_an_override_is_checked_too(account: StubbedAccount, command: Command) -
     account.answer("ssm", "get_parameter", {"Parameter": {"Value": "30"}})
     code, out, _ = command("preflight", "-c", "node_groups.gpu.ami_release=1.35.0-20260917")
     assert (code, "1.35.0-20260917" in out) == (1, True)
-    assert "'-c' is 'nat', but" not in command("preflight", "-c", "nat").err
-    assert command("preflight", "-c", "nat").code == 2
+
+
+@pytest.mark.usefixtures("checks")
+def test_the_file_is_an_option_or_the_override_of_the_cdk(
+    tmp_path: Path, account: StubbedAccount, command: Command
+) -> None:
+    (tmp_path / "cluster.yaml").rename(tmp_path / "other.yaml")
+    assert "error: '--config' is 'cluster.yaml', but it cannot be read" in command("preflight").err
+    for arguments in (("--config", "other.yaml"), ("-c", "config=other.yaml")):
+        answer_parameters(account, "1.35.2-20261110", "30")
+        account.__dict__.pop("identity", None)
+        assert command("preflight", *arguments).code == 0
+
+
+@pytest.mark.usefixtures("checks")
+def test_an_override_without_a_value_is_named(account: StubbedAccount, command: Command) -> None:
+    assert command("preflight", "-c", "nat") == (2, "", "error: '-c' is 'nat'; give <key>=<value>\n")
 
 
 def test_a_mistake_in_the_file_comes_first(tmp_path: Path, account: StubbedAccount, command: Command) -> None:

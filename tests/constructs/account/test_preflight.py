@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from tests.constructs.account.stubbed_account import StubbedAccount, deployment
-from training_cluster.account import checked_deployment, deployed_stack, lustre_state, preflight
+from training_cluster.account import checked_deployment, deployed_stack, lustre_state
 from training_cluster.account.account_requests import RejectionError, UnreachableError
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.preflight import CHECKS, Check, run_checks
+from training_cluster.account.quota_checks import vcpu_quotas_allow_the_nodes
 from training_workloads.images.image_error import ImageError
 
 RESERVED = {"capacity_reservation_id": "cr-0123456789abcdef0", "availability_zones": ["us-west-2a", "us-west-2b"]}
@@ -76,7 +77,7 @@ def test_what_a_check_found_before_it_is_kept() -> None:
     account.answer_no_stack()
     account.answer_quota(32)
     account.forbid("service-quotas", "get_service_quota")
-    _, system, gpu = run_checks(deployment(account), (preflight.vcpu_quotas_allow_the_nodes,))
+    _, system, gpu = run_checks(deployment(account), (vcpu_quotas_allow_the_nodes,))
     assert (system.state, gpu.state) == ("ok", "skipped")
     assert gpu.remedy == "allow the action servicequotas:GetServiceQuota"
 
