@@ -27,7 +27,7 @@ LAYERS = {
         {"monitoring", "nodes"},
         {"cluster"},
         {"config"},
-        {"complete_training_cluster"},
+        {"complete_training_cluster", "account"},
     ],
     "training": [
         {"runtime"},
