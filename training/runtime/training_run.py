@@ -1,5 +1,6 @@
 """A run between its command line and its results, over all restarts of an elastic one."""
 
+import gc
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,6 +32,10 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
     def start(check_hosts: elastic.CheckHosts) -> None:
         nonlocal began
         watchdog.progress()
+        # What the start before keeps in memory, such as the images of '--cache', must be free for the next; graphs and
+        # what they call refer to each other.
+        tasks.clear()
+        gc.collect()
         try:
             task = make_task()
             tasks.append(task)
