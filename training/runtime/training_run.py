@@ -12,7 +12,7 @@ from training.runtime import curve, elastic, files, out_of_memory, wall_clock, w
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import on_rank_zero, say
 from training.runtime.loop import Loop
-from training.runtime.rank_checkpoint import resume
+from training.runtime.rank_checkpoint import another_program, resume
 from training.runtime.run_lock import locked
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import Task
@@ -83,6 +83,8 @@ def _complete(task: Task, stop: StopRequest, check_hosts: elastic.CheckHosts, be
 def _say_where(loop: Loop, task: Task, written: dict[str, Any]) -> None:
     position = loop.position
     if position.epoch == task.plan.epochs:
+        if not isinstance(loop.outcome.get(task.score), int | float):
+            raise another_program(task.plan.output)
         score = f"{task.score.replace('_', ' ')} {loop.outcome[task.score]:.4f}"
         say(f"nothing to do: {task.plan.output} holds this run, finished, with {score}")
     elif written:

@@ -9,6 +9,8 @@ import pytest
 
 from training.runtime import curve, elastic, training_run
 from training.runtime.elastic import CheckHosts
+from training.runtime.errors import UserError
+from training.runtime.position import Position
 from training.runtime.stop_request import StopRequest
 
 
@@ -85,3 +87,10 @@ def test_rank_zero_draws_what_the_last_start_made(
     monkeypatch.setattr(training_run, "_complete", complete)
     training_run.train(make_task, [], StopRequest())
     assert drawn == expected
+
+
+@pytest.mark.parametrize("results", [{}, {"accuracy": "high"}, {"top_1": 0.5}])
+def test_a_finished_run_without_its_score_is_that_of_another_program(results: dict[str, Any]) -> None:
+    finished = SimpleNamespace(score="accuracy", plan=SimpleNamespace(output=Path("out"), epochs=2))
+    with pytest.raises(UserError, match="the checkpoints in out are those of another program"):
+        training_run._say_where(SimpleNamespace(position=Position(epoch=2), outcome=results), finished, {})
