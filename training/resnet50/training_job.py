@@ -228,6 +228,6 @@ def _lower(settings: Settings) -> str:
     ways = [f"'--batch-size' is {size}: give {size // 2} or less"] if size > 1 else []
     if settings.precision == "float32":
         ways.append("on a GPU '--precision mixed_float16' halves what the layers keep")
-    if settings.cache:
+    if settings.cache != "off":
         ways.append("'--cache' takes memory of the machine: omit it")
     return "; ".join(ways) or f"'--image-size' is {settings.image_size}: give a smaller one"

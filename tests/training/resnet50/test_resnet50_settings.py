@@ -3,6 +3,7 @@ from pathlib import Path
 import horovod.tensorflow as hvd
 import pytest
 
+from training.resnet50 import training_job
 from training.resnet50.settings import parse
 from training.runtime.errors import UserError
 
@@ -86,3 +87,21 @@ def test_device_decides_precision_and_compiler_that_are_not_given(
 ) -> None:
     settings = parse(["--synthetic", "--output-dir", "o", *given]).on_device(gpu=gpu)
     assert (settings.precision, settings.xla) == (precision, xla)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--batch-size", "1"], "'--image-size' is 224: give a smaller one"),
+        (["--batch-size", "256"], "'--batch-size' is 256: give 128 or less"),
+        (["--batch-size", "1", "--cache", "records"], "'--cache' takes memory of the machine: omit it"),
+        (["--batch-size", "1", "--cache", "decoded"], "'--cache' takes memory of the machine: omit it"),
+        (
+            ["--batch-size", "2", "--precision", "float32"],
+            "'--batch-size' is 2: give 1 or less; on a GPU '--precision mixed_float16' halves what the layers keep",
+        ),
+    ],
+)
+def test_a_memory_that_does_not_suffice_names_what_to_lower(arguments: list[str], expected: str) -> None:
+    given = parse(["--data-dir", "d", "--output-dir", "o", "--precision", "mixed_float16", *arguments])
+    assert training_job._lower(given) == expected
