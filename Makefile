@@ -113,6 +113,8 @@ pictures: $(CDK) ## Draw docs/pictures/ and write docs/lint-rules.md from the sy
 	@python -m docs.site.pictures
 pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after KUBERNETES_VERSIONS has changed
 	@python -m setup.record_pod_types
+outdated: $(CDK) ## List what in the catalog is older than its source, or was read long ago (DAYS=90)
+	@python -m setup.outdated $(if $(DAYS),--days "$$DAYS")
 
 bench-synth: $(CDK) ## Compare cdk synth with that of an app with one VPC; the limit is 2 x
 	@python benchmarks/synth_time.py
@@ -156,4 +158,4 @@ help: ## Show this list
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-docs synth jobs run-local summary test test-cdk test-training \
 	test-containers test-faults test-image test-mask-rcnn check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
-	bench-accuracy bench-roi-align train-shapes wheel snapshots lock clean help
+	bench-accuracy bench-roi-align train-shapes wheel snapshots lock outdated clean help
