@@ -111,7 +111,7 @@ docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link or an old 
 	@python -m sphinx -b html -W --keep-going -E -q -c docs -d .setup/doctrees . dist/docs
 pictures: $(CDK) ## Draw docs/pictures/ and write docs/lint-rules.md from the synthesized templates and from the code
 	@python -m docs.site.pictures
-pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after KUBERNETES_VERSIONS has changed
+pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after a new MPI operator
 	@python -m setup.record_pod_types
 outdated: $(CDK) ## List what in the catalog is older than its source, or was read long ago (DAYS=90)
 	@python -m setup.outdated $(if $(DAYS),--days "$$DAYS")
