@@ -114,8 +114,10 @@ docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link or an old 
 	@python -m sphinx -b html -W --keep-going -E -q -c docs -d .setup/doctrees . dist/docs
 pictures: $(CDK) ## Draw docs/pictures/ and write docs/lint-rules.md from the synthesized templates and from the code
 	@python -m docs.site.pictures
-pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after KUBERNETES_VERSIONS has changed
+pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after a new MPI operator
 	@python -m setup.record_pod_types
+outdated: $(CDK) ## List what in the catalog is older than its source, or was read long ago (DAYS=90)
+	@python -m setup.outdated $(if $(DAYS),--days "$$DAYS")
 
 bench-synth: $(CDK) ## Compare cdk synth with that of an app with one VPC; the limit is 2 x
 	@python benchmarks/synth_time.py
@@ -159,4 +161,4 @@ help: ## Show this list
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-docs synth jobs run-local summary test test-cdk test-training \
 	test-containers test-faults test-image test-mask-rcnn test-runs check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
-	bench-accuracy bench-roi-align train-shapes wheel snapshots lock clean help
+	bench-accuracy bench-roi-align train-shapes wheel snapshots lock outdated clean help

@@ -125,7 +125,14 @@ class CompleteTrainingCluster(Construct):
         nodes = Counter({SYSTEM_INSTANCE_TYPE: SYSTEM_NODES})
         for spec, size in sizes:
             nodes[spec.instance_type] += size
-        return hourly_cost(nodes=nodes, nat_gateways=int(self.config.nat))
+        # AWS bills an endpoint by the hour in each of its zones.
+        endpoints = self.network.endpoints.endpoints if self.network.endpoints else {}
+        return hourly_cost(
+            nodes=nodes,
+            nat_gateways=int(self.config.nat),
+            interface_endpoints=len(endpoints) * len(self.network.node_subnets),
+            kubernetes_version=self.config.kubernetes_version,
+        )
 
 
 def _throughput_sentence(lustre: LustreSpec) -> str:

@@ -206,6 +206,19 @@ def test_the_price_by_the_hour_is_said_with_its_date() -> None:
     assert "(us-east-1, 2026-02-09 to " in said
 
 
+def test_without_nat_the_price_has_the_endpoints_of_each_zone_and_the_end_of_standard_support() -> None:
+    template = templates("p6-b300")["TrainingClusterStack"]
+    outputs = template.to_json()["Outputs"]
+    found = [endpoint["Properties"] for endpoint in resources(template, "AWS::EC2::VPCEndpoint").values()]
+    endpoints = [endpoint for endpoint in found if endpoint["VpcEndpointType"] == "Interface"]
+    interfaces = sum(len(one["SubnetIds"]) for one in endpoints)
+    assert interfaces >= 22
+    said = outputs["EstimatedCostPerHour"]["Value"]
+    assert f"{interfaces} x interface endpoint in a zone at 0.01" in said
+    assert "NAT gateway" not in said
+    assert "0.50 USD more from 2026-12-02 on, when Kubernetes 1.34 is in extended support" in said
+
+
 def test_what_lustre_sustains_is_said() -> None:
     outputs = templates("p3-without-efa")["TrainingClusterStack"].to_json()["Outputs"]
     assert outputs["LustreThroughput"]["Value"] == (

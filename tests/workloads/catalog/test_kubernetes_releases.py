@@ -1,4 +1,5 @@
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +56,11 @@ def test_kube_proxy_and_the_autoscaler_are_of_the_release(release: KubernetesRel
 def test_every_row_has_sources_and_a_date(release: KubernetesRelease) -> None:
     assert all(source.startswith("https://") for source in release.sources)
     assert release.checked >= date(2026, 11, 23)
+
+
+def test_the_page_has_the_dates_of_the_catalog(root: Path) -> None:
+    page = (root / "docs/upgrade.md").read_text()
+    for one in RELEASES:
+        about = "about " if "standard_support_ends" in one.unknown else ""
+        assert f"| {one.name} | {about}{one.standard_support_ends} | {about}{one.extended_support_ends} | " in page
+        assert f" | {len(one.addons)} of {len(ADDONS)} |" in page
