@@ -29,6 +29,7 @@ from training_cluster.storage.elastic_file_system import ElasticFileSystem, Elas
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 from training_cluster.storage.lustre_volume import LustreVolume
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB
+from training_workloads.jobs.volumes import LUSTRE_CLAIM
 from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["ClusterMethods"]
@@ -139,6 +140,7 @@ class ClusterMethods(ClusterDefaults):
         efa: bool = False,
         data_repositories: Sequence[DataRepository] | None = None,
         mirror: str | None = None,
+        claim: str = LUSTRE_CLAIM,
     ) -> LustreFileSystem:
         """Add a `LustreFileSystem` and its `LustreVolume`, which jobs mount at /fsx.
 
@@ -153,6 +155,7 @@ class ClusterMethods(ClusterDefaults):
             data_repositories: Folders that mirror prefixes of the bucket. Default: one, root to root, where there is a
                 bucket.
             mirror: ECR registry with a copy of the ownership Job's image. Default: the public one.
+            claim: Name of the volume's claim. Default: the one that jobs mount.
 
         Raises:
             InputError: FSx does not offer the combination, or the VPC has no private subnet.
@@ -170,7 +173,14 @@ class ClusterMethods(ClusterDefaults):
             data_repositories=data_repositories,
             encryption_key=self.encryption_key,
         )
-        LustreVolume(self._scope, f"{id}Volume", cluster=self.as_cluster, file_system=self.file_system, mirror=mirror)
+        LustreVolume(
+            self._scope,
+            f"{id}Volume",
+            cluster=self.as_cluster,
+            file_system=self.file_system,
+            claim=claim,
+            mirror=mirror,
+        )
         if self.monitoring and not self.monitoring.file_system:
             self.monitoring.add_lustre(self.file_system)
         return self.file_system

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from training_cluster.cluster.access import valid_admin_arns, valid_public_access_cidrs
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_cluster.cluster.kubectl_layer import valid_kubernetes_version
+from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
 from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, ServiceAccountConfig
 from training_cluster.config.strict_model import StrictModel
 from training_cluster.monitoring.alarms import valid_email
@@ -72,7 +73,11 @@ class ClusterConfig(StrictModel):
     Attributes:
         node_groups: GPU node groups by name.
         lustre: The Lustre file system. Default: 1200 GiB, PERSISTENT_2.
-        efs: Whether there is an EFS file system too, for code and notebooks. Default: no.
+        efs: Whether there is an EFS file system too, for code and notebooks. It stays when the cluster is destroyed,
+            and the next cluster gets a new one: `existing_efs` names it. Default: no.
+        existing_vpc: A VPC to use in place of a new one. Default: a new one.
+        existing_lustre: A Lustre file system in that VPC, in place of `lustre`. Default: a new one.
+        existing_efs: An EFS file system in that VPC, in place of `efs`. Default: none.
         kubernetes_version: Release of EKS. Default: the newest of the catalog.
         vpc_cidr: Address range of the VPC, /16 to /20. Default: 10.0.0.0/16.
         availability_zones: Names of two or more zones, the one with the GPU capacity first. Default: the first two of
@@ -98,6 +103,11 @@ class ClusterConfig(StrictModel):
     )
     lustre: LustreConfig = Field(default=LustreConfig(), examples=["capacity_gib: 1200"])
     efs: bool = False
+    existing_vpc: ExistingVpcConfig | None = Field(default=None, examples=["{vpc_id: …, private_subnet_ids: […]}"])
+    existing_lustre: ExistingLustreConfig | None = Field(
+        default=None, examples=["{file_system_id: …, mount_name: …, capacity_gib: …}"]
+    )
+    existing_efs: ExistingEfsConfig | None = Field(default=None, examples=["{file_system_id: …, access_point_id: …}"])
     kubernetes_version: str = KUBERNETES_VERSION
     vpc_cidr: str = "10.0.0.0/16"
     availability_zones: tuple[str, ...] = Field(default=(), examples=["[us-east-1a, us-east-1b]"])
@@ -234,15 +244,62 @@ def nodes_and_file_system_share_a_zone(config: ClusterConfig) -> Problems:
     named = _named_zones(config)
     first = next(iter(named), ())
     for path, zone in named.items():
-        if zone != named[first]:
+        if zone != named[first] and zone not in config.lustre.further_zones:
             yield Problem(
                 path=path,
                 given=zone,
                 allowed=f"{dotted(first)} is {named[first]!r}",
-                fix="give all nodes and the file system one zone: EFA does not cross zones, and Lustre traffic between "
-                "them is slow and costs money",
-                related=(first,),
+                fix="give all nodes and the file system one zone, or add the zone to lustre.further_zones for a file "
+                "system of its own: EFA does not cross zones, and Lustre traffic between them is slow and costs money",
+                related=(first, ("lustre", "further_zones")),
             )
+
+
+def further_zones_are_other_zones_of_the_network(config: ClusterConfig) -> Problems:
+    """Each file system is in a zone of the VPC, and no zone needs two."""
+    path, zones = ("lustre", "further_zones"), config.lustre.further_zones
+    related: tuple[Path, ...] = (("availability_zones",), ("lustre", "availability_zone"))
+    for zone in zones:
+        if zone not in config.availability_zones:
+            allowed = f"availability_zones is {', '.join(config.availability_zones) or 'empty'}"
+            yield Problem(path=path, given=zones, allowed=allowed, fix=f"add {zone} there", related=related)
+        elif zone == config.training_zone:
+            fix = f"omit {zone}: it has the first file system"
+            yield Problem(path=path, given=zones, fix=fix, related=related)
+    if len(set(zones)) < len(zones):
+        yield Problem(path=path, given=zones, fix="give each zone once")
+
+
+def an_existing_vpc_has_a_subnet_in_each_zone(config: ClusterConfig) -> Problems:
+    """CDK matches zones and subnets by their order."""
+    if config.existing_vpc and len(config.existing_vpc.private_subnet_ids) != len(config.availability_zones):
+        yield Problem(
+            path=("existing_vpc", "private_subnet_ids"),
+            given=config.existing_vpc.private_subnet_ids,
+            allowed=f"availability_zones is {', '.join(config.availability_zones) or 'empty'}",
+            fix="give one subnet for each zone, in the same order",
+            related=(("availability_zones",),),
+        )
+
+
+def existing_file_systems_are_in_an_existing_vpc(config: ClusterConfig) -> Problems:
+    """A new VPC has no way to the file system."""
+    for key in ("existing_lustre", "existing_efs"):
+        if getattr(config, key) is not None and config.existing_vpc is None:
+            allowed, fix = f"{key} needs it", "name the VPC of the file system"
+            yield Problem(path=("existing_vpc",), given=MISSING, allowed=allowed, fix=fix, related=((key,),))
+
+
+def what_exists_is_not_described_too(config: ClusterConfig) -> Problems:
+    """The description would have no effect."""
+    described = {"existing_vpc": ("vpc_cidr", "nat"), "existing_lustre": ("lustre",), "existing_efs": ("efs",)}
+    for existing, keys in described.items():
+        for key in keys if getattr(config, existing) is not None else ():
+            value = getattr(config, key)
+            if key in config.model_fields_set and value is not False:
+                given = Typed("a section") if key == "lustre" else value
+                allowed = f"{existing} names what exists"
+                yield Problem(path=(key,), given=given, allowed=allowed, fix="omit it", related=((existing,),))
 
 
 def reserved_capacity_names_its_zone(config: ClusterConfig) -> Problems:
@@ -261,11 +318,22 @@ def reserved_capacity_names_its_zone(config: ClusterConfig) -> Problems:
 def training_subnet_holds_the_nodes(config: ClusterConfig) -> Problems:
     """Nodes beyond the addresses of the subnet do not start, and pods beyond them have no network."""
     # Without a range and zones that are valid there is no subnet to measure; other rules report that.
-    if any(vpc_cidr_is_one_of_a_vpc(config)) or any(availability_zones_are_two_or_none(config)):
+    invalid = any(vpc_cidr_is_one_of_a_vpc(config)) or any(availability_zones_are_two_or_none(config))
+    if invalid or config.existing_vpc:
         return
     prefix = private_subnet_prefix(config.vpc_cidr, len(config.availability_zones) or _DEFAULT_ZONES)
     free = usable_addresses(prefix) - _EKS_ADDRESSES - MOST_SYSTEM_NODES * ADDRESSES_PER_NODE
-    specs = {name: group.spec for name, group in config.node_groups.items()}
+    by_zone: dict[str | None, dict[str, GpuNodeGroupConfig]] = {}
+    for name, group in config.node_groups.items():
+        by_zone.setdefault(group.availability_zone or config.training_zone, {})[name] = group
+    for groups in by_zone.values():
+        yield from _fit_into_a_subnet(config, groups, prefix, free)
+
+
+def _fit_into_a_subnet(
+    config: ClusterConfig, node_groups: dict[str, GpuNodeGroupConfig], prefix: int, free: int
+) -> Problems:
+    specs = {name: group.spec for name, group in node_groups.items()}
     wanted = {name: spec.maximum * (ADDRESSES_PER_NODE - 1 + spec.ip_interfaces) for name, spec in specs.items()}
     if sum(wanted.values()) > free:
         groups = ", ".join(f"{name} at max_size {specs[name].maximum}: {wanted[name]}" for name in wanted)
@@ -327,6 +395,10 @@ RULES = (
     without_nat_there_is_a_mirror,
     named_zones_are_zones_of_the_network,
     nodes_and_file_system_share_a_zone,
+    further_zones_are_other_zones_of_the_network,
+    an_existing_vpc_has_a_subnet_in_each_zone,
+    existing_file_systems_are_in_an_existing_vpc,
+    what_exists_is_not_described_too,
     reserved_capacity_names_its_zone,
     training_subnet_holds_the_nodes,
     alarm_email_is_an_address,

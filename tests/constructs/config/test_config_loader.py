@@ -82,7 +82,8 @@ def test_ignores_the_context_of_cdk_itself(config_file: Path) -> None:
         (
             MINIMAL + "lustre:\n  capcity_gib: 1200\n",
             "cluster.yaml:5: 'lustre.capcity_gib' is 1200, but there is no such key; did you mean capacity_gib? known: "
-            "availability_zone, capacity_gib, data_repositories, deployment_type, efa, throughput_mbps_per_tib",
+            "availability_zone, capacity_gib, data_repositories, deployment_type, efa, further_zones, "
+            "throughput_mbps_per_tib",
         ),
         (
             MINIMAL + "vpc_cdir:\n  a: b\n  c: d\n",
