@@ -205,7 +205,7 @@ def valid_subnet(subnet: Any, vpc: ec2.IVpc | None = None) -> Problems:
 
     Args:
         subnet: What the user gave, or the cluster's training subnet; None where its VPC has no private one.
-        vpc: The VPC that the subnet must be of. A subnet that is imported by its id does not tell its own. Default: not
+        vpc: The VPC that the subnet must be of. That of a subnet which is imported by its id is not known. Default: not
             known, and so are its public subnets.
     """
     if subnet is None:

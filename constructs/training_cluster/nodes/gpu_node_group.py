@@ -78,7 +78,7 @@ class GpuNodeGroup(Construct):
 
         Args:
             scope: A stack, or a construct in one.
-            id: Id in the scope, one of its own among the cluster's node groups: the nodes get it as a label.
+            id: Id in the scope; no other node group of the cluster may have it, because the nodes get it as a label.
             cluster: The cluster that the nodes join: ours or one of `aws_eks_v2`.
             instance_type: EC2 type with GPUs.
             subnet: A private subnet of the cluster's VPC, in the zone of the file system that the jobs read. Default:
@@ -142,31 +142,14 @@ class GpuNodeGroup(Construct):
         )
         self.name = _label(id)
         ours = cluster if isinstance(cluster, ClusterDefaults) else ClusterDefaults()
-        subnet = subnet or training_subnet(cluster.vpc)
-        version = kubernetes_version or ours.node_version
-        check(
-            valid_subnet(subnet, cluster.vpc),
-            valid_ami_release(ami_release, version),
-            _used_by_efa(efa_security_group, self.spec),
-        )
+        subnet, version = subnet or training_subnet(cluster.vpc), kubernetes_version or ours.node_version
+        check(_valid_nodes(self.spec, subnet, cluster.vpc, version, efa_security_group))
         assert subnet
-        # Two groups with one label would be one to a job that selects it.
         own(self, cluster, f"node group {self.name}", fix="give one of the two another id")
         self.placement_group = self._placement_group()
-        self.efa_security_group = efa_security_group
-        if self.spec.efa_interfaces and efa_security_group is None:
-            self.efa_security_group = cluster_efa_group(cluster)
-        # With interfaces on the launch template, EKS no longer adds the cluster's own security group.
-        groups = [cluster.cluster_security_group_id]
-        groups += [self.efa_security_group.security_group_id] if self.efa_security_group else []
-        self.launch_template = self._launch_template(
-            groups, encryption_key or ours.encryption_key, cluster.cluster_name
-        )
-        self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet, node_repair or NodeRepair())
-        update_in_place(self.node_group, version)
-        suppress_node_policies(self.node_group)
-        if ssm:
-            allow_ssm(self.node_group)
+        self.efa_security_group = efa_security_group or self._efa_group(cluster)
+        self.launch_template = self._launch_template(cluster, encryption_key or ours.encryption_key)
+        self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet, version, node_repair or NodeRepair())
         after_network_addons(self, cluster)
         ours.gpu_types |= {self.spec.instance_type}
         ours.add_efa_plugin(has_efa=self.efa_security_group is not None)
@@ -176,7 +159,12 @@ class GpuNodeGroup(Construct):
             return None
         return ec2.PlacementGroup(self, "PlacementGroup", strategy=ec2.PlacementGroupStrategy.CLUSTER)
 
-    def _node_group(self, cluster: eks.ICluster, subnet: ec2.ISubnet, repair: NodeRepair) -> eks.Nodegroup:
+    def _efa_group(self, cluster: eks.ICluster | eks.Cluster) -> ec2.SecurityGroup | None:
+        return cluster_efa_group(cluster) if self.spec.efa_interfaces else None
+
+    def _node_group(
+        self, cluster: eks.ICluster, subnet: ec2.ISubnet, version: str | None, repair: NodeRepair
+    ) -> eks.Nodegroup:
         spec, efa, placed = self.spec, bool(self.spec.efa_interfaces), self.placement_group is not None
         group = eks.Nodegroup(
             self,
@@ -200,13 +188,18 @@ class GpuNodeGroup(Construct):
         assert isinstance(resource, eks.CfnNodegroup)
         # A node whose GPU, disk or network fails is replaced; the node monitoring agent reports it to EKS.
         resource.node_repair_config = repair.to_property()
+        update_in_place(group, version)
+        suppress_node_policies(group)
+        if spec.ssm:
+            allow_ssm(group)
         return group
 
-    def _launch_template(
-        self, security_group_ids: list[str], key: kms.IKey | None, cluster_name: str
-    ) -> ec2.CfnLaunchTemplate:
+    def _launch_template(self, cluster: eks.ICluster | eks.Cluster, key: kms.IKey | None) -> ec2.CfnLaunchTemplate:
         """Define the template on the L1, the only place for network cards and EFA."""
         template, spec = ec2.CfnLaunchTemplate, self.spec
+        # With interfaces on the launch template, EKS no longer adds the cluster's own security group.
+        groups = [cluster.cluster_security_group_id]
+        groups += [self.efa_security_group.security_group_id] if self.efa_security_group else []
         volume = root_volume(
             _ROOT_VOLUME_GIB, key, mib_per_second=spec.volume_mib_per_second, iops=spec.root_volume_iops
         )
@@ -217,14 +210,16 @@ class GpuNodeGroup(Construct):
             launch_template_data=template.LaunchTemplateDataProperty(
                 # Here and not on the node group, because EKS requires it here for a Capacity Block.
                 instance_type=spec.instance_type,
-                network_interfaces=self._network_interfaces(security_group_ids),
+                network_interfaces=self._network_interfaces(groups),
                 placement=self._placement(),
                 capacity_reservation_specification=self._reservation(),
                 instance_market_options=self._market(),
                 metadata_options=metadata_options(),
                 block_device_mappings=[volume],
                 user_data=Fn.base64(user_data),
-                tag_specifications=launch_tags(lambda: self.node_group, cluster_name=cluster_name, name=self.name),
+                tag_specifications=launch_tags(
+                    lambda: self.node_group, cluster_name=cluster.cluster_name, name=self.name
+                ),
             ),
         )
 
@@ -266,8 +261,24 @@ class GpuNodeGroup(Construct):
 
 
 def _label(id: str) -> str:
-    """Return an id as the value of a label, which takes fewer characters."""
+    """Return an id as the value of a label, which takes fewer characters.
+
+    No two groups of a cluster may have one: they would be one to a job that selects it.
+    """
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", id)[:DNS_LABEL_LENGTH].strip("-_.")
+
+
+def _valid_nodes(
+    spec: GpuNodeGroupSpec,
+    subnet: ec2.ISubnet | None,
+    vpc: ec2.IVpc,
+    kubernetes_version: str | None,
+    efa_security_group: ec2.ISecurityGroup | None,
+) -> Problems:
+    """Reject what does not fit the cluster, or the nodes."""
+    yield from valid_subnet(subnet, vpc)
+    yield from valid_ami_release(spec.ami_release, kubernetes_version)
+    yield from _used_by_efa(efa_security_group, spec)
 
 
 def _used_by_efa(group: ec2.ISecurityGroup | None, spec: GpuNodeGroupSpec) -> Problems:

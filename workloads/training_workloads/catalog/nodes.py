@@ -99,7 +99,7 @@ def group_labels(group: str, *, in_placement_group: bool) -> dict[str, str]:
 
     Args:
         group: Name of the node group.
-        in_placement_group: Whether the nodes have a placement group of their own.
+        in_placement_group: Whether the nodes have a placement group.
     """
     labels = {NODE_GROUP_LABEL: group}
     if in_placement_group:

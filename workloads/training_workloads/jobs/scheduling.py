@@ -42,7 +42,7 @@ class Scheduling:
             (https://docs.aws.amazon.com/eks/latest/userguide/ml-workload-topology.html). Default: anywhere.
         capacity_type: `ON_DEMAND`, `SPOT` or `CAPACITY_BLOCK`: capacity type of the workers' nodes. Default: any.
             The launcher, whose loss ends the job, never runs on Spot nodes. Name SPOT and CAPACITY_BLOCK: only then
-            may EKS evict the workers, which tells them to save a checkpoint, before it takes their node.
+            may EKS evict the workers before it takes their node, which is their signal to save a checkpoint.
         node_group: Name of the node group of all workers, as in `cluster.yaml` or `add_gpu_node_group`. Default: every
             group with the job's instance type.
         placement_group: Whether all workers run in one cluster placement group, whichever it is. Default: no.

@@ -19,7 +19,7 @@ _ALL = 1_000_000
 
 
 class JobDisruptionBudgetChart(cdk8s.Chart):
-    """A budget for a namespace that lets nobody evict the running pods of a training job.
+    """A budget for a namespace that forbids to evict the running pods of a training job.
 
     Pods that are not ready can be evicted, such as those of a node that fails, and so can the pods of jobs on Spot
     capacity or a Capacity Block: their node goes whatever a budget says, and the eviction is the signal to save a
