@@ -11,7 +11,8 @@ from training.runtime.distributed import RankParser
 from training.runtime.errors import UserError
 from training.runtime.every import Every
 
-_DESCRIPTION = "Train ResNet-50 v1.5 on ImageNet's TFRecords, or on others of the same layout."
+_LAYOUTS = "shards (train-00000-of-01024 …), or of folders train/<class> and val/<class>"
+_DESCRIPTION = f"Train ResNet-50 v1.5 on ImageNet or on other images: {_LAYOUTS}."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,12 +56,13 @@ class Settings:
         """Reject a run without images, and one with two sources of them."""
         if self.data_dir is None and not self.synthetic:
             raise UserError(
-                "neither '--data-dir' nor '--synthetic' is given; give the folder of the TFRecords, or --synthetic for "
-                "a test of speed"
+                f"neither '--data-dir' nor '--synthetic' is given; give a folder of {_LAYOUTS}, or --synthetic for a "
+                "test of speed"
             )
         if self.data_dir is not None and self.synthetic:
             raise UserError("'--data-dir' and '--synthetic' are both given; give one of them")
-
+        if self.synthetic and self.cache != "off":
+            raise UserError(f"'--synthetic' and '--cache {self.cache}' are both given; omit one: nothing is read")
         if (self.decode, self.cache) == ("gpu", "decoded"):
             raise UserError("'--decode gpu' and '--cache decoded' are both given; give one of them")
 
@@ -87,7 +89,7 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
 def _add_data(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("data")
     add = group.add_argument
-    add("--data-dir", type=Path, help="folder of train-00000-of-01024 … and validation-00000-of-00128 …")
+    add("--data-dir", type=command_line.path, help=f"folder of {_LAYOUTS}")
     add("--synthetic", action="store_true", help="random images from memory instead, to measure speed without input")
     add("--image-size", type=command_line.whole_number(32), default=224, help="pixels of each side (%(default)s)")
     add("--classes", type=command_line.whole_number(2), default=1000, help="labels are 1 to this (%(default)s)")

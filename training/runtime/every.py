@@ -17,7 +17,7 @@ class Every:
     """`steps`, `epochs` or `min`."""
 
     def __str__(self) -> str:
-        return f"{self.count}{self.unit}"
+        return f"{self.count}{self.unit.removesuffix('s') if self.count == 1 else self.unit}"
 
     def after_step(self, step: int) -> bool:
         """Return whether it is due after this step of the run, the same on every rank."""

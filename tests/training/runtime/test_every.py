@@ -29,6 +29,11 @@ def test_rejects_everything_else_with_the_allowed_forms(text: str) -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["1step", "1epoch", "2epochs", "1min"])
+def test_is_shown_as_it_is_given(text: str) -> None:
+    assert str(every(text)) == text
+
+
 def test_is_due_after_multiples_of_its_unit_only() -> None:
     steps, epochs, minutes = Every(3, "steps"), Every(3, "epochs"), Every(3, "min")
     assert [steps.after_step(step) for step in (1, 2, 3, 4, 6)] == [False, False, True, False, True]
