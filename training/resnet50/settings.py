@@ -19,8 +19,8 @@ _DESCRIPTION = f"Train ResNet-50 v1.5 on ImageNet or on other images: {_LAYOUTS}
 class Settings:
     """A run's options, a field each; `python -m training.resnet50 --help` says what they mean.
 
-    None is an option that was not given: the optimizer's recipe decides `learning_rate`, `warmup_epochs` and
-    `weight_decay`, and the device decides `precision` and `xla` (see `on_device`).
+    None is an option that was not given: the optimizer's recipe decides `learning_rate`, `warmup_epochs`,
+    `weight_decay` and `momentum`, and the device decides `precision` and `xla` (see `on_device`).
     """
 
     data_dir: Path | None
@@ -37,6 +37,7 @@ class Settings:
     learning_rate: float | None
     warmup_epochs: int | None
     weight_decay: float | None
+    momentum: float | None
     label_smoothing: float
     min_crop_area: float
     mirror: str
@@ -127,6 +128,11 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
         "--weight-decay",
         type=command_line.number_from(0),
         help="factor of the L2 term's gradient (sgd: 1/32768; lars: MLPerf's for this batch)",
+    )
+    add(
+        "--momentum",
+        type=command_line.number_from(0, 0.999999),
+        help="part of the step before that each step repeats (sgd: 0.875; lars: MLPerf's for this batch)",
     )
     share = command_line.number_from(0, 0.9)
     add("--label-smoothing", type=share, default=0.1, help="share spread over all classes (%(default)s)")

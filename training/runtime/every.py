@@ -31,6 +31,10 @@ class Every:
         """Return whether it is due this long after the last time. Ranks must agree first: their clocks differ."""
         return self.unit == "min" and seconds >= 60 * self.count
 
+    def exceeds(self, *, steps: int, epochs: int) -> bool:
+        """Return whether it is longer than a run of so many steps and epochs; False for minutes."""
+        return self.count > {"steps": steps, "epochs": epochs, "min": self.count}[self.unit]
+
 
 class Timer:
     """The time since something happened the last time in this start of the run."""

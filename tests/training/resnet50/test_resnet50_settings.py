@@ -27,6 +27,7 @@ def test_defaults_are_the_recipe() -> None:
     assert (given.keep_checkpoints, given.seed) == (3, 0)
     # The device or the optimizer decides them.
     assert [given.precision, given.xla, given.learning_rate, given.warmup_epochs, given.weight_decay] == [None] * 5
+    assert given.momentum is None
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,7 @@ def test_defaults_are_the_recipe() -> None:
         (["--synthetic", "--image-size", "16"], "'--image-size' is 16; give 32 or more"),
         (["--synthetic", "--label-smoothing", "1"], "'--label-smoothing' is 1; give a number from 0 to 0.9"),
         (["--synthetic", "--weight-decay", "-1"], "'--weight-decay' is -1; give a number from 0 to 1e+09"),
+        (["--synthetic", "--momentum", "1"], "'--momentum' is 1; give a number from 0 to 0.999999"),
         (["--synthetic", "--min-crop-area", "0"], "'--min-crop-area' is 0; give a number from 0.01 to 1"),
         (["--synthetic", "--min-crop-area", "8"], "'--min-crop-area' is 8; give a number from 0.01 to 1"),
         (["--synthetic", "--keep-checkpoints", "0"], "'--keep-checkpoints' is 0; give 1 or more"),

@@ -42,6 +42,11 @@ def test_is_due_after_multiples_of_its_unit_only() -> None:
     assert not any([steps.after_epoch(3), steps.after_seconds(9999), epochs.after_step(3), minutes.after_step(3)])
 
 
+def test_is_longer_than_a_run_in_steps_or_epochs() -> None:
+    given = [every(text).exceeds(steps=20, epochs=2) for text in ("20steps", "21steps", "2epochs", "3epochs", "99min")]
+    assert given == [False, True, False, True, False]
+
+
 def test_a_timer_is_due_after_its_minutes_until_it_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
