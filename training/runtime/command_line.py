@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
         if not name.startswith("-"):
             return f"'{given}' belongs to no option; '--help' lists them"
         close = [option for option in options if name in (option[: len(name)], _initials(option))]
-        close = close or difflib.get_close_matches(name, options)
+        close = close or difflib.get_close_matches(name, options, n=1)
         if not close:
             return f"'{name}' is not an option; '--help' lists them"
         return f"'{name}' is not an option; did you mean {_or([repr(option) for option in close])}?"

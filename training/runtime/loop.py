@@ -81,22 +81,22 @@ class Loop:
     # -------------------------------------------------------------------------------------------------------- steps
 
     def _train_epoch(self, check_hosts: elastic.CheckHosts) -> None:
-        batches = _Batches(self._task.batches(self.position))
+        self._batches = _Batches(self._task.batches(self.position))
         self._steps.restart_clock()
         while True:
             watchdog.progress()
             before = time.perf_counter()
-            given = batches.next()
+            given = self._batches.next()
             if given is None:
                 break
             waited = time.perf_counter() - before
             self._task.optimizer.learning_rate = self._task.rate(self.position)
             self._steps.start(given, waited)
             self.position = self.position.after_step(hvd.size(), self._plan.batch_size)
-            self._after_step(batches, check_hosts)
+            self._after_step(check_hosts)
         self._exchange()
 
-    def _after_step(self, batches: "_Batches", check_hosts: elastic.CheckHosts) -> None:
+    def _after_step(self, check_hosts: elastic.CheckHosts) -> None:
         """Save and evaluate where that is due; after the last step of an epoch, its end does."""
         step = self.position.step
         save, evaluate = (each.after_step(step) for each in (self._plan.checkpoint_every, self._plan.evaluate_every))
@@ -104,7 +104,7 @@ class Loop:
             return
         save_due, evaluate_due = self._exchange().due
         save, evaluate = save or save_due, evaluate or evaluate_due
-        if (save or evaluate) and batches.ended:
+        if (save or evaluate) and self._batches.ended:
             # Otherwise the same network would be evaluated twice, and written twice.
             self._save_at_end, self._evaluate_at_end = save, evaluate
             return
