@@ -97,7 +97,7 @@ class Job:
             lower=_lower(settings),
             check_first_losses=self.objective.check_first,
             resume=lambda written: data.resume(settings.output_dir, written),
-            settings_before=self._before_options(),
+            settings_before=self.before_options,
             names=("position", "skipped", "training_images"),
             metadata=self._metadata,
             figures=self._figures,
@@ -149,7 +149,8 @@ class Job:
             "dataset": dict(data.fingerprint),
         }
 
-    def _before_options(self) -> dict[str, Any]:
+    @property
+    def before_options(self) -> dict[str, Any]:
         """Return what a checkpoint means that lacks an option; one of LARS does not tell its momentum."""
         if self.recipe.optimizer == "lars":
             return {**BEFORE_OPTIONS, "--momentum": self.resume_settings["--momentum"]}

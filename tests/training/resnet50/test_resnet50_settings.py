@@ -1,9 +1,12 @@
 from pathlib import Path
+from typing import Any
 
 import horovod.tensorflow as hvd
 import pytest
 
+from training.resnet50 import recipe
 from training.resnet50.settings import parse
+from training.resnet50.training_job import Job
 from training.runtime.errors import UserError
 
 
@@ -86,3 +89,17 @@ def test_device_decides_precision_and_compiler_that_are_not_given(
 ) -> None:
     settings = parse(["--synthetic", "--output-dir", "o", *given]).on_device(gpu=gpu)
     assert (settings.precision, settings.xla) == (precision, xla)
+
+
+def test_a_run_resumes_only_with_its_momentum() -> None:
+    nothing: Any = None
+    given: recipe.Given = {"learning_rate": 0.1, "warmup_epochs": 0, "weight_decay": 0.0, "momentum": 0.5}
+    settings = parse(["--synthetic", "--output-dir", "o"]).on_device(gpu=False)
+    made = recipe.sgd(**given, epochs=2)
+    job = Job(settings=settings, device="cpu", recipe=made, data=nothing, network=nothing)
+    assert job.resume_settings["--momentum"] == 0.5
+    # Checkpoints from before the option: of sgd had this one, of lars do not tell theirs.
+    assert job.before_options["--momentum"] == 0.875
+    made = recipe.lars(**given, epochs=2, global_batch=100)
+    job = Job(settings=settings, device="cpu", recipe=made, data=nothing, network=nothing)
+    assert job.before_options["--momentum"] == 0.5
