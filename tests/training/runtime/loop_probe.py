@@ -137,7 +137,7 @@ answers["evaluations change nothing"] = end("steps") == end("epochs")
 
 
 # Longer than the run.
-answers["never"] = len(train(task_of("never", "25steps", "3epochs"))["history"])
+train(task_of("never", "25steps", "3epochs"))
 
 
 # Minutes: each step takes half a minute of rank zero's clock, and the other's stands still.
