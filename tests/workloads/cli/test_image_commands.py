@@ -81,6 +81,14 @@ def test_without_an_engine_it_names_what_to_do(command: Command, engine: Engine,
     assert "give one of docker, podman, codebuild" in command("image", "build", "project", "--engine=kaniko").err
 
 
+def test_a_push_without_an_engine_does_not_name_what_it_rejects(command: Command, engine: Engine) -> None:
+    assert command("image", "push").err == (
+        "error: '--engine' is missing, but docker and podman are not on the PATH; install one\n"
+    )
+    engine("docker", failing="version")
+    assert command("image", "push", "--engine=docker").err.endswith("docker says no; start it\n")
+
+
 def test_a_build_that_fails_ends_with_3(command: Command, engine: Engine, project: Path) -> None:
     engine("docker", failing="build")
     code, _, errors = command("image", "build", "project")

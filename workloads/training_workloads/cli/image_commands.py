@@ -58,7 +58,7 @@ def build(
     file, arguments = find_dockerfile(place, dockerfile), build_arguments(build_arg or [])
     name = image or local_name(place)
     if engine != _CODEBUILD:
-        chosen = find_engine(_known(engine, *ENGINES, _CODEBUILD))
+        chosen = find_engine(_known(engine, *ENGINES, _CODEBUILD), otherwise=f"give '{_CODEBUILD}' to build in AWS")
         with _failures():
             chosen.build(place, file, name, arguments)
         print(f"built {name}; next: trainctl image push", file=sys.stderr)
