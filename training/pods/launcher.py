@@ -223,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except JobEnd as end:
         job_end.show(str(end), settings.termination_log)
         if not isinstance(end, Decided):
-            # Without a hostfile there is nobody to keep it; the code that is decided stays.
+            # Without a hostfile no worker can keep it; the code that is decided stays.
             with suppress(UserError):
                 job_end.keep(end, await_workers.answering(settings.hostfile, settings.port), settings.port)
         return end.code
