@@ -162,14 +162,12 @@ def _memory(splits: Sequence[Records], kind: str) -> list[str]:
     if kind == "off":
         return []
     need = decoded_images.needed if kind == "decoded" else cache.needed
-    found: list[cache.Memory] = []
 
-    def check() -> None:
+    def check() -> cache.Memory:
         needed = sum(need(records, rank_records.own_range(records)) for records in splits)
-        found.append(cache.check(kind, needed, hvd.local_size()))
+        return cache.check(kind, needed, hvd.local_size())
 
     # Horovod: where the memory of one machine is too small, all ranks stop.
-    on_every_rank(check)
-    most = max(hvd.allgather_object(found[0], name="memory"), key=lambda each: each.needed / max(each.free, 1))
+    most = max(on_every_rank(check), key=lambda each: each.needed / max(each.free, 1))
     caveats = [f"warning: '--cache decoded': {decoded_images.CAVEAT}"] if kind == "decoded" else []
     return [most.sentence(kind), *caveats]
