@@ -90,7 +90,10 @@ def _parse() -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=_SEED, help="decides when faults happen, and where (%(default)s)")
     parser.add_argument("--faults", type=int, help="inject at least so many, in the same mix (one round of lives)")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.lives and given.faults is not None:
+        parser.error("'--faults' and lives are both given; give one of them: '--faults' is of all kinds")
+    return given
 
 
 def main() -> int:

@@ -87,7 +87,7 @@ class AwsSession:
         """Return the address of a pushed image by its digest.
 
         Raises:
-            InputError: There is no such repository.
+            ClientError: There is no such repository or image; see `aws_errors`.
         """
         client, name = self._ecr(repository), repository.partition("/")[2]
         found = client.describe_images(repositoryName=name, imageIds=[{"imageTag": tag}])

@@ -15,6 +15,9 @@ __all__ = ["ENGINES", "ContainerEngine", "find_engine"]
 #: The programs, the preferred one first.
 ENGINES: Final = ("docker", "podman")
 
+# A daemon that hangs counts as one that does not run.
+_ANSWER_SECONDS: Final = 10.0
+
 
 class ContainerEngine:
     """The program that builds and pushes; what it prints goes to the user's terminal."""
@@ -88,6 +91,11 @@ def find_engine(given: str | None, *, otherwise: str = "") -> ContainerEngine:
 
 def _answer(program: str) -> str | None:
     """Return why an engine does not work, or None."""
-    done = subprocess.run([program, "version"], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(
+            [program, "version"], capture_output=True, text=True, check=False, timeout=_ANSWER_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return f"nothing within {_ANSWER_SECONDS:g} s"
     lines = done.stderr.strip().splitlines() or ["no message"]
     return lines[-1] if done.returncode else None
