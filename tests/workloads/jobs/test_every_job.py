@@ -168,8 +168,12 @@ def test_every_option_reaches_the_manifest() -> None:
         assert (pod["serviceAccountName"], pod["priorityClassName"]) == ("runs", "high")
     assert worker["nodeSelector"]["eks.amazonaws.com/capacityType"] == "ON_DEMAND"
     assert worker["topologySpreadConstraints"][0]["topologyKey"] == "kubernetes.io/hostname"
-    (together,) = worker["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    assert together["topologyKey"] == "topology.kubernetes.io/zone"
+    assert worker["nodeSelector"]["training-cluster/node-group"] == "gpu"
+    together = worker["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert [term["topologyKey"] for term in together] == [
+        "topology.kubernetes.io/zone",
+        "training-cluster/placement-group",
+    ]
     mounts = {mount["name"]: mount["mountPath"] for mount in worker["containers"][0]["volumeMounts"]}
     assert mounts == {"shm": "/dev/shm", "shared-0": "/fsx", "shared-1": "/efs"}
     assert worker["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 4
