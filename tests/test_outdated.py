@@ -66,7 +66,7 @@ def test_names_what_is_older_with_both_versions() -> None:
     ]
 
 
-def test_says_what_it_could_not_read_and_goes_on() -> None:
+def test_says_what_it_could_not_read_and_continues() -> None:
     class Offline(SameAsCatalog):
         def chart(self, repository: str, name: str) -> str:
             raise UnreadError(f"{repository}/index.yaml: no network")

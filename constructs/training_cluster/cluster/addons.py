@@ -81,7 +81,7 @@ class Addons(Construct):
         assert isinstance(resource, eks.CfnAddon)
         # The template has the settings. EKS's default, NONE, fails an update where a field was changed in the cluster
         # (https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateAddon.html, read 2026-11-23). No
-        # PreserveOnDelete: what the template no longer has would go on running, and nobody would update it.
+        # PreserveOnDelete: what the template no longer has would keep running without updates.
         resource.resolve_conflicts = "OVERWRITE"
         return addon
 

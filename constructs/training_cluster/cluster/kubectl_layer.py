@@ -59,6 +59,6 @@ def _minor(version: str) -> int:
 def _warn(scope: Construct, version: str, nearest: int, *, compatible: bool) -> None:
     rule = "Kubernetes supports one minor version of difference"
     if not compatible:
-        rule += " only, so a manifest may be refused; upgrade the cluster"
+        rule += " only, so a manifest may fail; upgrade the cluster"
     text = f"the cluster runs Kubernetes {version}, and kubectl is of 1.{nearest}, the nearest one here: {rule}"
     Annotations.of(scope).add_warning_v2("cdk-training-cluster:kubectl-of-another-release", text)

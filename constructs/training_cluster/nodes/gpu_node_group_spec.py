@@ -308,7 +308,7 @@ def ami_release_has_a_date(spec: GpuNodeGroupSpec) -> Problems:
 
 
 def ami_release_is_not_a_bad_one(spec: GpuNodeGroupSpec) -> Problems:
-    """Reject a release that its makers warn of."""
+    """Reject a release that its own notes, or those of a later one, warn of."""
     if not isinstance(spec.ami_release, str) or not re.fullmatch(_AMI_RELEASE, spec.ami_release):
         return
     version = spec.ami_release.rpartition(".")[0]

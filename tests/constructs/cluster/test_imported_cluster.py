@@ -120,7 +120,7 @@ def test_rejects_a_security_group_that_is_no_id(group: Any, stack: cdk.Stack) ->
             "1.34.",
             "kubectl is of 1.34, the nearest one here: Kubernetes supports one minor version of difference",
         ),
-        ("1.31", "1.34.", "so a manifest may be refused; upgrade the cluster"),
+        ("1.31", "1.34.", "so a manifest may fail; upgrade the cluster"),
         ("1.38", "1.37.", "kubectl is of 1.37"),
     ],
 )

@@ -132,7 +132,7 @@ AMI_DRIVERS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BadAmiRelease:
-    """A release of the EKS AMI that its makers warn of.
+    """A release of the EKS AMI that the release notes warn of.
 
     Attributes:
         released: The date in the release's name.
