@@ -1,5 +1,7 @@
 """The log group of the control plane: one that EKS makes keeps its lines for ever, and stays when the cluster goes."""
 
+import re
+
 from aws_cdk import Aws, Fn, Names, RemovalPolicy
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
@@ -14,6 +16,7 @@ _KEPT = logs.RetentionDays.THREE_MONTHS
 # Of a name's 100 characters (https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html), 9 are those
 # of the stack's id.
 _LONGEST = 91
+_LONGEST_ID = 40
 
 
 def name_of_cluster(scope: Construct, id: str) -> str:
@@ -26,7 +29,7 @@ def name_of_cluster(scope: Construct, id: str) -> str:
         scope: A stack, or a construct in one.
         id: Id of the cluster in the scope.
     """
-    separator = "-"
+    separator, id = "-", re.sub(r"[^A-Za-z0-9-]", "", id)[:_LONGEST_ID]
     tree = Names.unique_resource_name(scope, max_length=_LONGEST - len(id) - len(separator), separator=separator)
     # arn:aws:cloudformation:<region>:<account>:stack/<name>/<uuid>: the stack has a new one with each creation.
     uuid = Fn.select(2, Fn.split("/", Aws.STACK_ID))
