@@ -15,10 +15,12 @@ from training_cluster.monitoring.cost import CostEstimate, TrainingBudget, hourl
 from training_cluster.network.training_network import TrainingNetwork
 from training_cluster.nodes.efa_security_group import EfaSecurityGroup
 from training_cluster.nodes.gpu_node_group import GpuNodeGroup
+from training_cluster.nodes.node_repair import NodeRepair, NodeRepairOverride
 from training_cluster.platform.cluster_autoscaler import ClusterAutoscaler
 from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
 from training_cluster.platform.mpi_operator import MpiOperator
 from training_cluster.platform.namespaces import Namespaces
+from training_cluster.platform.pre_pulled_images import PrePulledImages
 from training_cluster.platform.training_platform import TrainingPlatform
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
@@ -48,8 +50,11 @@ __all__ = [
     "LustreVolume",
     "MpiOperator",
     "Namespaces",
+    "NodeRepair",
+    "NodeRepairOverride",
     "NvidiaDevicePlugin",
     "PodRole",
+    "PrePulledImages",
     "TrainingBucket",
     "TrainingBudget",
     "TrainingCluster",

@@ -67,6 +67,7 @@ class CompleteTrainingCluster(Construct):
             availability_zones=config.availability_zones,
             training_zone=config.training_zone,
             nat=config.nat,
+            ssm=any(group.ssm for group in config.node_groups.values()),
             encryption_key=encryption_key,
         )
         self.cluster = self._add_cluster()
@@ -82,6 +83,8 @@ class CompleteTrainingCluster(Construct):
         for name, account in config.service_accounts.items():
             self.cluster.add_job_identity(name, bucket=bucket, encryption_key=encryption_key, **account.props())
         self.cluster.add_platform("Platform", gang_scheduler=config.gang_scheduler, mirror=config.mirror)
+        if config.pre_pull_images:
+            self.cluster.add_pre_pulled_images("PrePulledImages", images=config.pre_pull_images)
         self.cluster.add_monitoring("Monitoring", alarm_email=config.alarm_email)
         self._add_outputs()
 

@@ -20,7 +20,9 @@ from training_cluster.monitoring.cluster_metrics import Lustre as MonitoredLustr
 from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring
 from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.gpu_node_group import GpuNodeGroup
+from training_cluster.nodes.node_repair import NodeRepair
 from training_cluster.platform.namespaces import Namespaces
+from training_cluster.platform.pre_pulled_images import PrePulledImages
 from training_cluster.platform.training_platform import TrainingPlatform
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
@@ -70,6 +72,12 @@ class ClusterMethods(ClusterDefaults):
         placement_group: bool | None = None,
         efa: bool | None = None,
         ami_release: str | None = None,
+        root_volume_mib_per_second: int | None = None,
+        root_volume_iops: int | None = None,
+        fast_image_pull: bool = False,
+        ssm: bool = False,
+        node_repair: NodeRepair | None = None,
+        efa_security_group: ec2.ISecurityGroup | None = None,
     ) -> GpuNodeGroup:
         """Add a `GpuNodeGroup`; with EFA, the platform gets the EFA device plugin.
 
@@ -85,6 +93,12 @@ class ClusterMethods(ClusterDefaults):
             placement_group: Whether the nodes get a new cluster placement group. Default: where it helps.
             efa: Whether the nodes get all EFA interfaces of their type. Default: yes where the type has them.
             ami_release: Release of the AL2023 NVIDIA AMI of EKS. Default: the newest at deployment.
+            root_volume_mib_per_second: Throughput of the root volume in MiB/s. Default: 600 where it holds images.
+            root_volume_iops: I/O operations per second of the root volume. Default: what its throughput needs.
+            fast_image_pull: Whether the AMI pulls and unpacks images in parallel. Default: no.
+            ssm: Whether Session Manager opens shells on the nodes. Default: no.
+            node_repair: Limits of the repair of unhealthy nodes. Default: one node at a time.
+            efa_security_group: The group of the EFA interfaces. Default: the cluster's.
 
         Raises:
             InputError: The values contradict each other or the catalog.
@@ -103,6 +117,12 @@ class ClusterMethods(ClusterDefaults):
             placement_group=placement_group,
             efa=efa,
             ami_release=ami_release,
+            root_volume_mib_per_second=root_volume_mib_per_second,
+            root_volume_iops=root_volume_iops,
+            fast_image_pull=fast_image_pull,
+            ssm=ssm,
+            node_repair=node_repair,
+            efa_security_group=efa_security_group,
         )
         self.gpu_node_groups = {**self.gpu_node_groups, id: group}
         return group
@@ -244,6 +264,18 @@ class ClusterMethods(ClusterDefaults):
             self._scope, id, cluster=self.as_cluster, gang_scheduler=gang_scheduler, mirror=mirror
         )
         return self.platform
+
+    def add_pre_pulled_images(self, id: str, *, images: Sequence[str]) -> PrePulledImages:
+        """Add `PrePulledImages`: GPU nodes and system nodes pull them when they join.
+
+        Args:
+            id: Id in the cluster.
+            images: Addresses of images.
+
+        Raises:
+            InputError: An address is not one, or the cluster has pre-pulled images already.
+        """
+        return PrePulledImages(self._scope, id, cluster=self.as_cluster, images=images)
 
     def add_monitoring(
         self, id: str, *, alarm_email: str | None = None, file_system: MonitoredLustre | None = None

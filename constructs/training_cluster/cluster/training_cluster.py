@@ -16,6 +16,7 @@ from training_cluster.cluster.cluster_methods import ClusterMethods
 from training_cluster.cluster.imported_cluster import ImportedCluster
 from training_cluster.cluster.kubectl_handler import secure_kubectl
 from training_cluster.cluster.kubectl_layer import kubectl_layer, release_name, valid_kubernetes_version
+from training_cluster.cluster.release_support import warn_of_the_end_of_support
 from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
 from training_cluster.suppressions import suppress, suppress_implied_dependency, suppress_policy
@@ -55,7 +56,8 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             scope: A stack, or a construct in one.
             id: Id in the scope.
             vpc: The VPC of the cluster; nodes go into its private subnets, or its isolated ones if it has no other.
-            kubernetes_version: Release of Kubernetes, one of the catalog's. Default: the newest of them.
+            kubernetes_version: Release of Kubernetes, one in EKS's standard support; it decides the add-ons' versions.
+                Default: the catalog's.
             public_access_cidrs: Addresses outside the VPC that reach the Kubernetes API. Default: none.
             allow_any_address: Whether `public_access_cidrs` may be the whole internet. Default: no.
             admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
@@ -94,6 +96,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         )
         self.kubernetes_version = self.node_version = release
         self.encryption_key = encryption_key
+        warn_of_the_end_of_support(self, release)
         self._suppress_findings()
         self._add_system(subnets, efs=efs)
         entries = Construct(self, "Administrators")
@@ -122,7 +125,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             cluster_security_group_id: The security group that EKS created for it (`sg-…`, shown by
                 `aws eks describe-cluster` as clusterSecurityGroupId).
             vpc: Its VPC, with private subnets from which the cluster's API is reached.
-            kubernetes_version: Its release, such as 1.35, which decides the kubectl.
+            kubernetes_version: Its release, such as 1.33, any that EKS runs; it decides kubectl and the autoscaler.
 
         Raises:
             InputError: EKS has no such name, id or release, or the VPC has no subnets for kubectl.
@@ -138,7 +141,9 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
 
     def _add_system(self, subnets: ec2.SubnetSelection, *, efs: bool) -> None:
         cluster = self.as_cluster
-        self.network_addons = add_network_addons(self, "NetworkAddons", cluster=cluster)
+        self.network_addons = add_network_addons(
+            self, "NetworkAddons", cluster=cluster, kubernetes_version=self.kubernetes_version
+        )
         nodes = SystemNodes(
             self,
             "SystemNodes",
@@ -149,7 +154,9 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         )
         nodes.node.add_dependency(self.network_addons)
         self.system_nodes = nodes.node_group
-        self.node_addons = add_node_addons(self, "NodeAddons", cluster=cluster, efs=efs)
+        self.node_addons = add_node_addons(
+            self, "NodeAddons", cluster=cluster, kubernetes_version=self.kubernetes_version, efs=efs
+        )
         self.node_addons.node.add_dependency(nodes)
 
     def _suppress_findings(self) -> None:
@@ -169,7 +176,7 @@ def _options(version: str, public_access_cidrs: Sequence[str], encryption_key: k
         else eks.EndpointAccess.PRIVATE,
         "default_capacity_type": eks.DefaultCapacityType.NODEGROUP,
         "default_capacity": 0,
-        # EKS's own add-ons replace them, in versions that EKS keeps up to date.
+        # EKS's own add-ons replace them, in the versions of the catalog.
         "bootstrap_self_managed_addons": False,
         "bootstrap_cluster_creator_admin_permissions": False,
         "secrets_encryption_key": encryption_key,

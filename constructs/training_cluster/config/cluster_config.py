@@ -17,6 +17,7 @@ from training_cluster.network.addresses import private_subnet_prefix, usable_add
 from training_cluster.network.training_network import valid_zones
 from training_cluster.nodes.node_parts import valid_ami_release
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
+from training_cluster.platform.pre_pulled_images import valid_images
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
 from training_workloads.platform.mirror import ecr_registry
@@ -81,6 +82,7 @@ class ClusterConfig(StrictModel):
         gang_scheduler: Scheduler that starts all workers of a job together: `volcano`, or the name of one with the
             coscheduling plugin. It must be installed in the cluster. Default: none.
         mirror: ECR registry with copies of charts and images. Default: the upstream registries.
+        pre_pull_images: Addresses of images that every node pulls when it joins. Default: none.
         public_access_cidrs: Addresses that reach the Kubernetes API from outside the VPC. Default: none.
         allow_any_address: Whether `public_access_cidrs` may contain 0.0.0.0/0. Default: no.
         admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
@@ -102,6 +104,9 @@ class ClusterConfig(StrictModel):
     nat: bool = True
     gang_scheduler: str | None = Field(default=None, examples=["volcano"])
     mirror: str | None = Field(default=None, examples=["111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"])
+    pre_pull_images: tuple[str, ...] = Field(
+        default=(), examples=["[111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1]"]
+    )
     public_access_cidrs: tuple[str, ...] = Field(default=(), examples=["[203.0.113.7/32]"])
     allow_any_address: bool = False
     admin_arns: tuple[str, ...] = Field(default=(), examples=["[arn:aws:iam::111122223333:role/Admin]"])
@@ -180,6 +185,12 @@ def mirror_is_a_registry(config: ClusterConfig) -> Problems:
     """The function with kubectl logs in to ECR and to no other registry."""
     if config.mirror is not None:
         yield from ecr_registry("mirror", config.mirror)
+
+
+def pre_pull_images_are_addresses(config: ClusterConfig) -> Problems:
+    """A pod with another address never starts."""
+    if config.pre_pull_images:
+        yield from valid_images("pre_pull_images", config.pre_pull_images)
 
 
 def without_nat_there_is_a_mirror(config: ClusterConfig) -> Problems:
@@ -291,6 +302,7 @@ RULES = (
     administrators_are_roles_or_users,
     gang_scheduler_is_a_name,
     mirror_is_a_registry,
+    pre_pull_images_are_addresses,
     without_nat_there_is_a_mirror,
     named_zones_are_zones_of_the_network,
     nodes_and_file_system_share_a_zone,

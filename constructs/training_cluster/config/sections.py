@@ -35,6 +35,11 @@ class GpuNodeGroupConfig(StrictModel):
         efa: Whether the nodes have all EFA interfaces of their type. Default: yes where the type has them.
         ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917. Default: the newest at
             deployment.
+        root_volume_mib_per_second: Throughput of the root volume in MiB/s. Default: 600 where it holds the container
+            images, else 125.
+        root_volume_iops: I/O operations per second of the root volume. Default: what its throughput needs.
+        fast_image_pull: Whether the AMI pulls and unpacks images in parallel, which AWS calls experimental.
+        ssm: Whether Session Manager opens shells on the nodes.
         availability_zone: The training zone, which all nodes and the file system share. Default: the first zone.
     """
 
@@ -47,6 +52,10 @@ class GpuNodeGroupConfig(StrictModel):
     placement_group: bool | None = None
     efa: bool | None = None
     ami_release: str | None = Field(default=None, examples=["1.35.0-20260917"])
+    root_volume_mib_per_second: int | None = Field(default=None, examples=[1000])
+    root_volume_iops: int | None = Field(default=None, examples=[16000])
+    fast_image_pull: bool = False
+    ssm: bool = False
     availability_zone: str | None = Field(default=None, examples=["us-east-1a"])
 
     @model_validator(mode="after")

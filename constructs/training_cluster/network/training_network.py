@@ -51,6 +51,7 @@ class TrainingNetwork(ec2.Vpc):
         availability_zones: Sequence[str] | None = None,
         training_zone: str | None = None,
         nat: bool = True,
+        ssm: bool = False,
         encryption_key: kms.IKey | None = None,
     ) -> None:
         """Define the network.
@@ -62,12 +63,13 @@ class TrainingNetwork(ec2.Vpc):
             availability_zones: Names of two or more zones. Default: the first two zones of the region.
             training_zone: The zone with the GPU capacity, one of `availability_zones`. Default: the first.
             nat: Whether nodes reach the internet through a NAT gateway. If not, `endpoints` lead to AWS only.
+            ssm: Whether the endpoints of a VPC without NAT lead to Session Manager too. Default: no.
             encryption_key: Key of the flow logs; its policy must allow CloudWatch Logs, as that of `TrainingKey`
                 does. Default: a key of CloudWatch Logs.
 
         Raises:
             InputError: The range cannot be a VPC's, a single zone is given, zones are of several regions or not of the
-                stack's, the training zone is not among them, or `nat` is not a bool.
+                stack's, the training zone is not among them, or a flag is not a bool.
         """
         zones = () if availability_zones is None else availability_zones
         region = Stack.of(scope).region
@@ -76,11 +78,12 @@ class TrainingNetwork(ec2.Vpc):
             valid_zones("availability_zones", zones, region),
             valid_training_zone("training_zone", training_zone, zones),
             valid_flag("nat", nat),
+            valid_flag("ssm", ssm),
             valid_key(encryption_key),
         )
         super().__init__(scope, id, **_options(cidr, list(zones), nat))
         self._suppress_findings(named_zones=bool(zones))
-        self.endpoints = None if nat else ServiceEndpoints(self, "Endpoints", vpc=self, cidr=cidr)
+        self.endpoints = None if nat else ServiceEndpoints(self, "Endpoints", vpc=self, cidr=cidr, ssm=ssm)
         self.flow_logs = self._log_connections(encryption_key)
         self.node_subnets = private_subnets(self)
         self.training_subnet = self.node_subnets[zones.index(training_zone) if training_zone else 0]

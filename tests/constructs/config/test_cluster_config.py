@@ -79,6 +79,11 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "'vpc_cidr' is '10.0.0.0/20', but its subnets (/22) have 940 addresses for GPU nodes and their pods, and the "
         "node groups can take 2100 (gpu at max_size 100: 2100); give a larger range, fewer zones, or lower max_size",
     ),
+    (
+        cluster_config.pre_pull_images_are_addresses,
+        {"pre_pull_images": ("training:1", "https://a/b:1")},
+        "'pre_pull_images[1]' is 'https://a/b:1'; omit 'https://'",
+    ),
     (cluster_config.alarm_email_is_an_address, {"alarm_email": "the team"}, "'alarm_email"),
     (
         cluster_config.budget_is_a_number,

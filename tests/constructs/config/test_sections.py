@@ -31,6 +31,8 @@ def test_a_node_group_gives_the_keywords_of_the_construct() -> None:
         "min_size": 0,
         "max_size": 4,
         "capacity_type": "ON_DEMAND",
+        "fast_image_pull": False,
+        "ssm": False,
     }
     assert group.spec.maximum == 4
 
@@ -54,7 +56,11 @@ def test_lustre_gives_the_keywords_of_the_construct() -> None:
 @pytest.mark.parametrize(
     ("section", "method", "others"),
     [
-        (GpuNodeGroupConfig(instance_type="p4d.24xlarge"), TrainingCluster.add_gpu_node_group, {"subnet"}),
+        (
+            GpuNodeGroupConfig(instance_type="p4d.24xlarge"),
+            TrainingCluster.add_gpu_node_group,
+            {"subnet", "node_repair", "efa_security_group"},
+        ),
         (LustreConfig(), TrainingCluster.add_lustre, {"bucket", "mirror", "subnet"}),
         (
             ServiceAccountConfig(prefix="runs"),

@@ -8,7 +8,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 
 from tests.constructs.site import Site, properties
-from training_cluster import GpuNodeGroup, TrainingCluster, TrainingNetwork
+from training_cluster import GpuNodeGroup, NodeRepair, NodeRepairOverride, TrainingCluster, TrainingNetwork
 from training_workloads import InputError
 
 
@@ -33,7 +33,7 @@ def test_p4d_has_its_four_efa_interfaces_in_two_groups(site: Site) -> None:
     ]
     cluster_group, efa_group = interfaces[0]["Groups"]
     assert cluster_group["Fn::GetAtt"][1] == "ClusterSecurityGroupId"
-    assert efa_group["Fn::GetAtt"][0].startswith("GpuEfaSecurityGroup")
+    assert efa_group["Fn::GetAtt"][0].startswith("ClusterEfaSecurityGroup")
     assert all(interface["Groups"] == [cluster_group, efa_group] for interface in interfaces)
 
 
@@ -46,6 +46,110 @@ def test_the_efa_group_allows_all_traffic_from_and_to_itself(site: Site) -> None
     assert to_itself["GroupId"] == to_itself["DestinationSecurityGroupId"] == from_itself["GroupId"]
 
 
+def efa_groups(made: assertions.Template) -> list[Any]:
+    """Return the EFA group of every interface of every launch template, the cluster's own group left out."""
+    templates = properties(made, "AWS::EC2::LaunchTemplate")
+    interfaces = [each for found in templates for each in found["LaunchTemplateData"].get("NetworkInterfaces", [])]
+    return [interface["Groups"][1] for interface in interfaces if len(interface["Groups"]) > 1]
+
+
+def test_two_node_groups_share_one_efa_group(site: Site) -> None:
+    for id, reservation in (("BlockA", "cr-0123456789abcdef0"), ("BlockB", "cr-0123456789abcdef1")):
+        GpuNodeGroup(
+            site.stack, id, cluster=site.cluster, instance_type="p4d.24xlarge", capacity_reservation_id=reservation
+        )
+    made = site.template()
+    (from_itself,) = [r for r in properties(made, "AWS::EC2::SecurityGroupIngress") if r["IpProtocol"] == "-1"]
+    (to_itself,) = properties(made, "AWS::EC2::SecurityGroupEgress")
+    groups = efa_groups(made)
+    assert len(groups) == 10
+    assert all(group == groups[0] for group in groups)
+    assert from_itself["GroupId"] == from_itself["SourceSecurityGroupId"] == groups[0]
+    assert to_itself["GroupId"] == to_itself["DestinationSecurityGroupId"] == groups[0]
+
+
+def test_node_groups_of_a_cluster_that_is_imported_twice_share_one_efa_group(site: Site) -> None:
+    attributes: dict[str, Any] = {
+        "cluster_name": "research",
+        "cluster_security_group_id": "sg-0123456789abcdef0",
+        "vpc": site.vpc,
+    }
+    plain = eks.Cluster.from_cluster_attributes(site.stack, "Plain", **attributes)
+    ours = TrainingCluster.from_cluster_attributes(site.stack, "Ours", **attributes)
+    GpuNodeGroup(site.stack, "A", cluster=plain, instance_type="p4d.24xlarge")
+    ours.add_gpu_node_group("B", instance_type="p4d.24xlarge")
+    made = site.template()
+    groups = efa_groups(made)
+    assert len(groups) == 10
+    assert all(group == groups[0] for group in groups)
+    made.resource_count_is("AWS::EC2::SecurityGroupEgress", 1)
+
+
+def test_an_efa_group_of_another_stack_is_used(site: Site) -> None:
+    given = ec2.SecurityGroup.from_security_group_id(site.stack, "Efa", "sg-0123456789abcdef1")
+    made = template(site, instance_type="p4d.24xlarge", efa_security_group=given)
+    assert set(efa_groups(made)) == {"sg-0123456789abcdef1"}
+    made.resource_count_is("AWS::EC2::SecurityGroupEgress", 0)
+    message = rejection(site, efa_security_group=given, instance_type="p3.16xlarge")
+    assert message.endswith(", but these nodes of p3.16xlarge have no EFA; omit it")
+    assert rejection(site, efa_security_group="sg-1").startswith(
+        "'efa_security_group' is 'sg-1'; give a security group"
+    )
+
+
+def test_a_node_has_the_names_of_its_node_group_and_placement_group(site: Site) -> None:
+    GpuNodeGroup(site.stack, "My block", cluster=site.cluster, instance_type="p3.16xlarge")
+    (group,) = properties(site.template(), "AWS::EKS::Nodegroup")
+    assert group["Labels"]["training-cluster/node-group"] == "My-block"
+    assert group["Labels"]["training-cluster/placement-group"] == "My-block"
+
+
+def test_rejects_a_second_node_group_of_the_same_name(site: Site) -> None:
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge")
+    other = cdk.Stack(site.stack.node.root, "Other")  # type: ignore[arg-type]
+    with pytest.raises(InputError) as caught:
+        GpuNodeGroup(other, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge")
+    assert str(caught.value) == (
+        "'Other/Gpu' is 'a second node group Gpu', but Site/Gpu owns that of the cluster; give one of the two another "
+        "id"
+    )
+
+
+def tags(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the tags of a launch template, which are the same for all that it starts."""
+    kinds = found["LaunchTemplateData"]["TagSpecifications"]
+    assert [kind["ResourceType"] for kind in kinds] == ["instance", "volume", "network-interface"]
+    assert all(kind["Tags"] == kinds[0]["Tags"] for kind in kinds)
+    return {tag["Key"]: tag["Value"] for tag in kinds[0]["Tags"]}
+
+
+def test_instances_volumes_and_interfaces_have_the_tags_of_the_tree() -> None:
+    app = cdk.App()
+    stack = cdk.Stack(app, "Stack", tags={"owner": "vision"})
+    cluster = TrainingCluster(stack, "Cluster", vpc=ec2.Vpc(stack, "Vpc", max_azs=2))
+    group = cluster.add_gpu_node_group("gpu", instance_type="p4d.24xlarge")
+    cdk.Tags.of(group).add("purpose", "training")
+    cdk.Tags.of(app).add("cost-center", "42")
+    made = assertions.Template.from_stack(stack)
+    system, gpu = sorted(map(tags, properties(made, "AWS::EC2::LaunchTemplate")), key=len)
+    name = stack.resolve(cluster.cluster_name)
+    assert gpu == {
+        "Name": {"Fn::Join": ["", [name, "/gpu"]]},
+        "cost-center": "42",
+        "owner": "vision",
+        "purpose": "training",
+        "training-cluster/cluster": name,
+        "training-cluster/node-group": "gpu",
+    }
+    assert system == {
+        "Name": {"Fn::Join": ["", [name, "/system"]]},
+        "cost-center": "42",
+        "owner": "vision",
+        "training-cluster/cluster": name,
+        "training-cluster/node-group": "system",
+    }
+
+
 def test_p3_has_one_plain_interface_and_no_efa_group(site: Site) -> None:
     made = template(site, instance_type="p3.16xlarge")
     (interface,) = launch_template(made)["NetworkInterfaces"]
@@ -56,10 +160,20 @@ def test_p3_has_one_plain_interface_and_no_efa_group(site: Site) -> None:
 @pytest.mark.parametrize(
     ("instance_type", "labels"),
     [
-        ("p3.16xlarge", {"nvidia.com/gpu.present": "true", "k8s.amazonaws.com/accelerator": "nvidia-v100"}),
+        (
+            "p3.16xlarge",
+            {
+                "training-cluster/node-group": "Gpu",
+                "training-cluster/placement-group": "Gpu",
+                "nvidia.com/gpu.present": "true",
+                "k8s.amazonaws.com/accelerator": "nvidia-v100",
+            },
+        ),
         (
             "p4d.24xlarge",
             {
+                "training-cluster/node-group": "Gpu",
+                "training-cluster/placement-group": "Gpu",
                 "nvidia.com/gpu.present": "true",
                 "k8s.amazonaws.com/accelerator": "nvidia-a100",
                 "vpc.amazonaws.com/efa.present": "true",
@@ -73,7 +187,6 @@ def test_the_node_group(instance_type: str, labels: dict[str, str], site: Site) 
     assert group["AmiType"] == "AL2023_x86_64_NVIDIA"
     assert group["CapacityType"] == "ON_DEMAND"
     assert launch_template(made)["InstanceType"] == instance_type
-    assert group["NodeRepairConfig"] == {"Enabled": True}
     assert group["ScalingConfig"] == {"MinSize": 0, "DesiredSize": 2, "MaxSize": 4}
     assert group["Labels"] == labels
     assert group["Taints"] == [{"Key": "nvidia.com/gpu", "Value": "true", "Effect": "NO_SCHEDULE"}]
@@ -159,6 +272,92 @@ def test_an_update_stops_a_node_before_it_starts_another(site: Site) -> None:
     assert group["UpdateConfig"] == {"MaxUnavailable": 1, "UpdateStrategy": "MINIMAL"}
 
 
+def test_no_update_is_forced_upon_a_pod(site: Site) -> None:
+    TrainingCluster(site.stack, "Training", vpc=site.vpc)
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge")
+    groups = properties(site.template(), "AWS::EKS::Nodegroup")
+    assert [group["ForceUpdateEnabled"] for group in groups] == [False, False]
+
+
+def test_one_node_is_repaired_at_a_time_and_none_for_a_fault_of_a_program(site: Site) -> None:
+    (group,) = properties(template(site, instance_type="p3.16xlarge"), "AWS::EKS::Nodegroup")
+    fault = {
+        "NodeMonitoringCondition": "AcceleratedHardwareReady",
+        "MinRepairWaitTimeMins": 10,
+        "RepairAction": "NoAction",
+    }
+    assert group["NodeRepairConfig"] == {
+        "Enabled": True,
+        "MaxParallelNodesRepairedCount": 1,
+        "NodeRepairConfigOverrides": [
+            fault | {"NodeUnhealthyReason": "NvidiaXID13Error"},
+            fault | {"NodeUnhealthyReason": "NvidiaXID31Error"},
+        ],
+    }
+
+
+def test_the_limits_of_repair_can_be_given(site: Site) -> None:
+    override = NodeRepairOverride(
+        condition="AcceleratedHardwareReady", reason="NvidiaXID64Error", action="Replace", min_wait_minutes=5
+    )
+    repair = NodeRepair(
+        max_parallel_nodes_repaired_percentage=50, max_unhealthy_node_threshold_count=3, overrides=(override,)
+    )
+    (group,) = properties(template(site, instance_type="p3.16xlarge", node_repair=repair), "AWS::EKS::Nodegroup")
+    assert group["NodeRepairConfig"] == {
+        "Enabled": True,
+        "MaxParallelNodesRepairedPercentage": 50,
+        "MaxUnhealthyNodeThresholdCount": 3,
+        "NodeRepairConfigOverrides": [
+            {
+                "NodeMonitoringCondition": "AcceleratedHardwareReady",
+                "NodeUnhealthyReason": "NvidiaXID64Error",
+                "RepairAction": "Replace",
+                "MinRepairWaitTimeMins": 5,
+            }
+        ],
+    }
+    assert rejection(site, node_repair=True).startswith("'node_repair' is True; give a NodeRepair, such as")
+
+
+def ssm_policies(made: assertions.Template) -> list[str]:
+    roles = str(properties(made, "AWS::IAM::Role"))
+    return [policy for policy in ("AmazonSSMManagedInstanceCore",) if policy in roles]
+
+
+def test_a_shell_by_ssm_is_an_option(site: Site) -> None:
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge", ssm=True)
+    assert ssm_policies(site.template()) == ["AmazonSSMManagedInstanceCore"]
+
+
+def test_without_the_option_nodes_have_no_policy_of_ssm(site: Site) -> None:
+    assert ssm_policies(template(site, instance_type="p3.16xlarge")) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "throughput", "iops"),
+    [
+        # Images are on the root volume.
+        ({"instance_type": "p3.16xlarge"}, 600, 3000),
+        # They are on local disks.
+        ({"instance_type": "p4d.24xlarge"}, 125, 3000),
+        ({"instance_type": "p3.16xlarge", "root_volume_mib_per_second": 1000}, 1000, 4000),
+        ({"instance_type": "p4d.24xlarge", "root_volume_mib_per_second": 750}, 750, 3000),
+        ({"instance_type": "p3.16xlarge", "root_volume_mib_per_second": 1000, "root_volume_iops": 16000}, 1000, 16000),
+    ],
+)
+def test_the_root_volume_is_as_fast_as_images_need(
+    given: dict[str, Any], throughput: int, iops: int, site: Site
+) -> None:
+    (disk,) = launch_template(template(site, **given))["BlockDeviceMappings"]
+    assert (disk["Ebs"]["Throughput"], disk["Ebs"]["Iops"]) == (throughput, iops)
+
+
+def test_images_are_pulled_in_parallel_by_option(site: Site) -> None:
+    data = launch_template(template(site, instance_type="p4d.24xlarge", fast_image_pull=True))
+    assert "featureGates:\n    FastImagePull: true" in data["UserData"]["Fn::Base64"]
+
+
 def test_the_nodes_follow_the_release_of_the_cluster(site: Site) -> None:
     GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge", kubernetes_version="1.35")
     (group,) = properties(site.template(), "AWS::EKS::Nodegroup")
@@ -237,6 +436,31 @@ def test_rejects_a_public_subnet(site: Site) -> None:
     public = site.vpc.public_subnets[0].subnet_id
     by_id = ec2.Subnet.from_subnet_id(site.stack, "Public", public)
     assert rejection(site, subnet=by_id).endswith(f"but it is public; {fix}")
+
+
+def test_rejects_a_subnet_of_another_vpc(site: Site) -> None:
+    other = ec2.Vpc(site.stack, "Other", max_azs=2)
+    assert rejection(site, subnet=other.private_subnets[0]) == (
+        "'subnet' is a PrivateSubnet, but it is of another VPC than the cluster; give one of Site/Vpc, such as "
+        "vpc.private_subnets[0]"
+    )
+    literal = ec2.PrivateSubnet(
+        site.stack, "Literal", vpc_id="vpc-1", cidr_block="10.0.0.0/24", availability_zone="us-east-1a"
+    )
+    vpc = ec2.Vpc.from_vpc_attributes(
+        site.stack, "Imported", vpc_id="vpc-2", availability_zones=["us-east-1a"], private_subnet_ids=["subnet-1"]
+    )
+    cluster = eks.Cluster.from_cluster_attributes(
+        site.stack, "Bare", cluster_name="research", cluster_security_group_id="sg-0123456789abcdef0", vpc=vpc
+    )
+    assert "it is of another VPC than the cluster" in rejection(site, cluster=cluster, subnet=literal)
+
+
+def test_accepts_a_subnet_that_the_user_adds_to_the_vpc_of_the_cluster(site: Site) -> None:
+    subnet = ec2.PrivateSubnet(
+        site.stack, "Added", vpc_id=site.vpc.vpc_id, cidr_block="10.0.99.0/24", availability_zone="us-east-1a"
+    )
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, subnet=subnet, instance_type="p4d.24xlarge")
 
 
 def test_rejects_a_cluster_without_private_subnets(site: Site) -> None:

@@ -128,6 +128,8 @@ def test_every_option_reaches_the_manifest() -> None:
         spread_over="kubernetes.io/hostname",
         colocate_in="topology.kubernetes.io/zone",
         capacity_type="ON_DEMAND",
+        node_group="gpu",
+        placement_group=True,
     )
     everything = {
         "instance_type": "p4d.24xlarge",
@@ -212,6 +214,8 @@ _SCHEDULING = st.builds(
     spread_over=_KEYS,
     colocate_in=_KEYS,
     capacity_type=st.sampled_from([None, "SPOT", "ON_DEMAND", "CAPACITY_BLOCK", "spot"]),
+    node_group=_MAYBE_NAMES,
+    placement_group=st.booleans(),
 )
 _VOLUME = st.builds(
     _maker(SharedVolume), claim=_NAMES, mount_path=st.sampled_from(["/fsx", "/a/b", "/dev/shm", "fsx", "/"]) | _TEXTS

@@ -30,9 +30,9 @@ def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> N
         "copies/nvidia-device-plugin",
     ]
     assert (
-        "helm pull nvidia-device-plugin --repo https://nvidia.github.io/k8s-device-plugin --version 0.18.0" in commands
+        "helm pull nvidia-device-plugin --repo https://nvidia.github.io/k8s-device-plugin --version 0.20.1" in commands
     )
-    assert f"helm push nvidia-device-plugin-0.18.0.tgz oci://{MIRROR}" in commands
+    assert f"helm push nvidia-device-plugin-0.20.1.tgz oci://{MIRROR}" in commands
     image = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.3"
     copy = f"{MIRROR}/cluster-autoscaler:v1.34.3"
     assert f"docker pull {image} && docker tag {image} {copy} && docker push {copy}" in commands
@@ -45,5 +45,7 @@ def test_rejects_another_kind_of_registry(mirror: str) -> None:
 
 
 def test_rejects_an_unknown_release() -> None:
-    with pytest.raises(InputError, match=r"^'kubernetes_version' is '1.20'; give one of 1.34, 1.35$"):
+    with pytest.raises(
+        InputError, match=r"^'kubernetes_version' is '1.20'; give one of 1.31, 1.32, 1.33, 1.34, 1.35, 1.36, 1.37$"
+    ):
         list(mirror_commands(MIRROR, "1.20"))

@@ -74,6 +74,12 @@ def render(
     capacity_type: Annotated[
         str | None, typer.Option(help="ON_DEMAND, SPOT or CAPACITY_BLOCK.", rich_help_panel=_SCHEDULING)
     ] = None,
+    node_group: Annotated[
+        str | None, typer.Option(help="Node group of all workers, such as gpu.", rich_help_panel=_SCHEDULING)
+    ] = None,
+    placement_group: Annotated[
+        bool | None, typer.Option(help="All workers in one placement group.", rich_help_panel=_SCHEDULING)
+    ] = None,
     outdir: Annotated[str, typer.Option(metavar="DIRECTORY", help="Folder of the manifests.")] = "dist/jobs",
 ) -> None:
     """Render recipes into manifests; `platform` renders what they need in a cluster."""
@@ -106,6 +112,8 @@ def render(
         spread_over=spread_over,
         colocate_in=colocate_in,
         capacity_type=capacity_type,
+        node_group=node_group,
+        placement_group=placement_group,
     )
     _render(recipes or [], name, output_folder(outdir), scheduling=scheduling, **job)
 

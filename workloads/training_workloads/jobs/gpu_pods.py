@@ -159,6 +159,7 @@ class GpuPods:
         return pod_template(
             container,
             service_account=self.service_account,
+            labels=self.scheduling.worker_labels(),
             terminationGracePeriodSeconds=_GRACE_SECONDS,
             nodeSelector={INSTANCE_TYPE_LABEL: self.instance.name} | self.scheduling.node_selector(),
             tolerations=[gpu_toleration()],

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.versions import (
     CHOWN_IMAGE,
     CLUSTER_AUTOSCALER,
-    CLUSTER_AUTOSCALER_IMAGE_TAGS,
     EFA_DEVICE_PLUGIN,
-    KUBERNETES_VERSIONS,
     MPI_OPERATOR_IMAGE,
     NVIDIA_DEVICE_PLUGIN,
 )
@@ -51,12 +50,12 @@ def mirror_commands(mirror: str, kubernetes_version: str) -> Iterator[str]:
     """
     rules = (
         lambda given: ecr_registry("mirror", given[0]),
-        lambda given: one_of("kubernetes_version", given[1], KUBERNETES_VERSIONS),
+        lambda given: one_of("kubernetes_version", given[1], KUBERNETES_RELEASES),
     )
     enforce((mirror, kubernetes_version), rules)
+    autoscaler = KUBERNETES_RELEASES[kubernetes_version].autoscaler_image_tag
     images = [MPI_OPERATOR_IMAGE, CHOWN_IMAGE]
-    for release in _RELEASES:
-        images.append(f"{release.image}:{release.image_tag or CLUSTER_AUTOSCALER_IMAGE_TAGS[kubernetes_version]}")
+    images += [f"{release.image}:{release.image_tag or autoscaler}" for release in _RELEASES]
     registry, _, prefix = mirror.partition("/")
     for private in dict.fromkeys([registry, *filter(_is_ecr, (image.partition("/")[0] for image in images))]):
         yield f"{_password(private)} | docker login --username AWS --password-stdin {private}"
