@@ -13,6 +13,9 @@ from .nodes.gpu_node_group import GpuNodeGroup
 from .nodes.node_repair import NodeRepair, NodeRepairOverride
 from .platform.cluster_autoscaler import ClusterAutoscaler
 from .platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
+from .platform.ebs_driver import EbsDriver
+from .platform.job_queue import JobQueue
+from .platform.metrics_server import MetricsServer
 from .platform.mpi_operator import MpiOperator
 from .platform.namespaces import Namespaces
 from .platform.pre_pulled_images import PrePulledImages
@@ -32,6 +35,7 @@ __all__ = [
     "CompleteTrainingCluster",
     "CostEstimate",
     "DataRepository",
+    "EbsDriver",
     "EfaDevicePlugin",
     "EfaSecurityGroup",
     "ElasticFileSystem",
@@ -41,8 +45,10 @@ __all__ = [
     "ImageRepository",
     "ImportedCluster",
     "JobIdentity",
+    "JobQueue",
     "LustreFileSystem",
     "LustreVolume",
+    "MetricsServer",
     "MpiOperator",
     "Namespaces",
     "NodeRepair",

@@ -10,6 +10,7 @@ from training_workloads.catalog.versions import (
     CHOWN_IMAGE,
     CLUSTER_AUTOSCALER,
     EFA_DEVICE_PLUGIN,
+    KUEUE,
     MPI_OPERATOR_IMAGE,
     NVIDIA_DEVICE_PLUGIN,
 )
@@ -24,7 +25,7 @@ __all__ = [
     "mirrored",
 ]
 
-_RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER)
+_RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, KUEUE)
 
 # https://docs.aws.amazon.com/AmazonECR/latest/userguide/Registries.html, with or without a prefix of its repositories;
 # dkr-ecr is for IPv6 too, and -fips for modules validated by FIPS:
@@ -132,7 +133,9 @@ def mirror_commands(mirror: str, kubernetes_version: str) -> Iterator[str]:
         repository = "/".join(filter(None, [prefix, name]))
         yield f"aws ecr create-repository --region {_region(registry)} --repository-name {repository}"
     for release in _RELEASES:
-        yield f"helm pull {release.chart} --repo {release.repository} --version {release.version}"
+        in_registry = release.repository.startswith("oci://")
+        chart = release.upstream_chart if in_registry else f"{release.chart} --repo {release.repository}"
+        yield f"helm pull {chart} --version {release.version}"
         yield f"helm push {release.chart}-{release.version}.tgz oci://{mirror}"
     for image in images:
         copy = mirrored(image, mirror)
