@@ -1,16 +1,17 @@
-"""The example with the file systems in a stack of their own."""
+"""The example with the file systems in a separate stack."""
 
 import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import cx_api
+from aws_cdk import App, cx_api
 
 
 @pytest.fixture(scope="module")
 def assembly(root: Path) -> cx_api.CloudAssembly:
-    return runpy.run_path(str(root / "examples/shared_storage/app.py"))["app"].synth()
+    app: App = runpy.run_path(str(root / "examples/shared_storage/app.py"))["app"]
+    return app.synth()
 
 
 def kinds(assembly: cx_api.CloudAssembly, stack: str) -> list[str]:

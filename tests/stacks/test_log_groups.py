@@ -17,7 +17,7 @@ def template(request: pytest.FixtureRequest) -> assertions.Template:
     return templates("p4d-reservation")[request.param]
 
 
-def groups(template: assertions.Template) -> dict[str, dict[str, Any]]:
+def groups(template: assertions.Template) -> dict[str, Any]:
     return dict(template.find_resources(GROUP))
 
 

@@ -1,9 +1,10 @@
 """The command line of `python -m training.resnet50`, and the settings of a run that it makes."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from training.imagenet.image_decoding import MIN_CROP_AREA
 from training.runtime import command_line, run_options
@@ -134,6 +135,12 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
         type=command_line.number_from(0, 0.999999),
         help="part of the step before that each step repeats (sgd: 0.875; lars: MLPerf's for this batch)",
     )
+    seed = command_line.whole_number(0, 2**32 - 1)
+    add("--seed", type=seed, default=0, help="of the weights, the order of images and their crops (%(default)s)")
+    _add_augmentation(add)
+
+
+def _add_augmentation(add: Callable[..., Any]) -> None:
     share = command_line.number_from(0, 0.9)
     add("--label-smoothing", type=share, default=0.1, help="share spread over all classes (%(default)s)")
     add(
@@ -148,5 +155,3 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
         default="on",
         help="mirror half of the training images; off for writing and whatever else has sides (%(default)s)",
     )
-    seed = command_line.whole_number(0, 2**32 - 1)
-    add("--seed", type=seed, default=0, help="of the weights, the order of images and their crops (%(default)s)")

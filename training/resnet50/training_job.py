@@ -151,7 +151,7 @@ class Job:
 
     @property
     def before_options(self) -> dict[str, Any]:
-        """Return what a checkpoint means that lacks an option; one of LARS does not tell its momentum."""
+        """Return what a checkpoint means that lacks an option; one of LARS does not name its momentum."""
         if self.recipe.optimizer == "lars":
             return {**BEFORE_OPTIONS, "--momentum": self.resume_settings["--momentum"]}
         return BEFORE_OPTIONS

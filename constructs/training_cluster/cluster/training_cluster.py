@@ -105,17 +105,10 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         self.kubernetes_version = self.node_version = release
         self.encryption_key = encryption_key
         warn_of_the_end_of_support(self, release)
-        # EKS writes into the group as long as the cluster exists, and would create it again.
-        children_of_type(self, "AWS::EKS::Cluster")[0].add_resource_dependency(
-            children_of_type(self.control_plane_logs, "AWS::Logs::LogGroup")[0]
-        )
+        self._keep_logs_behind_the_cluster()
         self._suppress_findings()
         self._add_system(subnets, efs=efs)
-        entries = Construct(self, "Administrators")
-        for index, arn in enumerate(admins):
-            # A token cannot be an id.
-            entry = f"Administrator{index}" if Token.is_unresolved(arn) else arn
-            eks.AccessEntry(entries, entry, cluster=self.as_cluster, principal=arn, access_policies=[administration()])
+        self._add_administrators(admins)
 
     @classmethod
     def from_cluster_attributes(  # type: ignore[override] # CDK's has no required attribute; kubectl needs three.
@@ -150,6 +143,19 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             vpc=vpc,
             kubernetes_version=kubernetes_version,
         )
+
+    def _keep_logs_behind_the_cluster(self) -> None:
+        """Delete the cluster before its group: EKS writes into it to the end, and would create it again."""
+        (cluster,) = children_of_type(self, "AWS::EKS::Cluster")
+        (group,) = children_of_type(self.control_plane_logs, "AWS::Logs::LogGroup")
+        cluster.add_resource_dependency(group)
+
+    def _add_administrators(self, admins: Sequence[str]) -> None:
+        entries = Construct(self, "Administrators")
+        for index, arn in enumerate(admins):
+            # A token cannot be an id.
+            entry = f"Administrator{index}" if Token.is_unresolved(arn) else arn
+            eks.AccessEntry(entries, entry, cluster=self.as_cluster, principal=arn, access_policies=[administration()])
 
     def _add_system(self, subnets: ec2.SubnetSelection, *, efs: bool) -> None:
         cluster = self.as_cluster

@@ -12,7 +12,7 @@ from typing import Any
 
 from training_cluster.config.cluster_config import ClusterConfig
 from training_cluster.config.sections import GpuNodeGroupConfig, ServiceAccountConfig
-from training_cluster.config.strict_model import Override
+from training_cluster.config.strict_model import Override, StrictModel
 from training_workloads.validation import MISSING, InputError, Path, Problem, dotted, known_names, shown
 from training_workloads.yaml_lines import Typed, YamlDocument, read_yaml
 
@@ -145,7 +145,10 @@ def _places(settings: Any, problem: Problem) -> Iterator[Path]:
 
 def _stand_in(path: Path) -> Any:
     """Return a value for a key that each section of a kind needs; None for any other key."""
-    models = {"node_groups": GpuNodeGroupConfig, "service_accounts": ServiceAccountConfig}
+    models: dict[str, type[StrictModel]] = {
+        "node_groups": GpuNodeGroupConfig,
+        "service_accounts": ServiceAccountConfig,
+    }
     is_needed = len(path) == _DEPTH_OF_NEEDED and path[0] in _NAMED and path[2] == _NAMED[str(path[0])]
     field = models[str(path[0])].model_fields[str(path[2])] if is_needed else None
     return field.examples[0] if field and field.examples else None

@@ -110,7 +110,7 @@ class JobQueue(Construct):
 
         Raises:
             InputError: The cluster has a queue from another construct, Kubernetes does not allow a name, two node
-                groups have one name, or one that Kueue shall choose nodes of has no fixed size.
+                groups have one name, or one of which Kueue must choose nodes has no fixed size.
         """
         super().__init__(scope, id)
         check(

@@ -116,7 +116,7 @@ def test_a_run_resumes_only_with_its_momentum() -> None:
     made = recipe.sgd(**given, epochs=2)
     job = Job(settings=settings, device="cpu", recipe=made, data=nothing, network=nothing)
     assert job.resume_settings["--momentum"] == 0.5
-    # Checkpoints from before the option: of sgd had this one, of lars do not tell theirs.
+    # Checkpoints from before the option: those of sgd had this one, those of lars do not name theirs.
     assert job.before_options["--momentum"] == 0.875
     made = recipe.lars(**given, epochs=2, global_batch=100)
     job = Job(settings=settings, device="cpu", recipe=made, data=nothing, network=nothing)
