@@ -6,7 +6,7 @@ import cdk8s
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
-from training_workloads.catalog.nodes import gpu_toleration
+from training_workloads.catalog.nodes import GPU_TAINT_KEY
 from training_workloads.mpijob.programs import UID
 from training_workloads.platform.static_volume import DEFAULT_NAMESPACE
 
@@ -39,7 +39,7 @@ class ImagePrePullChart(cdk8s.Chart):
         labels = {"app.kubernetes.io/name": _NAME}
         pod = k8s.PodSpec(
             containers=[_container(f"image-{number}", image) for number, image in enumerate(images)],
-            tolerations=[k8s.Toleration(**gpu_toleration())],
+            tolerations=[k8s.Toleration(key=GPU_TAINT_KEY, operator="Exists", effect="NoSchedule")],
             # The first process of a container ignores SIGTERM unless it handles it, which sleep does not.
             termination_grace_period_seconds=1,
             automount_service_account_token=False,
