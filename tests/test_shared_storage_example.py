@@ -1,4 +1,4 @@
-"""The example with the file systems in a stack of their own."""
+"""The example with the file systems in a separate stack."""
 
 import runpy
 from pathlib import Path

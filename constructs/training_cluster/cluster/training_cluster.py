@@ -91,21 +91,10 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         self.control_plane_logs = add_control_plane_logs(scope, f"{id}Logs", cluster_name=name, key=encryption_key)
         subnets = ec2.SubnetSelection(subnets=private_subnets(vpc))
         options = _options(release, cidrs, encryption_key)
-        super().__init__(
-            scope,
-            id,
-            cluster_name=name,
-            vpc=vpc,
-            vpc_subnets=[subnets],
-            kubectl_provider_options=self.kubectl_provider_options,
-            **options,
-        )
+        places: dict[str, Any] = {"cluster_name": name, "vpc": vpc, "vpc_subnets": [subnets]}
+        super().__init__(scope, id, kubectl_provider_options=self.kubectl_provider_options, **places, **options)
         self.kubernetes_version = self.node_version = release
         self.encryption_key = encryption_key
-        # EKS writes into the group as long as the cluster exists, and would create it again.
-        children_of_type(self, "AWS::EKS::Cluster")[0].add_resource_dependency(
-            children_of_type(self.control_plane_logs, "AWS::Logs::LogGroup")[0]
-        )
         self._suppress_findings()
         self._add_system(subnets, efs=efs)
         entries = Construct(self, "Administrators")
@@ -148,8 +137,15 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             kubernetes_version=kubernetes_version,
         )
 
+    def _write_into_its_logs(self) -> None:
+        """Create the log group first and delete it last: EKS writes while the cluster exists, and would create it."""
+        (group,) = children_of_type(self.control_plane_logs, "AWS::Logs::LogGroup")
+        (cluster,) = children_of_type(self, "AWS::EKS::Cluster")
+        cluster.add_resource_dependency(group)
+
     def _add_system(self, subnets: ec2.SubnetSelection, *, efs: bool) -> None:
         cluster = self.as_cluster
+        self._write_into_its_logs()
         self.network_addons = add_network_addons(self, "NetworkAddons", cluster=cluster)
         nodes = SystemNodes(
             self,

@@ -123,8 +123,11 @@ class GpuNodeGroup(Construct):
         update_in_place(self.node_group, version)
         suppress_node_policies(self.node_group)
         after_network_addons(self, cluster)
-        ours.gpu_types |= {self.spec.instance_type}
-        ours.add_efa_plugin(has_efa=self.efa_security_group is not None)
+        self._register(ours)
+
+    def _register(self, cluster: ClusterDefaults) -> None:
+        cluster.gpu_types |= {self.spec.instance_type}
+        cluster.add_efa_plugin(has_efa=self.efa_security_group is not None)
 
     def _placement_group(self) -> ec2.PlacementGroup | None:
         if not self.spec.in_placement_group:

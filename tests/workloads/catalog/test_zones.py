@@ -1,4 +1,4 @@
-"""The zones that EKS refuses, as its page lists them."""
+"""The zones that EKS rejects, as its page lists them."""
 
 import re
 
