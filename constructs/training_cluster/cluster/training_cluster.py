@@ -93,15 +93,8 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         self.control_plane_logs = add_control_plane_logs(scope, f"{id}Logs", cluster_name=name, key=encryption_key)
         subnets = ec2.SubnetSelection(subnets=private_subnets(vpc))
         options = _options(release, cidrs, encryption_key)
-        super().__init__(
-            scope,
-            id,
-            cluster_name=name,
-            vpc=vpc,
-            vpc_subnets=[subnets],
-            kubectl_provider_options=self.kubectl_provider_options,
-            **options,
-        )
+        places: dict[str, Any] = {"cluster_name": name, "vpc": vpc, "vpc_subnets": [subnets]}
+        super().__init__(scope, id, kubectl_provider_options=self.kubectl_provider_options, **places, **options)
         self.kubernetes_version = self.node_version = release
         self.encryption_key = encryption_key
         warn_of_the_end_of_support(self, release)

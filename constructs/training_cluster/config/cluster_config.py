@@ -249,9 +249,8 @@ def nodes_and_file_system_share_a_zone(config: ClusterConfig) -> Problems:
                 path=path,
                 given=zone,
                 allowed=f"{dotted(first)} is {named[first]!r}",
-                fix="give all nodes and the file system one zone, or add the zone to lustre.further_zones for a "
-                "separate file system: EFA does not cross zones, and Lustre traffic between them is slow and costs "
-                "money",
+                fix="give all nodes and the file system one zone, or add the zone to lustre.further_zones for a second "
+                "file system: EFA does not cross zones, and Lustre traffic between them is slow and costs money",
                 related=(first, ("lustre", "further_zones")),
             )
 

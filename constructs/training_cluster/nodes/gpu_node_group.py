@@ -151,8 +151,11 @@ class GpuNodeGroup(Construct):
         self.launch_template = self._launch_template(cluster, encryption_key or ours.encryption_key)
         self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet, version, node_repair or NodeRepair())
         after_network_addons(self, cluster)
-        ours.gpu_types |= {self.spec.instance_type}
-        ours.add_efa_plugin(has_efa=self.efa_security_group is not None)
+        self._register(ours)
+
+    def _register(self, cluster: ClusterDefaults) -> None:
+        cluster.gpu_types |= {self.spec.instance_type}
+        cluster.add_efa_plugin(has_efa=self.efa_security_group is not None)
 
     def _placement_group(self) -> ec2.PlacementGroup | None:
         if not self.spec.in_placement_group:

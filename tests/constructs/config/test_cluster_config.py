@@ -88,7 +88,7 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
             "availability_zones": ZONES,
         },
         "'node_groups.gpu.availability_zone' is 'us-east-1b', but lustre.availability_zone is 'us-east-1a'; give all "
-        "nodes and the file system one zone, or add the zone to lustre.further_zones for a separate file system: EFA "
+        "nodes and the file system one zone, or add the zone to lustre.further_zones for a second file system: EFA "
         "does not cross zones, and Lustre traffic between them is slow and costs money",
     ),
     (

@@ -56,12 +56,8 @@ def test_lustre_gives_the_keywords_of_the_construct() -> None:
 @pytest.mark.parametrize(
     ("section", "method", "others"),
     [
-        (
-            GpuNodeGroupConfig(instance_type="p4d.24xlarge"),
-            TrainingCluster.add_gpu_node_group,
-            {"subnet", "node_repair", "efa_security_group"},
-        ),
-        (LustreConfig(), TrainingCluster.add_lustre, {"bucket", "mirror", "subnet"}),
+        (GpuNodeGroupConfig(instance_type="p4d.24xlarge"), TrainingCluster.add_gpu_node_group, {"subnet"}),
+        (LustreConfig(), TrainingCluster.add_lustre, {"bucket", "claim", "mirror", "subnet"}),
         (
             ServiceAccountConfig(prefix="runs"),
             TrainingCluster.add_job_identity,
@@ -73,7 +69,7 @@ def test_the_file_has_a_key_for_each_keyword(section: Any, method: Callable[...,
     """Apart from those that the complete cluster gives."""
     keywords = set(inspect.signature(method).parameters) - {"self", "id"}
     assert set(section.props()) <= keywords
-    keys = set(type(section).model_fields) - {"availability_zone"}
+    keys = set(type(section).model_fields) - {"availability_zone", "further_zones"}
     assert {key.removesuffix("_gib") for key in keys} == keywords - others
 
 
