@@ -98,7 +98,8 @@ class StubbedAccount(Account):
 
 def deployment(account: Account, *, lustre: dict[str, Any] | None = None, **values: Any) -> Deployment:
     """Return a configuration with one node group of two nodes, changed by some values."""
-    top = {key: values.pop(key) for key in ("availability_zones", "nat", "mirror", "node_groups") if key in values}
+    names: tuple[str, ...] = ("availability_zones", "nat", "mirror", "node_groups")
+    top: dict[str, Any] = {key: values.pop(key) for key in names if key in values}
     group = {"instance_type": "p5.48xlarge", "max_size": 2, **values}
     settings: dict[str, Any] = {"node_groups": {"gpu": group}, "lustre": lustre or {}, **top}
     return Deployment(
