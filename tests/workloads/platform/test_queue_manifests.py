@@ -71,7 +71,7 @@ def number(amount: int | str) -> int:
     return int(str(amount).removesuffix("Gi").removesuffix("Mi"))
 
 
-def test_launchers_have_a_quota_of_their_own_and_no_gpus() -> None:
+def test_launchers_have_a_separate_quota_and_no_gpus() -> None:
     quota = {each["name"]: each["nominalQuota"] for each in launcher_quota(13)["resources"]}
     assert quota == {
         "cpu": "3250m",

@@ -75,7 +75,7 @@ class HelmRelease:
 
     @property
     def upstream_chart(self) -> str:
-        """What Helm and the CDK call the repository: in a registry of images each chart has one of its own."""
+        """What Helm and the CDK call the repository: in a registry of images each chart has a separate one."""
         return f"{self.repository}/{self.chart}" if self.repository.startswith("oci://") else self.repository
 
 
