@@ -110,7 +110,7 @@ class JobQueue(Construct):
 
         Raises:
             InputError: The cluster has a queue from another construct, Kubernetes does not allow a name, two node
-                groups have one name, or one of which Kueue must choose nodes has no fixed size.
+                groups have one name, or with a topology one has no fixed size.
         """
         super().__init__(scope, id)
         check(
@@ -125,18 +125,7 @@ class JobQueue(Construct):
         self.name, self.max_jobs = name, max_jobs
         self.nodes: list[QueuedNodes] = []
         self._namespaces: set[str] = set()
-        self.chart = helm_release(
-            self,
-            "Resource",
-            cluster=cluster,
-            release=KUEUE,
-            values=_VALUES,
-            mirror=mirror,
-            namespace=_NAMESPACE,
-            image_value=_IMAGE_VALUE,
-            # Its webhook checks the objects below.
-            wait=True,
-        )
+        self.chart = self._kueue(mirror)
         after_node_addons(self, cluster)
         self._flavors, self._entrances = Construct(self, "Flavors"), Construct(self, "Namespaces")
         self._topologies = Construct(self, "Topologies")
@@ -175,6 +164,20 @@ class JobQueue(Construct):
             entrance.node.add_dependency(self._queue)
             after_namespaces(entrance, self._cluster, namespace)
             self._namespaces.add(namespace)
+
+    def _kueue(self, mirror: str | None) -> eks.HelmChart:
+        return helm_release(
+            self,
+            "Resource",
+            cluster=self._cluster,
+            release=KUEUE,
+            values=_VALUES,
+            mirror=mirror,
+            namespace=_NAMESPACE,
+            image_value=_IMAGE_VALUE,
+            # Its webhook checks the queue's objects.
+            wait=True,
+        )
 
     def _topology_of(self, levels: tuple[str, ...]) -> str | None:
         """Return the name of the topology with these levels, None without any; the first call for them defines it."""

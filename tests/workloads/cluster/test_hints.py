@@ -110,13 +110,22 @@ def test_a_pod_that_does_not_run(
     assert out.partition("\nhint: ")[2] == (f"{hint}\n" if hint else "")
 
 
+def test_a_job_that_waits_for_the_quota_of_its_queue(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
+    job = cluster.add(mpi_job("digits", "Suspended", runPolicy={"suspend": True}))
+    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "gpu"}
+    hint = program("status", "digits").out.partition("\nhint: ")[2]
+    assert hint.startswith(
+        "it is suspended: the queue 'gpu' has not admitted it yet ('kubectl describe workloads -n te"
+    )
+
+
 @pytest.mark.parametrize(
     ("state", "warning", "hint"),
     [
         (
             "Suspended",
             None,
-            "it is suspended: a queue has not admitted it yet ('kubectl get workloads'), or a user set suspend",
+            "it is suspended and in no queue: a user set suspend",
         ),
         (
             None,

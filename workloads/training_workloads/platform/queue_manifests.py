@@ -1,7 +1,6 @@
 """Kueue's objects of one queue: a flavor for each node group, the quota, the queue's entrances, and the topologies.
 
-The API: https://github.com/kubernetes-sigs/kueue/tree/v0.19.6/apis/kueue/v1beta2 (read 2026-11-23 at the newest
-stored commits of these files).
+The API: https://github.com/kubernetes-sigs/kueue/tree/main/apis/kueue/v1beta2 (read 2026-11-23).
 """
 
 from dataclasses import dataclass
