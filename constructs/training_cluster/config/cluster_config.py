@@ -16,7 +16,7 @@ from training_cluster.config.strict_model import StrictModel
 from training_cluster.monitoring.alarms import valid_email
 from training_cluster.network.addresses import private_subnet_prefix, usable_addresses, valid_vpc_cidr
 from training_cluster.network.training_network import region_of, valid_zones
-from training_cluster.nodes.node_parts import valid_ami_release
+from training_cluster.nodes.ami_release import valid_ami_release
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_cluster.platform.pre_pulled_images import valid_images
 from training_workloads.catalog.versions import KUBERNETES_VERSION

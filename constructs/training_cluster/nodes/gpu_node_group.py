@@ -12,6 +12,7 @@ from constructs import Construct
 from training_cluster.checks import unless_token, valid_cluster, valid_key, valid_security_group, valid_subnet
 from training_cluster.lifecycle import ClusterDefaults, after_network_addons
 from training_cluster.network.training_network import training_subnet
+from training_cluster.nodes.ami_release import valid_ami_release
 from training_cluster.nodes.efa_security_group import cluster_efa_group
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.nodes.node_parts import (
@@ -21,7 +22,6 @@ from training_cluster.nodes.node_parts import (
     root_volume,
     suppress_node_policies,
     update_in_place,
-    valid_ami_release,
 )
 from training_cluster.nodes.node_repair import NodeRepair, valid_node_repair
 from training_cluster.nodes.node_user_data import node_user_data

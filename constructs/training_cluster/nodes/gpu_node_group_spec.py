@@ -1,17 +1,15 @@
 """The values of a GPU node group, and their rules: one function a rule."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, get_args
+from typing import get_args
 
 from training_cluster.checks import valid_flag, valid_id, valid_string
+from training_cluster.nodes.ami_release import AMI_RELEASE, bad_release, driver_branches, has_date, is_release
 from training_cluster.nodes.node_parts import FREE_IOPS, FREE_MIB_PER_SECOND, IMAGES_MIB_PER_SECOND, IOPS_PER_MIB
 from training_workloads import InstanceType, gpu_instance_type
 from training_workloads.catalog import NetworkInterface
 from training_workloads.catalog.nodes import CapacityType
-from training_workloads.catalog.versions import AMI_DRIVERS, BAD_AMI_RELEASES
 from training_workloads.validation import MISSING, Problem, Problems, at_least, enforce, matches, one_of
 
 __all__ = ["RULES", "GpuNodeGroupSpec"]
@@ -21,9 +19,6 @@ _CAPACITY_TYPES = get_args(CapacityType)
 
 # The largest Capacity Block: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-purchase.html
 _LARGEST_CAPACITY_BLOCK = 64
-
-# https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html
-_AMI_RELEASE = r"[0-9]\.[0-9]+\.[0-9]+-[0-9]{8}"
 
 # Of gp3: https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html#gp3-performance
 _MOST_MIB_PER_SECOND = 2000
@@ -293,12 +288,12 @@ def ami_release_is_a_release(spec: GpuNodeGroupSpec) -> Problems:
     """Reject what has not EKS's form: Kubernetes version, then date."""
     if spec.ami_release is not None:
         wanted = "an AMI release of EKS, such as 1.35.0-20260917"
-        yield from matches("ami_release", spec.ami_release, _AMI_RELEASE, wanted)
+        yield from matches("ami_release", spec.ami_release, AMI_RELEASE, wanted)
 
 
 def ami_release_has_a_date(spec: GpuNodeGroupSpec) -> Problems:
     """Reject digits that are not a day: a release has the name of its day."""
-    if re.fullmatch(_AMI_RELEASE, str(spec.ami_release)) and not _is_day(_released(spec.ami_release)):
+    if is_release(spec.ami_release) and not has_date(spec.ami_release):
         yield Problem(
             path=("ami_release",),
             given=spec.ami_release,
@@ -309,17 +304,14 @@ def ami_release_has_a_date(spec: GpuNodeGroupSpec) -> Problems:
 
 def ami_release_is_not_a_bad_one(spec: GpuNodeGroupSpec) -> Problems:
     """Reject a release that its own notes, or those of a later one, warn of."""
-    if not isinstance(spec.ami_release, str) or not re.fullmatch(_AMI_RELEASE, spec.ami_release):
-        return
-    version = spec.ami_release.rpartition(".")[0]
-    for bad in BAD_AMI_RELEASES:
-        if int(_released(spec.ami_release)) == bad.released and version in bad.kubernetes_versions:
-            yield Problem(
-                path=("ami_release",),
-                given=spec.ami_release,
-                allowed=f"it {bad.reason}",
-                fix=f"give a release of {bad.fixed_in} or later, or omit ami_release for the newest",
-            )
+    bad = bad_release(spec.ami_release) if is_release(spec.ami_release) else None
+    if bad:
+        yield Problem(
+            path=("ami_release",),
+            given=spec.ami_release,
+            allowed=f"it {bad.reason}",
+            fix=f"give a release of {bad.fixed_in} or later, or omit ami_release for the newest",
+        )
 
 
 def ami_has_a_driver_for_the_gpu(spec: GpuNodeGroupSpec) -> Problems:
@@ -327,7 +319,7 @@ def ami_has_a_driver_for_the_gpu(spec: GpuNodeGroupSpec) -> Problems:
 
     NVIDIA's newer driver branches drop old GPUs (Volta after 580), older ones do not know new GPUs.
     """
-    gpu, branches = spec.instance.gpu, _driver_branches(spec.ami_release)
+    gpu, branches = spec.instance.gpu, driver_branches(spec.ami_release)
     if gpu is None or not branches:
         return
     oldest, newest = gpu.oldest_driver_branch or 0, gpu.newest_driver_branch or max(branches)
@@ -400,26 +392,6 @@ def _has_sizes(spec: GpuNodeGroupSpec) -> bool:
     """Return whether the sizes can be compared: other rules judge each alone."""
     numbers = (min_size_is_a_number, desired_size_is_a_number, max_size_is_a_number)
     return not any(list(rule(spec)) for rule in numbers)
-
-
-def _driver_branches(ami_release: Any) -> tuple[int, ...]:
-    """Return the branches of the NVIDIA driver in a release, None for the newest; empty where they are not known."""
-    if ami_release is None:
-        return AMI_DRIVERS[-1].branches
-    released = _released(ami_release)
-    known = [row.branches for row in AMI_DRIVERS if released.isdigit() and row.since <= int(released)]
-    return known[-1] if known else ()
-
-
-def _released(ami_release: Any) -> str:
-    return str(ami_release).rpartition("-")[2]
-
-
-def _is_day(digits: str) -> bool:
-    try:
-        return bool(datetime.strptime(digits, "%Y%m%d"))
-    except ValueError:
-        return False
 
 
 #: What `GpuNodeGroupSpec` applies, all at once.

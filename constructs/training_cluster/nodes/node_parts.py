@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jsii
-from aws_cdk import IAnyProducer, IResolvable, IResolveContext, Lazy, Stack, Token
+from aws_cdk import IAnyProducer, IResolvable, IResolveContext, Lazy, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
@@ -12,7 +12,6 @@ from aws_cdk import aws_kms as kms
 
 from training_cluster.suppressions import suppress_policy
 from training_workloads.catalog.nodes import NODE_GROUP_LABEL
-from training_workloads.validation import Problem, Problems
 
 __all__ = [
     "CLUSTER_TAG",
@@ -27,7 +26,6 @@ __all__ = [
     "root_volume",
     "suppress_node_policies",
     "update_in_place",
-    "valid_ami_release",
 ]
 
 #: What EKS attaches to the role of a node: to join the cluster, to give addresses to pods, to pull images.
@@ -61,25 +59,6 @@ _TAGGED = ("instance", "volume", "network-interface")
 _SSM_POLICY = "AmazonSSMManagedInstanceCore"
 
 _LaunchTemplate = ec2.CfnLaunchTemplate
-
-
-def valid_ami_release(ami_release: str | None, kubernetes_version: str | None) -> Problems:
-    """Reject an `ami_release` of another Kubernetes release than the node group's, as EKS does.
-
-    Args:
-        ami_release: Release of the AMI. None: the newest.
-        kubernetes_version: Release of the nodes. None: not known.
-    """
-    if ami_release is None or kubernetes_version is None or Token.is_unresolved(kubernetes_version):
-        return
-    if not ami_release.startswith(f"{kubernetes_version}."):
-        yield Problem(
-            path=("ami_release",),
-            given=ami_release,
-            allowed=f"kubernetes_version is {kubernetes_version!r}",
-            fix=f"give a release of {kubernetes_version}, or change the version",
-            related=(("kubernetes_version",),),
-        )
 
 
 def root_volume(

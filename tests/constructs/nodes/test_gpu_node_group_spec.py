@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from tests.constructs.rules import Rule, rules_of
+from training_cluster.nodes import ami_release
 from training_cluster.nodes import gpu_node_group_spec as rules
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_workloads import InputError, gpu_instance_type
@@ -208,7 +209,7 @@ def test_rejects_an_ami_without_a_driver_for_the_gpu(
     branches: tuple[int, ...], instance_type: str, needed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drivers = (AmiDrivers(since=20270101, branches=branches, source="a release yet to come"),)
-    monkeypatch.setattr(rules, "AMI_DRIVERS", drivers)
+    monkeypatch.setattr(ami_release, "AMI_DRIVERS", drivers)
     for release in (None, "1.36.0-20270102"):
         with pytest.raises(InputError) as caught:
             GpuNodeGroupSpec(instance_type=instance_type, ami_release=release)

@@ -91,6 +91,7 @@ def test_rank_zero_draws_what_the_last_start_made(
 
 @pytest.mark.parametrize("results", [{}, {"accuracy": "high"}, {"top_1": 0.5}])
 def test_a_finished_run_without_its_score_is_that_of_another_program(results: dict[str, Any]) -> None:
-    finished = SimpleNamespace(score="accuracy", plan=SimpleNamespace(output=Path("out"), epochs=2))
+    finished: Any = SimpleNamespace(score="accuracy", plan=SimpleNamespace(output=Path("out"), epochs=2))
+    loop: Any = SimpleNamespace(position=Position(epoch=2), outcome=results)
     with pytest.raises(UserError, match="the checkpoints in out are those of another program"):
-        training_run._say_where(SimpleNamespace(position=Position(epoch=2), outcome=results), finished, {})
+        training_run._say_where(loop, finished, {})
