@@ -18,6 +18,9 @@ from training_cluster.nodes.gpu_node_group import GpuNodeGroup
 from training_cluster.nodes.node_repair import NodeRepair, NodeRepairOverride
 from training_cluster.platform.cluster_autoscaler import ClusterAutoscaler
 from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
+from training_cluster.platform.ebs_driver import EbsDriver
+from training_cluster.platform.job_queue import JobQueue
+from training_cluster.platform.metrics_server import MetricsServer
 from training_cluster.platform.mpi_operator import MpiOperator
 from training_cluster.platform.namespaces import Namespaces
 from training_cluster.platform.pre_pulled_images import PrePulledImages
@@ -37,6 +40,7 @@ __all__ = [
     "CompleteTrainingCluster",
     "CostEstimate",
     "DataRepository",
+    "EbsDriver",
     "EfaDevicePlugin",
     "EfaSecurityGroup",
     "ElasticFileSystem",
@@ -46,8 +50,10 @@ __all__ = [
     "ImageRepository",
     "ImportedCluster",
     "JobIdentity",
+    "JobQueue",
     "LustreFileSystem",
     "LustreVolume",
+    "MetricsServer",
     "MpiOperator",
     "Namespaces",
     "NodeRepair",

@@ -85,8 +85,17 @@ class CompleteTrainingCluster(Construct):
         self.cluster.add_platform("Platform", gang_scheduler=config.gang_scheduler, mirror=config.mirror)
         if config.pre_pull_images:
             self.cluster.add_pre_pulled_images("PrePulledImages", images=config.pre_pull_images)
+        self._add_options()
         self.cluster.add_monitoring("Monitoring", alarm_email=config.alarm_email)
         self._add_outputs()
+
+    def _add_options(self) -> None:
+        if self.config.job_queue:
+            self.cluster.add_job_queue("JobQueue", mirror=self.config.mirror)
+        if self.config.ebs:
+            self.cluster.add_ebs_driver("EbsDriver")
+        if self.config.metrics_server:
+            self.cluster.add_metrics_server("MetricsServer")
 
     def _add_cluster(self) -> TrainingCluster:
         if not self.config.admin_arns:

@@ -21,6 +21,9 @@ from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring
 from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.gpu_node_group import GpuNodeGroup
 from training_cluster.nodes.node_repair import NodeRepair
+from training_cluster.platform.ebs_driver import EbsDriver
+from training_cluster.platform.job_queue import MAX_JOBS, JobQueue
+from training_cluster.platform.metrics_server import MetricsServer
 from training_cluster.platform.namespaces import Namespaces
 from training_cluster.platform.pre_pulled_images import PrePulledImages
 from training_cluster.platform.training_platform import TrainingPlatform
@@ -45,6 +48,7 @@ class ClusterMethods(ClusterDefaults):
         namespaces: What `add_namespaces` defined; None before.
         platform: What `add_platform` defined; None before.
         monitoring: What `add_monitoring` defined; None before.
+        job_queue: What `add_job_queue` defined; None before.
     """
 
     gpu_node_groups: Mapping[str, GpuNodeGroup] = MappingProxyType({})
@@ -52,6 +56,7 @@ class ClusterMethods(ClusterDefaults):
     namespaces: Namespaces | None = None
     platform: TrainingPlatform | None = None
     monitoring: ClusterMonitoring | None = None
+    job_queue: JobQueue | None = None
 
     @property
     def as_cluster(self) -> eks.ICluster:
@@ -125,6 +130,8 @@ class ClusterMethods(ClusterDefaults):
             efa_security_group=efa_security_group,
         )
         self.gpu_node_groups = {**self.gpu_node_groups, id: group}
+        if self.job_queue:
+            self.job_queue.add_node_group(group)
         return group
 
     def add_lustre(
@@ -204,9 +211,11 @@ class ClusterMethods(ClusterDefaults):
         """
         if self.namespaces:
             self.namespaces.add(names)
-            return self.namespaces
-        self.namespaces = Namespaces(self._scope, "Namespaces", cluster=self.as_cluster, names=names)
-        self.order_of_namespaces().add(self.namespaces)
+        else:
+            self.namespaces = Namespaces(self._scope, "Namespaces", cluster=self.as_cluster, names=names)
+            self.order_of_namespaces().add(self.namespaces)
+        if self.job_queue:
+            self.job_queue.add_namespaces(self.namespaces.names)
         return self.namespaces
 
     def add_job_identity(
@@ -276,6 +285,57 @@ class ClusterMethods(ClusterDefaults):
             InputError: An address is not one, or the cluster has pre-pulled images already.
         """
         return PrePulledImages(self._scope, id, cluster=self.as_cluster, images=images)
+
+    def add_job_queue(
+        self, id: str, *, name: str = "gpu", topology: bool = False, max_jobs: int = MAX_JOBS, mirror: str | None = None
+    ) -> JobQueue:
+        """Add a `JobQueue` over all of the cluster's GPU node groups and namespaces, those of later calls too.
+
+        Args:
+            id: Id in the cluster.
+            name: Its name, which jobs give as their queue. Default: gpu.
+            topology: Whether Kueue chooses nodes close to each other; needs groups of a fixed size. Default: no.
+            max_jobs: Jobs that run at once. Default: what fits on the system nodes.
+            mirror: ECR registry with copies of chart and image. Default: the upstream registry.
+
+        Raises:
+            InputError: The cluster has a queue already, or an argument has no valid value.
+        """
+        check(_once("job_queue", self.job_queue))
+        self.job_queue = JobQueue(
+            self._scope,
+            id,
+            cluster=self.as_cluster,
+            node_groups=self.gpu_node_groups.values(),
+            namespaces=self.namespaces.names if self.namespaces else (),
+            name=name,
+            topology=topology,
+            max_jobs=max_jobs,
+            mirror=mirror,
+        )
+        return self.job_queue
+
+    def add_ebs_driver(self, id: str) -> EbsDriver:
+        """Add an `EbsDriver`: volumes on EBS, by a default StorageClass.
+
+        Args:
+            id: Id in the cluster.
+
+        Raises:
+            InputError: The cluster has a driver from another construct.
+        """
+        return EbsDriver(self._scope, id, cluster=self.as_cluster, encryption_key=self.encryption_key)
+
+    def add_metrics_server(self, id: str) -> MetricsServer:
+        """Add a `MetricsServer`: `kubectl top`, and autoscaling of pods.
+
+        Args:
+            id: Id in the cluster.
+
+        Raises:
+            InputError: The cluster has one from another construct.
+        """
+        return MetricsServer(self._scope, id, cluster=self.as_cluster)
 
     def add_monitoring(
         self, id: str, *, alarm_email: str | None = None, file_system: MonitoredLustre | None = None

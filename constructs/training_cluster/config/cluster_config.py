@@ -79,6 +79,9 @@ class ClusterConfig(StrictModel):
             the region.
         nat: Whether nodes reach the internet through a NAT gateway. Without it they reach AWS through interface
             endpoints and nothing else, and `mirror` is required.
+        job_queue: Whether jobs can wait in a queue, which admits them when the node groups have room. Default: no.
+        ebs: Whether claims can have volumes on EBS, by a default StorageClass gp3. Default: no.
+        metrics_server: Whether `kubectl top` shows what nodes and pods use. Default: no.
         gang_scheduler: Scheduler that starts all workers of a job together: `volcano`, or the name of one with the
             coscheduling plugin. It must be installed in the cluster. Default: none.
         mirror: ECR registry with copies of charts and images. Default: the upstream registries.
@@ -102,6 +105,9 @@ class ClusterConfig(StrictModel):
     vpc_cidr: str = "10.0.0.0/16"
     availability_zones: tuple[str, ...] = Field(default=(), examples=["[us-east-1a, us-east-1b]"])
     nat: bool = True
+    job_queue: bool = False
+    ebs: bool = False
+    metrics_server: bool = False
     gang_scheduler: str | None = Field(default=None, examples=["volcano"])
     mirror: str | None = Field(default=None, examples=["111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"])
     pre_pull_images: tuple[str, ...] = Field(

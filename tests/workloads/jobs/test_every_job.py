@@ -130,6 +130,7 @@ def test_every_option_reaches_the_manifest() -> None:
         capacity_type="ON_DEMAND",
         node_group="gpu",
         placement_group=True,
+        preferred_topology="kubernetes.io/hostname",
     )
     everything = {
         "instance_type": "p4d.24xlarge",
@@ -216,6 +217,8 @@ _SCHEDULING = st.builds(
     capacity_type=st.sampled_from([None, "SPOT", "ON_DEMAND", "CAPACITY_BLOCK", "spot"]),
     node_group=_MAYBE_NAMES,
     placement_group=st.booleans(),
+    required_topology=_KEYS,
+    preferred_topology=_KEYS,
 )
 _VOLUME = st.builds(
     _maker(SharedVolume), claim=_NAMES, mount_path=st.sampled_from(["/fsx", "/a/b", "/dev/shm", "fsx", "/"]) | _TEXTS

@@ -120,6 +120,18 @@ def test_workers_stay_in_one_placement_group(job_spec: HorovodJobSpec, synthesiz
     assert "podAffinity" not in launcher["affinity"]
 
 
+@pytest.mark.parametrize("kind", ["required", "preferred"])
+def test_kueue_reads_the_topology_from_the_workers_only(
+    kind: str, job_spec: HorovodJobSpec, synthesize: Synthesize
+) -> None:
+    level: dict[str, Any] = {f"{kind}_topology": "topology.k8s.aws/network-node-layer-2"}
+    manifest = synthesize(dataclasses.replace(job_spec, scheduling=Scheduling(queue="gpu", **level)))
+    launcher, worker = (manifest["spec"]["mpiReplicaSpecs"][role]["template"] for role in ("Launcher", "Worker"))
+    annotation = f"kueue.x-k8s.io/podset-{kind}-topology"
+    assert worker["metadata"]["annotations"][annotation] == "topology.k8s.aws/network-node-layer-2"
+    assert annotation not in launcher["metadata"]["annotations"]
+
+
 def test_two_jobs_side_by_side_select_only_their_pods(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     scheduling = Scheduling(spread_over="kubernetes.io/hostname")
     selectors = []
@@ -159,6 +171,15 @@ def test_two_jobs_side_by_side_select_only_their_pods(job_spec: HorovodJobSpec, 
             {"placement_group": True, "capacity_type": "CAPACITY_BLOCK"},
             "'placement_group' is True, but the nodes of a Capacity Block have none",
         ),
+        (
+            {"queue": "gpu", "required_topology": "a", "preferred_topology": "b"},
+            "'preferred_topology' is 'b', but required_topology is given too; give one of the two",
+        ),
+        (
+            {"preferred_topology": "a"},
+            "'preferred_topology' is 'a', but Kueue places the workers, and the job has no queue; give",
+        ),
+        ({"queue": "gpu", "required_topology": "a b"}, "'required_topology' is 'a b'; give the key of a node label"),
         ({"capacity_type": "spot"}, "'capacity_type' is 'spot'; give one of ON_DEMAND, SPOT, CAPACITY_BLOCK"),
     ],
 )

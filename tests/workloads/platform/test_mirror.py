@@ -26,12 +26,17 @@ def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> N
         "copies/busybox",
         "copies/cluster-autoscaler",
         "copies/k8s-device-plugin",
+        "copies/kueue",
         "copies/mpi-operator",
         "copies/nvidia-device-plugin",
     ]
     assert (
         "helm pull nvidia-device-plugin --repo https://nvidia.github.io/k8s-device-plugin --version 0.20.1" in commands
     )
+    assert "helm pull oci://registry.k8s.io/kueue/charts/kueue --version 0.19.6" in commands
+    assert f"helm push kueue-0.19.6.tgz oci://{MIRROR}" in commands
+    kueue, kueue_copy = "registry.k8s.io/kueue/kueue:v0.19.6", f"{MIRROR}/kueue:v0.19.6"
+    assert f"docker pull {kueue} && docker tag {kueue} {kueue_copy} && docker push {kueue_copy}" in commands
     assert f"helm push nvidia-device-plugin-0.20.1.tgz oci://{MIRROR}" in commands
     image = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.3"
     copy = f"{MIRROR}/cluster-autoscaler:v1.34.3"

@@ -12,6 +12,7 @@ __all__ = [
     "EFA_DEVICE_PLUGIN",
     "KUBERNETES_VERSION",
     "KUBERNETES_VERSIONS",
+    "KUEUE",
     "LUSTRE_VERSION",
     "MPI_OPERATOR_IMAGE",
     "MPI_OPERATOR_KUBERNETES_VERSION",
@@ -72,6 +73,11 @@ class HelmRelease:
     image_tag: str | None
     checked: date
 
+    @property
+    def upstream_chart(self) -> str:
+        """What Helm and the CDK call the repository: in a registry of images each chart has a separate one."""
+        return f"{self.repository}/{self.chart}" if self.repository.startswith("oci://") else self.repository
+
 
 NVIDIA_DEVICE_PLUGIN = HelmRelease(
     chart="nvidia-device-plugin",
@@ -99,6 +105,18 @@ CLUSTER_AUTOSCALER = HelmRelease(
     image="registry.k8s.io/autoscaling/cluster-autoscaler",
     image_tag=None,
     checked=date(2026, 11, 21),
+)
+
+#: The newest patch that was found of the minor release before the newest, 0.20
+#: (https://github.com/kubernetes-sigs/kueue/tree/main/CHANGELOG). It needs MPI operator 0.8.0 or newer; its chart has
+#: the resource definitions.
+KUEUE = HelmRelease(
+    chart="kueue",
+    repository="oci://registry.k8s.io/kueue/charts",
+    version="0.19.6",
+    image="registry.k8s.io/kueue/kueue",
+    image_tag="v0.19.6",
+    checked=date(2026, 11, 23),
 )
 
 

@@ -80,6 +80,12 @@ def render(
     placement_group: Annotated[
         bool | None, typer.Option(help="All workers in one placement group.", rich_help_panel=_SCHEDULING)
     ] = None,
+    required_topology: Annotated[
+        str | None, typer.Option(help="Level of the queue's topology.", rich_help_panel=_SCHEDULING)
+    ] = None,
+    preferred_topology: Annotated[
+        str | None, typer.Option(help="The same, as a preference.", rich_help_panel=_SCHEDULING)
+    ] = None,
     outdir: Annotated[str, typer.Option(metavar="DIRECTORY", help="Folder of the manifests.")] = "dist/jobs",
 ) -> None:
     """Render recipes into manifests; `platform` renders what they need in a cluster."""
@@ -114,6 +120,8 @@ def render(
         capacity_type=capacity_type,
         node_group=node_group,
         placement_group=placement_group,
+        required_topology=required_topology,
+        preferred_topology=preferred_topology,
     )
     _render(recipes or [], name, output_folder(outdir), scheduling=scheduling, **job)
 

@@ -18,6 +18,10 @@ from training_workloads.validation import Problem, Problems, enforce, matches, o
 __all__ = ["Scheduling", "is_scheduling", "not_on_spot"]
 
 _SPOT: CapacityType = "SPOT"
+
+# Of the pods: https://kueue.sigs.k8s.io/docs/tasks/run/topology_aware_scheduling/ (read 2026-11-23)
+_TOPOLOGY = f"{QUEUE_LABEL.partition('/')[0]}/podset"
+_TOPOLOGIES = ("required_topology", "preferred_topology")
 _BLOCK: CapacityType = "CAPACITY_BLOCK"
 
 
@@ -46,6 +50,10 @@ class Scheduling:
         node_group: Name of the node group of all workers, as in `cluster.yaml` or `add_gpu_node_group`. Default: every
             group with the job's instance type.
         placement_group: Whether all workers run in one cluster placement group, whichever it is. Default: no.
+        required_topology: Key of a node label that all workers must find with one value, chosen by Kueue before the job
+            starts; a level of the queue's topology, such as `topology.k8s.aws/network-node-layer-2`. Default: anywhere.
+        preferred_topology: The same, where Kueue takes the next wider level if one value has no room for all workers.
+            Default: anywhere.
     """
 
     gang: bool = False
@@ -56,6 +64,8 @@ class Scheduling:
     capacity_type: CapacityType | None = None
     node_group: str | None = None
     placement_group: bool = False
+    required_topology: str | None = None
+    preferred_topology: str | None = None
 
     def __post_init__(self) -> None:
         """Check the names, and that one label does not both spread and colocate the workers."""
@@ -91,6 +101,11 @@ class Scheduling:
         labels = {CAPACITY_TYPE_LABEL: self.capacity_type, NODE_GROUP_LABEL: self.node_group}
         return {label: value for label, value in labels.items() if value}
 
+    def worker_annotations(self) -> dict[str, str]:
+        """Return annotations of the workers' pods, by which Kueue places them."""
+        levels = {"required": self.required_topology, "preferred": self.preferred_topology}
+        return {f"{_TOPOLOGY}-{kind}-topology": level for kind, level in levels.items() if level}
+
     def worker_fields(self, job: str, workers: int) -> dict[str, Any]:
         """Return fields of the workers' pods, which a selector finds by the job's name."""
         selector = {"matchLabels": {JOB_NAME_LABEL: job, JOB_ROLE_LABEL: WORKER}}
@@ -125,6 +140,9 @@ def _names(scheduling: Scheduling) -> Problems:
     for name, form in forms.items():
         if (value := getattr(scheduling, name)) is not None:
             yield from form(name, value)
+    for name in _TOPOLOGIES:
+        if (value := getattr(scheduling, name)) is not None:
+            yield from label_key(name, value)
     if scheduling.node_group is not None:
         wanted = "the name of a node group, as in cluster.yaml, such as gpu"
         yield from matches("node_group", scheduling.node_group, rf"(?!$){LABEL_VALUE}", wanted)
@@ -159,12 +177,24 @@ def _one_group(scheduling: Scheduling) -> Problems:
         )
 
 
+def _topology(scheduling: Scheduling) -> Problems:
+    given = [name for name in _TOPOLOGIES if getattr(scheduling, name) is not None]
+    if len(given) > 1:
+        value, allowed = scheduling.preferred_topology, "required_topology is given too"
+        path, related = ("preferred_topology",), (("required_topology",),)
+        yield Problem(path=path, given=value, allowed=allowed, fix="give one of the two", related=related)
+    elif given and scheduling.queue is None:
+        value, allowed = getattr(scheduling, given[0]), "Kueue places the workers, and the job has no queue"
+        fix = "give a queue, or colocate_in instead"
+        yield Problem(path=(given[0],), given=value, allowed=allowed, fix=fix, related=(("queue",),))
+
+
 def _capacity_type(scheduling: Scheduling) -> Problems:
     if scheduling.capacity_type is not None:
         yield from one_of("capacity_type", scheduling.capacity_type, get_args(CapacityType))
 
 
-_RULES = (_flags, _names, _placement, _one_group, _capacity_type)
+_RULES = (_flags, _names, _placement, _one_group, _topology, _capacity_type)
 
 
 class _HasScheduling(Protocol):

@@ -8,6 +8,7 @@ from training_workloads.catalog.versions import (
     CHOWN_IMAGE,
     CLUSTER_AUTOSCALER,
     EFA_DEVICE_PLUGIN,
+    KUEUE,
     MPI_OPERATOR_IMAGE,
     NVIDIA_DEVICE_PLUGIN,
 )
@@ -15,7 +16,7 @@ from training_workloads.validation import Problems, enforce, matches, one_of
 
 __all__ = ["ecr_registry", "mirror_commands", "mirrored"]
 
-_RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER)
+_RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, KUEUE)
 
 # https://docs.aws.amazon.com/AmazonECR/latest/userguide/Registries.html, with or without a prefix of its repositories.
 _ECR = r"\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?(/[a-z0-9._-]+)*"
@@ -65,7 +66,9 @@ def mirror_commands(mirror: str, kubernetes_version: str) -> Iterator[str]:
         repository = "/".join(filter(None, [prefix, name]))
         yield f"aws ecr create-repository --region {_region(registry)} --repository-name {repository}"
     for release in _RELEASES:
-        yield f"helm pull {release.chart} --repo {release.repository} --version {release.version}"
+        in_registry = release.repository.startswith("oci://")
+        chart = release.upstream_chart if in_registry else f"{release.chart} --repo {release.repository}"
+        yield f"helm pull {chart} --version {release.version}"
         yield f"helm push {release.chart}-{release.version}.tgz oci://{mirror}"
     for image in images:
         copy = mirrored(image, mirror)
