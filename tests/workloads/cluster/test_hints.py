@@ -113,20 +113,13 @@ def test_a_pod_that_does_not_run(
 def test_a_job_that_waits_for_the_quota_of_its_queue(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
     job = cluster.add(mpi_job("digits", "Suspended", runPolicy={"suspend": True}))
     job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "gpu"}
-    hint = program("status", "digits").out.partition("\nhint: ")[2]
-    assert hint.startswith(
-        "it is suspended: the queue 'gpu' has not admitted it yet ('kubectl describe workloads -n te"
-    )
+    assert "hint: it is suspended: the queue 'gpu' has not admitted it yet (" in program("status", "digits").out
 
 
 @pytest.mark.parametrize(
     ("state", "warning", "hint"),
     [
-        (
-            "Suspended",
-            None,
-            "it is suspended and in no queue: a user set suspend",
-        ),
+        ("Suspended", None, "it is suspended and in no queue: a user set suspend"),
         (
             None,
             None,
