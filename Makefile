@@ -78,8 +78,11 @@ summary: $(CDK) ## Show the results and the next commands
 test: test-cdk test-training ## Run every fast test
 test-cdk: $(CDK) ## Run the tests of stacks, constructs and workloads
 	@python -m pytest --ignore=tests/training --ignore=tests/containers --ignore=tests/deploy -n 2 --dist loadfile
-test-training: $(TRAINING) ## Run the tests of the training code, two-rank runs included
-	@.venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs -n 2 --dist loadfile
+TEST_TRAINING = .venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs -n 2 --dist loadfile
+test-training: $(TRAINING) ## Run the fast tests of the training code
+	@$(TEST_TRAINING) -m "not whole_run"
+test-runs: $(TRAINING) ## Train the programs on two ranks, stop, kill and resume them; 10 minutes
+	@$(TEST_TRAINING) -m whole_run
 test-mask-rcnn: $(TRAINING) ## Kill, resume and evaluate tiny runs of Mask R-CNN on two ranks; 10 minutes
 	@.venv-training/bin/python -m pytest tests/training/mask_rcnn/long_runs
 
@@ -97,7 +100,7 @@ test-deploy: $(CDK) $(DEPLOY) ## Deploy, change, break and destroy five configur
 test-faults: $(TRAINING) ## Inject faults into runs of ResNet-50 and Mask R-CNN; 20 minutes (SEED=7, FAULTS=1000, LIVES=killed-3; a full disk needs root)
 	@.venv-training/bin/python -m tests.faults $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $$LIVES
 
-check: lint types scan docs test ## Everything that CI checks
+check: lint types scan docs test test-runs ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting, and the Dockerfiles
 	@ruff check
 	@ruff format --check
@@ -119,8 +122,10 @@ docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link or an old 
 	@python -m sphinx -b html -W --keep-going -E -q -c docs -d .setup/doctrees . dist/docs
 pictures: $(CDK) ## Draw docs/pictures/ and write docs/lint-rules.md from the synthesized templates and from the code
 	@python -m docs.site.pictures
-pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after KUBERNETES_VERSIONS has changed
+pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after a new MPI operator
 	@python -m setup.record_pod_types
+outdated: $(CDK) ## List what in the catalog is older than its source, or was read long ago (DAYS=90)
+	@python -m setup.outdated $(if $(DAYS),--days "$$DAYS")
 
 bench-synth: $(CDK) ## Compare cdk synth with that of an app with one VPC; the limit is 2 x
 	@python benchmarks/synth_time.py
@@ -163,5 +168,5 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs synth jobs run-local summary test test-cdk test-training \
-	test-containers test-deploy test-faults test-image test-mask-rcnn check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
-	bench-accuracy bench-roi-align train-shapes wheel snapshots lock clean help
+	test-containers test-deploy test-faults test-image test-mask-rcnn test-runs check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
+	bench-accuracy bench-roi-align train-shapes wheel snapshots lock outdated clean help

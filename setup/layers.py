@@ -20,14 +20,14 @@ LAYERS = {
         {"__main__"},
     ],
     "training_cluster": [
-        {"checks", "lifecycle", "single_owner", "suppressions"},
+        {"checks", "lifecycle", "single_owner", "stack_order", "suppressions"},
         {"network"},
         {"identity"},
         {"storage", "platform"},
         {"monitoring", "nodes"},
         {"cluster"},
         {"config"},
-        {"complete_training_cluster"},
+        {"complete_training_cluster", "account"},
     ],
     "training": [
         {"runtime"},

@@ -33,7 +33,7 @@ _FIELDS: dict[str, Any] = {
         "EfaInfo": {},
         "NetworkCards": {"NetworkCardIndex": {}, "MaximumNetworkInterfaces": {}, "InterfaceTypes": {}},
     },
-    "InstanceStorageInfo": {"TotalSizeInGB": {}},
+    "InstanceStorageInfo": {"TotalSizeInGB": {}, "Disks": {"Count": {}}},
     "PlacementGroupInfo": {},
     "ProcessorInfo": {"SupportedArchitectures": {}},
     "SupportedUsageClasses": {},

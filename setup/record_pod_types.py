@@ -14,7 +14,7 @@ from typing import Any
 
 from kubernetes_validate import utils as kubernetes
 
-from training_workloads.catalog.versions import KUBERNETES_VERSIONS
+from training_workloads.catalog.versions import MPI_OPERATOR_KUBERNETES_VERSION
 from training_workloads.mpijob import pod_schema
 
 __all__ = ["RECORDED", "recorded"]
@@ -42,8 +42,9 @@ def recorded() -> str:
 
 
 def _schemas() -> dict[str, Any]:
-    newest = next(one for one in kubernetes.all_versions() if kubernetes.major_minor(one) == KUBERNETES_VERSIONS[-1])
-    contents = kubernetes.schema_contents(f"kubernetes-json-schema/v{newest}-local-strict/_definitions.json", newest)
+    wanted = MPI_OPERATOR_KUBERNETES_VERSION
+    version = next(one for one in kubernetes.all_versions() if kubernetes.major_minor(one) == wanted)
+    contents = kubernetes.schema_contents(f"kubernetes-json-schema/v{version}-local-strict/_definitions.json", version)
     return dict(contents["$defs"])
 
 

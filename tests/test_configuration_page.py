@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from training_cluster import ClusterConfig
-from training_cluster.config import DataRepositoryConfig, GpuNodeGroupConfig, LustreConfig, ServiceAccountConfig
+from training_cluster.config import (
+    DataRepositoryConfig,
+    ExistingEfsConfig,
+    ExistingLustreConfig,
+    ExistingVpcConfig,
+    GpuNodeGroupConfig,
+    LustreConfig,
+    ServiceAccountConfig,
+)
 from training_cluster.config.strict_model import StrictModel
 
 SECTIONS: dict[str, type[StrictModel]] = {
@@ -14,6 +22,9 @@ SECTIONS: dict[str, type[StrictModel]] = {
     "`node_groups.<name>`": GpuNodeGroupConfig,
     "`lustre`": LustreConfig,
     "`lustre.data_repositories[]`": DataRepositoryConfig,
+    "`existing_vpc`": ExistingVpcConfig,
+    "`existing_lustre`": ExistingLustreConfig,
+    "`existing_efs`": ExistingEfsConfig,
     "`service_accounts.<name>`": ServiceAccountConfig,
 }
 

@@ -18,10 +18,9 @@ def test_all_contains_the_public_names(package: str) -> None:
     assert all(getattr(module, name) for name in module.__all__)
 
 
-@pytest.mark.parametrize(
-    "file", ["workloads/training_workloads/__init__.pyi", "constructs/training_cluster/__init__.py"]
-)
-def test_all_is_sorted(file: str, root: Path) -> None:
-    (names,) = re.findall(r"^__all__ = \[(.*?)\]", (root / file).read_text(), flags=re.M | re.S)
+@pytest.mark.parametrize("package", ["workloads/training_workloads", "constructs/training_cluster"])
+def test_all_is_sorted(package: str, root: Path) -> None:
+    text = (root / package / "__init__.pyi").read_text()
+    (names,) = re.findall(r"^__all__ = \[(.*?)\]", text, flags=re.M | re.S)
     exported = re.findall(r'"(\w+)"', names)
     assert exported == sorted(exported, key=lambda name: (name[0].islower(), not name.isupper(), name))

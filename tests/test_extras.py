@@ -17,7 +17,13 @@ IMPORTS = {
         "training_workloads.recipes",
         "training_workloads.rendering",
     ],
-    "cli": ["training_workloads.cli", "training_workloads.run_local", "training_workloads.cluster"],
+    "cli": [
+        "training_workloads.cli",
+        "training_workloads.run_local",
+        "training_workloads.cluster",
+        "training_cluster.account.account_commands",
+        "training_cluster.account.preflight",
+    ],
 }
 
 

@@ -12,7 +12,16 @@ MODULE_LINES = 450
 FUNCTION_LINES = 35
 
 #: Names that Python, pytest, the CDK or a reader expects in several folders.
-EXPECTED_NAMES = {"README.md", "__init__.py", "__main__.py", "app.py", "cdk.json", "conftest.py", "py.typed"}
+EXPECTED_NAMES = {
+    "README.md",
+    "__init__.py",
+    "__init__.pyi",
+    "__main__.py",
+    "app.py",
+    "cdk.json",
+    "conftest.py",
+    "py.typed",
+}
 
 #: Folders in which each file is named after the one that it shows or tests.
 MIRRORS = (

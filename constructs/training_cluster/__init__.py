@@ -1,61 +1,12 @@
-"""AWS CDK constructs for a GPU training cluster; each can be used alone in another app."""
+"""AWS CDK constructs for a GPU training cluster; each can be used alone in another app.
+
+The file `__init__.pyi` names the module of each public name; a name is imported when it is used, because the AWS CDK
+starts Node.js, and the commands in `account` need neither.
+"""
 
 # First: it chooses the Node.js that aws_cdk starts, or says what to install.
 import training_workloads  # noqa: F401  # isort: skip
 
-from training_cluster.cluster.imported_cluster import ImportedCluster
-from training_cluster.cluster.training_cluster import TrainingCluster
-from training_cluster.complete_training_cluster import CompleteTrainingCluster
-from training_cluster.config import ClusterConfig, load_config
-from training_cluster.identity.encryption_key import TrainingKey
-from training_cluster.identity.job_identity import JobIdentity
-from training_cluster.identity.pod_identity import PodRole
-from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring
-from training_cluster.monitoring.cost import CostEstimate, TrainingBudget, hourly_cost
-from training_cluster.network.training_network import TrainingNetwork
-from training_cluster.nodes.efa_security_group import EfaSecurityGroup
-from training_cluster.nodes.gpu_node_group import GpuNodeGroup
-from training_cluster.platform.cluster_autoscaler import ClusterAutoscaler
-from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
-from training_cluster.platform.mpi_operator import MpiOperator
-from training_cluster.platform.namespaces import Namespaces
-from training_cluster.platform.training_platform import TrainingPlatform
-from training_cluster.storage.data_repository import DataRepository
-from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
-from training_cluster.storage.image_build import ImageBuild
-from training_cluster.storage.image_repository import ImageRepository
-from training_cluster.storage.lustre_file_system import LustreFileSystem
-from training_cluster.storage.lustre_volume import LustreVolume
-from training_cluster.storage.training_bucket import TrainingBucket
+import lazy_loader
 
-__all__ = [
-    "ClusterAutoscaler",
-    "ClusterConfig",
-    "ClusterMonitoring",
-    "CompleteTrainingCluster",
-    "CostEstimate",
-    "DataRepository",
-    "EfaDevicePlugin",
-    "EfaSecurityGroup",
-    "ElasticFileSystem",
-    "ElasticVolume",
-    "GpuNodeGroup",
-    "ImageBuild",
-    "ImageRepository",
-    "ImportedCluster",
-    "JobIdentity",
-    "LustreFileSystem",
-    "LustreVolume",
-    "MpiOperator",
-    "Namespaces",
-    "NvidiaDevicePlugin",
-    "PodRole",
-    "TrainingBucket",
-    "TrainingBudget",
-    "TrainingCluster",
-    "TrainingKey",
-    "TrainingNetwork",
-    "TrainingPlatform",
-    "hourly_cost",
-    "load_config",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,10 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from aws_cdk import Token
+from aws_cdk import CfnResource, Reference, Token, Tokenization
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 
+from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.names import aws_id
 from training_workloads.platform.mirror import ecr_registry
 from training_workloads.validation import MISSING, Problem, Problems
@@ -28,6 +29,7 @@ __all__ = [
     "valid_list",
     "valid_mirror",
     "valid_repository",
+    "valid_running_version",
     "valid_security_group",
     "valid_string",
     "valid_subnet",
@@ -39,6 +41,9 @@ __all__ = [
 _BUCKET = re.compile(r"(s3://[^/]*/?|arn:[^:]*:s3:::[^/]*/?)(.*)", re.DOTALL)
 
 _SUBNET = "vpc.private_subnets[0]"
+
+_RELEASE = re.compile(r"1\.(\d{2})")
+_OLDEST_RELEASE = next(iter(KUBERNETES_RELEASES))
 
 _IMPORT = "import it with TrainingCluster.from_cluster_attributes"
 
@@ -57,6 +62,17 @@ def valid_key(key: Any) -> Problems:
         yield Problem(path=("encryption_key",), given=key, fix=fix)
 
 
+def valid_running_version(name: str, version: Any) -> Problems:
+    """Reject a Kubernetes release that no cluster of EKS has any more, and what is no release.
+
+    A release newer than the catalog's is accepted: EKS gets a new one every four months.
+    """
+    release = _RELEASE.fullmatch(version) if isinstance(version, str) else None
+    if not release or int(release[1]) < int(_OLDEST_RELEASE.partition(".")[2]):
+        fix = f"give the release of the cluster, in quotes; the oldest that EKS runs is {_OLDEST_RELEASE}"
+        yield Problem(path=(name,), given=version, fix=fix)
+
+
 def valid_repository(repository: Any) -> Problems:
     """Reject a `repository` that is not one, such as its address."""
     if not is_a(repository, "repository_arn"):
@@ -64,11 +80,16 @@ def valid_repository(repository: Any) -> Problems:
         yield Problem(path=("repository",), given=repository, fix=fix)
 
 
-def valid_security_group(group: Any) -> Problems:
-    """Reject a `security_group` that is not one, such as its id."""
+def valid_security_group(group: Any, name: str = "security_group") -> Problems:
+    """Reject a security group that is not one, such as its id.
+
+    Args:
+        group: What the user gave; None where they gave none.
+        name: The argument, as the user typed it.
+    """
     if group is not None and not is_a(group, "security_group_id"):
         fix = "give a security group, such as SecurityGroup.from_security_group_id(...)"
-        yield Problem(path=("security_group",), given=group, fix=fix)
+        yield Problem(path=(name,), given=group, fix=fix)
 
 
 def valid_flag(name: str, value: Any) -> Problems:
@@ -178,13 +199,14 @@ def valid_vpc(name: str, vpc: Any) -> Problems:
 
 
 def valid_subnet(subnet: Any, vpc: ec2.IVpc | None = None) -> Problems:
-    """Reject a `subnet` that is not one, such as its id, and a public one.
+    """Reject a `subnet` that is not one, such as its id, a public one, and one of another VPC.
 
     EC2 gives no public address to an instance with several interfaces, and nothing outside the VPC uses a file system.
 
     Args:
         subnet: What the user gave, or the cluster's training subnet; None where its VPC has no private one.
-        vpc: The VPC of the subnet. Default: not known, and so are its public subnets.
+        vpc: The VPC that the subnet must be of. That of a subnet which is imported by its id is not known. Default: not
+            known, and so are its public subnets.
     """
     if subnet is None:
         fix = "give the private subnet of the nodes"
@@ -197,6 +219,31 @@ def valid_subnet(subnet: Any, vpc: ec2.IVpc | None = None) -> Problems:
         yield Problem(
             path=("subnet",), given=subnet, allowed="it is public", fix=f"give a private one, such as {_SUBNET}"
         )
+    elif vpc and _are_different(_vpc_id_of(subnet), vpc.vpc_id):
+        fix = f"give one of {vpc.node.path}, such as {_SUBNET}"
+        yield Problem(path=("subnet",), given=subnet, allowed="it is of another VPC than the cluster", fix=fix)
+
+
+def _vpc_id_of(subnet: ec2.ISubnet) -> str | None:
+    """Return the id of a subnet's VPC; None for an imported one."""
+    resource = subnet.node.default_child
+    return resource.vpc_id if isinstance(resource, ec2.CfnSubnet) else None
+
+
+def _are_different(first: str | None, second: str) -> bool:
+    """Return whether two ids are of different VPCs; one that only the deployment knows can be any."""
+    ids = [_known_id(each) for each in (first, second)]
+    return all(ids) and ids[0] != ids[1] and len({Token.is_unresolved(each) for each in (first, second)}) == 1
+
+
+def _known_id(id: str | None) -> str | None:
+    """Return an id, or the path of the VPC in this app whose id it will be; None where neither is known."""
+    if id is None or not Token.is_unresolved(id):
+        return id
+    token = Tokenization.reverse_string(id).first_token
+    target = token.target if isinstance(token, Reference) else None
+    is_vpc = isinstance(target, CfnResource) and target.cfn_resource_type == "AWS::EC2::VPC"
+    return target.node.path if target and is_vpc else None
 
 
 def valid_subnets(subnets: Any) -> Problems:

@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from aws_cdk import Annotations, CfnOutput, Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -12,12 +14,16 @@ from training_cluster.checks import valid_bucket, valid_key
 from training_cluster.cluster.training_cluster import TrainingCluster
 from training_cluster.config import ClusterConfig
 from training_cluster.monitoring.cost import CostEstimate, hourly_cost
-from training_cluster.network.training_network import TrainingNetwork
+from training_cluster.network.training_network import TrainingNetwork, private_subnets
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.nodes.system_nodes import SYSTEM_NODES
+from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
+from training_cluster.storage.lustre_file_system import LustreFileSystem, LustreFileSystemBase
 from training_cluster.storage.lustre_spec import LustreSpec
+from training_cluster.storage.lustre_volume import LustreVolume
 from training_workloads.catalog.lustre import lustre_throughput_mbps
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
+from training_workloads.jobs.volumes import LUSTRE_CLAIM
 from training_workloads.planning.storage_sizing import IMAGENET_BYTES_PER_IMAGE
 from training_workloads.validation import check, instance_of
 
@@ -29,10 +35,10 @@ class CompleteTrainingCluster(Construct):
 
     Attributes:
         config: The configuration.
-        network: The VPC.
+        network: The VPC, a `TrainingNetwork` unless the configuration names an existing one.
         cluster: The EKS cluster.
         node_groups: GPU node groups by name.
-        file_system: The Lustre file system.
+        file_system: The Lustre file system, that of the training zone where there are more.
     """
 
     def __init__(
@@ -60,30 +66,101 @@ class CompleteTrainingCluster(Construct):
         check(instance_of("config", config, ClusterConfig), valid_bucket(bucket), valid_key(encryption_key))
         super().__init__(scope, id)
         self.config, self._key = config, encryption_key
-        self.network = TrainingNetwork(
+        self.network = self._network()
+        self.cluster = self._add_cluster()
+        self.node_groups = {
+            name: self.cluster.add_gpu_node_group(
+                name, subnet=self._subnet(group.availability_zone or config.training_zone), **group.props()
+            )
+            for name, group in config.node_groups.items()
+        }
+        self.file_system = self._existing_lustre() if config.existing_lustre else self._add_lustre(bucket)
+        self._add_efs()
+        self.cluster.add_namespaces(account.namespace for account in config.service_accounts.values())
+        for name, account in config.service_accounts.items():
+            self.cluster.add_job_identity(name, bucket=bucket, encryption_key=encryption_key, **account.props())
+        self.cluster.add_platform("Platform", gang_scheduler=config.gang_scheduler, mirror=config.mirror)
+        if config.pre_pull_images:
+            self.cluster.add_pre_pulled_images("PrePulledImages", images=config.pre_pull_images)
+        self._add_options()
+        self.cluster.add_monitoring("Monitoring", alarm_email=config.alarm_email, file_system=self.file_system)
+        self._add_outputs()
+
+    def _network(self) -> ec2.IVpc:
+        config = self.config
+        if config.existing_vpc:
+            return ec2.Vpc.from_vpc_attributes(
+                self,
+                "Network",
+                vpc_id=config.existing_vpc.vpc_id,
+                availability_zones=list(config.availability_zones),
+                private_subnet_ids=list(config.existing_vpc.private_subnet_ids),
+            )
+        return TrainingNetwork(
             self,
             "Network",
             cidr=config.vpc_cidr,
             availability_zones=config.availability_zones,
             training_zone=config.training_zone,
             nat=config.nat,
-            encryption_key=encryption_key,
+            ssm=any(group.ssm for group in config.node_groups.values()),
+            encryption_key=self._key,
         )
-        self.cluster = self._add_cluster()
-        self.node_groups = {
-            name: self.cluster.add_gpu_node_group(name, **group.props()) for name, group in config.node_groups.items()
-        }
-        self.file_system = self.cluster.add_lustre(
-            "Lustre", bucket=bucket, mirror=config.mirror, **config.lustre.props()
+
+    def _subnet(self, zone: str | None) -> ec2.ISubnet:
+        """Return the node subnet of a zone; without names of zones there is one training zone."""
+        subnets = private_subnets(self.network)
+        return subnets[self.config.availability_zones.index(zone) if zone else 0]
+
+    def _add_lustre(self, bucket: s3.IBucket) -> LustreFileSystem:
+        """Add a file system in the training zone, which jobs mount by default, and one in each further zone."""
+        config = self.config
+        common: dict[str, Any] = {"bucket": bucket, "mirror": config.mirror, **config.lustre.props()}
+        first = self.cluster.add_lustre("Lustre", subnet=self._subnet(config.training_zone), **common)
+        for zone in config.lustre.further_zones:
+            subnet = self._subnet(zone)
+            self.cluster.add_lustre(f"Lustre-{zone}", subnet=subnet, claim=f"{LUSTRE_CLAIM}-{zone}", **common)
+        return first
+
+    def _existing_lustre(self) -> LustreFileSystemBase:
+        existing, stack = self.config.existing_lustre, Stack.of(self)
+        assert existing
+        file_system = LustreFileSystem.from_lustre_file_system_attributes(
+            self,
+            "Lustre",
+            file_system_id=existing.file_system_id,
+            dns_name=f"{existing.file_system_id}.fsx.{stack.region}.{stack.url_suffix}",
+            mount_name=existing.mount_name,
+            capacity=existing.capacity_gib,
+            security_group=self._group("LustreGroup", existing.security_group_id),
         )
-        if config.efs:
+        LustreVolume(self, "LustreVolume", cluster=self.cluster, file_system=file_system, mirror=self.config.mirror)
+        return file_system
+
+    def _add_efs(self) -> None:
+        existing = self.config.existing_efs
+        if self.config.efs:
             self.cluster.add_efs("Efs")
-        self.cluster.add_namespaces(account.namespace for account in config.service_accounts.values())
-        for name, account in config.service_accounts.items():
-            self.cluster.add_job_identity(name, bucket=bucket, encryption_key=encryption_key, **account.props())
-        self.cluster.add_platform("Platform", gang_scheduler=config.gang_scheduler, mirror=config.mirror)
-        self.cluster.add_monitoring("Monitoring", alarm_email=config.alarm_email)
-        self._add_outputs()
+        elif existing:
+            file_system = ElasticFileSystem.from_elastic_file_system_attributes(
+                self,
+                "Efs",
+                file_system_id=existing.file_system_id,
+                access_point_id=existing.access_point_id,
+                security_group=self._group("EfsGroup", existing.security_group_id),
+            )
+            ElasticVolume(self, "EfsVolume", cluster=self.cluster, file_system=file_system)
+
+    def _group(self, id: str, group: str | None) -> ec2.ISecurityGroup | None:
+        return ec2.SecurityGroup.from_security_group_id(self, id, group) if group else None
+
+    def _add_options(self) -> None:
+        if self.config.job_queue:
+            self.cluster.add_job_queue("JobQueue", mirror=self.config.mirror)
+        if self.config.ebs:
+            self.cluster.add_ebs_driver("EbsDriver")
+        if self.config.metrics_server:
+            self.cluster.add_metrics_server("MetricsServer")
 
     def _add_cluster(self) -> TrainingCluster:
         if not self.config.admin_arns:
@@ -100,7 +177,7 @@ class CompleteTrainingCluster(Construct):
             allow_any_address=self.config.allow_any_address,
             admin_arns=self.config.admin_arns,
             encryption_key=self._key,
-            efs=self.config.efs,
+            efs=self.config.efs or self.config.existing_efs is not None,
         )
 
     def _add_outputs(self) -> None:
@@ -108,7 +185,8 @@ class CompleteTrainingCluster(Construct):
         kubeconfig = f"aws eks update-kubeconfig --region {region} --name {name}"
         CfnOutput(self, "KubeconfigCommand", value=kubeconfig)
         CfnOutput(self, "FileSystemId", value=self.file_system.file_system_id)
-        CfnOutput(self, "LustreThroughput", value=_throughput_sentence(self.file_system.spec))
+        if isinstance(self.file_system, LustreFileSystem):
+            CfnOutput(self, "LustreThroughput", value=_throughput_sentence(self.file_system.spec))
         CfnOutput(self, "EstimatedCostPerHour", value=self._cost_sentence())
 
     def _cost_sentence(self) -> str:
@@ -122,7 +200,19 @@ class CompleteTrainingCluster(Construct):
         nodes = Counter({SYSTEM_INSTANCE_TYPE: SYSTEM_NODES})
         for spec, size in sizes:
             nodes[spec.instance_type] += size
-        return hourly_cost(nodes=nodes, nat_gateways=int(self.config.nat))
+        return hourly_cost(
+            nodes=nodes,
+            nat_gateways=int(self.config.nat and not self.config.existing_vpc),
+            interface_endpoints=self._endpoint_interfaces(),
+            kubernetes_version=self.config.kubernetes_version,
+        )
+
+    def _endpoint_interfaces(self) -> int:
+        """Return how many interfaces AWS bills by the hour: each endpoint has one in each of its zones."""
+        network = self.network
+        if not isinstance(network, TrainingNetwork) or network.endpoints is None:
+            return 0
+        return len(network.endpoints.endpoints) * len(network.node_subnets)
 
 
 def _throughput_sentence(lustre: LustreSpec) -> str:

@@ -17,6 +17,7 @@ class ClusterDefaults:
         node_version: Kubernetes release of the nodes. None: EKS takes the cluster's.
         encryption_key: Key of the nodes' volumes. None: the account's key for EBS.
         has_efa: Whether a node group has EFA.
+        gpu_types: Instance types of the GPU node groups.
         platform: The training platform; None before.
         namespace_group: What waits for namespaces waits for this, before and after they are defined; None before.
     """
@@ -26,6 +27,7 @@ class ClusterDefaults:
     node_version: str | None = None
     encryption_key: kms.IKey | None = None
     has_efa: bool = False
+    gpu_types: frozenset[str] = frozenset()
     platform: Any = None
     namespace_group: DependencyGroup | None = None
 

@@ -17,13 +17,16 @@ class _Owner(Construct):
         self.path = path
 
 
-def own(construct: Construct, cluster: eks.ICluster | eks.Cluster, what: str) -> None:
+def own(
+    construct: Construct, cluster: eks.ICluster | eks.Cluster, what: str, *, fix: str = "remove one of the two"
+) -> None:
     """Make a construct the owner of something in a cluster.
 
     Args:
         construct: The new owner.
         cluster: The cluster.
         what: What the cluster has once, such as "plugin for nvidia.com/gpu".
+        fix: What to do about a second one.
 
     Raises:
         InputError: Another construct owns it.
@@ -37,7 +40,7 @@ def own(construct: Construct, cluster: eks.ICluster | eks.Cluster, what: str) ->
                 path=(construct.node.path,),
                 given=f"a second {what}",
                 allowed=f"{owner.path} owns that of the cluster",
-                fix="remove one of the two",
+                fix=fix,
             )
         )
     _Owner(stack, id, path=construct.node.path)

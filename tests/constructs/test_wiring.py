@@ -56,6 +56,20 @@ def test_the_complete_cluster_has_the_wiring_of_an_own_app(own_app: Resources) -
     assert any(waits(own_app).values())
 
 
+def test_the_complete_cluster_has_the_options_of_its_configuration() -> None:
+    stack = cdk.Stack(cdk.App(), "MyTraining")
+    nodes = {"gpu": {"instance_type": "g5.xlarge", "max_size": 3}}
+    options = {"job_queue": True, "ebs": True, "metrics_server": True}
+    config = ClusterConfig.model_validate({"node_groups": nodes, "admin_arns": (ADMIN,), **options})
+    complete = CompleteTrainingCluster(stack, "Default", config=config, bucket=TrainingBucket(stack, "Bucket"))
+    queue = complete.cluster.job_queue
+    assert queue
+    assert [(nodes.group, nodes.nodes) for nodes in queue.nodes] == [("gpu", 3)]
+    found = assertions.Template.from_stack(stack)
+    for name in ("aws-ebs-csi-driver", "metrics-server"):
+        found.has_resource_properties("AWS::EKS::Addon", {"AddonName": name})
+
+
 def test_rejects_a_mapping_in_the_place_of_a_configuration() -> None:
     stack = cdk.Stack(cdk.App(), "MyTraining")
     with pytest.raises(InputError) as caught:

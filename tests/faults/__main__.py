@@ -61,7 +61,7 @@ def _run(site: Site, module: str, *arguments: str) -> None:
 
 
 @contextmanager
-def _fork_server(site: Site) -> Iterator[None]:
+def _fork_server(site: Site) -> Iterator["subprocess.Popen[bytes]"]:
     """Start the process that forks ranks, and end it by closing its input."""
     variables = os.environ | ENVIRONMENT | site.variables | {MARK: str(site.folder / "fork-server")}
     # NumPy's threads would be lost in a fork.
@@ -74,7 +74,7 @@ def _fork_server(site: Site) -> Iterator[None]:
             if server.poll() is not None:
                 raise SystemExit(f"the fork server ended with code {server.returncode}")
             time.sleep(0.1)
-        yield
+        yield server
 
 
 def _cpu_seconds() -> float:
@@ -90,7 +90,10 @@ def _parse() -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=_SEED, help="decides when faults happen, and where (%(default)s)")
     parser.add_argument("--faults", type=int, help="inject at least so many, in the same mix (one round of lives)")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.lives and given.faults is not None:
+        parser.error("'--faults' and lives are both given; give one of them: '--faults' is of all kinds")
+    return given
 
 
 def main() -> int:
@@ -108,8 +111,8 @@ def main() -> int:
     _copy_program(site)
     _make_data(site)
     try:
-        with _fork_server(site):
-            session.live(chosen)
+        with _fork_server(site) as fork_server:
+            session.live(chosen, fork_server)
     except KeyboardInterrupt:
         print(f"\ninterrupted; kept: {folder}")
         return 130

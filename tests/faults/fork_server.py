@@ -88,6 +88,9 @@ def _report(forked: Forked, selector: selectors.BaseSelector) -> None:
 
 def _forward(forked: Forked, selector: selectors.BaseSelector) -> None:
     """Send a rank the signal that its client got; kill it where the client was killed."""
+    if forked.client.fileno() == -1:
+        # Its rank ended in the same round of events.
+        return
     received = forked.client.recv(1)
     if received:
         os.kill(forked.rank, received[0])

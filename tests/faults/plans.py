@@ -45,7 +45,7 @@ def choose(seed: int, may_mount: bool, *, lives: Sequence[str] = (), faults: int
         seed: Of all lives.
         may_mount: Whether this user may mount small disks.
         lives: Names, or kinds whose lives of one round are meant. Default: all of one round.
-        faults: As many lives as inject this number of faults. Default: one round.
+        faults: As many lives of all kinds as inject this number of faults. Default: one round.
     """
     if faults is None:
         names = list(_round(may_mount, Counter()))

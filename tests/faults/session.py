@@ -1,6 +1,8 @@
 """All lives of a call, some of them at a time, and the table of what became of their faults."""
 
+import itertools
 import shutil
+import subprocess
 import time
 import traceback
 from collections.abc import Sequence
@@ -48,14 +50,23 @@ class Session:
         self._undisturbed_lock = Lock()
         self._interrupted = False
 
-    def live(self, plans: Sequence[Plan]) -> None:
-        """Live all lives to their ends, and print a table every few minutes."""
+    def live(self, plans: Sequence[Plan], fork_server: "subprocess.Popen[bytes]") -> None:
+        """Live all lives to their ends, and print a table every few minutes.
+
+        Raises:
+            SystemExit: The fork server has ended, so that no start can succeed.
+        """
         with ThreadPoolExecutor(AT_A_TIME) as pool:
             lives = [pool.submit(self._live, plan) for plan in plans]
             try:
-                while wait(lives, timeout=_SECONDS_BETWEEN_TABLES).not_done:
-                    print(f"\n{self.table()}\nafter {self.seconds:.0f} s\n", flush=True)
-            except KeyboardInterrupt:
+                for waited in itertools.count(1):
+                    if not wait(lives, timeout=1).not_done:
+                        break
+                    if fork_server.poll() is not None:
+                        raise SystemExit(f"the fork server ended with code {fork_server.returncode}")
+                    if waited % _SECONDS_BETWEEN_TABLES == 0:
+                        print(f"\n{self.table()}\nafter {self.seconds:.0f} s\n", flush=True)
+            except (KeyboardInterrupt, SystemExit):
                 self._interrupt(lives)
                 raise
         for life in lives:

@@ -206,6 +206,19 @@ def test_the_price_by_the_hour_is_said_with_its_date() -> None:
     assert "(us-east-1, 2026-02-09 to " in said
 
 
+def test_without_nat_the_price_has_the_endpoints_of_each_zone_and_the_end_of_standard_support() -> None:
+    template = templates("p6-b300")["TrainingClusterStack"]
+    outputs = template.to_json()["Outputs"]
+    found = [endpoint["Properties"] for endpoint in resources(template, "AWS::EC2::VPCEndpoint").values()]
+    endpoints = [endpoint for endpoint in found if endpoint["VpcEndpointType"] == "Interface"]
+    interfaces = sum(len(one["SubnetIds"]) for one in endpoints)
+    assert interfaces >= 22
+    said = outputs["EstimatedCostPerHour"]["Value"]
+    assert f"{interfaces} x interface endpoint in a zone at 0.01" in said
+    assert "NAT gateway" not in said
+    assert "0.50 USD more from 2026-12-02 on, when Kubernetes 1.34 is in extended support" in said
+
+
 def test_what_lustre_sustains_is_said() -> None:
     outputs = templates("p3-without-efa")["TrainingClusterStack"].to_json()["Outputs"]
     assert outputs["LustreThroughput"]["Value"] == (
@@ -277,3 +290,63 @@ def test_an_identity_waits_for_its_namespace() -> None:
     ]
     (account,) = [each for text, each in manifests.values() if '"name":"stage-data"' in text]
     assert namespace in account["DependsOn"]
+
+
+ZONES = ("us-east-1a", "us-east-1b")
+
+
+def cluster_stack(**fields: Any) -> assertions.Template:
+    app = cdk.App()
+    data = TrainingDataStack(app, "TrainingDataStack")
+    config = ClusterConfig.model_validate({"availability_zones": ZONES, **fields})
+    return assertions.Template.from_stack(
+        TrainingClusterStack(app, "TrainingClusterStack", config=config, bucket=data.bucket, encryption_key=data.key)
+    )
+
+
+def test_two_zones_have_a_file_system_each() -> None:
+    group = {"instance_type": "p4d.24xlarge"}
+    template = cluster_stack(
+        node_groups={"a": group, "b": {**group, "availability_zone": "us-east-1b"}},
+        lustre={"availability_zone": "us-east-1a", "further_zones": ("us-east-1b",)},
+    )
+    subnets = {
+        id: subnet["Properties"]["AvailabilityZone"] for id, subnet in resources(template, "AWS::EC2::Subnet").items()
+    }
+    lustre = resources(template, "AWS::FSx::FileSystem").values()
+    assert sorted(subnets[each["Properties"]["SubnetIds"][0]["Ref"]] for each in lustre) == list(ZONES)
+    assert sorted(subnets[each["Properties"]["Subnets"][0]["Ref"]] for each in gpu_groups(template)) == list(ZONES)
+    manifests = json.dumps(template.to_json())
+    assert "training-lustre-us-east-1b" in manifests
+    # The alarm and the dashboard are those of the training zone.
+    template.resource_properties_count_is(
+        "AWS::CloudWatch::Alarm", {"AlarmDescription": Match.string_like_regexp("Lustre is full")}, 1
+    )
+
+
+def test_what_outlives_the_cluster_is_named_and_not_made() -> None:
+    template = cluster_stack(
+        node_groups={"a": {"instance_type": "p4d.24xlarge"}},
+        existing_vpc={
+            "vpc_id": "vpc-0123456789abcdef0",
+            "private_subnet_ids": ("subnet-0123456789abcdef0", "subnet-0123456789abcdef1"),
+        },
+        existing_lustre={
+            "file_system_id": "fs-0123456789abcdef0",
+            "mount_name": "abcdefgh",
+            "capacity_gib": 2400,
+            "security_group_id": "sg-0123456789abcdef0",
+        },
+        existing_efs={"file_system_id": "fs-0123456789abcdef1", "access_point_id": "fsap-0123456789abcdef0"},
+    )
+    for kind in ("AWS::EC2::VPC", "AWS::FSx::FileSystem", "AWS::EFS::FileSystem", "AWS::EC2::NatGateway"):
+        template.resource_count_is(kind, 0)
+    (group,) = gpu_groups(template)
+    assert group["Properties"]["Subnets"] == ["subnet-0123456789abcdef0"]
+    text = json.dumps(template.to_json())
+    assert "fs-0123456789abcdef0.fsx." in text
+    assert "fsap-0123456789abcdef0" in text
+    assert "aws-efs-csi-driver" in text
+    opened = [rule["Properties"] for rule in resources(template, "AWS::EC2::SecurityGroupIngress").values()]
+    assert {rule["FromPort"] for rule in opened if rule["GroupId"] == "sg-0123456789abcdef0"} == {988, 1018}
+    assert "LustreThroughput" not in template.to_json()["Outputs"]

@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.training.mpirun import ROOT, Run
+
+pytestmark = pytest.mark.whole_run
 
 SCRIPT = ROOT / "workloads/training_workloads/project/train.py"
 

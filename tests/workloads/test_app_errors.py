@@ -41,7 +41,13 @@ def test_each_problem_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["ENOSPC: no space left on device, write", "Error: EACCES: permission denied", "Validation failed with: x"]
+    "text",
+    [
+        "ENOSPC: no space left on device, write",
+        "Error: EACCES: permission denied",
+        "Validation failed with: x",
+        "DependencyCycle: 'A' depends on 'B' (a). Adding this dependency (b) would create a cyclic reference.",
+    ],
 )
 def test_what_nodejs_says_about_the_machine_or_a_rule_is_a_line(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert reported(of_nodejs(text), capsys) == f"error: {text}\n"

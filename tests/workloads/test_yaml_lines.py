@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from training_workloads.validation import InputError
-from training_workloads.yaml_lines import YamlDocument, read_yaml
+from training_workloads.yaml_lines import OddNumber, YamlDocument, read_yaml
 
 TEXT = """\
 # a comment
@@ -82,7 +82,7 @@ def test_dates_stay_text(date: str) -> None:
 
 def test_keys_are_the_text_that_was_typed_where_asked_for() -> None:
     text = "{yes: &a no, 1: 2, ~: 3, *a : 4, <<: {x: 5}}"
-    assert only(text, keys_as_typed=True).content == {"yes": False, "1": 2, "~": 3, "no": 4, "x": 5}
+    assert only(text, strict=True).content == {"yes": False, "1": 2, "~": 3, "no": 4, "x": 5}
     assert only("{yes: 1}").content == {True: 1}
 
 
@@ -137,7 +137,10 @@ def test_the_last_of_duplicate_keys_has_the_value_and_the_line() -> None:
             "job.yaml:2 is 'replicas: 1', but this is not YAML: found character '\\t' that cannot start any token; "
             "replace the tab with spaces",
         ),
-        ("a: !!int x", "job.yaml is not YAML, but invalid literal for int() with base 10: 'x'; correct it"),
+        (
+            "a: 1\nb: !!int x",
+            "job.yaml:2 is 'b: !!int x', but a value of int is not written so; write the value without a tag",
+        ),
         (
             "a: !secret x",
             "job.yaml:1 is 'a: !secret x', but this is not YAML: could not determine a constructor for the tag "
@@ -161,6 +164,17 @@ def test_every_error_of_yaml_is_a_problem(text: str) -> None:
     with pytest.raises(InputError) as error:
         read_yaml(text)
     assert len(error.value.problems) == 1
+
+
+@pytest.mark.parametrize("typed", ["010", "2:30", "0x10", "0b11", "1_000", "+5", "00"])
+def test_a_number_in_another_notation_is_none_where_plain_ones_are_wanted(typed: str) -> None:
+    assert isinstance(only(f"a: {typed}").content["a"], int)
+    assert only(f"a: {typed}", strict=True).content == {"a": OddNumber(typed)}
+    assert str(OddNumber(typed)) == typed
+
+
+def test_plain_numbers_are_numbers() -> None:
+    assert only("[0, 7, -3, 1200]", strict=True).content == [0, 7, -3, 1200]
 
 
 def bomb(levels: int, line: str) -> str:

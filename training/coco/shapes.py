@@ -41,7 +41,7 @@ class Settings:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         add, whole = parser.add_argument, command_line.whole_number
-        add("--output-dir", type=Path, required=True, help="folder for the images and annotations")
+        add("--output-dir", type=command_line.path, required=True, help="folder for the images and annotations")
         add("--images", type=whole(4, 100_000), default=320, help="training images (%(default)s)")
         add("--seed", type=whole(0), default=0, help="another seed, other images (%(default)s)")
         return cls(**vars(parser.parse_args(arguments)))

@@ -51,7 +51,12 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
     parser = RankParser(prog="python -m training.digits", description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--output-dir", type=Path, required=True, help="folder for checkpoints/, tensorboard/, results.json, curve.svg")
+    add(
+        "--output-dir",
+        type=command_line.path,
+        required=True,
+        help="folder for checkpoints/, tensorboard/, results.json, curve.svg",
+    )
     add("--epochs", type=command_line.whole_number(1), default=12, help="passes over the images (%(default)s)")
     add("--batch-size", type=command_line.whole_number(1), default=16, help="images per rank and step (%(default)s)")
     rate = command_line.positive_number

@@ -1,6 +1,7 @@
 """A rank's images in memory, decoded: from the second epoch, the CPU only crops and resizes."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -53,29 +54,40 @@ class DecodedImages:
         return original
 
 
-def needed(records: Records, kept: range) -> int:
-    """Return the bytes of a range's images in memory, estimated from the headers of some.
+class Estimate(NamedTuple):
+    """What a range's images will be in memory."""
+
+    needed: int
+    """Bytes."""
+    reduced: bool
+    """Whether the short side of one of the sample is longer than that of a kept image."""
+
+
+def estimate(records: Records, kept: range) -> Estimate:
+    """Estimate the bytes of a range's images in memory from the headers of some.
 
     With four standard errors of the sample's mean, so that the images of a rank do not need more.
     """
     places = np.unique(np.linspace(0, len(kept) - 1, min(_SAMPLE, len(kept))).astype(np.int64))
-    sizes = [size for place in places.tolist() if (size := _size(records, kept[place]))]
-    if not sizes:
-        return 0
+    found = [size for place in places.tolist() if (size := _size(records, kept[place]))]
+    if not found:
+        return Estimate(0, reduced=False)
+    sizes = [size for size, _ in found]
     error = np.std(sizes) / np.sqrt(len(sizes)) if len(sizes) < len(kept) else 0
-    return int(len(kept) * (np.mean(sizes) + _ERRORS * error))
+    return Estimate(int(len(kept) * (np.mean(sizes) + _ERRORS * error)), reduced=any(reduced for _, reduced in found))
 
 
-def _size(records: Records, number: int) -> int | None:
-    """Return the bytes of an image in memory; None if its record is damaged, which is reported when it is used."""
+def _size(records: Records, number: int) -> tuple[int, bool] | None:
+    """Return an image's bytes in memory and whether it is reduced; None if its record is damaged: reported in use."""
     try:
         (content,) = records.read([number])
         with tf.device("/CPU:0"):
             jpegs, _ = records.parse(tf.constant([content]), tf.constant([number], tf.int64))
-            height, width = (int(side) for side in smaller_shape(tf.io.extract_jpeg_shape(jpegs[0])[:2]))
+            original = tf.io.extract_jpeg_shape(jpegs[0])[:2]
+            height, width = (int(side) for side in smaller_shape(original))
     except (DamagedRecordError, tf.errors.InvalidArgumentError, UnicodeDecodeError):
         return None
-    return height * width * 3
+    return height * width * 3, bool(min(original.numpy()) > SHORT_SIDE)
 
 
 CAVEAT = (

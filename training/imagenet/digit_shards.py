@@ -39,7 +39,7 @@ class Settings:
             prog="python -m training.imagenet.digit_shards", description=(__doc__ or "").splitlines()[0]
         )
         add, whole = parser.add_argument, command_line.whole_number
-        add("--output-dir", type=Path, required=True, help="folder for the shards; 4 MB")
+        add("--output-dir", type=command_line.path, required=True, help="folder for the shards; 4 MB")
         add("--image-size", type=whole(8, 1024), default=64, help="pixels a side (%(default)s)")
         add("--train-shards", type=whole(1, 1437), default=8, help="files (%(default)s)")
         add("--validation-shards", type=whole(1, 360), default=2, help="files (%(default)s)")

@@ -7,6 +7,7 @@ import tensorflow as tf
 from training.records.example import ENCODED, LABEL
 from training.records.numbered_records import Records
 from training.records.tfrecords import DamagedRecordError
+from training.runtime.errors import UserError
 
 Decode = Callable[[tf.Tensor, tf.Tensor], object]
 """Decodes a JPEG (string) as the pipeline does, by the number of its record (int64)."""
@@ -20,7 +21,7 @@ def find_damaged(
     """Process each record alone, as the pipeline does; return the damaged ones' numbers and errors.
 
     Raises:
-        UserError: The operating system cannot read a file, which is not a damaged record.
+        UserError: The operating system cannot read a file, or the labels count from 0: no damage of a record.
     """
     found = {}
     for number in dict.fromkeys(int(number) for number in numbers):
@@ -41,6 +42,12 @@ def _make(records: Records, number: int, decode: Decode, classes: int) -> None:
         except (tf.errors.InvalidArgumentError, UnicodeDecodeError) as error:
             raise records.damaged_record(number, "is not a tf.train.Example with an image and its label") from error
         jpeg, label = jpegs.numpy()[0], int(labels[0])
+        if label == 0:
+            # No damage of one record: the dataset's labels count from 0, and skipping would leave out a whole class.
+            raise UserError(
+                f"{records.where(number)} has the label 0, but labels are 1 to {classes} with '--classes' {classes}; "
+                "convert the dataset again, with labels that count from 1"
+            )
         if reason := _reason(jpeg, label, classes):
             raise records.damaged_record(number, reason)
         try:

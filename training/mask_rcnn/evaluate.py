@@ -57,8 +57,13 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
     """
     parser = RankParser(prog="python -m training.mask_rcnn.evaluate", description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--data-dir", type=Path, required=True, help="the run's '--data-dir'")
-    add("--output-dir", type=Path, required=True, help=f"folder of the run; {NAME} and {CURVES}/ are written into it")
+    add("--data-dir", type=command_line.path, required=True, help="the run's '--data-dir'")
+    add(
+        "--output-dir",
+        type=command_line.path,
+        required=True,
+        help=f"folder of the run; {NAME} and {CURVES}/ are written into it",
+    )
     add("--batch-size", type=command_line.whole_number(1), default=4, help="images per rank and step (%(default)s)")
     run_options.add_on_bad_data(parser)
     add(

@@ -91,7 +91,7 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
 def _add_data(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("data and network")
     add = group.add_argument
-    add("--data-dir", type=Path, required=True, help="folder that training.coco.convert has written")
+    add("--data-dir", type=command_line.path, required=True, help="folder that training.coco.convert has written")
     add(
         "--architecture",
         choices=tuple(SIDES),
@@ -100,7 +100,7 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--backbone",
-        type=Path,
+        type=command_line.path,
         help="model.keras of a finished run of training.resnet50; without it the backbone begins at random, all of it "
         "learns, and 24 epochs are too few",
     )

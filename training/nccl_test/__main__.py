@@ -58,7 +58,7 @@ class Settings:
         )
         add("--message-gib", type=positive, help="message size to compare; default: the largest measured")
         add("--published", help="source of the minimum, for the verdict")
-        add("--output-dir", type=Path, help="folder for results.json; default: none is written")
+        add("--output-dir", type=command_line.path, help="folder for results.json; default: none is written")
         add("command", nargs=argparse.REMAINDER, help="-- mpirun … all_reduce_perf …")
         given = vars(parser.parse_args(arguments))
         words = given["command"]

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from training.pods import remote
+from training.runtime import listing
 
 #: Where Kubernetes reads why a container ended, as `trainctl status` shows it.
 #: https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/
@@ -57,9 +58,7 @@ def show(reason: str, termination_log: Path) -> None:
 
 def listed(reasons: Mapping[str, str]) -> str:
     """Return the first workers with their reasons, by the first part of their names."""
-    named = [f"{_pod(host)}: {reason}" for host, reason in list(reasons.items())[:_NAMED]]
-    more = len(reasons) - len(named)
-    return "; ".join([*named, *([f"and {more} more"] if more else [])])
+    return listing.first([f"{_pod(host)}: {reason}" for host, reason in reasons.items()], _NAMED, "; ")
 
 
 def _pod(host: str) -> str:

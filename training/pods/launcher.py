@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -222,7 +223,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except JobEnd as end:
         job_end.show(str(end), settings.termination_log)
         if not isinstance(end, Decided):
-            job_end.keep(end, await_workers.answering(settings.hostfile, settings.port), settings.port)
+            # Without a hostfile no worker can keep it; the code that is decided stays.
+            with suppress(UserError):
+                job_end.keep(end, await_workers.answering(settings.hostfile, settings.port), settings.port)
         return end.code
 
 

@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from training.pods import failure_reason, first_process
@@ -49,6 +48,7 @@ class RanksOutput:
     _streams: tuple[_Stream, _Stream] = field(init=False)
     _kept: bytes = field(default=b"", init=False)
     _printed: bool = field(default=False, init=False)
+    _unwatched: bool = field(default=False, init=False)
     _deadline: float | None = field(default=None, init=False)
     _thread: threading.Thread = field(init=False)
 
@@ -98,12 +98,8 @@ class RanksOutput:
                     poll.unregister(source)
                     # The command then gets SIGPIPE, as it would without this process.
                     os.close(source)
-            self.network.decide()
-            self._print_network()
-            if self.network.not_efa:
-                self.when_not_efa()
-        self.network.decide(ended=True)
-        self._print_network()
+            self._watch(self._decide)
+        self._watch(lambda: self._decide(ended=True))
         for stream in self._streams:
             if stream.open:
                 os.close(stream.source)
@@ -118,10 +114,26 @@ class RanksOutput:
         if stream.open:
             stream.line = part.rpartition(b"\n")[2]
             if stream is self._streams[0]:
-                self.network.read(part)
+                self._watch(lambda: self.network.read(part))
             else:
                 self._kept = (self._kept + part)[-_KEPT:]
         return stream.open
+
+    def _watch(self, action: Callable[[], None]) -> None:
+        """Do a part of reading the network; its errors must not end this thread, or the ranks block on a full pipe."""
+        if self._unwatched:
+            return
+        try:
+            action()
+        except Exception as error:
+            self._unwatched = True
+            _write(self._streams[1].target, f"error: the network of the ranks is not known: {error!r}\n".encode())
+
+    def _decide(self, *, ended: bool = False) -> None:
+        self.network.decide(ended=ended)
+        self._print_network()
+        if self.network.not_efa and not ended:
+            self.when_not_efa()
 
     def _print_network(self) -> None:
         if self.network.line is None or self._printed:
@@ -135,8 +147,12 @@ class RanksOutput:
 
 def _write(target: int, part: bytes) -> bool:
     """Write all bytes; return whether the other end still reads."""
-    with suppress(OSError):
-        while part:
+    while part:
+        try:
             part = part[os.write(target, part) :]
-        return True
-    return False
+        except BlockingIOError:
+            # Another process that has this file made it non-blocking: the reader is slow, not gone.
+            select.select([], [target], [])
+        except OSError:
+            return False
+    return True

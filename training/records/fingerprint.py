@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from training.records.tfrecords import Shard
+from training.runtime import listing
 from training.runtime.errors import UserError
 
 # The number of names that a message shows.
@@ -48,9 +49,8 @@ def check(output: Path, before: Mapping[str, str], now: Mapping[str, str]) -> No
         if before.get(name) != now.get(name)
     ]
     if changes:
-        more = f", and {len(changes) - _SHOWN:,} more" if len(changes) > _SHOWN else ""
         raise UserError(
-            f"the dataset is not that of the run in {output}: {', '.join(changes[:_SHOWN])}{more}; put back its files, "
+            f"the dataset is not that of the run in {output}: {listing.first(changes, _SHOWN)}; put back its files, "
             "or give another '--output-dir' to start a new run"
         )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from training.records import example
 from training.records.tfrecords import FRAMING
+from training.runtime import listing
 from training.runtime.errors import UserError
 from training.runtime.files import sync, write_atomically
 
@@ -77,7 +78,7 @@ def find(folder: Path, split: str, *, allow_missing: bool = False) -> Shards:
     if missing and not allow_missing:
         raise UserError(
             f"'--data-dir' is {folder}, where {len(missing):,} of {count:,} {split} shards are missing: "
-            f"{_some(missing)}; copy or convert them again"
+            f"{listing.first(missing, _SHOWN)}; copy or convert them again"
         )
     return Shards([folder / name for name in names if name not in set(missing)], missing)
 
@@ -93,18 +94,14 @@ def _no_shards(folder: Path, split: str) -> str:
     given = f"'--data-dir' is {folder}, which has no {split} shards such as {shard_name(split, 0, 1024)}"
     folders = sorted(path for path in folder.iterdir() if path.is_dir())
     if inside := [path for path in folders if any(_counts(path, name) for name in (TRAIN, VALIDATION))]:
-        return f"{given}, but shards are in {_some(inside)}; give one folder with the shards of both splits"
+        found = listing.first(inside, _SHOWN)
+        return f"{given}, but shards are in {found}; give one folder with the shards of both splits"
     if any(re.fullmatch(r"n\d{8}(\.tar)?", path.name) for path in [*folder.iterdir(), *folder.glob("train/n*")]):
         return f"{given}, but images; convert them first: python -m training.imagenet.convert --help"
     if any((folder / name).exists() for name in ("train2017", "train2017.zip")):
         return f"{given}, but images; convert them first: python -m training.coco.convert --help"
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    return f"{given}, but {_some(names) or 'no files'}; give the folder with the shards"
-
-
-def _some(names: Sequence[object]) -> str:
-    more = f", and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(str(name) for name in names[:_SHOWN]) + more
+    return f"{given}, but {listing.first(names, _SHOWN) or 'no files'}; give the folder with the shards"
 
 
 # ----------------------------------------------------------------------------------------------------------- write

@@ -161,15 +161,18 @@ def _memory(splits: Sequence[Records], kind: str) -> list[str]:
     """
     if kind == "off":
         return []
-    need = decoded_images.needed if kind == "decoded" else cache.needed
-    found: list[cache.Memory] = []
 
-    def check() -> None:
-        needed = sum(need(records, rank_records.own_range(records)) for records in splits)
-        found.append(cache.check(kind, needed, hvd.local_size()))
+    def check() -> tuple[cache.Memory, bool]:
+        parts = [(records, rank_records.own_range(records)) for records in splits]
+        if kind == "records":
+            return cache.check(kind, sum(cache.needed(*part) for part in parts), hvd.local_size()), False
+        estimates = [decoded_images.estimate(*part) for part in parts]
+        memory = cache.check(kind, sum(each.needed for each in estimates), hvd.local_size())
+        return memory, any(each.reduced for each in estimates)
 
     # Horovod: where the memory of one machine is too small, all ranks stop.
-    on_every_rank(check)
-    most = max(hvd.allgather_object(found[0], name="memory"), key=lambda each: each.needed / max(each.free, 1))
-    caveats = [f"warning: '--cache decoded': {decoded_images.CAVEAT}"] if kind == "decoded" else []
+    found = on_every_rank(check)
+    most = max((memory for memory, _ in found), key=lambda each: each.needed / max(each.free, 1))
+    is_reduced = any(reduced for _, reduced in found)
+    caveats = [f"warning: '--cache decoded': {decoded_images.CAVEAT}"] if is_reduced else []
     return [most.sentence(kind), *caveats]

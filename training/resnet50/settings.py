@@ -1,9 +1,10 @@
 """The command line of `python -m training.resnet50`, and the settings of a run that it makes."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from training.imagenet.image_decoding import MIN_CROP_AREA
 from training.runtime import command_line, run_options
@@ -11,15 +12,16 @@ from training.runtime.distributed import RankParser
 from training.runtime.errors import UserError
 from training.runtime.every import Every
 
-_DESCRIPTION = "Train ResNet-50 v1.5 on ImageNet's TFRecords, or on others of the same layout."
+_LAYOUTS = "shards (train-00000-of-01024 …), or of folders train/<class> and val/<class>"
+_DESCRIPTION = f"Train ResNet-50 v1.5 on ImageNet or on other images: {_LAYOUTS}."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
     """A run's options, a field each; `python -m training.resnet50 --help` says what they mean.
 
-    None is an option that was not given: the optimizer's recipe decides `learning_rate`, `warmup_epochs` and
-    `weight_decay`, and the device decides `precision` and `xla` (see `on_device`).
+    None is an option that was not given: the optimizer's recipe decides `learning_rate`, `warmup_epochs`,
+    `weight_decay` and `momentum`, and the device decides `precision` and `xla` (see `on_device`).
     """
 
     data_dir: Path | None
@@ -36,6 +38,7 @@ class Settings:
     learning_rate: float | None
     warmup_epochs: int | None
     weight_decay: float | None
+    momentum: float | None
     label_smoothing: float
     min_crop_area: float
     mirror: str
@@ -55,12 +58,13 @@ class Settings:
         """Reject a run without images, and one with two sources of them."""
         if self.data_dir is None and not self.synthetic:
             raise UserError(
-                "neither '--data-dir' nor '--synthetic' is given; give the folder of the TFRecords, or --synthetic for "
-                "a test of speed"
+                f"neither '--data-dir' nor '--synthetic' is given; give a folder of {_LAYOUTS}, or --synthetic for a "
+                "test of speed"
             )
         if self.data_dir is not None and self.synthetic:
             raise UserError("'--data-dir' and '--synthetic' are both given; give one of them")
-
+        if self.synthetic and self.cache != "off":
+            raise UserError(f"'--synthetic' and '--cache {self.cache}' are both given; omit one: nothing is read")
         if (self.decode, self.cache) == ("gpu", "decoded"):
             raise UserError("'--decode gpu' and '--cache decoded' are both given; give one of them")
 
@@ -87,7 +91,7 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
 def _add_data(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("data")
     add = group.add_argument
-    add("--data-dir", type=Path, help="folder of train-00000-of-01024 … and validation-00000-of-00128 …")
+    add("--data-dir", type=command_line.path, help=f"folder of {_LAYOUTS}")
     add("--synthetic", action="store_true", help="random images from memory instead, to measure speed without input")
     add("--image-size", type=command_line.whole_number(32), default=224, help="pixels of each side (%(default)s)")
     add("--classes", type=command_line.whole_number(2), default=1000, help="labels are 1 to this (%(default)s)")
@@ -126,6 +130,17 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
         type=command_line.number_from(0),
         help="factor of the L2 term's gradient (sgd: 1/32768; lars: MLPerf's for this batch)",
     )
+    add(
+        "--momentum",
+        type=command_line.number_from(0, 0.999999),
+        help="part of the step before that each step repeats (sgd: 0.875; lars: MLPerf's for this batch)",
+    )
+    seed = command_line.whole_number(0, 2**32 - 1)
+    add("--seed", type=seed, default=0, help="of the weights, the order of images and their crops (%(default)s)")
+    _add_augmentation(add)
+
+
+def _add_augmentation(add: Callable[..., Any]) -> None:
     share = command_line.number_from(0, 0.9)
     add("--label-smoothing", type=share, default=0.1, help="share spread over all classes (%(default)s)")
     add(
@@ -140,5 +155,3 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
         default="on",
         help="mirror half of the training images; off for writing and whatever else has sides (%(default)s)",
     )
-    seed = command_line.whole_number(0, 2**32 - 1)
-    add("--seed", type=seed, default=0, help="of the weights, the order of images and their crops (%(default)s)")

@@ -11,7 +11,7 @@ from training.resnet50 import model
 from training.resnet50.evaluation import evaluate, make_evaluation_step
 from training.resnet50.objective import Objective
 from training.resnet50.rank_images import Data, load
-from training.resnet50.recipe import Recipe, lars, sgd
+from training.resnet50.recipe import LARS_VALUES, Given, Recipe, lars, sgd
 from training.resnet50.settings import Settings
 from training.runtime import devices, elastic, xla
 from training.runtime.errors import UserError
@@ -22,7 +22,7 @@ from training.runtime.task import Evaluation, Plan, StepInput, Task
 from training.runtime.train_step import StepOptions, make_train_step
 
 #: What runs did before an option existed: their checkpoints resume with it.
-BEFORE_OPTIONS = {"--min-crop-area": 0.08, "--mirror": "on", "--cache": "off", "--decode": "cpu"}
+BEFORE_OPTIONS = {"--momentum": 0.875, "--min-crop-area": 0.08, "--mirror": "on", "--cache": "off", "--decode": "cpu"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +65,7 @@ class Job:
             "--learning-rate": float(f"{recipe.learning_rate:g}"),
             "--warmup-epochs": recipe.schedule.warmup_epochs,
             "--weight-decay": float(f"{recipe.weight_decay:g}"),
+            "--momentum": float(f"{recipe.momentum:g}"),
             "--label-smoothing": settings.label_smoothing,
             "--min-crop-area": settings.min_crop_area,
             "--mirror": settings.mirror,
@@ -96,7 +97,7 @@ class Job:
             lower=_lower(settings),
             check_first_losses=self.objective.check_first,
             resume=lambda written: data.resume(settings.output_dir, written),
-            settings_before=BEFORE_OPTIONS,
+            settings_before=self.before_options,
             names=("position", "skipped", "training_images"),
             metadata=self._metadata,
             figures=self._figures,
@@ -147,6 +148,13 @@ class Job:
             "training_images": data.training_images,
             "dataset": dict(data.fingerprint),
         }
+
+    @property
+    def before_options(self) -> dict[str, Any]:
+        """Return what a checkpoint means that lacks an option; one of LARS does not name its momentum."""
+        if self.recipe.optimizer == "lars":
+            return {**BEFORE_OPTIONS, "--momentum": self.resume_settings["--momentum"]}
+        return BEFORE_OPTIONS
 
     def _figures(self) -> dict[str, Any]:
         skipped = self.data.skipped()
@@ -205,21 +213,20 @@ def make_job(settings: Settings, device: str, network: Network) -> Job:
 
 
 def _recipe(settings: Settings) -> Recipe:
-    learning_rate, warmup, decay = settings.learning_rate, settings.warmup_epochs, settings.weight_decay
+    given: Given = {
+        "learning_rate": settings.learning_rate,
+        "warmup_epochs": settings.warmup_epochs,
+        "weight_decay": settings.weight_decay,
+        "momentum": settings.momentum,
+    }
     if settings.optimizer == "sgd":
-        return sgd(learning_rate=learning_rate, warmup_epochs=warmup, weight_decay=decay, epochs=settings.epochs)
-    if elastic.active() and None in (learning_rate, warmup, decay):
+        return sgd(**given, epochs=settings.epochs)
+    if elastic.active() and None in given.values():
         raise UserError(
             "'--optimizer' is lars, and the number of ranks may change: published values are for one global batch; "
-            "give '--learning-rate', '--warmup-epochs' and '--weight-decay'"
+            f"give {LARS_VALUES}"
         )
-    return lars(
-        learning_rate=learning_rate,
-        warmup_epochs=warmup,
-        weight_decay=decay,
-        epochs=settings.epochs,
-        global_batch=settings.batch_size * hvd.size(),
-    )
+    return lars(**given, epochs=settings.epochs, global_batch=settings.batch_size * hvd.size())
 
 
 def _lower(settings: Settings) -> str:
@@ -228,6 +235,6 @@ def _lower(settings: Settings) -> str:
     ways = [f"'--batch-size' is {size}: give {size // 2} or less"] if size > 1 else []
     if settings.precision == "float32":
         ways.append("on a GPU '--precision mixed_float16' halves what the layers keep")
-    if settings.cache:
+    if settings.cache != "off":
         ways.append("'--cache' takes memory of the machine: omit it")
     return "; ".join(ways) or f"'--image-size' is {settings.image_size}: give a smaller one"

@@ -11,7 +11,9 @@ import os
 import re
 import sys
 import zipfile
+import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,17 +60,19 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 3) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     _remove_unfinished(folder)
     path = folder / f"step-{checkpoint.step:08d}.checkpoint"
-    write_atomically(path, _encode(checkpoint), check=_check)
+    is_durable = write_atomically(path, _encode(checkpoint), check=_check)
     # From here on the state is written; what fails now must not say otherwise.
     try:
         # For people and programs; `newest` does not read it, because this file may be the one that was not written.
         write_atomically(folder / POINTER, f"{path.name}\n".encode())
+        if not is_durable:
+            return path
         earlier = [other for other in paths(folder) if step_of(other) < checkpoint.step]
         for old in earlier[keep - 1 :]:
             old.unlink()
     except OSError as error:
         where = error.filename2 or error.filename or folder / POINTER
-        _warn(f"{path} is written, but {where} could not be changed ({error.strerror})")
+        _warn(f"{path} is written, but {where} could not be changed ({error.strerror or error})")
     return path
 
 
@@ -108,13 +112,14 @@ def read(path: Path) -> Checkpoint:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise DamagedError(f"{path} cannot be read ({error.strerror})") from error
+        raise DamagedError(f"{path} cannot be read ({error.strerror or error})") from error
     digest, body = content[:_DIGEST_LENGTH], memoryview(content)[_DIGEST_LENGTH + 1 :]
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise DamagedError(f"{path} is damaged: its content does not match its checksum")
     try:
         return _decode(body)
-    except (ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    # Of zipfile, too: an archive that needs a password is a RuntimeError, and another compression NotImplementedError.
+    except (ValueError, LookupError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise DamagedError(f"{path} has the right checksum, but not the content of a checkpoint ({error})") from error
 
 
@@ -145,7 +150,9 @@ def step_of(path: Path) -> int:
 def _remove_unfinished(folder: Path) -> None:
     """Remove a checkpoint during whose writing the run was killed."""
     for path in folder.glob(".step-*.partial"):
-        path.unlink(missing_ok=True)
+        # A folder of that name was made by someone else, and is no reason to write no checkpoint.
+        with suppress(OSError):
+            path.unlink()
 
 
 def _encode(checkpoint: Checkpoint) -> list[bytes | memoryview]:

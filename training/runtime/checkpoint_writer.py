@@ -86,7 +86,7 @@ def _write(folder: Path, state: checkpoint.Checkpoint, keep: int) -> bool:
     try:
         checkpoint.save(folder, state, keep)
     except (OSError, checkpoint.DamagedError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
         print(
             f"warning: the checkpoint of step {state.step} could not be written to {folder} ({reason}); "
             "the run continues, and earlier checkpoints are kept",

@@ -1,21 +1,72 @@
 """Command-line options whose errors name the value given and the values allowed."""
 
 import argparse
+import difflib
 import math
 import re
 import sys
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
 
 from training.runtime.errors import USER_ERROR, UserError
+
+# Options that no program has any more, with what replaces them; {} is the value.
+_REPLACED = {"--checkpoint-steps": "--checkpoint-every {}steps"}
+# Options that were flags, with what they meant.
+_WERE_FLAGS = {"--cache": "--cache records"}
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises a `UserError` where argparse would print its usage and exit."""
 
+    def __init__(self, **options: Any) -> None:
+        """Take what argparse takes."""
+        # An abbreviation that is unique today would be ambiguous with the next option.
+        super().__init__(allow_abbrev=False, **options)
+        # No option begins with a digit: so -5min is a value, whose own error names what is allowed.
+        self._negative_number_matcher = re.compile(r"-[0-9.]")
+
     def error(self, message: str) -> NoReturn:
-        """Raise argparse's "argument --epochs: is 0" as "'--epochs' is 0"."""
+        """Raise argparse's "argument --epochs: is 0" as "'--epochs' is 0", and its own texts in the same form."""
+        if found := re.fullmatch(r"argument (\S+): invalid choice: (.*) \(choose from (.*)\)", message, re.DOTALL):
+            choices = [choice.strip("'") for choice in found[3].split(", ")]
+            raise UserError(f"'{found[1]}' is {found[2]}; give {_or(choices)}")
+        if found := re.fullmatch(r"argument (\S+): expected one argument", message):
+            raise UserError(self._without_value(found[1]))
+        if found := re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL):
+            raise UserError(self._unknown(*found[1].split(" ")[:2]))
         raise UserError(re.sub(r"^argument (\S+): ", r"'\1' ", message))
+
+    def _without_value(self, option: str) -> str:
+        if option in _WERE_FLAGS:
+            return f"'{option}' is now '{_WERE_FLAGS[option]}'"
+        return f"'{option}' has no value; give '{option} <value>'"
+
+    def _unknown(self, given: str, value: str = "N") -> str:
+        name, _, joined = given.partition("=")
+        options = [option for option in self._option_string_actions if option.startswith("--")]
+        if name in _REPLACED and _REPLACED[name].split()[0] in options:
+            return f"'{name}' is now '{_REPLACED[name].format(joined or value)}'"
+        if not name.startswith("-"):
+            return f"'{given}' belongs to no option; '--help' lists them"
+        close = [option for option in options if name in (option[: len(name)], _initials(option))]
+        close = close or difflib.get_close_matches(name, options, n=1)
+        if not close:
+            return f"'{name}' is not an option; '--help' lists them"
+        return f"'{name}' is not an option; did you mean {_or([repr(option) for option in close])}?"
+
+
+def _initials(option: str) -> str:
+    """Return --lr for --learning-rate."""
+    return "--" + "".join(word[0] for word in option.removeprefix("--").split("-"))
+
+
+def _or(names: Sequence[str]) -> str:
+    *before, last = names
+    return f"{', '.join(before)} or {last}" if before else last
 
 
 def exit_code(program: Callable[[], int | None]) -> int:
@@ -61,8 +112,13 @@ def number_from(minimum: float, maximum: float = 1e9) -> Callable[[str], float]:
     return parse
 
 
+def path(text: str) -> Path:
+    """Return a path; an empty one would be the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty; give a path, or set the variable that it comes from")
+    return Path(text)
+
+
 def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
+    # float() takes 1_0 as 10.
+    return float(text) if _NUMBER.fullmatch(text) else math.nan

@@ -17,7 +17,7 @@ class Every:
     """`steps`, `epochs` or `min`."""
 
     def __str__(self) -> str:
-        return f"{self.count}{self.unit}"
+        return f"{self.count}{self.unit.removesuffix('s') if self.count == 1 else self.unit}"
 
     def after_step(self, step: int) -> bool:
         """Return whether it is due after this step of the run, the same on every rank."""
@@ -30,6 +30,10 @@ class Every:
     def after_seconds(self, seconds: float) -> bool:
         """Return whether it is due this long after the last time. Ranks must agree first: their clocks differ."""
         return self.unit == "min" and seconds >= 60 * self.count
+
+    def exceeds(self, *, steps: int, epochs: int) -> bool:
+        """Return whether it is longer than a run of so many steps and epochs; False for minutes."""
+        return self.count > {"steps": steps, "epochs": epochs, "min": self.count}[self.unit]
 
 
 class Timer:

@@ -4,6 +4,7 @@ import errno
 import json
 import math
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,22 +14,35 @@ from training.runtime.errors import UserError
 
 def write_atomically(
     path: Path, content: bytes | Sequence[bytes | memoryview], check: Callable[[Path], object] | None = None
-) -> None:
+) -> bool:
     """Write a file so that a reader, or a machine that stops, finds the old content or the new one.
-
-    The temporary file is in the same folder, because a rename is atomic within one file system only.
 
     Args:
         path: Of the file.
         content: Of the file; large parts need not be joined, which would copy them.
         check: Called with the written file before it gets its name; raises to reject it.
+
+    Returns:
+        Whether a machine that stops now keeps the new content; if not, a warning is printed.
     """
-    temporary = path.with_name(f".{path.name}.partial")
-    try:
+
+    def write(temporary: Path) -> None:
         with temporary.open("wb") as stream:
             stream.writelines([content] if isinstance(content, bytes) else content)
-            stream.flush()
-            os.fsync(stream.fileno())
+
+    return make_atomically(path, path.with_name(f".{path.name}.partial"), write, check)
+
+
+def make_atomically(
+    path: Path, temporary: Path, make: Callable[[Path], object], check: Callable[[Path], object] | None = None
+) -> bool:
+    """Make a file under a temporary name, as `write_atomically` does.
+
+    The temporary file is in the same folder, because a rename is atomic within one file system only.
+    """
+    try:
+        make(temporary)
+        sync(temporary)
         if check:
             check(temporary)
         temporary.replace(path)
@@ -36,8 +50,19 @@ def write_atomically(
         # On a full disk the partial file would take the room of the next attempt.
         temporary.unlink(missing_ok=True)
         raise
-    # The rename is durable once the folder is on the disk.
-    sync(path.parent)
+    try:
+        # The rename is durable once the folder is on the disk.
+        sync(path.parent)
+    except OSError as error:
+        # Every reader finds the new content: an error would say that it was not written.
+        reason = f"its folder could not be synchronized to the disk ({error.strerror or error})"
+        print(
+            f"warning: {path} is written, but {reason}; it is lost if the machine stops now",
+            file=sys.stderr,
+            flush=True,
+        )
+        return False
+    return True
 
 
 def sync(path: Path) -> None:
@@ -80,4 +105,4 @@ def unwritable(folder: Path, error: OSError, inside: str = "") -> UserError:
         (errno.ENOTDIR, errno.EEXIST), "a part of the path is a file: give another"
     )
     fix = fixes.get(error.errno or 0, "give a folder that this user may write to")
-    return UserError(f"'--output-dir' is {folder}, {where} cannot write ({error.strerror}); {fix}")
+    return UserError(f"'--output-dir' is {folder}, {where} cannot write ({error.strerror or error}); {fix}")

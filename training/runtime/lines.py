@@ -66,9 +66,10 @@ class Lines:
         if evaluation:
             values |= evaluation_curves(evaluation)
             words.append(evaluation.sentence)
-        words.append(
-            f"{rate(figures['images_per_second'])} images/s ({rate(figures['wall_images_per_second'])} by wall clock)"
-        )
+        # A run that ends before other steps has no steady speed.
+        which = " with compilation and warm-up" if self._steps.throughput.warming_up else ""
+        wall = rate(figures["wall_images_per_second"])
+        words.append(f"{rate(figures['images_per_second'])} images/s{which} ({wall} by wall clock)")
         if self._plan.detailed:
             words.append(f"half of the steps in {milliseconds['p50']:.0f} ms and 99 % in {milliseconds['p99']:.0f} ms")
         # A finished epoch has the position of the next.

@@ -1,6 +1,7 @@
 """Epochs and steps: what happens between two starts of a run."""
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import horovod.tensorflow as hvd
@@ -15,7 +16,7 @@ from training.runtime.position import Position
 from training.runtime.progress import Exchanged, Progress
 from training.runtime.steps import Steps
 from training.runtime.stop_request import Stopped, StopRequest
-from training.runtime.task import Evaluation, Task
+from training.runtime.task import Evaluation, StepInput, Task
 from training.runtime.wall_clock import WallClock
 
 # Steps between two exchanges of progress: a few numbers of each rank.
@@ -45,6 +46,7 @@ class Loop:
         self._seconds_before: float = self.outcome.get("training_seconds", 0.0)
         self._epoch_losses = _epoch_losses(written)
         self._checkpoints, self._evaluations = Timer(self._plan.checkpoint_every), Timer(self._plan.evaluate_every)
+        self._save_at_end = self._evaluate_at_end = False
         self._progress = Progress(self._steps, stop, (self._checkpoints, self._evaluations))
         self._lines = Lines(task, self._steps)
 
@@ -55,20 +57,36 @@ class Loop:
             Stopped: A rank got a stop request, and the state is saved.
             UserError: The run has diverged, or its data are damaged.
         """
+        if self.position.epoch < self._plan.epochs:
+            self._warn()
         while self.position.epoch < self._plan.epochs:
             self._train_epoch(check_hosts)
             self._finish_epoch(check_hosts)
         return self.outcome
 
+    def _warn(self) -> None:
+        """Warn of what the run is too short for."""
+        plan = self._plan
+        steps = plan.epochs * max(1, plan.training_images // (plan.batch_size * hvd.size()))
+        for option, each, loss in (
+            ("--checkpoint-every", plan.checkpoint_every, "saved only at its end: if it is killed, all is lost"),
+            ("--evaluate-every", plan.evaluate_every, "tested only at its end"),
+        ):
+            if each.exceeds(steps=steps, epochs=plan.epochs):
+                say(
+                    f"warning: '{option}' is {each}, but the run has {plan.epochs} epochs of {steps // plan.epochs} "
+                    f"steps, so it is {loss}; give a shorter one"
+                )
+
     # -------------------------------------------------------------------------------------------------------- steps
 
     def _train_epoch(self, check_hosts: elastic.CheckHosts) -> None:
-        batches = self._task.batches(self.position)
+        self._batches = _Batches(self._task.batches(self.position))
         self._steps.restart_clock()
         while True:
             watchdog.progress()
             before = time.perf_counter()
-            given = next(batches, None)
+            given = self._batches.next()
             if given is None:
                 break
             waited = time.perf_counter() - before
@@ -79,15 +97,20 @@ class Loop:
         self._exchange()
 
     def _after_step(self, check_hosts: elastic.CheckHosts) -> None:
-        """Save and evaluate where that is due."""
+        """Save and evaluate where that is due; after the last step of an epoch, its end does."""
         step = self.position.step
         save, evaluate = (each.after_step(step) for each in (self._plan.checkpoint_every, self._plan.evaluate_every))
         if not (save or evaluate or step == 1 or step % _EXCHANGE_STEPS == 0):
             return
         save_due, evaluate_due = self._exchange().due
-        if evaluate or evaluate_due:
+        save, evaluate = save or save_due, evaluate or evaluate_due
+        if (save or evaluate) and self._batches.ended:
+            # Otherwise the same network would be evaluated twice, and written twice.
+            self._save_at_end, self._evaluate_at_end = save, evaluate
+            return
+        if evaluate:
             self._evaluate_within_epoch()
-        if save or save_due:
+        if save:
             self._save()
             check_hosts()
         self._steps.restart_clock()
@@ -127,10 +150,11 @@ class Loop:
             average(self._task.statistics)
         self.position = self.position.after_epoch()
         epoch, is_last = self.position.epoch, self.position.epoch == self._plan.epochs
-        evaluation = self._task.evaluate() if is_last or self._plan.evaluate_every.after_epoch(epoch) else None
-        self._note(evaluation)
+        evaluate = is_last or self._evaluate_at_end or self._plan.evaluate_every.after_epoch(epoch)
+        self._note(self._task.evaluate() if evaluate else None)
         self._epoch_losses = LossSum()
-        save = is_last or self._plan.checkpoint_every.after_epoch(epoch)
+        save = is_last or self._save_at_end or self._plan.checkpoint_every.after_epoch(epoch)
+        self._save_at_end = self._evaluate_at_end = False
         if save:
             self._save()
         if not is_last:
@@ -213,6 +237,25 @@ class Loop:
         self._writer.save(self._task.variables, self.position.step, metadata, per_rank=self._task.statistics)
         self._checkpoints.restart()
         self._steps.restart_clock()
+
+
+class _Batches:
+    """Batches of which one may be fetched early, to learn whether there is one."""
+
+    def __init__(self, batches: Iterator[StepInput]) -> None:
+        self._batches = batches
+        self._early: list[StepInput | None] = []
+
+    def next(self) -> StepInput | None:
+        """Return the next batch; None after the last."""
+        return self._early.pop() if self._early else next(self._batches, None)
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is no other; the same on every rank."""
+        if not self._early:
+            self._early.append(next(self._batches, None))
+        return self._early[0] is None
 
 
 def _position(written: dict[str, Any], task: Task) -> Position:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from training.runtime.files import make_atomically
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Network:
@@ -29,9 +31,9 @@ class Network:
 
     def export(self, path: Path) -> None:
         """Write the model for Keras, at once, so that no other program finds half of it."""
+        # Keras wants the ending.
         temporary = path.with_name(f".{path.name}")
-        self.model.save(temporary, save_format="keras")
-        temporary.replace(path)
+        make_atomically(path, temporary, lambda file: self.model.save(file, save_format="keras"))
 
     @property
     def _frozen(self) -> list[tf.Variable]:

@@ -11,10 +11,9 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from training.runtime import checkpoint, files
+from training.runtime import checkpoint, files, metadata
 from training.runtime.distributed import assign_flat, flat, on_rank_zero
 from training.runtime.errors import UserError
-from training.runtime.position import Position
 
 #: In the output folder.
 FOLDER = "checkpoints"
@@ -43,13 +42,13 @@ def resume(
         UserError: The checkpoints are those of another run or program, or none can be written; on every rank.
     """
     # Horovod: rank zero alone reads, so that no rank resumes from an older file or stops alone at a damaged one.
-    metadata, rows = on_rank_zero(lambda: _read(output, variables, per_rank, _Expected(settings, defaults, names)))
+    written, rows = on_rank_zero(lambda: _read(output, variables, per_rank, _Expected(settings, defaults, names)))
     # Horovod: what rank zero has read, or drawn at random, reaches the others here.
     hvd.broadcast_variables([*variables, *per_rank], root_rank=0)
     if rows is not None:
         own = rows[hvd.rank()] if len(rows) == hvd.size() else rows.mean(axis=0, dtype=np.float64)
         assign_flat(per_rank, own)
-    return metadata
+    return written
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +100,9 @@ def check_folder(output: Path) -> None:
 
 
 def _check_metadata(output: Path, written: Mapping[str, Any], expected: _Expected) -> None:
-    settings = written.get("settings")
-    if not isinstance(settings, Mapping) or not {"world_size", *expected.names} <= written.keys():
-        raise _another_program(output)
-    if "position" in written:
-        try:
-            Position.from_json(written["position"])
-        except ValueError as error:
-            raise _another_program(output) from error
-    check_settings(output, expected.settings, settings, expected.defaults)
+    if not metadata.is_known(written, expected.names):
+        raise another_program(output)
+    check_settings(output, expected.settings, written["settings"], expected.defaults)
 
 
 def check_settings(
@@ -121,7 +114,7 @@ def check_settings(
     """Reject a checkpoint of a run with other options: the result would be neither run's."""
     before = {**defaults, **written}
     if not given.keys() <= before.keys():
-        raise _another_program(output)
+        raise another_program(output)
     differing = [name for name in given if given[name] != before[name]]
     if differing:
         now = " and ".join(f"'{name}' is {given[name]}" for name in differing)
@@ -132,5 +125,6 @@ def check_settings(
         )
 
 
-def _another_program(output: Path) -> UserError:
+def another_program(output: Path) -> UserError:
+    """Return the error of a folder with checkpoints that this program has not written."""
     return UserError(f"the checkpoints in {output} are those of another program; give another '--output-dir'")

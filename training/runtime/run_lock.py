@@ -1,14 +1,15 @@
 """One run at a time in an output folder: two would resume from each other's checkpoints, and overwrite them.
 
 The file `.run-lock` names the process that trains there, rank zero, which holds the file's `flock`. The kernel releases
-it however the process ends; the servers of Lustre and NFS do some minutes after they lost its machine.
+it however the process ends; the servers of Lustre and NFS do some minutes after they lost its machine. That machine
+may come back: every few seconds the process reads whether the file is still its own, and ends where it is not.
 
 Where the file system has no `flock`, the content decides: its process writes it again every few seconds, and content
 that has not changed for a minute is that of a dead process. Nothing compares clocks, which differ and jump.
 
 Every start waits for a while: the processes of its start before may be ending, or in an elastic run, a rank zero that
-is another process now. It waits longer where rank zero of the other run is on its own host, which on Kubernetes is the
-pod, and so the job: that is the start before of the same job, whose launcher was lost, and whose watchdog ends it.
+is another process now. It waits longer where the other run may be the start before of the same job, whose launcher was
+lost, and whose watchdog ends it: rank zero is on the same host, which on Kubernetes is the pod, or ranks come and go.
 """
 
 import errno
@@ -26,7 +27,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from training.runtime import stop_request, watchdog
+from training.runtime import elastic, stop_request, watchdog
 from training.runtime.distributed import on_rank_zero
 from training.runtime.errors import USER_ERROR, UserError
 from training.runtime.files import unwritable
@@ -35,6 +36,12 @@ _NAME = ".run-lock"
 
 # Of a file system without flock, such as Lustre that is mounted without that option.
 _NO_FLOCK = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
+
+# Of a client that the server evicted, whose locks are others' now, and of a file that was removed.
+_LOST = (errno.EIO, errno.ESTALE, errno.ESHUTDOWN, errno.ENOENT)
+
+# The exit code of a process whose lock is lost: its next start takes the lock, or finds out who has it.
+_LOST_LOCK = 1
 
 # Between two writes of the content.
 _BEAT_SECONDS = 10.0
@@ -94,12 +101,11 @@ class Lock:
             "id": self._id,
         }
         try:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._descriptor = self._open()
             self._first = self._read()
         except OSError as error:
             raise unwritable(output, error) from error
         self._began, self._said = time.monotonic(), False
-        self._has_flock = False
         self._released = threading.Event()
         self._beating = threading.Thread(target=self._beat, name="run-lock", daemon=True)
 
@@ -124,25 +130,25 @@ class Lock:
     def release(self) -> None:
         """Let another process take the lock."""
         self._released.set()
-        is_taken = self._beating.ident is not None
-        if is_taken:
-            # On a file system that does not answer it may never end; the end of the process releases the lock as well.
-            self._beating.join(_BEAT_SECONDS)
-        if not self._beating.is_alive():
-            # A next run would wait for a while, and take it for dead.
-            with suppress(OSError):
-                if is_taken and self._is_own():
-                    os.ftruncate(self._descriptor, 0)
+        if self._beating.ident is None:
             os.close(self._descriptor)
+        else:
+            # It closes the file; on a file system that does not answer, later.
+            self._beating.join(_BEAT_SECONDS)
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
     def _try(self) -> bool:
         """Return whether the lock is taken."""
+        if not self._has_name():
+            os.close(self._descriptor)
+            self._descriptor = self._open()
         flock, content = _flock(self._descriptor), self._read()
         waited = time.monotonic() - self._began
         if flock:
             self._write()
-            self._has_flock = True
-            return True
+            return self._has_name()
         is_dead = content == self._first and waited > _DEAD_SECONDS
         if flock is None and (not content or is_dead) and self._write_settles():
             return True
@@ -153,7 +159,8 @@ class Lock:
                 "stop it, or give another '--output-dir'"
             )
         if not self._said:
-            long = f"; for up to {self._limit(content):.0f} s, as it is on this host" if self._is_near(content) else ""
+            why = self._why_longer(content)
+            long = f"; for up to {self._limit(content):.0f} s, as {why}" if why else ""
             print(f"waiting for another run in {self._output} to end: {owner}{long}", flush=True)
             self._said = True
         return False
@@ -161,14 +168,16 @@ class Lock:
     def _limit(self, content: bytes) -> float:
         """Return how many seconds a start waits for the process that wrote this content."""
         seconds = _EVICTION_SECONDS if content == self._first else _LIVE_SECONDS
-        if self._is_near(content):
+        if self._why_longer(content):
             # Without its launcher or its other ranks it makes no progress, so its watchdog ends it within this time.
             seconds = max(seconds, watchdog.limit() + _LIVE_SECONDS)
         return seconds
 
-    def _is_near(self, content: bytes) -> bool:
-        """Return whether the other run may be the start before of the same job."""
-        return _owner(content).get("host") == self._host
+    def _why_longer(self, content: bytes) -> str:
+        """Return why the other run may be the start before of the same job; empty where it is not."""
+        if _owner(content).get("host") == self._host:
+            return "it is on this host"
+        return "rank zero of an elastic run may have been on another host" if elastic.active() else ""
 
     def _write_settles(self) -> bool:
         """Write the content, and return whether no other process that found the file free wrote after this one."""
@@ -180,17 +189,42 @@ class Lock:
         beats = 0
         while not self._released.wait(_BEAT_SECONDS):
             beats += 1
-            # Where the file system fails, training itself reports it.
-            with suppress(OSError):
-                if not self._has_flock and not self._is_own():
-                    # This process was suspended, or its file system did not answer, for longer than a dead one's.
-                    other = _described(self._read())
-                    print(f"error: another run took over {self._path.parent}: {other}", file=sys.stderr, flush=True)
-                    os._exit(USER_ERROR)
+            self._keep(beats)
+        # A next run would wait for a while, and take it for dead.
+        with suppress(OSError):
+            if self._is_own():
+                os.ftruncate(self._descriptor, 0)
+        os.close(self._descriptor)
+
+    def _keep(self, beats: int) -> None:
+        """Write the content again; end this process if another one trains in the folder, or may from now on."""
+        try:
+            if self._is_own():
                 self._write(beats)
+                return
+            # This process was suspended, or its file system did not answer, for longer than a dead one's.
+            other = _described(self._read())
+        except OSError as error:
+            # One that is slow gives no error; one that is full, or of another kind, training itself reports.
+            if error.errno in _LOST:
+                self._end(f"the lock {self._path} is lost ({error.strerror}): start this run again", _LOST_LOCK)
+            return
+        self._end(f"another run took over {self._path.parent}: {other}", USER_ERROR)
+
+    @staticmethod
+    def _end(reason: str, code: int) -> None:
+        print(f"error: {reason}", file=sys.stderr, flush=True)
+        # Without cleaning up, which would write into the folder.
+        os._exit(code)
 
     def _is_own(self) -> bool:
-        return self._id.encode() in self._read()
+        return self._id.encode() in self._read() and self._has_name()
+
+    def _has_name(self) -> bool:
+        """Return whether the open file is still the one in the folder: another process may have removed it."""
+        with suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(self._descriptor), self._path.stat())
+        return False
 
     def _read(self) -> bytes:
         # Opened each time: NFS asks the server for the present content only then.

@@ -1,7 +1,6 @@
 """The options that the training programs share, in their command lines' groups."""
 
 import argparse
-from pathlib import Path
 
 from training.runtime import command_line
 from training.runtime.every import every
@@ -44,7 +43,7 @@ def add_output(parser: argparse.ArgumentParser, *, files: str, evaluation: str =
         evaluation: More about `--evaluate-every`.
     """
     add = parser.add_argument_group("output").add_argument
-    add("--output-dir", type=Path, required=True, help=f"folder for {files}; a run in it resumes")
+    add("--output-dir", type=command_line.path, required=True, help=f"folder for {files}; a run in it resumes")
     add(
         "--checkpoint-every",
         type=every,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from training.runtime.errors import UserError
 
 #: Part of the peak learning rate, from the part of the decay that is left: 1 to 1, and 0 to 0.
-Decay = Callable[[float], float]
+RateCurve = Callable[[float], float]
 
 
 def cosine(left: float) -> float:
@@ -20,7 +20,7 @@ def square(left: float) -> float:
     return left**2
 
 
-_NAMES: dict[Decay, str] = {cosine: "a cosine", square: "a polynomial of power 2"}
+_NAMES: dict[RateCurve, str] = {cosine: "a cosine", square: "a polynomial of power 2"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,7 +35,7 @@ class Schedule:
     """Passes over the training images."""
     warmup_epochs: int
     """Epochs in which the rate rises to its peak."""
-    decay: Decay = cosine
+    decay: RateCurve = cosine
     """The curve after the warm-up."""
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from training.runtime.network import Network
 Losses = Callable[..., Mapping[str, tf.Tensor]]
 
 #: A rule of decay: from a mean gradient and its weight to the gradient with which the weight changes.
-Decay = Callable[[tf.Tensor, tf.Variable], tf.Tensor]
+DecayRule = Callable[[tf.Tensor, tf.Variable], tf.Tensor]
 
 #: A compiled step: the tensors of a batch to (the losses of this rank's images, whether the weights were changed).
 TrainStep = Callable[..., tuple[Mapping[str, tf.Tensor], tf.Tensor]]
@@ -30,14 +30,14 @@ class StepOptions:
         groups: All-reduces of a step; 0 leaves it to Horovod, which sends the gradients that are ready.
     """
 
-    decay: Decay = lambda gradient, weight: gradient
+    decay: DecayRule = lambda gradient, weight: gradient
     clip_norm: float | None = None
     compression: type = hvd.Compression.none
     groups: int = 0
 
     @classmethod
     def of_run(
-        cls, *, decay: Decay, compression: str, deterministic: bool, clip_norm: float | None = None
+        cls, *, decay: DecayRule, compression: str, deterministic: bool, clip_norm: float | None = None
     ) -> "StepOptions":
         """Return the options of a program's run.
 

@@ -1,5 +1,6 @@
 """A run between its command line and its results, over all restarts of an elastic one."""
 
+import gc
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from training.runtime import curve, elastic, files, out_of_memory, wall_clock, w
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import on_rank_zero, say
 from training.runtime.loop import Loop
-from training.runtime.rank_checkpoint import resume
+from training.runtime.rank_checkpoint import another_program, resume
 from training.runtime.run_lock import locked
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import Task
@@ -31,6 +32,10 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
     def start(check_hosts: elastic.CheckHosts) -> None:
         nonlocal began
         watchdog.progress()
+        # What the start before keeps in memory, such as the images of '--cache', must be free for the next; graphs and
+        # what they call refer to each other.
+        tasks.clear()
+        gc.collect()
         try:
             task = make_task()
             tasks.append(task)
@@ -78,6 +83,8 @@ def _complete(task: Task, stop: StopRequest, check_hosts: elastic.CheckHosts, be
 def _say_where(loop: Loop, task: Task, written: dict[str, Any]) -> None:
     position = loop.position
     if position.epoch == task.plan.epochs:
+        if not isinstance(loop.outcome.get(task.score), int | float):
+            raise another_program(task.plan.output)
         score = f"{task.score.replace('_', ' ')} {loop.outcome[task.score]:.4f}"
         say(f"nothing to do: {task.plan.output} holds this run, finished, with {score}")
     elif written:

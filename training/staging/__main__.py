@@ -51,11 +51,11 @@ class Settings:
         add, whole = parser.add_argument, command_line.whole_number(1)
         add("mode", choices=_ACTIONS, help="copy: download; preload: read the files that a linked Lustre has")
         add("--source", type=s3_source.parse, required=True, help="s3://bucket/prefix")
-        add("--target", type=Path, required=True, help="folder on the shared file system")
+        add("--target", type=command_line.path, required=True, help="folder on the shared file system")
         add("--workers", type=whole, default=16, help="files at the same time (%(default)s)")
         add("--shards", type=whole, default=1, help="pods that share the files (%(default)s)")
         add("--progress-seconds", type=whole, default=10, help="between two progress lines (%(default)s)")
-        add("--progress-folder", type=Path, help="records verified files (default: .staged in the target)")
+        add("--progress-folder", type=command_line.path, help="records verified files (default: .staged in the target)")
         given = parser.parse_args(arguments)
         given.progress_folder = given.progress_folder or given.target / s3_source.STATE_FOLDER
         return cls(**vars(given))

@@ -10,8 +10,9 @@ from training_workloads.validation import InputError
 
 __all__ = ["errors_as_lines"]
 
-# Node.js and the CDK reach Python as text: an error of the system, such as ENOSPC, or rules over several constructs.
-_USERS_MISTAKE = re.compile(r"(\w+: )?(E[A-Z]+: |Validation failed )")
+# Node.js and the CDK reach Python as text: an error of the system, such as ENOSPC, rules over several constructs, or
+# stacks that wait for each other.
+_USERS_MISTAKE = re.compile(r"(\w+: )?(E[A-Z]+: |Validation failed )|DependencyCycle: ")
 
 
 def errors_as_lines() -> None:

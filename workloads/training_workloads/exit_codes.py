@@ -6,6 +6,7 @@ from training_workloads.mpijob.programs import STOPPED, USER_ERROR
 
 __all__ = [
     "ABORTED",
+    "CHECK_FAILED",
     "CLUSTER_FAILED",
     "INTERRUPTED",
     "JOB_FAILED",
@@ -21,6 +22,9 @@ JOB_FAILED: Final = 1
 
 #: A manifest has an error.
 LINT_ERRORS: Final = 1
+
+#: The account lacks what a cluster needs, or a cluster is in use and is not destroyed.
+CHECK_FAILED: Final = 1
 
 #: The user answered a question of a command with no.
 ABORTED: Final = 1

@@ -4,6 +4,7 @@ Dates stay text, as in Kubernetes. Aliases that multiply, aliases inside their a
 before they are expanded: a text of ten lines can describe more than any memory holds.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ import yaml
 
 from training_workloads.validation import InputError, Path, Problem
 
-__all__ = ["Typed", "YamlDocument", "read_yaml"]
+__all__ = ["OddNumber", "Typed", "YamlDocument", "read_yaml"]
 
 # A job has some hundreds of values.
 _MOST_ALIASED = 100_000
@@ -32,8 +33,13 @@ _PLAIN_WORDS = {
 }
 
 _MERGE = "tag:yaml.org,2002:merge"
+_INT = "tag:yaml.org,2002:int"
 _TEXT = "tag:yaml.org,2002:str"
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
+
+
+# YAML 1.1 reads 010 as 8 and 2:30 as 150.
+_PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
 
 
 class Typed(str):
@@ -43,6 +49,20 @@ class Typed(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class OddNumber:
+    """A number in another notation than plain digits, such as 010, 0x10 or 2:30: neither a number nor text.
+
+    Attributes:
+        typed: The number as it was typed.
+    """
+
+    typed: str
+
+    def __str__(self) -> str:
+        return self.typed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,14 +99,14 @@ class YamlDocument:
         return _typed(steps[-1][0], self.text) if len(steps) > len(path) else None
 
 
-def read_yaml(text: str | bytes, source: str = "", *, keys_as_typed: bool = False) -> list[YamlDocument]:
+def read_yaml(text: str | bytes, source: str = "", *, strict: bool = False) -> list[YamlDocument]:
     """Read every document of a text.
 
     Args:
         text: YAML or JSON; bytes are UTF-8.
         source: The name of the text, for problems: `cluster.yaml`.
-        keys_as_typed: Whether a key is always the text that was typed. Default: YAML reads `yes`, `1` and `~` as other
-            types.
+        strict: Whether a key is always the text that was typed, and a whole number that is not written in plain digits
+            is an `OddNumber`. Default: as YAML 1.1 reads them.
 
     Raises:
         InputError: The text is not YAML, or describes more than the limits allow.
@@ -94,17 +114,16 @@ def read_yaml(text: str | bytes, source: str = "", *, keys_as_typed: bool = Fals
     loader = None
     try:
         text = text.decode() if isinstance(text, bytes) else text
-        loader = _Loader(text)
-        return list(_documents(loader, text, source, keys_as_typed))
-    # Besides YAML's own errors: what its constructors raise for `!!int x` and the like.
-    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:
+        loader = (_StrictLoader if strict else _Loader)(text)
+        return list(_documents(loader, text, source, strict))
+    except (yaml.YAMLError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(_not_yaml(_explained(error, text), text, source)) from error
 
 
-class _LimitError(yaml.MarkedYAMLError):
-    """A text within YAML's grammar and outside our limits."""
+class _RefusedError(yaml.MarkedYAMLError):
+    """A text within YAML's grammar that is not read, with what to do about it."""
 
     def __init__(self, problem: str, fix: str, mark: yaml.Mark) -> None:
         super().__init__(problem=problem, problem_mark=mark)
@@ -134,33 +153,55 @@ class _Loader(yaml.SafeLoader):
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise _LimitError(f"values are nested more than {_DEEPEST} levels deep", "nest fewer levels", mark)
+            raise _RefusedError(f"values are nested more than {_DEEPEST} levels deep", "nest fewer levels", mark)
         node: yaml.Node | None = super().compose_node(parent, index)
         self._depth -= 1
         if is_alias and node not in self._sizes:
-            raise _LimitError("an alias is inside its own anchor", "remove the alias", mark)
+            raise _RefusedError("an alias is inside its own anchor", "remove the alias", mark)
         size = self._sizes[node] if is_alias else 1
         self._composed += size
         self._aliased += size if is_alias else 0
         if self._aliased > _MOST_ALIASED:
             problem = f"the aliases stand for more than {_MOST_ALIASED} values"
-            raise _LimitError(problem, "write fewer aliases", mark)
+            raise _RefusedError(problem, "write fewer aliases", mark)
         if not is_alias:
             self._sizes[node] = self._composed - before
         return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Construct the value of a node.
+
+        Raises:
+            yaml.MarkedYAMLError: A tag does not fit its value, such as `!!bool x`.
+        """
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            problem = f"a value of {node.tag.rpartition(':')[2]} is not written so"
+            raise _RefusedError(problem, "write the value without a tag", node.start_mark) from error
+
+
+class _StrictLoader(_Loader):
+    """The loader of what a person writes for this project alone."""
 
 
 def _as_text(_: _Loader, node: yaml.Node) -> str:
     return str(node.value)
 
 
+def _plain_number(loader: _StrictLoader, node: yaml.ScalarNode) -> int | OddNumber:
+    typed = loader.construct_scalar(node)
+    return int(typed) if _PLAIN_NUMBER.fullmatch(typed) else OddNumber(typed)
+
+
 _Loader.add_constructor(_TIMESTAMP, _as_text)
+_StrictLoader.add_constructor(_INT, _plain_number)
 
 
-def _documents(loader: _Loader, text: str, source: str, keys_as_typed: bool) -> Iterator[YamlDocument]:
+def _documents(loader: _Loader, text: str, source: str, strict: bool) -> Iterator[YamlDocument]:
     while loader.check_node():
         node: Any = loader.get_node()
-        keys = _Keys(text, source, keys_as_typed)
+        keys = _Keys(text, source, strict)
         problems = tuple(keys.tidy(node, ()))
         content = loader.construct_document(node)
         yield YamlDocument(
@@ -270,7 +311,7 @@ def _typed(node: yaml.Node, text: str) -> Typed:
 
 def _explained(error: Exception, text: str | bytes) -> Exception:
     """Return the error of PyYAML's own parser where that of libyaml is vague: "did not find expected node content"."""
-    if isinstance(error, yaml.MarkedYAMLError) and not isinstance(error, _LimitError) and isinstance(text, str):
+    if isinstance(error, yaml.MarkedYAMLError) and not isinstance(error, _RefusedError) and isinstance(text, str):
         loader = _Loader(text, fast=False)
         try:
             while loader.check_node():
@@ -288,7 +329,7 @@ def _not_yaml(error: Exception, text: str | bytes, source: str) -> Problem:
     mark = next(filter(None, marks), None)
     place = _place(source, mark.line + 1) if mark else source
     line = [*text.splitlines(), ""][mark.line].strip() or Typed("the end") if mark else Typed("not YAML")
-    if isinstance(error, _LimitError):
+    if isinstance(error, _RefusedError):
         return Problem(path=(), given=line, allowed=str(error.problem), fix=error.fix, source=place)
     if "{{" in text:
         return _helm_template(place)

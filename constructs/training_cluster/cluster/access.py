@@ -10,7 +10,8 @@ from aws_cdk import Token
 from aws_cdk import aws_eks_v2 as eks
 
 from training_cluster.checks import valid_list
-from training_cluster.network.addresses import SHORTEST_OWNED_PREFIX, valid_cidr
+from training_cluster.network.addresses import SHORTEST_OWNED_PREFIX, is_of_no_host, valid_cidr
+from training_workloads.catalog.regions import PARTITIONS
 from training_workloads.validation import Problem, Problems
 
 __all__ = [
@@ -28,8 +29,11 @@ _MOST_RANGES = 40
 
 # An IAM role or user, not a session: https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
 # Names and paths: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
-_PRINCIPAL = re.compile(r"arn:[\w-]+:iam::\d{12}:(role|user)/([!-~]+/)?[\w+=,.@-]{1,64}")
-_SESSION = re.compile(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/\S+")
+# A path may have any visible character; '*' and '?' are those of a policy, and no principal.
+_PARTITION = "|".join(PARTITIONS)
+_PATH = r"([!-)+->@-~]{1,510}/)?"
+_PRINCIPAL = re.compile(rf"arn:({_PARTITION}):iam::[0-9]{{12}}:(role|user)/{_PATH}[A-Za-z0-9_+=,.@-]{{1,64}}")
+_SESSION = re.compile(rf"arn:({_PARTITION}):sts::([0-9]{{12}}):assumed-role/([^/]+)/\S+")
 _SERVICE_LINKED = ":role/aws-service-role/"
 
 
@@ -71,6 +75,10 @@ def valid_public_access_cidrs(name: str, cidrs: Any, *, allow_any_address: bool 
 def _public_range(index: int, cidr: Any) -> Problems:
     if problems := list(valid_cidr("", cidr, example="203.0.113.7/32")):
         yield from (replace(problem, path=(index,)) for problem in problems)
+    elif is_of_no_host(ipaddress.IPv4Network(cidr)):
+        # https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html: no reserved addresses.
+        fix = "give the public addresses of your users, such as 203.0.113.7/32"
+        yield Problem(path=(index,), given=cidr, allowed="no host on the internet has such an address", fix=fix)
     elif any(ipaddress.IPv4Network(cidr).subnet_of(private) for private in _PRIVATE):
         yield Problem(
             path=(index,),

@@ -1,4 +1,4 @@
-"""EKS's add-ons: their selection, their settings and their roles."""
+"""EKS's add-ons: their selection, their versions, their settings and their roles."""
 
 from typing import Any
 
@@ -8,9 +8,10 @@ from constructs import Construct
 
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.suppressions import suppress_policy
+from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.nodes import JUMBO_FRAME_BYTES, gpu_toleration
 
-__all__ = ["ADDRESSES_PER_NODE", "add_efs_driver", "add_network_addons", "add_node_addons"]
+__all__ = ["ADDRESSES_PER_NODE", "Addons", "add_efs_driver", "add_network_addons", "add_node_addons"]
 
 _ADDRESSES_FOR_PODS = 16
 _SPARE_ADDRESSES = 4
@@ -40,46 +41,89 @@ _EFS_SERVICE_ACCOUNT = "efs-csi-controller-sa"
 _EFS_POLICY = "service-role/AmazonEFSCSIDriverPolicy"
 
 
-def add_network_addons(scope: Construct, id: str, *, cluster: eks.ICluster) -> Construct:
+class Addons(Construct):
+    """EKS's add-ons of one cluster, each in the version of the cluster's release.
+
+    EKS never upgrades an add-on by itself (https://docs.aws.amazon.com/eks/latest/userguide/updating-an-add-on.html,
+    read 2026-11-23): with a new release of the cluster the version here changes, and so the add-on.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str) -> None:
+        """Define no add-on yet.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            cluster: The cluster.
+            kubernetes_version: Its release, which decides the versions.
+        """
+        super().__init__(scope, id)
+        self.cluster = cluster
+        release = KUBERNETES_RELEASES.get(kubernetes_version)
+        self.versions = release.addons if release else {}
+
+    def add(self, name: str, values: dict[str, Any] | None = None) -> eks.Addon:
+        """Add one.
+
+        Args:
+            name: EKS's name of it. Where the catalog has no version (it says why), EKS installs its default.
+            values: Its settings. Default: those of the add-on.
+        """
+        addon = eks.Addon(
+            self,
+            name,
+            cluster=self.cluster,
+            addon_name=name,
+            addon_version=self.versions.get(name),
+            configuration_values=values,
+        )
+        resource = addon.node.default_child
+        assert isinstance(resource, eks.CfnAddon)
+        # The template has the settings. EKS's default, NONE, fails an update where a field was changed in the cluster
+        # (https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateAddon.html, read 2026-11-23). No
+        # PreserveOnDelete: what the template no longer has would keep running without updates.
+        resource.resolve_conflicts = "OVERWRITE"
+        return addon
+
+
+def add_network_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str) -> Addons:
     """Add what a node needs to become ready: addresses for pods, services, and roles for pods.
 
     Args:
         scope: A stack, or a construct in one.
         id: Id in the scope.
         cluster: A cluster without add-ons.
+        kubernetes_version: Its release.
     """
-    addons = Construct(scope, id)
-    _addon(addons, "vpc-cni", cluster, _VPC_CNI)
-    _addon(addons, "kube-proxy", cluster)
-    _addon(addons, "eks-pod-identity-agent", cluster)
+    addons = Addons(scope, id, cluster=cluster, kubernetes_version=kubernetes_version)
+    addons.add("vpc-cni", _VPC_CNI)
+    addons.add("kube-proxy")
+    addons.add("eks-pod-identity-agent")
     return addons
 
 
-def add_node_addons(scope: Construct, id: str, *, cluster: eks.ICluster, efs: bool) -> Construct:
+def add_node_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str, efs: bool) -> Addons:
     """Add what becomes healthy only on a node: DNS, the drivers of the file systems, and the node monitoring agent.
 
     Args:
         scope: A stack, or a construct in one.
         id: Id in the scope.
         cluster: The cluster; its system nodes must exist first.
+        kubernetes_version: Its release.
         efs: Whether volumes on EFS are used.
     """
-    addons = Construct(scope, id)
-    _addon(addons, "coredns", cluster)
+    addons = Addons(scope, id, cluster=cluster, kubernetes_version=kubernetes_version)
+    addons.add("coredns")
     # Static volumes only: the driver mounts them and calls no AWS API, so it needs no role.
-    _addon(addons, "aws-fsx-csi-driver", cluster)
+    addons.add("aws-fsx-csi-driver")
     # Finds broken GPUs and interfaces; node auto repair acts on what it finds.
     # https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
     # It reads NVIDIA's DCGM, whose pods avoid tainted nodes by default: without them GPUs would count as broken, and
     # auto repair would replace node after node (https://github.com/aws/containers-roadmap/issues/2567).
-    _addon(addons, "eks-node-monitoring-agent", cluster, {"dcgmAgent": {"tolerations": [gpu_toleration()]}})
+    addons.add("eks-node-monitoring-agent", {"dcgmAgent": {"tolerations": [gpu_toleration()]}})
     if efs:
         add_efs_driver(addons, cluster=cluster)
     return addons
-
-
-def _addon(scope: Construct, name: str, cluster: eks.ICluster, values: dict[str, Any] | None = None) -> eks.Addon:
-    return eks.Addon(scope, name, cluster=cluster, addon_name=name, configuration_values=values)
 
 
 def add_efs_driver(addons: Construct, *, cluster: eks.ICluster) -> None:
@@ -89,9 +133,10 @@ def add_efs_driver(addons: Construct, *, cluster: eks.ICluster) -> None:
         addons: What `add_node_addons` returned.
         cluster: The cluster.
     """
+    assert isinstance(addons, Addons)
     if addons.node.try_find_child(_EFS_DRIVER):
         return
     role = PodRole(addons, "EfsRole", cluster=cluster, namespace="kube-system", service_account=_EFS_SERVICE_ACCOUNT)
     role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(_EFS_POLICY))
     suppress_policy(role, "maintained by AWS for this driver, whose new releases may call more", _EFS_POLICY)
-    _addon(addons, _EFS_DRIVER, cluster).node.add_dependency(role)
+    addons.add(_EFS_DRIVER).node.add_dependency(role)

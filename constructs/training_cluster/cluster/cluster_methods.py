@@ -20,13 +20,19 @@ from training_cluster.monitoring.cluster_metrics import Lustre as MonitoredLustr
 from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring
 from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.gpu_node_group import GpuNodeGroup
+from training_cluster.nodes.node_repair import NodeRepair
+from training_cluster.platform.ebs_driver import EbsDriver
+from training_cluster.platform.job_queue import MAX_JOBS, JobQueue
+from training_cluster.platform.metrics_server import MetricsServer
 from training_cluster.platform.namespaces import Namespaces
+from training_cluster.platform.pre_pulled_images import PrePulledImages
 from training_cluster.platform.training_platform import TrainingPlatform
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 from training_cluster.storage.lustre_volume import LustreVolume
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB
+from training_workloads.jobs.volumes import LUSTRE_CLAIM
 from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["ClusterMethods"]
@@ -43,6 +49,7 @@ class ClusterMethods(ClusterDefaults):
         namespaces: What `add_namespaces` defined; None before.
         platform: What `add_platform` defined; None before.
         monitoring: What `add_monitoring` defined; None before.
+        job_queue: What `add_job_queue` defined; None before.
     """
 
     gpu_node_groups: Mapping[str, GpuNodeGroup] = MappingProxyType({})
@@ -50,6 +57,7 @@ class ClusterMethods(ClusterDefaults):
     namespaces: Namespaces | None = None
     platform: TrainingPlatform | None = None
     monitoring: ClusterMonitoring | None = None
+    job_queue: JobQueue | None = None
 
     @property
     def as_cluster(self) -> eks.ICluster:
@@ -70,6 +78,12 @@ class ClusterMethods(ClusterDefaults):
         placement_group: bool | None = None,
         efa: bool | None = None,
         ami_release: str | None = None,
+        root_volume_mib_per_second: int | None = None,
+        root_volume_iops: int | None = None,
+        fast_image_pull: bool = False,
+        ssm: bool = False,
+        node_repair: NodeRepair | None = None,
+        efa_security_group: ec2.ISecurityGroup | None = None,
     ) -> GpuNodeGroup:
         """Add a `GpuNodeGroup`; with EFA, the platform gets the EFA device plugin.
 
@@ -85,6 +99,12 @@ class ClusterMethods(ClusterDefaults):
             placement_group: Whether the nodes get a new cluster placement group. Default: where it helps.
             efa: Whether the nodes get all EFA interfaces of their type. Default: yes where the type has them.
             ami_release: Release of the AL2023 NVIDIA AMI of EKS. Default: the newest at deployment.
+            root_volume_mib_per_second: Throughput of the root volume in MiB/s. Default: 600 where it holds images.
+            root_volume_iops: I/O operations per second of the root volume. Default: what its throughput needs.
+            fast_image_pull: Whether the AMI pulls and unpacks images in parallel. Default: no.
+            ssm: Whether Session Manager opens shells on the nodes. Default: no.
+            node_repair: Limits of the repair of unhealthy nodes. Default: one node at a time.
+            efa_security_group: The group of the EFA interfaces. Default: the cluster's.
 
         Raises:
             InputError: The values contradict each other or the catalog.
@@ -103,8 +123,16 @@ class ClusterMethods(ClusterDefaults):
             placement_group=placement_group,
             efa=efa,
             ami_release=ami_release,
+            root_volume_mib_per_second=root_volume_mib_per_second,
+            root_volume_iops=root_volume_iops,
+            fast_image_pull=fast_image_pull,
+            ssm=ssm,
+            node_repair=node_repair,
+            efa_security_group=efa_security_group,
         )
         self.gpu_node_groups = {**self.gpu_node_groups, id: group}
+        if self.job_queue:
+            self.job_queue.add_node_group(group)
         return group
 
     def add_lustre(
@@ -119,6 +147,7 @@ class ClusterMethods(ClusterDefaults):
         efa: bool = False,
         data_repositories: Sequence[DataRepository] | None = None,
         mirror: str | None = None,
+        claim: str = LUSTRE_CLAIM,
     ) -> LustreFileSystem:
         """Add a `LustreFileSystem` and its `LustreVolume`, which jobs mount at /fsx.
 
@@ -133,6 +162,7 @@ class ClusterMethods(ClusterDefaults):
             data_repositories: Folders that mirror prefixes of the bucket. Default: one, root to root, where there is a
                 bucket.
             mirror: ECR registry with a copy of the ownership Job's image. Default: the public one.
+            claim: Name of the volume's claim. Default: the one that jobs mount.
 
         Raises:
             InputError: FSx does not offer the combination, or the VPC has no private subnet.
@@ -150,7 +180,14 @@ class ClusterMethods(ClusterDefaults):
             data_repositories=data_repositories,
             encryption_key=self.encryption_key,
         )
-        LustreVolume(self._scope, f"{id}Volume", cluster=self.as_cluster, file_system=self.file_system, mirror=mirror)
+        LustreVolume(
+            self._scope,
+            f"{id}Volume",
+            cluster=self.as_cluster,
+            file_system=self.file_system,
+            claim=claim,
+            mirror=mirror,
+        )
         if self.monitoring and not self.monitoring.file_system:
             self.monitoring.add_lustre(self.file_system)
         return self.file_system
@@ -184,9 +221,11 @@ class ClusterMethods(ClusterDefaults):
         """
         if self.namespaces:
             self.namespaces.add(names)
-            return self.namespaces
-        self.namespaces = Namespaces(self._scope, "Namespaces", cluster=self.as_cluster, names=names)
-        self.order_of_namespaces().add(self.namespaces)
+        else:
+            self.namespaces = Namespaces(self._scope, "Namespaces", cluster=self.as_cluster, names=names)
+            self.order_of_namespaces().add(self.namespaces)
+        if self.job_queue:
+            self.job_queue.add_namespaces(self.namespaces.names)
         return self.namespaces
 
     def add_job_identity(
@@ -244,6 +283,69 @@ class ClusterMethods(ClusterDefaults):
             self._scope, id, cluster=self.as_cluster, gang_scheduler=gang_scheduler, mirror=mirror
         )
         return self.platform
+
+    def add_pre_pulled_images(self, id: str, *, images: Sequence[str]) -> PrePulledImages:
+        """Add `PrePulledImages`: GPU nodes and system nodes pull them when they join.
+
+        Args:
+            id: Id in the cluster.
+            images: Addresses of images.
+
+        Raises:
+            InputError: An address is not one, or the cluster has pre-pulled images already.
+        """
+        return PrePulledImages(self._scope, id, cluster=self.as_cluster, images=images)
+
+    def add_job_queue(
+        self, id: str, *, name: str = "gpu", topology: bool = False, max_jobs: int = MAX_JOBS, mirror: str | None = None
+    ) -> JobQueue:
+        """Add a `JobQueue` over all of the cluster's GPU node groups and namespaces, those of later calls too.
+
+        Args:
+            id: Id in the cluster.
+            name: Its name, which jobs give as their queue. Default: gpu.
+            topology: Whether Kueue chooses nodes close to each other; needs groups of a fixed size. Default: no.
+            max_jobs: Jobs that run at once. Default: what fits on the system nodes.
+            mirror: ECR registry with copies of chart and image. Default: the upstream registry.
+
+        Raises:
+            InputError: The cluster has a queue already, or an argument has no valid value.
+        """
+        check(_once("job_queue", self.job_queue))
+        self.job_queue = JobQueue(
+            self._scope,
+            id,
+            cluster=self.as_cluster,
+            node_groups=self.gpu_node_groups.values(),
+            namespaces=self.namespaces.names if self.namespaces else (),
+            name=name,
+            topology=topology,
+            max_jobs=max_jobs,
+            mirror=mirror,
+        )
+        return self.job_queue
+
+    def add_ebs_driver(self, id: str) -> EbsDriver:
+        """Add an `EbsDriver`: volumes on EBS, by a default StorageClass.
+
+        Args:
+            id: Id in the cluster.
+
+        Raises:
+            InputError: The cluster has a driver from another construct.
+        """
+        return EbsDriver(self._scope, id, cluster=self.as_cluster, encryption_key=self.encryption_key)
+
+    def add_metrics_server(self, id: str) -> MetricsServer:
+        """Add a `MetricsServer`: `kubectl top`, and autoscaling of pods.
+
+        Args:
+            id: Id in the cluster.
+
+        Raises:
+            InputError: The cluster has one from another construct.
+        """
+        return MetricsServer(self._scope, id, cluster=self.as_cluster)
 
     def add_monitoring(
         self, id: str, *, alarm_email: str | None = None, file_system: MonitoredLustre | None = None

@@ -11,10 +11,11 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from training_cluster.checks import valid_id, valid_vpc
+from training_cluster.checks import valid_id, valid_running_version, valid_vpc
 from training_cluster.cluster.access import administration
 from training_cluster.cluster.cluster_methods import ClusterMethods
-from training_cluster.cluster.kubectl_layer import kubectl_layer, release_name, valid_kubernetes_version
+from training_cluster.cluster.kubectl_layer import kubectl_layer, release_name
+from training_cluster.cluster.release_support import warn_of_the_end_of_support
 from training_cluster.network.training_network import private_subnets
 from training_workloads.validation import Problem, Problems, check
 
@@ -70,10 +71,11 @@ class ImportedCluster(Resource, ClusterMethods):
             _valid_name("cluster_name", cluster_name),
             valid_id("cluster_security_group_id", cluster_security_group_id, "sg", _SHOWS_GROUP),
             _valid_subnets("vpc", vpc),
-            valid_kubernetes_version("kubernetes_version", release),
+            valid_running_version("kubernetes_version", release),
         )
         super().__init__(scope, id)
         self.kubernetes_version = release
+        warn_of_the_end_of_support(self, release)
         attributes: dict[str, Any] = {
             "cluster_name": cluster_name,
             "cluster_security_group_id": cluster_security_group_id,

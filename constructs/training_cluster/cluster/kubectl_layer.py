@@ -1,15 +1,21 @@
-"""The Lambda layer with kubectl: of the cluster's own Kubernetes release, or of the one before or after."""
+"""The Lambda layer with kubectl: of the cluster's own Kubernetes release, or of the nearest one."""
 
 from importlib import import_module
 
+from aws_cdk import Annotations
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from training_cluster.checks import valid_running_version
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.validation import Problems, check, one_of
 
 __all__ = ["kubectl_layer", "release_name", "valid_kubernetes_version"]
+
+# kubectl is compatible within one minor version of the API server, older or newer:
+# https://kubernetes.io/releases/version-skew-policy/#kubectl
+_COMPATIBLE = 1
 
 
 def release_name(version: eks.KubernetesVersion | str) -> str:
@@ -18,14 +24,15 @@ def release_name(version: eks.KubernetesVersion | str) -> str:
 
 
 def valid_kubernetes_version(name: str, version: str) -> Problems:
-    """Reject a release that this library was not tested with, or has no kubectl for."""
+    """Reject a release that a new cluster of this library cannot have."""
     yield from one_of(name, version, KUBERNETES_VERSIONS)
 
 
 def kubectl_layer(scope: Construct, id: str, *, kubernetes_version: str) -> lambda_.LayerVersion:
     """Define the Lambda layer with kubectl and Helm.
 
-    There is a Python package for each release; the project depends on those of the catalog's releases.
+    There is a Python package for each release; the project depends on those of new clusters. Another release gets the
+    nearest of them, with a warning.
 
     Args:
         scope: A stack, or a construct in one.
@@ -33,10 +40,25 @@ def kubectl_layer(scope: Construct, id: str, *, kubernetes_version: str) -> lamb
         kubernetes_version: Release of the cluster, such as 1.35.
 
     Raises:
-        InputError: There is no layer for the release.
+        InputError: EKS runs no such release.
     """
-    check(valid_kubernetes_version("kubernetes_version", kubernetes_version))
-    minor = kubernetes_version.partition(".")[2]
-    module = import_module(f"aws_cdk.lambda_layer_kubectl_v{minor}")
-    layer: lambda_.LayerVersion = getattr(module, f"KubectlV{minor}Layer")(scope, id)
+    check(valid_running_version("kubernetes_version", kubernetes_version))
+    minor = _minor(kubernetes_version)
+    nearest = min(map(_minor, KUBERNETES_VERSIONS), key=lambda one: abs(one - minor))
+    if nearest != minor:
+        _warn(scope, kubernetes_version, nearest, compatible=abs(nearest - minor) <= _COMPATIBLE)
+    module = import_module(f"aws_cdk.lambda_layer_kubectl_v{nearest}")
+    layer: lambda_.LayerVersion = getattr(module, f"KubectlV{nearest}Layer")(scope, id)
     return layer
+
+
+def _minor(version: str) -> int:
+    return int(version.partition(".")[2])
+
+
+def _warn(scope: Construct, version: str, nearest: int, *, compatible: bool) -> None:
+    rule = "Kubernetes supports one minor version of difference"
+    if not compatible:
+        rule += " only, so a manifest may fail; upgrade the cluster"
+    text = f"the cluster runs Kubernetes {version}, and kubectl is of 1.{nearest}, the nearest one here: {rule}"
+    Annotations.of(scope).add_warning_v2("cdk-training-cluster:kubectl-of-another-release", text)

@@ -13,12 +13,15 @@ from training_cluster.checks import valid_flag, valid_key, valid_vpc
 from training_cluster.cluster.access import administration, valid_admin_arns, valid_public_access_cidrs
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.cluster_methods import ClusterMethods
+from training_cluster.cluster.control_plane_logs import add_control_plane_logs, name_of_cluster
 from training_cluster.cluster.imported_cluster import ImportedCluster
 from training_cluster.cluster.kubectl_handler import secure_kubectl
 from training_cluster.cluster.kubectl_layer import kubectl_layer, release_name, valid_kubernetes_version
+from training_cluster.cluster.release_support import warn_of_the_end_of_support
 from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
-from training_cluster.suppressions import suppress, suppress_implied_dependency, suppress_policy
+from training_cluster.stack_order import order_stacks
+from training_cluster.suppressions import children_of_type, suppress, suppress_implied_dependency, suppress_policy
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.validation import Problem, Problems, check
 
@@ -34,6 +37,8 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
     Attributes:
         system_nodes: Node group of the operator, the launchers and the cluster's own services.
         kubernetes_version: Release of Kubernetes.
+        control_plane_logs: The log group of the control plane. It is beside the cluster in the tree, with the id
+            `<id>Logs`.
     """
 
     def __init__(
@@ -55,7 +60,8 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             scope: A stack, or a construct in one.
             id: Id in the scope.
             vpc: The VPC of the cluster; nodes go into its private subnets, or its isolated ones if it has no other.
-            kubernetes_version: Release of Kubernetes, one of the catalog's. Default: the newest of them.
+            kubernetes_version: Release of Kubernetes, one in EKS's standard support; it decides the add-ons' versions.
+                Default: the catalog's.
             public_access_cidrs: Addresses outside the VPC that reach the Kubernetes API. Default: none.
             allow_any_address: Whether `public_access_cidrs` may be the whole internet. Default: no.
             admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
@@ -79,28 +85,23 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             _valid_zones(vpc),
             valid_key(encryption_key),
         )
+        order_stacks(scope, id, vpc=vpc, encryption_key=encryption_key)
         # Beside the cluster: a construct cannot have children before it exists.
         layer = kubectl_layer(scope, f"{id}KubectlLayer", kubernetes_version=release)
         self.kubectl_provider_options = eks.KubectlProviderOptions(kubectl_layer=layer)
+        name = name_of_cluster(scope, id)
+        self.control_plane_logs = add_control_plane_logs(scope, f"{id}Logs", cluster_name=name, key=encryption_key)
         subnets = ec2.SubnetSelection(subnets=private_subnets(vpc))
         options = _options(release, cidrs, encryption_key)
-        super().__init__(
-            scope,
-            id,
-            vpc=vpc,
-            vpc_subnets=[subnets],
-            kubectl_provider_options=self.kubectl_provider_options,
-            **options,
-        )
+        places: dict[str, Any] = {"cluster_name": name, "vpc": vpc, "vpc_subnets": [subnets]}
+        super().__init__(scope, id, kubectl_provider_options=self.kubectl_provider_options, **places, **options)
         self.kubernetes_version = self.node_version = release
         self.encryption_key = encryption_key
+        warn_of_the_end_of_support(self, release)
+        self._keep_logs_behind_the_cluster()
         self._suppress_findings()
         self._add_system(subnets, efs=efs)
-        entries = Construct(self, "Administrators")
-        for index, arn in enumerate(admins):
-            # A token cannot be an id.
-            entry = f"Administrator{index}" if Token.is_unresolved(arn) else arn
-            eks.AccessEntry(entries, entry, cluster=self.as_cluster, principal=arn, access_policies=[administration()])
+        self._add_administrators(admins)
 
     @classmethod
     def from_cluster_attributes(  # type: ignore[override] # CDK's has no required attribute; kubectl needs three.
@@ -122,7 +123,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             cluster_security_group_id: The security group that EKS created for it (`sg-…`, shown by
                 `aws eks describe-cluster` as clusterSecurityGroupId).
             vpc: Its VPC, with private subnets from which the cluster's API is reached.
-            kubernetes_version: Its release, such as 1.35, which decides the kubectl.
+            kubernetes_version: Its release, such as 1.33, any that EKS runs; it decides kubectl and the autoscaler.
 
         Raises:
             InputError: EKS has no such name, id or release, or the VPC has no subnets for kubectl.
@@ -136,9 +137,24 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             kubernetes_version=kubernetes_version,
         )
 
+    def _keep_logs_behind_the_cluster(self) -> None:
+        """Delete the cluster before its group: EKS writes into it to the end, and would create it again."""
+        (cluster,) = children_of_type(self, "AWS::EKS::Cluster")
+        (group,) = children_of_type(self.control_plane_logs, "AWS::Logs::LogGroup")
+        cluster.add_resource_dependency(group)
+
+    def _add_administrators(self, admins: Sequence[str]) -> None:
+        entries = Construct(self, "Administrators")
+        for index, arn in enumerate(admins):
+            # A token cannot be an id.
+            entry = f"Administrator{index}" if Token.is_unresolved(arn) else arn
+            eks.AccessEntry(entries, entry, cluster=self.as_cluster, principal=arn, access_policies=[administration()])
+
     def _add_system(self, subnets: ec2.SubnetSelection, *, efs: bool) -> None:
         cluster = self.as_cluster
-        self.network_addons = add_network_addons(self, "NetworkAddons", cluster=cluster)
+        self.network_addons = add_network_addons(
+            self, "NetworkAddons", cluster=cluster, kubernetes_version=self.kubernetes_version
+        )
         nodes = SystemNodes(
             self,
             "SystemNodes",
@@ -149,7 +165,9 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         )
         nodes.node.add_dependency(self.network_addons)
         self.system_nodes = nodes.node_group
-        self.node_addons = add_node_addons(self, "NodeAddons", cluster=cluster, efs=efs)
+        self.node_addons = add_node_addons(
+            self, "NodeAddons", cluster=cluster, kubernetes_version=self.kubernetes_version, efs=efs
+        )
         self.node_addons.node.add_dependency(nodes)
 
     def _suppress_findings(self) -> None:
@@ -169,7 +187,7 @@ def _options(version: str, public_access_cidrs: Sequence[str], encryption_key: k
         else eks.EndpointAccess.PRIVATE,
         "default_capacity_type": eks.DefaultCapacityType.NODEGROUP,
         "default_capacity": 0,
-        # EKS's own add-ons replace them, in versions that EKS keeps up to date.
+        # EKS's own add-ons replace them, in the versions of the catalog.
         "bootstrap_self_managed_addons": False,
         "bootstrap_cluster_creator_admin_permissions": False,
         "secrets_encryption_key": encryption_key,

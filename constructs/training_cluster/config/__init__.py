@@ -4,6 +4,7 @@ Top-level keys: `cluster_config`; nested sections: `sections`.
 """
 
 from training_cluster.config.cluster_config import ClusterConfig
+from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
 from training_cluster.config.loader import load_config
 from training_cluster.config.sections import (
     DataRepositoryConfig,
@@ -15,6 +16,9 @@ from training_cluster.config.sections import (
 __all__ = [
     "ClusterConfig",
     "DataRepositoryConfig",
+    "ExistingEfsConfig",
+    "ExistingLustreConfig",
+    "ExistingVpcConfig",
     "GpuNodeGroupConfig",
     "LustreConfig",
     "ServiceAccountConfig",

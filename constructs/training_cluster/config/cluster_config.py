@@ -10,16 +10,18 @@ from pydantic import AfterValidator, Field, model_validator
 from training_cluster.cluster.access import valid_admin_arns, valid_public_access_cidrs
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_cluster.cluster.kubectl_layer import valid_kubernetes_version
+from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
 from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, ServiceAccountConfig
 from training_cluster.config.strict_model import StrictModel
 from training_cluster.monitoring.alarms import valid_email
 from training_cluster.network.addresses import private_subnet_prefix, usable_addresses, valid_vpc_cidr
-from training_cluster.network.training_network import valid_zones
-from training_cluster.nodes.node_parts import valid_ami_release
+from training_cluster.network.training_network import region_of, valid_zones
+from training_cluster.nodes.ami_release import valid_ami_release
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
+from training_cluster.platform.pre_pulled_images import valid_images
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
-from training_workloads.platform.mirror import ecr_registry
+from training_workloads.platform.mirror import ecr_registry, mirror_in_partition, mirror_is_dual_stack
 from training_workloads.validation import (
     MISSING,
     InputError,
@@ -71,16 +73,24 @@ class ClusterConfig(StrictModel):
     Attributes:
         node_groups: GPU node groups by name.
         lustre: The Lustre file system. Default: 1200 GiB, PERSISTENT_2.
-        efs: Whether there is an EFS file system too, for code and notebooks. Default: no.
+        efs: Whether there is an EFS file system too, for code and notebooks. It stays when the cluster is destroyed,
+            and the next cluster gets a new one: `existing_efs` names it. Default: no.
+        existing_vpc: A VPC to use in place of a new one. Default: a new one.
+        existing_lustre: A Lustre file system in that VPC, in place of `lustre`. Default: a new one.
+        existing_efs: An EFS file system in that VPC, in place of `efs`. Default: none.
         kubernetes_version: Release of EKS. Default: the newest of the catalog.
         vpc_cidr: Address range of the VPC, /16 to /20. Default: 10.0.0.0/16.
         availability_zones: Names of two or more zones, the one with the GPU capacity first. Default: the first two of
             the region.
         nat: Whether nodes reach the internet through a NAT gateway. Without it they reach AWS through interface
             endpoints and nothing else, and `mirror` is required.
+        job_queue: Whether jobs can wait in a queue, which admits them when the node groups have room. Default: no.
+        ebs: Whether claims can have volumes on EBS, by a default StorageClass gp3. Default: no.
+        metrics_server: Whether `kubectl top` shows what nodes and pods use. Default: no.
         gang_scheduler: Scheduler that starts all workers of a job together: `volcano`, or the name of one with the
             coscheduling plugin. It must be installed in the cluster. Default: none.
         mirror: ECR registry with copies of charts and images. Default: the upstream registries.
+        pre_pull_images: Addresses of images that every node pulls when it joins. Default: none.
         public_access_cidrs: Addresses that reach the Kubernetes API from outside the VPC. Default: none.
         allow_any_address: Whether `public_access_cidrs` may contain 0.0.0.0/0. Default: no.
         admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
@@ -96,12 +106,23 @@ class ClusterConfig(StrictModel):
     )
     lustre: LustreConfig = Field(default=LustreConfig(), examples=["capacity_gib: 1200"])
     efs: bool = False
+    existing_vpc: ExistingVpcConfig | None = Field(default=None, examples=["{vpc_id: …, private_subnet_ids: […]}"])
+    existing_lustre: ExistingLustreConfig | None = Field(
+        default=None, examples=["{file_system_id: …, mount_name: …, capacity_gib: …}"]
+    )
+    existing_efs: ExistingEfsConfig | None = Field(default=None, examples=["{file_system_id: …, access_point_id: …}"])
     kubernetes_version: str = KUBERNETES_VERSION
     vpc_cidr: str = "10.0.0.0/16"
     availability_zones: tuple[str, ...] = Field(default=(), examples=["[us-east-1a, us-east-1b]"])
     nat: bool = True
+    job_queue: bool = False
+    ebs: bool = False
+    metrics_server: bool = False
     gang_scheduler: str | None = Field(default=None, examples=["volcano"])
     mirror: str | None = Field(default=None, examples=["111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"])
+    pre_pull_images: tuple[str, ...] = Field(
+        default=(), examples=["[111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1]"]
+    )
     public_access_cidrs: tuple[str, ...] = Field(default=(), examples=["[203.0.113.7/32]"])
     allow_any_address: bool = False
     admin_arns: tuple[str, ...] = Field(default=(), examples=["[arn:aws:iam::111122223333:role/Admin]"])
@@ -182,6 +203,31 @@ def mirror_is_a_registry(config: ClusterConfig) -> Problems:
         yield from ecr_registry("mirror", config.mirror)
 
 
+def pre_pull_images_are_addresses(config: ClusterConfig) -> Problems:
+    """A pod with another address never starts."""
+    if config.pre_pull_images:
+        yield from valid_images("pre_pull_images", config.pre_pull_images)
+
+
+def mirror_is_of_the_partition(config: ClusterConfig) -> Problems:
+    """Nodes of one partition cannot sign in to a registry of another."""
+    if not config.availability_zones or config.mirror is None or any(mirror_is_a_registry(config)):
+        return
+    if not any(availability_zones_are_two_or_none(config)):
+        yield from mirror_in_partition("mirror", config.mirror, region_of(config.availability_zones[0]))
+
+
+def without_nat_the_mirror_has_an_endpoint(config: ClusterConfig) -> Problems:
+    """Interface endpoints serve the address for IPv4 only.
+
+    https://docs.aws.amazon.com/AmazonECR/latest/userguide/ecr-requests.html (read 2026-11-23)
+    """
+    if not config.nat and config.mirror is not None and mirror_is_dual_stack(config.mirror):
+        allowed = "nat: false needs the address for IPv4, the only one that interface endpoints serve"
+        fix = "give the registry with .dkr.ecr. in its address"
+        yield Problem(path=("mirror",), given=config.mirror, allowed=allowed, fix=fix, related=(("nat",),))
+
+
 def without_nat_there_is_a_mirror(config: ClusterConfig) -> Problems:
     """Without the internet neither charts nor images come from the upstream registries."""
     if not config.nat and config.mirror is None:
@@ -204,15 +250,62 @@ def nodes_and_file_system_share_a_zone(config: ClusterConfig) -> Problems:
     named = _named_zones(config)
     first = next(iter(named), ())
     for path, zone in named.items():
-        if zone != named[first]:
+        if zone != named[first] and zone not in config.lustre.further_zones:
             yield Problem(
                 path=path,
                 given=zone,
                 allowed=f"{dotted(first)} is {named[first]!r}",
-                fix="give all nodes and the file system one zone: EFA does not cross zones, and Lustre traffic between "
-                "them is slow and costs money",
-                related=(first,),
+                fix="give all nodes and the file system one zone, or add the zone to lustre.further_zones for a second "
+                "file system: EFA does not cross zones, and Lustre traffic between them is slow and costs money",
+                related=(first, ("lustre", "further_zones")),
             )
+
+
+def further_zones_are_other_zones_of_the_network(config: ClusterConfig) -> Problems:
+    """Each file system is in a zone of the VPC, and no zone needs two."""
+    path, zones = ("lustre", "further_zones"), config.lustre.further_zones
+    related: tuple[Path, ...] = (("availability_zones",), ("lustre", "availability_zone"))
+    for zone in zones:
+        if zone not in config.availability_zones:
+            allowed = f"availability_zones is {', '.join(config.availability_zones) or 'empty'}"
+            yield Problem(path=path, given=zones, allowed=allowed, fix=f"add {zone} there", related=related)
+        elif zone == config.training_zone:
+            fix = f"omit {zone}: it has the first file system"
+            yield Problem(path=path, given=zones, fix=fix, related=related)
+    if len(set(zones)) < len(zones):
+        yield Problem(path=path, given=zones, fix="give each zone once")
+
+
+def an_existing_vpc_has_a_subnet_in_each_zone(config: ClusterConfig) -> Problems:
+    """CDK matches zones and subnets by their order."""
+    if config.existing_vpc and len(config.existing_vpc.private_subnet_ids) != len(config.availability_zones):
+        yield Problem(
+            path=("existing_vpc", "private_subnet_ids"),
+            given=config.existing_vpc.private_subnet_ids,
+            allowed=f"availability_zones is {', '.join(config.availability_zones) or 'empty'}",
+            fix="give one subnet for each zone, in the same order",
+            related=(("availability_zones",),),
+        )
+
+
+def existing_file_systems_are_in_an_existing_vpc(config: ClusterConfig) -> Problems:
+    """A new VPC has no way to the file system."""
+    for key in ("existing_lustre", "existing_efs"):
+        if getattr(config, key) is not None and config.existing_vpc is None:
+            allowed, fix = f"{key} needs it", "name the VPC of the file system"
+            yield Problem(path=("existing_vpc",), given=MISSING, allowed=allowed, fix=fix, related=((key,),))
+
+
+def what_exists_is_not_described_too(config: ClusterConfig) -> Problems:
+    """The description would have no effect."""
+    described = {"existing_vpc": ("vpc_cidr", "nat"), "existing_lustre": ("lustre",), "existing_efs": ("efs",)}
+    for existing, keys in described.items():
+        for key in keys if getattr(config, existing) is not None else ():
+            value = getattr(config, key)
+            if key in config.model_fields_set and value is not False:
+                given = Typed("a section") if key == "lustre" else value
+                allowed = f"{existing} names what exists"
+                yield Problem(path=(key,), given=given, allowed=allowed, fix="omit it", related=((existing,),))
 
 
 def reserved_capacity_names_its_zone(config: ClusterConfig) -> Problems:
@@ -231,11 +324,22 @@ def reserved_capacity_names_its_zone(config: ClusterConfig) -> Problems:
 def training_subnet_holds_the_nodes(config: ClusterConfig) -> Problems:
     """Nodes beyond the addresses of the subnet do not start, and pods beyond them have no network."""
     # Without a range and zones that are valid there is no subnet to measure; other rules report that.
-    if any(vpc_cidr_is_one_of_a_vpc(config)) or any(availability_zones_are_two_or_none(config)):
+    invalid = any(vpc_cidr_is_one_of_a_vpc(config)) or any(availability_zones_are_two_or_none(config))
+    if invalid or config.existing_vpc:
         return
     prefix = private_subnet_prefix(config.vpc_cidr, len(config.availability_zones) or _DEFAULT_ZONES)
     free = usable_addresses(prefix) - _EKS_ADDRESSES - MOST_SYSTEM_NODES * ADDRESSES_PER_NODE
-    specs = {name: group.spec for name, group in config.node_groups.items()}
+    by_zone: dict[str | None, dict[str, GpuNodeGroupConfig]] = {}
+    for name, group in config.node_groups.items():
+        by_zone.setdefault(group.availability_zone or config.training_zone, {})[name] = group
+    for groups in by_zone.values():
+        yield from _fit_into_a_subnet(config, groups, prefix, free)
+
+
+def _fit_into_a_subnet(
+    config: ClusterConfig, node_groups: dict[str, GpuNodeGroupConfig], prefix: int, free: int
+) -> Problems:
+    specs = {name: group.spec for name, group in node_groups.items()}
     wanted = {name: spec.maximum * (ADDRESSES_PER_NODE - 1 + spec.ip_interfaces) for name, spec in specs.items()}
     if sum(wanted.values()) > free:
         groups = ", ".join(f"{name} at max_size {specs[name].maximum}: {wanted[name]}" for name in wanted)
@@ -291,9 +395,16 @@ RULES = (
     administrators_are_roles_or_users,
     gang_scheduler_is_a_name,
     mirror_is_a_registry,
+    pre_pull_images_are_addresses,
+    mirror_is_of_the_partition,
+    without_nat_the_mirror_has_an_endpoint,
     without_nat_there_is_a_mirror,
     named_zones_are_zones_of_the_network,
     nodes_and_file_system_share_a_zone,
+    further_zones_are_other_zones_of_the_network,
+    an_existing_vpc_has_a_subnet_in_each_zone,
+    existing_file_systems_are_in_an_existing_vpc,
+    what_exists_is_not_described_too,
     reserved_capacity_names_its_zone,
     training_subnet_holds_the_nodes,
     alarm_email_is_an_address,

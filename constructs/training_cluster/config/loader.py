@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from math import inf
@@ -11,7 +11,8 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from training_cluster.config.cluster_config import ClusterConfig
-from training_cluster.config.strict_model import Override
+from training_cluster.config.sections import GpuNodeGroupConfig, ServiceAccountConfig
+from training_cluster.config.strict_model import Override, StrictModel
 from training_workloads.validation import MISSING, InputError, Path, Problem, dotted, known_names, shown
 from training_workloads.yaml_lines import Typed, YamlDocument, read_yaml
 
@@ -20,8 +21,9 @@ __all__ = ["load_config"]
 # Keys that AWS CDK itself keeps in the context: feature flags, settings, look-ups of an account, notes of its CLI.
 _CDK_KEY = re.compile(r"@.*|aws(-cdk)?:.*|[\w-]+:account=.*|cli-telemetry|acknowledged-issue-numbers")
 
-# Sections with names that the user chose, and the keys that each needs.
+# Sections with names that the user chose, and the keys that each needs, such as node_groups.gpu.instance_type.
 _NAMED = {"node_groups": "instance_type", "service_accounts": "prefix"}
+_DEPTH_OF_NEEDED = 3
 
 
 def load_config(path: str | PathLike[str], context: Mapping[str, Any] | None = None) -> ClusterConfig:
@@ -64,7 +66,7 @@ def _read(name: str) -> YamlDocument:
         allowed = f"it cannot be read ({error.strerror})"
         fix = "create it, start the app in its folder, or give another file with '-c config=<file>'"
         raise InputError(Problem(path=("config",), given=name, allowed=allowed, fix=fix)) from error
-    documents = read_yaml(text, name, keys_as_typed=True)
+    documents = read_yaml(text, name, strict=True)
     if len(documents) != 1 or not isinstance(documents[0].content, dict):
         given = (
             f"{len(documents)} documents" if len(documents) > 1 else documents[0].typed(()) if documents else "empty"
@@ -78,7 +80,7 @@ def _value(key: str, given: Any) -> Any:
     if not isinstance(given, str):
         return given
     try:
-        documents = read_yaml(given, keys_as_typed=True)
+        documents = read_yaml(given, strict=True)
     except InputError as error:
         if "{{" in given:
             # In a file that is a Helm template; an option is not rendered by Helm.
@@ -121,11 +123,35 @@ def _validate(settings: Any) -> tuple[ClusterConfig | None, list[Problem]]:
             found = error.problems
         # A rule that compares with a removed value waits until the user corrects the value.
         problems += (each for each in found if each not in problems and not _is_about(each, removed))
-        places = {_present(settings, problem.path) for problem in found} - {()}
+        places = {place for problem in found for place in _places(settings, problem)}
         if not places:
             return None, problems
-        settings = reduce(_without, places, settings)
+        settings = reduce(_corrected, places, settings)
         removed |= places
+
+
+def _places(settings: Any, problem: Problem) -> Iterator[Path]:
+    """Return the values to remove for a problem: its own, else those that it was compared with, else what is around it.
+
+    Without a value that a section needs, the section has a stand-in: the others in it have rules too.
+    """
+    path = problem.path
+    if _present(settings, path) == path or _stand_in(path) is not None:
+        yield path
+        return
+    others = [other for other in problem.related if _present(settings, other) == other]
+    yield from others or filter(None, [_present(settings, path)])
+
+
+def _stand_in(path: Path) -> Any:
+    """Return a value for a key that each section of a kind needs; None for any other key."""
+    models: dict[str, type[StrictModel]] = {
+        "node_groups": GpuNodeGroupConfig,
+        "service_accounts": ServiceAccountConfig,
+    }
+    is_needed = len(path) == _DEPTH_OF_NEEDED and path[0] in _NAMED and path[2] == _NAMED[str(path[0])]
+    field = models[str(path[0])].model_fields[str(path[2])] if is_needed else None
+    return field.examples[0] if field and field.examples else None
 
 
 def _is_about(problem: Problem, removed: set[Path]) -> bool:
@@ -134,20 +160,31 @@ def _is_about(problem: Problem, removed: set[Path]) -> bool:
 
 
 def _present(settings: Any, path: Path) -> Path:
-    """Return the part of a path that exists; a list counts as one value."""
-    for depth, part in enumerate(path):
+    """Return the part of a path that exists; a list counts as one value, unless its item has keys."""
+    known: Path = ()
+    for depth, part in enumerate(path, start=1):
+        if isinstance(settings, list) and isinstance(part, int) and part < len(settings):
+            settings = settings[part]
+            continue
         if not isinstance(settings, dict) or part not in settings:
-            return path[:depth]
-        settings = settings[part]
-    return path
+            return known
+        settings, known = settings[part], path[:depth]
+    return known
 
 
-def _without(settings: Any, place: Path) -> Any:
+def _corrected(settings: Any, place: Path) -> Any:
+    """Return a copy without a value, or with its stand-in."""
+    return _changed(settings, place, _stand_in(place))
+
+
+def _changed(settings: Any, place: Path, value: Any) -> Any:
     name, below = place[0], place[1:]
-    if name not in settings:
-        return settings
-    kept = {key: value for key, value in settings.items() if key != name}
-    return {**kept, name: _without(settings[name], below)} if below else kept
+    if isinstance(settings, list):
+        return [_changed(each, below, value) if index == name else each for index, each in enumerate(settings)]
+    kept = {key: each for key, each in settings.items() if key != name}
+    if below:
+        return {**kept, name: _changed(settings[name], below, value)} if name in settings else settings
+    return kept if value is None else {**kept, name: value}
 
 
 def _located(problem: Problem, document: YamlDocument, options: Mapping[str, Any]) -> Problem:

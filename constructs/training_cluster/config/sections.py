@@ -19,6 +19,10 @@ __all__ = ["DataRepositoryConfig", "GpuNodeGroupConfig", "LustreConfig", "Servic
 _INSTANCE_TYPE = next(each.name for each in INSTANCE_TYPES.values() if each.capacity_block)
 
 
+# Of a file system: keys that say where it is, and not what.
+_ZONES = ("availability_zone", "further_zones")
+
+
 class GpuNodeGroupConfig(StrictModel):
     """A GPU node group.
 
@@ -35,7 +39,12 @@ class GpuNodeGroupConfig(StrictModel):
         efa: Whether the nodes have all EFA interfaces of their type. Default: yes where the type has them.
         ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917. Default: the newest at
             deployment.
-        availability_zone: The training zone, which all nodes and the file system share. Default: the first zone.
+        root_volume_mib_per_second: Throughput of the root volume in MiB/s. Default: 600 where it holds the container
+            images, else 125.
+        root_volume_iops: I/O operations per second of the root volume. Default: what its throughput needs.
+        fast_image_pull: Whether the AMI pulls and unpacks images in parallel, which AWS calls experimental.
+        ssm: Whether Session Manager opens shells on the nodes.
+        availability_zone: The training zone, or one of `lustre.further_zones`. Default: the training zone.
     """
 
     instance_type: str = Field(examples=[_INSTANCE_TYPE])
@@ -47,6 +56,10 @@ class GpuNodeGroupConfig(StrictModel):
     placement_group: bool | None = None
     efa: bool | None = None
     ami_release: str | None = Field(default=None, examples=["1.35.0-20260917"])
+    root_volume_mib_per_second: int | None = Field(default=None, examples=[1000])
+    root_volume_iops: int | None = Field(default=None, examples=[16000])
+    fast_image_pull: bool = False
+    ssm: bool = False
     availability_zone: str | None = Field(default=None, examples=["us-east-1a"])
 
     @model_validator(mode="after")
@@ -102,7 +115,9 @@ class LustreConfig(StrictModel):
         throughput_mbps_per_tib: Throughput class of PERSISTENT_2 in MB/s per TiB of storage: 125, 250, 500 or 1000.
             Default: 125; SCRATCH_2 always has 200.
         efa: Whether clients can use EFA, on PERSISTENT_2 only. Default: TCP only.
-        availability_zone: The training zone, which all nodes and the file system share. Default: the first zone.
+        availability_zone: The training zone, which nodes and file system share. Default: the first zone.
+        further_zones: Zones of other node groups, each of which gets a file system like this one, with the claim
+            `training-lustre-<zone>`. Default: none.
         data_repositories: Up to 8 data repositories. Default: one, from root to root. `[]`: none.
     """
 
@@ -111,6 +126,7 @@ class LustreConfig(StrictModel):
     throughput_mbps_per_tib: int | None = Field(default=None, examples=[LUSTRE_THROUGHPUTS["PERSISTENT_2"][0]])
     efa: bool = False
     availability_zone: str | None = Field(default=None, examples=["us-east-1a"])
+    further_zones: tuple[str, ...] = Field(default=(), examples=["[us-east-1b]"])
     data_repositories: tuple[DataRepositoryConfig, ...] = Field(
         default=(DataRepositoryConfig(),), examples=["[{path: /data, prefix: data/}]"]
     )
@@ -123,12 +139,12 @@ class LustreConfig(StrictModel):
     @property
     def spec(self) -> LustreSpec:
         """The same values with their defaults."""
-        values = self.model_dump(exclude={"availability_zone", "data_repositories"})
+        values = self.model_dump(exclude={*_ZONES, "data_repositories"})
         return LustreSpec(**values, data_repositories=self._data_repositories)
 
     def props(self) -> dict[str, Any]:
         """Return the keywords of `cluster.add_lustre`."""
-        props = self.model_dump(exclude={"availability_zone", "capacity_gib", "data_repositories"}, exclude_none=True)
+        props = self.model_dump(exclude={*_ZONES, "capacity_gib", "data_repositories"}, exclude_none=True)
         return {**props, "capacity": self.capacity_gib, "data_repositories": self._data_repositories}
 
     @property

@@ -9,7 +9,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from training_workloads.validation import MISSING, InputError, Problem, known_names
-from training_workloads.yaml_lines import read_yaml
+from training_workloads.yaml_lines import OddNumber, read_yaml
 
 __all__ = ["Override", "StrictModel"]
 
@@ -35,11 +35,12 @@ class Override(str):
             quoted = re.fullmatch(r"\s*(['\"])(.*)\1\s*", self)
             return quoted[2] if quoted else self.strip() or None
         try:
-            documents = read_yaml(self, keys_as_typed=True)
+            documents = read_yaml(self, strict=True)
         except InputError:
             # The text has the wrong type, and is shown as it is.
             return str(self)
-        return documents[0].content if documents else None
+        content = documents[0].content if documents else None
+        return str(self) if isinstance(content, OddNumber) else content
 
 
 class StrictModel(BaseModel):
@@ -118,7 +119,7 @@ def _wanted(details: ErrorDetails, field: FieldInfo) -> str:
     wanted = _WANTED.get(kind, details["msg"])
     if kind == "bool_type":
         return wanted
-    quoted = kind == "string_type" and isinstance(given, bool | int | float)
+    quoted = kind == "string_type" and isinstance(given, bool | int | float | OddNumber)
     if quoted:
         wanted += " in quotes"
     elif kind == "tuple_type" and isinstance(given, str) and str in get_args(field.annotation):

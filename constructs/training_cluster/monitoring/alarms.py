@@ -22,8 +22,11 @@ _FREE_PERCENT = 10
 _FREE_PERIODS = 5  # of 1 minute
 _NOT_READY_PERIODS = 2  # of 5 minutes
 
-# One address, without a name before it; AWS asks it for a confirmation.
-_EMAIL = re.compile(r"[^@\s<>,;]+@[^@\s<>,;]+\.[^@\s<>,;.]+")
+# One address, without a name before it and without quotes; AWS asks it for a confirmation. Characters:
+# https://www.rfc-editor.org/rfc/rfc5322#section-3.2.3; lengths: https://www.rfc-editor.org/rfc/rfc5321#section-4.5.3.1
+_WORD = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_DOMAIN = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_EMAIL = re.compile(rf"(?=.{{1,254}}$)(?=[^@]{{1,64}}@){_WORD}(\.{_WORD})*@({_DOMAIN}\.)+(?![0-9]+$){_DOMAIN}")
 
 
 class ClusterAlarms(Construct):

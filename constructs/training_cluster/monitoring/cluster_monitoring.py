@@ -2,7 +2,8 @@
 
 from typing import Any, TypedDict, cast
 
-from aws_cdk import Aws, Duration, RemovalPolicy
+import jsii
+from aws_cdk import Aws, Duration, IStableAnyProducer, Lazy, RemovalPolicy, Token
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
@@ -17,9 +18,11 @@ from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
 from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric
 from training_cluster.monitoring.dashboard import ClusterDashboard
 from training_cluster.single_owner import own
-from training_cluster.storage.cluster_volume import valid_stack
+from training_cluster.stack_order import order_stacks
 from training_cluster.storage.lustre_volume import valid_lustre
 from training_cluster.suppressions import suppress_policy, suppress_services_log_key
+from training_workloads.catalog import INSTANCE_TYPES
+from training_workloads.catalog.gpu_metrics import COLLECTED_BY_DEFAULT
 from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["ClusterMonitoring"]
@@ -34,8 +37,10 @@ _RETENTION = logs.RetentionDays.ONE_MONTH
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Container-Insights-setup-logs-FluentBit.html
 _LOG_GROUPS = ("application", "dataplane", "host", "performance")
 
-# What jobs print outlives the cluster; the others are about nodes that are deleted with it.
+# What jobs print outlives a cluster whose name no other gets; the others are about nodes that are deleted with it.
 _JOBS_OUTPUT = "application"
+
+_INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 # This configuration replaces the add-on's, so what it omits is off: Application Signals, with which newer releases of
 # the add-on instrument every service by default.
@@ -46,6 +51,30 @@ _AGENT = {
         "metrics_collected": {"kubernetes": {"enhanced_container_insights": True, "accelerated_compute_metrics": True}}
     }
 }
+
+
+@jsii.implements(IStableAnyProducer)
+class _DcgmExporter:
+    """The add-on's values for its exporter of GPU metrics, once all node groups are defined.
+
+    The add-on has a list of types. Where the cluster has another, such as p5.4xlarge, the list is that of the catalog:
+    without GPU metrics the alarm of idle GPUs never fires. Components have had an affinity since the add-on's v3.7.0:
+    https://github.com/aws-observability/helm-charts/pull/175
+    """
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster = cluster
+
+    def produce(self) -> Any:
+        types: frozenset[str] = getattr(self._cluster, "gpu_types", frozenset())
+        if types <= COLLECTED_BY_DEFAULT:
+            return None
+        on_gpu_nodes = [
+            {"key": _INSTANCE_TYPE, "operator": "In", "values": sorted(INSTANCE_TYPES)},
+            {"key": "eks.amazonaws.com/compute-type", "operator": "NotIn", "values": ["fargate"]},
+        ]
+        terms = {"nodeSelectorTerms": [{"matchExpressions": on_gpu_nodes}]}
+        return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
 
 
 class _Common(TypedDict):
@@ -65,7 +94,7 @@ class ClusterMonitoring(Construct):
         addon: The EKS add-on with the CloudWatch agent, Fluent Bit and NVIDIA's DCGM exporter.
         pod_role: The role of agent and Fluent Bit, with AWS's policy for them.
         log_groups: Log groups by their last name: application, dataplane, host, performance. Lines are kept for a
-            month; the first, with the output of the jobs, outlives the cluster.
+            month; the first, with the output of the jobs, outlives a cluster with a generated name.
         dashboard: The dashboard.
         alarms: The alarms and their topic.
         file_system: The Lustre on the dashboard; None for none.
@@ -97,19 +126,19 @@ class ClusterMonitoring(Construct):
             InputError: `alarm_email` is not one email address, the cluster has a monitoring from another construct, or
                 an argument is of another type.
         """
-        super().__init__(scope, id)
         check(
             valid_cluster("cluster", cluster, kubectl=False),
             () if file_system is None else valid_lustre("file_system", file_system),
-            valid_stack(scope, file_system),
             () if alarm_email is None else valid_email("alarm_email", alarm_email),
             valid_key(encryption_key),
         )
+        order_stacks(scope, id, cluster=cluster, file_system=file_system, encryption_key=encryption_key)
+        super().__init__(scope, id)
         # Log groups and add-on have fixed names.
         own(self, cluster, "monitoring")
         self._cluster_name = name = cluster.cluster_name
         self.file_system = file_system
-        self.log_groups = self._add_log_groups(name, encryption_key)
+        self.log_groups = self._add_log_groups(name, encryption_key, outlives=not _has_fixed_name(cluster))
         self.pod_role = self._add_pod_role(cluster)
         self.addon = self._add_addon(cast(eks.ICluster, cluster))
         self._gpu_errors = self._count_gpu_errors(name)
@@ -129,9 +158,9 @@ class ClusterMonitoring(Construct):
         """
         check(
             valid_lustre("file_system", file_system),
-            valid_stack(self, file_system),
             self._has_no_other(file_system),
         )
+        order_stacks(self, "", file_system=file_system)
         self.file_system = file_system
         self.dashboard.add_lustre(file_system, self.alarms.add_lustre(file_system))
 
@@ -166,7 +195,7 @@ class ClusterMonitoring(Construct):
         suppress_policy(role, "maintained by AWS for this agent, whose new releases may call more", _POLICY)
         return role
 
-    def _add_log_groups(self, cluster_name: str, key: kms.IKey | None) -> dict[str, logs.LogGroup]:
+    def _add_log_groups(self, cluster_name: str, key: kms.IKey | None, *, outlives: bool) -> dict[str, logs.LogGroup]:
         scope = Construct(self, "Logs")
         if key:
             key.grant_encrypt_decrypt(_log_service())
@@ -177,7 +206,7 @@ class ClusterMonitoring(Construct):
                 log_group_name=f"/aws/containerinsights/{cluster_name}/{name}",
                 retention=_RETENTION,
                 encryption_key=key,
-                removal_policy=RemovalPolicy.RETAIN if name == _JOBS_OUTPUT else RemovalPolicy.DESTROY,
+                removal_policy=RemovalPolicy.RETAIN if outlives and name == _JOBS_OUTPUT else RemovalPolicy.DESTROY,
             )
             for name in _LOG_GROUPS
         }
@@ -191,7 +220,7 @@ class ClusterMonitoring(Construct):
             "Resource",
             cluster=cluster,
             addon_name=_ADDON,
-            configuration_values={"agent": {"config": _AGENT}},
+            configuration_values={"agent": {"config": _AGENT}, "dcgmExporter": Lazy.any(_DcgmExporter(cluster))},
             # Otherwise its pods would keep running without an owner, and create the log groups again.
             preserve_on_delete=False,
         )
@@ -211,6 +240,12 @@ class ClusterMonitoring(Construct):
             metric_name="GpuXidErrors",
             metric_value="1",
         )
+
+
+def _has_fixed_name(cluster: eks.ICluster | eks.Cluster) -> bool:
+    """Return whether the next deployment finds a cluster of the same name, and so its retained log groups too."""
+    resource = cluster.node.default_child if isinstance(cluster, eks.Cluster) else None
+    return not isinstance(resource, eks.CfnCluster) or not Token.is_unresolved(resource.name)
 
 
 def _log_service() -> iam.IPrincipal:

@@ -9,9 +9,16 @@ from aws_cdk import aws_budgets as budgets
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
+from training_cluster.checks import valid_running_version
 from training_cluster.monitoring.alarms import valid_email
 from training_workloads.catalog import INSTANCE_TYPES, Price
-from training_workloads.catalog.prices import EKS_CONTROL_PLANE, NAT_GATEWAY
+from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
+from training_workloads.catalog.prices import (
+    EKS_CONTROL_PLANE,
+    EKS_EXTENDED_SUPPORT,
+    INTERFACE_ENDPOINT,
+    NAT_GATEWAY,
+)
 from training_workloads.validation import Problem, Problems, at_least, check, unknown
 
 __all__ = ["CostEstimate", "CostItem", "TrainingBudget", "hourly_cost"]
@@ -57,9 +64,11 @@ class CostEstimate:
 
     Attributes:
         items: The parts.
+        kubernetes_version: Release of the cluster; None if it was not given.
     """
 
     items: tuple[CostItem, ...]
+    kubernetes_version: str | None = None
 
     @property
     def unpriced(self) -> tuple[str, ...]:
@@ -79,9 +88,26 @@ class CostEstimate:
             return f"unknown, without a price of {', '.join(self.unpriced)}"
         return f"{self.usd_per_hour:.2f} USD"
 
+    @property
+    def extended_support(self) -> str | None:
+        """What the release costs more, and from which day on; None where the release or its dates are not known.
+
+        The sentence has the day and does not depend on today: an estimate in a template must not change by itself.
+        """
+        release = KUBERNETES_RELEASES.get(self.kubernetes_version or "")
+        if release is None:
+            return None
+        more = EKS_EXTENDED_SUPPORT.usd_per_hour - EKS_CONTROL_PLANE.usd_per_hour
+        derived = "about " if "standard_support_ends" in release.unknown else ""
+        return (
+            f"{more:.2f} USD more from {derived}{release.standard_support_ends} on, when Kubernetes {release.name} "
+            "is in extended support"
+        )
+
     def __str__(self) -> str:
         items = ", ".join(map(str, self.items))
-        return f"{self.total}: {items}{self._origin()}; not included: {', '.join(_NOT_INCLUDED)}"
+        later = f"; {self.extended_support}" if self.extended_support else ""
+        return f"{self.total}: {items}{self._origin()}{later}; not included: {', '.join(_NOT_INCLUDED)}"
 
     def _origin(self) -> str:
         prices = [item.price for item in self.items if item.price]
@@ -92,24 +118,39 @@ class CostEstimate:
         return f" ({', '.join(sorted({price.region for price in prices}))}, {days})"
 
 
-def hourly_cost(*, nodes: Mapping[str, int] | Mapping[ec2.InstanceType, int], nat_gateways: int = 0) -> CostEstimate:
-    """Return the cost of the nodes, the EKS control plane and the NAT gateways.
+def hourly_cost(
+    *,
+    nodes: Mapping[str, int] | Mapping[ec2.InstanceType, int],
+    nat_gateways: int = 0,
+    interface_endpoints: int = 0,
+    kubernetes_version: str | None = None,
+) -> CostEstimate:
+    """Return the cost of the nodes, the EKS control plane, the NAT gateways and the interface endpoints.
 
     Args:
         nodes: Number of nodes of each EC2 type, system nodes included. A group at 0 is shown with its price.
         nat_gateways: Number of NAT gateways. Default: 0.
+        interface_endpoints: Interface endpoints times zones, as AWS bills them: 11 in two zones are 22. Default: 0.
+        kubernetes_version: Release of the cluster, to say what extended support costs and from when. Default: not said.
 
     Raises:
-        InputError: `nodes` is no dict, the catalog does not know a type, or a number is not a whole number of 0 or
-            more.
+        InputError: `nodes` is no dict, the catalog does not know a type, a number is not a whole number of 0 or more,
+            or EKS runs no such release.
     """
-    check(at_least("nat_gateways", nat_gateways, 0), _valid_counts(nodes))
+    check(
+        at_least("nat_gateways", nat_gateways, 0),
+        at_least("interface_endpoints", interface_endpoints, 0),
+        () if kubernetes_version is None else valid_running_version("kubernetes_version", kubernetes_version),
+        _valid_counts(nodes),
+    )
     counts = [(_type_name(kind), count) for kind, count in nodes.items()]
     items = [CostItem(count=count, name=name, price=INSTANCE_TYPES[name].price) for name, count in counts]
     items.append(CostItem(count=1, name="EKS control plane", price=EKS_CONTROL_PLANE))
     if nat_gateways:
         items.append(CostItem(count=nat_gateways, name="NAT gateway", price=NAT_GATEWAY))
-    return CostEstimate(items=tuple(items))
+    if interface_endpoints:
+        items.append(CostItem(count=interface_endpoints, name="interface endpoint in a zone", price=INTERFACE_ENDPOINT))
+    return CostEstimate(items=tuple(items), kubernetes_version=kubernetes_version)
 
 
 def _type_name(instance_type: str | ec2.InstanceType) -> str:

@@ -10,6 +10,7 @@ from training_workloads.validation import Problem, Problems
 __all__ = [
     "PUBLIC_SUBNET_PREFIX",
     "SHORTEST_OWNED_PREFIX",
+    "is_of_no_host",
     "private_subnet_prefix",
     "usable_addresses",
     "valid_cidr",
@@ -23,6 +24,9 @@ PUBLIC_SUBNET_PREFIX = 26
 SHORTEST_OWNED_PREFIX = 8
 
 _ADDRESS_BITS = 32
+
+# "This network": https://www.rfc-editor.org/rfc/rfc791#section-3.2
+_THIS_NETWORK = ipaddress.IPv4Network("0.0.0.0/8")
 
 # EC2 allows a /16 at most. Below a /20 the private subnets of two zones have under 1,000 addresses, and EKS gives each
 # pod one. https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html
@@ -75,9 +79,18 @@ def valid_vpc_cidr(name: str, cidr: Any) -> Problems:
         yield Problem(path=(name,), given=cidr, fix=fix)
     elif problems := list(valid_cidr(name, cidr, example=_EXAMPLE)):
         yield from problems
-    elif network.is_loopback or network.is_multicast or network.is_link_local:
+    elif is_of_no_host(network):
         fix = f"give a private range such as {_EXAMPLE}"
         yield Problem(path=(name,), given=cidr, allowed="no VPC can have it", fix=fix)
+
+
+def is_of_no_host(network: ipaddress.IPv4Network) -> bool:
+    """Return whether no host has the addresses: loopback, link-local, multicast, 0.0.0.0/8 and 240.0.0.0/4.
+
+    https://www.iana.org/assignments/iana-ipv4-special-registry/
+    """
+    special = network.is_loopback or network.is_multicast or network.is_link_local or network.is_reserved
+    return special or network.subnet_of(_THIS_NETWORK)
 
 
 def valid_cidr(name: str, cidr: Any, *, example: str) -> Problems:

@@ -24,6 +24,14 @@ _SERVICES = {
     "ElasticFileSystem": _SERVICE.ELASTIC_FILESYSTEM,  # The EFS driver looks up mount targets and access points.
 }
 
+# SSM Agent 3.3.40.0 and later need no endpoint of ec2messages
+# (https://docs.aws.amazon.com/systems-manager/latest/userguide/systems-manager-setting-up-messageAPIs.html; read
+# 2026-11-23 in the agent's release notes and in excerpts of the page).
+_SSM_SERVICES = {
+    "Ssm": _SERVICE.SSM,
+    "SsmMessages": _SERVICE.SSM_MESSAGES,
+}
+
 _WARNING = (
     "without NAT nothing in this VPC reaches the internet: charts and images come from a mirror in ECR of the same "
     "region ('trainctl platform mirror-commands' prints how to fill it), or keep nat on"
@@ -38,7 +46,7 @@ class ServiceEndpoints(Construct):
         endpoints: The endpoints by the name of the service.
     """
 
-    def __init__(self, scope: Construct, id: str, *, vpc: ec2.Vpc, cidr: str) -> None:
+    def __init__(self, scope: Construct, id: str, *, vpc: ec2.Vpc, cidr: str, ssm: bool = False) -> None:
         """Define the endpoints.
 
         Args:
@@ -46,6 +54,7 @@ class ServiceEndpoints(Construct):
             id: Id in the scope.
             vpc: A VPC with isolated subnets; each gets a network interface of every endpoint.
             cidr: Its address range.
+            ssm: Whether Session Manager is reached too. Default: no.
         """
         super().__init__(scope, id)
         self.security_group = ec2.SecurityGroup(
@@ -64,6 +73,6 @@ class ServiceEndpoints(Construct):
                 # CDK would add a second rule.
                 open=False,
             )
-            for name, service in _SERVICES.items()
+            for name, service in (_SERVICES | (_SSM_SERVICES if ssm else {})).items()
         }
         Annotations.of(self).add_warning_v2("cdk-training-cluster:no-nat", _WARNING)

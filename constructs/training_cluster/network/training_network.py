@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from aws_cdk import RemovalPolicy, Stack, Token
+from aws_cdk import RemovalPolicy, Stack, Token, region_info
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
@@ -21,14 +21,28 @@ from training_cluster.suppressions import (
     suppress_implied_dependency,
     suppress_services_log_key,
 )
-from training_workloads.validation import Problem, Problems, check, matches
+from training_workloads.catalog.regions import PARTITIONS, partition_of
+from training_workloads.validation import Problem, Problems, check, known_names
 
-__all__ = ["TrainingNetwork", "private_subnets", "training_subnet", "valid_training_zone", "valid_zones"]
+__all__ = [
+    "TrainingNetwork",
+    "private_subnets",
+    "region_of",
+    "training_subnet",
+    "valid_training_zone",
+    "valid_zones",
+]
 
-# us-east-1a, and us-west-2-lax-1a for a local zone. https://docs.aws.amazon.com/global-infrastructure/latest/regions/
-_ZONE = r"(?P<region>[a-z]{2}(-[a-z]+)+-\d+)(-[a-z]+-\d+)?[a-z]"
+# us-east-1a, eusc-de-east-1a. https://docs.aws.amazon.com/global-infrastructure/latest/regions/
+_ZONE = re.compile(r"(?P<region>[a-z]{2,4}(-[a-z]+)+-[0-9])[a-z]")
 
-_FLOW_LOGS_KEPT = logs.RetentionDays.THREE_MONTHS
+# us-west-2-lax-1a is a local zone, us-east-1-wl1-bos-wlz-1 one of Wavelength.
+_EDGE_ZONE = re.compile(r"[a-z]{2,4}(-[a-z]+)+-[0-9]-[a-z0-9-]+")
+
+_LOGS_KEPT = logs.RetentionDays.THREE_MONTHS
+
+_RESTRICTS_DEFAULT_GROUP = "Custom::VpcRestrictDefaultSGCustomResourceProvider"
+_FUNCTIONS_LOGS = "Logs"
 
 
 class TrainingNetwork(ec2.Vpc):
@@ -51,6 +65,7 @@ class TrainingNetwork(ec2.Vpc):
         availability_zones: Sequence[str] | None = None,
         training_zone: str | None = None,
         nat: bool = True,
+        ssm: bool = False,
         encryption_key: kms.IKey | None = None,
     ) -> None:
         """Define the network.
@@ -62,12 +77,13 @@ class TrainingNetwork(ec2.Vpc):
             availability_zones: Names of two or more zones. Default: the first two zones of the region.
             training_zone: The zone with the GPU capacity, one of `availability_zones`. Default: the first.
             nat: Whether nodes reach the internet through a NAT gateway. If not, `endpoints` lead to AWS only.
+            ssm: Whether the endpoints of a VPC without NAT lead to Session Manager too. Default: no.
             encryption_key: Key of the flow logs; its policy must allow CloudWatch Logs, as that of `TrainingKey`
                 does. Default: a key of CloudWatch Logs.
 
         Raises:
             InputError: The range cannot be a VPC's, a single zone is given, zones are of several regions or not of the
-                stack's, the training zone is not among them, or `nat` is not a bool.
+                stack's, the training zone is not among them, or a flag is not a bool.
         """
         zones = () if availability_zones is None else availability_zones
         region = Stack.of(scope).region
@@ -76,32 +92,49 @@ class TrainingNetwork(ec2.Vpc):
             valid_zones("availability_zones", zones, region),
             valid_training_zone("training_zone", training_zone, zones),
             valid_flag("nat", nat),
+            valid_flag("ssm", ssm),
             valid_key(encryption_key),
         )
         super().__init__(scope, id, **_options(cidr, list(zones), nat))
+        self._keep_logs_of_cdks_function(encryption_key)
         self._suppress_findings(named_zones=bool(zones))
-        self.endpoints = None if nat else ServiceEndpoints(self, "Endpoints", vpc=self, cidr=cidr)
+        self.endpoints = None if nat else ServiceEndpoints(self, "Endpoints", vpc=self, cidr=cidr, ssm=ssm)
         self.flow_logs = self._log_connections(encryption_key)
         self.node_subnets = private_subnets(self)
         self.training_subnet = self.node_subnets[zones.index(training_zone) if training_zone else 0]
 
     def _log_connections(self, encryption_key: kms.IKey | None) -> logs.LogGroup:
+        group = self._log_group(self, "FlowLogs", encryption_key)
+        self.add_flow_log("FlowLog", destination=ec2.FlowLogDestination.to_cloud_watch_logs(group))
+        return group
+
+    def _keep_logs_of_cdks_function(self, encryption_key: kms.IKey | None) -> None:
+        """Own the log group of the function that empties the default security group: Lambda's own stays for ever."""
+        provider = Stack.of(self).node.find_child(_RESTRICTS_DEFAULT_GROUP)
+        # A second VPC of the stack has the same function.
+        if provider.node.try_find_child(_FUNCTIONS_LOGS):
+            return
+        assert isinstance(provider, Construct)
+        group = self._log_group(provider, _FUNCTIONS_LOGS, encryption_key)
+        for function in children_of_type(provider, "AWS::Lambda::Function"):
+            function.add_property_override("LoggingConfig", {"LogGroup": group.log_group_name})
+
+    def _log_group(self, scope: Construct, id: str, encryption_key: kms.IKey | None) -> logs.LogGroup:
         group = logs.LogGroup(
-            self,
-            "FlowLogs",
-            retention=_FLOW_LOGS_KEPT,
+            scope,
+            id,
+            retention=_LOGS_KEPT,
             encryption_key=encryption_key,
             # They concern this VPC only, and a cluster that is created every morning would leave a group every evening.
             removal_policy=RemovalPolicy.DESTROY,
         )
         if encryption_key is None:
             suppress_services_log_key(group)
-        self.add_flow_log("FlowLog", destination=ec2.FlowLogDestination.to_cloud_watch_logs(group))
         return group
 
     def _suppress_findings(self, *, named_zones: bool) -> None:
         # CDK empties the default security group with a function, because no resource of CloudFormation does.
-        provider = Stack.of(self).node.find_child("Custom::VpcRestrictDefaultSGCustomResourceProvider")
+        provider = Stack.of(self).node.find_child(_RESTRICTS_DEFAULT_GROUP)
         for function in children_of_type(provider, "AWS::Lambda::Function"):
             suppress_cdks_function(function, "CKV_AWS_115", "CKV_AWS_116", "CKV_AWS_117")
             suppress_implied_dependency(function)
@@ -163,8 +196,7 @@ def valid_zones(name: str, zones: Any, region: str | None = None) -> Problems:
         yield from problems
         return
     known = [(index, zone) for index, zone in enumerate(zones) if not Token.is_unresolved(zone)]
-    wanted = "the name of a zone, such as us-east-1a"
-    if problems := [replace(p, path=(name, i)) for i, zone in known for p in matches(name, zone, _ZONE, wanted)]:
+    if problems := [replace(problem, path=(name, index)) for index, zone in known for problem in _zone(zone)]:
         yield from problems
     elif len(set(zones)) < len(zones):
         yield Problem(path=(name,), given=list(zones), fix="give each zone once")
@@ -172,10 +204,40 @@ def valid_zones(name: str, zones: Any, region: str | None = None) -> Problems:
         yield from _one_region(name, list(zones), region)
 
 
+def _zone(zone: Any) -> Problems:
+    """Reject what is not the name of an availability zone in which EKS takes a subnet for a control plane.
+
+    Local zones: https://docs.aws.amazon.com/eks/latest/userguide/local-zones.html; those of Wavelength:
+    https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html (both read 2026-11-23).
+    """
+    text = zone if isinstance(zone, str) else ""
+    if _EDGE_ZONE.fullmatch(text):
+        allowed = "EKS takes no subnet of a local zone or of Wavelength for its control plane"
+        yield Problem(path=(), given=zone, allowed=allowed, fix="give availability zones, such as us-east-1a")
+    elif not (found := _ZONE.fullmatch(text)):
+        yield Problem(path=(), given=zone, fix="give the name of a zone, such as us-east-1a")
+    elif not _exists(found["region"]):
+        regions = sorted(region for partition in PARTITIONS.values() for region in partition.regions)
+        allowed = f"AWS has no region {found['region']}"
+        yield Problem(path=(), given=zone, allowed=allowed, fix=known_names(found["region"], regions))
+
+
+def _exists(region: str) -> bool:
+    # An aws-cdk-lib that is newer than the catalog may know more; to ask it takes a second.
+    return partition_of(region) is not None or region in {each.name for each in region_info.RegionInfo.regions}
+
+
+def region_of(zone: str) -> str:
+    """Return the region of a zone.
+
+    Args:
+        zone: Name of an availability zone, such as us-east-1a.
+    """
+    return zone[:-1]
+
+
 def _one_region(name: str, zones: list[str], region: str | None) -> Problems:
-    # A local zone belongs to a region as the others do.
-    found = [re.fullmatch(_ZONE, zone) for zone in zones if not Token.is_unresolved(zone)]
-    regions = list(dict.fromkeys(zone["region"] for zone in found if zone))
+    regions = list(dict.fromkeys(region_of(zone) for zone in zones if not Token.is_unresolved(zone)))
     if len(regions) > 1:
         where = f"they are of {' and '.join(regions)}"
         yield Problem(path=(name,), given=zones, allowed=where, fix="give zones of one region")

@@ -1,5 +1,6 @@
 """A managed node group of GPU instances in one zone, placed close to each other."""
 
+import re
 from typing import cast
 
 from aws_cdk import Fn
@@ -8,22 +9,27 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import unless_token, valid_cluster, valid_key, valid_subnet
+from training_cluster.checks import unless_token, valid_cluster, valid_key, valid_security_group, valid_subnet
 from training_cluster.lifecycle import ClusterDefaults, after_network_addons
 from training_cluster.network.training_network import training_subnet
-from training_cluster.nodes.efa_security_group import EfaSecurityGroup
+from training_cluster.nodes.ami_release import valid_ami_release
+from training_cluster.nodes.efa_security_group import cluster_efa_group
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.nodes.node_parts import (
+    allow_ssm,
+    launch_tags,
     metadata_options,
     root_volume,
     suppress_node_policies,
     update_in_place,
-    valid_ami_release,
 )
+from training_cluster.nodes.node_repair import NodeRepair, valid_node_repair
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
-from training_workloads.catalog.nodes import GPU_TAINT_KEY, node_devices, node_labels
-from training_workloads.validation import Problems, check, matches
+from training_cluster.single_owner import own
+from training_workloads.catalog.nodes import GPU_TAINT_KEY, group_labels, node_devices, node_labels
+from training_workloads.names import DNS_LABEL_LENGTH
+from training_workloads.validation import Problem, Problems, check, matches
 
 __all__ = ["GpuNodeGroup"]
 
@@ -35,10 +41,12 @@ class GpuNodeGroup(Construct):
 
     Attributes:
         spec: The nodes and their number, with what follows from them.
+        name: Value of the nodes' label `training-cluster/node-group`, by which jobs select them: the id.
         node_group: The EKS node group.
         launch_template: Interfaces, placement, reservation, disks, user data and metadata access.
         placement_group: Where EC2 puts the nodes close to each other; None where a reservation decides that.
-        efa_security_group: The group of the EFA interfaces; None where the nodes have no EFA.
+        efa_security_group: The group of the EFA interfaces, which all node groups of the cluster share; None where the
+            nodes have no EFA.
     """
 
     def __init__(
@@ -59,12 +67,18 @@ class GpuNodeGroup(Construct):
         ami_release: str | None = None,
         encryption_key: kms.IKey | None = None,
         kubernetes_version: str | None = None,
+        root_volume_mib_per_second: int | None = None,
+        root_volume_iops: int | None = None,
+        fast_image_pull: bool = False,
+        ssm: bool = False,
+        node_repair: NodeRepair | None = None,
+        efa_security_group: ec2.ISecurityGroup | None = None,
     ) -> None:
         """Define the node group.
 
         Args:
             scope: A stack, or a construct in one.
-            id: Id in the scope.
+            id: Id in the scope; no other node group of the cluster may have it, because the nodes get it as a label.
             cluster: The cluster that the nodes join: ours or one of `aws_eks_v2`.
             instance_type: EC2 type with GPUs.
             subnet: A private subnet of the cluster's VPC, in the zone of the file system that the jobs read. Default:
@@ -84,15 +98,31 @@ class GpuNodeGroup(Construct):
                 for EBS.
             kubernetes_version: Release of the nodes, which follows when the cluster's changes. Default: that of a
                 `TrainingCluster`, else the cluster's when the group is created.
+            root_volume_mib_per_second: Throughput of the root volume, 125 to 2000 MiB/s. Default: 600 where it holds
+                the container images; 125, which costs nothing, where local NVMe disks hold them.
+            root_volume_iops: I/O operations per second of the root volume, 3000 to 80000. Default: what its throughput
+                needs.
+            fast_image_pull: Whether the AMI pulls and unpacks images in parallel; AWS calls it experimental.
+                Default: no.
+            ssm: Whether Session Manager opens shells on the nodes. Without NAT it needs `TrainingNetwork(ssm=True)`.
+                Default: no.
+            node_repair: Limits of the repair of unhealthy nodes. Default: one node at a time, and none for the faults
+                of a program.
+            efa_security_group: The group of the EFA interfaces, for a cluster that several stacks import: nodes with
+                different groups cannot reach each other. Default: the cluster's, which its first node group with EFA
+                defines.
 
         Raises:
             InputError: The values contradict each other or the catalog, the cluster was imported without its security
-                group or VPC, the subnet is public, or `kubernetes_version` is not a release.
+                group or VPC, the subnet is public or of another VPC, `kubernetes_version` is not a release, or the
+                cluster has a node group of this id.
         """
         super().__init__(scope, id)
         check(
             valid_cluster("cluster", cluster, kubectl=False, security_group=True),
             valid_key(encryption_key),
+            valid_node_repair(node_repair),
+            valid_security_group(efa_security_group, "efa_security_group"),
             _valid_release(kubernetes_version),
         )
         self.spec = GpuNodeGroupSpec(
@@ -105,34 +135,41 @@ class GpuNodeGroup(Construct):
             placement_group=placement_group,
             efa=efa,
             ami_release=ami_release,
+            root_volume_mib_per_second=root_volume_mib_per_second,
+            root_volume_iops=root_volume_iops,
+            fast_image_pull=fast_image_pull,
+            ssm=ssm,
         )
+        self.name = _label(id)
         ours = cluster if isinstance(cluster, ClusterDefaults) else ClusterDefaults()
-        subnet = subnet or training_subnet(cluster.vpc)
-        version = kubernetes_version or ours.node_version
-        check(valid_subnet(subnet, cluster.vpc), valid_ami_release(ami_release, version))
+        subnet, version = subnet or training_subnet(cluster.vpc), kubernetes_version or ours.node_version
+        check(_valid_nodes(self.spec, subnet, cluster.vpc, version, efa_security_group))
         assert subnet
+        own(self, cluster, f"node group {self.name}", fix="give one of the two another id")
         self.placement_group = self._placement_group()
-        self.efa_security_group = (
-            EfaSecurityGroup(self, "EfaSecurityGroup", vpc=cluster.vpc) if self.spec.efa_interfaces else None
-        )
-        # With interfaces on the launch template, EKS no longer adds the cluster's own security group.
-        groups = [cluster.cluster_security_group_id]
-        groups += [self.efa_security_group.security_group_id] if self.efa_security_group else []
-        self.launch_template = self._launch_template(groups, encryption_key or ours.encryption_key)
-        self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet)
-        update_in_place(self.node_group, version)
-        suppress_node_policies(self.node_group)
+        self.efa_security_group = efa_security_group or self._efa_group(cluster)
+        self.launch_template = self._launch_template(cluster, encryption_key or ours.encryption_key)
+        self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet, version, node_repair or NodeRepair())
         after_network_addons(self, cluster)
-        ours.add_efa_plugin(has_efa=self.efa_security_group is not None)
+        self._register(ours)
+
+    def _register(self, cluster: ClusterDefaults) -> None:
+        cluster.gpu_types |= {self.spec.instance_type}
+        cluster.add_efa_plugin(has_efa=self.efa_security_group is not None)
 
     def _placement_group(self) -> ec2.PlacementGroup | None:
         if not self.spec.in_placement_group:
             return None
         return ec2.PlacementGroup(self, "PlacementGroup", strategy=ec2.PlacementGroupStrategy.CLUSTER)
 
-    def _node_group(self, cluster: eks.ICluster, subnet: ec2.ISubnet) -> eks.Nodegroup:
-        spec, efa = self.spec, bool(self.spec.efa_interfaces)
-        return eks.Nodegroup(
+    def _efa_group(self, cluster: eks.ICluster | eks.Cluster) -> ec2.SecurityGroup | None:
+        return cluster_efa_group(cluster) if self.spec.efa_interfaces else None
+
+    def _node_group(
+        self, cluster: eks.ICluster, subnet: ec2.ISubnet, version: str | None, repair: NodeRepair
+    ) -> eks.Nodegroup:
+        spec, efa, placed = self.spec, bool(self.spec.efa_interfaces), self.placement_group is not None
+        group = eks.Nodegroup(
             self,
             "Resource",
             cluster=cluster,
@@ -143,32 +180,49 @@ class GpuNodeGroup(Construct):
             desired_size=spec.desired,
             max_size=spec.maximum,
             subnets=ec2.SubnetSelection(subnets=[subnet]),
-            # A node whose GPU, disk or network fails is replaced; the node monitoring agent reports it to EKS.
-            enable_node_auto_repair=True,
-            labels=node_labels(spec.instance, efa=efa),
+            labels=node_labels(spec.instance, efa=efa) | group_labels(self.name, in_placement_group=placed),
             taints=[eks.TaintSpec(key=GPU_TAINT_KEY, value="true", effect=eks.TaintEffect.NO_SCHEDULE)],
             tags=scale_from_zero_tags(node_devices(spec.instance, efa=efa)),
             launch_template_spec=eks.LaunchTemplateSpec(
                 id=self.launch_template.ref, version=self.launch_template.attr_latest_version_number
             ),
         )
+        resource = group.node.default_child
+        assert isinstance(resource, eks.CfnNodegroup)
+        # A node whose GPU, disk or network fails is replaced; the node monitoring agent reports it to EKS.
+        resource.node_repair_config = repair.to_property()
+        update_in_place(group, version)
+        suppress_node_policies(group)
+        if spec.ssm:
+            allow_ssm(group)
+        return group
 
-    def _launch_template(self, security_group_ids: list[str], key: kms.IKey | None) -> ec2.CfnLaunchTemplate:
+    def _launch_template(self, cluster: eks.ICluster | eks.Cluster, key: kms.IKey | None) -> ec2.CfnLaunchTemplate:
         """Define the template on the L1, the only place for network cards and EFA."""
         template, spec = ec2.CfnLaunchTemplate, self.spec
+        # With interfaces on the launch template, EKS no longer adds the cluster's own security group.
+        groups = [cluster.cluster_security_group_id]
+        groups += [self.efa_security_group.security_group_id] if self.efa_security_group else []
+        volume = root_volume(
+            _ROOT_VOLUME_GIB, key, mib_per_second=spec.volume_mib_per_second, iops=spec.root_volume_iops
+        )
+        user_data = node_user_data(spec.instance, efa=bool(spec.efa_interfaces), fast_image_pull=spec.fast_image_pull)
         return template(
             self,
             "LaunchTemplate",
             launch_template_data=template.LaunchTemplateDataProperty(
                 # Here and not on the node group, because EKS requires it here for a Capacity Block.
                 instance_type=spec.instance_type,
-                network_interfaces=self._network_interfaces(security_group_ids),
+                network_interfaces=self._network_interfaces(groups),
                 placement=self._placement(),
                 capacity_reservation_specification=self._reservation(),
                 instance_market_options=self._market(),
                 metadata_options=metadata_options(),
-                block_device_mappings=[root_volume(_ROOT_VOLUME_GIB, key)],
-                user_data=Fn.base64(node_user_data(spec.instance, efa=bool(spec.efa_interfaces))),
+                block_device_mappings=[volume],
+                user_data=Fn.base64(user_data),
+                tag_specifications=launch_tags(
+                    lambda: self.node_group, cluster_name=cluster.cluster_name, name=self.name
+                ),
             ),
         )
 
@@ -207,6 +261,39 @@ class GpuNodeGroup(Construct):
         if self.spec.capacity_type != "CAPACITY_BLOCK":
             return None
         return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type="capacity-block")
+
+
+def _label(id: str) -> str:
+    """Return an id as the value of a label, which takes fewer characters.
+
+    No two groups of a cluster may have one: they would be one to a job that selects it.
+    """
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", id)[:DNS_LABEL_LENGTH].strip("-_.")
+
+
+def _valid_nodes(
+    spec: GpuNodeGroupSpec,
+    subnet: ec2.ISubnet | None,
+    vpc: ec2.IVpc,
+    kubernetes_version: str | None,
+    efa_security_group: ec2.ISecurityGroup | None,
+) -> Problems:
+    """Reject what does not fit the cluster, or the nodes."""
+    yield from valid_subnet(subnet, vpc)
+    yield from valid_ami_release(spec.ami_release, kubernetes_version)
+    yield from _used_by_efa(efa_security_group, spec)
+
+
+def _used_by_efa(group: ec2.ISecurityGroup | None, spec: GpuNodeGroupSpec) -> Problems:
+    """Reject a security group for EFA where the nodes have none."""
+    if group is not None and not spec.efa_interfaces:
+        yield Problem(
+            path=("efa_security_group",),
+            given=group,
+            allowed=f"these nodes of {spec.instance_type} have no EFA",
+            fix="omit it",
+            related=(("instance_type",), ("efa",)),
+        )
 
 
 def _valid_release(version: str | None) -> Problems:

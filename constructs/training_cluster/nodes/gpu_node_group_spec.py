@@ -1,16 +1,15 @@
 """The values of a GPU node group, and their rules: one function a rule."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, get_args
+from typing import get_args
 
 from training_cluster.checks import valid_flag, valid_id, valid_string
+from training_cluster.nodes.ami_release import AMI_RELEASE, bad_release, driver_branches, has_date, is_release
+from training_cluster.nodes.node_parts import FREE_IOPS, FREE_MIB_PER_SECOND, IMAGES_MIB_PER_SECOND, IOPS_PER_MIB
 from training_workloads import InstanceType, gpu_instance_type
 from training_workloads.catalog import NetworkInterface
 from training_workloads.catalog.nodes import CapacityType
-from training_workloads.catalog.versions import AMI_DRIVERS
 from training_workloads.validation import MISSING, Problem, Problems, at_least, enforce, matches, one_of
 
 __all__ = ["RULES", "GpuNodeGroupSpec"]
@@ -21,8 +20,9 @@ _CAPACITY_TYPES = get_args(CapacityType)
 # The largest Capacity Block: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-purchase.html
 _LARGEST_CAPACITY_BLOCK = 64
 
-# https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html
-_AMI_RELEASE = r"[0-9]\.[0-9]+\.[0-9]+-[0-9]{8}"
+# Of gp3: https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html#gp3-performance
+_MOST_MIB_PER_SECOND = 2000
+_MOST_IOPS = 80000
 
 _SHOWS_RESERVATIONS = "aws ec2 describe-capacity-reservations"
 
@@ -44,6 +44,12 @@ class GpuNodeGroupSpec:
         efa: Whether the nodes get all EFA interfaces of their type. Default: yes where the type has them.
         ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917. Default: the newest at
             deployment.
+        root_volume_mib_per_second: Throughput of the root volume, 125 to 2000 MiB/s. Default: 600 where it holds the
+            container images; 125, which costs nothing, where local NVMe disks hold them.
+        root_volume_iops: I/O operations per second of the root volume, 3000 to 80000. Default: what its throughput
+            needs.
+        fast_image_pull: Whether the AMI pulls and unpacks images in parallel, which AWS calls experimental.
+        ssm: Whether Session Manager opens shells on the nodes.
     """
 
     instance_type: str
@@ -55,6 +61,10 @@ class GpuNodeGroupSpec:
     placement_group: bool | None = None
     efa: bool | None = None
     ami_release: str | None = None
+    root_volume_mib_per_second: int | None = None
+    root_volume_iops: int | None = None
+    fast_image_pull: bool = False
+    ssm: bool = False
 
     def __post_init__(self) -> None:
         """Validate the values against the catalog and against each other."""
@@ -97,6 +107,14 @@ class GpuNodeGroupSpec:
     def ip_interfaces(self) -> int:
         """Return the number of interfaces of each node that take an address of its subnet."""
         return 1 if self.efa is False else self.instance.ip_interfaces
+
+    @property
+    def volume_mib_per_second(self) -> int:
+        """Return the throughput of the root volume in MiB/s."""
+        if self.root_volume_mib_per_second is not None:
+            return self.root_volume_mib_per_second
+        # With local disks, containerd's files and those of its SOCI snapshotter are on these.
+        return FREE_MIB_PER_SECOND if self.instance.local_nvme_gb else IMAGES_MIB_PER_SECOND
 
 
 def instance_type_has_gpus(spec: GpuNodeGroupSpec) -> Problems:
@@ -270,12 +288,12 @@ def ami_release_is_a_release(spec: GpuNodeGroupSpec) -> Problems:
     """Reject what has not EKS's form: Kubernetes version, then date."""
     if spec.ami_release is not None:
         wanted = "an AMI release of EKS, such as 1.35.0-20260917"
-        yield from matches("ami_release", spec.ami_release, _AMI_RELEASE, wanted)
+        yield from matches("ami_release", spec.ami_release, AMI_RELEASE, wanted)
 
 
 def ami_release_has_a_date(spec: GpuNodeGroupSpec) -> Problems:
     """Reject digits that are not a day: a release has the name of its day."""
-    if re.fullmatch(_AMI_RELEASE, str(spec.ami_release)) and not _is_day(_released(spec.ami_release)):
+    if is_release(spec.ami_release) and not has_date(spec.ami_release):
         yield Problem(
             path=("ami_release",),
             given=spec.ami_release,
@@ -284,12 +302,24 @@ def ami_release_has_a_date(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
+def ami_release_is_not_a_bad_one(spec: GpuNodeGroupSpec) -> Problems:
+    """Reject a release that its own notes, or those of a later one, warn of."""
+    bad = bad_release(spec.ami_release) if is_release(spec.ami_release) else None
+    if bad:
+        yield Problem(
+            path=("ami_release",),
+            given=spec.ami_release,
+            allowed=f"it {bad.reason}",
+            fix=f"give a release of {bad.fixed_in} or later, or omit ami_release for the newest",
+        )
+
+
 def ami_has_a_driver_for_the_gpu(spec: GpuNodeGroupSpec) -> Problems:
     """Reject an AMI without a driver for the GPU.
 
     NVIDIA's newer driver branches drop old GPUs (Volta after 580), older ones do not know new GPUs.
     """
-    gpu, branches = spec.instance.gpu, _driver_branches(spec.ami_release)
+    gpu, branches = spec.instance.gpu, driver_branches(spec.ami_release)
     if gpu is None or not branches:
         return
     oldest, newest = gpu.oldest_driver_branch or 0, gpu.newest_driver_branch or max(branches)
@@ -305,30 +335,63 @@ def ami_has_a_driver_for_the_gpu(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
+def root_volume_throughput_is_one_of_gp3(spec: GpuNodeGroupSpec) -> Problems:
+    """Accept what EBS provisions."""
+    if spec.root_volume_mib_per_second is not None:
+        name, most = "root_volume_mib_per_second", _MOST_MIB_PER_SECOND
+        yield from at_least(name, spec.root_volume_mib_per_second, FREE_MIB_PER_SECOND, most)
+
+
+def root_volume_iops_are_some_of_gp3(spec: GpuNodeGroupSpec) -> Problems:
+    """Accept what EBS provisions."""
+    if spec.root_volume_iops is not None:
+        yield from at_least("root_volume_iops", spec.root_volume_iops, FREE_IOPS, _MOST_IOPS)
+
+
+def root_volume_iops_carry_the_throughput(spec: GpuNodeGroupSpec) -> Problems:
+    """Reject more throughput than the IOPS carry, as EBS does."""
+    wrong = [*root_volume_throughput_is_one_of_gp3(spec), *root_volume_iops_are_some_of_gp3(spec)]
+    if wrong or spec.root_volume_iops is None:
+        return
+    needed = IOPS_PER_MIB * spec.volume_mib_per_second
+    if spec.root_volume_iops < needed:
+        yield Problem(
+            path=("root_volume_iops",),
+            given=spec.root_volume_iops,
+            allowed=f"{spec.volume_mib_per_second} MiB/s need {needed}: EBS gives 0.25 MiB/s for each",
+            fix="omit it, or lower root_volume_mib_per_second",
+            related=(("root_volume_mib_per_second",),),
+        )
+
+
+def fast_image_pull_is_a_flag(spec: GpuNodeGroupSpec) -> Problems:
+    """Reject non-bools."""
+    yield from valid_flag("fast_image_pull", spec.fast_image_pull)
+
+
+def fast_image_pull_has_a_fast_disk(spec: GpuNodeGroupSpec) -> Problems:
+    """Reject a root volume on which the parallel pull is slower than the ordinary one."""
+    if spec.fast_image_pull is not True or list(root_volume_throughput_is_one_of_gp3(spec)):
+        return
+    if not spec.instance.local_nvme_gb and spec.volume_mib_per_second < IMAGES_MIB_PER_SECOND:
+        yield Problem(
+            path=("root_volume_mib_per_second",),
+            given=spec.root_volume_mib_per_second,
+            allowed=f"fast_image_pull needs {IMAGES_MIB_PER_SECOND}, below which pulls become slower with it",
+            fix=f"give {IMAGES_MIB_PER_SECOND} or more, better 1000, or omit fast_image_pull",
+            related=(("fast_image_pull",),),
+        )
+
+
+def ssm_is_a_flag(spec: GpuNodeGroupSpec) -> Problems:
+    """Reject non-bools."""
+    yield from valid_flag("ssm", spec.ssm)
+
+
 def _has_sizes(spec: GpuNodeGroupSpec) -> bool:
     """Return whether the sizes can be compared: other rules judge each alone."""
     numbers = (min_size_is_a_number, desired_size_is_a_number, max_size_is_a_number)
     return not any(list(rule(spec)) for rule in numbers)
-
-
-def _driver_branches(ami_release: Any) -> tuple[int, ...]:
-    """Return the branches of the NVIDIA driver in a release, None for the newest; empty where they are not known."""
-    if ami_release is None:
-        return AMI_DRIVERS[-1].branches
-    released = _released(ami_release)
-    known = [row.branches for row in AMI_DRIVERS if released.isdigit() and row.since <= int(released)]
-    return known[-1] if known else ()
-
-
-def _released(ami_release: Any) -> str:
-    return str(ami_release).rpartition("-")[2]
-
-
-def _is_day(digits: str) -> bool:
-    try:
-        return bool(datetime.strptime(digits, "%Y%m%d"))
-    except ValueError:
-        return False
 
 
 #: What `GpuNodeGroupSpec` applies, all at once.
@@ -352,5 +415,12 @@ RULES: tuple[Callable[[GpuNodeGroupSpec], Problems], ...] = (
     efa_is_on_the_type,
     ami_release_is_a_release,
     ami_release_has_a_date,
+    ami_release_is_not_a_bad_one,
     ami_has_a_driver_for_the_gpu,
+    root_volume_throughput_is_one_of_gp3,
+    root_volume_iops_are_some_of_gp3,
+    root_volume_iops_carry_the_throughput,
+    fast_image_pull_is_a_flag,
+    fast_image_pull_has_a_fast_disk,
+    ssm_is_a_flag,
 )

@@ -29,23 +29,25 @@ apply() { "$@" || log "error: this failed: $*"; }
 """
 
 
-def node_user_data(instance: InstanceType, *, efa: bool) -> str:
+def node_user_data(instance: InstanceType, *, efa: bool, fast_image_pull: bool = False) -> str:
     """Return the user data for the launch template of a managed node group.
 
     Args:
         instance: The nodes' type.
         efa: Whether the nodes have EFA interfaces, whose library uses huge pages.
+        fast_image_pull: Whether images are pulled and unpacked in parallel.
     """
+    config = node_config(instance, efa=efa, fast_image_pull=fast_image_pull)
     data = ec2.MultipartUserData()
     for content_type, body in (
-        (_NODE_CONFIG_TYPE, yaml.safe_dump(node_config(instance, efa=efa), sort_keys=False)),
+        (_NODE_CONFIG_TYPE, yaml.safe_dump(config, sort_keys=False)),
         (_SCRIPT_TYPE, node_script(instance, efa=efa)),
     ):
         data.add_part(ec2.MultipartBody.from_raw_body(content_type=content_type, body=body))
     return data.render()
 
 
-def node_config(instance: InstanceType, *, efa: bool) -> dict[str, Any]:
+def node_config(instance: InstanceType, *, efa: bool, fast_image_pull: bool = False) -> dict[str, Any]:
     """Return the NodeConfig: nodeadm's settings of disks, kubelet and containers."""
     kubelet = {
         # Ranks keep their cores; else the kernel moves them among all of the node's.
@@ -58,6 +60,10 @@ def node_config(instance: InstanceType, *, efa: bool) -> dict[str, Any]:
         "topologyManagerPolicy": "best-effort",
     }
     spec: dict[str, Any] = {"kubelet": {"config": kubelet}}
+    if fast_image_pull:
+        # The AMI's SOCI snapshotter in its parallel mode, experimental
+        # (https://awslabs.github.io/amazon-eks-ami/nodeadm/doc/examples/#enabling-fast-image-pull-experimental).
+        spec["featureGates"] = {"FastImagePull": True}
     if instance.local_nvme_gb:
         # One array for images, logs and emptyDir volumes, at /mnt/k8s-disks/0.
         spec["instance"] = {"localStorage": {"strategy": "RAID0"}}

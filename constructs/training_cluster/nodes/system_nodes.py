@@ -5,7 +5,14 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.nodes.node_parts import metadata_options, root_volume, suppress_node_policies, update_in_place
+from training_cluster.nodes.node_parts import (
+    IMAGES_MIB_PER_SECOND,
+    launch_tags,
+    metadata_options,
+    root_volume,
+    suppress_node_policies,
+    update_in_place,
+)
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
 __all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "SystemNodes"]
@@ -15,6 +22,8 @@ SYSTEM_NODES = 2
 MOST_SYSTEM_NODES = SYSTEM_NODES + 1
 
 _ROOT_VOLUME_GIB = 50
+
+_NAME = "system"
 
 
 class SystemNodes(Construct):
@@ -44,11 +53,10 @@ class SystemNodes(Construct):
             subnets: Private subnets.
             kubernetes_version: Release of the nodes, the cluster's.
             encryption_key: Key of the root volumes; its policy must allow EC2 Auto Scaling, as that of `TrainingKey`
-                does. Default:
-                the account's key for EBS.
+                does. Default: the account's key for EBS.
         """
         super().__init__(scope, id)
-        self.launch_template = self._launch_template(encryption_key)
+        self.launch_template = self._launch_template(encryption_key, cluster.cluster_name)
         self.node_group = eks.Nodegroup(
             self,
             "Resource",
@@ -67,8 +75,12 @@ class SystemNodes(Construct):
         update_in_place(self.node_group, kubernetes_version)
         suppress_node_policies(self.node_group)
 
-    def _launch_template(self, encryption_key: kms.IKey | None) -> ec2.CfnLaunchTemplate:
+    def _launch_template(self, encryption_key: kms.IKey | None, cluster_name: str) -> ec2.CfnLaunchTemplate:
+        # The launchers run here: a job starts when its image, gigabytes of it, has come here too.
+        volume = root_volume(_ROOT_VOLUME_GIB, encryption_key, mib_per_second=IMAGES_MIB_PER_SECOND)
         data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty(
-            metadata_options=metadata_options(), block_device_mappings=[root_volume(_ROOT_VOLUME_GIB, encryption_key)]
+            metadata_options=metadata_options(),
+            block_device_mappings=[volume],
+            tag_specifications=launch_tags(lambda: self.node_group, cluster_name=cluster_name, name=_NAME),
         )
         return ec2.CfnLaunchTemplate(self, "LaunchTemplate", launch_template_data=data)

@@ -8,14 +8,15 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster
+from training_cluster.checks import valid_cluster, valid_running_version
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.lifecycle import after_node_addons
 from training_cluster.platform.helm_release import helm_release
 from training_cluster.single_owner import own
 from training_cluster.suppressions import suppress_wildcard
-from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, CLUSTER_AUTOSCALER_IMAGE_TAGS, KUBERNETES_VERSION
-from training_workloads.validation import check, one_of
+from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
+from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, KUBERNETES_VERSION
+from training_workloads.validation import check
 
 __all__ = ["ClusterAutoscaler", "scale_from_zero_tags"]
 
@@ -78,25 +79,31 @@ class ClusterAutoscaler(Construct):
             mirror: ECR registry with copies of chart and image. Default: the Kubernetes project's registry.
 
         Raises:
-            InputError: The release is not in the catalog, `mirror` is not an ECR registry, or the cluster has an
+            InputError: EKS runs no such release, `mirror` is not an ECR registry, or the cluster has an
                 autoscaler from another construct.
         """
         super().__init__(scope, id)
         check(valid_cluster("cluster", cluster))
         version = kubernetes_version or str(getattr(cluster, "kubernetes_version", KUBERNETES_VERSION))
-        check(one_of("kubernetes_version", version, CLUSTER_AUTOSCALER_IMAGE_TAGS))
+        check(valid_running_version("kubernetes_version", version))
         own(self, cluster, "autoscaler")
         self.role = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
         _grant(self.role, cluster)
         reason = "reads no data, and changes only groups with the tag of this cluster"
         suppress_wildcard(self, reason, "*", _node_groups(cluster))
-        values = _values(Stack.of(self).region, cluster, CLUSTER_AUTOSCALER_IMAGE_TAGS[version])
+        values = _values(Stack.of(self).region, cluster, _image_tag(version))
         # The deployment fails where the autoscaler does not run; else a job would wait for ever.
         self.chart = helm_release(
             self, "Resource", cluster=cluster, release=CLUSTER_AUTOSCALER, values=values, mirror=mirror, wait=True
         )
         self.chart.node.add_dependency(self.role)
         after_node_addons(self, cluster)
+
+
+def _image_tag(version: str) -> str:
+    """Return the tag for a release, or for the newest of the catalog where the cluster's is newer."""
+    release = KUBERNETES_RELEASES.get(version)
+    return (release or list(KUBERNETES_RELEASES.values())[-1]).autoscaler_image_tag
 
 
 def _grant(role: iam.IRole, cluster: eks.ICluster | eks.Cluster) -> None:

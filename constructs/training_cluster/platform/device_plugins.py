@@ -71,7 +71,12 @@ class EfaDevicePlugin(Construct):
         super().__init__(scope, id)
         check(valid_cluster("cluster", cluster))
         own(self, cluster, f"plugin for {EFA_RESOURCE}")
-        values = {"nodeSelector": {EFA_PRESENT_LABEL: "true"}, "tolerations": [gpu_toleration()]}
+        values = {
+            "nodeSelector": {EFA_PRESENT_LABEL: "true"},
+            "tolerations": [gpu_toleration()],
+            # Instead of the chart's list of instance types: on a type newer than the chart there would be no EFA.
+            "supportedInstanceLabels": {"keys": [EFA_PRESENT_LABEL], "values": ["true"]},
+        }
         self.chart = helm_release(
             self, "Resource", cluster=cluster, release=EFA_DEVICE_PLUGIN, values=values, mirror=mirror
         )

@@ -1,5 +1,6 @@
 """Charts of the catalog, from the upstream repositories or from a mirror."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from aws_cdk import aws_eks_v2 as eks
@@ -7,7 +8,7 @@ from constructs import Construct
 
 from training_cluster.checks import valid_mirror
 from training_workloads.catalog.versions import HelmRelease
-from training_workloads.platform.mirror import mirrored
+from training_workloads.platform.mirror import chart_repository, mirrored
 from training_workloads.validation import check
 
 __all__ = ["helm_release"]
@@ -23,9 +24,11 @@ def helm_release(
     release: HelmRelease,
     values: dict[str, Any],
     mirror: str | None,
+    namespace: str = _NAMESPACE,
+    image_value: Sequence[str] = ("image",),
     wait: bool = False,
 ) -> eks.HelmChart:
-    """Install a chart into kube-system.
+    """Install a chart.
 
     Args:
         scope: A stack, or a construct in one.
@@ -34,24 +37,32 @@ def helm_release(
         release: The chart and its version.
         values: Values of the chart.
         mirror: Registry with copies of chart and image. Default: the upstream registry.
+        namespace: Its namespace; Helm creates one that does not exist. Default: kube-system.
+        image_value: Path of the value that names the image's repository and tag.
         wait: Whether the deployment waits until the pods are ready.
 
     Raises:
         InputError: `mirror` is not an ECR registry.
     """
     check(valid_mirror(mirror))
-    # All of the catalog's charts name their image by this value.
-    image = {**values.get("image", {}), **({"repository": mirrored(release.image, mirror)} if mirror else {})}
+    if mirror:
+        values = _with(values, (*image_value, "repository"), mirrored(release.image, mirror))
     return eks.HelmChart(
         scope,
         id,
         cluster=cast(eks.ICluster, cluster),
         chart=release.chart,
-        repository=f"oci://{mirror}/{release.chart}" if mirror else release.repository,
+        repository=chart_repository(mirror, release.chart) if mirror else release.upstream_chart,
         version=release.version,
         # A fixed release name: CDK's own would carry a hash and a node would see two plugins after an id change.
         release=release.chart,
-        namespace=_NAMESPACE,
+        namespace=namespace,
         wait=wait or None,
-        values={**values, **({"image": image} if image else {})},
+        values=values,
     )
+
+
+def _with(values: dict[str, Any], path: Sequence[str], value: str) -> dict[str, Any]:
+    """Return a copy of a chart's values with one more, behind those of the same section."""
+    first, *rest = path
+    return {**values, first: _with(values.get(first, {}), rest, value) if rest else value}

@@ -10,6 +10,7 @@ from training_cluster.checks import valid_cluster, valid_mirror
 from training_cluster.lifecycle import after_node_addons
 from training_cluster.single_owner import own
 from training_workloads import MpiJobDefinitionChart, MpiOperatorChart
+from training_workloads.platform.job_disruption_budget import JobDisruptionBudgetChart
 from training_workloads.validation import check
 
 __all__ = ["MpiOperator"]
@@ -20,7 +21,8 @@ class MpiOperator(Construct):
 
     Attributes:
         definition: The resource definition.
-        operator: Permissions and Deployment of the controller.
+        operator: Permissions and Deployment of the controller, and the PodDisruptionBudget by which an update of nodes
+            waits for the jobs of the namespace `default`; `Namespaces` has that of the others.
     """
 
     def __init__(
@@ -55,5 +57,7 @@ class MpiOperator(Construct):
         definition = MpiJobDefinitionChart(charts, "Definition")
         operator = MpiOperatorChart(charts, "Operator", gang_scheduler=gang_scheduler, mirror=mirror)
         self.definition = eks.KubernetesManifest(self, "Definition", cluster=target, manifest=definition.to_json())
-        self.operator = eks.KubernetesManifest(self, "Operator", cluster=target, manifest=operator.to_json())
+        budget = JobDisruptionBudgetChart(charts, "DisruptionBudget")
+        manifest = [*operator.to_json(), *budget.to_json()]
+        self.operator = eks.KubernetesManifest(self, "Operator", cluster=target, manifest=manifest)
         self.operator.node.add_dependency(self.definition)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, cast
 
+import cdk8s
 from aws_cdk import Token
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
@@ -11,6 +12,7 @@ from constructs import Construct
 from training_cluster.checks import valid_cluster, valid_list
 from training_cluster.single_owner import own
 from training_workloads.names import dns_label
+from training_workloads.platform.job_disruption_budget import JobDisruptionBudgetChart
 from training_workloads.validation import Problems, check
 
 __all__ = ["Namespaces"]
@@ -19,7 +21,7 @@ _ALWAYS_EXISTS = "default"
 
 
 class Namespaces(Construct):
-    """Namespaces that Kubernetes does not create itself.
+    """Namespaces that Kubernetes does not create itself, in which an update of nodes waits for the jobs.
 
     Attributes:
         names: Their names, without `default`.
@@ -60,7 +62,8 @@ class Namespaces(Construct):
         for name in new:
             own(self, self._cluster, f"namespace {name}")
             manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            eks.KubernetesManifest(self, name, cluster=self._cluster, manifest=[manifest])
+            budget = JobDisruptionBudgetChart(cdk8s.App(), "DisruptionBudget", namespace=name).to_json()
+            eks.KubernetesManifest(self, name, cluster=self._cluster, manifest=[manifest, *budget])
         self.names = sorted([*self.names, *new])
 
 

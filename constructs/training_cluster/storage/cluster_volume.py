@@ -4,18 +4,17 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 import cdk8s
-from aws_cdk import Stack
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import imported_with, is_a
 from training_cluster.lifecycle import after_namespaces, after_node_addons
 from training_cluster.single_owner import own
+from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import suppress_implied_dependency
-from training_workloads.validation import Problem, Problems
+from training_workloads.validation import Problems
 
-__all__ = ["Volume", "valid_nodes", "valid_stack"]
+__all__ = ["Volume", "valid_nodes"]
 
 
 class Volume(Construct):
@@ -30,18 +29,22 @@ class Volume(Construct):
 
     manifest: eks.KubernetesManifest
 
-    def __init__(self, scope: Construct, id: str, *, cluster: eks.ICluster | eks.Cluster, claim: str) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, cluster: eks.ICluster | eks.Cluster, file_system: Any, claim: str
+    ) -> None:
         """Own the claim's name in the cluster.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
             cluster: The cluster with the driver of the file system.
+            file_system: The file system.
             claim: Name of the claim, and of the volume.
 
         Raises:
-            InputError: Another construct owns the name.
+            InputError: Another construct owns the name, or the stack of the file system waits for this one.
         """
+        order_stacks(scope, id, cluster=cluster, file_system=file_system)
         super().__init__(scope, id)
         self._cluster = cast(eks.ICluster, cluster)
         own(self, self._cluster, f"volume {claim}")
@@ -69,32 +72,3 @@ def valid_nodes(name: str, cluster: Any, file_system: Any) -> Problems:
     if groups and is_a(cluster, "cluster_name"):
         what = "its security group, and the file system's ports are closed to its nodes"
         yield from imported_with(name, cluster, "cluster_security_group", what)
-
-
-def valid_stack(scope: Construct, file_system: Any) -> Problems:
-    """Reject a file system of a stack that waits for this one: with the volume, each would wait for the other.
-
-    Args:
-        scope: The scope of what uses the file system.
-        file_system: The file system; one of the CDK does not know its VPC.
-    """
-    vpc = getattr(file_system, "vpc", None)
-    # An imported VPC is in no stack.
-    if not isinstance(vpc, ec2.Vpc):
-        return
-    here, there = _outermost_stack(scope), _outermost_stack(file_system)
-    if here.node.addr != there.node.addr and here.node.addr == _outermost_stack(vpc).node.addr:
-        yield Problem(
-            path=("file_system",),
-            given=file_system.node.path,
-            allowed=f"its stack {there.node.path} needs the network of this one, and each would wait for the other",
-            fix="define the volume in the file system's stack, or the network in a separate stack",
-        )
-
-
-def _outermost_stack(construct: Construct) -> Stack:
-    """Return the stack, or the one around its nested stacks."""
-    stack = Stack.of(construct)
-    while stack.nested_stack_parent:
-        stack = stack.nested_stack_parent
-    return stack

@@ -25,7 +25,8 @@ from training_cluster.checks import (
 from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.network.security_group_rules import allow_tcp
 from training_cluster.network.training_network import private_subnets
-from training_cluster.storage.cluster_volume import Volume, valid_nodes, valid_stack
+from training_cluster.stack_order import order_stacks
+from training_cluster.storage.cluster_volume import Volume, valid_nodes
 from training_workloads.jobs.volumes import EFS_CLAIM
 from training_workloads.mpijob.programs import UID
 from training_workloads.platform.efs_volume import EfsVolumeChart
@@ -81,6 +82,7 @@ class ElasticFileSystem(efs.FileSystem):
             () if subnets is None else valid_subnets(subnets),
             valid_key(encryption_key),
         )
+        order_stacks(scope, id, vpc=vpc, encryption_key=encryption_key)
         self.vpc = vpc
         self.security_group = _security_group(scope, f"{id}SecurityGroup", vpc)
         chosen = _one_in_each_zone(private_subnets(vpc)) if subnets is None else list(subnets)
@@ -261,11 +263,10 @@ class ElasticVolume(Volume):
             _valid_elastic("file_system", file_system),
             _valid_access_point(access_point, file_system),
             valid_nodes("cluster", cluster, file_system),
-            valid_stack(scope, file_system),
         )
         access_point_id = access_point.access_point_id if access_point else _own_access_point_id(file_system)
         check(*_valid_ids(file_system.file_system_id, access_point_id))
-        super().__init__(scope, id, cluster=cluster, claim=claim)
+        super().__init__(scope, id, cluster=cluster, file_system=file_system, claim=claim)
         chart = EfsVolumeChart(
             cdk8s.App(),
             "Volume",

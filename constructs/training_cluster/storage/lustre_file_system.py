@@ -14,6 +14,7 @@ from constructs import Construct
 
 from training_cluster.checks import unless_token, valid_bucket, valid_key, valid_security_group, valid_subnet, valid_vpc
 from training_cluster.network.security_group_rules import allow_all, allow_tcp
+from training_cluster.stack_order import order_stacks
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.lustre_spec import LustreSpec
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB
@@ -148,7 +149,8 @@ class LustreFileSystem(LustreFileSystemBase):
             encryption_key: Key of the stored files. Default, and always with SCRATCH_2: FSx's own key.
 
         Raises:
-            InputError: FSx does not offer the combination, or an argument is of another type.
+            InputError: FSx does not offer the combination, an argument is of another type, or its stack waits for
+                this one.
         """
         repositories = _default_repositories(bucket) if data_repositories is None else data_repositories
         check(
@@ -159,6 +161,7 @@ class LustreFileSystem(LustreFileSystemBase):
         )
         kind, size = getattr(deployment_type, "value", deployment_type), _gib(capacity)
         self.spec = _spec(kind, size, throughput_mbps_per_tib, efa, repositories)
+        order_stacks(scope, id, vpc=vpc, subnet=subnet, bucket=bucket, encryption_key=encryption_key)
         super().__init__(scope, id)
         self.vpc, self.efa, self.capacity_gib = vpc, efa, _as_text_if_token(self.spec.capacity_gib)
         self.security_group = ec2.SecurityGroup(self, "SecurityGroup", vpc=vpc, description="FSx for Lustre")

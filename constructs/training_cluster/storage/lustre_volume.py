@@ -10,7 +10,7 @@ from constructs import Construct
 
 from training_cluster.checks import is_a, valid_cluster, valid_mirror
 from training_cluster.network.security_group_rules import allow_all, allow_tcp
-from training_cluster.storage.cluster_volume import Volume, valid_nodes, valid_stack
+from training_cluster.storage.cluster_volume import Volume, valid_nodes
 from training_cluster.storage.lustre_file_system import EFA_RULE, LUSTRE_PORTS, LustreFileSystemBase
 from training_workloads import LustreVolumeChart
 from training_workloads.jobs.volumes import LUSTRE_CLAIM
@@ -60,10 +60,9 @@ class LustreVolume(Volume):
             valid_cluster("cluster", cluster),
             valid_lustre("file_system", file_system),
             valid_nodes("cluster", cluster, file_system),
-            valid_stack(scope, file_system),
             valid_mirror(mirror),
         )
-        super().__init__(scope, id, cluster=cluster, claim=claim)
+        super().__init__(scope, id, cluster=cluster, file_system=file_system, claim=claim)
         chart = LustreVolumeChart(
             cdk8s.App(),
             "Volume",

@@ -8,6 +8,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from training_cluster.checks import valid_key
+from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import suppress
 from training_workloads.validation import check
 
@@ -53,6 +54,7 @@ class TrainingBucket(s3.Bucket):
             InputError: `encryption_key` is of another type.
         """
         check(valid_key(encryption_key))
+        order_stacks(scope, id, encryption_key=encryption_key)
         self.access_logs = _access_logs(scope, f"{id}AccessLogs")
         super().__init__(
             scope,

@@ -15,7 +15,11 @@ def texts(problems: Problems) -> list[str]:
 
 def test_accepts_what_eks_accepts() -> None:
     assert not texts(valid_public_access_cidrs("a", ["203.0.113.7/32", "198.51.100.0/24"]))
-    assert not texts(valid_admin_arns("a", [ROLE, "arn:aws-us-gov:iam::111122223333:user/me"]))
+    assert not texts(
+        valid_admin_arns(
+            "a", [ROLE, "arn:aws-us-gov:iam::111122223333:user/me", "arn:aws-eusc:iam::111122223333:role/Admin"]
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,6 +54,14 @@ def test_accepts_what_eks_accepts() -> None:
             "give the addresses of your users, such as 203.0.113.7/32, or set allow_any_address to true",
         ),
         (["203.0.113.7/0"], "'a[0]' is '203.0.113.7/0'; write a range such as 203.0.113.7/32"),
+        *(
+            (
+                [cidr],
+                f"'a[0]' is '{cidr}', but no host on the internet has such an address; give the public addresses of "
+                "your users, such as 203.0.113.7/32",
+            )
+            for cidr in ("127.0.0.1/32", "169.254.0.0/16", "224.0.0.0/8", "240.0.0.0/8", "0.0.0.0/8")
+        ),
         ([None], "'a[0]' is None, but that is not an IPv4 range; write one such as 203.0.113.7/32"),
         (None, "'a' is None; give a list"),
     ],
@@ -102,6 +114,15 @@ def test_accepts_an_address_that_is_a_token() -> None:
             ["arn:aws:iam::111122223333:role/*"],
             "'a[0]' is 'arn:aws:iam::111122223333:role/*'; give ARNs of IAM roles or users, such as "
             "arn:aws:iam::111122223333:role/Admin",
+        ),
+        *(
+            ([arn], f"'a[0]' is '{arn}'; give ARNs of IAM roles or users, such as arn:aws:iam::111122223333:role/Admin")
+            for arn in (
+                "arn:awz:iam::111122223333:role/Admin",
+                "arn:aws:iam::١١١١٢٢٢٢٣٣٣٣:role/Admin",
+                "arn:aws:iam::111122223333:role/*/Admin",
+                "arn:aws:iam::111122223333:role/Ädmin",
+            )
         ),
         (
             ["arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/AWSServiceRoleForAmazonEKS"],

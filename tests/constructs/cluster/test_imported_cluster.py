@@ -10,6 +10,7 @@ from tests.constructs.site import properties
 from training_cluster import ImportedCluster, MpiOperator, TrainingCluster, TrainingNetwork
 from training_workloads import InputError
 
+LAYER = "AWS::Lambda::LayerVersion"
 ATTRIBUTES = {"cluster_name": "research", "cluster_security_group_id": "sg-0123456789abcdef0"}
 
 
@@ -111,9 +112,39 @@ def test_rejects_a_security_group_that_is_no_id(group: Any, stack: cdk.Stack) ->
     assert "--query cluster.resourcesVpcConfig.clusterSecurityGroupId" in problem.fix
 
 
-def test_rejects_a_release_without_kubectl(stack: cdk.Stack) -> None:
+@pytest.mark.parametrize(
+    ("version", "layer", "warning"),
+    [
+        (
+            "1.33",
+            "1.34.",
+            "kubectl is of 1.34, the nearest one here: Kubernetes supports one minor version of difference",
+        ),
+        ("1.31", "1.34.", "so a manifest may fail; upgrade the cluster"),
+        ("1.38", "1.37.", "kubectl is of 1.37"),
+    ],
+)
+def test_any_release_that_eks_runs_gets_the_nearest_kubectl(
+    version: str, layer: str, warning: str, stack: cdk.Stack
+) -> None:
+    imported(stack, vpc=ec2.Vpc(stack, "Vpc", max_azs=2), kubernetes_version=version).add_platform("Platform")
+    descriptions = [one["Description"] for one in properties(assertions.Template.from_stack(stack), LAYER)]
+    assert any(one.startswith(f"/opt/kubectl/kubectl {layer}") for one in descriptions)
+    warnings = assertions.Annotations.from_stack(stack).find_warning("*", assertions.Match.any_value())
+    assert any(warning in str(one.entry.data) for one in warnings)
+
+
+def test_a_release_with_its_own_kubectl_has_no_warning(stack: cdk.Stack) -> None:
+    imported(stack, vpc=ec2.Vpc(stack, "Vpc", max_azs=2), kubernetes_version="1.36")
+    pattern = assertions.Match.string_like_regexp("kubectl is of")
+    assert assertions.Annotations.from_stack(stack).find_warning("*", pattern) == []
+
+
+def test_rejects_a_release_that_eks_no_longer_runs(stack: cdk.Stack) -> None:
     error = rejection(stack, kubernetes_version="1.29")
-    assert str(error) == "'kubernetes_version' is '1.29'; give one of 1.34, 1.35"
+    assert str(error) == (
+        "'kubernetes_version' is '1.29'; give the release of the cluster, in quotes; the oldest that EKS runs is 1.31"
+    )
 
 
 def test_reports_all_problems_at_once(stack: cdk.Stack) -> None:

@@ -12,12 +12,15 @@ from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 @pytest.mark.parametrize("version", KUBERNETES_VERSIONS)
 def test_every_release_has_its_kubectl(version: str, root: Path) -> None:
     stack = cdk.Stack(cdk.App(), "Stack")
-    assert kubectl_layer(stack, "Layer", kubernetes_version=version).node.path == "Stack/Layer"
+    layer = kubectl_layer(stack, "Layer", kubernetes_version=version)
+    assert layer.node.path == "Stack/Layer"
+    assert str(stack.resolve(layer.node.default_child.description)).startswith(f"/opt/kubectl/kubectl {version}.")  # type: ignore[union-attr]
     dependencies = tomllib.loads((root / "pyproject.toml").read_text())["project"]["dependencies"]
     package = f"aws-cdk.lambda-layer-kubectl-v{version.partition('.')[2]}>"
     assert any(dependency.startswith(package) for dependency in dependencies)
 
 
-def test_rejects_a_release_without_kubectl() -> None:
-    with pytest.raises(InputError, match=r"^'kubernetes_version' is '1\.99'; give one of 1\.34, 1\.35$"):
-        kubectl_layer(cdk.Stack(), "Layer", kubernetes_version="1.99")
+@pytest.mark.parametrize("version", ["1.30", "2.0", "1.5", "latest", "1.35.0", None])
+def test_rejects_what_eks_does_not_run(version: str) -> None:
+    with pytest.raises(InputError, match=r"; give the release of the cluster, in quotes; the oldest that EKS runs"):
+        kubectl_layer(cdk.Stack(), "Layer", kubernetes_version=version)

@@ -59,6 +59,15 @@ def test_the_whole_control_plane_is_logged(template: assertions.Template) -> Non
     assert kinds == {"api", "audit", "authenticator", "controllerManager", "scheduler"}
 
 
+def test_the_name_is_that_of_the_tree_and_of_this_creation_of_the_stack() -> None:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    TrainingCluster(stack, "My cluster (1)", vpc=ec2.Vpc(stack, "Vpc", max_azs=2))
+    (cluster,) = properties(assertions.Template.from_stack(stack), "AWS::EKS::Cluster")
+    separator, (name, uuid) = cluster["Name"]["Fn::Join"]
+    assert (separator, name) == ("", "Stack-Mycluster1-") or (separator, name) == ("-", "Stack-Mycluster1")
+    assert "AWS::StackId" in json.dumps(uuid)
+
+
 @pytest.mark.parametrize("version", ["1.34", eks.KubernetesVersion.V1_34])
 def test_an_older_release_has_its_kubectl(version: eks.KubernetesVersion | str) -> None:
     older = synthesize(kubernetes_version=version)
@@ -98,7 +107,15 @@ def test_pods_cannot_use_the_credentials_of_system_nodes(template: assertions.Te
     (disk,) = data["BlockDeviceMappings"]
     assert disk == {
         "DeviceName": "/dev/xvda",
-        "Ebs": {"VolumeType": "gp3", "VolumeSize": 50, "Encrypted": True, "DeleteOnTermination": True},
+        "Ebs": {
+            "VolumeType": "gp3",
+            "VolumeSize": 50,
+            # The launchers' image, gigabytes of it, comes here.
+            "Throughput": 600,
+            "Iops": 3000,
+            "Encrypted": True,
+            "DeleteOnTermination": True,
+        },
     }
 
 

@@ -4,10 +4,22 @@ import pytest
 
 from tests.constructs.rules import Rule, rules_of
 from training_cluster import ClusterConfig
-from training_cluster.config import GpuNodeGroupConfig, LustreConfig, cluster_config
+from training_cluster.config import (
+    ExistingEfsConfig,
+    ExistingVpcConfig,
+    GpuNodeGroupConfig,
+    LustreConfig,
+    cluster_config,
+)
 from training_workloads import InputError
 
 ZONES = ("us-east-1a", "us-east-1b")
+
+
+VPC = ExistingVpcConfig(
+    vpc_id="vpc-0123456789abcdef0", private_subnet_ids=("subnet-0123456789abcdef0", "subnet-0123456789abcdef1")
+)
+EFS = ExistingEfsConfig(file_system_id="fs-0123456789abcdef0", access_point_id="fsap-0123456789abcdef0")
 
 
 def group(**fields: Any) -> dict[str, GpuNodeGroupConfig]:
@@ -45,6 +57,18 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     ),
     (cluster_config.mirror_is_a_registry, {"mirror": "docker.io/mine"}, "'mirror"),
     (
+        cluster_config.mirror_is_of_the_partition,
+        {"mirror": "111122223333.dkr.ecr.cn-north-1.amazonaws.com.cn", "availability_zones": ZONES},
+        "'mirror' is '111122223333.dkr.ecr.cn-north-1.amazonaws.com.cn', but cn-north-1 is of the partition aws-cn, "
+        "and the cluster's us-east-1 of aws; give a registry of us-east-1",
+    ),
+    (
+        cluster_config.without_nat_the_mirror_has_an_endpoint,
+        {"mirror": "111122223333.dkr-ecr.us-east-1.on.aws", "nat": False},
+        "'mirror' is '111122223333.dkr-ecr.us-east-1.on.aws', but nat: false needs the address for IPv4, the only one "
+        "that interface endpoints serve; give the registry with .dkr.ecr. in its address",
+    ),
+    (
         cluster_config.without_nat_there_is_a_mirror,
         {"nat": False},
         "'mirror' is missing, but nat: false needs it; run 'trainctl platform mirror-commands <ECR registry>' to see "
@@ -64,8 +88,35 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
             "availability_zones": ZONES,
         },
         "'node_groups.gpu.availability_zone' is 'us-east-1b', but lustre.availability_zone is 'us-east-1a'; give all "
-        "nodes and the file system one zone: EFA does not cross zones, and Lustre traffic between them is slow and "
-        "costs money",
+        "nodes and the file system one zone, or add the zone to lustre.further_zones for a second file system: EFA "
+        "does not cross zones, and Lustre traffic between them is slow and costs money",
+    ),
+    (
+        cluster_config.further_zones_are_other_zones_of_the_network,
+        {"lustre": LustreConfig(further_zones=("us-east-1c",)), "availability_zones": ZONES},
+        "'lustre.further_zones' is ('us-east-1c',), but availability_zones is us-east-1a, us-east-1b; add us-east-1c "
+        "there",
+    ),
+    (
+        cluster_config.further_zones_are_other_zones_of_the_network,
+        {"lustre": LustreConfig(further_zones=("us-east-1a",)), "availability_zones": ZONES},
+        "'lustre.further_zones' is ('us-east-1a',); omit us-east-1a: it has the first file system",
+    ),
+    (
+        cluster_config.an_existing_vpc_has_a_subnet_in_each_zone,
+        {"existing_vpc": VPC},
+        "'existing_vpc.private_subnet_ids' is ('subnet-0123456789abcdef0', 'subnet-0123456789abcdef1'), but "
+        "availability_zones is empty; give one subnet for each zone, in the same order",
+    ),
+    (
+        cluster_config.existing_file_systems_are_in_an_existing_vpc,
+        {"existing_efs": EFS},
+        "'existing_vpc' is missing, but existing_efs needs it; name the VPC of the file system",
+    ),
+    (
+        cluster_config.what_exists_is_not_described_too,
+        {"existing_vpc": VPC, "existing_efs": EFS, "availability_zones": ZONES, "efs": True},
+        "'efs' is True, but existing_efs names what exists; omit it",
     ),
     (
         cluster_config.reserved_capacity_names_its_zone,
@@ -78,6 +129,11 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         {"node_groups": group(max_size=100), "vpc_cidr": "10.0.0.0/20"},
         "'vpc_cidr' is '10.0.0.0/20', but its subnets (/22) have 940 addresses for GPU nodes and their pods, and the "
         "node groups can take 2100 (gpu at max_size 100: 2100); give a larger range, fewer zones, or lower max_size",
+    ),
+    (
+        cluster_config.pre_pull_images_are_addresses,
+        {"pre_pull_images": ("training:1", "https://a/b:1")},
+        "'pre_pull_images[1]' is 'https://a/b:1'; omit 'https://'",
     ),
     (cluster_config.alarm_email_is_an_address, {"alarm_email": "the team"}, "'alarm_email"),
     (

@@ -82,7 +82,8 @@ def test_ignores_the_context_of_cdk_itself(config_file: Path) -> None:
         (
             MINIMAL + "lustre:\n  capcity_gib: 1200\n",
             "cluster.yaml:5: 'lustre.capcity_gib' is 1200, but there is no such key; did you mean capacity_gib? known: "
-            "availability_zone, capacity_gib, data_repositories, deployment_type, efa, throughput_mbps_per_tib",
+            "availability_zone, capacity_gib, data_repositories, deployment_type, efa, further_zones, "
+            "throughput_mbps_per_tib",
         ),
         (
             MINIMAL + "vpc_cdir:\n  a: b\n  c: d\n",
@@ -276,7 +277,7 @@ foo: 1
             '\'lustre.data_repositories\' is {"0": {"path": "/data"}}; give a list, such as [{path: /data, prefix:',
         ),
         ("vpc_cidr.a", "1", "'vpc_cidr.a' is '1', but vpc_cidr has no keys; give it as a whole: -c 'vpc_cidr=…'"),
-        ("kubernetes_version", "1.30", "'kubernetes_version' is '1.30'; give one of 1.34, 1.35"),
+        ("kubernetes_version", "1.30", "'kubernetes_version' is '1.30'; give one of 1.34, 1.35, 1.36, 1.37"),
         ("lustre", "{efa: false, efa: false}", "'lustre.efa' is false, but the same line has the same key; keep one"),
         ("node_groups.gpu.max_size", "0", "'node_groups.gpu.max_size' is 0; give 1 or more"),
         ("node_groups.gpu.max_size", "*a", "'node_groups.gpu.max_size' is '*a'; give a whole number, such as 2"),

@@ -31,6 +31,8 @@ def test_a_node_group_gives_the_keywords_of_the_construct() -> None:
         "min_size": 0,
         "max_size": 4,
         "capacity_type": "ON_DEMAND",
+        "fast_image_pull": False,
+        "ssm": False,
     }
     assert group.spec.maximum == 4
 
@@ -55,7 +57,7 @@ def test_lustre_gives_the_keywords_of_the_construct() -> None:
     ("section", "method", "others"),
     [
         (GpuNodeGroupConfig(instance_type="p4d.24xlarge"), TrainingCluster.add_gpu_node_group, {"subnet"}),
-        (LustreConfig(), TrainingCluster.add_lustre, {"bucket", "mirror", "subnet"}),
+        (LustreConfig(), TrainingCluster.add_lustre, {"bucket", "claim", "mirror", "subnet"}),
         (
             ServiceAccountConfig(prefix="runs"),
             TrainingCluster.add_job_identity,
@@ -67,7 +69,7 @@ def test_the_file_has_a_key_for_each_keyword(section: Any, method: Callable[...,
     """Apart from those that the complete cluster gives."""
     keywords = set(inspect.signature(method).parameters) - {"self", "id"}
     assert set(section.props()) <= keywords
-    keys = set(type(section).model_fields) - {"availability_zone"}
+    keys = set(type(section).model_fields) - {"availability_zone", "further_zones"}
     assert {key.removesuffix("_gib") for key in keys} == keywords - others
 
 

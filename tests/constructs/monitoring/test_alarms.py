@@ -167,6 +167,18 @@ def test_allows_one_address(address: str) -> None:
         "Team <team@example.com>",
         "a@x.com.",
         ["a@x.com"],
+        "a..b@x.com",
+        ".a@x.com",
+        "a.@x.com",
+        "a@-x.com",
+        "a@x-.com",
+        "a@x..com",
+        "a@x_y.com",
+        "a@x.123",
+        "a@@x.com",
+        "a\u00e4@x.com",
+        "a" * 65 + "@x.com",
+        "a@x.com\n",
     ],
 )
 def test_rejects_what_is_not_one_address(address: Any) -> None:

@@ -62,6 +62,21 @@ def test_its_agent_gets_aws_policy_through_pod_identity(site: Site) -> None:
     assert policy["Fn::Join"][1][-1] == ":iam::aws:policy/CloudWatchAgentServerPolicy"
 
 
+def test_no_group_outlives_a_cluster_whose_name_the_next_deployment_shares(site: Site) -> None:
+    """A retained group of the same name would end the second deployment."""
+    cluster = TrainingCluster.from_cluster_attributes(
+        site.stack,
+        "Existing",
+        cluster_name="research",
+        cluster_security_group_id="sg-0123456789abcdef0",
+        vpc=site.vpc,
+    )
+    ClusterMonitoring(site.stack, "Monitoring", cluster=cluster)
+    groups = site.template().find_resources("AWS::Logs::LogGroup").values()
+    named = [each for each in groups if "/research/" in str(each["Properties"].get("LogGroupName"))]
+    assert [each["DeletionPolicy"] for each in named] == ["Delete"] * 4
+
+
 def test_logs_are_kept_for_a_month_and_those_of_jobs_outlive_the_cluster(site: Site) -> None:
     monitoring(site)
     groups = site.template().find_resources("AWS::Logs::LogGroup").values()
@@ -224,3 +239,26 @@ def test_rejects_a_second_monitoring(site: Site) -> None:
     assert str(caught.value) == (
         "'Site/Second' is 'a second monitoring', but Site/Monitoring owns that of the cluster; remove one of the two"
     )
+
+
+def exporter(site: Site, instance_type: str) -> Any:
+    """The add-on's values for the exporter; the node group comes after the monitoring."""
+    cluster = TrainingCluster(site.stack, "Ours", vpc=site.vpc)
+    cluster.add_monitoring("Monitoring")
+    cluster.add_gpu_node_group("gpu", instance_type=instance_type)
+    addons = properties(site.template(), "AWS::EKS::Addon")
+    (addon,) = (each for each in addons if each["AddonName"] == "amazon-cloudwatch-observability")
+    return json.loads(addon["ConfigurationValues"]).get("dcgmExporter")
+
+
+def test_the_addon_has_its_own_list_of_types_where_that_is_complete(site: Site) -> None:
+    assert exporter(site, "p5.48xlarge") is None
+
+
+def test_gpu_metrics_of_a_type_that_the_addon_does_not_list(site: Site) -> None:
+    affinity = exporter(site, "p5.4xlarge")["affinity"]["nodeAffinity"]
+    (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    types, fargate = term["matchExpressions"]
+    assert (types["key"], types["operator"]) == ("node.kubernetes.io/instance-type", "In")
+    assert {"p5.4xlarge", "p5.48xlarge", "g5.xlarge"} <= set(types["values"])
+    assert (fargate["operator"], fargate["values"]) == ("NotIn", ["fargate"])

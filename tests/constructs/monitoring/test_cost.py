@@ -13,7 +13,12 @@ from training_cluster.monitoring import cost
 from training_cluster.monitoring.cost import CostItem, TrainingBudget, hourly_cost
 from training_workloads import InputError
 from training_workloads.catalog import INSTANCE_TYPES, Price
-from training_workloads.catalog.prices import EKS_CONTROL_PLANE, NAT_GATEWAY
+from training_workloads.catalog.prices import (
+    EKS_CONTROL_PLANE,
+    EKS_EXTENDED_SUPPORT,
+    INTERFACE_ENDPOINT,
+    NAT_GATEWAY,
+)
 
 NOT_INCLUDED = (
     "discounts of Spot, Savings Plans and Capacity Blocks, FSx for Lustre, EFS, EBS volumes, data transfer, S3, "
@@ -38,6 +43,8 @@ def _catalog(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cost, "INSTANCE_TYPES", rows)
     monkeypatch.setattr(cost, "EKS_CONTROL_PLANE", price(0.10))
     monkeypatch.setattr(cost, "NAT_GATEWAY", price(0.045))
+    monkeypatch.setattr(cost, "INTERFACE_ENDPOINT", price(0.01))
+    monkeypatch.setattr(cost, "EKS_EXTENDED_SUPPORT", price(0.60))
 
 
 def test_a_cluster_whose_every_part_has_a_price() -> None:
@@ -57,6 +64,23 @@ def test_a_type_without_a_price_leaves_the_total_unknown() -> None:
         "unknown, without a price of new.large: 1 x gpu.large at 24.48, 4 x new.large at a price that is not in the "
         f"catalog, 1 x EKS control plane at 0.10 (us-east-1, 2026-01-15 to 2026-03-13); not included: {NOT_INCLUDED}"
     )
+
+
+def test_interface_endpoints_are_paid_by_zone() -> None:
+    estimate = hourly_cost(nodes={}, interface_endpoints=22)
+    assert estimate.usd_per_hour == 0.32
+    assert "22 x interface endpoint in a zone at 0.01" in str(estimate)
+
+
+def test_a_release_has_a_day_from_which_it_costs_more() -> None:
+    estimate = hourly_cost(nodes={}, kubernetes_version="1.34")
+    assert estimate.usd_per_hour == 0.1
+    assert "; 0.50 USD more from 2026-12-02 on, when Kubernetes 1.34 is in extended support; not" in str(estimate)
+    # The day of the newest release is derived, not read.
+    assert "from about 2027-12-01 on" in str(hourly_cost(nodes={}, kubernetes_version="1.37"))
+    assert hourly_cost(nodes={}, kubernetes_version="1.38").extended_support is None
+    with pytest.raises(InputError, match=r"^'kubernetes_version' is '1\.20'; give the release of the cluster"):
+        hourly_cost(nodes={}, kubernetes_version="1.20")
 
 
 def test_a_group_scaled_to_zero_shows_its_price() -> None:
@@ -107,7 +131,7 @@ def test_rejects_unknown_types_and_wrong_numbers(nodes: Any, nat_gateways: int, 
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("service", [EKS_CONTROL_PLANE, NAT_GATEWAY])
+@pytest.mark.parametrize("service", [EKS_CONTROL_PLANE, EKS_EXTENDED_SUPPORT, INTERFACE_ENDPOINT, NAT_GATEWAY])
 def test_service_prices_have_a_source_and_a_day(service: Price) -> None:
     assert service.usd_per_hour > 0
     assert service.source.startswith("https://")

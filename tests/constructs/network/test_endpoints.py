@@ -68,3 +68,12 @@ def test_a_warning_says_what_is_out_of_reach(stack: cdk.Stack) -> None:
         "/Stack/Network/Endpoints",
         assertions.Match.string_like_regexp("without NAT .* a mirror in ECR .* mirror-commands"),
     )
+
+
+def test_session_manager_is_reached_by_option() -> None:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    TrainingNetwork(stack, "Network", nat=False, ssm=True)
+    found = properties(assertions.Template.from_stack(stack), "AWS::EC2::VPCEndpoint")
+    names = {str(each["ServiceName"]["Fn::Join"][1][-1]) for each in found}
+    assert {".ssm", ".ssmmessages"} <= names
+    assert len(found) == len(SERVICES) + 3

@@ -8,6 +8,7 @@ from aws_cdk import aws_kms as kms
 
 from tests.constructs.site import properties
 from training_cluster import TrainingNetwork
+from training_cluster.network.training_network import valid_zones
 from training_workloads import InputError
 
 
@@ -32,16 +33,18 @@ def test_every_connection_is_in_a_log_for_three_months(stack: cdk.Stack) -> None
     template = assertions.Template.from_stack(stack)
     (flow_log,) = properties(template, "AWS::EC2::FlowLog")
     assert (flow_log["ResourceType"], flow_log["TrafficType"]) == ("VPC", "ALL")
-    (group,) = properties(template, "AWS::Logs::LogGroup")
-    assert group["RetentionInDays"] == 90
-    assert "KmsKeyId" not in group
+    # The other is that of CDK's function.
+    assert flow_log["LogGroupName"]["Ref"] in template.find_resources("AWS::Logs::LogGroup")
+    for group in properties(template, "AWS::Logs::LogGroup"):
+        assert group["RetentionInDays"] == 90
+        assert "KmsKeyId" not in group
 
 
 def test_a_key_encrypts_the_log(stack: cdk.Stack) -> None:
     key = kms.Key(stack, "Key")
     TrainingNetwork(stack, "Network", encryption_key=key)
-    (group,) = properties(assertions.Template.from_stack(stack), "AWS::Logs::LogGroup")
-    assert group["KmsKeyId"] == stack.resolve(key.key_arn)
+    groups = properties(assertions.Template.from_stack(stack), "AWS::Logs::LogGroup")
+    assert [group["KmsKeyId"] for group in groups] == [stack.resolve(key.key_arn)] * 2
 
 
 def test_the_default_security_group_allows_nothing(stack: cdk.Stack) -> None:
@@ -107,6 +110,12 @@ def test_private_subnets_share_what_the_public_ones_do_not_use(stack: cdk.Stack)
         ("10.0.0.5/16", "'cidr' is '10.0.0.5/16'; did you mean 10.0.0.0/16?"),
         ("10.0.0.0/255.255.0.0", "'cidr' is '10.0.0.0/255.255.0.0'; did you mean 10.0.0.0/16?"),
         ("127.0.0.0/16", "'cidr' is '127.0.0.0/16', but no VPC can have it; give a private range such as 10.0.0.0/16"),
+        ("0.0.0.0/16", "'cidr' is '0.0.0.0/16', but no VPC can have it; give a private range such as 10.0.0.0/16"),
+        ("240.0.0.0/16", "'cidr' is '240.0.0.0/16', but no VPC can have it; give a private range such as 10.0.0.0/16"),
+        (
+            "255.255.0.0/16",
+            "'cidr' is '255.255.0.0/16', but no VPC can have it; give a private range such as 10.0.0.0/16",
+        ),
         ("ten", "'cidr' is 'ten', but that is not an IPv4 range; write one such as 10.0.0.0/16"),
     ],
 )
@@ -137,8 +146,26 @@ def test_rejects_what_are_no_zones(zones: Any, message: str, stack: cdk.Stack) -
     assert str(caught.value) == f"'availability_zones{message}"
 
 
-def test_accepts_a_local_zone(stack: cdk.Stack) -> None:
-    TrainingNetwork(stack, "Network", availability_zones=["us-west-2-lax-1a", "us-west-2a"])
+def test_accepts_zones_of_every_partition(stack: cdk.Stack) -> None:
+    for region in ("eusc-de-east-1", "us-gov-west-1", "cn-north-1", "us-isob-east-1"):
+        assert not list(valid_zones("availability_zones", [f"{region}a", f"{region}b"]))
+
+
+@pytest.mark.parametrize("zone", ["us-west-2-lax-1a", "us-east-1-wl1-bos-wlz-1"])
+def test_rejects_a_zone_in_which_eks_has_no_control_plane(zone: str) -> None:
+    (problem,) = valid_zones("availability_zones", ["us-west-2a", zone])
+    assert str(problem) == (
+        f"'availability_zones[1]' is '{zone}', but EKS takes no subnet of a local zone or of Wavelength for its "
+        "control plane; give availability zones, such as us-east-1a"
+    )
+
+
+def test_rejects_a_zone_of_no_region() -> None:
+    (problem,) = valid_zones("availability_zones", ["us-esat-1a", "us-east-1b"])
+    assert str(problem) == (
+        "'availability_zones[0]' is 'us-esat-1a', but AWS has no region us-esat-1; did you mean us-west-1 or us-east-1 "
+        "or us-west-2?"
+    )
 
 
 def test_rejects_zones_of_another_region_than_the_stacks() -> None:

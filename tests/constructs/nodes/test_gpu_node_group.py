@@ -33,17 +33,26 @@ def test_p4d_has_its_four_efa_interfaces_in_two_groups(site: Site) -> None:
     ]
     cluster_group, efa_group = interfaces[0]["Groups"]
     assert cluster_group["Fn::GetAtt"][1] == "ClusterSecurityGroupId"
-    assert efa_group["Fn::GetAtt"][0].startswith("GpuEfaSecurityGroup")
+    assert efa_group["Fn::GetAtt"][0].startswith("ClusterEfaSecurityGroup")
     assert all(interface["Groups"] == [cluster_group, efa_group] for interface in interfaces)
 
 
-def test_the_efa_group_allows_all_traffic_from_and_to_itself(site: Site) -> None:
-    made = template(site, instance_type="p4d.24xlarge")
-    ingress = [rule for rule in properties(made, "AWS::EC2::SecurityGroupIngress") if rule["IpProtocol"] == "-1"]
-    (from_itself,) = [rule for rule in ingress if rule["GroupId"] == rule.get("SourceSecurityGroupId")]
-    (to_itself,) = properties(made, "AWS::EC2::SecurityGroupEgress")
-    assert to_itself["IpProtocol"] == "-1"
-    assert to_itself["GroupId"] == to_itself["DestinationSecurityGroupId"] == from_itself["GroupId"]
+def test_a_node_has_the_names_of_its_node_group_and_placement_group(site: Site) -> None:
+    GpuNodeGroup(site.stack, "My block", cluster=site.cluster, instance_type="p3.16xlarge")
+    (group,) = properties(site.template(), "AWS::EKS::Nodegroup")
+    assert group["Labels"]["training-cluster/node-group"] == "My-block"
+    assert group["Labels"]["training-cluster/placement-group"] == "My-block"
+
+
+def test_rejects_a_second_node_group_of_the_same_name(site: Site) -> None:
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge")
+    other = cdk.Stack(site.stack.node.root, "Other")  # type: ignore[arg-type]
+    with pytest.raises(InputError) as caught:
+        GpuNodeGroup(other, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge")
+    assert str(caught.value) == (
+        "'Other/Gpu' is 'a second node group Gpu', but Site/Gpu owns that of the cluster; give one of the two another "
+        "id"
+    )
 
 
 def test_p3_has_one_plain_interface_and_no_efa_group(site: Site) -> None:
@@ -56,10 +65,20 @@ def test_p3_has_one_plain_interface_and_no_efa_group(site: Site) -> None:
 @pytest.mark.parametrize(
     ("instance_type", "labels"),
     [
-        ("p3.16xlarge", {"nvidia.com/gpu.present": "true", "k8s.amazonaws.com/accelerator": "nvidia-v100"}),
+        (
+            "p3.16xlarge",
+            {
+                "training-cluster/node-group": "Gpu",
+                "training-cluster/placement-group": "Gpu",
+                "nvidia.com/gpu.present": "true",
+                "k8s.amazonaws.com/accelerator": "nvidia-v100",
+            },
+        ),
         (
             "p4d.24xlarge",
             {
+                "training-cluster/node-group": "Gpu",
+                "training-cluster/placement-group": "Gpu",
                 "nvidia.com/gpu.present": "true",
                 "k8s.amazonaws.com/accelerator": "nvidia-a100",
                 "vpc.amazonaws.com/efa.present": "true",
@@ -73,7 +92,6 @@ def test_the_node_group(instance_type: str, labels: dict[str, str], site: Site) 
     assert group["AmiType"] == "AL2023_x86_64_NVIDIA"
     assert group["CapacityType"] == "ON_DEMAND"
     assert launch_template(made)["InstanceType"] == instance_type
-    assert group["NodeRepairConfig"] == {"Enabled": True}
     assert group["ScalingConfig"] == {"MinSize": 0, "DesiredSize": 2, "MaxSize": 4}
     assert group["Labels"] == labels
     assert group["Taints"] == [{"Key": "nvidia.com/gpu", "Value": "true", "Effect": "NO_SCHEDULE"}]
@@ -237,6 +255,31 @@ def test_rejects_a_public_subnet(site: Site) -> None:
     public = site.vpc.public_subnets[0].subnet_id
     by_id = ec2.Subnet.from_subnet_id(site.stack, "Public", public)
     assert rejection(site, subnet=by_id).endswith(f"but it is public; {fix}")
+
+
+def test_rejects_a_subnet_of_another_vpc(site: Site) -> None:
+    other = ec2.Vpc(site.stack, "Other", max_azs=2)
+    assert rejection(site, subnet=other.private_subnets[0]) == (
+        "'subnet' is a PrivateSubnet, but it is of another VPC than the cluster; give one of Site/Vpc, such as "
+        "vpc.private_subnets[0]"
+    )
+    literal = ec2.PrivateSubnet(
+        site.stack, "Literal", vpc_id="vpc-1", cidr_block="10.0.0.0/24", availability_zone="us-east-1a"
+    )
+    vpc = ec2.Vpc.from_vpc_attributes(
+        site.stack, "Imported", vpc_id="vpc-2", availability_zones=["us-east-1a"], private_subnet_ids=["subnet-1"]
+    )
+    cluster = eks.Cluster.from_cluster_attributes(
+        site.stack, "Bare", cluster_name="research", cluster_security_group_id="sg-0123456789abcdef0", vpc=vpc
+    )
+    assert "it is of another VPC than the cluster" in rejection(site, cluster=cluster, subnet=literal)
+
+
+def test_accepts_a_subnet_that_the_user_adds_to_the_vpc_of_the_cluster(site: Site) -> None:
+    subnet = ec2.PrivateSubnet(
+        site.stack, "Added", vpc_id=site.vpc.vpc_id, cidr_block="10.0.99.0/24", availability_zone="us-east-1a"
+    )
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, subnet=subnet, instance_type="p4d.24xlarge")
 
 
 def test_rejects_a_cluster_without_private_subnets(site: Site) -> None:

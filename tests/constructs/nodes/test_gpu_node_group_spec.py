@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from tests.constructs.rules import Rule, rules_of
+from training_cluster.nodes import ami_release
 from training_cluster.nodes import gpu_node_group_spec as rules
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_workloads import InputError, gpu_instance_type
@@ -60,6 +61,38 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         {"instance_type": ["p4d.24xlarge"]},
         "'instance_type' is ['p4d.24xlarge']; give EC2's name of a type, such as p4d.24xlarge",
     ),
+    (
+        rules.root_volume_throughput_is_one_of_gp3,
+        P3 | {"root_volume_mib_per_second": 100},
+        "'root_volume_mib_per_second' is 100; give 125 or more",
+    ),
+    (
+        rules.root_volume_throughput_is_one_of_gp3,
+        P3 | {"root_volume_mib_per_second": 2001},
+        "'root_volume_mib_per_second' is 2001; give 2000 or less",
+    ),
+    (
+        rules.root_volume_iops_are_some_of_gp3,
+        P3 | {"root_volume_iops": 100000},
+        "'root_volume_iops' is 100000; give 80000 or less",
+    ),
+    (
+        rules.root_volume_iops_carry_the_throughput,
+        P3 | {"root_volume_mib_per_second": 1000, "root_volume_iops": 3000},
+        "'root_volume_iops' is 3000, but 1000 MiB/s need 4000: EBS gives 0.25 MiB/s for each; omit it, or lower",
+    ),
+    (
+        rules.fast_image_pull_is_a_flag,
+        P3 | {"fast_image_pull": "yes"},
+        "'fast_image_pull' is 'yes'; give True or False",
+    ),
+    (
+        rules.fast_image_pull_has_a_fast_disk,
+        P3 | {"root_volume_mib_per_second": 250, "fast_image_pull": True},
+        "'root_volume_mib_per_second' is 250, but fast_image_pull needs 600, below which pulls become slower with it; "
+        "give 600 or more, better 1000, or omit fast_image_pull",
+    ),
+    (rules.ssm_is_a_flag, P3 | {"ssm": 1}, "'ssm' is 1; give True or False"),
     (rules.efa_is_a_flag, P4D | {"efa": "false"}, "'efa' is 'false'; give True or False"),
     (
         rules.placement_group_is_a_flag,
@@ -71,6 +104,12 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         P3 | {"ami_release": "1.35.0-20991399"},
         "'ami_release' is '1.35.0-20991399', but it does not end with a date (year, month, day); give one of "
         "https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html",
+    ),
+    (
+        rules.ami_release_is_not_a_bad_one,
+        P3 | {"ami_release": "1.35.4-20261003"},
+        "'ami_release' is '1.35.4-20261003', but it panics while the kernel reclaims memory, and nodes restart (kernel "
+        "6.12.110, amazon-eks-ami#2845); give a release of 20261012 or later, or omit ami_release for the newest",
     ),
     (
         rules.ami_release_is_a_release,
@@ -160,19 +199,29 @@ def test_rejects_a_placement_group_for_a_type_that_cannot_be_in_one(monkeypatch:
 
 @pytest.mark.parametrize(
     ("branches", "instance_type", "needed"),
-    [((590, 595), "p3.16xlarge", "branch 580 or older"), ((570,), "p6-b300.48xlarge", "branch 580 or newer")],
+    [
+        ((590, 595), "p3.16xlarge", "branch 580 or older"),
+        ((570,), "p6-b300.48xlarge", "branch 580 or newer"),
+        ((580,), "g7.12xlarge", "branch 595 or newer"),
+    ],
 )
 def test_rejects_an_ami_without_a_driver_for_the_gpu(
     branches: tuple[int, ...], instance_type: str, needed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drivers = (AmiDrivers(since=20270101, branches=branches, source="a release yet to come"),)
-    monkeypatch.setattr(rules, "AMI_DRIVERS", drivers)
+    monkeypatch.setattr(ami_release, "AMI_DRIVERS", drivers)
     for release in (None, "1.36.0-20270102"):
         with pytest.raises(InputError) as caught:
             GpuNodeGroupSpec(instance_type=instance_type, ami_release=release)
         assert str(caught.value).startswith(f"'ami_release' is '{release or 'the newest'}', but its NVIDIA drivers (")
         assert needed in str(caught.value)
     GpuNodeGroupSpec(instance_type=instance_type, ami_release="1.35.0-20261231")
+
+
+def test_a_bad_ami_release_is_one_of_certain_kubernetes_releases_only() -> None:
+    GpuNodeGroupSpec(instance_type="p3.16xlarge", ami_release="1.36.3-20261003")
+    with pytest.raises(InputError, match=r"it panics while the kernel reclaims memory"):
+        GpuNodeGroupSpec(instance_type="p3.16xlarge", ami_release="1.34.9-20260930")
 
 
 def test_the_newest_ami_still_runs_volta() -> None:
@@ -243,3 +292,8 @@ def test_efa_is_optional() -> None:
     assert (spec.efa_interfaces, len(spec.network_interfaces)) == (0, 1)
     spec = GpuNodeGroupSpec(instance_type="p4d.24xlarge")
     assert (spec.efa_interfaces, len(spec.network_interfaces)) == (4, 5)
+
+
+def test_a_fast_pull_onto_local_disks_needs_no_fast_root_volume() -> None:
+    spec = GpuNodeGroupSpec(instance_type="p4d.24xlarge", fast_image_pull=True)
+    assert spec.volume_mib_per_second == 125

@@ -49,6 +49,12 @@ def test_containers_may_pin_memory_for_efa_and_open_as_many_files_as_before() ->
     ]
 
 
+def test_images_are_pulled_in_parallel_by_option_only() -> None:
+    instance = gpu_instance_type("p4d.24xlarge")
+    assert node_config(instance, efa=True, fast_image_pull=True)["spec"]["featureGates"] == {"FastImagePull": True}
+    assert "featureGates" not in node_config(instance, efa=True)["spec"]
+
+
 def test_huge_pages_hold_what_the_workers_ask_for_and_are_there_with_efa_only() -> None:
     assert "vm.nr_hugepages=2560 " in node_script(gpu_instance_type("p4d.24xlarge"), efa=True)
     assert "hugepages" not in node_script(gpu_instance_type("p4d.24xlarge"), efa=False)

@@ -17,7 +17,7 @@ def chart(site: Site) -> tuple[dict[str, Any], dict[str, Any]]:
 def test_nvidias_plugin_tolerates_the_taint_of_the_node_groups(site: Site) -> None:
     NvidiaDevicePlugin(site.stack, "Plugin", cluster=site.cluster)
     made, values = chart(site)
-    assert (made["Chart"], made["Version"]) == ("nvidia-device-plugin", "0.18.0")
+    assert (made["Chart"], made["Version"]) == ("nvidia-device-plugin", "0.20.1")
     assert (made["Release"], made["Namespace"]) == ("nvidia-device-plugin", "kube-system")
     assert values == {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]}
 
@@ -28,6 +28,8 @@ def test_the_efa_plugin_runs_on_nodes_with_efa_only(site: Site) -> None:
     assert (made["Chart"], made["Version"]) == ("aws-efa-k8s-device-plugin", "v0.5.30")
     assert values["nodeSelector"] == {"vpc.amazonaws.com/efa.present": "true"}
     assert values["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    # The chart's own list of types lacks those that are newer than it.
+    assert values["supportedInstanceLabels"] == {"keys": ["vpc.amazonaws.com/efa.present"], "values": ["true"]}
 
 
 def test_chart_and_image_come_from_a_mirror(site: Site) -> None:

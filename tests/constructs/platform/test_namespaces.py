@@ -21,9 +21,10 @@ def test_defines_all_but_the_default_namespace(site: Site) -> None:
     made = Namespaces(site.stack, "Namespaces", cluster=site.cluster, names=["research", "default", "research"])
     assert made.names == ["research"]
     (manifest,) = properties(site.template(), "Custom::AWSCDK-EKS-KubernetesResource")
-    (document,) = json.loads(manifest["Manifest"])
+    document, budget = json.loads(manifest["Manifest"])
     assert document["kind"] == "Namespace"
     assert document["metadata"]["name"] == "research"
+    assert (budget["kind"], budget["metadata"]["namespace"]) == ("PodDisruptionBudget", "research")
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import aws_cdk as cdk
@@ -6,6 +7,7 @@ from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.site import Site, properties
+from tests.schemas import check_manifest
 from training_cluster import (
     ClusterAutoscaler,
     EfaDevicePlugin,
@@ -30,6 +32,25 @@ def test_a_cdk_cluster_gets_plugin_autoscaler_and_operator(site: Site) -> None:
     repositories = {chart["Repository"] for chart in properties(site.template(), "Custom::AWSCDK-EKS-HelmChart")}
     assert all(repository.startswith(f"oci://{MIRROR}/") for repository in repositories)
     assert platform.efa_device_plugin is None
+
+
+def test_an_update_of_nodes_waits_for_the_pods_of_a_job(site: Site) -> None:
+    TrainingPlatform(site.stack, "Platform", cluster=site.cluster)
+    manifests = properties(site.template(), "Custom::AWSCDK-EKS-KubernetesResource")
+    documents = [json.loads(each["Manifest"]) for each in manifests]
+    (budget,) = [each for found in documents for each in found if each["kind"] == "PodDisruptionBudget"]
+    check_manifest(budget)
+    assert budget["metadata"]["namespace"] == "default"
+    assert budget["spec"] == {
+        "minAvailable": 1000000,
+        "selector": {
+            "matchExpressions": [
+                {"key": "training.kubeflow.org/job-role", "operator": "Exists"},
+                {"key": "training-cluster/evictable", "operator": "DoesNotExist"},
+            ]
+        },
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+    }
 
 
 def test_the_efa_plugin_is_defined_once(site: Site) -> None:

@@ -5,6 +5,8 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import Site
@@ -17,6 +19,7 @@ from training_cluster import (
     TrainingBucket,
     TrainingCluster,
     TrainingKey,
+    TrainingNetwork,
 )
 from training_workloads import InputError
 
@@ -109,9 +112,71 @@ def test_rejects_stacks_that_wait_for_each_other(kind: Any, site: Site, other: c
     with pytest.raises(InputError) as caught:
         kind(site.stack, "User", cluster=site.cluster, file_system=files)
     assert str(caught.value) == (
-        f"'file_system' is 'Storage/{files.node.id}', but its stack Storage needs the network of this one, and each "
-        "would wait for the other; define the volume in the file system's stack, or the network in a separate stack"
+        f"'file_system' is 'Storage/{files.node.id}', but its stack Storage waits for Site (Storage/{files.node.id} "
+        "needs Site/Vpc); each would wait for the other; define Site/User in the stack Storage, or Site/Vpc in a "
+        "separate stack"
     )
+
+
+def test_rejects_a_file_system_with_a_bucket_of_the_clusters_stack() -> None:
+    app, site = vpc_stack()
+    stack = cdk.Stack(app, "Cluster")
+    bucket = TrainingBucket(stack, "Bucket")
+    files = LustreFileSystem(cdk.Stack(app, "Storage"), "Lustre", vpc=site.vpc, subnet=site.subnet, bucket=bucket)
+    cluster = TrainingCluster(stack, "Cluster", vpc=site.vpc)
+    with pytest.raises(InputError) as caught:
+        LustreVolume(stack, "Volume", cluster=cluster, file_system=files)
+    assert str(caught.value) == (
+        "'file_system' is 'Storage/Lustre', but its stack Storage waits for Cluster (Storage/Lustre needs "
+        "Cluster/Bucket); each would wait for the other; define Cluster/Volume in the stack Storage, or Cluster/Bucket "
+        "in a separate stack"
+    )
+
+
+def test_rejects_a_circle_of_three_stacks() -> None:
+    """The storage needs the bucket, whose stack needs the key of the network's."""
+    app = cdk.App()
+    network, data, storage = (cdk.Stack(app, name) for name in ("Network", "Data", "Storage"))
+    bucket = TrainingBucket(data, "Bucket", encryption_key=TrainingKey(network, "Key"))
+    vpc = TrainingNetwork(storage, "Vpc")
+    files = LustreFileSystem(storage, "Lustre", vpc=vpc, subnet=vpc.training_subnet, bucket=bucket)
+    with pytest.raises(InputError) as caught:
+        ClusterMonitoring(network, "Monitoring", cluster=TrainingCluster(storage, "C", vpc=vpc), file_system=files)
+    assert (
+        "'cluster' is 'Storage/C', but its stack Storage waits for Network (Storage/Lustre needs Data/Bucket, "
+        in str(caught.value)
+    )
+
+
+def test_rejects_a_volume_whose_security_group_is_above_it(site: Site, other: cdk.Stack) -> None:
+    """A file system of CDK with a security group of another stack ended in a traceback."""
+    below = cdk.Stack(cdk.App.of(site.stack), "Below")
+    group = ec2.SecurityGroup(below, "Group", vpc=site.vpc)
+    files = fsx.LustreFileSystem(
+        other,
+        "Lustre",
+        vpc=site.vpc,
+        vpc_subnet=site.subnet,
+        storage_capacity_gib=1200,
+        security_group=group,
+        lustre_configuration=fsx.LustreConfiguration(deployment_type=fsx.LustreDeploymentType.SCRATCH_2),
+    )
+    LustreVolume(cdk.Stack(cdk.App.of(site.stack), "Volumes"), "Volume", cluster=site.cluster, file_system=files)
+    with pytest.raises(InputError, match=r"'file_system' is 'Storage/Lustre', but its stack Storage waits for Below"):
+        LustreVolume(below, "Volume2", cluster=site.cluster, file_system=files, claim="other")
+
+
+def test_an_imported_construct_is_in_no_stack(site: Site, other: cdk.Stack) -> None:
+    bucket = s3.Bucket.from_bucket_name(site.stack, "Imported", "data")
+    vpc = ec2.Vpc.from_vpc_attributes(
+        site.stack, "ImportedVpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["us-east-1a"]
+    )
+    subnet = ec2.Subnet.from_subnet_id(site.stack, "ImportedSubnet", "subnet-0123456789abcdef0")
+    files = LustreFileSystem(other, "Lustre", vpc=vpc, subnet=subnet, bucket=bucket)
+    LustreVolume(site.stack, "LustreVolume", cluster=site.cluster, file_system=files)
+    app = cdk.App.of(site.stack)
+    assert app
+    app.synth()
 
 
 def test_accepts_a_file_system_in_a_nested_stack(site: Site) -> None:

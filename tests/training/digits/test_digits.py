@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from tests.training.mpirun import PATIENCE, Run, end, start
 from training.runtime import checkpoint
 
+pytestmark = pytest.mark.whole_run
+
 
 def weights(run: Run) -> list[NDArray[Any]]:
     found = checkpoint.newest(run.output / "checkpoints")

@@ -8,7 +8,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from tests.training.imagenet_data import example, jpeg, write_shards
-from training.imagenet.decoded_images import needed
+from training.imagenet.decoded_images import Estimate, estimate
 from training.imagenet.input_pipeline import InputPipeline, Settings
 from training.records import epoch_order
 from training.records.dataset import open_split
@@ -111,10 +111,12 @@ def test_a_skipped_record_is_replaced_in_every_epoch(tmp_path: Path, capsys: pyt
 def test_the_memory_is_estimated_from_the_headers(folder: Path, tmp_path: Path) -> None:
     # Reduced to 256 x 341, 341 x 256, 256 x 256 and 598 x 256; 40 x 50 stays.
     sizes = [256 * 341, 341 * 256, 256 * 256, 40 * 50, 598 * 256]
-    assert needed(open_train(folder), range(20)) == 4 * 3 * sum(sizes)
-    assert needed(open_train(folder), range(5, 7)) == 3 * 2 * 256 * 341
-    assert needed(open_train(folder), range(0)) == 0
+    assert estimate(open_train(folder), range(20)) == Estimate(4 * 3 * sum(sizes), reduced=True)
+    assert estimate(open_train(folder), range(5, 7)).needed == 3 * 2 * 256 * 341
+    assert estimate(open_train(folder), range(0)) == Estimate(0, reduced=False)
     # A part of many: the mean, and not less than the images need.
     write_shards(tmp_path, [example(0, 1, jpeg(0, 10 + number % 7, 10)) for number in range(1000)], 2)
     exact = sum(3 * 10 * (10 + number % 7) for number in range(1000))
-    assert exact < needed(open_train(tmp_path), range(1000)) < 1.1 * exact
+    small = estimate(open_train(tmp_path), range(1000))
+    assert exact < small.needed < 1.1 * exact
+    assert not small.reduced

@@ -168,7 +168,6 @@ def place(folder: Path, number: int) -> tuple[Path, int]:
     ("content", "reason"),
     [
         (None, "does not match its checksum"),
-        (example(20, label=0), "has the label 0, but labels are 1 to 3 with '--classes' 3"),
         (example(20, label=4), "has the label 4, but labels are 1 to 3 with '--classes' 3"),
         (example(20, content=jpeg(20)[:500]), "has 500 bytes that should be a JPEG image, but does not decode"),
         (example(20, content=b"\x89PNG\r\n"), "has 6 bytes that should be a JPEG image, but is a PNG image"),
@@ -193,6 +192,17 @@ def test_reports_the_place_of_a_damaged_record(folder: Path, content: bytes | No
     with pytest.raises(UserError) as caught:
         next(batches)
     assert str(caught.value) == f"{path}: record 3 at byte {offset} {reason}{ADVICE}"
+
+
+def test_labels_that_count_from_0_are_not_skipped(folder: Path) -> None:
+    rewrite(folder, {20: example(20, label=0)})
+    with pytest.raises(UserError) as caught:
+        list(InputPipeline(open_train(folder), settings(skip_damaged=True)).training(in_epoch(50), epoch=0))
+    path, offset = place(folder, 20)
+    assert str(caught.value) == (
+        f"{path}: record 3 at byte {offset} has the label 0, but labels are 1 to 3 with '--classes' 3; convert the "
+        "dataset again, with labels that count from 1"
+    )
 
 
 def test_replaces_a_skipped_record_by_the_one_before_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

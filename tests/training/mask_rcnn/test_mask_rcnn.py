@@ -8,6 +8,8 @@ import pytest
 from tests.training.mask_rcnn.run_files import results
 from tests.training.mpirun import Run
 
+pytestmark = pytest.mark.whole_run
+
 
 def test_prints_its_arithmetic_first(finished: Run) -> None:
     lines = finished.stdout.splitlines()

@@ -22,7 +22,7 @@ def test_defaults_are_the_reference_recipe() -> None:
     assert (given.architecture, given.short_side, given.long_side, given.epochs) == ("resnet50-fpn", 800, 1333, 24)
     recipe = training_job.recipe_of(given)
     assert (recipe.name, recipe.batch_size, recipe.learning_rate, recipe.clip_norm) == ("reference", 1, 0.01, None)
-    assert (str(given.checkpoint_every), str(given.evaluate_every), given.on_bad_data) == ("10min", "1epochs", "stop")
+    assert (str(given.checkpoint_every), str(given.evaluate_every), given.on_bad_data) == ("10min", "1epoch", "stop")
 
 
 def test_given_values_replace_those_of_the_recipe() -> None:

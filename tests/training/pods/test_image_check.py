@@ -1,11 +1,13 @@
 """The checks at the end of an image's build; tests/containers/test_gpu_image.py has them on an image for GPUs."""
 
+import ctypes
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from training.pods import image_check
+from training.pods import device_checks, image_check
 
 BUILT = {"MPI": 1, "Gloo": 1, "NCCL": 0}
 
@@ -64,6 +66,11 @@ def test_a_second_nccl_in_the_process_is_a_problem() -> None:
 
 
 def test_libraries_that_only_a_gpu_needs_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whatever this machine has.
+    def fail(name: str) -> None:
+        raise OSError(f"{name}: not there")
+
+    monkeypatch.setattr(ctypes, "CDLL", fail)
     monkeypatch.setenv("PATH", "/nowhere")
     *libraries, compiler = image_check.cuda()
     assert len(libraries) == 7
@@ -79,3 +86,22 @@ def test_each_problem_is_a_line_and_the_build_ends(tmp_path: Path, capsys: pytes
     errors = capsys.readouterr().err.splitlines()
     assert errors[0].startswith("error: Horovod was built without NCCL")
     assert all(line.startswith("error: ") for line in errors)
+
+
+def test_an_image_with_cuda_and_efa_gets_all_checks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def check(problem: str) -> Callable[..., Iterator[str]]:
+        return lambda *_: iter([problem])
+
+    for name in ("nccl", "cuda", "one_nccl"):
+        monkeypatch.setattr(image_check, name, check(name))
+    monkeypatch.setattr(device_checks, "efa_plugin", check("plugin"))
+    (tmp_path / "opt/amazon/efa").mkdir(parents=True)
+    assert image_check.main(tmp_path) == 1
+    assert capsys.readouterr().err == "error: plugin\n"
+    library = tmp_path / "usr/local/cuda/lib64/libcudart.so.12"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    assert image_check.main(tmp_path) == 1
+    assert capsys.readouterr().err == "error: nccl\nerror: cuda\nerror: one_nccl\nerror: plugin\n"

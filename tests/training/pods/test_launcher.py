@@ -11,6 +11,7 @@ import pytest
 from tests.training.mpirun import ALLOW_ROOT
 from tests.training.pods.conftest import Sshd
 from training.pods import launcher
+from training.pods.job_end import JobEnd
 from training.pods.launcher import Settings
 from training.pods.reachable_hosts import ANSWERED
 
@@ -428,3 +429,15 @@ def test_a_job_without_efa_says_what_carries_the_gradients(first: Sshd, hostfile
     second.close()
     assert done.returncode == 0
     assert sorted(done.stdout.splitlines()[2:]) == ["network: tcp (Socket) on 2/2 nodes", "trained"]
+
+
+def test_a_decided_end_keeps_its_code_without_a_hostfile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def end(_: Settings) -> int:
+        raise JobEnd("the ranks ended with exit code 7", 7)
+
+    monkeypatch.setattr(launcher, "run_job", end)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    assert launcher.main([str(tmp_path / "removed"), "--", "true"]) == 7
+    assert capsys.readouterr().err == "error: the ranks ended with exit code 7\n"

@@ -58,6 +58,27 @@ def test_much_output_arrives_complete() -> None:
     print(f"{len(done.stdout) / 2**20 / (time.monotonic() - started):.0f} MiB/s")
 
 
+def test_a_slow_reader_of_a_non_blocking_file_gets_everything() -> None:
+    program = f"import os; os.set_blocking(1, False)\n{PROGRAM}"
+    words = [sys.executable, "-c", program, "head", "-c", "1000000", "/dev/zero"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.read(1)
+        # The pipe, of 64 KiB, is full long before.
+        time.sleep(1)
+        assert len(process.stdout.read()) == 999_999
+        assert process.stderr.read() == b"0 None \n"
+
+
+def test_an_error_in_reading_the_network_does_not_hold_the_output() -> None:
+    program = PROGRAM.replace("output =", "NetworkWatch.read = lambda *_: {}['plugin']\noutput =")
+    words = [sys.executable, "-c", program, "head", "-c", "1000000", "/dev/zero"]
+    done = subprocess.run(words, capture_output=True, timeout=60)
+    assert len(done.stdout) == 1_000_000
+    assert done.stderr == b"error: the network of the ranks is not known: KeyError('plugin')\n0 None \n"
+
+
 def test_the_network_is_named_after_the_line_and_not_in_it() -> None:
     script = f"echo '{NCCL.format(0)}'; printf '{NCCL.format(1)}\\nepoch 1'; sleep 1; echo /12"
     done = run("sh", "-c", script)

@@ -179,7 +179,7 @@ def epoch_with_a_bad_step() -> list[float]:
     job = Job(
         settings=settings.parse([*given, "--epochs=1"]).on_device(gpu=False),
         device="cpu",
-        recipe=recipe.sgd(learning_rate=None, warmup_epochs=0, weight_decay=None, epochs=1),
+        recipe=recipe.sgd(learning_rate=None, warmup_epochs=0, weight_decay=None, momentum=None, epochs=1),
         data=data,
         network=network,
     )

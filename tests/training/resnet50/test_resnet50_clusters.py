@@ -13,6 +13,8 @@ from tensorflow.core.framework.graph_pb2 import GraphDef
 
 from tests.training.mpirun import PATIENCE, ROOT
 
+pytestmark = pytest.mark.whole_run
+
 _ON_THE_CPU = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit --tf_xla_clustering_debug"
 
 

@@ -1,18 +1,10 @@
-from typing import TypedDict
-
 import pytest
 
 from training.resnet50 import recipe
+from training.resnet50.recipe import Given
 from training.runtime.errors import UserError
 
-
-class Given(TypedDict):
-    learning_rate: float | None
-    warmup_epochs: int | None
-    weight_decay: float | None
-
-
-_NONE: Given = {"learning_rate": None, "warmup_epochs": None, "weight_decay": None}
+_NONE: Given = {"learning_rate": None, "warmup_epochs": None, "weight_decay": None, "momentum": None}
 
 
 def test_sgd_is_the_recipe_of_nvidia() -> None:
@@ -29,9 +21,9 @@ def test_rate_rises_with_the_batch_and_over_five_epochs_then_falls_along_a_cosin
 
 
 def test_given_values_replace_those_of_the_recipe() -> None:
-    made = recipe.sgd(learning_rate=0.1, warmup_epochs=0, weight_decay=0.0, epochs=2)
+    made = recipe.sgd(learning_rate=0.1, warmup_epochs=0, weight_decay=0.0, momentum=0.5, epochs=2)
     assert (made.rate(0, 256), made.rate(1, 256)) == pytest.approx((0.1, 0.05))
-    assert made.weight_decay == 0
+    assert (made.weight_decay, made.momentum) == (0, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -55,20 +47,22 @@ def test_lars_takes_the_published_values_of_its_batch(batch: int, peak: float, w
 
 def test_lars_with_another_batch_requires_its_values() -> None:
     with pytest.raises(UserError) as caught:
-        recipe.lars(learning_rate=0.5, warmup_epochs=None, weight_decay=None, epochs=40, global_batch=2048)
+        recipe.lars(learning_rate=0.5, warmup_epochs=2, weight_decay=0.0, momentum=None, epochs=40, global_batch=2048)
     assert str(caught.value) == (
         "'--optimizer' is lars with 2,048 images a step, for which no values are published; give '--learning-rate', "
-        "'--warmup-epochs' and '--weight-decay', or a batch of 1,632, 3,264, 4,096, 8,192, 13,056, 32,768, 35,840, "
-        "49,152, 58,880, 65,536 images over all ranks"
+        "'--warmup-epochs', '--weight-decay' and '--momentum', or a batch of 1,632, 3,264, 4,096, 8,192, 13,056, "
+        "32,768, 35,840, 49,152, 58,880, 65,536 images over all ranks"
     )
 
 
-@pytest.mark.parametrize("batch", [2048, 32768])
-def test_lars_with_given_values_has_its_usual_momentum(batch: int) -> None:
-    given: Given = {"learning_rate": 0.5, "warmup_epochs": 2, "weight_decay": 0.0}
-    made = recipe.lars(**given, epochs=40, global_batch=batch)
-    assert made.rate(2, batch) == pytest.approx(0.5 * batch / 256)
-    assert made.momentum == 0.9
+def test_the_values_of_lars_given_back_are_the_same_recipe() -> None:
+    published = recipe.lars(**_NONE, epochs=40, global_batch=32_768)
+    assert published.momentum == 0.94
+    given: Given = {**_NONE, "learning_rate": published.learning_rate, "warmup_epochs": 16, "weight_decay": 2.5e-5}
+    assert recipe.lars(**given, epochs=40, global_batch=32_768) == published
+    # With half the ranks, as a run that resumes has them.
+    halved: Given = {**given, "momentum": 0.94}
+    assert recipe.lars(**halved, epochs=40, global_batch=16_384) == published
 
 
 def test_warns_of_a_batch_with_which_sgd_loses_accuracy() -> None:
@@ -90,6 +84,13 @@ def test_warns_of_a_batch_with_which_sgd_loses_accuracy() -> None:
 
 def test_does_not_warn_of_a_large_batch_with_lars() -> None:
     assert recipe.lars(**_NONE, epochs=60, global_batch=35_840).warnings(35_840, 160) == []
+
+
+def test_warns_of_more_epochs_than_the_published_runs_of_lars() -> None:
+    assert recipe.lars(**_NONE, epochs=90, global_batch=35_840).warnings(35_840, 160) == [
+        "warning: '--epochs' is 90, but MLPerf's runs with 35,840 images a step reached 75.9 % in 60 epochs or fewer; "
+        "give '--epochs 60' for their length"
+    ]
 
 
 def test_sentence_shows_the_arithmetic() -> None:

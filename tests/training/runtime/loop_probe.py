@@ -136,6 +136,10 @@ answers["steps saved"], answers["epochs saved"] = saved("steps"), saved("epochs"
 answers["evaluations change nothing"] = end("steps") == end("epochs")
 
 
+# Longer than the run.
+train(task_of("never", "25steps", "3epochs"))
+
+
 # Minutes: each step takes half a minute of rank zero's clock, and the other's stands still.
 clock = 0.0
 

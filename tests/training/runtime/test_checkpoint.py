@@ -1,3 +1,4 @@
+import errno
 import hashlib
 import io
 import json
@@ -108,6 +109,55 @@ def test_latest_names_the_newest(tmp_path: Path) -> None:
     assert (tmp_path / "latest").read_text() == "step-00000002.checkpoint\n"
 
 
+def test_a_run_that_trains_there_may_remove_all_checkpoints_that_were_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = [write(tmp_path, step) for step in (1, 2)]
+    read = checkpoint.read
+
+    def read_late(path: Path) -> checkpoint.Checkpoint:
+        if listed:
+            write(tmp_path, 3, keep=1)
+            assert not any(path.exists() for path in listed)
+            listed.clear()
+        return read(path)
+
+    monkeypatch.setattr(checkpoint, "read", read_late)
+    found = checkpoint.newest(tmp_path)
+    assert found is not None
+    assert found.step == 3
+    assert capsys.readouterr().err == ""
+
+
+def test_a_folder_named_as_a_partial_file_does_not_keep_a_run_from_saving(tmp_path: Path) -> None:
+    (tmp_path / ".step-x.partial").mkdir()
+    (tmp_path / ".step-y.partial").write_bytes(b"half")
+    write(tmp_path, 1)
+    names = [".step-x.partial", "latest", "step-00000001.checkpoint"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+
+
+def test_earlier_checkpoints_stay_while_the_new_one_may_be_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, 1)
+    sync = files.sync
+
+    def fail_on_folder(path: Path) -> None:
+        if path.is_dir():
+            raise OSError(errno.EIO, "Input/output error")
+        sync(path)
+
+    monkeypatch.setattr(files, "sync", fail_on_folder)
+    path = write(tmp_path, 2, keep=1)
+    assert [checkpoint.step_of(each) for each in checkpoint.paths(tmp_path)] == [2, 1]
+    warning = capsys.readouterr().err.splitlines()[0]
+    assert warning == (
+        f"warning: {path} is written, but its folder could not be synchronized to the disk (Input/output error); it "
+        "is lost if the machine stops now"
+    )
+
+
 def test_removes_the_partial_file_of_a_killed_run(tmp_path: Path) -> None:
     (tmp_path / ".step-00000001.checkpoint.partial").write_bytes(b"half")
     write(tmp_path, 2)
@@ -187,6 +237,22 @@ def stored(**content: NDArray[Any]) -> bytes:
     return stream.getvalue()
 
 
+def compressed(method: int, flags: int = 0) -> bytes:
+    """Return an archive whose entries name a compression or flags, or a damaged deflated one for -1."""
+    stream = io.BytesIO()
+    np.savez_compressed(stream, metadata=np.array(json.dumps({"step": 2})))
+    content = bytearray(stream.getvalue())
+    if method < 0:
+        # The first byte after the local header, its name and its extra field.
+        start = 30 + int.from_bytes(content[26:28], "little") + int.from_bytes(content[28:30], "little")
+        content[start] = 0xFF
+        return bytes(content)
+    for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        place = content.index(signature) + offset
+        content[place : place + 4] = flags.to_bytes(2, "little") + method.to_bytes(2, "little")
+    return bytes(content)
+
+
 FOREIGN = {
     "no archive": b"hello",
     "empty": b"",
@@ -196,6 +262,9 @@ FOREIGN = {
     "metadata that is a list": stored(metadata=np.array("[1, 2]")),
     "no step": stored(metadata=np.array("{}")),
     "a step that is a word": stored(metadata=np.array(json.dumps({"step": "two"}))),
+    "cut off within a compressed array": compressed(-1),
+    "another compression": compressed(9),
+    "a password": compressed(0, flags=1),
     "objects": stored(metadata=np.array({"step": 2}, dtype=object)),
 }
 

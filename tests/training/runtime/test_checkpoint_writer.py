@@ -181,3 +181,18 @@ writer.wait()
     assert hung.returncode == 1
     assert "Timeout (0:00:02)!" in hung.stderr
     assert "in wait" in hung.stderr
+
+
+def test_an_error_without_a_reason_of_the_system_has_its_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("the connection is lost")
+
+    monkeypatch.setattr(checkpoint, "save", fail)
+    writer = CheckpointWriter(tmp_path)
+    writer.save([], 1, {})
+    assert not writer.wait()
+    assert (
+        f"could not be written to {tmp_path}/checkpoints (the connection is lost); the run" in capsys.readouterr().err
+    )

@@ -3,6 +3,7 @@ from dataclasses import asdict
 import pytest
 
 from training.digits.__main__ import parse
+from training.resnet50 import settings as resnet50
 from training.runtime.errors import UserError
 
 
@@ -20,12 +21,52 @@ from training.runtime.errors import UserError
         ("--learning-rate", "0", "'--learning-rate' is 0; give a number above 0"),
         ("--learning-rate", "nan", "'--learning-rate' is nan; give a number above 0"),
         ("--learning-rate", "fast", "'--learning-rate' is fast; give a number above 0"),
+        ("--learning-rate", "1_0", "'--learning-rate' is 1_0; give a number above 0"),
+        ("--output-dir", "", "'--output-dir' is empty; give a path, or set the variable that it comes from"),
     ],
 )
 def test_rejects_a_wrong_value_with_the_allowed_ones(option: str, value: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
         parse(["--output-dir", "out", option, value])
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--precision", "fp16"], "'--precision' is 'fp16'; give mixed_float16 or float32"),
+        (["--cache", "on"], "'--cache' is 'on'; give off, records or decoded"),
+        (["--cache"], "'--cache' is now '--cache records'"),
+        (["--cache", "--synthetic"], "'--cache' is now '--cache records'"),
+        (["--decode"], "'--decode' has no value; give '--decode <value>'"),
+        (["--checkpoint-steps", "1000"], "'--checkpoint-steps' is now '--checkpoint-every 1000steps'"),
+        (["--checkpoint-steps=1000"], "'--checkpoint-steps' is now '--checkpoint-every 1000steps'"),
+        (["--lr", "0.1"], "'--lr' is not an option; did you mean '--learning-rate'?"),
+        (["--wamup-epochs", "2"], "'--wamup-epochs' is not an option; did you mean '--warmup-epochs'?"),
+        (["--checkpoint", "5min"], "'--checkpoint' is not an option; did you mean '--checkpoint-every'?"),
+        (["--qqq"], "'--qqq' is not an option; '--help' lists them"),
+        (["extra"], "'extra' belongs to no option; '--help' lists them"),
+        (
+            ["--checkpoint-every", "-5min"],
+            "'--checkpoint-every' is '-5min'; give a whole number of steps, epochs or minutes, such as 500steps, "
+            "2epochs or 10min",
+        ),
+    ],
+)
+def test_what_is_no_option_or_value_names_what_is(arguments: list[str], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        resnet50.parse(["--synthetic", "--output-dir", "out", *arguments])
+    assert str(caught.value) == message
+
+
+def test_a_program_without_the_new_option_does_not_name_it() -> None:
+    with pytest.raises(UserError, match="'--checkpoint-steps' is not an option; '--help' lists them"):
+        parse(["--output-dir", "out", "--checkpoint-steps", "5"])
+
+
+@pytest.mark.parametrize(("text", "expected"), [("1e-3", 0.001), (".5", 0.5), ("+2.", 2.0)])
+def test_takes_the_usual_forms_of_a_number(text: str, expected: float) -> None:
+    assert parse(["--output-dir", "out", "--learning-rate", text]).learning_rate == expected
 
 
 def test_output_folder_is_required() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import horovod.tensorflow as hvd
 import psutil
 import pytest
 import tensorflow as tf
@@ -15,6 +16,8 @@ import tensorflow as tf
 from tests.training.mpirun import PATIENCE, ROOT, end
 from training.runtime import elastic
 from training.runtime.errors import RankError, UserError
+
+pytestmark = pytest.mark.whole_run
 
 
 @dataclass
@@ -167,3 +170,20 @@ def test_an_error_before_an_elastic_run_ends_its_rank_alone(monkeypatch: pytest.
     monkeypatch.setenv("HOROVOD_ELASTIC", "1")
     with pytest.raises(RankError, match=r"categories\.json is missing"):
         elastic.before_run(read)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [("the file is gone", RuntimeError), ("Horovod has been shut down", tf.errors.UnknownError)],
+)
+def test_only_an_error_of_horovod_reaches_its_restart(
+    monkeypatch: pytest.MonkeyPatch, message: str, expected: type[Exception]
+) -> None:
+    def fail(_: elastic.CheckHosts) -> None:
+        raise tf.errors.UnknownError(None, None, message)
+
+    monkeypatch.setenv("HOROVOD_ELASTIC", "1")
+    monkeypatch.setattr(elastic, "end_with_the_launcher", lambda _: None)
+    monkeypatch.setattr(hvd.elastic, "run", lambda begin: begin)
+    with pytest.raises(expected, match=message):
+        elastic.run(fail, [])

@@ -29,12 +29,22 @@ def test_rejects_everything_else_with_the_allowed_forms(text: str) -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["1step", "1epoch", "2epochs", "1min"])
+def test_is_shown_as_it_is_given(text: str) -> None:
+    assert str(every(text)) == text
+
+
 def test_is_due_after_multiples_of_its_unit_only() -> None:
     steps, epochs, minutes = Every(3, "steps"), Every(3, "epochs"), Every(3, "min")
     assert [steps.after_step(step) for step in (1, 2, 3, 4, 6)] == [False, False, True, False, True]
     assert [epochs.after_epoch(epoch) for epoch in (1, 3, 6)] == [False, True, True]
     assert [minutes.after_seconds(seconds) for seconds in (0, 179, 180, 9999)] == [False, False, True, True]
     assert not any([steps.after_epoch(3), steps.after_seconds(9999), epochs.after_step(3), minutes.after_step(3)])
+
+
+def test_is_longer_than_a_run_in_steps_or_epochs() -> None:
+    given = [every(text).exceeds(steps=20, epochs=2) for text in ("20steps", "21steps", "2epochs", "3epochs", "99min")]
+    assert given == [False, True, False, True, False]
 
 
 def test_a_timer_is_due_after_its_minutes_until_it_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:

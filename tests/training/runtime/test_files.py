@@ -74,3 +74,9 @@ def test_rejects_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         f"'--output-dir' is {folder}, where user {os.getuid()} cannot write (Not a directory); "
         "a part of the path is a file: give another"
     )
+
+
+def test_error_without_a_reason_of_the_system_has_its_own_words() -> None:
+    assert "cannot write (the connection is lost); give" in str(
+        files.unwritable(Path("a"), OSError("the connection is lost"))
+    )

@@ -31,15 +31,13 @@ def test_saves_every_so_many_steps_or_epochs_and_at_the_end(answers: dict[str, A
 
 
 def test_evaluates_every_so_many_steps_or_epochs_and_at_the_end(answers: dict[str, Any]) -> None:
-    # The end of an epoch has its loss in any case; the last step is evaluated as one of four, and as the last.
+    # The end of an epoch has its loss in any case, and the evaluation that is due after its last step.
     assert answers["history by steps"] == [
         [0.3333, ["box"]],
         [0.6667, ["box"]],
-        [1.0, ["box"]],
-        [1, []],
+        [1, ["box"]],
         [1.3333, ["box"]],
         [1.6667, ["box"]],
-        [2.0, ["box"]],
         [2, ["box"]],
     ]
     assert answers["history by epochs"] == [[1, []], [2, ["box"]]]
@@ -52,7 +50,22 @@ def test_evaluations_change_nothing_that_is_learned(answers: dict[str, Any]) -> 
 def test_minutes_are_those_of_rank_zero_and_all_ranks_save_after_the_same_step(answers: dict[str, Any]) -> None:
     # Half a minute a step, asked after each second one: a save every four steps.
     assert answers["minutes saved"] == [[4, 8, 12, 16, 20, 24]] * 2
-    assert answers["history by minutes"] == [0.5, 1.0, 1, 1.5, 2.0, 2]
+    assert answers["history by minutes"] == [0.5, 1, 1.5, 2]
+
+
+def test_warns_where_nothing_is_saved_or_tested_before_the_end(probe: Run) -> None:
+    warnings = [line for line in probe.stdout.splitlines() if line.startswith("warning: '--")]
+    assert warnings == [
+        "warning: '--checkpoint-every' is 25steps, but the run has 2 epochs of 12 steps, so it is saved only at its "
+        "end: if it is killed, all is lost; give a shorter one",
+        "warning: '--evaluate-every' is 3epochs, but the run has 2 epochs of 12 steps, so it is tested only at its "
+        "end; give a shorter one",
+    ]
+
+
+def test_the_line_of_a_run_that_warms_up_says_so(probe: Run) -> None:
+    (line,) = [line for line in probe.stdout.splitlines() if line.startswith("epoch 2/2: ")][:1]
+    assert " images/s with compilation and warm-up (" in line
 
 
 def test_several_losses_are_in_the_history_with_their_sum(answers: dict[str, Any], probe: Run) -> None:

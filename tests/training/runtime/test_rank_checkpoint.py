@@ -1,4 +1,5 @@
 import errno
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,22 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hvd, "size", lambda: 1)
     monkeypatch.setattr(hvd, "broadcast_variables", lambda variables, root_rank: None)
     monkeypatch.setattr(rank_checkpoint, "on_rank_zero", lambda action: action())
+
+
+@pytest.mark.usefixtures("alone")
+def test_accepts_all_that_programs_write(tmp_path: Path) -> None:
+    metadata = {
+        **METADATA,
+        "epoch": 0,
+        "skipped": {"train": [3], "validation": []},
+        "training_images": 9,
+        "dataset": {"train-00000-of-00001": "9 records, 90 bytes, 0"},
+        "results": {"wall_seconds": 1.5, "trained_images": 8, "accuracy": math.nan, "history": [{"epoch": 1}]},
+        "epoch_losses": {"weight": 1.0, "training": 2.5},
+        "epoch_loss": [2.5, 1],
+    }
+    write(tmp_path, [], metadata)
+    assert resume(tmp_path, [], {"--seed": 1}).keys() == metadata.keys()
 
 
 def write(output: Path, arrays: Sequence[NDArray[Any]], metadata: Mapping[str, Any]) -> None:
@@ -88,14 +105,37 @@ def test_sets_the_variables_and_returns_the_metadata(tmp_path: Path) -> None:
         {**METADATA, "settings": None},
         {name: value for name, value in METADATA.items() if name != "world_size"},
         {name: value for name, value in METADATA.items() if name != "position"},
+        {**METADATA, "world_size": "1"},
         {**METADATA, "position": {"step": 1, "epoch": 0, "segments": [[1, 8]]}},
+        {**METADATA, "epoch": None},
+        {**METADATA, "skipped": {}},
+        {**METADATA, "skipped": {"train": [1], "validation": None}},
+        {**METADATA, "skipped": {"train": ["1"], "validation": []}},
+        {**METADATA, "training_images": "9"},
+        {**METADATA, "dataset": 3},
+        {**METADATA, "dataset": {"train-00000-of-00001": 3}},
+        {**METADATA, "results": None},
+        {**METADATA, "results": {"wall_seconds": "3"}},
+        {**METADATA, "results": {"history": 3}},
+        {**METADATA, "epoch_losses": [1]},
+        {**METADATA, "epoch_losses": {"training": 1.0}},
+        {**METADATA, "epoch_losses": {"weight": 1, "training": "1"}},
+        {**METADATA, "epoch_loss": [1]},
     ],
-    ids=["empty", "settings of another type", "no world size", "no position", "half a position"],
+    ids=str,
 )
 def test_rejects_metadata_of_another_program(tmp_path: Path, metadata: dict[str, Any]) -> None:
     write(tmp_path, [np.ones(2, np.float32)], metadata)
     with pytest.raises(UserError, match=f"the checkpoints in {tmp_path} are those of another program; give another"):
         resume(tmp_path, [tf.Variable([0.0, 0.0])], {"--seed": 1}, names=["position"])
+
+
+@pytest.mark.usefixtures("alone")
+def test_fewer_ranks_get_the_mean_of_the_statistics(tmp_path: Path) -> None:
+    write(tmp_path, [np.array([[5, 6], [7, 9]], np.float32)], METADATA)
+    own = tf.Variable([0.0, 0.0])
+    resume(tmp_path, [], {"--seed": 1}, per_rank=[own])
+    assert own.numpy().tolist() == [6, 7.5]
 
 
 ROWS = np.zeros((1, 3), np.float32)

@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
 from tests.training.mpirun import PATIENCE, ROOT
-from training.runtime import run_lock, watchdog
+from training.runtime import elastic, run_lock, watchdog
 from training.runtime.errors import UserError
 from training.runtime.run_lock import Lock
 
@@ -108,6 +109,111 @@ def test_a_process_that_does_not_answer_is_waited_for_longer(tmp_path: Path) -> 
         timer.join()
 
 
+@pytest.fixture
+def ends(monkeypatch: pytest.MonkeyPatch) -> "Queue[int]":
+    """Return the codes with which threads end the process; here they stay where they are."""
+    codes: Queue[int] = Queue()
+
+    def end(code: int) -> None:
+        codes.put(code)
+        threading.Event().wait()
+
+    monkeypatch.setattr(os, "_exit", end)
+    return codes
+
+
+def test_a_run_whose_lock_the_server_gave_to_another_ends(
+    tmp_path: Path, ends: "Queue[int]", capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = taken(tmp_path)
+    # What a server of Lustre or NFS does to a client that it lost.
+    fcntl.flock(first._descriptor, fcntl.LOCK_UN)
+    second = taken(tmp_path)
+    assert ends.get(timeout=PATIENCE) == 2
+    first.release()
+    assert json.loads((tmp_path / ".run-lock").read_bytes())["host"] == "worker-1"
+    second.release()
+    assert ends.empty()
+    assert f"error: another run took over {tmp_path}: process {os.getpid()} on worker-1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("number", "reason"), [(errno.EIO, "Input/output error"), (errno.ESTALE, "Stale file handle")])
+def test_a_run_that_its_server_evicted_ends_and_may_start_again(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ends: "Queue[int]",
+    capsys: pytest.CaptureFixture[str],
+    number: int,
+    reason: str,
+) -> None:
+    def fail(_: Lock) -> bytes:
+        raise OSError(number, os.strerror(number))
+
+    taken(tmp_path)
+    monkeypatch.setattr(Lock, "_read", fail)
+    assert ends.get(timeout=PATIENCE) == 1
+    lost = f"error: the lock {tmp_path}/.run-lock is lost ({reason}): start this run again\n"
+    assert capsys.readouterr().err == lost
+
+
+def test_a_run_whose_lock_was_removed_ends(
+    tmp_path: Path, ends: "Queue[int]", capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken(tmp_path)
+    (tmp_path / ".run-lock").unlink()
+    assert ends.get(timeout=PATIENCE) == 1
+    assert "/.run-lock is lost (No such file or directory): start this run again" in capsys.readouterr().err
+
+
+def test_a_start_does_not_take_a_file_that_was_removed(tmp_path: Path) -> None:
+    first = Lock(tmp_path)
+    (tmp_path / ".run-lock").unlink()
+    assert first.take(PATIENCE)
+    with pytest.raises(UserError, match="where another run trains: "):
+        taken(tmp_path)
+    first.release()
+
+
+@pytest.mark.parametrize("number", [None, errno.ENOSPC])
+def test_a_file_system_that_is_slow_or_full_does_not_end_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: "Queue[int]", number: int | None
+) -> None:
+    lock, write = taken(tmp_path), Lock._write
+    beats: Queue[int] = Queue()
+
+    def slow(lock: Lock, number_of_beat: int = 0) -> None:
+        beats.put(number_of_beat)
+        if number:
+            raise OSError(number, os.strerror(number))
+        time.sleep(3 * run_lock._BEAT_SECONDS)
+        write(lock, number_of_beat)
+
+    monkeypatch.setattr(Lock, "_write", slow)
+    assert {beats.get(timeout=PATIENCE) for _ in range(3)} == {1, 2, 3}
+    lock.release()
+    assert ends.empty()
+
+
+def test_a_process_can_start_again_after_a_file_system_that_did_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near(monkeypatch)
+    first, write = taken(tmp_path), Lock._write
+    hangs, answers = threading.Event(), threading.Event()
+
+    def hang(lock: Lock, beats: int = 0) -> None:
+        hangs.set()
+        answers.wait(PATIENCE)
+        write(lock, beats)
+
+    monkeypatch.setattr(Lock, "_write", hang)
+    assert hangs.wait(PATIENCE)
+    first.release()
+    assert first._beating.is_alive()
+    answers.set()
+    taken(tmp_path).release()
+
+
 def near(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all starts be on one host, where a run that makes no progress ends in 4 seconds."""
     monkeypatch.setattr(socket, "gethostname", lambda: "job-worker-0")
@@ -129,6 +235,20 @@ def test_a_restart_on_the_same_host_waits_until_the_watchdog_has_ended_an_orphan
         f"waiting for another run in {tmp_path} to end: process {os.getpid()} on job-worker-0, since "
     )
     assert out.endswith("; for up to 5 s, as it is on this host\n")
+
+
+def test_an_elastic_start_waits_until_the_watchdog_has_ended_rank_zero_on_another_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(watchdog, "limit", lambda: 4)
+    monkeypatch.setattr(elastic, "active", lambda: True)
+    first = taken(tmp_path)
+    timer = threading.Timer(2.5, first.release)
+    timer.start()
+    taken(tmp_path).release()
+    assert timer.finished.is_set()
+    why = "rank zero of an elastic run may have been on another host"
+    assert capsys.readouterr().out.endswith(f"; for up to 5 s, as {why}\n")
 
 
 def test_a_restart_on_the_same_host_waits_no_longer_than_the_watchdog(
@@ -219,25 +339,40 @@ class TestWithoutFlock:
             leave(tmp_path)
         check_that_one_wins(tmp_path)
 
-    def test_a_run_that_lost_it_while_suspended_ends(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    def test_of_two_runs_that_find_it_free_the_later_to_write_wins(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        codes: list[int] = []
-        ended = threading.Event()
+        monkeypatch.setattr(run_lock, "_SETTLE_SECONDS", 1.0)
+        write, both_found_it_free, has_written = Lock._write, threading.Barrier(2), threading.Event()
+        first, second = Lock(tmp_path), Lock(tmp_path)
 
-        def end(code: int) -> None:
-            codes.append(code)
-            ended.set()
-            # The program does not return from here.
-            lock._released.wait(PATIENCE)
-            raise OSError
+        def write_in_turn(lock: Lock, beats: int = 0) -> None:
+            if beats == 0:
+                both_found_it_free.wait(PATIENCE)
+                if lock is second:
+                    has_written.wait(PATIENCE)
+                    # Without its wait the first would have read its own content by now.
+                    time.sleep(0.1)
+            write(lock, beats)
+            has_written.set()
 
-        monkeypatch.setattr(os, "_exit", end)
+        def take(lock: Lock) -> Lock:
+            assert lock.take(PATIENCE)
+            return lock
+
+        monkeypatch.setattr(Lock, "_write", write_in_turn)
+        lost, winner = outcomes(lambda: take(first), lambda: take(second))
+        assert isinstance(lost, UserError)
+        assert winner is second
+        second.release()
+
+    def test_a_run_that_lost_it_while_suspended_ends(
+        self, tmp_path: Path, ends: "Queue[int]", capsys: pytest.CaptureFixture[str]
+    ) -> None:
         lock = taken(tmp_path)
         leave(tmp_path)
-        assert ended.wait(PATIENCE)
+        assert ends.get(timeout=PATIENCE) == 2
         lock.release()
-        assert codes == [2]
         assert "lost-worker-0" in (tmp_path / ".run-lock").read_text()
         assert f"error: another run took over {tmp_path}: process 12 on lost-worker-0" in capsys.readouterr().err
 

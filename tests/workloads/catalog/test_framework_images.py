@@ -81,6 +81,8 @@ def evidence_name(supported: SupportedGpus) -> str:
         ("H200", (9, 0)),
         ("B200", (10, 0)),
         ("B300", (10, 3)),
+        ("RTX PRO Server 6000", (12, 0)),
+        ("RTX PRO 4500", (12, 0)),
     ],
 )
 def test_compute_capabilities(model: str, capability: tuple[int, int]) -> None:
@@ -156,7 +158,7 @@ def test_the_default_image_runs_on_no_blackwell_gpu(kind: Any) -> None:
 def test_the_default_image_runs_on_every_gpu_before_blackwell(name: str) -> None:
     gpu = INSTANCE_TYPES[name].gpu
     assert isinstance(gpu, Gpu)
-    changes = {"framework": "other"} if gpu.model in ("B200", "B300") else {}
+    changes = {"framework": "other"} if gpu.compute_capability >= (10, 0) else {}
     assert spec(instance_type=name, **changes).framework == changes.get("framework")
 
 

@@ -47,6 +47,7 @@ def test_580_is_the_last_driver_branch_for_volta() -> None:
 def test_blackwell_needs_a_recent_driver_branch() -> None:
     assert gpu_of("p6-b200.48xlarge").oldest_driver_branch == 570
     assert gpu_of("p6-b300.48xlarge").oldest_driver_branch == 580
+    assert gpu_of("g7.12xlarge").oldest_driver_branch == 595
 
 
 @pytest.mark.parametrize("gpu", GPUS, ids=lambda gpu: f"{gpu.model}-{gpu.memory_gib}")

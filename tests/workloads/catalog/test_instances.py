@@ -65,6 +65,17 @@ def test_the_first_card_of_p6_b300_has_no_efa() -> None:
     assert len(layout("p6-b300.48xlarge")) == 17
 
 
+def test_g7e_has_an_efa_device_on_each_of_its_cards() -> None:
+    assert layout("g7e.48xlarge") == [
+        (0, 0, "interface"),
+        (0, 1, "efa-only"),
+        (1, 0, "efa-only"),
+        (2, 0, "efa-only"),
+        (3, 0, "efa-only"),
+    ]
+    assert layout("g7e.4xlarge") == [(0, 0, "interface")]
+
+
 def test_published_bus_bandwidths() -> None:
     published = {
         one.name: (bandwidth.gigabytes_per_second, bandwidth.message_gib, bandwidth.nodes)
@@ -82,11 +93,12 @@ def test_prices_have_a_region_and_a_date() -> None:
     p4d = INSTANCE_TYPES["p4d.24xlarge"].price
     assert p4d
     assert (p4d.usd_per_hour, p4d.region, p4d.checked) == (21.957642, "us-east-1", date(2026, 2, 9))
-    assert {one.name for one in TYPES if one.price is None} == {"p5e.48xlarge"}
+    unpriced = {one.name for one in TYPES if one.price is None}
+    assert {name for name in unpriced if not name.startswith("g7.")} == {"p5e.48xlarge"}
     assert all(one.price.usd_per_hour > 0 for one in TYPES if one.price)
 
 
-FAMILIES = "g4dn, g5, g6, g6e, p3, p3dn, p4d, p4de, p5, p5e, p5en, p6-b200, p6-b300"
+FAMILIES = "g4dn, g5, g6, g6e, g7, g7e, gr6, p3, p3dn, p4d, p4de, p5, p5e, p5en, p6-b200, p6-b300"
 
 
 @pytest.mark.parametrize(
@@ -100,6 +112,14 @@ FAMILIES = "g4dn, g5, g6, g6e, p3, p3dn, p4d, p4de, p5, p5e, p5en, p6-b200, p6-b
         ("g4ad.4xlarge", "it has AMD GPUs, which are not supported"),
         ("dl1.24xlarge", "it has Gaudi or Qualcomm accelerators instead of NVIDIA GPUs, which are not supported"),
         ("c5.xlarge", "it is not a known type with GPUs"),
+        *[
+            (
+                fraction,
+                "it has a fraction of an L4, a vGPU that EC2 counts as 0 GPUs: this library gives jobs whole GPUs, and "
+                "the autoscaler would never start such a node for them (g6 and gr6 have a whole L4)",
+            )
+            for fraction in ("g6f.xlarge", "gr6f.4xlarge")
+        ],
     ],
 )
 def test_suggests_the_supported_families_for_an_unsupported_type(name: str, text: str) -> None:
@@ -149,6 +169,7 @@ def test_returns_the_type_or_raises_the_problem() -> None:
 def test_every_row_is_consistent(one: InstanceType) -> None:
     assert INSTANCE_TYPES[one.name] is one
     assert (one.gpu is None) == (one.gpus == 0)
+    assert (one.local_nvme_disks == 0) == (one.local_nvme_gb == 0)
     assert one.sockets is None or one.cores % one.sockets == 0
     primary = one.network_interfaces[0]
     assert (primary.network_card, primary.device, primary.kind) == (0, 0, "interface")

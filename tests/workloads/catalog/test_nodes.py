@@ -4,6 +4,7 @@ from training_workloads import INSTANCE_TYPES
 from training_workloads.catalog.nodes import (
     efa_hugepages,
     gpu_toleration,
+    group_labels,
     node_devices,
     node_labels,
     vcpus_left_to_daemons,
@@ -36,11 +37,25 @@ def test_a_node_without_efa_offers_gpus_only() -> None:
             },
         ),
         ("g6.xlarge", False, {"nvidia.com/gpu.present": "true", "k8s.amazonaws.com/accelerator": "nvidia-l4"}),
+        # A label has no blanks.
+        (
+            "g7.2xlarge",
+            False,
+            {"nvidia.com/gpu.present": "true", "k8s.amazonaws.com/accelerator": "nvidia-rtx-pro-4500"},
+        ),
         ("m5.xlarge", False, {}),
     ],
 )
 def test_labels_name_the_devices(name: str, efa: bool, labels: dict[str, str]) -> None:
     assert node_labels(INSTANCE_TYPES[name], efa=efa) == labels
+
+
+def test_a_group_has_its_name_as_a_label() -> None:
+    assert group_labels("gpu", in_placement_group=False) == {"training-cluster/node-group": "gpu"}
+    assert group_labels("gpu", in_placement_group=True) == {
+        "training-cluster/node-group": "gpu",
+        "training-cluster/placement-group": "gpu",
+    }
 
 
 def test_tolerates_the_taint_of_gpu_nodes() -> None:

@@ -30,7 +30,7 @@ def test_gpus(one: InstanceType) -> None:
 @each_type
 def test_processors_and_memory(one: InstanceType) -> None:
     recorded = RECORDED[one.name]
-    cpu = {"DefaultVCpus": one.vcpus, "DefaultCores": one.cores, "DefaultThreadsPerCore": 2}
+    cpu = {"DefaultVCpus": one.vcpus, "DefaultCores": one.cores, "DefaultThreadsPerCore": one.vcpus // one.cores}
     assert recorded["VCpuInfo"] == cpu
     assert recorded["ProcessorInfo"]["SupportedArchitectures"] == ["x86_64"]
     assert recorded["MemoryInfo"]["SizeInMiB"] == one.memory_gib * 1024
@@ -38,7 +38,9 @@ def test_processors_and_memory(one: InstanceType) -> None:
 
 @each_type
 def test_local_disks(one: InstanceType) -> None:
-    assert RECORDED[one.name].get("InstanceStorageInfo", {"TotalSizeInGB": 0})["TotalSizeInGB"] == one.local_nvme_gb
+    recorded = RECORDED[one.name].get("InstanceStorageInfo", {"TotalSizeInGB": 0, "Disks": []})
+    assert recorded["TotalSizeInGB"] == one.local_nvme_gb
+    assert sum(disks["Count"] for disks in recorded["Disks"]) == one.local_nvme_disks
 
 
 @each_type

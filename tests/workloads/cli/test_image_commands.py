@@ -10,6 +10,8 @@ import pytest
 from tests.workloads.cli.conftest import Command
 from tests.workloads.images.stubbed_session import DIGEST, PASSWORD, REPOSITORY, StubbedSession
 from training_workloads.cli import image_commands
+from training_workloads.images import container_engine
+from training_workloads.validation import InputError
 
 Engine = Callable[..., Path]
 PUSHED = f"{REPOSITORY}@{DIGEST}"
@@ -66,6 +68,16 @@ def test_podman_builds_where_docker_has_no_daemon(command: Command, engine: Engi
     assert calls.read_text() == f"version\n{words}\n"
 
 
+def test_podman_builds_where_dockers_daemon_hangs(
+    command: Command, engine: Engine, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine("docker").with_name("bin").joinpath("docker").write_text("#!/bin/sh\nexec /bin/sleep 50\n")
+    calls = engine("podman")
+    monkeypatch.setattr(container_engine, "_ANSWER_SECONDS", 0.5)
+    assert command("image", "build", "project").code == 0
+    assert calls.read_text().startswith("version\nbuild ")
+
+
 def test_without_an_engine_it_names_what_to_do(command: Command, engine: Engine, project: Path) -> None:
     error = (
         "error: '--engine' is missing, but docker and podman are not on the PATH; install one, or give 'codebuild' to "
@@ -79,6 +91,14 @@ def test_without_an_engine_it_names_what_to_do(command: Command, engine: Engine,
     code, _, errors = command("image", "build", "project")
     assert (code, "docker does not answer: docker says no; start it" in errors) == (2, True)
     assert "give one of docker, podman, codebuild" in command("image", "build", "project", "--engine=kaniko").err
+
+
+def test_a_push_without_an_engine_does_not_name_what_it_rejects(command: Command, engine: Engine) -> None:
+    assert command("image", "push").err == (
+        "error: '--engine' is missing, but docker and podman are not on the PATH; install one\n"
+    )
+    engine("docker", failing="version")
+    assert command("image", "push", "--engine=docker").err.endswith("docker says no; start it\n")
 
 
 def test_a_build_that_fails_ends_with_3(command: Command, engine: Engine, project: Path) -> None:
@@ -161,16 +181,32 @@ def test_codebuild_needs_no_engine_and_records_the_digest(
     session.all_asked()
 
 
-def test_ctrl_c_names_the_build_that_continues(
-    project: Path, session: StubbedSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ConnectionError])
+def test_ctrl_c_or_an_error_names_the_build_that_continues(
+    project: Path,
+    session: StubbedSession,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: type[BaseException],
 ) -> None:
     class Interrupted:
         id = "project:1"
 
         def follow(self, show: object) -> str:
-            raise KeyboardInterrupt
+            raise error
 
     monkeypatch.setattr(image_commands, "start_build", lambda *_: Interrupted())
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error):
         image_commands.build(str(project), engine="codebuild")
     assert "the build continues; 'aws codebuild stop-build --id project:1' ends it" in capsys.readouterr().err
+
+
+def test_a_record_that_is_damaged_does_not_lose_the_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dist").mkdir(exist_ok=True)
+    (tmp_path / "dist/images.json").write_text("[]")
+    with pytest.raises(InputError):
+        image_commands._pushed("localhost/training", PUSHED)
+    assert capsys.readouterr().out == f"{PUSHED}\n"

@@ -110,14 +110,16 @@ def test_a_pod_that_does_not_run(
     assert out.partition("\nhint: ")[2] == (f"{hint}\n" if hint else "")
 
 
+def test_a_job_that_waits_for_the_quota_of_its_queue(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:
+    job = cluster.add(mpi_job("digits", "Suspended", runPolicy={"suspend": True}))
+    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "gpu"}
+    assert "hint: it is suspended: the queue 'gpu' has not admitted it yet (" in program("status", "digits").out
+
+
 @pytest.mark.parametrize(
     ("state", "warning", "hint"),
     [
-        (
-            "Suspended",
-            None,
-            "it is suspended: a queue has not admitted it yet ('kubectl get workloads'), or a user set suspend",
-        ),
+        ("Suspended", None, "it is suspended and in no queue: a user set suspend"),
         (
             None,
             None,

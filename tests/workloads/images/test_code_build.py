@@ -84,3 +84,16 @@ def test_a_failed_build_has_the_words_of_its_phases(session: StubbedSession) -> 
     state(session, "FAILED", phases=phases)
     with pytest.raises(ImageError, match=r"the build project:1 ended as FAILED \(BUILD: exit status 1\)"):
         RemoteBuild(session, "project:1", REPOSITORY, "tag").follow(print)
+
+
+def test_a_stream_that_is_named_but_not_there_yet_is_waited_for(session: StubbedSession) -> None:
+    state(session, "IN_PROGRESS", logs=LOGS)
+    session.reject("logs", "get_log_events", "ResourceNotFoundException", "The specified log stream does not exist.")
+    state(session, "SUCCEEDED", logs=LOGS)
+    page(session, ["one"], None, "t1")
+    page(session, [], "t1", "t1")
+    session.answer_digest("tag")
+    shown: list[str] = []
+    RemoteBuild(session, "project:1", REPOSITORY, "tag").follow(shown.append, lambda _: None)
+    assert shown == ["one"]
+    session.all_asked()

@@ -128,6 +128,9 @@ def test_every_option_reaches_the_manifest() -> None:
         spread_over="kubernetes.io/hostname",
         colocate_in="topology.kubernetes.io/zone",
         capacity_type="ON_DEMAND",
+        node_group="gpu",
+        placement_group=True,
+        preferred_topology="kubernetes.io/hostname",
     )
     everything = {
         "instance_type": "p4d.24xlarge",
@@ -166,8 +169,12 @@ def test_every_option_reaches_the_manifest() -> None:
         assert (pod["serviceAccountName"], pod["priorityClassName"]) == ("runs", "high")
     assert worker["nodeSelector"]["eks.amazonaws.com/capacityType"] == "ON_DEMAND"
     assert worker["topologySpreadConstraints"][0]["topologyKey"] == "kubernetes.io/hostname"
-    (together,) = worker["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    assert together["topologyKey"] == "topology.kubernetes.io/zone"
+    assert worker["nodeSelector"]["training-cluster/node-group"] == "gpu"
+    together = worker["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert [term["topologyKey"] for term in together] == [
+        "topology.kubernetes.io/zone",
+        "training-cluster/placement-group",
+    ]
     mounts = {mount["name"]: mount["mountPath"] for mount in worker["containers"][0]["volumeMounts"]}
     assert mounts == {"shm": "/dev/shm", "shared-0": "/fsx", "shared-1": "/efs"}
     assert worker["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 4
@@ -212,6 +219,10 @@ _SCHEDULING = st.builds(
     spread_over=_KEYS,
     colocate_in=_KEYS,
     capacity_type=st.sampled_from([None, "SPOT", "ON_DEMAND", "CAPACITY_BLOCK", "spot"]),
+    node_group=_MAYBE_NAMES,
+    placement_group=st.booleans(),
+    required_topology=_KEYS,
+    preferred_topology=_KEYS,
 )
 _VOLUME = st.builds(
     _maker(SharedVolume), claim=_NAMES, mount_path=st.sampled_from(["/fsx", "/a/b", "/dev/shm", "fsx", "/"]) | _TEXTS

@@ -90,6 +90,48 @@ def test_workers_on_spot(job_spec: HorovodJobSpec, synthesize: Synthesize) -> No
     assert "nodeSelector" not in launcher
 
 
+@pytest.mark.parametrize(("capacity_type", "is_evictable"), [(None, False), ("ON_DEMAND", False), ("SPOT", True)])
+def test_only_workers_whose_node_goes_anyway_can_be_evicted(
+    capacity_type: str | None, is_evictable: bool, job_spec: HorovodJobSpec, synthesize: Synthesize
+) -> None:
+    replicas = made(synthesize, job_spec, capacity_type=capacity_type)["spec"]["mpiReplicaSpecs"]
+    labels = {"training-cluster/evictable": "true"} if is_evictable else None
+    assert replicas["Worker"]["template"]["metadata"].get("labels") == labels
+    assert "labels" not in replicas["Launcher"]["template"]["metadata"]
+
+
+def test_workers_stay_in_one_node_group(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    launcher, worker = pods(made(synthesize, job_spec, node_group="block-a"))
+    assert worker["nodeSelector"] == {
+        "node.kubernetes.io/instance-type": "p3.16xlarge",
+        "training-cluster/node-group": "block-a",
+    }
+    assert "nodeSelector" not in launcher
+
+
+def test_workers_stay_in_one_placement_group(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    zone = "topology.kubernetes.io/zone"
+    launcher, worker = pods(made(synthesize, job_spec, placement_group=True, colocate_in=zone))
+    terms = worker["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert terms == [
+        {"topologyKey": zone, "labelSelector": {"matchLabels": WORKERS}},
+        {"topologyKey": "training-cluster/placement-group", "labelSelector": {"matchLabels": WORKERS}},
+    ]
+    assert "podAffinity" not in launcher["affinity"]
+
+
+@pytest.mark.parametrize("kind", ["required", "preferred"])
+def test_kueue_reads_the_topology_from_the_workers_only(
+    kind: str, job_spec: HorovodJobSpec, synthesize: Synthesize
+) -> None:
+    level: dict[str, Any] = {f"{kind}_topology": "topology.k8s.aws/network-node-layer-2"}
+    manifest = synthesize(dataclasses.replace(job_spec, scheduling=Scheduling(queue="gpu", **level)))
+    launcher, worker = (manifest["spec"]["mpiReplicaSpecs"][role]["template"] for role in ("Launcher", "Worker"))
+    annotation = f"kueue.x-k8s.io/podset-{kind}-topology"
+    assert worker["metadata"]["annotations"][annotation] == "topology.k8s.aws/network-node-layer-2"
+    assert annotation not in launcher["metadata"]["annotations"]
+
+
 def test_two_jobs_side_by_side_select_only_their_pods(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     scheduling = Scheduling(spread_over="kubernetes.io/hostname")
     selectors = []
@@ -114,6 +156,30 @@ def test_two_jobs_side_by_side_select_only_their_pods(job_spec: HorovodJobSpec, 
             {"spread_over": "zone", "colocate_in": "zone"},
             "'spread_over' is 'zone', but the label to colocate in is the same, and workers cannot be apart",
         ),
+        ({"node_group": "my nodes"}, "'node_group' is 'my nodes'; give the name of a node group, as in cluster.yaml"),
+        ({"node_group": ""}, "'node_group' is ''; give the name of a node group"),
+        ({"placement_group": "gpu"}, "'placement_group' is 'gpu'; give one of True, False"),
+        (
+            {"node_group": "gpu", "spread_over": "training-cluster/node-group"},
+            "'spread_over' is 'training-cluster/node-group', but node_group keeps all workers in one group",
+        ),
+        (
+            {"placement_group": True, "spread_over": "training-cluster/placement-group"},
+            "'spread_over' is 'training-cluster/placement-group', but placement_group keeps all workers in one group",
+        ),
+        (
+            {"placement_group": True, "capacity_type": "CAPACITY_BLOCK"},
+            "'placement_group' is True, but the nodes of a Capacity Block have none",
+        ),
+        (
+            {"queue": "gpu", "required_topology": "a", "preferred_topology": "b"},
+            "'preferred_topology' is 'b', but required_topology is given too; give one of the two",
+        ),
+        (
+            {"preferred_topology": "a"},
+            "'preferred_topology' is 'a', but Kueue places the workers, and the job has no queue; give",
+        ),
+        ({"queue": "gpu", "required_topology": "a b"}, "'required_topology' is 'a b'; give the key of a node label"),
         ({"capacity_type": "spot"}, "'capacity_type' is 'spot'; give one of ON_DEMAND, SPOT, CAPACITY_BLOCK"),
     ],
 )

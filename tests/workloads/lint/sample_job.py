@@ -1,6 +1,7 @@
 """A job without findings, and ways to break it."""
 
 import json
+from functools import cache
 from typing import Any
 
 import yaml
@@ -77,8 +78,7 @@ spec:
 
 def changed(changes: dict[str, Any], document: str = JOB) -> dict[str, Any]:
     """Return the document with other values at some places; GONE removes a value."""
-    # Through JSON, which has no aliases.
-    changed = json.loads(json.dumps(yaml.safe_load(document)))
+    changed = json.loads(_read(document))
     for place, value in changes.items():
         keys = path_of(place)
         at = changed
@@ -91,6 +91,12 @@ def changed(changes: dict[str, Any], document: str = JOB) -> dict[str, Any]:
         else:
             at[keys[-1]] = value
     return dict(changed)
+
+
+@cache
+def _read(document: str) -> str:
+    """Return the document as JSON, which has no aliases."""
+    return json.dumps(yaml.safe_load(document))
 
 
 #: Arguments of a right mpirun.

@@ -72,7 +72,7 @@ def test_only_the_efa_plugin_has_the_rights_of_the_node() -> None:
 @pytest.mark.parametrize(
     ("chart", "name", "image"),
     [
-        (NvidiaDevicePluginChart, "nvidia-device-plugin", "k8s-device-plugin:v0.18.0"),
+        (NvidiaDevicePluginChart, "nvidia-device-plugin", "k8s-device-plugin:v0.20.1"),
         (EfaDevicePluginChart, "aws-efa-k8s-device-plugin", "aws-efa-k8s-device-plugin:v0.5.20"),
     ],
 )

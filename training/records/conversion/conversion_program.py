@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import FrameType
 
 from training.records.conversion.shard_plan import Shard
@@ -39,8 +38,8 @@ def add_options(
     """
     add, whole = parser.add_argument, command_line.whole_number
     cores = len(os.sched_getaffinity(0))
-    add("--source", type=Path, required=True, help="folder with the archives or the extracted images")
-    add("--output-dir", type=Path, required=True, help=f"folder for the shards; {space}")
+    add("--source", type=command_line.path, required=True, help="folder with the archives or the extracted images")
+    add("--output-dir", type=command_line.path, required=True, help=f"folder for the shards; {space}")
     add("--train-shards", type=whole(1, 99999), default=train_shards, help="files (%(default)s)")
     add("--validation-shards", type=whole(1, 99999), default=validation_shards, help="files (%(default)s)")
     add("--on-bad-data", choices=("stop", "skip"), default="stop", help=damaged)

@@ -18,6 +18,8 @@ __all__ = [
     "H200",
     "L4",
     "L40S",
+    "RTX_PRO_4500",
+    "RTX_PRO_6000",
     "T4",
     "V100_16",
     "V100_32",
@@ -126,4 +128,27 @@ B300 = Gpu(
     application_clocks=Clocks(memory_mhz=3996, graphics_mhz=2032),
     oldest_driver_branch=580,
     sources=(_CAPABILITIES, _CLOCKS, _EKS_AMI),
+)
+
+_NO_CLOCKS = "AWS's page recommends no clocks for this model, and the EKS AMI sets none that was read"
+
+#: EC2 names NVIDIA's RTX PRO 6000 Blackwell Server Edition so.
+RTX_PRO_6000 = Gpu(
+    model="RTX PRO Server 6000",
+    compute_capability=(12, 0),
+    memory_gib=96,
+    application_clocks=None,
+    oldest_driver_branch=None,
+    unknown={"application_clocks": _NO_CLOCKS, "oldest_driver_branch": _FIRST_BRANCH},
+)
+#: EC2's name of the RTX PRO 4500 Blackwell Server Edition. An EKS node with branch 580 and a g7.12xlarge listed no GPU;
+#: with 595 it listed both (a deployment of September 2026, recorded in the compatibility matrix of public EKS
+#: templates for GPU and EFA nodes, read 2026-11-23).
+RTX_PRO_4500 = Gpu(
+    model="RTX PRO 4500",
+    compute_capability=(12, 0),
+    memory_gib=32,
+    application_clocks=None,
+    oldest_driver_branch=595,
+    unknown={"application_clocks": _NO_CLOCKS},
 )

@@ -79,6 +79,8 @@ class InstanceType:
         network_bursts: Whether AWS writes "up to" before the bandwidth: a burst above a lower baseline.
         network_interfaces: The interfaces of a node's launch template, primary first (docs/adr/0003).
         local_nvme_gb: Instance store in GB, all disks together; 0 for a type without one.
+        local_nvme_disks: Number of its disks. A node has one RAID 0 array of them: as fast as all together, and lost
+            with the first one that fails.
         placement_group: Whether EC2 launches it in a cluster placement group.
         capacity_block: Whether EC2 sells Capacity Blocks for ML of this type.
         all_reduce_bandwidth: Bus bandwidth of NCCL's all-reduce between two or more instances.
@@ -99,6 +101,7 @@ class InstanceType:
     network_bursts: bool = False
     network_interfaces: tuple[NetworkInterface, ...]
     local_nvme_gb: int
+    local_nvme_disks: int
     placement_group: bool
     capacity_block: bool
     all_reduce_bandwidth: BusBandwidth | None

@@ -33,12 +33,20 @@ _WITHOUT_GPU = (
 INSTANCE_TYPES: dict[str, InstanceType] = {one.name: one for one in (*P_FAMILY, *G_FAMILY, *_WITHOUT_GPU)}
 
 
+#: EC2 states 0 GPUs and a part of an L4's memory (DescribeInstanceTypes: GpuPartitionSize 0.125 to 0.5).
+_FRACTION = (
+    "it has a fraction of an L4, a vGPU that EC2 counts as 0 GPUs: this library gives jobs whole GPUs, and the "
+    "autoscaler would never start such a node for them (g6 and gr6 have a whole L4)"
+)
+
 #: Why other types with accelerators are not in the catalog, by the start of their names
 #: (https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html, read 2026-11-21).
 _NOT_SUPPORTED = {
     "dl": "it has Gaudi or Qualcomm accelerators instead of NVIDIA GPUs, which are not supported",
     "g4ad": "it has AMD GPUs, which are not supported",
     "g5g": "it has Arm processors, which are not supported",
+    "g6f": _FRACTION,
+    "gr6f": _FRACTION,
     "inf": "it has AWS Inferentia chips instead of GPUs, which are not supported",
     "p6e": "it has Arm processors, which are not supported",
     "trn": "it has AWS Trainium chips instead of GPUs, which are not supported",

@@ -14,6 +14,7 @@ __all__ = [
     "EFA_HUGEPAGES_MIB",
     "EFA_PRESENT_LABEL",
     "EFA_RESOURCE",
+    "EVICTABLE_LABEL",
     "GPU_PRESENT_LABEL",
     "GPU_RESOURCE",
     "GPU_TAINT_KEY",
@@ -21,10 +22,13 @@ __all__ = [
     "INSTANCE_TYPE_LABEL",
     "JUMBO_FRAME_BYTES",
     "KARPENTER_CAPACITY_TYPE_LABEL",
+    "NODE_GROUP_LABEL",
+    "PLACEMENT_GROUP_LABEL",
     "SAFE_TO_EVICT",
     "CapacityType",
     "efa_hugepages",
     "gpu_toleration",
+    "group_labels",
     "node_devices",
     "node_labels",
     "vcpus_left_to_daemons",
@@ -52,6 +56,9 @@ ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"
 #: The Cluster Autoscaler keeps a node whose pod has this annotation with "false" (FAQ of the same repository).
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
+#: The PodDisruptionBudget of training jobs does not hold a pod with this label, such as one on a Spot node.
+EVICTABLE_LABEL = "training-cluster/evictable"
+
 #: Karpenter keeps a node whose pod has this annotation with "true" (https://karpenter.sh/docs/concepts/disruption/).
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 
@@ -65,6 +72,12 @@ KARPENTER_CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 
 #: Set by the kubelet on every node (https://kubernetes.io/docs/reference/labels-annotations-taints/).
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+
+#: The node group of a node by the name that the user gave: EKS's own label has the one that CloudFormation made.
+NODE_GROUP_LABEL = "training-cluster/node-group"
+
+#: The cluster placement group that a node is in, by the name of its node group; a node without one has no such label.
+PLACEMENT_GROUP_LABEL = "training-cluster/placement-group"
 
 #: The largest frame inside a VPC: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/network_mtu.html
 JUMBO_FRAME_BYTES = 9001
@@ -81,8 +94,21 @@ EFA_HUGEPAGES_MIB = 5120
 _HUGEPAGE_MIB = 2
 
 
+def group_labels(group: str, *, in_placement_group: bool) -> dict[str, str]:
+    """Return the labels by which a job keeps to one group of nodes.
+
+    Args:
+        group: Name of the node group.
+        in_placement_group: Whether the nodes have a placement group.
+    """
+    labels = {NODE_GROUP_LABEL: group}
+    if in_placement_group:
+        labels[PLACEMENT_GROUP_LABEL] = group
+    return labels
+
+
 def node_labels(instance_type: InstanceType, *, efa: bool) -> dict[str, str]:
-    """Return the labels of a node group.
+    """Return the labels that name the devices of a node.
 
     Args:
         instance_type: The nodes' type.
@@ -91,7 +117,7 @@ def node_labels(instance_type: InstanceType, *, efa: bool) -> dict[str, str]:
     labels = {}
     if instance_type.gpu:
         labels[GPU_PRESENT_LABEL] = "true"
-        labels[ACCELERATOR_LABEL] = f"nvidia-{instance_type.gpu.model.lower()}"
+        labels[ACCELERATOR_LABEL] = f"nvidia-{instance_type.gpu.model.lower().replace(' ', '-')}"
     if efa:
         labels[EFA_PRESENT_LABEL] = "true"
     return labels

@@ -5,28 +5,32 @@ from datetime import date
 
 __all__ = [
     "AMI_DRIVERS",
+    "BAD_AMI_RELEASES",
     "CHOWN_IMAGE",
     "CLUSTER_AUTOSCALER",
-    "CLUSTER_AUTOSCALER_IMAGE_TAGS",
     "DEFAULT_LUSTRE_VERSION",
     "EFA_DEVICE_PLUGIN",
     "KUBERNETES_VERSION",
     "KUBERNETES_VERSIONS",
+    "KUEUE",
     "LUSTRE_VERSION",
     "MPI_OPERATOR_IMAGE",
+    "MPI_OPERATOR_KUBERNETES_VERSION",
     "NVIDIA_DEVICE_PLUGIN",
     "SYSTEM_INSTANCE_TYPE",
     "AmiDrivers",
+    "BadAmiRelease",
     "HelmRelease",
 ]
 
-#: EKS release of 28 Jan 2026, standard support until 27 Mar 2027
-#: (https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html, read 2026-11-21).
+#: What a new cluster gets; its dates and add-ons are in `kubernetes_releases.py`. The next default is one release
+#: newer at most: EKS upgrades a control plane by one minor at a time
+#: (https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html, read 2026-11-23).
 KUBERNETES_VERSION = "1.35"
 
-#: Every release that a cluster can have, oldest first: those in EKS's standard support (same page) with which this
-#: project is tested.
-KUBERNETES_VERSIONS = ("1.34", "1.35")
+#: Every release that a new cluster can have, oldest first: those in EKS's standard support
+#: (https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html, read 2026-11-23).
+KUBERNETES_VERSIONS = ("1.34", "1.35", "1.36", "1.37")
 
 #: FSx's newest; FSx's default is an older one without data repositories on PERSISTENT_2
 #: (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateFileSystem.html).
@@ -37,6 +41,10 @@ DEFAULT_LUSTRE_VERSION = "2.10"
 
 #: https://github.com/kubeflow/mpi-operator/releases (the image's tag has no "v"), read 2026-11-21.
 MPI_OPERATOR_IMAGE = "mpioperator/mpi-operator:0.8.2"
+
+#: The Kubernetes release whose types the operator makes pods from: what newer releases know reaches no pod
+#: (https://github.com/kubeflow/mpi-operator/issues/804, docs/adr/0018).
+MPI_OPERATOR_KUBERNETES_VERSION = "1.35"
 
 #: Nodes of the operator, the launchers and the cluster's services.
 SYSTEM_INSTANCE_TYPE = "m5.xlarge"
@@ -54,7 +62,7 @@ class HelmRelease:
         repository: Address of the repository.
         version: Version of the chart (not of the program).
         image: Address of the program's image, without the tag.
-        image_tag: Tag of the image; None if it depends on the cluster.
+        image_tag: Tag of the image; None if it depends on the cluster's release.
         checked: Date on which the version was read.
     """
 
@@ -65,14 +73,19 @@ class HelmRelease:
     image_tag: str | None
     checked: date
 
+    @property
+    def upstream_chart(self) -> str:
+        """What Helm and the CDK call the repository: in a registry of images each chart has a separate one."""
+        return f"{self.repository}/{self.chart}" if self.repository.startswith("oci://") else self.repository
+
 
 NVIDIA_DEVICE_PLUGIN = HelmRelease(
     chart="nvidia-device-plugin",
     repository="https://nvidia.github.io/k8s-device-plugin",
-    version="0.18.0",
+    version="0.20.1",
     image="nvcr.io/nvidia/k8s-device-plugin",
-    image_tag="v0.18.0",
-    checked=date(2026, 11, 21),
+    image_tag="v0.20.1",
+    checked=date(2026, 11, 23),
 )
 
 EFA_DEVICE_PLUGIN = HelmRelease(
@@ -94,9 +107,17 @@ CLUSTER_AUTOSCALER = HelmRelease(
     checked=date(2026, 11, 21),
 )
 
-#: The autoscaler simulates the scheduler, so its minor version is the cluster's
-#: (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/README.md#releases, read 2026-11-21).
-CLUSTER_AUTOSCALER_IMAGE_TAGS = {"1.34": "v1.34.3", "1.35": "v1.35.0"}
+#: The newest patch that was found of the minor release before the newest, 0.20
+#: (https://github.com/kubernetes-sigs/kueue/tree/main/CHANGELOG). It needs MPI operator 0.8.0 or newer; its chart has
+#: the resource definitions.
+KUEUE = HelmRelease(
+    chart="kueue",
+    repository="oci://registry.k8s.io/kueue/charts",
+    version="0.19.6",
+    image="registry.k8s.io/kueue/kueue",
+    image_tag="v0.19.6",
+    checked=date(2026, 11, 23),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,4 +145,39 @@ AMI_DRIVERS = (
         branches=(580, 595),
         source="https://github.com/awslabs/amazon-eks-ami/releases/tag/v20260917, read 2026-11-21",
     ),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BadAmiRelease:
+    """A release of the EKS AMI that the release notes warn of.
+
+    Attributes:
+        released: The date in the release's name.
+        kubernetes_versions: Releases of Kubernetes whose nodes are concerned.
+        reason: What goes wrong, after "it".
+        fixed_in: The date of the first release without the fault.
+        source: URL of the release notes, and the date on which they were read.
+    """
+
+    released: int
+    kubernetes_versions: tuple[str, ...]
+    reason: str
+    fixed_in: int
+    source: str
+
+
+_PANICS = "panics while the kernel reclaims memory, and nodes restart (kernel 6.12.110, amazon-eks-ami#2845)"
+_WITH_KERNEL_6_12 = ("1.31", "1.32", "1.33", "1.34", "1.35")
+
+#: Both are named in the notes of the release that fixes them.
+BAD_AMI_RELEASES = tuple(
+    BadAmiRelease(
+        released=released,
+        kubernetes_versions=_WITH_KERNEL_6_12,
+        reason=_PANICS,
+        fixed_in=20261012,
+        source="https://github.com/awslabs/amazon-eks-ami/releases/tag/v20261012, read 2026-11-23",
+    )
+    for released in (20260930, 20261003)
 )

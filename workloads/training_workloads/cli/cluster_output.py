@@ -37,6 +37,7 @@ __all__ = [
     "print_jobs",
     "print_json",
     "print_report",
+    "print_table",
     "progress",
     "session",
     "short_time",
@@ -190,7 +191,7 @@ def print_jobs(jobs: Iterable[JobSummary], *, with_namespace: bool) -> None:
         ]
         for job in jobs
     ]
-    _print_table(["NAMESPACE", *columns] if with_namespace else columns, rows)
+    print_table(["NAMESPACE", *columns] if with_namespace else columns, rows)
 
 
 def print_report(report: JobReport) -> None:
@@ -208,7 +209,7 @@ def print_report(report: JobReport) -> None:
             [pod.name, role, pod.state, "yes" if pod.ready else "no", str(pod.restarts), pod.node or "-"]
             for role, pod in pods
         ]
-        _print_table(["POD", "ROLE", "STATE", "READY", "RESTARTS", "NODE"], rows)
+        print_table(["POD", "ROLE", "STATE", "READY", "RESTARTS", "NODE"], rows)
     reasons = [f"{pod.name}: {pod.why}" for _, pod in pods if pod.why]
     warnings = [
         f"{short_time(now - each.at)} ago, {each.about}: {each.reason}{f' (x{each.count})' * (each.count > 1)}: "
@@ -255,7 +256,8 @@ def _limits(job: JobSummary) -> str:
     return f", elastic with {job.min_workers} {most} workers"
 
 
-def _print_table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+def print_table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    """Print rows below their headings."""
     from rich.table import Table
 
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")

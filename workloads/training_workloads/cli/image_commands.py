@@ -58,7 +58,7 @@ def build(
     file, arguments = find_dockerfile(place, dockerfile), build_arguments(build_arg or [])
     name = image or local_name(place)
     if engine != _CODEBUILD:
-        chosen = find_engine(_known(engine, *ENGINES, _CODEBUILD))
+        chosen = find_engine(_known(engine, *ENGINES, _CODEBUILD), otherwise=f"give '{_CODEBUILD}' to build in AWS")
         with _failures():
             chosen.build(place, file, name, arguments)
         print(f"built {name}; next: trainctl image push", file=sys.stderr)
@@ -67,7 +67,8 @@ def build(
         started = start_build(AwsSession(), stack, place, file, arguments)
         print(f"started {started.id}", file=sys.stderr)
         with _continues(started.id):
-            _pushed(name, started.follow(lambda line: print(line, file=sys.stderr)))
+            address = started.follow(lambda line: print(line, file=sys.stderr))
+        _pushed(name, address)
 
 
 @app.command(cls=Command)
@@ -99,8 +100,9 @@ def _known(engine: str | None, *names: str) -> str | None:
 
 
 def _pushed(name: str, address: str) -> None:
+    # First: a record that cannot be written must not lose the address.
+    print(address, flush=True)
     record_push(name, address)
-    print(address)
     print(f"recorded in {PUSHED_IMAGES}: 'trainctl render' gives jobs this image for {name}", file=sys.stderr)
 
 
@@ -115,9 +117,12 @@ def _failures() -> Iterator[None]:
 
 @contextmanager
 def _continues(build_id: str) -> Iterator[None]:
-    """After Ctrl-C, print what still runs and how to end it."""
+    """After Ctrl-C, or an error of AWS, print what may still run and how to end it."""
     try:
         yield
-    except KeyboardInterrupt:
+    except ImageError:
+        # The build has ended, and the error names it.
+        raise
+    except BaseException:
         print(f"the build continues; 'aws codebuild stop-build --id {build_id}' ends it", file=sys.stderr)
         raise

@@ -74,6 +74,18 @@ def render(
     capacity_type: Annotated[
         str | None, typer.Option(help="ON_DEMAND, SPOT or CAPACITY_BLOCK.", rich_help_panel=_SCHEDULING)
     ] = None,
+    node_group: Annotated[
+        str | None, typer.Option(help="Node group of all workers, such as gpu.", rich_help_panel=_SCHEDULING)
+    ] = None,
+    placement_group: Annotated[
+        bool | None, typer.Option(help="All workers in one placement group.", rich_help_panel=_SCHEDULING)
+    ] = None,
+    required_topology: Annotated[
+        str | None, typer.Option(help="Level of the queue's topology.", rich_help_panel=_SCHEDULING)
+    ] = None,
+    preferred_topology: Annotated[
+        str | None, typer.Option(help="The same, as a preference.", rich_help_panel=_SCHEDULING)
+    ] = None,
     outdir: Annotated[str, typer.Option(metavar="DIRECTORY", help="Folder of the manifests.")] = "dist/jobs",
 ) -> None:
     """Render recipes into manifests; `platform` renders what they need in a cluster."""
@@ -106,6 +118,10 @@ def render(
         spread_over=spread_over,
         colocate_in=colocate_in,
         capacity_type=capacity_type,
+        node_group=node_group,
+        placement_group=placement_group,
+        required_topology=required_topology,
+        preferred_topology=preferred_topology,
     )
     _render(recipes or [], name, output_folder(outdir), scheduling=scheduling, **job)
 

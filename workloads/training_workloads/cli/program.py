@@ -44,7 +44,9 @@ def _print_versions(given: bool) -> None:
         return
     print(f"{PROGRAM} {version('cdk-training-cluster')}")
     print(f"Python {platform.python_version()}, cdk8s {version('cdk8s')}")
-    print(f"for Kubernetes {' and '.join(KUBERNETES_VERSIONS)}, {MPI_OPERATOR_IMAGE.rpartition('/')[2]}")
+    print(
+        f"for Kubernetes {KUBERNETES_VERSIONS[0]} to {KUBERNETES_VERSIONS[-1]}, {MPI_OPERATOR_IMAGE.rpartition('/')[2]}"
+    )
     raise typer.Exit
 
 

@@ -212,8 +212,12 @@ def no_such_node(evidence: Evidence) -> str | None:
 
 def not_admitted(evidence: Evidence) -> str | None:
     """A queue has not admitted the job, or a user suspended it."""
-    if evidence.job.state == SUSPENDED and evidence.suspend:
-        return "it is suspended: a queue has not admitted it yet ('kubectl get workloads'), or a user set suspend"
+    job = evidence.job
+    if job.state == SUSPENDED and evidence.suspend:
+        if job.queue is None:
+            return "it is suspended and in no queue: a user set suspend"
+        quota = f"'kubectl describe workloads -n {job.namespace}' says what quota it waits for"
+        return f"it is suspended: the queue {job.queue!r} has not admitted it yet ({quota}), or a user set suspend"
     return None
 
 

@@ -8,10 +8,13 @@ __all__ = [
     "BATCH_JOBS",
     "CLAIMS",
     "CONFIG_MAPS",
+    "DAEMON_SETS",
+    "DEPLOYMENTS",
     "EVENTS",
     "MPI_JOBS",
     "NAMESPACES",
     "NETWORK_POLICIES",
+    "NODES",
     "PODS",
     "Resource",
 ]
@@ -57,3 +60,6 @@ EVENTS = Resource(api_version="v1", kind="Event", plural="events")
 CLAIMS = Resource(api_version="v1", kind="PersistentVolumeClaim", plural="persistentvolumeclaims")
 NAMESPACES = Resource(api_version="v1", kind="Namespace", plural="namespaces", namespaced=False)
 NETWORK_POLICIES = Resource(api_version="networking.k8s.io/v1", kind="NetworkPolicy", plural="networkpolicies")
+NODES = Resource(api_version="v1", kind="Node", plural="nodes", namespaced=False)
+DAEMON_SETS = Resource(api_version="apps/v1", kind="DaemonSet", plural="daemonsets")
+DEPLOYMENTS = Resource(api_version="apps/v1", kind="Deployment", plural="deployments")

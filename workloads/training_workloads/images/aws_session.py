@@ -19,6 +19,11 @@ DATA_STACK: Final = "TrainingDataStack"
 _REPOSITORY = re.compile(r"\d{12}\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?/([a-z0-9._/-]+)")
 
 _LOG_IN = "log in ('aws sso login', or the profile in AWS_PROFILE); 'aws sts get-caller-identity' shows who you are"
+# An answer takes a second; a region or a proxy that does not answer would take boto3 five minutes to report.
+_CONNECT_SECONDS = 10
+_ANSWER_SECONDS = 30
+_ATTEMPTS = 3
+
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException")
 _FORBIDDEN = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 
@@ -33,8 +38,15 @@ class AwsSession:
         self._session = boto3.Session()
 
     def client(self, service: str, region: str | None = None) -> Any:
-        """Return a client of boto3."""
-        return self._session.client(service, region_name=region)
+        """Return a client of boto3, whose requests have a time limit."""
+        from botocore.config import Config
+
+        limits = Config(
+            connect_timeout=_CONNECT_SECONDS,
+            read_timeout=_ANSWER_SECONDS,
+            retries={"total_max_attempts": _ATTEMPTS, "mode": "standard"},
+        )
+        return self._session.client(service, region_name=region, config=limits)
 
     def outputs(self, stack: str) -> Mapping[str, str]:
         """Return the outputs of a stack by name.
@@ -75,7 +87,7 @@ class AwsSession:
         """Return the address of a pushed image by its digest.
 
         Raises:
-            InputError: There is no such repository.
+            ClientError: There is no such repository or image; see `aws_errors`.
         """
         client, name = self._ecr(repository), repository.partition("/")[2]
         found = client.describe_images(repositoryName=name, imageIds=[{"imageTag": tag}])

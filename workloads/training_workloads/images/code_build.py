@@ -61,12 +61,16 @@ class RemoteBuild:
         if not place.get("streamName"):
             return
         while True:
-            page = self._logs.get_log_events(
-                logGroupName=place["groupName"],
-                logStreamName=place["streamName"],
-                startFromHead=True,
-                **self._position,
-            )
+            try:
+                page = self._logs.get_log_events(
+                    logGroupName=place["groupName"],
+                    logStreamName=place["streamName"],
+                    startFromHead=True,
+                    **self._position,
+                )
+            except self._logs.exceptions.ResourceNotFoundException:
+                # A build names its stream before the stream is there.
+                return
             for event in page["events"]:
                 show(event["message"].rstrip("\n"))
             if self._position.get("nextToken") == page["nextForwardToken"]:

@@ -15,6 +15,9 @@ __all__ = ["ENGINES", "ContainerEngine", "find_engine"]
 #: The programs, the preferred one first.
 ENGINES: Final = ("docker", "podman")
 
+# A daemon that hangs counts as one that does not run.
+_ANSWER_SECONDS: Final = 10.0
+
 
 class ContainerEngine:
     """The program that builds and pushes; what it prints goes to the user's terminal."""
@@ -61,28 +64,38 @@ class ContainerEngine:
             raise ImageError(f"'{self.program} {words[0]}' ended with {done.returncode}; its own message is above")
 
 
-def find_engine(given: str | None) -> ContainerEngine:
+def find_engine(given: str | None, *, otherwise: str = "") -> ContainerEngine:
     """Return the engine that the user named, else the first that answers: Docker's program may be without its daemon.
+
+    Args:
+        given: What the user gave as `--engine`.
+        otherwise: What the command can do without one, after "or ", for the error. Default: nothing.
 
     Raises:
         InputError: There is none.
     """
+    ways = f", or {otherwise}" if otherwise else ""
     installed = [program for program in (ENGINES if given is None else (given,)) if shutil.which(program)]
     if not installed:
         allowed = "docker and podman are not on the PATH" if given is None else "it is not on the PATH"
-        fix = "install one, or give 'codebuild' to build in AWS"
+        fix = f"install one{ways}"
         raise InputError(Problem(path=("engine",), given=MISSING if given is None else given, allowed=allowed, fix=fix))
     answers = {program: _answer(program) for program in installed}
     working = [program for program, answer in answers.items() if answer is None]
     if not working:
         allowed = "; ".join(f"{program} does not answer: {answer}" for program, answer in answers.items())
-        fix = "start it, or give 'codebuild' to build in AWS"
+        fix = f"start it{ways}"
         raise InputError(Problem(path=("engine",), given=MISSING if given is None else given, allowed=allowed, fix=fix))
     return ContainerEngine(working[0])
 
 
 def _answer(program: str) -> str | None:
     """Return why an engine does not work, or None."""
-    done = subprocess.run([program, "version"], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(
+            [program, "version"], capture_output=True, text=True, check=False, timeout=_ANSWER_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return f"nothing within {_ANSWER_SECONDS:g} s"
     lines = done.stderr.strip().splitlines() or ["no message"]
     return lines[-1] if done.returncode else None

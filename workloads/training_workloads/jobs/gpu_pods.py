@@ -14,13 +14,17 @@ from training_workloads.mpijob.launch_command import START_TIMEOUT_SECONDS, laun
 from training_workloads.mpijob.programs import HOME, RUN_WORKER, SSH_PORT, SSHD_CONFIG
 from training_workloads.mpijob.spec import DAY_SECONDS, MpiJobSpec, ReplicaSpec, RunPolicy
 
-__all__ = ["GpuPods"]
+__all__ = ["LAUNCHER_CPU_MILLIS", "LAUNCHER_MEMORY_GIB", "GpuPods"]
 
 # A finished job's launcher, and with it its log, is kept for a week.
 _TTL_SECONDS = 7 * DAY_SECONDS
 
-# The launcher only runs mpirun and its ssh connections.
-_LAUNCHER_RESOURCES = {"requests": {"cpu": "250m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
+#: Requests of the launcher, which only runs mpirun and its ssh connections.
+LAUNCHER_CPU_MILLIS = 250
+LAUNCHER_MEMORY_GIB = 2
+
+_LAUNCHER_MEMORY = {"memory": f"{LAUNCHER_MEMORY_GIB}Gi"}
+_LAUNCHER_RESOURCES = {"requests": {"cpu": f"{LAUNCHER_CPU_MILLIS}m", **_LAUNCHER_MEMORY}, "limits": _LAUNCHER_MEMORY}
 
 # How often Kubernetes replaces a launcher's pod that failed. The launcher restarts the ranks itself, so these are for a
 # pod that is lost with its node, and one that has decided that the job ends is repeated no more often than this.
@@ -159,6 +163,8 @@ class GpuPods:
         return pod_template(
             container,
             service_account=self.service_account,
+            labels=self.scheduling.worker_labels(),
+            annotations=self.scheduling.worker_annotations(),
             terminationGracePeriodSeconds=_GRACE_SECONDS,
             nodeSelector={INSTANCE_TYPE_LABEL: self.instance.name} | self.scheduling.node_selector(),
             tolerations=[gpu_toleration()],

@@ -34,12 +34,21 @@ _SECURITY = {
 }
 
 
-def pod_template(container: dict[str, Any], *, service_account: str | None, **fields: Any) -> dict[str, Any]:
+def pod_template(
+    container: dict[str, Any],
+    *,
+    service_account: str | None,
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+    **fields: Any,
+) -> dict[str, Any]:
     """Return a pod template with one container, for the image's non-root user.
 
     Args:
         container: In the Kubernetes wire format.
         service_account: Of the pod; None for the namespace's default.
+        labels: Of the pod. Default: those of its controller.
+        annotations: Of the pod, beside those that keep it on its node. Default: none.
         fields: Further fields of the pod's spec.
     """
     # Jobs do not call the API of Kubernetes; Pod Identity gives a service account's permissions another way.
@@ -52,7 +61,8 @@ def pod_template(container: dict[str, Any], *, service_account: str | None, **fi
         spec["serviceAccountName"] = service_account
     # A training pod cannot move to another node: autoscalers wait for its end, or the job would restart.
     stays = {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"}
-    return {"metadata": {"annotations": stays}, "spec": spec | fields}
+    metadata = {"annotations": stays | (annotations or {})} | ({"labels": labels} if labels else {})
+    return {"metadata": metadata, "spec": spec | fields}
 
 
 class _HasImage(Protocol):

@@ -3,14 +3,26 @@
 from dataclasses import dataclass
 from typing import Any, Protocol, get_args
 
-from training_workloads.catalog.nodes import CAPACITY_TYPE_LABEL, KARPENTER_CAPACITY_TYPE_LABEL, CapacityType
+from training_workloads.catalog.nodes import (
+    CAPACITY_TYPE_LABEL,
+    EVICTABLE_LABEL,
+    KARPENTER_CAPACITY_TYPE_LABEL,
+    NODE_GROUP_LABEL,
+    PLACEMENT_GROUP_LABEL,
+    CapacityType,
+)
 from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, QUEUE_LABEL, WORKER, SchedulingPolicy
-from training_workloads.names import dns_label, dns_subdomain, label_key
-from training_workloads.validation import Problem, Problems, enforce, one_of
+from training_workloads.names import LABEL_VALUE, dns_label, dns_subdomain, label_key
+from training_workloads.validation import Problem, Problems, enforce, matches, one_of
 
 __all__ = ["Scheduling", "is_scheduling", "not_on_spot"]
 
 _SPOT: CapacityType = "SPOT"
+
+# Of the pods: https://kueue.sigs.k8s.io/docs/tasks/run/topology_aware_scheduling/ (read 2026-11-23)
+_TOPOLOGY = f"{QUEUE_LABEL.partition('/')[0]}/podset"
+_TOPOLOGIES = ("required_topology", "preferred_topology")
+_BLOCK: CapacityType = "CAPACITY_BLOCK"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +45,15 @@ class Scheduling:
             `topology.kubernetes.io/zone` or, on EKS, `topology.k8s.aws/network-node-layer-3`
             (https://docs.aws.amazon.com/eks/latest/userguide/ml-workload-topology.html). Default: anywhere.
         capacity_type: `ON_DEMAND`, `SPOT` or `CAPACITY_BLOCK`: capacity type of the workers' nodes. Default: any.
-            The launcher, whose loss ends the job, never runs on Spot nodes.
+            The launcher, whose loss ends the job, never runs on Spot nodes. Name SPOT and CAPACITY_BLOCK: only then
+            may EKS evict the workers before it takes their node, which is their signal to save a checkpoint.
+        node_group: Name of the node group of all workers, as in `cluster.yaml` or `add_gpu_node_group`. Default: every
+            group with the job's instance type.
+        placement_group: Whether all workers run in one cluster placement group, whichever it is. Default: no.
+        required_topology: Key of a node label that all workers must find with one value, chosen by Kueue before the job
+            starts; a level of the queue's topology, such as `topology.k8s.aws/network-node-layer-2`. Default: anywhere.
+        preferred_topology: The same, where Kueue takes the next wider level if one value has no room for all workers.
+            Default: anywhere.
     """
 
     gang: bool = False
@@ -42,6 +62,10 @@ class Scheduling:
     spread_over: str | None = None
     colocate_in: str | None = None
     capacity_type: CapacityType | None = None
+    node_group: str | None = None
+    placement_group: bool = False
+    required_topology: str | None = None
+    preferred_topology: str | None = None
 
     def __post_init__(self) -> None:
         """Check the names, and that one label does not both spread and colocate the workers."""
@@ -60,13 +84,27 @@ class Scheduling:
         """Return the gang: a number of workers and the launcher, which start together; None without a gang."""
         return SchedulingPolicy(min_available=workers + 1, priority_class=self.priority_class) if self.gang else None
 
+    def worker_labels(self) -> dict[str, str]:
+        """Return labels of the workers' pods.
+
+        EKS drains the nodes of Spot capacity and of a Capacity Block shortly before they go, which is the signal to
+        save a checkpoint; on other nodes an update waits for the job.
+        """
+        return {EVICTABLE_LABEL: "true"} if self.capacity_type in (_SPOT, _BLOCK) else {}
+
     def pod_fields(self) -> dict[str, Any]:
         """Return fields of every pod of the job."""
         return {"priorityClassName": self.priority_class} if self.priority_class else {}
 
     def node_selector(self) -> dict[str, str]:
         """Return labels of the workers' nodes, beside those of their instance type."""
-        return {CAPACITY_TYPE_LABEL: self.capacity_type} if self.capacity_type else {}
+        labels = {CAPACITY_TYPE_LABEL: self.capacity_type, NODE_GROUP_LABEL: self.node_group}
+        return {label: value for label, value in labels.items() if value}
+
+    def worker_annotations(self) -> dict[str, str]:
+        """Return annotations of the workers' pods, by which Kueue places them."""
+        levels = {"required": self.required_topology, "preferred": self.preferred_topology}
+        return {f"{_TOPOLOGY}-{kind}-topology": level for kind, level in levels.items() if level}
 
     def worker_fields(self, job: str, workers: int) -> dict[str, Any]:
         """Return fields of the workers' pods, which a selector finds by the job's name."""
@@ -77,9 +115,9 @@ class Scheduling:
             # Where nodes start for the job, the first would take all the workers that it has room for.
             evenly |= {"minDomains": min(2, workers)}
             fields["topologySpreadConstraints"] = [{**evenly, "labelSelector": selector}]
-        if self.colocate_in:
-            together = {"topologyKey": self.colocate_in, "labelSelector": selector}
-            fields["affinity"] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [together]}}
+        shared = [self.colocate_in, PLACEMENT_GROUP_LABEL if self.placement_group else None]
+        if together := [{"topologyKey": label, "labelSelector": selector} for label in dict.fromkeys(shared) if label]:
+            fields["affinity"] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": together}}
         return fields
 
 
@@ -91,8 +129,9 @@ def not_on_spot() -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
-def _gang(scheduling: Scheduling) -> Problems:
-    yield from one_of("gang", scheduling.gang, (True, False))
+def _flags(scheduling: Scheduling) -> Problems:
+    for name in ("gang", "placement_group"):
+        yield from one_of(name, getattr(scheduling, name), (True, False))
 
 
 def _names(scheduling: Scheduling) -> Problems:
@@ -101,6 +140,12 @@ def _names(scheduling: Scheduling) -> Problems:
     for name, form in forms.items():
         if (value := getattr(scheduling, name)) is not None:
             yield from form(name, value)
+    for name in _TOPOLOGIES:
+        if (value := getattr(scheduling, name)) is not None:
+            yield from label_key(name, value)
+    if scheduling.node_group is not None:
+        wanted = "the name of a node group, as in cluster.yaml, such as gpu"
+        yield from matches("node_group", scheduling.node_group, rf"(?!$){LABEL_VALUE}", wanted)
 
 
 def _placement(scheduling: Scheduling) -> Problems:
@@ -114,12 +159,42 @@ def _placement(scheduling: Scheduling) -> Problems:
         )
 
 
+def _one_group(scheduling: Scheduling) -> Problems:
+    groups = (NODE_GROUP_LABEL, PLACEMENT_GROUP_LABEL)
+    kept = {"node_group": scheduling.node_group is not None, "placement_group": scheduling.placement_group is True}
+    if any(kept.values()) and scheduling.spread_over in groups:
+        name = next(name for name, is_kept in kept.items() if is_kept)
+        allowed = f"{name} keeps all workers in one group"
+        fix, related = "give one of the two", ((name,),)
+        yield Problem(path=("spread_over",), given=scheduling.spread_over, allowed=allowed, fix=fix, related=related)
+    if kept["placement_group"] and scheduling.capacity_type == _BLOCK:
+        yield Problem(
+            path=("placement_group",),
+            given=True,
+            allowed="the nodes of a Capacity Block have none: EC2 places them close to each other itself",
+            fix="omit it, and give node_group to keep the job in one block",
+            related=(("capacity_type",),),
+        )
+
+
+def _topology(scheduling: Scheduling) -> Problems:
+    given = [name for name in _TOPOLOGIES if getattr(scheduling, name) is not None]
+    if len(given) > 1:
+        value, allowed = scheduling.preferred_topology, "required_topology is given too"
+        path, related = ("preferred_topology",), (("required_topology",),)
+        yield Problem(path=path, given=value, allowed=allowed, fix="give one of the two", related=related)
+    elif given and scheduling.queue is None:
+        value, allowed = getattr(scheduling, given[0]), "Kueue places the workers, and the job has no queue"
+        fix = "give a queue, or colocate_in instead"
+        yield Problem(path=(given[0],), given=value, allowed=allowed, fix=fix, related=(("queue",),))
+
+
 def _capacity_type(scheduling: Scheduling) -> Problems:
     if scheduling.capacity_type is not None:
         yield from one_of("capacity_type", scheduling.capacity_type, get_args(CapacityType))
 
 
-_RULES = (_gang, _names, _placement, _capacity_type)
+_RULES = (_flags, _names, _placement, _one_group, _topology, _capacity_type)
 
 
 class _HasScheduling(Protocol):

@@ -1,32 +1,99 @@
 """A mirror: an ECR registry with copies of charts and images, for clusters without access to the internet."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
+from training_workloads.catalog.regions import PARTITIONS, Partition, partition_of
 from training_workloads.catalog.versions import (
     CHOWN_IMAGE,
     CLUSTER_AUTOSCALER,
-    CLUSTER_AUTOSCALER_IMAGE_TAGS,
     EFA_DEVICE_PLUGIN,
-    KUBERNETES_VERSIONS,
+    KUEUE,
     MPI_OPERATOR_IMAGE,
     NVIDIA_DEVICE_PLUGIN,
 )
-from training_workloads.validation import Problems, enforce, matches, one_of
+from training_workloads.validation import Problem, Problems, enforce, known_names, one_of
 
-__all__ = ["ecr_registry", "mirror_commands", "mirrored"]
+__all__ = [
+    "chart_repository",
+    "ecr_registry",
+    "mirror_commands",
+    "mirror_in_partition",
+    "mirror_is_dual_stack",
+    "mirrored",
+]
 
-_RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER)
+_RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, KUEUE)
 
-# https://docs.aws.amazon.com/AmazonECR/latest/userguide/Registries.html, with or without a prefix of its repositories.
-_ECR = r"\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?(/[a-z0-9._-]+)*"
+# https://docs.aws.amazon.com/AmazonECR/latest/userguide/Registries.html, with or without a prefix of its repositories;
+# dkr-ecr is for IPv6 too, and -fips for modules validated by FIPS:
+# https://docs.aws.amazon.com/AmazonECR/latest/userguide/ecr-requests.html (read 2026-11-23)
+_ECR = re.compile(
+    r"(?P<account>[0-9]{12})\.dkr(?P<dual>[.-])ecr(?P<fips>-fips)?\.(?P<region>[a-z0-9-]+)\.(?P<domain>[a-z0-9.-]+)"
+    r"(?P<prefix>(/[a-z0-9]+([._-]+[a-z0-9]+)*)*)"
+)
+_EXAMPLE = "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"
 
 
 def ecr_registry(name: str, mirror: Any) -> Problems:
     """Reject what is not the address of an ECR registry, with or without a prefix of its repositories."""
-    example = "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"
-    form = f"the address of an ECR registry with or without a prefix, such as {example}"
-    yield from matches(name, mirror, _ECR, form)
+    found = _ECR.fullmatch(mirror) if isinstance(mirror, str) else None
+    if not found:
+        form = f"give the address of an ECR registry with or without a prefix, such as {_EXAMPLE}"
+        yield Problem(path=(name,), given=mirror, fix=form)
+        return
+    region, partition = found["region"], partition_of(found["region"])
+    if partition is None:
+        regions = sorted(region for partition in PARTITIONS.values() for region in partition.regions)
+        fix = known_names(region, regions)
+        yield Problem(path=(name,), given=mirror, allowed=f"AWS has no region {region}", fix=fix)
+    elif found["domain"] != (wanted := _domain(partition, dual_stack=found["dual"] == "-")):
+        allowed = f"registries of {region} are not in {found['domain']}"
+        registry = found["account"] + f".dkr{found['dual']}ecr{found['fips'] or ''}.{region}.{wanted}{found['prefix']}"
+        fix = f"did you mean {registry}?" if wanted else "give the address with .dkr.ecr."
+        yield Problem(path=(name,), given=mirror, allowed=allowed, fix=fix)
+
+
+def mirror_in_partition(name: str, mirror: str, region: str) -> Problems:
+    """Reject a registry of another partition than that of the cluster.
+
+    Args:
+        name: The argument, as the user typed it.
+        mirror: The address of an ECR registry.
+        region: Region of the cluster.
+    """
+    here, there = partition_of(region), partition_of(_region(mirror))
+    if here and there and here != there:
+        allowed = f"{_region(mirror)} is of the partition {there.name}, and the cluster's {region} of {here.name}"
+        yield Problem(path=(name,), given=mirror, allowed=allowed, fix=f"give a registry of {region}")
+
+
+def mirror_is_dual_stack(mirror: str) -> bool:
+    """Return whether an address is one for IPv4 and IPv6, which interface endpoints do not serve."""
+    found = _ECR.fullmatch(mirror)
+    return found is not None and found["dual"] == "-"
+
+
+def chart_repository(mirror: str, chart: str) -> str:
+    """Return the address of a chart in a mirror, in the one form to which CDK's function with Helm logs in.
+
+    https://github.com/aws/aws-cdk/tree/main/packages/@aws-cdk/custom-resource-handlers/lib/aws-eks/kubectl-handler/helm
+
+    Args:
+        mirror: The registry; a token stays as it is.
+        chart: Name of the chart.
+    """
+    found = _ECR.fullmatch(mirror)
+    partition = partition_of(found["region"]) if found else None
+    if found and partition:
+        mirror = f"{found['account']}.dkr.ecr.{found['region']}.{partition.domain}{found['prefix']}"
+    return f"oci://{mirror}/{chart}"
+
+
+def _domain(partition: Partition, *, dual_stack: bool) -> str | None:
+    return partition.dual_stack_domain if dual_stack else partition.domain
 
 
 def mirrored(image: str, mirror: str | None) -> str:
@@ -51,12 +118,12 @@ def mirror_commands(mirror: str, kubernetes_version: str) -> Iterator[str]:
     """
     rules = (
         lambda given: ecr_registry("mirror", given[0]),
-        lambda given: one_of("kubernetes_version", given[1], KUBERNETES_VERSIONS),
+        lambda given: one_of("kubernetes_version", given[1], KUBERNETES_RELEASES),
     )
     enforce((mirror, kubernetes_version), rules)
+    autoscaler = KUBERNETES_RELEASES[kubernetes_version].autoscaler_image_tag
     images = [MPI_OPERATOR_IMAGE, CHOWN_IMAGE]
-    for release in _RELEASES:
-        images.append(f"{release.image}:{release.image_tag or CLUSTER_AUTOSCALER_IMAGE_TAGS[kubernetes_version]}")
+    images += [f"{release.image}:{release.image_tag or autoscaler}" for release in _RELEASES]
     registry, _, prefix = mirror.partition("/")
     for private in dict.fromkeys([registry, *filter(_is_ecr, (image.partition("/")[0] for image in images))]):
         yield f"{_password(private)} | docker login --username AWS --password-stdin {private}"
@@ -66,7 +133,9 @@ def mirror_commands(mirror: str, kubernetes_version: str) -> Iterator[str]:
         repository = "/".join(filter(None, [prefix, name]))
         yield f"aws ecr create-repository --region {_region(registry)} --repository-name {repository}"
     for release in _RELEASES:
-        yield f"helm pull {release.chart} --repo {release.repository} --version {release.version}"
+        in_registry = release.repository.startswith("oci://")
+        chart = release.upstream_chart if in_registry else f"{release.chart} --repo {release.repository}"
+        yield f"helm pull {chart} --version {release.version}"
         yield f"helm push {release.chart}-{release.version}.tgz oci://{mirror}"
     for image in images:
         copy = mirrored(image, mirror)
@@ -74,11 +143,13 @@ def mirror_commands(mirror: str, kubernetes_version: str) -> Iterator[str]:
 
 
 def _is_ecr(registry: str) -> bool:
-    return ".dkr.ecr." in registry
+    return _ECR.fullmatch(registry) is not None
 
 
 def _region(registry: str) -> str:
-    return registry.split(".")[3]
+    found = _ECR.fullmatch(registry)
+    assert found
+    return found["region"]
 
 
 def _password(registry: str) -> str:

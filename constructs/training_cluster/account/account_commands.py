@@ -1,0 +1,198 @@
+"""The group `cluster`: whether a configuration can be deployed in an account, what runs there, and its end."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from training_workloads.cli.cluster_output import ContextOption, JsonOption, print_json
+from training_workloads.cli.command_classes import Command, Program
+from training_workloads.exit_codes import CHECK_FAILED, CLUSTER_FAILED
+from training_workloads.images.aws_session import DATA_STACK, aws_errors
+from training_workloads.images.image_error import ImageError
+from training_workloads.validation import InputError, Problem
+
+if TYPE_CHECKING:
+    from training_cluster.account.account_requests import Account
+    from training_cluster.account.deployed_stack import DeployedStack
+    from training_cluster.account.kept_resources import KeptResource
+
+__all__ = ["app", "destroy", "preflight", "status"]
+
+app = typer.Typer(
+    cls=Program,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Check an account before a deployment, see what runs in it, and destroy the cluster.",
+)
+
+_CLUSTER_STACK: Final = "TrainingClusterStack"
+
+_StackOption = Annotated[str, typer.Option("--stack", help="Stack of the cluster.")]
+_DataStackOption = Annotated[str, typer.Option(help="Stack with the bucket and the images.")]
+
+
+@app.command(cls=Command)
+def preflight(
+    config: Annotated[str, typer.Option(metavar="FILE", help="The configuration.")] = "cluster.yaml",
+    override: Annotated[
+        list[str] | None,
+        typer.Option("-c", metavar="KEY=VALUE", help="Override a value, as for 'cdk deploy'; may be repeated."),
+    ] = None,
+    stack: _StackOption = _CLUSTER_STACK,
+    data_stack: _DataStackOption = DATA_STACK,
+    as_json: JsonOption = False,
+) -> None:
+    """Check whether the account can run what cluster.yaml describes; change nothing.
+
+    The exit code is 0 if nothing is missing. A check that your role may not make is skipped, with the IAM action to
+    allow.
+    """
+    # Here, because the AWS CDK takes seconds to import.
+    from training_cluster.account.account_output import print_checks
+    from training_cluster.account.account_requests import Account
+    from training_cluster.account.check_result import FAILED
+    from training_cluster.account.checked_deployment import Deployment
+    from training_cluster.account.preflight import run_checks
+    from training_cluster.config import load_config
+
+    overrides = _overrides(override or [])
+    # As for 'cdk deploy', which has no other option for it.
+    loaded = load_config(overrides.pop("config", config), overrides)
+    deployment = Deployment(config=loaded, account=Account(), cluster_stack=stack, data_stack=data_stack)
+    with _failures():
+        results = run_checks(deployment)
+    if as_json:
+        print_json(results)
+    else:
+        print_checks(results)
+    if any(each.state == FAILED for each in results):
+        raise typer.Exit(CHECK_FAILED)
+
+
+@app.command(cls=Command)
+def status(
+    stack: _StackOption = _CLUSTER_STACK,
+    data_stack: _DataStackOption = DATA_STACK,
+    context: ContextOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show stacks, nodes, GPUs and EFA devices, the platform, file systems, jobs and the price by the hour."""
+    from training_cluster.account.account_output import print_cluster_report
+    from training_cluster.account.account_requests import Account
+    from training_cluster.account.cluster_report import report_cluster
+
+    with _failures():
+        report = report_cluster(Account(), stack, data_stack, context)
+    if as_json:
+        print_json(report)
+    else:
+        print_cluster_report(report)
+
+
+@app.command(cls=Command)
+def destroy(
+    stack: _StackOption = _CLUSTER_STACK,
+    data_stack: _DataStackOption = DATA_STACK,
+    context: ContextOption = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete the cluster's stack, unless jobs run or results are not in the bucket yet.
+
+    What the data stack has stays, and what the cluster's stack retains.
+    """
+    from training_cluster.account.account_requests import Account
+    from training_cluster.account.teardown import DELETING, find_blockers
+
+    account = Account()
+    with _failures():
+        found = _require(account, stack)
+        kept = _kept(account, found, data_stack)
+        if found.status != DELETING:
+            _reject(find_blockers(account, found, context), found)
+        _announce(account, found, kept)
+        if not yes and found.status != DELETING:
+            typer.confirm(f"Destroy {stack}?", abort=True, err=True)
+        _delete(account, found)
+    print(f"{stack} is deleted")
+
+
+def _overrides(given: list[str]) -> dict[str, str]:
+    pairs = [each.partition("=") for each in given]
+    if wrong := [key for key, sign, _ in pairs if not (sign and key)]:
+        raise InputError(*(Problem(path=("override",), given=each, fix="give <key>=<value>") for each in wrong))
+    return {key: value for key, _, value in pairs}
+
+
+def _require(account: "Account", stack: str) -> "DeployedStack":
+    from training_cluster.account.deployed_stack import find_stack
+
+    _ = account.identity
+    found = find_stack(account, stack)
+    if found is None:
+        allowed = f"{account.region} of this account has no such stack"
+        fix = "set AWS_PROFILE and AWS_REGION to where it is; 'aws cloudformation list-stacks' shows the names"
+        raise InputError(Problem(path=("stack",), given=stack, allowed=allowed, fix=fix))
+    return found
+
+
+def _kept(account: "Account", found: "DeployedStack", data_stack: str) -> "list[KeptResource]":
+    from training_cluster.account.deployed_stack import find_stack
+    from training_cluster.account.kept_resources import kept_by_data_stack, kept_resources
+
+    data = find_stack(account, data_stack)
+    return [*kept_resources(account, found), *(kept_by_data_stack(account, data) if data else [])]
+
+
+def _reject(blockers: list[str], found: "DeployedStack") -> None:
+    if blockers:
+        for each in blockers:
+            print(f"error: {each}", file=sys.stderr)
+        print(f"{found.name} is not destroyed", file=sys.stderr)
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _announce(account: "Account", found: "DeployedStack", kept: "list[KeptResource]") -> None:
+    from training_cluster.account.account_output import kept_lines
+    from training_cluster.account.deployed_stack import FILE_SYSTEM
+
+    lines = [f"deletes {found.name} in {account.region}: {len(found.resources)} resources"]
+    if systems := found.ids(FILE_SYSTEM):
+        lines.append(f"with it {', '.join(systems)}: files outside of its data repositories are lost")
+    lines += ["stays:", *kept_lines(kept)] if kept else ["nothing stays"]
+    print(*lines, sep="\n", file=sys.stderr)
+
+
+def _delete(account: "Account", found: "DeployedStack") -> None:
+    from training_cluster.account.teardown import DeletionError, delete_stack
+
+    try:
+        delete_stack(account, found, lambda line: print(line, file=sys.stderr, flush=True))
+    except DeletionError as error:
+        print(f"error: {found.name} is not deleted completely: {error}; fix it, and repeat", file=sys.stderr)
+        raise typer.Exit(CLUSTER_FAILED) from error
+    except KeyboardInterrupt:
+        print("the deletion continues; 'trainctl cluster destroy' follows it again", file=sys.stderr)
+        raise
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """End the command with one line where AWS cannot be asked."""
+    from training_cluster.account.account_requests import NoPermissionError, RejectionError, UnreachableError
+
+    try:
+        # Credentials may also expire on the way.
+        with aws_errors():
+            yield
+    except NoPermissionError as error:
+        _end(f"your role may not {error.action}; allow the action {error.action}", error)
+    except (ImageError, RejectionError, UnreachableError) as error:
+        _end(str(error), error)
+
+
+def _end(why: str, error: Exception) -> None:
+    print(f"error: {why}", file=sys.stderr)
+    raise typer.Exit(CLUSTER_FAILED) from error

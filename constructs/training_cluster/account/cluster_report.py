@@ -1,0 +1,127 @@
+"""The report of `trainctl cluster status`: stacks, nodes, platform, file systems, jobs, price by the hour."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from training_cluster.account.account_requests import Account, NoPermissionError, RejectionError, UnreachableError
+from training_cluster.account.cluster_state import ClusterState, connect_to, read_cluster
+from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack, find_stack, running_instances
+from training_cluster.account.lustre_state import LustreState, read_lustre
+from training_cluster.monitoring.cost import hourly_cost
+from training_workloads.catalog import INSTANCE_TYPES
+from training_workloads.cluster.failures import ClusterError
+from training_workloads.validation import InputError
+
+__all__ = ["ClusterReport", "report_cluster"]
+
+_NOT_DEPLOYED = "not deployed"
+
+_Part = TypeVar("_Part")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterReport:
+    """What runs in the account.
+
+    Attributes:
+        stacks: The state of each stack by its name.
+        cluster: EKS's name of the cluster; None without one.
+        instances: The nodes that EC2 runs, and bills, by type.
+        kubernetes: What Kubernetes knows; None where it cannot be asked.
+        file_systems: The Lustre file systems.
+        usd_per_hour: Price of nodes, control plane and NAT gateways at On-Demand prices; None where the catalog has no
+            price.
+        price: The same as a sentence, with what it omits.
+        notes: What could not be read, and why.
+    """
+
+    stacks: Mapping[str, str]
+    cluster: str | None
+    instances: Mapping[str, int]
+    kubernetes: ClusterState | None
+    file_systems: tuple[LustreState, ...]
+    usd_per_hour: float | None
+    price: str
+    notes: tuple[str, ...]
+
+
+def report_cluster(account: Account, cluster_stack: str, data_stack: str, context: str | None) -> ClusterReport:
+    """Return what runs in the account.
+
+    Args:
+        account: The account.
+        cluster_stack: Name of the cluster's stack.
+        data_stack: Name of the stack with the bucket.
+        context: Context of the kubeconfig. Default: the current one.
+
+    Raises:
+        ImageError: There are no valid credentials, there is no region, or AWS cannot be reached.
+    """
+    _ = account.identity
+    notes: list[str] = []
+    stack = _noted(notes, "the stack", lambda: find_stack(account, cluster_stack))
+    data = _noted(notes, "the data stack", lambda: find_stack(account, data_stack))
+    found = {cluster_stack: stack, data_stack: data}
+    states = {name: each.status if each else _NOT_DEPLOYED for name, each in found.items()}
+    if stack is None:
+        return ClusterReport(
+            stacks=states,
+            cluster=None,
+            instances={},
+            kubernetes=None,
+            file_systems=(),
+            usd_per_hour=None,
+            price="",
+            notes=tuple(notes),
+        )
+    instances = _instances(notes, account, stack)
+    price = hourly_cost(
+        nodes={name: count for name, count in instances.items() if name in INSTANCE_TYPES},
+        nat_gateways=len(stack.ids("AWS::EC2::NatGateway")),
+    )
+    return ClusterReport(
+        stacks=states,
+        cluster=stack.cluster_name,
+        instances=instances,
+        kubernetes=_noted(notes, "Kubernetes", lambda: _kubernetes(account, stack, context)),
+        file_systems=_file_systems(notes, account, stack),
+        usd_per_hour=price.usd_per_hour,
+        price=str(price),
+        notes=tuple(notes),
+    )
+
+
+def _instances(notes: list[str], account: Account, stack: DeployedStack) -> Counter[str]:
+    found = _noted(notes, "the instances", lambda: running_instances(account, stack)) or Counter()
+    types: Counter[str] = Counter()
+    for (name, _), count in found.items():
+        types[name] += count
+    unknown = [name for name in types if name not in INSTANCE_TYPES]
+    notes += [f"the price omits {name}, which is not in the catalog" for name in unknown]
+    return types
+
+
+def _kubernetes(account: Account, stack: DeployedStack, context: str | None) -> ClusterState | None:
+    if stack.cluster_name is None:
+        return None
+    with connect_to(account, stack, context) as cluster:
+        return read_cluster(cluster)
+
+
+def _file_systems(notes: list[str], account: Account, stack: DeployedStack) -> tuple[LustreState, ...]:
+    ids = stack.ids(FILE_SYSTEM)
+    read = (_noted(notes, f"file system {id}", lambda id=id: read_lustre(account, id)) for id in ids)  # type: ignore[misc]
+    return tuple(each for each in read if each)
+
+
+def _noted(notes: list[str], what: str, read: Callable[[], _Part]) -> _Part | None:
+    """Return a part of the report; where it cannot be read, note why."""
+    try:
+        return read()
+    except NoPermissionError as error:
+        notes.append(f"{what}: your role may not {error.action}; allow the action")
+    except (ClusterError, InputError, RejectionError, UnreachableError) as error:
+        notes.append(f"{what}: {error}")
+    return None

@@ -1,0 +1,174 @@
+"""What Kubernetes knows of a cluster: nodes with their devices, the platform, jobs, and what mounts volumes."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from training_cluster.account.account_requests import Account
+from training_cluster.account.deployed_stack import DeployedStack
+from training_workloads.catalog import INSTANCE_TYPES
+from training_workloads.catalog.nodes import EFA_PRESENT_LABEL, EFA_RESOURCE, GPU_RESOURCE, INSTANCE_TYPE_LABEL
+from training_workloads.catalog.versions import EFA_DEVICE_PLUGIN, NVIDIA_DEVICE_PLUGIN
+from training_workloads.cluster.client import Cluster
+from training_workloads.cluster.failures import ClusterError
+from training_workloads.cluster.job_summaries import JobSummary
+from training_workloads.cluster.jobs import list_jobs
+from training_workloads.cluster.kubeconfig import connect
+from training_workloads.cluster.resources import DAEMON_SETS, DEPLOYMENTS, NODES, PODS
+from training_workloads.platform.platform_spec import MPI_OPERATOR_NAMESPACE
+
+__all__ = ["ClusterState", "NodesOfType", "PlatformPart", "connect_to", "mounting_pods", "read_cluster"]
+
+_OPERATOR = "mpi-operator"
+_ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodesOfType:
+    """The nodes of one instance type.
+
+    Attributes:
+        instance_type: EC2's name of the type.
+        nodes: Their number.
+        ready: How many of them are ready.
+        gpus: GPUs that pods can request.
+        expected_gpus: GPUs that the nodes have; None for a type that the catalog does not know.
+        efa: EFA devices that pods can request.
+        expected_efa: EFA devices that the nodes were started with.
+    """
+
+    instance_type: str
+    nodes: int
+    ready: int
+    gpus: int
+    expected_gpus: int | None
+    efa: int
+    expected_efa: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlatformPart:
+    """The pods of the operator or of a device plugin.
+
+    Attributes:
+        name: Its name.
+        ready: How many are ready.
+        wanted: How many should be; None where it is not installed.
+    """
+
+    name: str
+    ready: int
+    wanted: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterState:
+    """What Kubernetes knows.
+
+    Attributes:
+        nodes: The nodes by type.
+        platform: Operator and device plugins.
+        jobs: The jobs of every namespace, the newest last.
+    """
+
+    nodes: tuple[NodesOfType, ...]
+    platform: tuple[PlatformPart, ...]
+    jobs: tuple[JobSummary, ...]
+
+
+@contextmanager
+def connect_to(account: Account, stack: DeployedStack, context: str | None) -> Iterator[Cluster]:
+    """Connect to the cluster of a stack, by the kubeconfig.
+
+    Args:
+        account: The account.
+        stack: A stack with a cluster.
+        context: Name of a context. Default: the current one.
+
+    Raises:
+        ClusterError: The kubeconfig has another cluster, or this one cannot be reached.
+    """
+    found = account.ask("eks", "describe_cluster", name=stack.cluster_name)["cluster"]
+    with connect(context) as cluster:
+        # The jobs of another cluster would say nothing about this one.
+        if cluster.server.rstrip("/").lower() != str(found.get("endpoint", "")).rstrip("/").lower():
+            raise ClusterError(
+                f"the kubeconfig's context is of {cluster.server}, not of {stack.cluster_name}",
+                f"run 'aws eks update-kubeconfig --region {account.region} --name {stack.cluster_name}', or give "
+                "--context",
+            )
+        yield cluster
+
+
+def read_cluster(cluster: Cluster) -> ClusterState:
+    """Return what Kubernetes knows."""
+    types: dict[str, list[dict[str, Any]]] = {}
+    for node in cluster.objects(NODES, all_namespaces=True):
+        types.setdefault(_labels(node).get(INSTANCE_TYPE_LABEL, "unknown"), []).append(node)
+    plugins = (NVIDIA_DEVICE_PLUGIN.chart, EFA_DEVICE_PLUGIN.chart)
+    sets = cluster.objects(DAEMON_SETS, all_namespaces=True)
+    return ClusterState(
+        nodes=tuple(_summary(name, types[name]) for name in sorted(types)),
+        platform=(_operator(cluster), *(_plugin(name, sets) for name in plugins)),
+        jobs=tuple(list_jobs(cluster, all_namespaces=True)),
+    )
+
+
+def mounting_pods(cluster: Cluster) -> list[str]:
+    """Return the pods that mount a claim and have not ended, as `namespace/name`: they hold the file system."""
+    return [
+        f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        for pod in cluster.objects(PODS, all_namespaces=True)
+        if (pod.get("status") or {}).get("phase") not in _ENDED
+        and any("persistentVolumeClaim" in volume for volume in pod["spec"].get("volumes") or [])
+    ]
+
+
+def _summary(name: str, nodes: list[dict[str, Any]]) -> NodesOfType:
+    instance = INSTANCE_TYPES.get(name)
+    with_efa = sum(_labels(node).get(EFA_PRESENT_LABEL) == "true" for node in nodes)
+    return NodesOfType(
+        instance_type=name,
+        nodes=len(nodes),
+        ready=sum(map(_is_ready, nodes)),
+        gpus=sum(_allocatable(node, GPU_RESOURCE) for node in nodes),
+        expected_gpus=instance.gpus * len(nodes) if instance else None,
+        efa=sum(_allocatable(node, EFA_RESOURCE) for node in nodes),
+        expected_efa=instance.efa_interfaces * with_efa if instance else None,
+    )
+
+
+def _labels(node: dict[str, Any]) -> Mapping[str, str]:
+    return node["metadata"].get("labels") or {}
+
+
+def _is_ready(node: dict[str, Any]) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or []
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def _allocatable(node: dict[str, Any], resource: str) -> int:
+    return int(((node.get("status") or {}).get("allocatable") or {}).get(resource, 0))
+
+
+def _operator(cluster: Cluster) -> PlatformPart:
+    found = (
+        each
+        for each in cluster.objects(DEPLOYMENTS, all_namespaces=True)
+        if (each["metadata"]["namespace"], each["metadata"]["name"]) == (MPI_OPERATOR_NAMESPACE, _OPERATOR)
+    )
+    operator = next(found, None)
+    if operator is None:
+        return PlatformPart(name=_OPERATOR, ready=0, wanted=None)
+    ready = (operator.get("status") or {}).get("readyReplicas", 0)
+    return PlatformPart(name=_OPERATOR, ready=ready, wanted=operator["spec"].get("replicas", 1))
+
+
+def _plugin(name: str, sets: list[dict[str, Any]]) -> PlatformPart:
+    # A Helm release may have another name before the chart's.
+    status = [each.get("status") or {} for each in sets if name in each["metadata"]["name"]]
+    if not status:
+        return PlatformPart(name=name, ready=0, wanted=None)
+    ready, wanted = (sum(each.get(key, 0) for each in status) for key in ("numberReady", "desiredNumberScheduled"))
+    return PlatformPart(name=name, ready=ready, wanted=wanted)

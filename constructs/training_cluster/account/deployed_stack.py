@@ -1,0 +1,101 @@
+"""A stack as CloudFormation has it: its state, its outputs, its resources, and the nodes of its cluster."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from training_cluster.account.account_requests import Account, RejectionError
+
+__all__ = ["CLUSTER", "FILE_SYSTEM", "DeployedStack", "StackResource", "find_stack", "running_instances"]
+
+#: Types of resources.
+CLUSTER = "AWS::EKS::Cluster"
+FILE_SYSTEM = "AWS::FSx::FileSystem"
+
+# A change set of a first deployment that was not executed: the stack has no resources yet.
+_NOT_CREATED = "REVIEW_IN_PROGRESS"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StackResource:
+    """A resource of a stack.
+
+    Attributes:
+        logical_id: Its name in the template.
+        kind: Its type.
+        id: Its physical id.
+    """
+
+    logical_id: str
+    kind: str
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeployedStack:
+    """A stack of the account.
+
+    Attributes:
+        name: Its name.
+        arn: Its id, by which it can be found after its deletion too.
+        status: CloudFormation's word for its state.
+        outputs: Its outputs by name.
+        resources: Its resources, without those that are deleted.
+    """
+
+    name: str
+    arn: str
+    status: str
+    outputs: Mapping[str, str]
+    resources: tuple[StackResource, ...]
+
+    def ids(self, kind: str) -> tuple[str, ...]:
+        """Return the physical ids of its resources of a type."""
+        return tuple(each.id for each in self.resources if each.kind == kind)
+
+    @property
+    def cluster_name(self) -> str | None:
+        """EKS's name of its cluster."""
+        return next(iter(self.ids(CLUSTER)), None)
+
+
+def find_stack(account: Account, name: str) -> DeployedStack | None:
+    """Return a stack; None if the account has none of this name in its region."""
+    try:
+        (found,) = account.ask("cloudformation", "describe_stacks", StackName=name)["Stacks"]
+    except RejectionError as error:
+        if "does not exist" not in str(error):
+            raise
+        return None
+    if found["StackStatus"] == _NOT_CREATED:
+        return None
+    return DeployedStack(
+        name=found["StackName"],
+        arn=found.get("StackId", name),
+        status=found["StackStatus"],
+        outputs={each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", ())},
+        resources=_resources(account, name),
+    )
+
+
+def _resources(account: Account, name: str) -> tuple[StackResource, ...]:
+    return tuple(
+        StackResource(logical_id=each["LogicalResourceId"], kind=each["ResourceType"], id=each["PhysicalResourceId"])
+        for each in account.all("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=name)
+        if each["ResourceStatus"] != "DELETE_COMPLETE" and each.get("PhysicalResourceId")
+    )
+
+
+def running_instances(account: Account, stack: DeployedStack) -> Counter[tuple[str, bool]]:
+    """Return the nodes of a stack's cluster, by their type and whether they are Spot instances."""
+    if stack.cluster_name is None:
+        return Counter()
+    # EKS's tag on the instances of a managed node group:
+    # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html
+    filters = [
+        {"Name": "tag:eks:cluster-name", "Values": [stack.cluster_name]},
+        {"Name": "instance-state-name", "Values": ["pending", "running"]},
+    ]
+    found = account.all("ec2", "describe_instances", "Reservations", Filters=filters)
+    instances = (each for reservation in found for each in reservation["Instances"])
+    return Counter((each["InstanceType"], each.get("InstanceLifecycle") == "spot") for each in instances)

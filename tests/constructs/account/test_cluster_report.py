@@ -1,0 +1,76 @@
+import json
+
+from tests.constructs.account.conftest import Command, Kubernetes
+from tests.constructs.account.lustre_answers import FILE_SYSTEM, answer_lustre
+from tests.constructs.account.stubbed_account import StubbedAccount
+
+RESOURCES = {
+    "Cluster": ("AWS::EKS::Cluster", "training"),
+    "Lustre": ("AWS::FSx::FileSystem", FILE_SYSTEM),
+    "Gateway": ("AWS::EC2::NatGateway", "nat-1"),
+}
+
+
+def answer_stacks(account: StubbedAccount) -> None:
+    account.answer_identity()
+    account.answer_stack(RESOURCES)
+    account.answer_no_stack("TrainingDataStack")
+
+
+def test_shows_what_runs(kubernetes: Kubernetes, account: StubbedAccount, command: Command) -> None:
+    answer_stacks(account)
+    account.answer_instances("m5.xlarge", "m5.xlarge", "p3.16xlarge")
+    kubernetes.known_to(account)
+    conditions = [{"type": "Ready", "status": "True"}]
+    labels = {"node.kubernetes.io/instance-type": "p3.16xlarge"}
+    status = {"conditions": conditions, "allocatable": {"nvidia.com/gpu": "8"}}
+    kubernetes.add("Node", "a", metadata={"labels": labels}, status=status)
+    kubernetes.add_job("stage")
+    answer_lustre(account, lag=90)
+    code, out, err = command("status")
+    assert (code, err) == (0, "")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "TrainingClusterStack CREATE_COMPLETE" in lines
+    assert "TrainingDataStack not deployed" in lines
+    assert "m5.xlarge 2 ? ? ?" in lines
+    assert "p3.16xlarge 1 1/1 8/8 0/0" in lines
+    assert "mpi-operator not installed" in lines
+    assert f"{FILE_SYSTEM} AVAILABLE 1200 50.0 % 90 s 0" in lines
+    assert any(line.startswith("team stage Pending") for line in lines)
+    (price,) = (line for line in lines if line.startswith("per hour: "))
+    assert "2 x m5.xlarge" in price
+    assert "1 x NAT gateway" in price
+    account.all_asked()
+
+
+def test_json_has_the_same(kubernetes: Kubernetes, account: StubbedAccount, command: Command) -> None:
+    answer_stacks(account)
+    account.answer_instances("m5.xlarge", "x9.huge")
+    kubernetes.known_to(account)
+    answer_lustre(account)
+    report = json.loads(command("status", "--json").out)
+    assert report["stacks"] == {"TrainingClusterStack": "CREATE_COMPLETE", "TrainingDataStack": "not deployed"}
+    assert (report["instances"], report["kubernetes"]["jobs"]) == ({"m5.xlarge": 1, "x9.huge": 1}, [])
+    assert report["file_systems"][0]["used_percent"] == 50.0
+    assert report["usd_per_hour"] > 0.19
+    assert report["notes"] == ["the price omits x9.huge, which is not in the catalog"]
+
+
+def test_what_cannot_be_read_is_noted(kubernetes: Kubernetes, account: StubbedAccount, command: Command) -> None:
+    answer_stacks(account)
+    account.forbid("ec2", "describe_instances")
+    kubernetes.known_to(account, endpoint="https://another")
+    account.forbid("fsx", "describe_file_systems")
+    code, out, _ = command("status")
+    assert code == 0
+    assert "note: the instances: your role may not ec2:DescribeInstances; allow the action" in out
+    assert "note: Kubernetes: the kubeconfig's context is of http://127.0.0.1" in out
+    assert f"note: file system {FILE_SYSTEM}: your role may not fsx:DescribeFileSystems" in out
+
+
+def test_before_a_deployment_there_is_nothing_to_show(account: StubbedAccount, command: Command) -> None:
+    account.answer_identity()
+    account.answer_no_stack()
+    account.answer_no_stack("TrainingDataStack")
+    code, out, _ = command("status")
+    assert (code, out.count("not deployed"), "per hour" in out) == (0, 2, False)

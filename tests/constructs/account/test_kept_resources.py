@@ -1,0 +1,80 @@
+import json
+
+from tests.constructs.account.stubbed_account import StubbedAccount
+from training_cluster.account.account_output import kept_lines
+from training_cluster.account.deployed_stack import DeployedStack, find_stack
+from training_cluster.account.kept_resources import KeptResource, kept_by_data_stack, kept_resources
+
+GIB = 1024**3
+DATA = {
+    "Bucket": ("AWS::S3::Bucket", "bucket"),
+    "Policy": ("AWS::S3::BucketPolicy", "bucket"),
+    "Images": ("AWS::ECR::Repository", "images"),
+    "Key": ("AWS::KMS::Key", "key"),
+}
+
+
+def deployed(account: StubbedAccount, resources: dict[str, tuple[str, str]]) -> DeployedStack:
+    account.answer_stack(resources)
+    stack = find_stack(account, "TrainingClusterStack")
+    assert stack
+    return stack
+
+
+def test_what_the_template_retains_stays() -> None:
+    account = StubbedAccount()
+    stack = deployed(
+        account,
+        {
+            "Efs": ("AWS::EFS::FileSystem", "fs-1"),
+            "Logs": ("AWS::Logs::LogGroup", "/jobs"),
+            "Vpc": ("AWS::EC2::VPC", "vpc-1"),
+        },
+    )
+    resources = {
+        "Efs": {"Type": "AWS::EFS::FileSystem", "DeletionPolicy": "Retain"},
+        "Logs": {"Type": "AWS::Logs::LogGroup", "DeletionPolicy": "RetainExceptOnCreate"},
+        "Vpc": {"Type": "AWS::EC2::VPC"},
+    }
+    account.answer("cloudformation", "get_template", {"TemplateBody": json.dumps({"Resources": resources})})
+    size = {"SizeInBytes": {"Value": 10 * GIB}}
+    common = {"OwnerId": "1", "CreationToken": "1", "CreationTime": 0, "LifeCycleState": "available"}
+    efs = {**common, "FileSystemId": "fs-1", "NumberOfMountTargets": 1, "PerformanceMode": "generalPurpose", "Tags": []}
+    account.answer("efs", "describe_file_systems", {"FileSystems": [{**efs, **size}]}, {"FileSystemId": "fs-1"})
+    assert kept_resources(account, stack) == [
+        KeptResource(kind="AWS::EFS::FileSystem", id="fs-1", gb=10.0, usd_per_month=3.0),
+        KeptResource(kind="AWS::Logs::LogGroup", id="/jobs"),
+    ]
+
+
+def test_the_data_stack_costs_what_it_holds() -> None:
+    account = StubbedAccount()
+    stack = deployed(account, DATA)
+    account.answer_metric(0, 100 * GIB, statistic="Average")
+    account.answer("ecr", "describe_images", {"imageDetails": [{"imageSizeInBytes": 5 * GIB}] * 2})
+    kept = kept_by_data_stack(account, stack)
+    assert [(each.id, each.gb, each.usd_per_month) for each in kept] == [
+        ("bucket", 100.0, 2.3),
+        ("images", 10.0, 1.0),
+        ("key", None, 1.0),
+    ]
+    assert kept_lines(kept) == [
+        "  AWS::S3::Bucket bucket: 100.0 GB, 2.30 USD a month",
+        "  AWS::ECR::Repository images: 10.0 GB, 1.00 USD a month",
+        "  AWS::KMS::Key key: 1.00 USD a month",
+        "  together 4.30 USD a month in us-east-1, without requests",
+    ]
+
+
+def test_a_size_that_is_not_known_has_no_cost() -> None:
+    account = StubbedAccount()
+    stack = deployed(account, DATA)
+    account.answer_metric(statistic="Average")
+    account.forbid("ecr", "describe_images")
+    kept = kept_by_data_stack(account, stack)
+    assert kept_lines(kept) == [
+        "  AWS::S3::Bucket bucket: cost not known",
+        "  AWS::ECR::Repository images: cost not known",
+        "  AWS::KMS::Key key: 1.00 USD a month",
+        "  together at least 1.00 USD a month in us-east-1, without requests",
+    ]

@@ -1,0 +1,170 @@
+import pytest
+
+from tests.constructs.account.stubbed_account import StubbedAccount, deployment
+from training_cluster.account.quota_checks import (
+    eks_quota_allows_the_cluster,
+    fsx_quotas_allow_the_file_system,
+    network_interface_quota_allows_the_nodes,
+    vcpu_quotas_allow_the_nodes,
+    vpc_quotas_allow_the_network,
+)
+
+CLUSTER = {"Cluster": ("AWS::EKS::Cluster", "training")}
+STANDARD, P = "Standard/OnDemand", "P/OnDemand"
+
+
+@pytest.mark.parametrize(("limit", "state"), [(384, "ok"), (383, "failed")])
+def test_on_demand_vcpus_of_all_nodes_are_compared_with_the_quota(limit: int, state: str) -> None:
+    account = StubbedAccount()
+    account.answer_no_stack()
+    account.answer_quota(32, metric=STANDARD)
+    account.answer_metric(0)
+    account.answer_quota(limit, "Running On-Demand P instances", metric=P)
+    account.answer_metric()
+    system, gpu = vcpu_quotas_allow_the_nodes(deployment(account))
+    assert (system.state, system.needed) == ("ok", "12 more")
+    assert (gpu.check, gpu.state, gpu.needed) == ("Running On-Demand P instances", state, "384 more")
+    assert gpu.actual == f"{limit} vCPUs, 0 used"
+    remedy = (
+        "request 384: aws service-quotas request-service-quota-increase --service-code ec2 --quota-code L-417A185B "
+        "--desired-value 384"
+    )
+    assert gpu.remedy == ("" if state == "ok" else remedy)
+    account.all_asked()
+
+
+def test_what_runs_already_is_not_needed_again() -> None:
+    account = StubbedAccount()
+    account.answer_stack(CLUSTER)
+    account.answer_instances("m5.xlarge", "m5.xlarge", "m5.xlarge", "p5.48xlarge", "p5.48xlarge")
+    account.answer_quota(16, metric=STANDARD)
+    account.answer_metric(11, 12)
+    account.answer_quota(384, metric=P)
+    account.answer_metric(384)
+    found = list(vcpu_quotas_allow_the_nodes(deployment(account)))
+    assert [(each.state, each.needed) for each in found] == [("ok", "no more: deployed")] * 2
+    assert found[0].actual == "16 vCPUs, 12 used"
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [("p4d.24xlarge", "L-7212CCBC"), ("p5.48xlarge", "L-C4BD4855"), ("g5.48xlarge", "L-3819A6DF")],
+)
+def test_spot_has_quotas_of_its_families(kind: str, code: str) -> None:
+    account = StubbedAccount()
+    account.answer_no_stack()
+    account.answer_quota(32)
+    account.answer_quota(0)
+    _, gpu = vcpu_quotas_allow_the_nodes(deployment(account, instance_type=kind, capacity_type="SPOT"))
+    assert (gpu.state, f"--quota-code {code} " in gpu.remedy) == ("failed", True)
+
+
+def test_a_family_without_a_known_quota_is_skipped() -> None:
+    account = StubbedAccount()
+    account.answer_no_stack()
+    account.answer_quota(32)
+    unknown, _ = vcpu_quotas_allow_the_nodes(
+        deployment(account, instance_type="p6-b200.48xlarge", capacity_type="SPOT")
+    )
+    assert (unknown.check, unknown.state) == ("vCPUs of p6-b200.48xlarge", "skipped")
+
+
+def test_a_reservation_has_its_vcpus_already() -> None:
+    account = StubbedAccount()
+    account.answer_no_stack()
+    account.answer_quota(32)
+    zones = ["us-west-2a", "us-west-2b"]
+    reserved = deployment(account, capacity_reservation_id="cr-0123456789abcdef0", availability_zones=zones)
+    (system,) = vcpu_quotas_allow_the_nodes(reserved)
+    assert system.needed == "12 more"
+
+
+@pytest.mark.parametrize(("limit", "state"), [(1, "failed"), (2, "ok")])
+def test_a_cluster_more_fits(limit: int, state: str) -> None:
+    account = StubbedAccount()
+    account.answer("eks", "list_clusters", {"clusters": ["other"]})
+    account.answer_no_stack()
+    account.answer_quota(limit)
+    (found,) = eks_quota_allows_the_cluster(deployment(account))
+    assert (found.state, found.actual, found.needed) == (state, f"{limit} clusters, 1 used", "1 more")
+
+
+def answer_network(account: StubbedAccount, number: int) -> None:
+    account.answer("ec2", "describe_vpcs", {"Vpcs": [{}] * number})
+
+
+@pytest.mark.parametrize(("used", "state"), [(4, "ok"), (5, "failed")])
+def test_vpcs_addresses_and_gateways_are_five_by_default(used: int, state: str) -> None:
+    account = StubbedAccount()
+    answer_network(account, used)
+    account.answer_no_stack()
+    account.answer_quota(5)
+    account.answer("ec2", "describe_addresses", {"Addresses": [{}] * used})
+    account.answer_quota(5)
+    account.answer_zones()
+    # Another zone's gateway does not count, nor one that is deleted.
+    gateways = [{"SubnetId": "subnet-a", "State": "available"}] * used
+    others = [{"SubnetId": "subnet-b", "State": "available"}, {"SubnetId": "subnet-a", "State": "deleted"}]
+    account.answer("ec2", "describe_nat_gateways", {"NatGateways": [*gateways, *others]})
+    subnets = [{"SubnetId": f"subnet-{zone}", "AvailabilityZone": f"us-west-2{zone}"} for zone in "ab"]
+    account.answer("ec2", "describe_subnets", {"Subnets": subnets}, {"SubnetIds": ["subnet-a", "subnet-b"]})
+    account.answer_quota(5)
+    found = list(vpc_quotas_allow_the_network(deployment(account)))
+    assert [each.state for each in found] == [state] * 3
+    assert found[2].actual == f"5 gateways in us-west-2a, {used} used"
+    account.all_asked()
+
+
+def test_without_nat_there_is_only_the_vpc() -> None:
+    account = StubbedAccount()
+    answer_network(account, 0)
+    account.answer_no_stack()
+    account.answer_quota(5)
+    mirror = "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"
+    (found,) = vpc_quotas_allow_the_network(deployment(account, nat=False, mirror=mirror))
+    assert (found.check, found.state) == ("VPCs per Region", "ok")
+
+
+@pytest.mark.parametrize(("limit", "state"), [(70, "ok"), (69, "failed")])
+def test_each_efa_device_is_a_network_interface(limit: int, state: str) -> None:
+    account = StubbedAccount()
+    account.answer("ec2", "describe_network_interfaces", {"NetworkInterfaces": [{}]})
+    account.answer_no_stack()
+    account.answer_quota(limit)
+    (found,) = network_interface_quota_allows_the_nodes(deployment(account))
+    # Two nodes with 33 each, and three system nodes.
+    assert (found.state, found.needed) == (state, "69 more")
+
+
+def file_systems(*sizes: int) -> list[dict[str, object]]:
+    return [
+        {
+            "FileSystemId": f"fs-0123456{size:04}",
+            "StorageCapacity": size,
+            "LustreConfiguration": {"DeploymentType": kind},
+        }
+        for size in sizes
+        for kind in ("PERSISTENT_2", "SCRATCH_2")
+    ]
+
+
+@pytest.mark.parametrize(("limit", "state"), [(3600, "ok"), (3599, "failed")])
+def test_lustre_storage_of_the_deployment_type_counts(limit: int, state: str) -> None:
+    account = StubbedAccount()
+    account.answer_no_stack()
+    account.answer("fsx", "describe_file_systems", {"FileSystems": file_systems(2400)})
+    account.answer_quota(100)
+    account.answer_quota(limit)
+    number, storage = fsx_quotas_allow_the_file_system(deployment(account))
+    assert (number.actual, number.needed) == ("100 file systems, 1 used", "1 more")
+    assert (storage.state, storage.actual, storage.needed) == (state, f"{limit} GiB, 2400 used", "1200 more")
+
+
+def test_a_deployed_file_system_grows_by_the_difference() -> None:
+    account = StubbedAccount()
+    account.answer_stack({"Lustre": ("AWS::FSx::FileSystem", "fs-01234561200")})
+    account.answer("fsx", "describe_file_systems", {"FileSystems": file_systems(1200)})
+    account.answer_quota(100)
+    account.answer_quota(100800)
+    number, storage = fsx_quotas_allow_the_file_system(deployment(account, lustre={"capacity_gib": 4800}))
+    assert (number.needed, storage.needed) == ("no more: deployed", "3600 more")

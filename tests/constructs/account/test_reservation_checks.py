@@ -1,0 +1,88 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.constructs.account.stubbed_account import StubbedAccount, deployment
+from training_cluster.account.checked_deployment import Deployment
+from training_cluster.account.reservation_checks import reservations_fit_the_node_groups
+
+ID = "cr-0123456789abcdef0"
+
+
+def reserved(account: StubbedAccount, **values: Any) -> Deployment:
+    zones = ["us-west-2a", "us-west-2b"]
+    return deployment(account, capacity_reservation_id=ID, availability_zones=zones, **values)
+
+
+def answer(account: StubbedAccount, **changes: Any) -> None:
+    found = {
+        "State": "active",
+        "InstanceType": "p5.48xlarge",
+        "AvailabilityZone": "us-west-2a",
+        "TotalInstanceCount": 2,
+        "AvailableInstanceCount": 1,
+        **changes,
+    }
+    expected = {"CapacityReservationIds": [ID]}
+    account.answer("ec2", "describe_capacity_reservations", {"CapacityReservations": [found]}, expected)
+
+
+def test_a_reservation_that_fits_is_right() -> None:
+    account = StubbedAccount()
+    answer(account)
+    (found,) = reservations_fit_the_node_groups(reserved(account))
+    assert (found.check, found.state, found.remedy) == ("reservation of gpu", "ok", "")
+    assert found.actual == "reservation, active, p5.48xlarge in us-west-2a, 1 of 2 free"
+    assert found.needed == "reservation, active, 2 x p5.48xlarge in us-west-2a"
+
+
+@pytest.mark.parametrize(
+    ("changes", "remedy"),
+    [
+        ({"InstanceType": "p4d.24xlarge"}, "set node_groups.gpu.instance_type to p4d.24xlarge"),
+        ({"AvailabilityZone": "us-west-2b"}, "put us-west-2b first in availability_zones"),
+        ({"TotalInstanceCount": 1}, "set node_groups.gpu.max_size to 1, or enlarge the reservation"),
+        (
+            {"State": "expired"},
+            "it is over or was not granted (expired): give another capacity_reservation_id, or omit it",
+        ),
+        ({"ReservationType": "capacity-block"}, "set node_groups.gpu.capacity_type to CAPACITY_BLOCK"),
+    ],
+)
+def test_each_difference_has_its_remedy(changes: dict[str, Any], remedy: str) -> None:
+    account = StubbedAccount()
+    answer(account, **changes)
+    (found,) = reservations_fit_the_node_groups(reserved(account))
+    assert (found.state, found.remedy) == ("failed", remedy)
+
+
+def test_a_capacity_block_waits_for_its_start() -> None:
+    account = StubbedAccount()
+    start = datetime(2030, 1, 2, 11, 30, tzinfo=UTC)
+    block = {"ReservationType": "capacity-block", "StartDate": start, "EndDate": start + timedelta(days=1)}
+    answer(account, State="scheduled", **block)
+    (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK"))
+    assert (found.state, found.remedy) == ("failed", "deploy when it is active, from 2030-01-02 11:30 UTC")
+    assert found.actual.endswith("from 2030-01-02 11:30 UTC, to 2030-01-03 11:30 UTC")
+    answer(account, **block)
+    (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK"))
+    assert found.state == "ok"
+
+
+def test_a_capacity_block_that_has_ended_is_over() -> None:
+    account = StubbedAccount()
+    answer(account, ReservationType="capacity-block", EndDate=datetime(2024, 1, 1, tzinfo=UTC))
+    (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK"))
+    assert found.remedy.startswith("it is over")
+
+
+def test_a_reservation_of_another_region_is_named() -> None:
+    account = StubbedAccount()
+    account.stubs.reject("ec2", "describe_capacity_reservations", "InvalidCapacityReservationId.NotFound")
+    (found,) = reservations_fit_the_node_groups(reserved(account))
+    assert (found.state, found.actual) == ("failed", f"us-west-2 of this account has no {ID}")
+
+
+def test_a_group_without_a_reservation_has_no_row() -> None:
+    assert list(reservations_fit_the_node_groups(deployment(StubbedAccount()))) == []

@@ -1,0 +1,107 @@
+from tests.constructs.account.stubbed_account import VIRGINIA, StubbedAccount, deployment
+from training_cluster.account.zone_checks import (
+    zones_are_accepted_by_eks,
+    zones_are_of_the_region,
+    zones_offer_the_instance_types,
+)
+
+
+def answer_offers(account: StubbedAccount, *zones: str, kind: str = "p5.48xlarge") -> None:
+    found = [{"InstanceType": kind, "Location": zone} for zone in zones]
+    expected = {
+        "LocationType": "availability-zone",
+        "Filters": [{"Name": "instance-type", "Values": [kind]}],
+    }
+    account.answer("ec2", "describe_instance_type_offerings", {"InstanceTypeOfferings": found}, expected)
+
+
+def test_zones_of_another_region_are_named() -> None:
+    account = StubbedAccount()
+    account.answer_zones()
+    (found,) = zones_are_of_the_region(deployment(account, availability_zones=["us-east-1a", "us-east-1b"]))
+    assert (found.state, found.actual) == ("failed", "us-west-2 has us-west-2a, us-west-2b, us-west-2c")
+    assert found.remedy == ("correct availability_zones (us-east-1a, us-east-1b), or set AWS_REGION to their region")
+
+
+def test_without_named_zones_those_of_the_region_are_right() -> None:
+    account = StubbedAccount()
+    account.answer_zones()
+    (found,) = zones_are_of_the_region(deployment(account))
+    assert (found.state, found.needed, found.remedy) == ("ok", "us-west-2a, us-west-2b", "")
+
+
+def test_a_default_zone_that_eks_rejects_is_found_by_its_id() -> None:
+    account = StubbedAccount("us-east-1")
+    account.answer_zones(VIRGINIA)
+    (found,) = zones_are_accepted_by_eks(deployment(account))
+    assert (found.state, found.actual) == ("failed", "us-east-1a (use1-az3), us-east-1b (use1-az1)")
+    assert found.remedy == (
+        "EKS accepts no control plane in us-east-1a (use1-az3): set availability_zones: [us-east-1b, us-east-1c]"
+    )
+
+
+def test_a_region_without_such_zones_is_right() -> None:
+    account = StubbedAccount()
+    account.answer_zones()
+    (found,) = zones_are_accepted_by_eks(deployment(account))
+    assert (found.state, found.needed) == ("ok", "any zone of this region")
+
+
+def test_a_zone_with_the_type_is_right() -> None:
+    account = StubbedAccount()
+    answer_offers(account, "us-west-2b", "us-west-2a")
+    account.answer_zones()
+    (found,) = zones_offer_the_instance_types(deployment(account))
+    assert (found.check, found.state) == ("zone of gpu", "ok")
+    assert found.actual == "us-west-2a; p5.48xlarge is offered in us-west-2a, us-west-2b"
+    account.all_asked()
+
+
+def test_a_zone_without_the_type_gets_the_key_to_set() -> None:
+    account = StubbedAccount()
+    answer_offers(account, "us-west-2b", "us-west-2c")
+    account.answer_zones()
+    (found,) = zones_offer_the_instance_types(deployment(account))
+    assert (found.state, found.remedy) == (
+        "failed",
+        "set availability_zones: [us-west-2b, us-west-2a], or begin with us-west-2c",
+    )
+
+
+def test_the_zone_to_choose_is_one_that_eks_accepts() -> None:
+    account = StubbedAccount("us-east-1")
+    answer_offers(account, "us-east-1a", "us-east-1c")
+    account.answer_zones(VIRGINIA)
+    zones = ["us-east-1b", "us-east-1c"]
+    (found,) = zones_offer_the_instance_types(deployment(account, availability_zones=zones))
+    assert found.remedy == "set availability_zones: [us-east-1c, us-east-1b]"
+
+
+def test_the_zone_to_choose_has_the_types_of_all_groups() -> None:
+    account = StubbedAccount()
+    answer_offers(account, "us-west-2a", "us-west-2b")
+    answer_offers(account, "us-west-2b", "us-west-2c", kind="p4d.24xlarge")
+    account.answer_zones()
+    groups = {"new": {"instance_type": "p5.48xlarge"}, "old": {"instance_type": "p4d.24xlarge"}}
+    new, old = zones_offer_the_instance_types(deployment(account, node_groups=groups))
+    assert (new.state, old.state) == ("ok", "failed")
+    assert old.remedy == "set availability_zones: [us-west-2b, us-west-2a]"
+
+
+def test_a_region_without_the_type_is_named() -> None:
+    account = StubbedAccount()
+    answer_offers(account)
+    account.answer_zones()
+    (found,) = zones_offer_the_instance_types(deployment(account))
+    assert found.actual == "us-west-2a; p5.48xlarge is offered in no zone"
+    assert found.remedy == "no zone of us-west-2 offers it: choose another region or another type"
+
+
+def test_types_without_a_common_zone_cannot_share_a_cluster() -> None:
+    account = StubbedAccount()
+    answer_offers(account, "us-west-2a")
+    answer_offers(account, "us-west-2b", kind="p4d.24xlarge")
+    account.answer_zones()
+    groups = {"new": {"instance_type": "p5.48xlarge"}, "old": {"instance_type": "p4d.24xlarge"}}
+    _, old = zones_offer_the_instance_types(deployment(account, node_groups=groups))
+    assert old.remedy.startswith("no zone offers all types of the file")

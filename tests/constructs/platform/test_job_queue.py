@@ -1,0 +1,171 @@
+import json
+from typing import Any
+
+import pytest
+from aws_cdk import assertions
+
+from tests.constructs.site import Site, properties
+from tests.workloads.platform.kueue_schema import check_kueue_object
+from training_cluster import GpuNodeGroup, ImportedCluster, JobQueue, TrainingCluster
+from training_workloads import InputError
+
+MIRROR = "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"
+
+
+@pytest.fixture
+def cluster(site: Site) -> ImportedCluster:
+    return TrainingCluster.from_cluster_attributes(
+        site.stack, "Jobs", cluster_name="jobs", cluster_security_group_id="sg-0123456789abcdef0", vpc=site.vpc
+    )
+
+
+def objects(template: assertions.Template) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return Kueue's objects by kind, and by namespace or name."""
+    found = {}
+    for resource in properties(template, "Custom::AWSCDK-EKS-KubernetesResource"):
+        for document in json.loads(resource["Manifest"]):
+            if document["apiVersion"].startswith("kueue"):
+                metadata = {key: value for key, value in document["metadata"].items() if key != "labels"}
+                check_kueue_object({**document, "metadata": metadata})
+                found[document["kind"], metadata.get("namespace", metadata["name"])] = document
+    return found
+
+
+@pytest.mark.parametrize("queue_first", [True, False])
+def test_all_node_groups_and_namespaces_in_any_order(queue_first: bool, cluster: ImportedCluster) -> None:
+    if queue_first:
+        cluster.add_job_queue("Queue")
+    cluster.add_gpu_node_group("gpu", instance_type="p4d.24xlarge", max_size=2)
+    cluster.add_gpu_node_group("spot", instance_type="g5.xlarge", max_size=4, capacity_type="SPOT")
+    cluster.add_namespaces(["team"])
+    if not queue_first:
+        cluster.add_job_queue("Queue")
+    found = objects(assertions.Template.from_stack(cluster.stack))
+    assert set(found) == {
+        ("ClusterQueue", "gpu"),
+        ("LocalQueue", "default"),
+        ("LocalQueue", "team"),
+        ("ResourceFlavor", "gpu"),
+        ("ResourceFlavor", "launchers"),
+        ("ResourceFlavor", "spot"),
+    }
+    (group,) = found["ClusterQueue", "gpu"]["spec"]["resourceGroups"]
+    gpus = {
+        flavor["name"]: each["nominalQuota"]
+        for flavor in group["flavors"]
+        for each in flavor["resources"]
+        if each["name"] == "nvidia.com/gpu"
+    }
+    assert gpus == {"gpu": 16, "spot": 4, "launchers": 0}
+
+
+def test_the_labels_of_a_flavor_are_those_of_the_node_group(cluster: ImportedCluster) -> None:
+    cluster.add_gpu_node_group("gpu", instance_type="p4d.24xlarge")
+    cluster.add_job_queue("Queue")
+    template = assertions.Template.from_stack(cluster.stack)
+    flavor = objects(template)["ResourceFlavor", "gpu"]["spec"]
+    (nodes,) = properties(template, "AWS::EKS::Nodegroup")
+    (taint,) = flavor["nodeTaints"]
+    assert nodes["Taints"] == [{"Effect": "NO_SCHEDULE", "Key": taint["key"], "Value": taint["value"]}]
+    label = "training-cluster/node-group"
+    assert flavor["nodeLabels"][label] == nodes["Labels"][label] == "gpu"
+    assert flavor["nodeLabels"]["eks.amazonaws.com/capacityType"] == nodes["CapacityType"]
+
+
+def test_the_release_keeps_a_job_whose_workers_do_not_all_run(cluster: ImportedCluster) -> None:
+    cluster.add_job_queue("Queue")
+    (chart,) = properties(assertions.Template.from_stack(cluster.stack), "Custom::AWSCDK-EKS-HelmChart")
+    assert (chart["Repository"], chart["Version"]) == ("oci://registry.k8s.io/kueue/charts/kueue", "0.19.6")
+    assert (chart["Namespace"], chart["Release"], chart["Wait"]) == ("kueue-system", "kueue", True)
+    assert json.loads(chart["Values"]) == {
+        "controllerManager": {"featureGates": [{"name": "DisableWaitForPodsReady", "enabled": True}]}
+    }
+
+
+def test_a_mirror_has_chart_and_image(cluster: ImportedCluster) -> None:
+    cluster.add_job_queue("Queue", mirror=MIRROR)
+    (chart,) = properties(assertions.Template.from_stack(cluster.stack), "Custom::AWSCDK-EKS-HelmChart")
+    assert chart["Repository"] == f"oci://{MIRROR}/kueue"
+    values = json.loads(chart["Values"])["controllerManager"]
+    assert values["manager"] == {"image": {"repository": f"{MIRROR}/kueue"}}
+    assert values["featureGates"]
+
+
+def test_flavors_come_after_the_chart_and_go_after_the_queue(cluster: ImportedCluster) -> None:
+    cluster.add_namespaces(["team"])
+    cluster.add_gpu_node_group("gpu", instance_type="p4d.24xlarge", min_size=2, max_size=2)
+    cluster.add_job_queue("Queue", topology=True)
+    template = assertions.Template.from_stack(cluster.stack)
+    after = {}
+    for id, resource in template.find_resources("Custom::AWSCDK-EKS-KubernetesResource").items():
+        (document, *_) = json.loads(resource["Properties"]["Manifest"])
+        after[document["kind"], document["metadata"].get("namespace")] = (id, resource.get("DependsOn", []))
+    (chart,) = template.find_resources("Custom::AWSCDK-EKS-HelmChart")
+    assert chart in after["ResourceFlavor", None][1]
+    assert after["Topology", None][0] in after["ResourceFlavor", None][1]
+    assert after["ResourceFlavor", None][0] in after["ClusterQueue", None][1]
+    assert after["ClusterQueue", None][0] in after["LocalQueue", "default"][1]
+    assert after["Namespace", None][0] in after["LocalQueue", "team"][1]
+
+
+def test_with_a_topology_every_flavor_has_one(cluster: ImportedCluster) -> None:
+    cluster.add_job_queue("Queue", topology=True)
+    cluster.add_gpu_node_group("gpu", instance_type="p5.48xlarge", min_size=2, max_size=2)
+    cluster.add_gpu_node_group("old", instance_type="p3.16xlarge", min_size=1, max_size=1)
+    found = objects(assertions.Template.from_stack(cluster.stack))
+    names = {name: found["ResourceFlavor", name]["spec"]["topologyName"] for name in ("gpu", "old", "launchers")}
+    assert names == {"gpu": "network-layers-3", "old": "network-layers-0", "launchers": "network-layers-0"}
+    assert {name for kind, name in found if kind == "Topology"} == {"network-layers-0", "network-layers-3"}
+
+
+def test_the_queue_of_a_cluster_of_the_cdk(site: Site) -> None:
+    group = GpuNodeGroup(site.stack, "Nodes", cluster=site.cluster, instance_type="g5.xlarge", max_size=3)
+    JobQueue(
+        site.stack,
+        "Queue",
+        cluster=site.cluster,
+        node_groups=[group],
+        namespaces=["team"],
+        name="research",
+        max_jobs=2,
+    )
+    found = objects(site.template())
+    assert ("LocalQueue", "team") in found
+    (resources,) = found["ClusterQueue", "research"]["spec"]["resourceGroups"]
+    assert resources["flavors"][-1]["resources"][0] == {"name": "cpu", "nominalQuota": "500m"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"name": "My Queue"}, "'name' is 'My Queue'; give lower-case letters, digits and '-', at most 63"),
+        ({"topology": "yes"}, "'topology' is 'yes'; give True or False"),
+        ({"max_jobs": 0}, "'max_jobs' is 0"),
+        ({"mirror": "docker.io"}, "'mirror' is 'docker.io'; give the address of an ECR registry"),
+        ({"node_groups": ["gpu"]}, "'node_groups' is 'gpu'; give GpuNodeGroups, such as cluster.gpu_node_groups"),
+    ],
+)
+def test_rejects_what_kubernetes_or_kueue_rejects(options: dict[str, Any], message: str, site: Site) -> None:
+    with pytest.raises(InputError) as caught:
+        JobQueue(site.stack, "Queue", cluster=site.cluster, **options)
+    assert message in str(caught.value)
+
+
+def test_rejects_a_topology_over_nodes_that_the_autoscaler_starts(cluster: ImportedCluster) -> None:
+    cluster.add_job_queue("Queue", topology=True)
+    with pytest.raises(InputError) as caught:
+        cluster.add_gpu_node_group("gpu", instance_type="p4d.24xlarge", max_size=4)
+    assert str(caught.value) == (
+        "'topology' is True, but Kueue counts the nodes that run, and the node group 'gpu' has 0 to 4: no job would be "
+        "admitted for nodes that the autoscaler could start; give min_size and max_size of the group one value, or "
+        "omit topology"
+    )
+
+
+def test_rejects_two_groups_with_one_flavor_and_a_second_queue(cluster: ImportedCluster) -> None:
+    cluster.add_gpu_node_group("gpu", instance_type="p4d.24xlarge")
+    cluster.add_job_queue("Queue")
+    with pytest.raises(InputError, match=r"^'node_groups' is 'GPU', but the queue has a flavor 'gpu' already"):
+        cluster.add_gpu_node_group("GPU", instance_type="p4d.24xlarge")
+    with pytest.raises(InputError, match=r"^'add_job_queue' is 'a second job_queue'"):
+        cluster.add_job_queue("Other")

@@ -1,0 +1,97 @@
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import horovod.tensorflow as hvd
+import pytest
+
+from training.runtime import curve, elastic, training_run
+from training.runtime.elastic import CheckHosts
+from training.runtime.errors import UserError
+from training.runtime.position import Position
+from training.runtime.stop_request import StopRequest
+
+
+class Cache:
+    """Images in memory, of a task whose parts refer to each other."""
+
+    def __init__(self) -> None:
+        self.task: object = self
+
+
+class Restart(Exception):
+    """The ranks have changed."""
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Have no ranks, in an elastic run that restarts until it succeeds; return what was drawn."""
+    drawn: list[str] = []
+
+    def run(program: Callable[[CheckHosts], None], variables: object) -> None:
+        while True:
+            try:
+                return program(lambda: None)
+            except Restart:
+                pass
+
+    monkeypatch.setattr(elastic, "run", run)
+    monkeypatch.setattr(curve, "draw", lambda output: drawn.append(f"curve in {output}"))
+    monkeypatch.setattr(hvd, "rank", lambda: 0)
+    return drawn
+
+
+def task(draw: Callable[[], object], cache: object = None) -> Any:
+    return SimpleNamespace(lower="", plan=SimpleNamespace(output=Path("out")), draw=draw, batches=lambda: cache)
+
+
+def test_a_restart_keeps_nothing_of_the_start_before_in_memory(
+    monkeypatch: pytest.MonkeyPatch, drawn: list[str]
+) -> None:
+    caches: list[weakref.ref[Cache]] = []
+    alive: list[int] = []
+
+    def make_task() -> Any:
+        alive.append(sum(cache() is not None for cache in caches))
+        cache = Cache()
+        caches.append(weakref.ref(cache))
+        return task(lambda: None, cache)
+
+    def complete(*_: object) -> None:
+        if len(caches) < 3:
+            raise Restart
+
+    monkeypatch.setattr(training_run, "_complete", complete)
+    training_run.train(make_task, [], StopRequest())
+    assert alive == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("rank", "expected"), [(0, ["curve in out", "task 2"]), (1, ["curve in out"])])
+def test_rank_zero_draws_what_the_last_start_made(
+    monkeypatch: pytest.MonkeyPatch, drawn: list[str], rank: int, expected: list[str]
+) -> None:
+    started: list[Any] = []
+
+    def make_task() -> Any:
+        number = len(started) + 1
+        started.append(None)
+        return task(lambda: drawn.append(f"task {number}"))
+
+    def complete(*_: object) -> None:
+        if len(started) < 2:
+            raise Restart
+
+    monkeypatch.setattr(hvd, "rank", lambda: rank)
+    monkeypatch.setattr(training_run, "_complete", complete)
+    training_run.train(make_task, [], StopRequest())
+    assert drawn == expected
+
+
+@pytest.mark.parametrize("results", [{}, {"accuracy": "high"}, {"top_1": 0.5}])
+def test_a_finished_run_without_its_score_is_that_of_another_program(results: dict[str, Any]) -> None:
+    finished: Any = SimpleNamespace(score="accuracy", plan=SimpleNamespace(output=Path("out"), epochs=2))
+    loop: Any = SimpleNamespace(position=Position(epoch=2), outcome=results)
+    with pytest.raises(UserError, match="the checkpoints in out are those of another program"):
+        training_run._say_where(loop, finished, {})

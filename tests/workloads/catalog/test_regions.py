@@ -1,0 +1,26 @@
+"""The regions and the domains of the catalog against what boto3's data has."""
+
+import json
+from pathlib import Path
+
+import botocore
+
+from training_workloads.catalog.regions import PARTITIONS, partition_of
+
+
+def test_the_regions_are_those_of_botocore() -> None:
+    data = json.loads((Path(botocore.__file__).parent / "data/partitions.json").read_text())
+    for partition in data["partitions"]:
+        known = {region for region in partition["regions"] if not region.endswith("-global")}
+        # A newer botocore may have more; the catalog has none that it lacks.
+        assert PARTITIONS[partition["id"]].regions <= known
+        assert PARTITIONS[partition["id"]].domain == partition["outputs"]["dnsSuffix"]
+
+
+def test_a_region_has_one_partition() -> None:
+    regions = [region for partition in PARTITIONS.values() for region in partition.regions]
+    assert len(regions) == len(set(regions))
+    partition = partition_of("eusc-de-east-1")
+    assert partition
+    assert partition.name == "aws-eusc"
+    assert partition_of("us-esat-1") is None

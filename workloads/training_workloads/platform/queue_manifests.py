@@ -1,0 +1,182 @@
+"""Kueue's objects of one queue: a flavor for each node group, the quota, the queue's entrances, and the topologies.
+
+The API: https://github.com/kubernetes-sigs/kueue/tree/main/apis/kueue/v1beta2 (read 2026-11-23).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from training_workloads.catalog import InstanceType
+from training_workloads.catalog.network_layers import HOSTNAME_LABEL, network_labels
+from training_workloads.catalog.nodes import (
+    CAPACITY_TYPE_LABEL,
+    EFA_HUGEPAGES_MIB,
+    EFA_RESOURCE,
+    GPU_RESOURCE,
+    GPU_TAINT_KEY,
+    HUGEPAGES_RESOURCE,
+    INSTANCE_TYPE_LABEL,
+    NODE_GROUP_LABEL,
+    CapacityType,
+)
+from training_workloads.jobs.gpu_pods import LAUNCHER_CPU_MILLIS, LAUNCHER_MEMORY_GIB
+from training_workloads.jobs.worker_resources import worker_resources
+from training_workloads.mpijob.spec import QUEUE_LABEL
+
+__all__ = [
+    "LAUNCHER_FLAVOR",
+    "RESOURCES",
+    "QueuedNodes",
+    "cluster_queue",
+    "launcher_flavor",
+    "launcher_quota",
+    "local_queue",
+    "topology_name",
+    "topology_of",
+]
+
+_GROUP = QUEUE_LABEL.partition("/")[0]
+_API_VERSION = f"{_GROUP}/v1beta2"
+
+#: What the quota counts: each flavor names all of them, in this order.
+RESOURCES = ("cpu", "memory", GPU_RESOURCE, EFA_RESOURCE, HUGEPAGES_RESOURCE)
+
+#: The flavor of the pods without GPUs.
+LAUNCHER_FLAVOR = "launchers"
+
+# Kueue wants a label where there is a topology; this one is on every node of this project. Its GPU nodes have a taint
+# that no launcher tolerates.
+_ANY_NODE = {"kubernetes.io/os": "linux"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QueuedNodes:
+    """The nodes of one GPU node group, as a queue counts them.
+
+    Attributes:
+        group: Name of the node group, the value of its nodes' label.
+        instance: Their type.
+        nodes: Maximum number of nodes.
+        efa_interfaces: EFA devices of each node.
+        capacity_type: Their capacity type.
+    """
+
+    group: str
+    instance: InstanceType
+    nodes: int
+    efa_interfaces: int
+    capacity_type: CapacityType
+
+    @property
+    def flavor(self) -> str:
+        """Name of the flavor: the node group's, as an object of Kubernetes can have it."""
+        return self.group.lower().replace("_", "-")
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Labels by which these nodes are near to each other, the widest first."""
+        return (*network_labels(self.instance.name), HOSTNAME_LABEL)
+
+    def resource_flavor(self, topology: str | None = None) -> dict[str, Any]:
+        """Return the flavor: Kueue adds its labels to the pods' node selectors, so a job stays in one node group.
+
+        Args:
+            topology: Name of the topology. Default: Kueue counts the quota and leaves the places to the scheduler.
+        """
+        labels = {
+            NODE_GROUP_LABEL: self.group,
+            INSTANCE_TYPE_LABEL: self.instance.name,
+            CAPACITY_TYPE_LABEL: self.capacity_type,
+        }
+        # Without the taint a launcher would get this flavor, and so a node selector for nodes that it cannot use.
+        taints = [{"key": GPU_TAINT_KEY, "value": "true", "effect": "NoSchedule"}]
+        spec = {"nodeLabels": labels, "nodeTaints": taints}
+        return _object("ResourceFlavor", self.flavor, spec | ({"topologyName": topology} if topology else {}))
+
+    def quota(self) -> dict[str, Any]:
+        """Return what jobs can request of all nodes: without what `worker_resources` leaves to the daemons."""
+        whole = worker_resources(self.instance, self.instance.gpus, efa=False)
+        hugepages = EFA_HUGEPAGES_MIB if self.efa_interfaces else 0
+        amounts = {
+            "cpu": whole.cpus * self.nodes,
+            # A job without EFA takes no huge pages, and has their memory instead.
+            "memory": f"{whole.memory_gib * self.nodes}Gi",
+            GPU_RESOURCE: whole.gpus * self.nodes,
+            EFA_RESOURCE: self.efa_interfaces * self.nodes,
+            HUGEPAGES_RESOURCE: f"{hugepages * self.nodes}Mi",
+        }
+        return _flavor_quota(self.flavor, amounts)
+
+
+def launcher_flavor(topology: str | None = None) -> dict[str, Any]:
+    """Return the flavor of the launchers, on every node without GPUs.
+
+    Args:
+        topology: Name of the topology, which all flavors of a queue have or none. Default: none.
+    """
+    spec = {"nodeLabels": _ANY_NODE, "topologyName": topology} if topology else {}
+    return _object("ResourceFlavor", LAUNCHER_FLAVOR, spec)
+
+
+def launcher_quota(jobs: int) -> dict[str, Any]:
+    """Return the quota for the launchers of some jobs.
+
+    Args:
+        jobs: Jobs that run at once.
+    """
+    amounts = {"cpu": f"{LAUNCHER_CPU_MILLIS * jobs}m", "memory": f"{LAUNCHER_MEMORY_GIB * jobs}Gi"}
+    return _flavor_quota(LAUNCHER_FLAVOR, amounts)
+
+
+def cluster_queue(name: str, flavors: Any) -> dict[str, Any]:
+    """Return the queue's quota, for jobs of all namespaces that have an entrance.
+
+    Args:
+        name: Its name.
+        flavors: What `QueuedNodes.quota` and `launcher_quota` return, in the order in which Kueue tries them; an app of
+            the CDK gives a token for them.
+    """
+    group = {"coveredResources": list(RESOURCES), "flavors": flavors}
+    # An empty selector admits every namespace; without it none is admitted.
+    return _object("ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": [group]})
+
+
+def local_queue(name: str, namespace: str) -> dict[str, Any]:
+    """Return the entrance of a namespace, which jobs name.
+
+    Args:
+        name: Name of it, and of the cluster queue behind it.
+        namespace: The namespace.
+    """
+    queue = _object("LocalQueue", name, {"clusterQueue": name})
+    queue["metadata"]["namespace"] = namespace
+    return queue
+
+
+def topology_name(levels: tuple[str, ...]) -> str:
+    """Return the name of a topology: the number of its layers of the network.
+
+    Args:
+        levels: What `QueuedNodes.levels` returns.
+    """
+    return f"network-layers-{len(levels) - 1}"
+
+
+def topology_of(levels: tuple[str, ...]) -> dict[str, Any]:
+    """Return a topology.
+
+    Args:
+        levels: What `QueuedNodes.levels` returns; Kueue does not see a node without one of these labels.
+    """
+    return _object("Topology", topology_name(levels), {"levels": [{"nodeLabel": label} for label in levels]})
+
+
+def _flavor_quota(flavor: str, amounts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": flavor,
+        "resources": [{"name": name, "nominalQuota": amounts.get(name, 0)} for name in RESOURCES],
+    }
+
+
+def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": _API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
