@@ -60,7 +60,11 @@ def test_what_renders_says_what_to_install(arguments: tuple[str, ...], tmp_path:
 
 @pytest.mark.parametrize(
     "program",
-    ["from training_workloads import HorovodJob", "import training_workloads.rendering", "import training_cluster"],
+    [
+        "from training_workloads import HorovodJob",
+        "import training_workloads.rendering",
+        "from training_cluster import TrainingCluster",
+    ],
 )
 def test_an_import_says_what_to_install(program: str, tmp_path: Path) -> None:
     error = without_node(program, tmp_path).stderr

@@ -56,7 +56,11 @@ def test_lustre_gives_the_keywords_of_the_construct() -> None:
 @pytest.mark.parametrize(
     ("section", "method", "others"),
     [
-        (GpuNodeGroupConfig(instance_type="p4d.24xlarge"), TrainingCluster.add_gpu_node_group, {"subnet"}),
+        (
+            GpuNodeGroupConfig(instance_type="p4d.24xlarge"),
+            TrainingCluster.add_gpu_node_group,
+            {"subnet", "node_repair", "efa_security_group"},
+        ),
         (LustreConfig(), TrainingCluster.add_lustre, {"bucket", "claim", "mirror", "subnet"}),
         (
             ServiceAccountConfig(prefix="runs"),

@@ -235,7 +235,7 @@ def test_replaces_a_skipped_record_by_the_one_before_it(folder: Path, capsys: py
 
 
 def test_an_evaluation_does_not_count_skipped_records(folder: Path) -> None:
-    rewrite(folder, {20: example(20, label=0)})
+    rewrite(folder, {20: example(20, label=4)})
     pipeline = InputPipeline(open_train(folder), settings(skip_damaged=True))
     batches = list(pipeline.evaluation(epoch_order.evaluation(50, batch_size=8, rank=0, size=1)))
     assert len(batches) == 7

@@ -78,7 +78,8 @@ def render(
         str | None, typer.Option(help="Node group of all workers, such as gpu.", rich_help_panel=_SCHEDULING)
     ] = None,
     placement_group: Annotated[
-        bool | None, typer.Option(help="All workers in one placement group.", rich_help_panel=_SCHEDULING)
+        bool | None,
+        typer.Option("--placement-group", help="All workers in one placement group.", rich_help_panel=_SCHEDULING),
     ] = None,
     required_topology: Annotated[
         str | None, typer.Option(help="Level of the queue's topology.", rich_help_panel=_SCHEDULING)

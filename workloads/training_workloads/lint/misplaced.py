@@ -17,7 +17,7 @@ from training_workloads.validation import Path
 __all__ = ["Corrected", "UnknownField", "field_name", "unknown_fields"]
 
 # Names that mean another thing in each place: only the next level may lack them.
-_COMMON = frozenset({"name", "type", "path", "key", "kind", "host", "port", "value", "template"})
+_COMMON = frozenset({"type", "path", "key", "kind", "host", "port", "value", "template"})
 
 # Lists whose first item may lack a field that is beside the list.
 _LISTS = ("containers", "replicatedJobs")
@@ -121,7 +121,8 @@ def _unknown_below(place: _Place, schema: Any, value: Any, path: Path) -> Iterat
 def _nearest(place: _Place, path: Path, name: str, value: Any) -> Path | None:
     """Return the nearest place that lacks a field of this name; None where there are several."""
     seen, ring = {path}, [path]
-    for _ in range(1 if name in _COMMON else _FARTHEST):
+    # Nearly everything has a name, so one says nothing about its place.
+    for _ in range(0 if name == "name" else 1 if name in _COMMON else _FARTHEST):
         ring = [near for at in ring for near in place.neighbours(at) if near not in seen]
         seen |= set(ring)
         if fits := [at for at in dict.fromkeys(ring) if place.accepts(at, name, value)]:
