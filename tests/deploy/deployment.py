@@ -113,7 +113,8 @@ class Deployment:
 
     def _read(self, resource: Resource) -> Properties:
         found = read(self.aws, resource) if resource.type in READERS else resource.properties
-        return _without_times(found)
+        without: Properties = _without_times(found)
+        return without
 
 
 #: What changes with time or use, and is nothing that a user chose.

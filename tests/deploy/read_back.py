@@ -123,7 +123,7 @@ def pascal(value: Any) -> Any:
 
 @reads("AWS::EKS::Cluster")
 def _cluster(aws: Aws, resource: Resource) -> Properties:
-    found = pascal(aws("eks").describe_cluster(name=resource.physical_id)["cluster"])
+    found: Properties = pascal(aws("eks").describe_cluster(name=resource.physical_id)["cluster"])
     logs = [kind for each in found["Logging"]["ClusterLogging"] if each["Enabled"] for kind in each["Types"]]
     return found | {"Logging": {"ClusterLogging": {"EnabledTypes": [{"Type": kind} for kind in logs]}}}
 

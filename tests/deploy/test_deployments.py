@@ -29,7 +29,7 @@ NOT_READ = {
     "AWS::SSM::Parameter",
 }
 
-#: What `cdk destroy` leaves: types, and their names in docs/deploy.md.
+#: What `cdk destroy` leaves: types, and their names in docs/tear-down.md.
 NAMED_IN_THE_DOCUMENT = {
     "AWS::ECR::Repository": "images",
     "AWS::EFS::FileSystem": "EFS",
@@ -38,9 +38,6 @@ NAMED_IN_THE_DOCUMENT = {
     "AWS::S3::Bucket": "bucket",
     "AWS::S3::BucketPolicy": "bucket",
 }
-
-#: Parts of the names of log groups that functions of CDK make for themselves.
-CAUSED_BY_CDK = ("CustomVpcRestrictDefaultSG",)
 
 
 @only_default
@@ -54,7 +51,6 @@ def test_a_failed_first_deployment_leaves_nothing(deployment: Deployment) -> Non
     data = {each["PhysicalResourceId"] for each in resources["StackResourceSummaries"]}
     assert len(data) == len(template["Resources"])
     left = {each for each in deployment.left() if each.partition("/")[2] not in data}
-    left = {each for each in left if not any(part in each for part in CAUSED_BY_CDK)}
     # CloudFormation keeps what is retained after a failed creation too.
     kept = {
         resource["Type"]
@@ -221,11 +217,10 @@ def test_destroy_leaves_only_what_is_retained(deployment: Deployment) -> None:
     retained = [each for each in deployment.stacks().resources() if policies[each.logical_id] != "Delete"]
     deployment.cdk.destroy(deployment.assembly, "--all")
     left = {each.partition("/")[2] for each in deployment.left()}
-    left = {each for each in left if not any(part in each for part in CAUSED_BY_CDK)}
     # A bucket's policy goes and stays with the bucket.
     assert left == {each.physical_id for each in retained if each.type != "AWS::S3::BucketPolicy"}
     assert {each.type for each in retained} <= NAMED_IN_THE_DOCUMENT.keys()
-    page = (ROOT / "docs/deploy.md").read_text().partition("## Clean up")[2]
+    page = (ROOT / "docs/tear-down.md").read_text().partition("## What stays")[2]
     assert [name for name in NAMED_IN_THE_DOCUMENT.values() if name not in page] == []
 
 
