@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from training_cluster.account.check_result import CheckResult, decided, skipped
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.deployed_stack import FILE_SYSTEM
-from training_cluster.account.lustre_state import read_lustre
+from training_cluster.account.lustre_state import NO_LAG, read_lustre
 
 __all__ = ["exports_are_up_to_date"]
 
@@ -22,9 +22,13 @@ def exports_are_up_to_date(deployment: Deployment) -> Iterator[CheckResult]:
         if state is None:
             yield skipped(_CHECK, f"{id} was deleted outside of the stack", "run 'cdk deploy', or delete the stack")
             continue
+        check = f"{_CHECK} of {id}"
+        if state.has_unknown_exports and not state.unexported:
+            yield skipped(check, NO_LAG, "try again some minutes after a job has written")
+            continue
         known = "unknown" if state.export_lag_seconds is None else f"{state.export_lag_seconds} s"
         yield decided(
-            f"{_CHECK} of {id}",
+            check,
             not state.unexported,
             actual=state.unexported or f"{state.lifecycle}, lag {known}",
             needed="no change that waits",

@@ -7,7 +7,7 @@ from typing import Any
 
 from training_cluster.account.account_requests import Account, RejectionError
 
-__all__ = ["LustreState", "read_lustre"]
+__all__ = ["NO_LAG", "LustreState", "read_lustre"]
 
 # Both metrics have a sample a minute: https://docs.aws.amazon.com/fsx/latest/LustreGuide/fs-metrics.html
 _PERIOD = 60
@@ -17,6 +17,10 @@ _GIB = 1024**3
 _HEALTHY = ("AVAILABLE", "UPDATING")
 _RUNNING_TASKS = ("PENDING", "EXECUTING")
 _NOT_FOUND = "FileSystemNotFound"
+
+
+#: What is said where the age of the oldest change is not known.
+NO_LAG = "CloudWatch has no value of how long changes wait for their export"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,6 +57,11 @@ class LustreState:
         if self.tasks:
             reasons.append(f"{self.tasks} data repository tasks run")
         return "; ".join(reasons)
+
+    @property
+    def has_unknown_exports(self) -> bool:
+        """Whether changes may wait for their export without a value of it in CloudWatch."""
+        return bool(self.exports) and self.export_lag_seconds is None
 
 
 def read_lustre(account: Account, id: str) -> LustreState | None:

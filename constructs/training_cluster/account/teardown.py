@@ -7,7 +7,7 @@ from typing import Any, Final
 from training_cluster.account.account_requests import Account, NoPermissionError, RejectionError, UnreachableError
 from training_cluster.account.cluster_state import connect_to, mounting_pods
 from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack
-from training_cluster.account.lustre_state import read_lustre
+from training_cluster.account.lustre_state import NO_LAG, read_lustre
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError
 from training_workloads.cluster.jobs import list_jobs
@@ -84,6 +84,8 @@ def _behind(account: Account, stack: DeployedStack) -> Iterator[str]:
             continue
         if state and state.unexported:
             yield f"changes of {id} may not be in the bucket: {state.unexported}: wait, or fix the data repository"
+        elif state and state.has_unknown_exports:
+            yield f"changes of {id} may not be in the bucket: {NO_LAG}; look into the bucket, then 'cdk destroy'"
 
 
 def _some(names: list[str], what: str) -> str:

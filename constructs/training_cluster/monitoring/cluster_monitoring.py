@@ -32,6 +32,8 @@ _NAMESPACE = "amazon-cloudwatch"
 _SERVICE_ACCOUNT = "cloudwatch-agent"
 _POLICY = "CloudWatchAgentServerPolicy"
 _RETENTION = logs.RetentionDays.ONE_MONTH
+# CloudFormation deletes it where the first deployment fails, before a job has written.
+_KEPT = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 
 # The agent and Fluent Bit create missing log groups, and those keep their logs for ever.
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Container-Insights-setup-logs-FluentBit.html
@@ -206,7 +208,7 @@ class ClusterMonitoring(Construct):
                 log_group_name=f"/aws/containerinsights/{cluster_name}/{name}",
                 retention=_RETENTION,
                 encryption_key=key,
-                removal_policy=RemovalPolicy.RETAIN if outlives and name == _JOBS_OUTPUT else RemovalPolicy.DESTROY,
+                removal_policy=_KEPT if outlives and name == _JOBS_OUTPUT else RemovalPolicy.DESTROY,
             )
             for name in _LOG_GROUPS
         }

@@ -5,7 +5,7 @@ import pytest
 from tests.constructs.account.lustre_answers import FILE_SYSTEM, answer_lustre
 from tests.constructs.account.stubbed_account import StubbedAccount, deployment
 from training_cluster.account.export_checks import exports_are_up_to_date
-from training_cluster.account.lustre_state import read_lustre
+from training_cluster.account.lustre_state import NO_LAG, read_lustre
 
 STACK = {"Lustre": ("AWS::FSx::FileSystem", FILE_SYSTEM)}
 BEHIND = "the oldest change waits for its export for 90 s"
@@ -31,7 +31,8 @@ def test_a_file_system_that_was_deleted_is_none() -> None:
     ("answers", "state", "actual"),
     [
         ({}, "ok", "AVAILABLE, lag 0 s"),
-        ({"lag": None}, "ok", "AVAILABLE, lag unknown"),
+        ({"lag": None}, "skipped", NO_LAG),
+        ({"lag": None, "exported": False}, "ok", "AVAILABLE, lag unknown"),
         ({"lag": 90}, "failed", BEHIND),
         ({"lag": 90, "exported": False}, "ok", "AVAILABLE, lag 90 s"),
         (

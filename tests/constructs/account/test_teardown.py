@@ -74,6 +74,14 @@ def test_exports_that_are_behind_forbid_it(kubernetes: Kubernetes, account: Stub
     assert blocker.startswith(f"changes of {FILE_SYSTEM} may not be in the bucket: the oldest change waits")
 
 
+def test_exports_of_which_nothing_is_known_forbid_it(kubernetes: Kubernetes, account: StubbedAccount) -> None:
+    stack = deployed(account)
+    kubernetes.known_to(account)
+    answer_lustre(account, lag=None)
+    (blocker,) = find_blockers(account, stack, None)
+    assert "CloudWatch has no value of how long changes wait for their export; look into the bucket" in blocker
+
+
 def test_what_cannot_be_read_forbids_it(kubernetes: Kubernetes, account: StubbedAccount) -> None:
     stack = deployed(account)
     account.forbid("eks", "describe_cluster")

@@ -85,7 +85,7 @@ def test_logs_are_kept_for_a_month_and_those_of_jobs_outlive_the_cluster(site: S
     assert {group["Properties"]["LogGroupName"]["Fn::Join"][1][0] for group in groups} == {"/aws/containerinsights/"}
     assert {group["Properties"]["RetentionInDays"] for group in groups} == {30}
     policies = {group["Properties"]["LogGroupName"]["Fn::Join"][1][-1]: group["DeletionPolicy"] for group in groups}
-    assert policies.pop("/application") == "Retain"
+    assert policies.pop("/application") == "RetainExceptOnCreate"
     assert set(policies.values()) == {"Delete"}
     assert not any("KmsKeyId" in group["Properties"] for group in groups)
 
