@@ -81,7 +81,7 @@ test-cdk: $(CDK) ## Run the tests of stacks, constructs and workloads
 TEST_TRAINING = .venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs -n 2 --dist loadfile
 test-training: $(TRAINING) ## Run the fast tests of the training code
 	@$(TEST_TRAINING) -m "not whole_run"
-test-runs: $(TRAINING) ## Train the programs on two ranks, stop, kill and resume them; 10 minutes
+test-runs: $(TRAINING) ## Train the programs on two ranks, stop, kill and resume them; 8 minutes
 	@$(TEST_TRAINING) -m whole_run
 test-mask-rcnn: $(TRAINING) ## Kill, resume and evaluate tiny runs of Mask R-CNN on two ranks; 10 minutes
 	@.venv-training/bin/python -m pytest tests/training/mask_rcnn/long_runs
