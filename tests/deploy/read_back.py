@@ -41,6 +41,7 @@ NOT_IN_ANSWERS = {
     "AWS::EC2::FlowLog": {"DeliverLogsPermissionArn", "ResourceType", "LogGroupName"},
     "AWS::EC2::NatGateway": {"AllocationId"},
     "AWS::Logs::LogGroup": {"Tags"},
+    "AWS::SNS::Topic": {"KmsMasterKeyId"},
     # The emulator answers AES256 for every bucket; the rest differs in form from the API's.
     "AWS::S3::Bucket": {
         "AccessControl",
@@ -68,12 +69,16 @@ def read(aws: Aws, resource: Resource) -> Properties:
     return _without_stack_tags(READERS[resource.type](aws, resource))
 
 
+#: Names of lists of tags.
+_TAGS = ("Tags", "FileSystemTags", "AccessPointTags")
+
+
 def _without_stack_tags(found: Properties) -> Properties:
     """Leave out the tags that CloudFormation adds."""
-    tags = found.get("Tags")
-    if not isinstance(tags, list):
-        return found
-    return found | {"Tags": [each for each in tags if not each["Key"].startswith("aws:cloudformation:")]}
+    listed = {key: found[key] for key in _TAGS if isinstance(found.get(key), list)}
+    return found | {
+        key: [tag for tag in tags if not tag["Key"].startswith("aws:cloudformation:")] for key, tags in listed.items()
+    }
 
 
 def wrong(resource: Resource, actual: Properties) -> list[str]:
@@ -274,6 +279,19 @@ def _mount_target(aws: Aws, resource: Resource) -> Properties:
 def _access_point(aws: Aws, resource: Resource) -> Properties:
     found = _one(aws("efs").describe_access_points(AccessPointId=resource.physical_id))
     return found | {"AccessPointTags": found["Tags"]}
+
+
+@reads("AWS::SNS::Topic")
+def _topic(aws: Aws, resource: Resource) -> Properties:
+    found: Properties = aws("sns").get_topic_attributes(TopicArn=resource.physical_id)["Attributes"]
+    return found
+
+
+@reads("AWS::SNS::Subscription")
+def _subscription(aws: Aws, resource: Resource) -> Properties:
+    found = aws("sns").list_subscriptions_by_topic(TopicArn=resource.properties["TopicArn"])["Subscriptions"]
+    (wanted,) = (each for each in found if each["Endpoint"] == resource.properties["Endpoint"])
+    return dict(wanted)
 
 
 @reads("AWS::IAM::Role")

@@ -13,6 +13,7 @@ only_default = pytest.mark.parametrize("deployment", ["default"], indirect=True)
 
 #: What a test compares with the template by itself: CloudFormation's own objects, and what the emulator cannot say.
 NOT_READ = {
+    "AWS::Budgets::Budget",
     "AWS::CDK::Metadata",
     "AWS::CloudWatch::Dashboard",
     "AWS::CodeBuild::Project",
@@ -26,6 +27,7 @@ NOT_READ = {
     "AWS::Lambda::Function",
     "AWS::Lambda::LayerVersion",
     "AWS::Logs::MetricFilter",
+    "AWS::SNS::TopicPolicy",
     "AWS::SSM::Parameter",
 }
 
