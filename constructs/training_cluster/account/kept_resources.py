@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 from training_cluster.account.account_requests import Account, NoPermissionError, RejectionError
 from training_cluster.account.deployed_stack import DeployedStack, StackResource
+from training_cluster.account.newest_metric import newest_metric
 from training_workloads.catalog.storage_prices import BUCKET, ELASTIC_FILES, IMAGES, KEY, MonthlyPrice
 
 __all__ = ["KeptResource", "kept_by_data_stack", "kept_resources"]
@@ -21,8 +22,7 @@ _GB: Final = 1024**3
 
 # S3 reports its sizes once a day, for the day before:
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/metrics-dimensions.html
-_DAY = 86400
-_DAYS = 3
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,20 +78,10 @@ def _priced(account: Account, resource: StackResource) -> KeptResource:
 
 
 def _bucket(account: Account, name: str) -> float | None:
-    now = datetime.now(UTC)
-    found = account.ask(
-        "cloudwatch",
-        "get_metric_statistics",
-        Namespace="AWS/S3",
-        MetricName="BucketSizeBytes",
-        Dimensions=[{"Name": "BucketName", "Value": name}, {"Name": "StorageType", "Value": "StandardStorage"}],
-        StartTime=now - timedelta(days=_DAYS),
-        EndTime=now,
-        Period=_DAY,
-        Statistics=["Average"],
-    )["Datapoints"]
-    newest = max(found, key=lambda each: each["Timestamp"], default=None)
-    return None if newest is None else float(newest["Average"])
+    dimensions = {"BucketName": name, "StorageType": "StandardStorage"}
+    return newest_metric(
+        account, "AWS/S3", "BucketSizeBytes", dimensions, statistic="Average", period=_DAY, within=3 * _DAY
+    )
 
 
 def _repository(account: Account, name: str) -> float:
@@ -104,7 +94,7 @@ def _elastic(account: Account, id: str) -> float:
     return float(found["SizeInBytes"]["Value"])
 
 
-#: The price of each type, and how its size is read; a key has none.
+# The price of each type, and how its size is read; a key has none.
 _SIZES: Mapping[str, tuple[MonthlyPrice, Callable[[Account, str], float | None] | None]] = {
     "AWS::S3::Bucket": (BUCKET, _bucket),
     "AWS::ECR::Repository": (IMAGES, _repository),

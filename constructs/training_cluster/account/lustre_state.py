@@ -2,22 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
+from typing import Any, Literal
 
 from training_cluster.account.account_requests import Account, RejectionError
+from training_cluster.account.newest_metric import newest_metric
 
 __all__ = ["NO_LAG", "LustreState", "read_lustre"]
 
 # Both metrics have a sample a minute: https://docs.aws.amazon.com/fsx/latest/LustreGuide/fs-metrics.html
-_PERIOD = 60
-_MINUTES = 15
+_PERIOD, _RECENT = timedelta(minutes=1), timedelta(minutes=15)
 _GIB = 1024**3
 
 _HEALTHY = ("AVAILABLE", "UPDATING")
 _RUNNING_TASKS = ("PENDING", "EXECUTING")
 _NOT_FOUND = "FileSystemNotFound"
-
 
 #: What is said where the age of the oldest change is not known.
 NO_LAG = "CloudWatch has no value of how long changes wait for their export"
@@ -79,8 +78,8 @@ def read_lustre(account: Account, id: str) -> LustreState | None:
     tasks = account.ask("fsx", "describe_data_repository_tasks", Filters=[only, running])["DataRepositoryTasks"]
     capacity = found["StorageCapacity"]
     # Each server has a sample of its part.
-    free = _newest(account, "FreeDataStorageCapacity", "Sum", [("FileSystemId", id)])
-    lag = _newest(account, "AgeOfOldestQueuedMessage", "Maximum", [("FileSystemId", id), ("Publisher", "AutoExport")])
+    free = _newest(account, "FreeDataStorageCapacity", "Sum", FileSystemId=id)
+    lag = _newest(account, "AgeOfOldestQueuedMessage", "Maximum", FileSystemId=id, Publisher="AutoExport")
     return LustreState(
         id=id,
         lifecycle=found["Lifecycle"],
@@ -105,19 +104,5 @@ def _fault(association: dict[str, Any]) -> str:
     )
 
 
-def _newest(account: Account, name: str, statistic: str, dimensions: list[tuple[str, str]]) -> float | None:
-    now = datetime.now(UTC)
-    found = account.ask(
-        "cloudwatch",
-        "get_metric_statistics",
-        Namespace="AWS/FSx",
-        MetricName=name,
-        Dimensions=[{"Name": key, "Value": value} for key, value in dimensions],
-        StartTime=now - timedelta(minutes=_MINUTES),
-        EndTime=now,
-        Period=_PERIOD,
-        Statistics=[statistic],
-    )["Datapoints"]
-    if not found:
-        return None
-    return float(max(found, key=lambda each: each["Timestamp"])[statistic])
+def _newest(account: Account, name: str, statistic: Literal["Maximum", "Sum"], **dimensions: str) -> float | None:
+    return newest_metric(account, "AWS/FSx", name, dimensions, statistic=statistic, period=_PERIOD, within=_RECENT)

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from training_cluster.account.check_result import CheckResult, decided, skipped
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM
+from training_cluster.account.newest_metric import newest_metric
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.quotas import (
@@ -33,8 +34,7 @@ __all__ = [
 
 # The metric of a usage has a value every five minutes:
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch-Quotas-Visualize-Alarms.html
-_USAGE_SECONDS = 300
-_USAGE_HOURS = 1
+_USAGE_PERIOD, _USAGE_RECENT = timedelta(minutes=5), timedelta(hours=1)
 
 _GONE = ("deleted", "failed", "deleting")
 
@@ -143,20 +143,18 @@ def _usage(deployment: Deployment, quota: dict[str, Any]) -> int:
     metric = quota.get("UsageMetric") or {}
     if not metric:
         return 0
-    now = datetime.now(UTC)
-    found = deployment.account.ask(
-        "cloudwatch",
-        "get_metric_statistics",
-        Namespace=metric["MetricNamespace"],
-        MetricName=metric["MetricName"],
-        Dimensions=[{"Name": name, "Value": value} for name, value in metric["MetricDimensions"].items()],
-        StartTime=now - timedelta(hours=_USAGE_HOURS),
-        EndTime=now,
-        Period=_USAGE_SECONDS,
-        Statistics=["Maximum"],
-    )["Datapoints"]
-    newest = max(found, key=lambda each: each["Timestamp"], default={"Maximum": 0})
-    return int(newest["Maximum"])
+    dimensions: dict[str, str] = metric["MetricDimensions"]
+    namespace, name = metric["MetricNamespace"], metric["MetricName"]
+    found = newest_metric(
+        deployment.account,
+        namespace,
+        name,
+        dimensions,
+        statistic="Maximum",
+        period=_USAGE_PERIOD,
+        within=_USAGE_RECENT,
+    )
+    return int(found or 0)
 
 
 def _gateways(deployment: Deployment, zone: str) -> int:

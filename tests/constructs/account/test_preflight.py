@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.constructs.account.stubbed_account import StubbedAccount, deployment
-from training_cluster.account import checked_deployment, deployed_stack, lustre_state
+from training_cluster.account import checked_deployment, deployed_stack, lustre_state, newest_metric
 from training_cluster.account.account_requests import RejectionError, UnreachableError
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
@@ -150,6 +150,7 @@ def test_the_page_lists_every_permission(root: Path) -> None:
         deployed_stack,
         checked_deployment,
         lustre_state,
+        newest_metric,
         *(inspect.getmodule(check) for check in CHECKS),
     )
     listed = re.findall(r"```json\n(.*?)```", (root / "docs/preflight.md").read_text(), flags=re.DOTALL)
