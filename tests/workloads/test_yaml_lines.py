@@ -1,4 +1,6 @@
+import sys
 import time
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -190,7 +192,8 @@ def test_rejects_aliases_that_multiply_at_once(line: str) -> None:
     start = time.process_time()
     with pytest.raises(InputError, match="but the aliases stand for more than 100000 values; write fewer aliases"):
         read_yaml(bomb(9, line))
-    assert time.process_time() - start < 2
+    # Expanded, they took minutes and the memory of a large machine.
+    assert time.process_time() - start < 30
 
 
 def test_a_text_may_be_long_and_have_some_aliases() -> None:
@@ -213,15 +216,20 @@ def test_a_tab_behind_a_colon_is_a_blank_as_for_kubectl() -> None:
     assert only("kind:\tMPIJob\n").content == {"kind": "MPIJob"}
 
 
-def test_reading_takes_time_in_proportion_to_the_text() -> None:
-    def seconds(documents: int) -> float:
+def test_reading_takes_calls_in_proportion_to_the_text() -> None:
+    # Calls, and not seconds: the same number on each machine, however busy it is.
+    def calls(documents: int) -> int:
         text = "---\na: {b: [1, 2, 3], c: 'text'}\n" * documents
-        started = time.process_time()
-        assert len(read_yaml(text)) == documents
-        return time.process_time() - started
+        events = Counter[str]()
+        sys.setprofile(lambda _frame, event, _argument: events.update((event,)))
+        try:
+            assert len(read_yaml(text)) == documents
+        finally:
+            sys.setprofile(None)
+        return events["call"] + events["c_call"]
 
     # Four times the text; sixteen times would be the square.
-    assert min(seconds(4000) for _ in range(3)) < 10 * min(seconds(1000) for _ in range(3))
+    assert calls(400) < 4.1 * calls(100)
 
 
 def test_the_parser_without_libyaml_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

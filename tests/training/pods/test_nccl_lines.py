@@ -73,7 +73,7 @@ def test_knows_which_ranks_have_printed_their_network() -> None:
     ["a" * 64_000, "1" * 64_000, "1:" * 32_000, "worker-0:21:27 [0] NCCL INFO Using network a" + " " * 64_000 + "b"],
 )
 def test_a_long_line_takes_linear_time(line: str) -> None:
-    # With quadratic time it took 20 seconds.
-    started = time.monotonic()
+    # With quadratic time it took 20 seconds, in linear time it takes milliseconds.
+    started = time.process_time()
     read(line)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 10

@@ -23,8 +23,8 @@ def test_every_host_gets_the_command_and_has_its_answer(ssh: Answer) -> None:
 
 def test_hosts_are_asked_at_the_same_time(ssh: Answer) -> None:
     started = time.monotonic()
-    assert len(remote.run([f"worker-{number}" for number in range(20)], 2222, "sleep 1", seconds=30)) == 20
-    assert time.monotonic() - started < 15
+    assert len(remote.run([f"worker-{number}" for number in range(20)], 2222, "sleep 3", seconds=60)) == 20
+    assert time.monotonic() - started < 45
 
 
 def test_a_host_that_does_not_answer_has_what_it_printed(ssh: Answer) -> None:

@@ -271,7 +271,7 @@ def test_a_start_that_waits_returns_in_time_for_the_watchdogs_of_the_ranks(tmp_p
     second.release()
 
 
-def test_a_killed_run_does_not_keep_it(tmp_path: Path) -> None:
+def test_a_killed_run_does_not_keep_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = (
         "import sys, os, signal\nfrom pathlib import Path\nfrom training.runtime.run_lock import Lock\n"
         "Lock(Path(sys.argv[1])).take(9)\nos.kill(os.getpid(), signal.SIGKILL)"
@@ -279,9 +279,9 @@ def test_a_killed_run_does_not_keep_it(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, timeout=PATIENCE)
     assert done.returncode == -signal.SIGKILL
     assert json.loads((tmp_path / ".run-lock").read_bytes())["process"] > 0
-    before = time.monotonic()
     taken(tmp_path).release()
-    assert time.monotonic() - before < 1
+    # Not even for the first of its looks.
+    assert capsys.readouterr().out == ""
 
 
 def outcomes(*actions: Callable[[], Lock]) -> list[Lock | UserError]:
