@@ -24,12 +24,13 @@ import tensorflow as tf  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from training.imagenet import image_decoding  # noqa: E402
+from training.imagenet.imagenet_example import encode, labels  # noqa: E402
 from training.imagenet.input_pipeline import InputPipeline, Settings  # noqa: E402
 from training.records import epoch_order, shard_files  # noqa: E402
 from training.records.dataset import open_split  # noqa: E402
 from training.records.epoch_choices import epoch_key  # noqa: E402
 from training.records.epoch_order import Order  # noqa: E402
-from training.records.example import ENCODED, LABEL, encode  # noqa: E402
+from training.records.image_features import ENCODED, LABEL  # noqa: E402
 from training.records.numbered_records import Team  # noqa: E402
 
 ROUNDS = 7
@@ -217,7 +218,9 @@ def write_images(folder: Path) -> tuple[list[bytes], tuple[float, float]]:
                 encode(jpeg=jpeg, label=1, synset="n01440764", filename="a.JPEG", height=HEIGHT, width=WIDTH)
                 for jpeg in jpegs[shard::2]
             )
-            shard_files.write_shard(folder / name / shard_files.shard_name("train", shard, 2), examples, CLASSES)
+            shard_files.write_shard(
+                folder / name / shard_files.shard_name("train", shard, 2), examples, CLASSES, labels
+            )
     full, smaller = (float(np.mean([len(jpeg) for jpeg in jpegs])) for jpegs in sets.values())
     return sets["full"], (full, smaller)
 

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from awscrt.checksums import crc32c
 
-from training.records.example import encode
+from training.imagenet.imagenet_example import encode
 from training.records.shard_files import index_path, shard_name
 
 

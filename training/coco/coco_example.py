@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from training.records.example import ENCODED, HEIGHT, WIDTH
+from training.records.image_features import ENCODED, HEIGHT, WIDTH
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from training.coco import coco_example, image_sizes
 from training.coco.object_masks import PACKED
 from training.records import shard_records
-from training.records.example import ENCODED, HEIGHT, WIDTH
+from training.records.image_features import ENCODED, HEIGHT, WIDTH
 from training.records.numbered_records import Team
 from training.records.shard_records import ShardRecords
 from training.records.tfrecords import Shard

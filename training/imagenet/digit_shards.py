@@ -15,7 +15,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.digits import digit_images
-from training.records import example, shard_files
+from training.imagenet import imagenet_example
+from training.records import shard_files
 from training.records.conversion import conversion_folder
 from training.runtime import command_line, files
 
@@ -67,7 +68,7 @@ def run(settings: Settings) -> None:
             for index in range(count):
                 path = output / shard_files.shard_name(split, index, count)
                 part = _examples(images[index::count], labels[index::count], settings.image_size, path.name)
-                shard_files.write_shard(path, part, len(SYNSETS))
+                shard_files.write_shard(path, part, len(SYNSETS), imagenet_example.labels)
             print(f"{split}: {len(images):,} images of {len(SYNSETS)} classes in {count} shards", flush=True)
 
 
@@ -75,7 +76,7 @@ def _examples(images: NDArray[Any], labels: NDArray[Any], size: int, shard: str)
     large = tf.image.resize(images, [size, size])
     pixels = tf.image.grayscale_to_rgb(tf.cast(tf.round(large * 255), tf.uint8))
     for number, (image, digit) in enumerate(zip(pixels, labels, strict=True)):
-        yield example.encode(
+        yield imagenet_example.encode(
             jpeg=tf.io.encode_jpeg(image, "rgb").numpy(),
             label=int(digit) + 1,
             synset=SYNSETS[digit],

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from training.records.example import ENCODED, LABEL
+from training.records.image_features import ENCODED, LABEL
 from training.records.numbered_records import Records
 from training.records.tfrecords import DamagedRecordError
 from training.runtime.errors import UserError

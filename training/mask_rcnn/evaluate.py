@@ -25,8 +25,8 @@ from training.runtime.errors import UserError
 from training.runtime.network import Network
 from training.runtime.position import Position
 from training.runtime.rank_checkpoint import FOLDER, resume
-from training.runtime.results import Curves
 from training.runtime.stop_request import Stopped, StopRequest
+from training.runtime.tensorboard_curves import Curves
 
 #: In the output folder: a point for each tested checkpoint.
 NAME = "evaluations.json"

@@ -81,7 +81,7 @@ class Records(ABC):
     def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """Return what contents contain, as TensorFlow operations: a row for each record.
 
-        Of ImageNet's layouts these are the JPEGs (strings) and the labels (int64, from 1).
+        Of classified images these are the JPEGs (strings) and the labels (int64, from 1).
         """
 
     @abstractmethod

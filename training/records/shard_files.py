@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from training.records import example
 from training.records.tfrecords import FRAMING
 from training.runtime import listing
 from training.runtime.errors import UserError
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 TRAIN, VALIDATION = "train", "validation"
-
-#: Images of ILSVRC 2012: https://image-net.org/challenges/LSVRC/2012/
-TOTALS = {TRAIN: 1_281_167, VALIDATION: 50_000}
 
 # The number of names that a message shows.
 _SHOWN = 5
@@ -108,7 +104,7 @@ def _no_shards(folder: Path, split: str) -> str:
 
 
 def write_shard(
-    path: Path, examples: Iterable[bytes], classes: int, labels: "Callable[[tf.Tensor], Iterable[int]]" = example.labels
+    path: Path, examples: Iterable[bytes], classes: int, labels: "Callable[[tf.Tensor], Iterable[int]]"
 ) -> int:
     """Write a shard and its index, read the shard back, and return its number of examples.
 
@@ -116,9 +112,9 @@ def write_shard(
 
     Args:
         path: The shard's path.
-        examples: Serialized, as `training.records.example.encode` returns them.
+        examples: Serialized tf.train.Examples.
         classes: The largest allowed label.
-        labels: Returns all labels of a batch of serialized examples. Default: of ImageNet's layout.
+        labels: Returns all labels of a batch of serialized examples.
 
     Raises:
         UserError: The shard cannot be written, or differs when it is read back.

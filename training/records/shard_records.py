@@ -13,7 +13,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.records import fingerprint, shard_files, tfrecords
-from training.records.example import ENCODED, LABEL
+from training.records.image_features import ENCODED, LABEL
 from training.records.numbered_records import Records, Team
 from training.records.tfrecords import Shard
 from training.runtime.errors import UserError
@@ -66,7 +66,7 @@ class ShardRecords(Records):
         return contents
 
     def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """Return the features of the Examples that training needs, of ImageNet's layout: JPEG and label."""
+        """Return the features of the Examples of a classified image: JPEG and label."""
         features = tf.io.parse_example(contents, _FEATURES)
         return features[ENCODED], features[LABEL]
 

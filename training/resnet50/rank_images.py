@@ -8,11 +8,12 @@ from typing import Any
 import horovod.tensorflow as hvd
 
 from training.imagenet import decoded_images, input_pipeline
+from training.imagenet.imagenet_splits import TOTALS
 from training.imagenet.input_pipeline import Batch, InputPipeline, SyntheticPipeline
 from training.records import cache, fingerprint, rank_records
 from training.records.data_threads import data_threads
 from training.records.numbered_records import Records
-from training.records.shard_files import TOTALS, TRAIN, VALIDATION
+from training.records.shard_files import TRAIN, VALIDATION
 from training.resnet50.settings import Settings
 from training.runtime.distributed import on_every_rank, say
 from training.runtime.errors import UserError

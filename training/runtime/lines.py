@@ -10,9 +10,10 @@ from training.runtime.distributed import say
 from training.runtime.loss_sum import LossSum
 from training.runtime.position import Position
 from training.runtime.progress import Exchanged
-from training.runtime.results import Curves, rate
 from training.runtime.steps import Steps
 from training.runtime.task import Evaluation, LossCurves, Task
+from training.runtime.tensorboard_curves import Curves
+from training.runtime.throughput import rate
 
 _SECONDS_BETWEEN_LINES = 10.0
 

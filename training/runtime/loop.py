@@ -6,7 +6,7 @@ from typing import Any
 
 import horovod.tensorflow as hvd
 
-from training.runtime import curve, elastic, results, watchdog
+from training.runtime import curve, elastic, software_versions, watchdog
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import assign_flat, average, barrier, flat, say
 from training.runtime.every import Timer
@@ -17,6 +17,7 @@ from training.runtime.progress import Exchanged, Progress
 from training.runtime.steps import Steps
 from training.runtime.stop_request import Stopped, StopRequest
 from training.runtime.task import Evaluation, StepInput, Task
+from training.runtime.throughput import speeds
 from training.runtime.wall_clock import WallClock
 
 # Steps between two exchanges of progress: a few numbers of each rank.
@@ -205,7 +206,7 @@ class Loop:
         figures = hvd.allgather_object(throughput.figures(), name="figures")
         waits = [each.pop("data_wait_share") for each in figures]
         return {
-            **results.speeds(throughput.images_per_second),
+            **speeds(throughput.images_per_second),
             **figures[0],
             "data_wait_share_per_rank": waits,
             **self._times(),
@@ -214,7 +215,7 @@ class Loop:
             "world_size": hvd.size(),
             "global_batch_size": self._plan.batch_size * hvd.size(),
             **self._task.figures(),
-            "versions": results.versions(),
+            "versions": software_versions.versions(),
         }
 
     def _times(self) -> dict[str, float]:

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from training.runtime.errors import UserError
 from training.runtime.loss_sum import LossSum
-from training.runtime.results import Throughput
 from training.runtime.task import Plan, StepInput
+from training.runtime.throughput import Throughput
 from training.runtime.train_step import TrainStep
 
 # A result that was there needs less time than this to be read.

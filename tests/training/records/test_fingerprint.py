@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from training.records import dataset, example, fingerprint, shard_files, shard_records
+from training.imagenet import imagenet_example
+from training.records import dataset, fingerprint, shard_files, shard_records
 from training.records.numbered_records import Team
 from training.runtime.errors import UserError
 
@@ -14,9 +15,11 @@ def write_shards(folder: Path, sizes: list[list[int]]) -> None:
     folder.mkdir()
     for index, contents in enumerate(sizes):
         examples = [
-            example.encode(jpeg=bytes(size), label=1, synset="n0", filename="a", height=1, width=1) for size in contents
+            imagenet_example.encode(jpeg=bytes(size), label=1, synset="n0", filename="a", height=1, width=1)
+            for size in contents
         ]
-        shard_files.write_shard(folder / shard_files.shard_name("train", index, len(sizes)), examples, classes=1)
+        path = folder / shard_files.shard_name("train", index, len(sizes))
+        shard_files.write_shard(path, examples, 1, imagenet_example.labels)
 
 
 @pytest.fixture

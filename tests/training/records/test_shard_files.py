@@ -1,19 +1,25 @@
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
 
-from training.records import example, shard_files
+from training.imagenet import imagenet_example
+from training.records import shard_files
 from training.runtime.errors import UserError
 
 
 def examples(*labels: int) -> list[bytes]:
     return [
-        example.encode(jpeg=b"x" * label, label=label, synset="n", filename="f", height=1, width=1) for label in labels
+        imagenet_example.encode(jpeg=b"x" * label, label=label, synset="n", filename="f", height=1, width=1)
+        for label in labels
     ]
+
+
+def write_shard(path: Path, contents: Iterable[bytes], classes: int) -> int:
+    return shard_files.write_shard(path, contents, classes, imagenet_example.labels)
 
 
 def touch(folder: Path, *names: str) -> None:
@@ -109,7 +115,7 @@ def test_reports_images_that_are_not_converted(tmp_path: Path, name: str, datase
 
 def test_reads_a_shard_as_written_and_by_its_index(tmp_path: Path) -> None:
     path, contents = tmp_path / "train-00000-of-00001", examples(3, 1, 2)
-    assert shard_files.write_shard(path, iter(contents), classes=3) == 3
+    assert write_shard(path, iter(contents), 3) == 3
     assert list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator()) == contents
     lines = [line.split() for line in (tmp_path / "train-00000-of-00001.idx").read_text().splitlines()]
     data = path.read_bytes()
@@ -133,14 +139,14 @@ def test_writes_the_index_before_the_shard(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(os, "fsync", recorded_fsync)
     monkeypatch.setattr(Path, "replace", recorded_replace)
-    shard_files.write_shard(tmp_path / "shard", examples(1), classes=1)
+    write_shard(tmp_path / "shard", examples(1), 1)
     assert events == ["fsync", "fsync", "shard.idx", "fsync", "shard", "fsync"]
 
 
 @pytest.mark.parametrize("label", [0, 4])
 def test_rejects_a_label_without_a_class(tmp_path: Path, label: int) -> None:
     with pytest.raises(UserError, match=rf"would have the label {label}, but labels are 1 to 3; check the"):
-        shard_files.write_shard(tmp_path / "shard", examples(1, label), classes=3)
+        write_shard(tmp_path / "shard", examples(1, label), 3)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -156,7 +162,7 @@ def test_a_shard_that_was_written_wrongly_gets_no_name(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(os, "fsync", damage)
     with pytest.raises(UserError) as caught:
-        shard_files.write_shard(tmp_path / "shard", examples(1), classes=1)
+        write_shard(tmp_path / "shard", examples(1), 1)
     assert str(caught.value) == (
         f"the shard {tmp_path}/shard cannot be written (it differs when it is read back); free some space or fix the "
         "cause, then start again: the finished shards are kept"
@@ -170,7 +176,7 @@ def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UserError) as caught:
-        shard_files.write_shard(tmp_path / "shard", examples(1), classes=1)
+        write_shard(tmp_path / "shard", examples(1), 1)
     assert str(caught.value) == (
         f"the shard {tmp_path}/shard cannot be written (No space left on device); free some space or fix the cause, "
         "then start again: the finished shards are kept"
@@ -180,14 +186,14 @@ def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_reports_a_deleted_folder(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"cannot be written \(.*No such file or directory\)"):
-        shard_files.write_shard(tmp_path / "gone" / "shard", examples(1), classes=1)
+        write_shard(tmp_path / "gone" / "shard", examples(1), 1)
 
 
 @pytest.mark.parametrize("damage", ["cut", "grown", "no index", "cut index", "other index", "no shard"])
 def test_a_shard_that_differs_from_its_index_is_not_done(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "shard"
     index = tmp_path / "shard.idx"
-    shard_files.write_shard(path, examples(1, 2), classes=2)
+    write_shard(path, examples(1, 2), 2)
     content, lines = path.read_bytes(), index.read_text()
     damages: dict[str, Callable[[], object]] = {
         "cut": lambda: path.write_bytes(content[:-1]),

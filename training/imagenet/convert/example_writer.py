@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from training.imagenet import imagenet_example
 from training.imagenet.convert.class_images import Image
-from training.records import example, shard_files
+from training.records import shard_files
 from training.records.conversion import complete_jpeg, shard_writer
 from training.records.conversion.shard_plan import Shard
 
@@ -25,7 +26,7 @@ def write(shard: Shard, synsets: Sequence[str], *, short_side: int | None, skip:
 
     def encode(image: Image) -> bytes:
         jpeg = complete_jpeg.prepare(image.read(), short_side)
-        return example.encode(
+        return imagenet_example.encode(
             jpeg=jpeg.content,
             label=labels[image.synset],
             synset=image.synset,
@@ -35,6 +36,6 @@ def write(shard: Shard, synsets: Sequence[str], *, short_side: int | None, skip:
         )
 
     def save(path: Path, examples: Iterable[bytes]) -> None:
-        shard_files.write_shard(path, examples, len(synsets))
+        shard_files.write_shard(path, examples, len(synsets), imagenet_example.labels)
 
     return shard_writer.write(shard, encode, save, skip=skip)

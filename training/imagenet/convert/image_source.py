@@ -9,7 +9,8 @@ from pathlib import Path
 
 from training.imagenet.convert import archives
 from training.imagenet.convert.class_images import Image, Split, in_order
-from training.records.shard_files import TOTALS, TRAIN, VALIDATION
+from training.imagenet.imagenet_splits import TOTALS
+from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime.errors import UserError
 
 _LAYOUT = (

@@ -1,13 +1,10 @@
-from pathlib import Path
-
-import horovod.tensorflow as hvd
 import pytest
 
-from training.runtime import results
+from training.runtime.throughput import Throughput, rate
 
 
 def test_first_steps_count_in_the_seconds_but_not_in_the_speed() -> None:
-    throughput = results.Throughput(skip=1)
+    throughput = Throughput(skip=1)
     for images, seconds in [(16, 8.0), (16, 0.5), (8, 0.5)]:
         throughput.step(images, seconds)
     assert throughput.images_per_second == pytest.approx(24.0)
@@ -15,13 +12,13 @@ def test_first_steps_count_in_the_seconds_but_not_in_the_speed() -> None:
 
 
 def test_a_run_of_a_few_steps_has_a_speed_too() -> None:
-    throughput = results.Throughput(skip=5)
+    throughput = Throughput(skip=5)
     throughput.step(16, 2.0)
     assert throughput.images_per_second == pytest.approx(8.0)
 
 
 def test_figures_of_the_steps_that_count() -> None:
-    throughput = results.Throughput(skip=1)
+    throughput = Throughput(skip=1)
     for milliseconds in (9000, 100, 200, 300):
         throughput.step(8, milliseconds / 1000, waited=milliseconds / 4000)
     assert throughput.figures() == {
@@ -34,7 +31,7 @@ def test_figures_of_the_steps_that_count() -> None:
 
 
 def test_a_start_without_steps_has_figures_too() -> None:
-    throughput = results.Throughput()
+    throughput = Throughput()
     assert throughput.figures() == {
         "warm_up_steps": 0,
         "steps_measured": 0,
@@ -45,7 +42,7 @@ def test_a_start_without_steps_has_figures_too() -> None:
 
 
 def test_first_steps_have_a_recent_speed_that_is_not_that_of_the_run() -> None:
-    throughput = results.Throughput(skip=1)
+    throughput = Throughput(skip=1)
     throughput.step(16, 2.0)
     assert throughput.recent(10) == (8.0, 0.0)
     assert throughput.warming_up
@@ -57,17 +54,4 @@ def test_first_steps_have_a_recent_speed_that_is_not_that_of_the_run() -> None:
 
 @pytest.mark.parametrize(("speed", "text"), [(17_400.4, "17,400"), (42.4, "42"), (9.96, "10"), (0.126, "0.13")])
 def test_no_speed_is_printed_as_0(speed: float, text: str) -> None:
-    assert results.rate(speed) == text
-
-
-def test_curves_that_cannot_be_written_end_with_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(hvd, "rank", lambda: 0)
-    (tmp_path / "tensorboard").write_text("")
-    curves = results.Curves(tmp_path)
-    for step in (1, 2):
-        curves.add(step, {"loss": 1.0})
-    warning = capsys.readouterr().err
-    assert warning.startswith(f"warning: {tmp_path / 'tensorboard'} cannot be written (")
-    assert warning.count("the run continues") == 1
+    assert rate(speed) == text

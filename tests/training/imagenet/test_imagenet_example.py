@@ -5,11 +5,11 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from training.records import example
+from training.imagenet import imagenet_example
 
 
 def encode() -> bytes:
-    return example.encode(
+    return imagenet_example.encode(
         jpeg=b"\xff\xd8\xff\xd9", label=7, synset="n01514668", filename="n01514668_1.JPEG", height=375, width=500
     )
 
@@ -46,5 +46,5 @@ def test_an_example_has_the_same_bytes_in_every_process() -> None:
 
 
 def test_the_names_do_not_import_tensorflow() -> None:
-    code = "import sys, training.records.example; assert 'tensorflow' not in sys.modules"
+    code = "import sys, training.imagenet.imagenet_example; assert 'tensorflow' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[3], check=True, timeout=60)

@@ -2,17 +2,13 @@
 
 from typing import TYPE_CHECKING
 
+from training.records.image_features import ENCODED, HEIGHT, LABEL, WIDTH
+
 if TYPE_CHECKING:
     import tensorflow as tf
 
-ENCODED = "image/encoded"
-"""The JPEG's bytes."""
-LABEL = "image/class/label"
-"""From 1: the place of the synset in the sorted synsets. 0 is a background class, which no image has."""
 SYNSET = "image/class/synset"
 FILENAME = "image/filename"
-HEIGHT = "image/height"
-WIDTH = "image/width"
 FORMAT = "image/format"
 COLORSPACE = "image/colorspace"
 CHANNELS = "image/channels"
@@ -23,7 +19,7 @@ def encode(*, jpeg: bytes, label: int, synset: str, filename: str, height: int, 
 
     Args:
         jpeg: The image, not decoded.
-        label: From 1.
+        label: The place of the synset in the sorted synsets, from 1: 0 is a background class, which no image has.
         synset: The class's name, such as n01440764.
         filename: Without folders.
         height: Pixels.

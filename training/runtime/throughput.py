@@ -1,17 +1,10 @@
-"""The results of a run: its speed, its curves, and the versions that they depend on."""
+"""The speed of a run in images per second, of each rank and of all."""
 
-import ctypes
-import platform
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-import horovod
 import horovod.tensorflow as hvd
 import numpy as np
-import tensorflow as tf
 
 
 class Throughput:
@@ -95,66 +88,3 @@ def speeds(images_per_second: float) -> dict[str, Any]:
         "images_per_second": round(sum(per_rank), 1),
         "images_per_second_per_rank": [round(value, 1) for value in per_rank],
     }
-
-
-class Curves:
-    """TensorBoard's curves of a run, which rank zero alone writes. A run continues where they cannot be written."""
-
-    def __init__(self, output: Path, folder: str = "tensorboard") -> None:
-        """Create a file in a folder of `output`.
-
-        Args:
-            output: The folder given as '--output-dir'.
-            folder: In it; each program that writes at the same time has its own.
-        """
-        self._folder = output / folder
-        self._writer: tf.summary.SummaryWriter | None = None
-        # Horovod: rank zero alone writes the curves.
-        if hvd.rank() == 0:
-            with self._or_none():
-                self._writer = tf.summary.create_file_writer(str(self._folder))
-
-    def add(self, step: int, values: Mapping[str, float]) -> None:
-        """Add a point to each curve."""
-        if self._writer is None:
-            return
-        with self._or_none():
-            with self._writer.as_default(step=step):
-                for name, value in values.items():
-                    tf.summary.scalar(name, value)
-            self._writer.flush()
-
-    @contextmanager
-    def _or_none(self) -> Iterator[None]:
-        try:
-            yield
-        except tf.errors.OpError as error:
-            self._writer = None
-            print(
-                f"warning: {self._folder} cannot be written ({error.message}); "
-                "the run continues, and its curves end here until it is restarted",
-                file=sys.stderr,
-                flush=True,
-            )
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of the software that a figure depends on."""
-    return {
-        "python": platform.python_version(),
-        "tensorflow": tf.__version__,
-        "horovod": horovod.__version__,
-        "numpy": np.__version__,
-        "mpi": _mpi_version(),
-    }
-
-
-def _mpi_version() -> str:
-    """Return the version of the MPI library that Horovod is linked with; the mpirun on the PATH may have another."""
-    if not (hvd.mpi_built() and hvd.mpi_enabled()):
-        return "none: Horovod runs on Gloo"
-    # Found through Horovod's own library, which is linked with it.
-    (horovod_library,) = (Path(horovod.__file__).parent / "tensorflow").glob("mpi_lib*.so")
-    text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
-    ctypes.CDLL(str(horovod_library)).MPI_Get_library_version(text, ctypes.byref(length))
-    return text.value.decode().partition(",")[0]

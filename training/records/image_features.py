@@ -1,0 +1,10 @@
+"""The names of the features that the records of every data set of images have."""
+
+ENCODED = "image/encoded"
+"""The JPEG's bytes."""
+HEIGHT = "image/height"
+"""Pixels."""
+WIDTH = "image/width"
+"""Pixels."""
+LABEL = "image/class/label"
+"""The class of an image, from 1; a record of objects has a list of them instead."""
