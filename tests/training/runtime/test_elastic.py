@@ -1,5 +1,7 @@
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -38,10 +40,10 @@ class ElasticRun:
             assert time.monotonic() < deadline, self.output
             time.sleep(0.05)
 
-    def kill(self, rank: int) -> None:
+    def send(self, number: signal.Signals, rank: int) -> None:
         for member in psutil.Process(self.process.pid).children(recursive=True):
             if member.name().startswith("python") and member.environ().get("HOROVOD_RANK") == str(rank):
-                member.kill()
+                member.send_signal(number)
                 return
         raise AssertionError(f"no process of rank {rank}")
 
@@ -90,7 +92,7 @@ def test_when_a_rank_is_killed_the_other_resumes_and_loses_an_epoch_at_most(star
     run = start("localhost\n127.0.0.1\n", "--epochs", "8")
     run.wait_for("epoch 3/8")
     # The rank that reads and writes the checkpoints.
-    run.kill(rank=0)
+    run.send(signal.SIGKILL, rank=0)
     results = run.finish()
     sizes = [point["world_size"] for point in results["history"]]
     together = sizes.count(2)
@@ -102,6 +104,26 @@ def test_when_a_rank_is_killed_the_other_resumes_and_loses_an_epoch_at_most(star
     assert results["accuracy"] >= 0.95
     assert f" 0 images into epoch {together + 1}: written by 2 ranks, now 1\n" in run.output
     assert "learning rate: 0.015 per rank x 1 ranks = 0.015" in run.output
+
+
+def test_a_rank_with_a_stop_request_leaves_and_the_other_resumes_at_the_same_image(
+    start: Callable[..., ElasticRun],
+) -> None:
+    run = start("localhost\n127.0.0.1\n", "--epochs", "4", "--batch-size", "4", "--learning-rate", "0.004")
+    run.wait_for("epoch 1/4")
+    # As when the pod of one worker is deleted.
+    run.send(signal.SIGTERM, rank=1)
+    results = run.finish()
+    found = re.search(
+        r"resuming after step (\d+), (\d+) images into epoch (\d): written by 2 ranks, now 1\n", run.output
+    )
+    assert found
+    # Eight images a step, 180 steps an epoch: not an epoch's checkpoint, and no image is lost.
+    step, images, epoch = map(int, found.groups())
+    assert images == 8 * (step - 180 * (epoch - 1)) > 0
+    sizes = [(point["epoch"], point["world_size"]) for point in results["history"]]
+    assert sizes == [(number, 2 if number < epoch else 1) for number in (1, 2, 3, 4)]
+    assert results["accuracy"] >= 0.95
 
 
 def test_an_added_worker_joins_at_the_next_epoch(start: Callable[..., ElasticRun]) -> None:
