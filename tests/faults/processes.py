@@ -52,7 +52,11 @@ def marked(folder: Path) -> Iterator[tuple[psutil.Process, dict[str, str]]]:
 
 def rank_of(process: psutil.Process, variables: dict[str, str]) -> str | None:
     """Return the rank that a marked process is, which the client of a forked one is not."""
-    if FORK_CLIENT in process.cmdline():
+    try:
+        if FORK_CLIENT in process.cmdline():
+            return None
+    except psutil.Error:
+        # It has ended by now.
         return None
     return next((variables[name] for name in _RANK_VARIABLES if name in variables), None)
 

@@ -4,9 +4,6 @@ A run under `mpirun` passes through here unchanged. https://horovod.readthedocs.
 """
 
 import os
-import select
-import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -57,7 +54,6 @@ def run(program: Callable[[CheckHosts], None], variables: Sequence[tf.Variable])
     if not active():
         program(lambda: None)
         return
-    end_with_the_launcher(sys.stdout.fileno())
     first = [variable.numpy() for variable in variables]
 
     def begin(state: State) -> None:
@@ -86,24 +82,3 @@ class _NoState(State):
 
     def sync(self) -> None:
         """Do nothing: rank zero reads the checkpoint and broadcasts it."""
-
-
-def end_with_the_launcher(output: int) -> None:
-    """End this process as soon as the other end of its output is closed, so that it does not become an orphan.
-
-    `horovodrun` starts ranks by plain ssh, and sshd does not end a program whose connection is lost. Such a rank would
-    keep its GPU, and would keep writing checkpoints beside the ranks of the next launcher.
-
-    Args:
-        output: The file descriptor of a pipe or a socket; any other kind never ends the process.
-    """
-    poll = select.poll()
-    # No events: poll always reports that the other end was closed.
-    poll.register(output, 0)
-
-    def wait() -> None:
-        poll.poll()
-        # Without cleaning up, which would wait for ranks that have ended too.
-        os._exit(1)
-
-    threading.Thread(target=wait, name="end-with-the-launcher", daemon=True).start()

@@ -8,7 +8,7 @@ from typing import Any
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from training.runtime import curve, elastic, files, out_of_memory, wall_clock, watchdog
+from training.runtime import curve, elastic, files, lost_launcher, out_of_memory, wall_clock, watchdog
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import on_rank_zero, say
 from training.runtime.loop import Loop
@@ -46,6 +46,7 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
             watchdog.finished()
             began = time.monotonic()
 
+    lost_launcher.end_with_the_launcher()
     elastic.run(start, variables)
     curve.draw(tasks[-1].plan.output)
     # Horovod: rank zero alone writes.

@@ -156,29 +156,6 @@ def test_program_runs_once_under_mpirun(monkeypatch: pytest.MonkeyPatch) -> None
     assert runs == [2.0]
 
 
-_ORPHAN = """\
-import sys, time
-from training.runtime.elastic import end_with_the_launcher
-end_with_the_launcher(sys.stdout.fileno())
-print("ready", flush=True)
-time.sleep(float(sys.argv[1]))
-"""
-
-
-def test_a_rank_ends_when_its_output_is_closed() -> None:
-    command = [sys.executable, "-c", _ORPHAN, "600"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        process.stdout.close()
-        assert process.wait(timeout=PATIENCE) == 1
-
-
-def test_a_rank_whose_output_is_a_file_continues(tmp_path: Path) -> None:
-    with (tmp_path / "log").open("w") as log:
-        subprocess.run([sys.executable, "-c", _ORPHAN, "0.2"], cwd=ROOT, stdout=log, check=True, timeout=PATIENCE)
-
-
 def test_before_a_run_an_elastic_rank_calls_no_collective_operation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Horovod has not even started here: a collective operation would fail."""
     monkeypatch.setenv("HOROVOD_ELASTIC", "1")
@@ -205,7 +182,6 @@ def test_only_an_error_of_horovod_reaches_its_restart(
         raise tf.errors.UnknownError(None, None, message)
 
     monkeypatch.setenv("HOROVOD_ELASTIC", "1")
-    monkeypatch.setattr(elastic, "end_with_the_launcher", lambda _: None)
     monkeypatch.setattr(hvd.elastic, "run", lambda begin: begin)
     with pytest.raises(expected, match=message):
         elastic.run(fail, [])
