@@ -22,7 +22,7 @@ class MpiOperator(Construct):
     Attributes:
         definition: The resource definition.
         operator: Permissions and Deployment of the controller, and the PodDisruptionBudget by which an update of nodes
-            waits for the jobs of the namespace `default`; `Namespaces` has that of the others.
+            waits for the jobs of the namespace `default` that hold theirs; `Namespaces` has that of the others.
     """
 
     def __init__(

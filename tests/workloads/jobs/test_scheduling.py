@@ -90,14 +90,27 @@ def test_workers_on_spot(job_spec: HorovodJobSpec, synthesize: Synthesize) -> No
     assert "nodeSelector" not in launcher
 
 
-@pytest.mark.parametrize(("capacity_type", "is_evictable"), [(None, False), ("ON_DEMAND", False), ("SPOT", True)])
-def test_only_workers_whose_node_goes_anyway_can_be_evicted(
-    capacity_type: str | None, is_evictable: bool, job_spec: HorovodJobSpec, synthesize: Synthesize
+@pytest.mark.parametrize(
+    ("capacity_type", "labels"),
+    [
+        ("ON_DEMAND", {"training-cluster/hold": "true"}),
+        # Such a job may be on nodes that go without asking: only an eviction tells it to save a checkpoint.
+        (None, None),
+        ("SPOT", None),
+        ("CAPACITY_BLOCK", None),
+    ],
+)
+@pytest.mark.parametrize("queue", [None, "gpu"])
+def test_only_a_job_that_names_on_demand_capacity_holds_its_nodes(
+    capacity_type: str | None,
+    labels: dict[str, str] | None,
+    queue: str | None,
+    job_spec: HorovodJobSpec,
+    synthesize: Synthesize,
 ) -> None:
-    replicas = made(synthesize, job_spec, capacity_type=capacity_type)["spec"]["mpiReplicaSpecs"]
-    labels = {"training-cluster/evictable": "true"} if is_evictable else None
-    assert replicas["Worker"]["template"]["metadata"].get("labels") == labels
-    assert "labels" not in replicas["Launcher"]["template"]["metadata"]
+    replicas = made(synthesize, job_spec, capacity_type=capacity_type, queue=queue)["spec"]["mpiReplicaSpecs"]
+    for role in ("Launcher", "Worker"):
+        assert replicas[role]["template"]["metadata"].get("labels") == labels
 
 
 def test_workers_stay_in_one_node_group(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
