@@ -11,7 +11,7 @@ from training_cluster.suppressions import suppress_policy
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.nodes import JUMBO_FRAME_BYTES, gpu_toleration
 
-__all__ = ["ADDRESSES_PER_NODE", "Addons", "add_efs_driver", "add_network_addons", "add_node_addons"]
+__all__ = ["ADDRESSES_PER_NODE", "Addons", "add_network_addons", "add_node_addons", "require_efs_driver"]
 
 _ADDRESSES_FOR_PODS = 16
 _SPARE_ADDRESSES = 4
@@ -122,11 +122,11 @@ def add_node_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kuberne
     # auto repair would replace node after node (https://github.com/aws/containers-roadmap/issues/2567).
     addons.add("eks-node-monitoring-agent", {"dcgmAgent": {"tolerations": [gpu_toleration()]}})
     if efs:
-        add_efs_driver(addons, cluster=cluster)
+        require_efs_driver(addons, cluster=cluster)
     return addons
 
 
-def add_efs_driver(addons: Construct, *, cluster: eks.ICluster) -> None:
+def require_efs_driver(addons: Construct, *, cluster: eks.ICluster) -> None:
     """Add the driver of EFS to the node add-ons, once.
 
     Args:

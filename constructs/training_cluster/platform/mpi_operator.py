@@ -7,7 +7,7 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import valid_cluster, valid_mirror
-from training_cluster.lifecycle import after_node_addons
+from training_cluster.lifecycle import after_admission, after_node_addons
 from training_cluster.single_owner import own
 from training_workloads import MpiJobDefinitionChart, MpiOperatorChart
 from training_workloads.platform.job_disruption_budget import JobDisruptionBudgetChart
@@ -52,6 +52,7 @@ class MpiOperator(Construct):
         check(valid_cluster("cluster", cluster), valid_mirror(mirror))
         own(self, cluster, "MPI operator")
         after_node_addons(self, cluster)
+        after_admission(self, cluster)
         target = cast(eks.ICluster, cluster)
         charts = cdk8s.App()
         definition = MpiJobDefinitionChart(charts, "Definition")

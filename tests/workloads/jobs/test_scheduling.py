@@ -133,15 +133,16 @@ def test_workers_stay_in_one_placement_group(job_spec: HorovodJobSpec, synthesiz
     assert "podAffinity" not in launcher["affinity"]
 
 
+@pytest.mark.parametrize("label", ["topology.k8s.aws/network-node-layer-2", "training-cluster/placement-group"])
 @pytest.mark.parametrize("kind", ["required", "preferred"])
 def test_kueue_reads_the_topology_from_the_workers_only(
-    kind: str, job_spec: HorovodJobSpec, synthesize: Synthesize
+    kind: str, label: str, job_spec: HorovodJobSpec, synthesize: Synthesize
 ) -> None:
-    level: dict[str, Any] = {f"{kind}_topology": "topology.k8s.aws/network-node-layer-2"}
+    level: dict[str, Any] = {f"{kind}_topology": label}
     manifest = synthesize(dataclasses.replace(job_spec, scheduling=Scheduling(queue="gpu", **level)))
     launcher, worker = (manifest["spec"]["mpiReplicaSpecs"][role]["template"] for role in ("Launcher", "Worker"))
     annotation = f"kueue.x-k8s.io/podset-{kind}-topology"
-    assert worker["metadata"]["annotations"][annotation] == "topology.k8s.aws/network-node-layer-2"
+    assert worker["metadata"]["annotations"][annotation] == label
     assert annotation not in launcher["metadata"]["annotations"]
 
 
