@@ -60,7 +60,7 @@ class ClusterDefaults:
 def after_admission(construct: Construct, cluster: Any) -> None:
     """Create a construct after the webhooks that the cluster defines, now or later.
 
-    The API server refuses a Job while the webhook that it must ask exists and does not answer yet.
+    The API server rejects a Job while the webhook that it must ask exists and does not answer yet.
 
     Args:
         construct: What has a Job, or runs jobs.

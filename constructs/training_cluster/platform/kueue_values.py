@@ -19,7 +19,7 @@ IMAGE_VALUE = ("controllerManager", "manager", "image")
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
 # The chart's list without pod, deployment, statefulset and leaderworkerset. With those the chart lets the API server
-# refuse every new pod, Deployment and StatefulSet of a namespace while Kueue does not answer (`failurePolicy: Fail`),
+# reject every new pod, Deployment and StatefulSet of a namespace while Kueue does not answer (`failurePolicy: Fail`),
 # and asks Kueue in vain without them (`Ignore`): templates/webhook/manifests.yaml of the chart.
 # https://github.com/kubernetes-sigs/kueue/tree/main/charts/kueue (read 2026-11-23)
 _FRAMEWORKS = (

@@ -72,7 +72,7 @@ def test_an_efa_group_of_another_stack_is_used(site: Site) -> None:
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_second_stack_that_imports_the_cluster_is_warned_of_its_own_group(shared: bool) -> None:
+def test_a_second_stack_that_imports_the_cluster_is_warned_of_another_group(shared: bool) -> None:
     app = cdk.App()
     groups: list[GpuNodeGroup] = []
     for id in ("First", "Second"):

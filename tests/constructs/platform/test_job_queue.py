@@ -112,7 +112,7 @@ def test_kueue_sees_the_jobs_of_the_queues_namespaces_only(queue_first: bool, cl
     }
     frameworks = configuration["integrations"]["frameworks"]
     assert {"batch/job", "kubeflow.org/mpijob"} < set(frameworks)
-    # With these the API server would refuse pods and Deployments while Kueue does not answer.
+    # With these the API server would reject pods and Deployments while Kueue does not answer.
     assert not {"pod", "deployment", "statefulset"} & set(frameworks)
 
 

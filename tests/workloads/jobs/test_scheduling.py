@@ -94,7 +94,7 @@ def test_workers_on_spot(job_spec: HorovodJobSpec, synthesize: Synthesize) -> No
     ("capacity_type", "labels"),
     [
         ("ON_DEMAND", {"training-cluster/hold": "true"}),
-        # Such a job may be on nodes that go without asking: only an eviction tells it to save a checkpoint.
+        # Such a job may be on nodes that go without asking: only an eviction is its signal to save a checkpoint.
         (None, None),
         ("SPOT", None),
         ("CAPACITY_BLOCK", None),
