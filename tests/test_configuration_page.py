@@ -12,7 +12,10 @@ from training_cluster.config import (
     ExistingLustreConfig,
     ExistingVpcConfig,
     GpuNodeGroupConfig,
+    JobQueueConfig,
     LustreConfig,
+    NodeRepairConfig,
+    NodeRepairOverrideConfig,
     ServiceAccountConfig,
 )
 from training_cluster.config.strict_model import StrictModel
@@ -20,6 +23,9 @@ from training_cluster.config.strict_model import StrictModel
 SECTIONS: dict[str, type[StrictModel]] = {
     "The cluster": ClusterConfig,
     "`node_groups.<name>`": GpuNodeGroupConfig,
+    "`node_groups.<name>.node_repair`": NodeRepairConfig,
+    "`node_groups.<name>.node_repair.overrides[]`": NodeRepairOverrideConfig,
+    "`job_queue`": JobQueueConfig,
     "`lustre`": LustreConfig,
     "`lustre.data_repositories[]`": DataRepositoryConfig,
     "`existing_vpc`": ExistingVpcConfig,

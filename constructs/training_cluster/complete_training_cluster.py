@@ -156,7 +156,7 @@ class CompleteTrainingCluster(Construct):
 
     def _add_options(self) -> None:
         if self.config.job_queue:
-            self.cluster.add_job_queue("JobQueue", mirror=self.config.mirror)
+            self.cluster.add_job_queue("JobQueue", mirror=self.config.mirror, **self.config.job_queue.props())
         if self.config.ebs:
             self.cluster.add_ebs_driver("EbsDriver")
         if self.config.metrics_server:

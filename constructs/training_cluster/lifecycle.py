@@ -5,7 +5,7 @@ from typing import Any
 from aws_cdk import aws_kms as kms
 from constructs import Construct, DependencyGroup
 
-__all__ = ["ClusterDefaults", "after_namespaces", "after_network_addons", "after_node_addons"]
+__all__ = ["ClusterDefaults", "after_admission", "after_namespaces", "after_network_addons", "after_node_addons"]
 
 
 class ClusterDefaults:
@@ -20,6 +20,7 @@ class ClusterDefaults:
         gpu_types: Instance types of the GPU node groups.
         platform: The training platform; None before.
         namespace_group: What waits for namespaces waits for this, before and after they are defined; None before.
+        admission_group: The same for what answers the API server about new jobs, such as Kueue.
     """
 
     network_addons: Construct | None = None
@@ -30,6 +31,7 @@ class ClusterDefaults:
     gpu_types: frozenset[str] = frozenset()
     platform: Any = None
     namespace_group: DependencyGroup | None = None
+    admission_group: DependencyGroup | None = None
 
     def add_efa_plugin(self, *, has_efa: bool = False) -> None:
         """Add the EFA device plugin when there are both, a node group with EFA and a platform.
@@ -41,13 +43,31 @@ class ClusterDefaults:
         if self.has_efa and self.platform:
             self.platform.add_efa_device_plugin()
 
-    def add_efs_driver(self) -> None:
+    def require_efs_driver(self) -> None:
         """Add the driver of EFS, where the cluster's add-ons are of this library."""
 
     def order_of_namespaces(self) -> DependencyGroup:
         """Return what the namespaces of the cluster are added to; the first call defines it."""
         self.namespace_group = self.namespace_group or DependencyGroup()
         return self.namespace_group
+
+    def order_of_admission(self) -> DependencyGroup:
+        """Return what webhooks on jobs are added to; the first call defines it."""
+        self.admission_group = self.admission_group or DependencyGroup()
+        return self.admission_group
+
+
+def after_admission(construct: Construct, cluster: Any) -> None:
+    """Create a construct after the webhooks that the cluster defines, now or later.
+
+    The API server rejects a Job while the webhook that it must ask exists and does not answer yet.
+
+    Args:
+        construct: What has a Job, or runs jobs.
+        cluster: A cluster of this library; one of the CDK has nothing to wait for.
+    """
+    if isinstance(cluster, ClusterDefaults):
+        construct.node.add_dependency(cluster.order_of_admission())
 
 
 def after_namespaces(construct: Construct, cluster: Any, namespace: str) -> None:

@@ -7,11 +7,11 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from training_cluster.identity.pod_identity import PodRole
+from training_cluster.platform.cluster_addon import cluster_addon
 from training_cluster.suppressions import suppress_policy
-from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.nodes import JUMBO_FRAME_BYTES, gpu_toleration
 
-__all__ = ["ADDRESSES_PER_NODE", "Addons", "add_efs_driver", "add_network_addons", "add_node_addons"]
+__all__ = ["ADDRESSES_PER_NODE", "Addons", "add_network_addons", "add_node_addons", "require_efs_driver"]
 
 _ADDRESSES_FOR_PODS = 16
 _SPARE_ADDRESSES = 4
@@ -42,11 +42,7 @@ _EFS_POLICY = "service-role/AmazonEFSCSIDriverPolicy"
 
 
 class Addons(Construct):
-    """EKS's add-ons of one cluster, each in the version of the cluster's release.
-
-    EKS never upgrades an add-on by itself (https://docs.aws.amazon.com/eks/latest/userguide/updating-an-add-on.html,
-    read 2026-11-23): with a new release of the cluster the version here changes, and so the add-on.
-    """
+    """EKS's add-ons of one cluster, each in the version of the cluster's release."""
 
     def __init__(self, scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str) -> None:
         """Define no add-on yet.
@@ -58,32 +54,23 @@ class Addons(Construct):
             kubernetes_version: Its release, which decides the versions.
         """
         super().__init__(scope, id)
-        self.cluster = cluster
-        release = KUBERNETES_RELEASES.get(kubernetes_version)
-        self.versions = release.addons if release else {}
+        self._cluster, self._kubernetes_version = cluster, kubernetes_version
 
     def add(self, name: str, values: dict[str, Any] | None = None) -> eks.Addon:
         """Add one.
 
         Args:
-            name: EKS's name of it. Where the catalog has no version (it says why), EKS installs its default.
+            name: EKS's name of it.
             values: Its settings. Default: those of the add-on.
         """
-        addon = eks.Addon(
+        return cluster_addon(
             self,
             name,
-            cluster=self.cluster,
-            addon_name=name,
-            addon_version=self.versions.get(name),
-            configuration_values=values,
+            cluster=self._cluster,
+            name=name,
+            values=values,
+            kubernetes_version=self._kubernetes_version,
         )
-        resource = addon.node.default_child
-        assert isinstance(resource, eks.CfnAddon)
-        # The template has the settings. EKS's default, NONE, fails an update where a field was changed in the cluster
-        # (https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateAddon.html, read 2026-11-23). No
-        # PreserveOnDelete: what the template no longer has would keep running without updates.
-        resource.resolve_conflicts = "OVERWRITE"
-        return addon
 
 
 def add_network_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str) -> Addons:
@@ -122,12 +109,12 @@ def add_node_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kuberne
     # auto repair would replace node after node (https://github.com/aws/containers-roadmap/issues/2567).
     addons.add("eks-node-monitoring-agent", {"dcgmAgent": {"tolerations": [gpu_toleration()]}})
     if efs:
-        add_efs_driver(addons, cluster=cluster)
+        require_efs_driver(addons, cluster=cluster)
     return addons
 
 
-def add_efs_driver(addons: Construct, *, cluster: eks.ICluster) -> None:
-    """Add the driver of EFS to the node add-ons, once.
+def require_efs_driver(addons: Construct, *, cluster: eks.ICluster) -> None:
+    """Add the driver of EFS to the node add-ons, if it is not there yet.
 
     Args:
         addons: What `add_node_addons` returned.

@@ -13,7 +13,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from training_cluster.checks import valid_subnet
-from training_cluster.cluster.addons import add_efs_driver
+from training_cluster.cluster.addons import require_efs_driver
 from training_cluster.identity.job_identity import JobIdentity
 from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.monitoring.cluster_metrics import Lustre as MonitoredLustre
@@ -22,7 +22,7 @@ from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.gpu_node_group import GpuNodeGroup
 from training_cluster.nodes.node_repair import NodeRepair
 from training_cluster.platform.ebs_driver import EbsDriver
-from training_cluster.platform.job_queue import MAX_JOBS, JobQueue
+from training_cluster.platform.job_queue import MAX_JOBS, QUEUE_NAME, JobQueue
 from training_cluster.platform.metrics_server import MetricsServer
 from training_cluster.platform.namespaces import Namespaces
 from training_cluster.platform.pre_pulled_images import PrePulledImages
@@ -205,10 +205,10 @@ class ClusterMethods(ClusterDefaults):
         ElasticVolume(self._scope, f"{id}Volume", cluster=self.as_cluster, file_system=file_system)
         return file_system
 
-    def add_efs_driver(self) -> None:
+    def require_efs_driver(self) -> None:
         """Add the EFS CSI driver to a `TrainingCluster`, once; an imported cluster must have it."""
         if self.node_addons:
-            add_efs_driver(self.node_addons, cluster=self.as_cluster)
+            require_efs_driver(self.node_addons, cluster=self.as_cluster)
 
     def add_namespaces(self, names: Iterable[str]) -> Namespaces:
         """Add namespaces, which the job identities and volumes in them wait for; a second call adds to the first.
@@ -297,13 +297,19 @@ class ClusterMethods(ClusterDefaults):
         return PrePulledImages(self._scope, id, cluster=self.as_cluster, images=images)
 
     def add_job_queue(
-        self, id: str, *, name: str = "gpu", topology: bool = False, max_jobs: int = MAX_JOBS, mirror: str | None = None
+        self,
+        id: str,
+        *,
+        queue_name: str = QUEUE_NAME,
+        topology: bool = False,
+        max_jobs: int = MAX_JOBS,
+        mirror: str | None = None,
     ) -> JobQueue:
         """Add a `JobQueue` over all of the cluster's GPU node groups and namespaces, those of later calls too.
 
         Args:
             id: Id in the cluster.
-            name: Its name, which jobs give as their queue. Default: gpu.
+            queue_name: Its name, which jobs give as their queue. Default: gpu.
             topology: Whether Kueue chooses nodes close to each other; needs groups of a fixed size. Default: no.
             max_jobs: Jobs that run at once. Default: what fits on the system nodes.
             mirror: ECR registry with copies of chart and image. Default: the upstream registry.
@@ -318,7 +324,7 @@ class ClusterMethods(ClusterDefaults):
             cluster=self.as_cluster,
             node_groups=self.gpu_node_groups.values(),
             namespaces=self.namespaces.names if self.namespaces else (),
-            name=name,
+            queue_name=queue_name,
             topology=topology,
             max_jobs=max_jobs,
             mirror=mirror,

@@ -14,6 +14,7 @@ from constructs import Construct
 from training_cluster.checks import valid_id, valid_running_version, valid_vpc
 from training_cluster.cluster.access import administration
 from training_cluster.cluster.cluster_methods import ClusterMethods
+from training_cluster.cluster.kubectl_handler import own_logs
 from training_cluster.cluster.kubectl_layer import kubectl_layer, release_name
 from training_cluster.cluster.release_support import warn_of_the_end_of_support
 from training_cluster.network.training_network import private_subnets
@@ -87,6 +88,7 @@ class ImportedCluster(Resource, ClusterMethods):
         provider = eks.KubectlProvider(
             self, "Kubectl", cluster=bare, kubectl_layer=layer, private_subnets=private_subnets(vpc)
         )
+        own_logs(provider, self.encryption_key)
         self.resource = eks.Cluster.from_cluster_attributes(self, "Resource", kubectl_provider=provider, **attributes)
         role = cast(iam.IRole, provider.role)
         policies = [administration()]

@@ -18,10 +18,11 @@ from training_cluster.suppressions import (
     suppress_wildcard,
 )
 
-__all__ = ["secure_kubectl"]
+__all__ = ["own_logs", "secure_kubectl"]
 
 _PUBLIC_REGISTRY = "AmazonElasticContainerRegistryPublicReadOnly"
 _LOGS_KEPT_DAYS = 30
+_LOG_GROUP = "LogGroup"
 _ROLES = ("AWSLambdaBasicExecutionRole", "AWSLambdaVPCAccessExecutionRole")
 
 
@@ -34,17 +35,37 @@ def secure_kubectl(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> Non
     """
     provider = cluster.node.find_child("KubectlProvider")
     assert isinstance(provider, Construct)
-    for group in children_of_type(provider, "AWS::Logs::LogGroup"):
-        assert isinstance(group, logs.CfnLogGroup)
-        # Else each cluster that is destroyed leaves two groups behind, for years.
-        group.retention_in_days = _LOGS_KEPT_DAYS
-        group.apply_removal_policy(RemovalPolicy.DESTROY)
-        if encryption_key:
-            group.kms_key_id = encryption_key.key_arn
-        else:
-            suppress_services_log_key(group)
+    own_logs(provider, encryption_key)
     _suppress_functions(provider)
     _suppress_roles(provider)
+
+
+def own_logs(provider: Construct, encryption_key: kms.IKey | None) -> None:
+    """Give each function of a kubectl provider a log group of the stack, in any app.
+
+    Without one Lambda makes it, with no retention, and no destroyed stack deletes it. CDK defines groups only in an app
+    with the feature flag `@aws-cdk/aws-lambda:useCdkManagedLogGroup`; these have the same ids. CDK's have the name of
+    the function, and so are made after it and deleted before it: a last call of the function would leave another.
+
+    Args:
+        provider: The kubectl provider.
+        encryption_key: Key of the log groups. Default: a key of CloudWatch Logs.
+    """
+    for function in children_of_type(provider, "AWS::Lambda::Function"):
+        scope = function.node.scope
+        assert isinstance(scope, Construct)
+        group = scope.node.try_find_child(_LOG_GROUP) or logs.LogGroup(scope, _LOG_GROUP)
+        resource = group.node.default_child
+        assert isinstance(resource, logs.CfnLogGroup)
+        resource.log_group_name = None
+        resource.retention_in_days = _LOGS_KEPT_DAYS
+        resource.apply_removal_policy(RemovalPolicy.DESTROY)
+        if encryption_key:
+            resource.kms_key_id = encryption_key.key_arn
+        else:
+            suppress_services_log_key(resource)
+        # Beside the settings that CDK gives some of them.
+        function.add_property_override("LoggingConfig.LogGroup", resource.ref)
 
 
 def _suppress_functions(provider: Construct) -> None:

@@ -9,7 +9,10 @@ from training_cluster.config.loader import load_config
 from training_cluster.config.sections import (
     DataRepositoryConfig,
     GpuNodeGroupConfig,
+    JobQueueConfig,
     LustreConfig,
+    NodeRepairConfig,
+    NodeRepairOverrideConfig,
     ServiceAccountConfig,
 )
 
@@ -20,7 +23,10 @@ __all__ = [
     "ExistingLustreConfig",
     "ExistingVpcConfig",
     "GpuNodeGroupConfig",
+    "JobQueueConfig",
     "LustreConfig",
+    "NodeRepairConfig",
+    "NodeRepairOverrideConfig",
     "ServiceAccountConfig",
     "load_config",
 ]

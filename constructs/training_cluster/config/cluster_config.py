@@ -11,17 +11,19 @@ from training_cluster.cluster.access import valid_admin_arns, valid_public_acces
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_cluster.cluster.kubectl_layer import valid_kubernetes_version
 from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
-from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, ServiceAccountConfig
+from training_cluster.config.sections import GpuNodeGroupConfig, JobQueueSection, LustreConfig, ServiceAccountConfig
 from training_cluster.config.strict_model import StrictModel
 from training_cluster.monitoring.alarms import valid_email
 from training_cluster.network.addresses import private_subnet_prefix, usable_addresses, valid_vpc_cidr
 from training_cluster.network.training_network import region_of, valid_zones
 from training_cluster.nodes.ami_release import valid_ami_release
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
+from training_cluster.platform.job_queue import has_a_fixed_size, valid_flavor
 from training_cluster.platform.pre_pulled_images import valid_images
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
 from training_workloads.platform.mirror import ecr_registry, mirror_in_partition, mirror_is_dual_stack
+from training_workloads.platform.queue_manifests import flavor_name
 from training_workloads.validation import (
     MISSING,
     InputError,
@@ -84,7 +86,8 @@ class ClusterConfig(StrictModel):
             the region.
         nat: Whether nodes reach the internet through a NAT gateway. Without it they reach AWS through interface
             endpoints and nothing else, and `mirror` is required.
-        job_queue: Whether jobs can wait in a queue, which admits them when the node groups have room. Default: no.
+        job_queue: The queue in which jobs can wait, and which admits them when the node groups have room; `true` for
+            its defaults. Default: none.
         ebs: Whether claims can have volumes on EBS, by a default StorageClass gp3. Default: no.
         metrics_server: Whether `kubectl top` shows what nodes and pods use. Default: no.
         gang_scheduler: Scheduler that starts all workers of a job together: `volcano`, or the name of one with the
@@ -115,7 +118,7 @@ class ClusterConfig(StrictModel):
     vpc_cidr: str = "10.0.0.0/16"
     availability_zones: tuple[str, ...] = Field(default=(), examples=["[us-east-1a, us-east-1b]"])
     nat: bool = True
-    job_queue: bool = False
+    job_queue: JobQueueSection = Field(default=None, examples=["queue_name: gpu"])
     ebs: bool = False
     metrics_server: bool = False
     gang_scheduler: str | None = Field(default=None, examples=["volcano"])
@@ -141,6 +144,23 @@ class ClusterConfig(StrictModel):
     def training_zone(self) -> str | None:
         """Zone of the GPU nodes and of the file system; None for the first of the region."""
         return next(iter([*_named_zones(self).values(), *self.availability_zones]), None)
+
+
+def node_groups_have_a_flavor_of_the_queue(config: ClusterConfig) -> Problems:
+    """Each becomes an object of Kueue, beside that of the launchers."""
+    flavors: list[str] = []
+    for name in config.node_groups if config.job_queue else ():
+        yield from valid_flavor(("node_groups", name), name, flavors)
+        flavors.append(flavor_name(name))
+
+
+def node_groups_of_a_topology_have_a_fixed_size(config: ClusterConfig) -> Problems:
+    """Kueue does not count the nodes that the autoscaler could start."""
+    if config.job_queue and config.job_queue.topology:
+        for name, group in config.node_groups.items():
+            related: tuple[Path, ...] = (("node_groups", name, "max_size"),)
+            for problem in has_a_fixed_size(name, group.spec):
+                yield replace(problem.under("job_queue"), related=related)
 
 
 def there_is_a_node_group(config: ClusterConfig) -> Problems:
@@ -410,4 +430,6 @@ RULES = (
     alarm_email_is_an_address,
     budget_is_a_number,
     budget_has_a_reader,
+    node_groups_have_a_flavor_of_the_queue,
+    node_groups_of_a_topology_have_a_fixed_size,
 )

@@ -1,12 +1,14 @@
 """The sections of the configuration file; the rules of each are those of the construct that it describes."""
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from training_cluster.config.strict_model import StrictModel
 from training_cluster.identity.job_identity import valid_prefix
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
+from training_cluster.nodes.node_repair import NodeRepair, NodeRepairOverride
+from training_cluster.platform.job_queue import MAX_JOBS, QUEUE_NAME, valid_queue
 from training_cluster.storage.data_repository import DataRepository
 from training_cluster.storage.lustre_spec import LustreSpec
 from training_workloads.catalog import INSTANCE_TYPES
@@ -14,13 +16,84 @@ from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB, LUSTRE_THROUG
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
 from training_workloads.validation import Problems, enforce, matches
 
-__all__ = ["DataRepositoryConfig", "GpuNodeGroupConfig", "LustreConfig", "ServiceAccountConfig"]
+__all__ = [
+    "DataRepositoryConfig",
+    "GpuNodeGroupConfig",
+    "JobQueueConfig",
+    "JobQueueSection",
+    "LustreConfig",
+    "NodeRepairConfig",
+    "NodeRepairOverrideConfig",
+    "ServiceAccountConfig",
+]
 
 _INSTANCE_TYPE = next(each.name for each in INSTANCE_TYPES.values() if each.capacity_block)
 
 
 # Of a file system: keys that say where it is, and not what.
 _ZONES = ("availability_zone", "further_zones")
+
+
+class NodeRepairOverrideConfig(StrictModel):
+    """Another action for one reason of an unhealthy node.
+
+    Attributes:
+        condition: What is unhealthy, such as AcceleratedHardwareReady.
+        reason: The agent's reason, such as NvidiaXID31Error.
+        action: Replace, Reboot or NoAction.
+        min_wait_minutes: Minutes for which the reason must hold. Default: 10.
+    """
+
+    condition: str = Field(examples=["AcceleratedHardwareReady"])
+    reason: str = Field(examples=["NvidiaXID31Error"])
+    action: str = Field(examples=["NoAction"])
+    min_wait_minutes: int | None = Field(default=None, examples=[10])
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _ = self.spec
+        return self
+
+    @property
+    def spec(self) -> NodeRepairOverride:
+        """The value that `NodeRepair` takes."""
+        return NodeRepairOverride(**self.model_dump(exclude_none=True))
+
+
+class NodeRepairConfig(StrictModel):
+    """The limits of EKS's node auto repair.
+
+    Attributes:
+        enabled: Whether EKS repairs nodes.
+        max_parallel_nodes_repaired_count: Nodes that are repaired at the same time. Default: 1, unless the percentage
+            is given.
+        max_parallel_nodes_repaired_percentage: The same as a percentage of the unhealthy nodes.
+        max_unhealthy_node_threshold_count: Unhealthy nodes above which EKS repairs none. Default: EKS's.
+        max_unhealthy_node_threshold_percentage: The same as a percentage of the group.
+        overrides: Other actions than EKS's, in place of the default, which is none for the faults of programs.
+    """
+
+    enabled: bool = True
+    max_parallel_nodes_repaired_count: int | None = Field(default=None, examples=[2])
+    max_parallel_nodes_repaired_percentage: int | None = Field(default=None, examples=[10])
+    max_unhealthy_node_threshold_count: int | None = Field(default=None, examples=[3])
+    max_unhealthy_node_threshold_percentage: int | None = Field(default=None, examples=[20])
+    overrides: tuple[NodeRepairOverrideConfig, ...] | None = Field(
+        default=None, examples=["[{condition: AcceleratedHardwareReady, reason: NvidiaXID64Error, action: Replace}]"]
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _ = self.spec
+        return self
+
+    @property
+    def spec(self) -> NodeRepair:
+        """The value that `add_gpu_node_group` takes."""
+        values = self.model_dump(exclude={"overrides"})
+        if self.overrides is None:
+            return NodeRepair(**values)
+        return NodeRepair(**values, overrides=tuple(each.spec for each in self.overrides))
 
 
 class GpuNodeGroupConfig(StrictModel):
@@ -44,6 +117,8 @@ class GpuNodeGroupConfig(StrictModel):
         root_volume_iops: I/O operations per second of the root volume. Default: what its throughput needs.
         fast_image_pull: Whether the AMI pulls and unpacks images in parallel, which AWS calls experimental.
         ssm: Whether Session Manager opens shells on the nodes.
+        node_repair: Limits of the repair of unhealthy nodes. Default: one node at a time, and none for the faults of a
+            program.
         availability_zone: The training zone, or one of `lustre.further_zones`. Default: the training zone.
     """
 
@@ -60,6 +135,7 @@ class GpuNodeGroupConfig(StrictModel):
     root_volume_iops: int | None = Field(default=None, examples=[16000])
     fast_image_pull: bool = False
     ssm: bool = False
+    node_repair: NodeRepairConfig | None = Field(default=None, examples=["max_parallel_nodes_repaired_count: 2"])
     availability_zone: str | None = Field(default=None, examples=["us-east-1a"])
 
     @model_validator(mode="after")
@@ -70,11 +146,14 @@ class GpuNodeGroupConfig(StrictModel):
     @property
     def spec(self) -> GpuNodeGroupSpec:
         """The same values with their defaults."""
-        return GpuNodeGroupSpec(**self.props())
+        return GpuNodeGroupSpec(**self._values())
 
     def props(self) -> dict[str, Any]:
         """Return the keywords of `cluster.add_gpu_node_group`."""
-        return self.model_dump(exclude={"availability_zone"}, exclude_none=True)
+        return self._values() | ({"node_repair": self.node_repair.spec} if self.node_repair else {})
+
+    def _values(self) -> dict[str, Any]:
+        return self.model_dump(exclude={"availability_zone", "node_repair"}, exclude_none=True)
 
 
 class DataRepositoryConfig(StrictModel):
@@ -152,6 +231,37 @@ class LustreConfig(StrictModel):
         return tuple(each.spec for each in self.data_repositories)
 
 
+class JobQueueConfig(StrictModel):
+    """The queue of jobs.
+
+    Attributes:
+        queue_name: Its name, which jobs give as their queue.
+        topology: Whether Kueue chooses nodes close to each other; needs node groups of a fixed size.
+        max_jobs: Jobs that run at once. Default: what fits on the system nodes.
+    """
+
+    queue_name: str = QUEUE_NAME
+    topology: bool = False
+    max_jobs: int = MAX_JOBS
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        enforce(self, (queue_can_be_made,))
+        return self
+
+    def props(self) -> dict[str, Any]:
+        """Return the keywords of `cluster.add_job_queue`."""
+        return self.model_dump()
+
+
+def _switch(value: Any) -> Any:
+    """Return an empty section for true, and none for false."""
+    return ({} if value else None) if isinstance(value, bool) else value
+
+
+JobQueueSection = Annotated[JobQueueConfig | None, BeforeValidator(_switch)]
+
+
 class ServiceAccountConfig(StrictModel):
     """The permissions of a job in S3, by the service account of its pods.
 
@@ -173,6 +283,11 @@ class ServiceAccountConfig(StrictModel):
     def props(self) -> dict[str, Any]:
         """Return the keywords of `cluster.add_job_identity`."""
         return self.model_dump()
+
+
+def queue_can_be_made(config: JobQueueConfig) -> Problems:
+    """Reject what Kubernetes rejects, and a queue for no job."""
+    yield from valid_queue(config.queue_name, config.max_jobs)
 
 
 def prefix_is_a_folder(config: ServiceAccountConfig) -> Problems:

@@ -17,6 +17,7 @@ from training_cluster.lifecycle import after_node_addons
 from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
 from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric
 from training_cluster.monitoring.dashboard import ClusterDashboard
+from training_cluster.platform.cluster_addon import cluster_addon
 from training_cluster.single_owner import own
 from training_cluster.stack_order import order_stacks
 from training_cluster.storage.lustre_volume import valid_lustre
@@ -217,15 +218,9 @@ class ClusterMonitoring(Construct):
         return groups
 
     def _add_addon(self, cluster: eks.ICluster) -> eks.Addon:
-        addon = eks.Addon(
-            self,
-            "Resource",
-            cluster=cluster,
-            addon_name=_ADDON,
-            configuration_values={"agent": {"config": _AGENT}, "dcgmExporter": Lazy.any(_DcgmExporter(cluster))},
-            # Otherwise its pods would keep running without an owner, and create the log groups again.
-            preserve_on_delete=False,
-        )
+        # Its pods would create the log groups again if they stayed.
+        values = {"agent": {"config": _AGENT}, "dcgmExporter": Lazy.any(_DcgmExporter(cluster))}
+        addon = cluster_addon(self, "Resource", cluster=cluster, name=_ADDON, values=values)
         # Pods get their role when they start, and log groups must exist before their first writer.
         addon.node.add_dependency(self.pod_role, *self.log_groups.values())
         return addon

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from aws_cdk import Stack, Token
+from aws_cdk import Annotations, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
@@ -39,6 +39,14 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         allow_all(self, "FromItself", "ToItself", group=self, peer=self, description=_DESCRIPTION)
 
 
+class _FirstGroup(Construct):
+    """A mark in the app: a stack has made the group of an imported cluster."""
+
+    def __init__(self, scope: Construct, id: str, *, path: str) -> None:
+        super().__init__(scope, id)
+        self.path = path
+
+
 def cluster_efa_group(cluster: eks.ICluster | eks.Cluster) -> ec2.SecurityGroup:
     """Return the group of all EFA interfaces in a cluster; the first call defines it.
 
@@ -48,8 +56,28 @@ def cluster_efa_group(cluster: eks.ICluster | eks.Cluster) -> ec2.SecurityGroup:
         cluster: The cluster, ours or one of `aws_eks_v2`, with its VPC.
     """
     scope, id = _place(cluster)
-    group = scope.node.try_find_child(id) or EfaSecurityGroup(scope, id, vpc=cluster.vpc)
-    return cast(ec2.SecurityGroup, group)
+    if group := scope.node.try_find_child(id):
+        return cast(ec2.SecurityGroup, group)
+    made = EfaSecurityGroup(scope, id, vpc=cluster.vpc)
+    if not isinstance(cluster, eks.Cluster):
+        _warn_of_another_stack(made, cluster.cluster_name)
+    return made
+
+
+def _warn_of_another_stack(group: EfaSecurityGroup, cluster_name: str) -> None:
+    """Warn where another stack of the app has imported the cluster too, and made a group for EFA."""
+    root, stack = group.node.root, Stack.of(group)
+    id = f"EFA of {cluster_name} in {stack.account} {stack.region}"
+    first = root.node.try_find_child(id)
+    if not isinstance(first, _FirstGroup):
+        _FirstGroup(root, id, path=group.node.path)
+        return
+    text = (
+        f"two stacks import the cluster {cluster_name!r}, and each makes a security group for EFA; {first.path} is the "
+        "first: nodes of one cannot reach those of the other with EFA. Give the node groups of this stack the first "
+        "one's, as efa_security_group=first.efa_security_group"
+    )
+    Annotations.of(group).add_warning_v2("cdk-training-cluster:two-efa-groups", text)
 
 
 def _place(cluster: eks.ICluster | eks.Cluster) -> tuple[Construct, str]:

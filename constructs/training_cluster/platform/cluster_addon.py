@@ -1,22 +1,61 @@
-"""An add-on of EKS beside those that every cluster of this library has."""
+"""An add-on of EKS, in the version of the catalog."""
 
+from typing import Any
+
+from aws_cdk import Annotations
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
+
+from training_workloads.catalog.kubernetes_releases import addon_version
 
 __all__ = ["cluster_addon"]
 
 
-def cluster_addon(scope: Construct, id: str, *, cluster: eks.ICluster, name: str) -> eks.Addon:
-    """Define an add-on in the version that is EKS's default for the cluster when it is created.
+def cluster_addon(
+    scope: Construct,
+    id: str,
+    *,
+    cluster: eks.ICluster,
+    name: str,
+    values: dict[str, Any] | None = None,
+    kubernetes_version: str | None = None,
+) -> eks.Addon:
+    """Define an add-on in the version of the cluster's release, or of the last release that has one, with a warning.
 
-    No public record that was read pairs a version of it with each release, and EKS never changes it by itself
-    (https://docs.aws.amazon.com/eks/latest/userguide/updating-an-add-on.html, read 2026-11-23): after an upgrade of the
-    cluster `aws eks update-addon` does.
+    EKS never upgrades an add-on by itself (https://docs.aws.amazon.com/eks/latest/userguide/updating-an-add-on.html,
+    read 2026-11-23): with a new release of the cluster the version here changes, and so the add-on. A cluster of
+    another release than the catalog's, and one of the CDK, gets EKS's default.
 
     Args:
         scope: A stack, or a construct in one.
         id: Id in the scope.
         cluster: The cluster.
         name: EKS's name of it.
+        values: Its settings. Default: those of the add-on.
+        kubernetes_version: Release of the cluster. Default: that of a cluster of ours.
     """
-    return eks.Addon(scope, id, cluster=cluster, addon_name=name)
+    release = kubernetes_version or getattr(cluster, "kubernetes_version", None)
+    known = addon_version(name, release) if isinstance(release, str) else None
+    addon = eks.Addon(
+        scope,
+        id,
+        cluster=cluster,
+        addon_name=name,
+        addon_version=known.version if known else None,
+        configuration_values=values,
+        # Otherwise its pods would keep running without an owner, and without updates.
+        preserve_on_delete=False,
+    )
+    resource = addon.node.default_child
+    assert isinstance(resource, eks.CfnAddon)
+    # The template has the settings. EKS's default, NONE, fails an update where a field was changed in the cluster
+    # (https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateAddon.html, read 2026-11-23).
+    resource.resolve_conflicts = "OVERWRITE"
+    if known and known.release != release:
+        text = (
+            f"the add-on {name} has {known.version}, its version for Kubernetes {known.release}: none is known for "
+            f"{release}. See which EKS has with 'aws eks describe-addon-versions --kubernetes-version {release} "
+            f"--addon-name {name}', and set another one as docs/upgrade.md shows"
+        )
+        Annotations.of(addon).add_warning_v2("cdk-training-cluster:addon-of-an-older-release", text)
+    return addon

@@ -43,7 +43,8 @@ _CHANGE = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAut
 def scale_from_zero_tags(devices: Mapping[str, str]) -> dict[str, str]:
     """Return the tags of a node group by which the autoscaler knows what its nodes offer while it has none.
 
-    It reads CPU, memory and GPUs from EC2 and labels and taints from EKS, but learns of EFA devices and huge pages
+    It reads CPU, memory and GPUs from EC2, and labels and taints from EKS (`eks:DescribeNodegroup`), that of the
+    capacity type included (https://github.com/kubernetes/autoscaler/pull/6261). It learns of EFA devices and huge pages
     only here; it takes the tags from the EKS node group, so they need not be on the Auto Scaling group.
 
     Args:

@@ -1,51 +1,43 @@
 """Kueue and one queue of jobs: a job waits until the quota of a node group has room for all of its pods."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Protocol, cast
 
 import jsii
-from aws_cdk import IStableAnyProducer, Lazy
+from aws_cdk import IStableAnyProducer, IStableStringProducer, Lazy
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import is_a, valid_cluster, valid_flag, valid_mirror
-from training_cluster.lifecycle import after_namespaces, after_node_addons
+from training_cluster.lifecycle import ClusterDefaults, after_namespaces, after_node_addons
 from training_cluster.platform.helm_release import helm_release
+from training_cluster.platform.kueue_values import IMAGE_VALUE, NAMESPACE, configuration, configuration_hash, values
 from training_cluster.single_owner import own
 from training_workloads.catalog.network_layers import HOSTNAME_LABEL
 from training_workloads.catalog.versions import KUEUE
-from training_workloads.names import dns_label
+from training_workloads.names import dns_label, dns_subdomain
 from training_workloads.platform.queue_manifests import (
     LAUNCHER_FLAVOR,
+    MOST_FLAVORS,
     QueuedNodes,
     cluster_queue,
+    flavor_name,
     launcher_flavor,
     launcher_quota,
     local_queue,
     topology_name,
     topology_of,
 )
-from training_workloads.validation import Problem, Problems, at_least, check
+from training_workloads.validation import Path, Problem, Problems, at_least, check
 
-__all__ = ["MAX_JOBS", "JobQueue"]
+__all__ = ["MAX_JOBS", "QUEUE_NAME", "JobQueue", "has_a_fixed_size", "valid_flavor", "valid_queue"]
 
-#: Launchers of 2 GiB and 250 millicores that fit on the two system nodes of 16 GiB, beside 3 GiB of daemons and the
-#: kubelet on each (derived), as `worker_resources` leaves them out.
-MAX_JOBS = 13
+#: The name that jobs give, unless another is given.
+QUEUE_NAME = "gpu"
 
-# Kueue's own; its webhooks leave out the pods of this namespace.
-_NAMESPACE = "kueue-system"
-
-_VALUES = {
-    "controllerManager": {
-        # Kueue would end a job whose pods do not all run within 30 minutes, and queue it again: an elastic job that
-        # trains with fewer workers, and one that waits for large instances to start. The operator reports that a job
-        # runs when all workers do. SageMaker HyperPod's add-on of Kueue sets the same.
-        # https://github.com/kubernetes-sigs/kueue/releases/tag/v0.19.0 (read 2026-11-23)
-        "featureGates": [{"name": "DisableWaitForPodsReady", "enabled": True}]
-    }
-}
-_IMAGE_VALUE = ("controllerManager", "manager", "image")
+#: Launchers of 2 GiB and 250 millicores that fit on the two system nodes of 16 GiB, beside 4 GiB of daemons, the
+#: kubelet and the cluster's services, two pods of Kueue among them, on each (derived).
+MAX_JOBS = 12
 
 
 class _NodeGroup(Protocol):
@@ -63,7 +55,20 @@ class _Flavors:
         self._queue = queue
 
     def produce(self) -> Any:
-        return [*(nodes.quota() for nodes in self._queue.nodes), launcher_quota(self._queue.max_jobs)]
+        nodes = sorted(self._queue.nodes, key=lambda nodes: nodes.preference)
+        return [*(each.quota() for each in nodes), launcher_quota(self._queue.max_jobs)]
+
+
+@jsii.implements(IStableStringProducer)
+class _Configuration:
+    """Kueue's configuration, or its hash, when the template is made: namespaces may be added until then."""
+
+    def __init__(self, queue: "JobQueue", *, hashed: bool) -> None:
+        self._queue, self._hashed = queue, hashed
+
+    def produce(self) -> str:
+        text = configuration(self._queue.namespaces)
+        return configuration_hash(text) if self._hashed else text
 
 
 class JobQueue(Construct):
@@ -73,8 +78,9 @@ class JobQueue(Construct):
     and so stay in one node group: in one placement group, or in one reservation.
 
     Attributes:
-        name: Name of the queue, which jobs give.
+        queue_name: Name of the queue, which jobs give.
         nodes: What the queue counts, by node group.
+        namespaces: Namespaces whose jobs can enter.
         max_jobs: Jobs that run at once.
         chart: The Helm release of Kueue, with its resource definitions.
     """
@@ -87,7 +93,7 @@ class JobQueue(Construct):
         cluster: eks.ICluster | eks.Cluster,
         node_groups: Iterable[_NodeGroup] = (),
         namespaces: Iterable[str] = (),
-        name: str = "gpu",
+        queue_name: str = QUEUE_NAME,
         topology: bool = False,
         max_jobs: int = MAX_JOBS,
         mirror: str | None = None,
@@ -100,38 +106,39 @@ class JobQueue(Construct):
             cluster: The cluster with the nodes: ours or one of `aws_eks_v2`.
             node_groups: The `GpuNodeGroup`s that it counts. Default: those that `add_node_group` adds.
             namespaces: Namespaces whose jobs can enter it; `default` always can. Default: no other.
-            name: Its name, which jobs give as their queue. Default: gpu.
-            topology: Whether Kueue chooses nodes close to each other (topology-aware scheduling), by the node labels of
-                EKS for the network and by hostname. It counts the nodes that run, so each group needs a fixed size.
-                Default: no.
+            queue_name: Its name, which jobs give as their queue. Default: gpu.
+            topology: Whether Kueue chooses nodes close to each other (topology-aware scheduling), by placement group,
+                by the node labels of EKS for the network and by hostname. It counts the nodes that run, so each group
+                needs a fixed size. Default: no.
             max_jobs: Jobs that run at once: the quota of their launchers, on the nodes without GPUs. Default: what fits
                 on the system nodes of a `TrainingCluster`.
             mirror: ECR registry with copies of chart and image. Default: Kueue's registry.
 
         Raises:
             InputError: The cluster has a queue from another construct, Kubernetes does not allow a name, two node
-                groups have one name, or with a topology one has no fixed size.
+                groups have one name, there are more than 63, or with a topology one has no fixed size.
         """
         super().__init__(scope, id)
         check(
             valid_cluster("cluster", cluster),
-            dns_label("name", name),
+            valid_queue(queue_name, max_jobs),
             valid_flag("topology", topology),
-            at_least("max_jobs", max_jobs, 1),
             valid_mirror(mirror),
         )
         own(self, cluster, "queue of jobs")
         self._cluster, self._topology = cast(eks.ICluster, cluster), topology
-        self.name, self.max_jobs = name, max_jobs
+        self.queue_name, self.max_jobs = queue_name, max_jobs
         self.nodes: list[QueuedNodes] = []
-        self._namespaces: set[str] = set()
+        self.namespaces: list[str] = []
         self.chart = self._kueue(mirror)
         after_node_addons(self, cluster)
+        if isinstance(cluster, ClusterDefaults):
+            cluster.order_of_admission().add(self.chart)
         self._flavors, self._entrances = Construct(self, "Flavors"), Construct(self, "Namespaces")
         self._topologies = Construct(self, "Topologies")
         self._flavors.node.add_dependency(self._topologies)
         self._apply(self._flavors, LAUNCHER_FLAVOR, launcher_flavor(self._topology_of((HOSTNAME_LABEL,))))
-        quota = cluster_queue(name, Lazy.any(_Flavors(self)))
+        quota = cluster_queue(queue_name, Lazy.any(_Flavors(self)))
         # Kueue keeps a flavor that a queue still names, so the queue goes first.
         self._queue = self._apply(self, "Queue", quota)
         self._queue.node.add_dependency(self._flavors)
@@ -146,9 +153,10 @@ class JobQueue(Construct):
             group: A `GpuNodeGroup`.
 
         Raises:
-            InputError: Its name is that of another, or with a topology it has no fixed size.
+            InputError: Kubernetes does not allow its name, it is that of another, there are 63 groups, or with a
+                topology it has no fixed size.
         """
-        check(_valid_group(group, {nodes.flavor for nodes in self.nodes}, topology=self._topology))
+        check(_valid_group(group, [nodes.flavor for nodes in self.nodes], topology=self._topology))
         nodes = _queued(group)
         self.nodes.append(nodes)
         self._apply(self._flavors, nodes.flavor, nodes.resource_flavor(self._topology_of(nodes.levels)))
@@ -159,22 +167,23 @@ class JobQueue(Construct):
         Args:
             names: Their names; those that can enter already are ignored.
         """
-        for namespace in sorted(set(names) - self._namespaces):
-            entrance = self._apply(self._entrances, namespace, local_queue(self.name, namespace))
+        for namespace in sorted(set(names) - set(self.namespaces)):
+            entrance = self._apply(self._entrances, namespace, local_queue(self.queue_name, namespace))
             entrance.node.add_dependency(self._queue)
             after_namespaces(entrance, self._cluster, namespace)
-            self._namespaces.add(namespace)
+            self.namespaces.append(namespace)
 
     def _kueue(self, mirror: str | None) -> eks.HelmChart:
+        text, digest = (Lazy.string(_Configuration(self, hashed=hashed)) for hashed in (False, True))
         return helm_release(
             self,
             "Resource",
             cluster=self._cluster,
             release=KUEUE,
-            values=_VALUES,
+            values=values(text, digest),
             mirror=mirror,
-            namespace=_NAMESPACE,
-            image_value=_IMAGE_VALUE,
+            namespace=NAMESPACE,
+            image_value=IMAGE_VALUE,
             # Its webhook checks the queue's objects.
             wait=True,
         )
@@ -202,24 +211,65 @@ def _queued(group: _NodeGroup) -> QueuedNodes:
         nodes=spec.maximum,
         efa_interfaces=spec.efa_interfaces,
         capacity_type=spec.capacity_type,
+        reserved=spec.capacity_reservation_id is not None,
+        in_placement_group=spec.in_placement_group,
     )
 
 
-def _valid_group(group: Any, flavors: set[str], *, topology: bool) -> Problems:
-    """Reject what is no node group, one with the name of another, and one that Kueue cannot choose nodes of."""
-    if not (is_a(group, "spec") and is_a(group, "node_group")):
-        yield Problem(path=("node_groups",), given=group, fix="give GpuNodeGroups, such as cluster.gpu_node_groups")
-        return
-    flavor, spec = _queued(group).flavor, group.spec
-    if flavor in flavors | {LAUNCHER_FLAVOR}:
-        allowed = f"the queue has a flavor {flavor!r} already"
-        yield Problem(path=("node_groups",), given=group.name, allowed=allowed, fix="give the group another id")
-    if topology and spec.min_size != spec.maximum:
-        # https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/ (read 2026-11-23)
+def valid_queue(queue_name: str, max_jobs: int) -> Problems:
+    """Reject a name that Kubernetes rejects, and a queue that admits no job."""
+    yield from dns_label("queue_name", queue_name)
+    yield from at_least("max_jobs", max_jobs, 1)
+
+
+def valid_flavor(path: Path, group: str, taken: Collection[str]) -> Problems:
+    """Reject a node group whose flavor Kubernetes rejects, the queue has already, or is one too many.
+
+    Args:
+        path: Where the user named the group.
+        group: Its name.
+        taken: Flavors of the groups before it.
+    """
+    flavor = flavor_name(group)
+    if flavor == LAUNCHER_FLAVOR:
+        allowed, fix = f"the queue's flavor {flavor!r} is that of the pods without GPUs", "give the group another name"
+        yield Problem(path=path, given=group, allowed=allowed, fix=fix)
+    elif flavor in taken:
+        allowed = f"another group has the flavor {flavor!r}, whose name is in lower case"
+        yield Problem(path=path, given=group, allowed=allowed, fix="give one of the two another name")
+    elif len(taken) + 1 >= MOST_FLAVORS:
+        allowed = f"Kueue allows {MOST_FLAVORS} flavors in a queue: {MOST_FLAVORS - 1} node groups, and the launchers'"
+        fix = "leave the group out of the queue, or define a second cluster"
+        yield Problem(path=path, given=group, allowed=allowed, fix=fix)
+    else:
+        for problem in dns_subdomain("group", flavor):
+            yield Problem(path=path, given=group, allowed="the queue's flavor has its name", fix=problem.fix)
+
+
+def has_a_fixed_size(group: str, spec: Any) -> Problems:
+    """Reject a node group whose nodes a topology does not count before they run.
+
+    https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/ (read 2026-11-23)
+
+    Args:
+        group: Its name.
+        spec: Its `GpuNodeGroupSpec`.
+    """
+    if spec.min_size != spec.maximum:
         yield Problem(
             path=("topology",),
             given=True,
-            allowed=f"Kueue counts the nodes that run, and the node group {group.name!r} has {spec.min_size} to "
+            allowed=f"Kueue counts the nodes that run, and the node group {group!r} has {spec.min_size} to "
             f"{spec.maximum}: no job would be admitted for nodes that the autoscaler could start",
             fix="give min_size and max_size of the group one value, or omit topology",
         )
+
+
+def _valid_group(group: Any, flavors: Collection[str], *, topology: bool) -> Problems:
+    """Reject what is no node group, one without a flavor, and one that Kueue cannot choose nodes of."""
+    if not (is_a(group, "spec") and is_a(group, "node_group")):
+        yield Problem(path=("node_groups",), given=group, fix="give GpuNodeGroups, such as cluster.gpu_node_groups")
+        return
+    yield from valid_flavor(("node_groups",), group.name, flavors)
+    if topology:
+        yield from has_a_fixed_size(group.name, group.spec)

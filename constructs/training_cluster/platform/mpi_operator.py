@@ -7,7 +7,7 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import valid_cluster, valid_mirror
-from training_cluster.lifecycle import after_node_addons
+from training_cluster.lifecycle import after_admission, after_node_addons
 from training_cluster.single_owner import own
 from training_workloads import MpiJobDefinitionChart, MpiOperatorChart
 from training_workloads.platform.job_disruption_budget import JobDisruptionBudgetChart
@@ -22,7 +22,7 @@ class MpiOperator(Construct):
     Attributes:
         definition: The resource definition.
         operator: Permissions and Deployment of the controller, and the PodDisruptionBudget by which an update of nodes
-            waits for the jobs of the namespace `default`; `Namespaces` has that of the others.
+            waits for the jobs of the namespace `default` that hold theirs; `Namespaces` has that of the others.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class MpiOperator(Construct):
         check(valid_cluster("cluster", cluster), valid_mirror(mirror))
         own(self, cluster, "MPI operator")
         after_node_addons(self, cluster)
+        after_admission(self, cluster)
         target = cast(eks.ICluster, cluster)
         charts = cdk8s.App()
         definition = MpiJobDefinitionChart(charts, "Definition")

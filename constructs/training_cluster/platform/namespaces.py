@@ -21,7 +21,7 @@ _ALWAYS_EXISTS = "default"
 
 
 class Namespaces(Construct):
-    """Namespaces that Kubernetes does not create itself, in which an update of nodes waits for the jobs.
+    """Namespaces that Kubernetes does not create itself, in which an update of nodes waits for jobs that hold theirs.
 
     Attributes:
         names: Their names, without `default`.

@@ -8,7 +8,7 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import imported_with, is_a
-from training_cluster.lifecycle import after_namespaces, after_node_addons
+from training_cluster.lifecycle import after_admission, after_namespaces, after_node_addons
 from training_cluster.single_owner import own
 from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import suppress_implied_dependency
@@ -57,6 +57,8 @@ class Volume(Construct):
         # these must stay until the last pod has left. An imported file system of the CDK is no construct to jsii.
         self.manifest.node.add_dependency(*(each for each in after if isinstance(each, Construct)))
         after_node_addons(self.manifest, self._cluster)
+        # The one of Lustre has a Job.
+        after_admission(self.manifest, self._cluster)
         after_namespaces(self.manifest, self._cluster, namespace)
 
 

@@ -276,7 +276,7 @@ class ElasticVolume(Volume):
             namespace=namespace,
         )
         if isinstance(cluster, ClusterDefaults):
-            cluster.add_efs_driver()
+            cluster.require_efs_driver()
         self._apply(
             chart, namespace=namespace, after=(file_system, access_point, self._open_port(file_system.connections))
         )

@@ -4,47 +4,107 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
 
 from tests.constructs.site import properties
 from training_cluster import TrainingCluster
+from training_workloads.catalog.kubernetes_releases import ADDONS, AddonVersion, addon_version
+
+OLDER = "cdk-training-cluster:addon-of-an-older-release"
 
 
-def made(kubernetes_version: str) -> dict[str, dict[str, Any]]:
-    stack = cdk.Stack(cdk.App(), "Stack")
+def cluster_of(stack: cdk.Stack, kubernetes_version: str) -> TrainingCluster:
+    """Return a cluster with every add-on that this library can add."""
     vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
-    TrainingCluster(stack, "Cluster", vpc=vpc, kubernetes_version=kubernetes_version, efs=True)
+    cluster = TrainingCluster(stack, "Cluster", vpc=vpc, kubernetes_version=kubernetes_version, efs=True)
+    cluster.add_ebs_driver("Ebs")
+    cluster.add_metrics_server("Metrics")
+    cluster.add_monitoring("Monitoring")
+    return cluster
+
+
+def made(kubernetes_version: str) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Return the add-ons of a release by name, and the warnings of versions of an older one."""
+    stack = cdk.Stack(cdk.App(), "Stack")
+    cluster_of(stack, kubernetes_version)
     template = assertions.Template.from_stack(stack)
-    return {addon["AddonName"]: addon for addon in properties(template, "AWS::EKS::Addon")}
+    found = assertions.Annotations.from_stack(stack).find_warning("*", assertions.Match.any_value())
+    warnings = [str(each.entry.data) for each in found if OLDER in str(each.entry.data)]
+    return {addon["AddonName"]: addon for addon in properties(template, "AWS::EKS::Addon")}, warnings
+
+
+Made = tuple[dict[str, dict[str, Any]], list[str]]
 
 
 @pytest.fixture(scope="module")
-def before() -> dict[str, dict[str, Any]]:
+def before() -> Made:
     return made("1.35")
 
 
-def test_an_upgrade_changes_the_versions_of_the_add_ons_and_nothing_else_of_them(
-    before: dict[str, dict[str, Any]],
-) -> None:
-    after = made("1.36")
+@pytest.fixture(scope="module")
+def after() -> Made:
+    return made("1.36")
+
+
+def test_an_upgrade_changes_the_versions_of_the_add_ons_and_nothing_else_of_them(before: Made, after: Made) -> None:
+    old, new = before[0], after[0]
+    assert set(old) == set(new) == set(ADDONS)
     changed = {
-        name: (before[name].get("AddonVersion"), addon.get("AddonVersion"))
-        for name, addon in after.items()
-        if before[name] != addon
+        name: (old[name].get("AddonVersion"), addon.get("AddonVersion"))
+        for name, addon in new.items()
+        if old[name] != addon
     }
     assert changed == {
         "kube-proxy": ("v1.35.3-eksbuild.21", "v1.36.0-eksbuild.21"),
         "coredns": ("v1.13.2-eksbuild.21", "v1.14.3-eksbuild.16"),
-        "aws-fsx-csi-driver": ("v1.9.0-eksbuild.1", None),
-        "eks-node-monitoring-agent": ("v1.7.0-eksbuild.1", None),
-        "aws-efs-csi-driver": ("v3.4.1-eksbuild.1", None),
+        "metrics-server": ("v0.9.0-eksbuild.7", "v0.9.0-eksbuild.11"),
+        "amazon-cloudwatch-observability": (None, "v6.6.0-eksbuild.1"),
     }
-    assert {name: {**addon, "AddonVersion": ""} for name, addon in after.items()} == {
-        name: {**addon, "AddonVersion": ""} for name, addon in before.items()
+    assert {name: {**addon, "AddonVersion": ""} for name, addon in new.items()} == {
+        name: {**addon, "AddonVersion": ""} for name, addon in old.items()
     }
 
 
-def test_an_update_keeps_the_settings_of_the_template_and_leaves_nothing_behind(
-    before: dict[str, dict[str, Any]],
+def test_an_add_on_keeps_its_version_where_the_next_release_has_none_and_a_warning_says_so(
+    before: Made, after: Made
 ) -> None:
-    assert {addon["ResolveConflicts"] for addon in before.values()} == {"OVERWRITE"}
-    assert not any("PreserveOnDelete" in addon for addon in before.values())
+    kept = ("aws-efs-csi-driver", "aws-fsx-csi-driver", "eks-node-monitoring-agent")
+    assert before[1] == []
+    assert sorted(text.split()[2] for text in after[1]) == list(kept)
+    assert all(after[0][name]["AddonVersion"] == before[0][name]["AddonVersion"] for name in kept)
+    (text,) = (text for text in after[1] if "aws-fsx-csi-driver" in text)
+    assert text.startswith(
+        "the add-on aws-fsx-csi-driver has v1.9.0-eksbuild.1, its version for Kubernetes 1.35: none is known for 1.36. "
+        "See which EKS has with 'aws eks describe-addon-versions --kubernetes-version 1.36 --addon-name "
+        "aws-fsx-csi-driver', and set another one as docs/upgrade.md shows"
+    )
+
+
+def test_every_add_on_keeps_the_settings_of_the_template_and_leaves_nothing_behind(before: Made) -> None:
+    assert {addon["ResolveConflicts"] for addon in before[0].values()} == {"OVERWRITE"}
+    assert {addon["PreserveOnDelete"] for addon in before[0].values()} == {False}
+
+
+def test_a_user_sets_another_version() -> None:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    cluster = cluster_of(stack, "1.36")
+    addon = cluster.node_addons.node.find_child("aws-fsx-csi-driver").node.default_child
+    assert isinstance(addon, eks.CfnAddon)
+    addon.addon_version = "v1.10.0-eksbuild.1"
+    (found,) = (
+        each
+        for each in properties(assertions.Template.from_stack(stack), "AWS::EKS::Addon")
+        if each["AddonName"] == "aws-fsx-csi-driver"
+    )
+    assert found["AddonVersion"] == "v1.10.0-eksbuild.1"
+
+
+def test_the_version_is_of_the_release_or_of_one_before_and_never_of_a_later_one() -> None:
+    fsx = AddonVersion(version="v1.9.0-eksbuild.1", release="1.35")
+    assert [addon_version("aws-fsx-csi-driver", name) for name in ("1.33", "1.34", "1.35", "1.37", "1.99")] == [
+        None,
+        None,
+        fsx,
+        fsx,
+        None,
+    ]

@@ -8,6 +8,7 @@ from training_cluster.config import (
     ExistingEfsConfig,
     ExistingVpcConfig,
     GpuNodeGroupConfig,
+    JobQueueConfig,
     LustreConfig,
     cluster_config,
 )
@@ -134,6 +135,25 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         cluster_config.pre_pull_images_are_addresses,
         {"pre_pull_images": ("training:1", "https://a/b:1")},
         "'pre_pull_images[1]' is 'https://a/b:1'; omit 'https://'",
+    ),
+    (
+        cluster_config.node_groups_have_a_flavor_of_the_queue,
+        {"node_groups": {"launchers": group()["gpu"]}, "job_queue": JobQueueConfig()},
+        "'node_groups.launchers' is 'launchers', but the queue's flavor 'launchers' is that of the pods without GPUs; "
+        "give the group another name",
+    ),
+    (
+        cluster_config.node_groups_have_a_flavor_of_the_queue,
+        {"node_groups": {**group(), "GPU": group()["gpu"]}, "job_queue": JobQueueConfig()},
+        "'node_groups.GPU' is 'GPU', but another group has the flavor 'gpu', whose name is in lower case; give one of "
+        "the two another name",
+    ),
+    (
+        cluster_config.node_groups_of_a_topology_have_a_fixed_size,
+        {"node_groups": group(max_size=4), "job_queue": JobQueueConfig(topology=True)},
+        "'job_queue.topology' is True, but Kueue counts the nodes that run, and the node group 'gpu' has 0 to 4: no "
+        "job would be admitted for nodes that the autoscaler could start; give min_size and max_size of the group one "
+        "value, or omit topology",
     ),
     (cluster_config.alarm_email_is_an_address, {"alarm_email": "the team"}, "'alarm_email"),
     (

@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from training_cluster import TrainingCluster
+from training_cluster import NodeRepair, NodeRepairOverride, TrainingCluster
 from training_cluster.config import (
     ClusterConfig,
     DataRepositoryConfig,
     GpuNodeGroupConfig,
+    JobQueueConfig,
     LustreConfig,
+    NodeRepairConfig,
+    NodeRepairOverrideConfig,
     ServiceAccountConfig,
 )
 from training_cluster.storage.data_repository import DataRepository
@@ -57,10 +60,11 @@ def test_lustre_gives_the_keywords_of_the_construct() -> None:
     ("section", "method", "others"),
     [
         (
-            GpuNodeGroupConfig(instance_type="p4d.24xlarge"),
+            GpuNodeGroupConfig(instance_type="p4d.24xlarge", node_repair=NodeRepairConfig()),
             TrainingCluster.add_gpu_node_group,
-            {"subnet", "node_repair", "efa_security_group"},
+            {"subnet", "efa_security_group"},
         ),
+        (JobQueueConfig(), TrainingCluster.add_job_queue, {"mirror"}),
         (LustreConfig(), TrainingCluster.add_lustre, {"bucket", "claim", "mirror", "subnet"}),
         (
             ServiceAccountConfig(prefix="runs"),
@@ -81,7 +85,41 @@ def test_a_section_has_the_rules_of_its_construct() -> None:
     assert paths(GpuNodeGroupConfig, instance_type="p3.16xlarge", min_size=5, max_size=2) == ["min_size"]
     assert paths(LustreConfig, capacity_gib=1000) == ["capacity_gib"]
     assert paths(DataRepositoryConfig, path="data") == ["path"]
+    assert paths(JobQueueConfig, queue_name="My Queue", max_jobs=0) == ["queue_name", "max_jobs"]
+    count = {"max_unhealthy_node_threshold_count": 2, "max_unhealthy_node_threshold_percentage": 20}
+    assert paths(NodeRepairConfig, **count) == ["max_unhealthy_node_threshold_count"]
+    assert paths(NodeRepairOverrideConfig, condition="Ready", reason="Gone", action="Wait") == ["action"]
     assert paths(ServiceAccountConfig, prefix="runs/*", namespace="My Jobs") == ["prefix", "namespace"]
+
+
+def test_node_repair_is_what_the_construct_takes() -> None:
+    override = {"condition": "AcceleratedHardwareReady", "reason": "NvidiaXID64Error", "action": "Replace"}
+    group = {"instance_type": "p4d.24xlarge", "node_repair": {"overrides": [override]}}
+    config = ClusterConfig.model_validate({"node_groups": {"gpu": group}})
+    expected = NodeRepairOverride(condition="AcceleratedHardwareReady", reason="NvidiaXID64Error", action="Replace")
+    assert config.node_groups["gpu"].props()["node_repair"] == NodeRepair(overrides=(expected,))
+    assert NodeRepairConfig().spec == NodeRepair()
+
+
+@pytest.mark.parametrize(
+    ("given", "section"),
+    [
+        (True, JobQueueConfig()),
+        ({}, JobQueueConfig()),
+        ({"queue_name": "research"}, JobQueueConfig(queue_name="research")),
+        (False, None),
+        (None, None),
+    ],
+)
+def test_a_queue_can_have_its_defaults_by_true(given: Any, section: JobQueueConfig | None) -> None:
+    groups = {"gpu": {"instance_type": "p4d.24xlarge"}}
+    assert ClusterConfig.model_validate({"node_groups": groups, "job_queue": given}).job_queue == section
+
+
+def test_a_mistake_in_the_queue_has_its_path() -> None:
+    groups = {"gpu": {"instance_type": "p4d.24xlarge"}}
+    assert paths(ClusterConfig, node_groups=groups, job_queue={"max_jobs": 0}) == ["job_queue.max_jobs"]
+    assert paths(ClusterConfig, node_groups=groups, job_queue="yes") == ["job_queue"]
 
 
 def test_the_whole_bucket_must_be_meant() -> None:

@@ -1,5 +1,7 @@
 from typing import Any
 
+import aws_cdk as cdk
+import pytest
 from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
@@ -67,3 +69,27 @@ def test_an_efa_group_of_another_stack_is_used(site: Site) -> None:
     assert rejection(site, efa_security_group="sg-1").startswith(
         "'efa_security_group' is 'sg-1'; give a security group"
     )
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_second_stack_that_imports_the_cluster_is_warned_of_another_group(shared: bool) -> None:
+    app = cdk.App()
+    groups: list[GpuNodeGroup] = []
+    for id in ("First", "Second"):
+        stack = cdk.Stack(app, id)
+        cluster = TrainingCluster.from_cluster_attributes(
+            stack,
+            "Research",
+            cluster_name="research",
+            cluster_security_group_id="sg-0123456789abcdef0",
+            vpc=ec2.Vpc(stack, "Vpc", max_azs=2, restrict_default_security_group=False),
+        )
+        given = groups[0].efa_security_group if shared and groups else None
+        groups.append(
+            cluster.add_gpu_node_group("gpu", instance_type="p4d.24xlarge", efa_security_group=given),
+        )
+        if groups[1:]:
+            found = assertions.Annotations.from_stack(stack).find_warning("*", assertions.Match.any_value())
+            warnings = [str(each.entry.data) for each in found if "two-efa-groups" in str(each.entry.data)]
+            assert len(warnings) == (0 if shared else 1)
+            assert all("efa_security_group=first.efa_security_group" in text for text in warnings)

@@ -48,6 +48,18 @@ def test_rejects_a_second_one_and_an_unknown_release(site: Site) -> None:
         ClusterAutoscaler(site.stack, "Third", cluster=site.cluster, kubernetes_version="1.20")
 
 
+def test_it_reads_labels_of_groups_without_nodes_from_eks(made: assertions.Template) -> None:
+    # Of these eks.amazonaws.com/capacityType, which jobs and the queue's flavors select.
+    (statement,) = [
+        statement
+        for policy in properties(made, "AWS::IAM::Policy")
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Action"] == "eks:DescribeNodegroup"
+    ]
+    assert statement["Effect"] == "Allow"
+    assert "nodegroup/" in json.dumps(statement["Resource"])
+
+
 def test_it_changes_groups_of_its_cluster_only(made: assertions.Template) -> None:
     policies = [policy["PolicyDocument"]["Statement"] for policy in properties(made, "AWS::IAM::Policy")]
     (statements,) = [policy for policy in policies if "SetDesiredCapacity" in json.dumps(policy)]

@@ -7,6 +7,8 @@ from aws_cdk import assertions
 from tests.constructs.site import Site, properties
 from tests.workloads.platform.kueue_schema import check_kueue_object
 from training_cluster import GpuNodeGroup, ImportedCluster, JobQueue, TrainingCluster
+from training_cluster.platform.job_queue import valid_flavor
+from training_cluster.platform.kueue_values import configuration, configuration_hash
 from training_workloads import InputError
 
 MIRROR = "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"
@@ -77,9 +79,100 @@ def test_the_release_keeps_a_job_whose_workers_do_not_all_run(cluster: ImportedC
     (chart,) = properties(assertions.Template.from_stack(cluster.stack), "Custom::AWSCDK-EKS-HelmChart")
     assert (chart["Repository"], chart["Version"]) == ("oci://registry.k8s.io/kueue/charts/kueue", "0.19.6")
     assert (chart["Namespace"], chart["Release"], chart["Wait"]) == ("kueue-system", "kueue", True)
-    assert json.loads(chart["Values"]) == {
-        "controllerManager": {"featureGates": [{"name": "DisableWaitForPodsReady", "enabled": True}]}
+    values = json.loads(chart["Values"])["controllerManager"]
+    assert values["featureGates"] == [{"name": "DisableWaitForPodsReady", "enabled": True}]
+
+
+def kueue_values(template: assertions.Template) -> dict[str, Any]:
+    (chart,) = (chart for chart in properties(template, "Custom::AWSCDK-EKS-HelmChart") if chart["Release"] == "kueue")
+    values: dict[str, Any] = json.loads(chart["Values"])
+    return values
+
+
+def test_one_of_two_pods_answers_the_webhooks(cluster: ImportedCluster) -> None:
+    cluster.add_job_queue("Queue")
+    values = kueue_values(assertions.Template.from_stack(cluster.stack))["controllerManager"]
+    assert values["replicas"] == 2
+    assert values["podDisruptionBudget"] == {"enabled": True, "minAvailable": 1}
+    (spread,) = values["topologySpreadConstraints"]
+    assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == ("kubernetes.io/hostname", "ScheduleAnyway")
+
+
+@pytest.mark.parametrize("queue_first", [True, False])
+def test_kueue_sees_the_jobs_of_the_queues_namespaces_only(queue_first: bool, cluster: ImportedCluster) -> None:
+    if queue_first:
+        cluster.add_job_queue("Queue")
+    cluster.add_namespaces(["team"])
+    if not queue_first:
+        cluster.add_job_queue("Queue")
+    values = kueue_values(assertions.Template.from_stack(cluster.stack))
+    configuration = json.loads(values["managerConfig"]["controllerManagerConfigYaml"])
+    assert configuration["managedJobsNamespaceSelector"] == {
+        "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["default", "team"]}]
     }
+    frameworks = configuration["integrations"]["frameworks"]
+    assert {"batch/job", "kubeflow.org/mpijob"} < set(frameworks)
+    # With these the API server would reject pods and Deployments while Kueue does not answer.
+    assert not {"pod", "deployment", "statefulset"} & set(frameworks)
+
+
+def test_another_namespace_starts_kueue_again(cluster: ImportedCluster) -> None:
+    cluster.add_job_queue("Queue")
+    cluster.add_namespaces(["team"])
+    values = kueue_values(assertions.Template.from_stack(cluster.stack))
+    annotations = values["controllerManager"]["manager"]["podAnnotations"]
+    # Kueue reads its configuration only when it starts.
+    hashes = [configuration_hash(configuration(names)) for names in (["default", "team"], ["default"])]
+    assert annotations == {"training-cluster/configuration": hashes[0]}
+    assert hashes[0] != hashes[1]
+
+
+@pytest.mark.parametrize("queue_first", [True, False])
+def test_volumes_and_the_operator_come_after_kueue(queue_first: bool, cluster: ImportedCluster) -> None:
+    if queue_first:
+        cluster.add_job_queue("Queue")
+    cluster.add_lustre("Lustre")
+    cluster.add_platform("Platform")
+    if not queue_first:
+        cluster.add_job_queue("Queue")
+    template = assertions.Template.from_stack(cluster.stack)
+    charts = template.find_resources("Custom::AWSCDK-EKS-HelmChart")
+    (kueue,) = (id for id, chart in charts.items() if chart["Properties"]["Release"] == "kueue")
+    waiting = {
+        document["kind"]
+        for resource in template.find_resources("Custom::AWSCDK-EKS-KubernetesResource").values()
+        for document in json.loads(text(resource))
+        if kueue in resource.get("DependsOn", [])
+    }
+    # The Job that makes a new file system writable, and the operator.
+    assert {"Job", "PersistentVolume", "Deployment", "CustomResourceDefinition"} <= waiting
+
+
+def text(resource: dict[str, Any]) -> str:
+    """Return the manifest of a resource, with what only the deployment knows as a word."""
+    manifest = resource["Properties"]["Manifest"]
+    if isinstance(manifest, str):
+        return manifest
+    parts = manifest["Fn::Join"][1]
+    return "".join(part if isinstance(part, str) else "token" for part in parts)
+
+
+def test_kueue_tries_reservations_first_and_capacity_blocks_last(cluster: ImportedCluster) -> None:
+    cluster.add_job_queue("Queue")
+    reservation = {"capacity_reservation_id": "cr-0123456789abcdef0"}
+    options: dict[str, dict[str, Any]] = {
+        "block": {"capacity_type": "CAPACITY_BLOCK", **reservation},
+        "spot": {"capacity_type": "SPOT"},
+        "second": {},
+        "first": {},
+        "reserved": reservation,
+    }
+    for name, each in options.items():
+        cluster.add_gpu_node_group(name, instance_type="p5.48xlarge", **each)
+    queue = objects(assertions.Template.from_stack(cluster.stack))["ClusterQueue", "gpu"]
+    (group,) = queue["spec"]["resourceGroups"]
+    flavors = [flavor["name"] for flavor in group["flavors"]]
+    assert flavors == ["reserved", "second", "first", "spot", "block", "launchers"]
 
 
 def test_a_mirror_has_chart_and_image(cluster: ImportedCluster) -> None:
@@ -87,7 +180,8 @@ def test_a_mirror_has_chart_and_image(cluster: ImportedCluster) -> None:
     (chart,) = properties(assertions.Template.from_stack(cluster.stack), "Custom::AWSCDK-EKS-HelmChart")
     assert chart["Repository"] == f"oci://{MIRROR}/kueue"
     values = json.loads(chart["Values"])["controllerManager"]
-    assert values["manager"] == {"image": {"repository": f"{MIRROR}/kueue"}}
+    assert values["manager"]["image"] == {"repository": f"{MIRROR}/kueue"}
+    assert values["manager"]["podAnnotations"]
     assert values["featureGates"]
 
 
@@ -114,8 +208,23 @@ def test_with_a_topology_every_flavor_has_one(cluster: ImportedCluster) -> None:
     cluster.add_gpu_node_group("old", instance_type="p3.16xlarge", min_size=1, max_size=1)
     found = objects(assertions.Template.from_stack(cluster.stack))
     names = {name: found["ResourceFlavor", name]["spec"]["topologyName"] for name in ("gpu", "old", "launchers")}
-    assert names == {"gpu": "network-layers-3", "old": "network-layers-0", "launchers": "network-layers-0"}
-    assert {name for kind, name in found if kind == "Topology"} == {"network-layers-0", "network-layers-3"}
+    placed = "placement-group-network-layers"
+    assert names == {"gpu": f"{placed}-3", "old": f"{placed}-0", "launchers": "network-layers-0"}
+    topologies = {name for kind, name in found if kind == "Topology"}
+    assert topologies == {"network-layers-0", f"{placed}-0", f"{placed}-3"}
+
+
+def test_the_widest_level_of_a_topology_is_the_placement_group_of_the_nodes(cluster: ImportedCluster) -> None:
+    cluster.add_job_queue("Queue", topology=True)
+    cluster.add_gpu_node_group("gpu", instance_type="p5.48xlarge", min_size=2, max_size=2)
+    template = assertions.Template.from_stack(cluster.stack)
+    found = objects(template)
+    (nodes,) = properties(template, "AWS::EKS::Nodegroup")
+    topology = found["Topology", found["ResourceFlavor", "gpu"]["spec"]["topologyName"]]
+    widest, *_ = topology["spec"]["levels"]
+    # Kueue reads it from the nodes.
+    assert nodes["Labels"][widest["nodeLabel"]] == "gpu"
+    assert widest["nodeLabel"] == "training-cluster/placement-group"
 
 
 def test_the_queue_of_a_cluster_of_the_cdk(site: Site) -> None:
@@ -126,7 +235,7 @@ def test_the_queue_of_a_cluster_of_the_cdk(site: Site) -> None:
         cluster=site.cluster,
         node_groups=[group],
         namespaces=["team"],
-        name="research",
+        queue_name="research",
         max_jobs=2,
     )
     found = objects(site.template())
@@ -138,7 +247,7 @@ def test_the_queue_of_a_cluster_of_the_cdk(site: Site) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "My Queue"}, "'name' is 'My Queue'; give lower-case letters, digits and '-', at most 63"),
+        ({"queue_name": "My Queue"}, "'queue_name' is 'My Queue'; give lower-case letters, digits and '-', at most 63"),
         ({"topology": "yes"}, "'topology' is 'yes'; give True or False"),
         ({"max_jobs": 0}, "'max_jobs' is 0"),
         ({"mirror": "docker.io"}, "'mirror' is 'docker.io'; give the address of an ECR registry"),
@@ -165,7 +274,32 @@ def test_rejects_a_topology_over_nodes_that_the_autoscaler_starts(cluster: Impor
 def test_rejects_two_groups_with_one_flavor_and_a_second_queue(cluster: ImportedCluster) -> None:
     cluster.add_gpu_node_group("gpu", instance_type="p4d.24xlarge")
     cluster.add_job_queue("Queue")
-    with pytest.raises(InputError, match=r"^'node_groups' is 'GPU', but the queue has a flavor 'gpu' already"):
+    with pytest.raises(InputError, match=r"^'node_groups' is 'GPU', but another group has the flavor 'gpu'"):
         cluster.add_gpu_node_group("GPU", instance_type="p4d.24xlarge")
     with pytest.raises(InputError, match=r"^'add_job_queue' is 'a second job_queue'"):
         cluster.add_job_queue("Other")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "launchers",
+            "but the queue's flavor 'launchers' is that of the pods without GPUs; give the group another",
+        ),
+        ("Launchers", "but the queue's flavor 'launchers' is that of the pods without GPUs"),
+        ("a..b", "but the queue's flavor has its name; give"),
+    ],
+)
+def test_rejects_a_group_without_a_flavor(name: str, message: str) -> None:
+    (problem,) = valid_flavor(("node_groups", name), name, [])
+    assert str(problem).startswith(f"'node_groups.{name}' is {name!r}, {message}")
+
+
+def test_a_queue_has_at_most_63_groups_beside_the_launchers() -> None:
+    assert not list(valid_flavor((), "last", [f"group-{number}" for number in range(62)]))
+    (problem,) = valid_flavor(("node_groups",), "more", [f"group-{number}" for number in range(63)])
+    assert str(problem) == (
+        "'node_groups' is 'more', but Kueue allows 64 flavors in a queue: 63 node groups, and the launchers'; "
+        "leave the group out of the queue, or define a second cluster"
+    )

@@ -34,7 +34,7 @@ def test_a_cdk_cluster_gets_plugin_autoscaler_and_operator(site: Site) -> None:
     assert platform.efa_device_plugin is None
 
 
-def test_an_update_of_nodes_waits_for_the_pods_of_a_job(site: Site) -> None:
+def test_an_update_of_nodes_waits_for_pods_that_hold_their_node(site: Site) -> None:
     TrainingPlatform(site.stack, "Platform", cluster=site.cluster)
     manifests = properties(site.template(), "Custom::AWSCDK-EKS-KubernetesResource")
     documents = [json.loads(each["Manifest"]) for each in manifests]
@@ -43,12 +43,7 @@ def test_an_update_of_nodes_waits_for_the_pods_of_a_job(site: Site) -> None:
     assert budget["metadata"]["namespace"] == "default"
     assert budget["spec"] == {
         "minAvailable": 1000000,
-        "selector": {
-            "matchExpressions": [
-                {"key": "training.kubeflow.org/job-role", "operator": "Exists"},
-                {"key": "training-cluster/evictable", "operator": "DoesNotExist"},
-            ]
-        },
+        "selector": {"matchLabels": {"training-cluster/hold": "true"}},
         "unhealthyPodEvictionPolicy": "AlwaysAllow",
     }
 

@@ -90,14 +90,27 @@ def test_workers_on_spot(job_spec: HorovodJobSpec, synthesize: Synthesize) -> No
     assert "nodeSelector" not in launcher
 
 
-@pytest.mark.parametrize(("capacity_type", "is_evictable"), [(None, False), ("ON_DEMAND", False), ("SPOT", True)])
-def test_only_workers_whose_node_goes_anyway_can_be_evicted(
-    capacity_type: str | None, is_evictable: bool, job_spec: HorovodJobSpec, synthesize: Synthesize
+@pytest.mark.parametrize(
+    ("capacity_type", "labels"),
+    [
+        ("ON_DEMAND", {"training-cluster/hold": "true"}),
+        # Such a job may be on nodes that go without asking: only an eviction is its signal to save a checkpoint.
+        (None, None),
+        ("SPOT", None),
+        ("CAPACITY_BLOCK", None),
+    ],
+)
+@pytest.mark.parametrize("queue", [None, "gpu"])
+def test_only_a_job_that_names_on_demand_capacity_holds_its_nodes(
+    capacity_type: str | None,
+    labels: dict[str, str] | None,
+    queue: str | None,
+    job_spec: HorovodJobSpec,
+    synthesize: Synthesize,
 ) -> None:
-    replicas = made(synthesize, job_spec, capacity_type=capacity_type)["spec"]["mpiReplicaSpecs"]
-    labels = {"training-cluster/evictable": "true"} if is_evictable else None
-    assert replicas["Worker"]["template"]["metadata"].get("labels") == labels
-    assert "labels" not in replicas["Launcher"]["template"]["metadata"]
+    replicas = made(synthesize, job_spec, capacity_type=capacity_type, queue=queue)["spec"]["mpiReplicaSpecs"]
+    for role in ("Launcher", "Worker"):
+        assert replicas[role]["template"]["metadata"].get("labels") == labels
 
 
 def test_workers_stay_in_one_node_group(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
@@ -120,15 +133,16 @@ def test_workers_stay_in_one_placement_group(job_spec: HorovodJobSpec, synthesiz
     assert "podAffinity" not in launcher["affinity"]
 
 
+@pytest.mark.parametrize("label", ["topology.k8s.aws/network-node-layer-2", "training-cluster/placement-group"])
 @pytest.mark.parametrize("kind", ["required", "preferred"])
 def test_kueue_reads_the_topology_from_the_workers_only(
-    kind: str, job_spec: HorovodJobSpec, synthesize: Synthesize
+    kind: str, label: str, job_spec: HorovodJobSpec, synthesize: Synthesize
 ) -> None:
-    level: dict[str, Any] = {f"{kind}_topology": "topology.k8s.aws/network-node-layer-2"}
+    level: dict[str, Any] = {f"{kind}_topology": label}
     manifest = synthesize(dataclasses.replace(job_spec, scheduling=Scheduling(queue="gpu", **level)))
     launcher, worker = (manifest["spec"]["mpiReplicaSpecs"][role]["template"] for role in ("Launcher", "Worker"))
     annotation = f"kueue.x-k8s.io/podset-{kind}-topology"
-    assert worker["metadata"]["annotations"][annotation] == "topology.k8s.aws/network-node-layer-2"
+    assert worker["metadata"]["annotations"][annotation] == label
     assert annotation not in launcher["metadata"]["annotations"]
 
 

@@ -10,6 +10,7 @@ from training_workloads.jobs.worker_resources import worker_resources
 from training_workloads.platform.queue_manifests import (
     QueuedNodes,
     cluster_queue,
+    flavor_name,
     launcher_flavor,
     launcher_quota,
     local_queue,
@@ -20,11 +21,18 @@ from training_workloads.platform.queue_manifests import (
 GPU_TYPES = [name for name, one in INSTANCE_TYPES.items() if one.gpus]
 
 
-def queued(instance_type: str = "p4d.24xlarge", nodes: int = 2, *, efa: bool = True) -> QueuedNodes:
+def queued(
+    instance_type: str = "p4d.24xlarge", nodes: int = 2, *, efa: bool = True, in_placement_group: bool = False
+) -> QueuedNodes:
     instance = gpu_instance_type(instance_type)
     interfaces = instance.efa_interfaces if efa else 0
     return QueuedNodes(
-        group="Gpu_1", instance=instance, nodes=nodes, efa_interfaces=interfaces, capacity_type="ON_DEMAND"
+        group="Gpu_1",
+        instance=instance,
+        nodes=nodes,
+        efa_interfaces=interfaces,
+        capacity_type="ON_DEMAND",
+        in_placement_group=in_placement_group,
     )
 
 
@@ -95,17 +103,23 @@ def test_the_queue_and_its_entrances_are_objects_of_kueue() -> None:
     assert entrance["spec"] == {"clusterQueue": "gpu"}
 
 
+def test_a_flavor_has_the_name_of_the_group_in_the_letters_of_kubernetes() -> None:
+    assert (flavor_name("Gpu_1"), flavor_name("gpu-")) == ("gpu-1", "gpu")
+
+
+@pytest.mark.parametrize("placed", [True, False])
 @pytest.mark.parametrize(
     ("instance_type", "layers"), [("p4d.24xlarge", 3), ("p6-b200.48xlarge", 4), ("g5.48xlarge", 0)]
 )
-def test_a_topology_has_the_layers_that_the_nodes_have(instance_type: str, layers: int) -> None:
-    levels = queued(instance_type).levels
+def test_a_topology_has_the_levels_that_the_nodes_have(placed: bool, instance_type: str, layers: int) -> None:
+    levels = queued(instance_type, in_placement_group=placed).levels
     topology = topology_of(levels)
     check_kueue_object(topology)
     labels = [level["nodeLabel"] for level in topology["spec"]["levels"]]
     network = [f"topology.k8s.aws/network-node-layer-{layer}" for layer in range(1, layers + 1)]
-    assert labels == [*network, "kubernetes.io/hostname"]
-    assert topology_name(levels) == topology["metadata"]["name"] == f"network-layers-{layers}"
+    group, name = (["training-cluster/placement-group"], "placement-group-") if placed else ([], "")
+    assert labels == [*group, *network, "kubernetes.io/hostname"]
+    assert topology_name(levels) == topology["metadata"]["name"] == f"{name}network-layers-{layers}"
     check_kueue_object(queued(instance_type).resource_flavor(topology_name(levels)))
 
 

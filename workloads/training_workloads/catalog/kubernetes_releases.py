@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
-__all__ = ["ADDONS", "KUBERNETES_RELEASES", "NOTICE_DAYS", "KubernetesRelease"]
+__all__ = ["ADDONS", "KUBERNETES_RELEASES", "NOTICE_DAYS", "AddonVersion", "KubernetesRelease", "addon_version"]
 
 #: EKS announces the end of standard support at least so many days ahead ("Amazon EKS version FAQs" of the page below).
 NOTICE_DAYS = 60
 
-#: EKS's add-ons of a cluster of this library.
+#: EKS's add-ons of a cluster of this library; the last three by option.
 ADDONS = (
     "vpc-cni",
     "kube-proxy",
@@ -23,7 +23,12 @@ ADDONS = (
     "aws-fsx-csi-driver",
     "eks-node-monitoring-agent",
     "aws-efs-csi-driver",
+    "aws-ebs-csi-driver",
+    "metrics-server",
+    "amazon-cloudwatch-observability",
 )
+
+_BY_OPTION = ("aws-ebs-csi-driver", "metrics-server", "amazon-cloudwatch-observability")
 
 _CHECKED = date(2026, 11, 23)
 _CALENDAR = "https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html"
@@ -36,7 +41,7 @@ _OLDER_AUTOSCALERS = (
 )
 
 # The reasons of missing versions. A version that the release does not have would fail the deployment.
-_NOT_READ = "no public record pairs a version of it with this release, so EKS installs its default and never changes it"
+_NOT_READ = "no public record that was read pairs a version of it with this release"
 _NO_CLUSTER = "this library makes no new cluster of this release, and adds no add-ons to an existing one"
 _NO_AUTOSCALER = "the project has published none for this release, so it has that of the release before"
 _DERIVED = "derived: 14 and 26 months after EKS released it on 2026-10-01, as for every release before; not read"
@@ -70,6 +75,19 @@ class KubernetesRelease:
     unknown: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AddonVersion:
+    """A version of one of EKS's add-ons.
+
+    Attributes:
+        version: EKS's name of it, such as v1.9.0-eksbuild.1.
+        release: The release of Kubernetes that it was read for.
+    """
+
+    version: str
+    release: str
+
+
 def _existing_only(name: str, standard: date, extended: date, autoscaler_image_tag: str) -> KubernetesRelease:
     return KubernetesRelease(
         name=name,
@@ -100,7 +118,7 @@ _RELEASES = (
         },
         # The add-ons: two public configurations of clusters of 1.34, whose comments name describe-addon-versions.
         sources=(_CALENDAR, "https://github.com/search?type=code&q=%22v1.34.6-eksbuild.21%22"),
-        unknown=dict.fromkeys(("aws-fsx-csi-driver", "eks-node-monitoring-agent"), _NOT_READ),
+        unknown=dict.fromkeys(("aws-fsx-csi-driver", "eks-node-monitoring-agent", *_BY_OPTION), _NOT_READ),
     ),
     KubernetesRelease(
         name="1.35",
@@ -115,10 +133,17 @@ _RELEASES = (
             "aws-fsx-csi-driver": "v1.9.0-eksbuild.1",
             "eks-node-monitoring-agent": "v1.7.0-eksbuild.1",
             "aws-efs-csi-driver": "v3.4.1-eksbuild.1",
+            "aws-ebs-csi-driver": "v1.66.0-eksbuild.1",
+            "metrics-server": "v0.9.0-eksbuild.7",
         },
-        # The add-ons: public configurations of clusters of 1.35; that of the last two is written by a script that
-        # asks describe-addon-versions.
-        sources=(_CALENDAR, "https://github.com/search?type=code&q=%22v1.35.3-eksbuild.21%22"),
+        # The add-ons: public configurations of clusters of 1.35; that of node agent and EFS is written by a script that
+        # asks describe-addon-versions, and those of EBS and metrics-server name it too.
+        sources=(
+            _CALENDAR,
+            "https://github.com/search?type=code&q=%22v1.35.3-eksbuild.21%22",
+            "https://github.com/search?type=code&q=%22v1.66.0-eksbuild.1%22",
+        ),
+        unknown={"amazon-cloudwatch-observability": _NOT_READ},
     ),
     KubernetesRelease(
         name="1.36",
@@ -130,13 +155,18 @@ _RELEASES = (
             "kube-proxy": "v1.36.0-eksbuild.21",
             "eks-pod-identity-agent": "v1.3.10-eksbuild.3",
             "coredns": "v1.14.3-eksbuild.16",
+            "aws-ebs-csi-driver": "v1.66.0-eksbuild.1",
+            "metrics-server": "v0.9.0-eksbuild.11",
+            "amazon-cloudwatch-observability": "v6.6.0-eksbuild.1",
         },
         # The add-ons: what a cluster of 1.36 with GPU and EFA nodes got by default on 2026-09-16, as its templates'
-        # compatibility matrix records.
+        # compatibility matrix records; the last three are public records of describe-addon-versions for 1.36.
         sources=(
             _END_OF_LIFE,
             "https://github.com/kubernetes/autoscaler/releases/tag/cluster-autoscaler-1.36.1",
             "https://github.com/search?type=code&q=%22v1.36.0-eksbuild.21%22",
+            "https://github.com/search?type=code&q=%22v0.9.0-eksbuild.11%22",
+            "https://github.com/search?type=code&q=%22v6.6.0-eksbuild.1%22",
         ),
         unknown=dict.fromkeys(("aws-fsx-csi-driver", "eks-node-monitoring-agent", "aws-efs-csi-driver"), _NOT_READ),
     ),
@@ -158,3 +188,21 @@ _RELEASES = (
 
 #: Every release that EKS runs, by name, oldest first.
 KUBERNETES_RELEASES: dict[str, KubernetesRelease] = {one.name: one for one in _RELEASES}
+
+
+def addon_version(name: str, release: str) -> AddonVersion | None:
+    """Return the version of an add-on for a release of Kubernetes, or the newest one of the releases before.
+
+    A template without a version leaves an add-on as it is, and says nothing. Add-ons that were not changed with the
+    control plane went on from 1.35 to 1.36
+    (https://github.com/search?type=code&q=%22workers+retained+at+1.35%22, read 2026-11-23).
+
+    Args:
+        name: EKS's name of the add-on.
+        release: Major and minor number, such as 1.36.
+    """
+    known = list(KUBERNETES_RELEASES)
+    for each in reversed(known[: known.index(release) + 1] if release in known else ()):
+        if version := KUBERNETES_RELEASES[each].addons.get(name):
+            return AddonVersion(version=version, release=each)
+    return None

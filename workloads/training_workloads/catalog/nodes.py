@@ -14,10 +14,10 @@ __all__ = [
     "EFA_HUGEPAGES_MIB",
     "EFA_PRESENT_LABEL",
     "EFA_RESOURCE",
-    "EVICTABLE_LABEL",
     "GPU_PRESENT_LABEL",
     "GPU_RESOURCE",
     "GPU_TAINT_KEY",
+    "HOLD_LABEL",
     "HUGEPAGES_RESOURCE",
     "INSTANCE_TYPE_LABEL",
     "JUMBO_FRAME_BYTES",
@@ -56,8 +56,8 @@ ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"
 #: The Cluster Autoscaler keeps a node whose pod has this annotation with "false" (FAQ of the same repository).
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
-#: The PodDisruptionBudget of training jobs does not hold a pod with this label, such as one on a Spot node.
-EVICTABLE_LABEL = "training-cluster/evictable"
+#: The PodDisruptionBudget of training jobs holds the pods with this label, "true", and no others.
+HOLD_LABEL = "training-cluster/hold"
 
 #: Karpenter keeps a node whose pod has this annotation with "true" (https://karpenter.sh/docs/concepts/disruption/).
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"

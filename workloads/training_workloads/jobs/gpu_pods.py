@@ -143,7 +143,11 @@ class GpuPods:
         }
         fields = self.scheduling.pod_fields() | {"affinity": not_on_spot()}
         return pod_template(
-            container, service_account=self.service_account, terminationGracePeriodSeconds=_GRACE_SECONDS, **fields
+            container,
+            service_account=self.service_account,
+            labels=self.scheduling.pod_labels(),
+            terminationGracePeriodSeconds=_GRACE_SECONDS,
+            **fields,
         )
 
     def _worker(self) -> dict[str, Any]:
@@ -163,7 +167,7 @@ class GpuPods:
         return pod_template(
             container,
             service_account=self.service_account,
-            labels=self.scheduling.worker_labels(),
+            labels=self.scheduling.pod_labels(),
             annotations=self.scheduling.worker_annotations(),
             terminationGracePeriodSeconds=_GRACE_SECONDS,
             nodeSelector={INSTANCE_TYPE_LABEL: self.instance.name} | self.scheduling.node_selector(),

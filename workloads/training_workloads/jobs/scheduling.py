@@ -5,7 +5,7 @@ from typing import Any, Protocol, get_args
 
 from training_workloads.catalog.nodes import (
     CAPACITY_TYPE_LABEL,
-    EVICTABLE_LABEL,
+    HOLD_LABEL,
     KARPENTER_CAPACITY_TYPE_LABEL,
     NODE_GROUP_LABEL,
     PLACEMENT_GROUP_LABEL,
@@ -17,6 +17,7 @@ from training_workloads.validation import Problem, Problems, enforce, matches, o
 
 __all__ = ["Scheduling", "is_scheduling", "not_on_spot"]
 
+_ON_DEMAND: CapacityType = "ON_DEMAND"
 _SPOT: CapacityType = "SPOT"
 
 # Of the pods: https://kueue.sigs.k8s.io/docs/tasks/run/topology_aware_scheduling/ (read 2026-11-23)
@@ -45,8 +46,9 @@ class Scheduling:
             `topology.kubernetes.io/zone` or, on EKS, `topology.k8s.aws/network-node-layer-3`
             (https://docs.aws.amazon.com/eks/latest/userguide/ml-workload-topology.html). Default: anywhere.
         capacity_type: `ON_DEMAND`, `SPOT` or `CAPACITY_BLOCK`: capacity type of the workers' nodes. Default: any.
-            The launcher, whose loss ends the job, never runs on Spot nodes. Name SPOT and CAPACITY_BLOCK: only then
-            may EKS evict the workers before it takes their node, which is their signal to save a checkpoint.
+            The launcher, whose loss ends the job, never runs on Spot nodes. Only a job that names ON_DEMAND, which a
+            reservation is too, holds its nodes against updates. EKS evicts the pods of any other: that is their signal
+            to save a checkpoint, which a job on Spot capacity or a Capacity Block must get.
         node_group: Name of the node group of all workers, as in `cluster.yaml` or `add_gpu_node_group`. Default: every
             group with the job's instance type.
         placement_group: Whether all workers run in one cluster placement group, whichever it is. Default: no.
@@ -84,13 +86,13 @@ class Scheduling:
         """Return the gang: a number of workers and the launcher, which start together; None without a gang."""
         return SchedulingPolicy(min_available=workers + 1, priority_class=self.priority_class) if self.gang else None
 
-    def worker_labels(self) -> dict[str, str]:
-        """Return labels of the workers' pods.
+    def pod_labels(self) -> dict[str, str]:
+        """Return labels of every pod of the job: whether an update of its node waits for it.
 
-        EKS drains the nodes of Spot capacity and of a Capacity Block shortly before they go, which is the signal to
-        save a checkpoint; on other nodes an update waits for the job.
+        EKS drains the nodes of Spot capacity and of a Capacity Block shortly before they go. A job of any capacity may
+        be on them, so only one that names On-Demand capacity is held.
         """
-        return {EVICTABLE_LABEL: "true"} if self.capacity_type in (_SPOT, _BLOCK) else {}
+        return {HOLD_LABEL: "true"} if self.capacity_type == _ON_DEMAND else {}
 
     def pod_fields(self) -> dict[str, Any]:
         """Return fields of every pod of the job."""

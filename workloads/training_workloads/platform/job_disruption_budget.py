@@ -4,8 +4,7 @@ import cdk8s
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
-from training_workloads.catalog.nodes import EVICTABLE_LABEL
-from training_workloads.mpijob.spec import JOB_ROLE_LABEL
+from training_workloads.catalog.nodes import HOLD_LABEL
 from training_workloads.platform.static_volume import DEFAULT_NAMESPACE
 
 __all__ = ["JobDisruptionBudgetChart"]
@@ -19,11 +18,12 @@ _ALL = 1_000_000
 
 
 class JobDisruptionBudgetChart(cdk8s.Chart):
-    """A budget for a namespace that forbids to evict the running pods of a training job.
+    """A budget for a namespace that forbids to evict running pods with the label `training-cluster/hold: "true"`.
 
-    Pods that are not ready can be evicted, such as those of a node that fails, and so can the pods of jobs on Spot
-    capacity or a Capacity Block: their node goes whatever a budget says, and the eviction is the signal to save a
-    checkpoint.
+    Jobs of this project have it where they name On-Demand capacity, and a manifest of another origin that sets it is
+    held too. A budget cannot see where a pod runs: one that held every job would hold those on Spot capacity or in a
+    Capacity Block as well, whose node goes all the same, without the eviction that is the signal to save a checkpoint.
+    Pods that are not ready can be evicted, such as those of a node that fails.
     """
 
     def __init__(self, scope: Construct, id: str, *, namespace: str = DEFAULT_NAMESPACE) -> None:
@@ -35,15 +35,13 @@ class JobDisruptionBudgetChart(cdk8s.Chart):
             namespace: Namespace of the jobs.
         """
         super().__init__(scope, id)
-        running = k8s.LabelSelectorRequirement(key=JOB_ROLE_LABEL, operator="Exists")
-        held = k8s.LabelSelectorRequirement(key=EVICTABLE_LABEL, operator="DoesNotExist")
         k8s.KubePodDisruptionBudget(
             self,
             "Resource",
             metadata=k8s.ObjectMeta(name=_NAME, namespace=namespace),
             spec=k8s.PodDisruptionBudgetSpec(
                 min_available=k8s.IntOrString.from_number(_ALL),
-                selector=k8s.LabelSelector(match_expressions=[running, held]),
+                selector=k8s.LabelSelector(match_labels={HOLD_LABEL: "true"}),
                 unhealthy_pod_eviction_policy="AlwaysAllow",
             ),
         )

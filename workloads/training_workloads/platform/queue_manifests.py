@@ -17,17 +17,21 @@ from training_workloads.catalog.nodes import (
     HUGEPAGES_RESOURCE,
     INSTANCE_TYPE_LABEL,
     NODE_GROUP_LABEL,
+    PLACEMENT_GROUP_LABEL,
     CapacityType,
 )
 from training_workloads.jobs.gpu_pods import LAUNCHER_CPU_MILLIS, LAUNCHER_MEMORY_GIB
 from training_workloads.jobs.worker_resources import worker_resources
 from training_workloads.mpijob.spec import QUEUE_LABEL
+from training_workloads.names import DNS_LABEL_LENGTH
 
 __all__ = [
     "LAUNCHER_FLAVOR",
+    "MOST_FLAVORS",
     "RESOURCES",
     "QueuedNodes",
     "cluster_queue",
+    "flavor_name",
     "launcher_flavor",
     "launcher_quota",
     "local_queue",
@@ -44,6 +48,18 @@ RESOURCES = ("cpu", "memory", GPU_RESOURCE, EFA_RESOURCE, HUGEPAGES_RESOURCE)
 #: The flavor of the pods without GPUs.
 LAUNCHER_FLAVOR = "launchers"
 
+#: Of a ClusterQueue, that of the launchers included: "it can contain up to 64 flavors". In v1beta1 it was 16.
+#: https://github.com/kubernetes-sigs/kueue/blob/main/apis/kueue/v1beta2/clusterqueue_types.go (read 2026-11-23)
+MOST_FLAVORS = 64
+
+# Kueue takes the first flavor with enough quota, so "list ResourceFlavors from the most preferred to the least
+# preferred": reservation, On-Demand, Spot
+# (https://kueue.sigs.k8s.io/docs/tasks/manage/setup_concurrent_admission/, read 2026-11-23). A reservation is paid for
+# in any case. A Capacity Block is too, but its quota counts before the block begins and after it ends: a job of any
+# capacity that was admitted there would wait for it, beside nodes that are free. So it is the last.
+_RESERVED = "reserved"
+_PREFERRED = (_RESERVED, "ON_DEMAND", "SPOT", "CAPACITY_BLOCK")
+
 # Kueue wants a label where there is a topology; this one is on every node of this project. Its GPU nodes have a taint
 # that no launcher tolerates.
 _ANY_NODE = {"kubernetes.io/os": "linux"}
@@ -59,6 +75,8 @@ class QueuedNodes:
         nodes: Maximum number of nodes.
         efa_interfaces: EFA devices of each node.
         capacity_type: Their capacity type.
+        reserved: Whether they run in a reservation or a Capacity Block.
+        in_placement_group: Whether they have a placement group, and so its label.
     """
 
     group: str
@@ -66,16 +84,25 @@ class QueuedNodes:
     nodes: int
     efa_interfaces: int
     capacity_type: CapacityType
+    reserved: bool = False
+    in_placement_group: bool = False
 
     @property
     def flavor(self) -> str:
-        """Name of the flavor: the node group's, as an object of Kubernetes can have it."""
-        return self.group.lower().replace("_", "-")
+        """Name of the flavor."""
+        return flavor_name(self.group)
+
+    @property
+    def preference(self) -> int:
+        """Return the place of these nodes in the order in which Kueue tries flavors, 0 the first."""
+        reserved = self.reserved and self.capacity_type == "ON_DEMAND"
+        return _PREFERRED.index(_RESERVED if reserved else self.capacity_type)
 
     @property
     def levels(self) -> tuple[str, ...]:
         """Labels by which these nodes are near to each other, the widest first."""
-        return (*network_labels(self.instance.name), HOSTNAME_LABEL)
+        placed = (PLACEMENT_GROUP_LABEL,) if self.in_placement_group else ()
+        return (*placed, *network_labels(self.instance.name), HOSTNAME_LABEL)
 
     def resource_flavor(self, topology: str | None = None) -> dict[str, Any]:
         """Return the flavor: Kueue adds its labels to the pods' node selectors, so a job stays in one node group.
@@ -106,6 +133,15 @@ class QueuedNodes:
             HUGEPAGES_RESOURCE: f"{hugepages * self.nodes}Mi",
         }
         return _flavor_quota(self.flavor, amounts)
+
+
+def flavor_name(group: str) -> str:
+    """Return the name of a node group's flavor: the group's, as an object of Kubernetes can have it.
+
+    Args:
+        group: Name of the node group, as its nodes' label has it or as the user gave it.
+    """
+    return group[:DNS_LABEL_LENGTH].strip("-_.").lower().replace("_", "-")
 
 
 def launcher_flavor(topology: str | None = None) -> dict[str, Any]:
@@ -154,12 +190,13 @@ def local_queue(name: str, namespace: str) -> dict[str, Any]:
 
 
 def topology_name(levels: tuple[str, ...]) -> str:
-    """Return the name of a topology: the number of its layers of the network.
+    """Return the name of a topology: whether it has placement groups, and the number of its layers of the network.
 
     Args:
         levels: What `QueuedNodes.levels` returns.
     """
-    return f"network-layers-{len(levels) - 1}"
+    placed = PLACEMENT_GROUP_LABEL in levels
+    return f"{'placement-group-' if placed else ''}network-layers-{len(levels) - 1 - placed}"
 
 
 def topology_of(levels: tuple[str, ...]) -> dict[str, Any]:
