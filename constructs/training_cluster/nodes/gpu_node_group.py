@@ -18,10 +18,10 @@ from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.nodes.node_parts import (
     allow_ssm,
     launch_tags,
+    maintain,
     metadata_options,
     root_volume,
     suppress_node_policies,
-    update_in_place,
 )
 from training_cluster.nodes.node_repair import NodeRepair, valid_node_repair
 from training_cluster.nodes.node_user_data import node_user_data
@@ -187,11 +187,8 @@ class GpuNodeGroup(Construct):
                 id=self.launch_template.ref, version=self.launch_template.attr_latest_version_number
             ),
         )
-        resource = group.node.default_child
-        assert isinstance(resource, eks.CfnNodegroup)
         # A node whose GPU, disk or network fails is replaced; the node monitoring agent reports it to EKS.
-        resource.node_repair_config = repair.to_property()
-        update_in_place(group, version)
+        maintain(group, version, update_in_place=True, repair=repair)
         suppress_node_policies(group)
         if spec.ssm:
             allow_ssm(group)
