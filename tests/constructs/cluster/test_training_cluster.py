@@ -109,7 +109,7 @@ def test_pods_cannot_use_the_credentials_of_system_nodes(template: assertions.Te
         "DeviceName": "/dev/xvda",
         "Ebs": {
             "VolumeType": "gp3",
-            "VolumeSize": 50,
+            "VolumeSize": 100,
             # The launchers' image, gigabytes of it, comes here.
             "Throughput": 600,
             "Iops": 3000,
