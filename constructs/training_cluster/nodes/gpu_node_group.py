@@ -150,7 +150,6 @@ class GpuNodeGroup(Construct):
         self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet, version, node_repair or NodeRepair())
         after_network_addons(self, cluster)
         self._register(ours)
-        self._warn_of_nodes_before_the_block()
 
     def _register(self, cluster: ClusterDefaults) -> None:
         cluster.gpu_types |= {self.spec.instance_type}
@@ -207,6 +206,7 @@ class GpuNodeGroup(Construct):
         suppress_node_policies(group)
         if spec.ssm:
             allow_ssm(group)
+        self._warn_of_nodes_before_the_block()
         return group
 
     def _launch_template(self, cluster: eks.ICluster | eks.Cluster, key: kms.IKey | None) -> ec2.CfnLaunchTemplate:
