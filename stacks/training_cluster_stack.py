@@ -20,7 +20,8 @@ class TrainingClusterStack(Stack):
         network: The VPC.
         cluster: The EKS cluster.
         node_groups: GPU node groups by name.
-        file_system: The Lustre file system.
+        file_systems: The Lustre file systems, that of the training zone first.
+        file_system: The first of them.
     """
 
     def __init__(
@@ -38,4 +39,5 @@ class TrainingClusterStack(Stack):
         # CDK omits "Default" from logical ids, so that the outputs have short names.
         whole = CompleteTrainingCluster(self, "Default", config=config, bucket=bucket, encryption_key=encryption_key)
         self.config, self.network, self.cluster = config, whole.network, whole.cluster
-        self.node_groups, self.file_system = whole.node_groups, whole.file_system
+        self.node_groups, self.file_systems = whole.node_groups, whole.file_systems
+        self.file_system = whole.file_system

@@ -1,11 +1,14 @@
 """The example with the file systems in a separate stack."""
 
+import re
 import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aws_cdk import App, cx_api
+
+from training_cluster.config import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +38,13 @@ def test_destroying_the_cluster_deletes_no_file(assembly: cx_api.CloudAssembly) 
     assert "AWS::EKS::Cluster" in training
 
 
-def test_the_outputs_are_what_a_configuration_names(assembly: cx_api.CloudAssembly) -> None:
+def test_the_outputs_are_all_that_a_configuration_names(assembly: cx_api.CloudAssembly, root: Path) -> None:
     outputs = assembly.get_stack_by_name("SharedStorage").template["Outputs"]
-    assert {"VpcId", "PrivateSubnetIds", "LustreId", "LustreMountName", "EfsId", "EfsAccessPointId"} <= outputs.keys()
+    readme = (root / "examples/shared_storage/README.md").read_text()
+    # The others are CDK's, for the stack of the cluster.
+    named = {name for name in outputs if not name.startswith("Exports")}
+    assert named == set(re.findall(r"`((?:[A-Z][a-z]+){2,})`(?=[^\n]*\|[^\n]*\|)", readme))
+    sections = (ExistingVpcConfig, ExistingLustreConfig, ExistingEfsConfig)
+    for key in ("availability_zones", *(key for section in sections for key in section.model_fields)):
+        assert re.search(rf"[`.]{key}`", readme), key
+    assert outputs["LustreCapacityGib"]["Value"] == "2400"

@@ -14,6 +14,7 @@ from training_cluster.checks import valid_bucket, valid_key
 from training_cluster.cluster.training_cluster import TrainingCluster
 from training_cluster.config import ClusterConfig
 from training_cluster.monitoring.cost import CostEstimate, hourly_cost
+from training_cluster.network.endpoints import service_names
 from training_cluster.network.training_network import TrainingNetwork, private_subnets
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.nodes.system_nodes import SYSTEM_NODES
@@ -38,7 +39,8 @@ class CompleteTrainingCluster(Construct):
         network: The VPC, a `TrainingNetwork` unless the configuration names an existing one.
         cluster: The EKS cluster.
         node_groups: GPU node groups by name.
-        file_system: The Lustre file system, that of the training zone where there are more.
+        file_systems: The Lustre file systems: that of the training zone first, those of `lustre.further_zones` in their
+            order, or the one of `existing_lustre`.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class CompleteTrainingCluster(Construct):
             )
             for name, group in config.node_groups.items()
         }
-        self.file_system = self._existing_lustre() if config.existing_lustre else self._add_lustre(bucket)
+        self.file_systems = self._existing_lustre() if config.existing_lustre else self._add_lustre(bucket)
         self._add_efs()
         self.cluster.add_namespaces(account.namespace for account in config.service_accounts.values())
         for name, account in config.service_accounts.items():
@@ -89,6 +91,7 @@ class CompleteTrainingCluster(Construct):
     def _network(self) -> ec2.IVpc:
         config = self.config
         if config.existing_vpc:
+            self._warn_of_missing_endpoints()
             return ec2.Vpc.from_vpc_attributes(
                 self,
                 "Network",
@@ -103,26 +106,46 @@ class CompleteTrainingCluster(Construct):
             availability_zones=config.availability_zones,
             training_zone=config.training_zone,
             nat=config.nat,
-            ssm=any(group.ssm for group in config.node_groups.values()),
+            ssm=self._has_ssm,
             encryption_key=self._key,
         )
+
+    @property
+    def _has_ssm(self) -> bool:
+        return any(group.ssm for group in self.config.node_groups.values())
+
+    def _warn_of_missing_endpoints(self) -> None:
+        """Say what an existing VPC without NAT must have: synthesis does not see it, and `nat` does not describe it."""
+        # Without a mirror, charts come from the internet, and the VPC must have a way there.
+        if self.config.mirror:
+            services = ", ".join(service_names(ssm=self._has_ssm))
+            Annotations.of(self).add_warning_v2(
+                "cdk-training-cluster:endpoints-of-existing-vpc",
+                "'existing_vpc' needs NAT, or a gateway endpoint of S3 and interface endpoints with private DNS names "
+                f"of {services}; without them nodes do not join, and the deployment fails",
+            )
 
     def _subnet(self, zone: str | None) -> ec2.ISubnet:
         """Return the node subnet of a zone; without names of zones there is one training zone."""
         subnets = private_subnets(self.network)
         return subnets[self.config.availability_zones.index(zone) if zone else 0]
 
-    def _add_lustre(self, bucket: s3.IBucket) -> LustreFileSystem:
+    @property
+    def file_system(self) -> LustreFileSystemBase:
+        """The first Lustre file system, which jobs mount by default."""
+        return self.file_systems[0]
+
+    def _add_lustre(self, bucket: s3.IBucket) -> tuple[LustreFileSystemBase, ...]:
         """Add a file system in the training zone, which jobs mount by default, and one in each further zone."""
         config = self.config
         common: dict[str, Any] = {"bucket": bucket, "mirror": config.mirror, **config.lustre.props()}
-        first = self.cluster.add_lustre("Lustre", subnet=self._subnet(config.training_zone), **common)
+        self.cluster.add_lustre("Lustre", subnet=self._subnet(config.training_zone), **common)
         for zone in config.lustre.further_zones:
             subnet = self._subnet(zone)
             self.cluster.add_lustre(f"Lustre-{zone}", subnet=subnet, claim=f"{LUSTRE_CLAIM}-{zone}", **common)
-        return first
+        return self.cluster.file_systems
 
-    def _existing_lustre(self) -> LustreFileSystemBase:
+    def _existing_lustre(self) -> tuple[LustreFileSystemBase, ...]:
         existing, stack = self.config.existing_lustre, Stack.of(self)
         assert existing
         file_system = LustreFileSystem.from_lustre_file_system_attributes(
@@ -135,7 +158,7 @@ class CompleteTrainingCluster(Construct):
             security_group=self._group("LustreGroup", existing.security_group_id),
         )
         LustreVolume(self, "LustreVolume", cluster=self.cluster, file_system=file_system, mirror=self.config.mirror)
-        return file_system
+        return (file_system,)
 
     def _add_efs(self) -> None:
         existing = self.config.existing_efs
@@ -185,6 +208,8 @@ class CompleteTrainingCluster(Construct):
         kubeconfig = f"aws eks update-kubeconfig --region {region} --name {name}"
         CfnOutput(self, "KubeconfigCommand", value=kubeconfig)
         CfnOutput(self, "FileSystemId", value=self.file_system.file_system_id)
+        for zone, further in zip(self.config.lustre.further_zones, self.file_systems[1:], strict=True):
+            CfnOutput(self, f"FileSystemId-{zone}", value=further.file_system_id)
         if isinstance(self.file_system, LustreFileSystem):
             CfnOutput(self, "LustreThroughput", value=_throughput_sentence(self.file_system.spec))
         CfnOutput(self, "EstimatedCostPerHour", value=self._cost_sentence())

@@ -24,9 +24,11 @@ lustre = LustreFileSystem(
 efs = ElasticFileSystem(storage, "Efs", vpc=network, encryption_key=key)
 for name, value in {
     "VpcId": network.vpc_id,
+    "AvailabilityZones": cdk.Fn.join(",", network.availability_zones),
     "PrivateSubnetIds": cdk.Fn.join(",", [subnet.subnet_id for subnet in network.node_subnets]),
     "LustreId": lustre.file_system_id,
     "LustreMountName": lustre.mount_name,
+    "LustreCapacityGib": str(lustre.capacity_gib),
     "LustreSecurityGroupId": lustre.security_group.security_group_id,
     "EfsId": efs.file_system_id,
     "EfsAccessPointId": efs.access_point_id,

@@ -318,19 +318,52 @@ def test_two_zones_have_a_file_system_each() -> None:
     assert sorted(subnets[each["Properties"]["Subnets"][0]["Ref"]] for each in gpu_groups(template)) == list(ZONES)
     manifests = json.dumps(template.to_json())
     assert "training-lustre-us-east-1b" in manifests
-    # The alarm and the dashboard are those of the training zone.
-    template.resource_properties_count_is(
-        "AWS::CloudWatch::Alarm", {"AlarmDescription": Match.string_like_regexp("Lustre is full")}, 1
+    ids = {
+        subnets[each["Properties"]["SubnetIds"][0]["Ref"]]: id
+        for id, each in resources(template, "AWS::FSx::FileSystem").items()
+    }
+    full = [
+        json.dumps(each["Properties"])
+        for each in resources(template, "AWS::CloudWatch::Alarm").values()
+        if "Lustre is full" in each["Properties"]["AlarmDescription"]
+    ]
+    assert sorted(id for alarm in full for id in ids.values() if f'"Ref": "{id}"' in alarm) == sorted(ids.values())
+    (dashboard,) = resources(template, "AWS::CloudWatch::Dashboard").values()
+    body = json.dumps(dashboard)
+    assert body.index("Lustre free space (%)") < body.index("Lustre-us-east-1b free space (%)")
+    outputs = template.to_json()["Outputs"]
+    assert outputs["FileSystemId"]["Value"] == {"Ref": ids["us-east-1a"]}
+    assert outputs["FileSystemIduseast1b"]["Value"] == {"Ref": ids["us-east-1b"]}
+
+
+VPC = {
+    "vpc_id": "vpc-0123456789abcdef0",
+    "private_subnet_ids": ("subnet-0123456789abcdef0", "subnet-0123456789abcdef1"),
+}
+
+
+def test_an_existing_vpc_with_a_mirror_is_warned_of_the_endpoints_that_it_needs_without_nat() -> None:
+    config = {"node_groups": {"a": {"instance_type": "p4d.24xlarge"}}, "existing_vpc": VPC, "availability_zones": ZONES}
+
+    def found(**settings: Any) -> list[str]:
+        app = cdk.App()
+        whole = ClusterConfig.model_validate({**config, **settings})
+        stack = TrainingClusterStack(app, "Cluster", config=whole, bucket=TrainingDataStack(app, "Data").bucket)
+        notes = assertions.Annotations.from_stack(stack).find_warning("*", Match.string_like_regexp("'existing_vpc'"))
+        return [str(each.entry.data) for each in notes]
+
+    assert found() == []
+    (said,) = found(mirror="111122223333.dkr.ecr.us-east-1.amazonaws.com/mirror")
+    assert said.startswith(
+        "'existing_vpc' needs NAT, or a gateway endpoint of S3 and interface endpoints with private DNS names of ec2, "
+        "ecr.api, ecr.dkr, eks, eks-auth, autoscaling, sts, logs, monitoring, lambda, elasticfilesystem; without them "
     )
 
 
 def test_what_outlives_the_cluster_is_named_and_not_made() -> None:
     template = cluster_stack(
         node_groups={"a": {"instance_type": "p4d.24xlarge"}},
-        existing_vpc={
-            "vpc_id": "vpc-0123456789abcdef0",
-            "private_subnet_ids": ("subnet-0123456789abcdef0", "subnet-0123456789abcdef1"),
-        },
+        existing_vpc=VPC,
         existing_lustre={
             "file_system_id": "fs-0123456789abcdef0",
             "mount_name": "abcdefgh",

@@ -45,7 +45,7 @@ class ClusterMethods(ClusterDefaults):
 
     Attributes:
         gpu_node_groups: The groups that `add_gpu_node_group` defined, by id.
-        file_system: What `add_lustre` defined last; None before.
+        file_systems: What `add_lustre` defined, in the order of the calls.
         namespaces: What `add_namespaces` defined; None before.
         platform: What `add_platform` defined; None before.
         monitoring: What `add_monitoring` defined; None before.
@@ -53,7 +53,7 @@ class ClusterMethods(ClusterDefaults):
     """
 
     gpu_node_groups: Mapping[str, GpuNodeGroup] = MappingProxyType({})
-    file_system: LustreFileSystem | None = None
+    file_systems: tuple[LustreFileSystem, ...] = ()
     namespaces: Namespaces | None = None
     platform: TrainingPlatform | None = None
     monitoring: ClusterMonitoring | None = None
@@ -63,6 +63,11 @@ class ClusterMethods(ClusterDefaults):
     def as_cluster(self) -> eks.ICluster:
         """The cluster in the type of CDK's interface, of which jsii's class lacks one member."""
         return cast(eks.ICluster, self)
+
+    @property
+    def file_system(self) -> LustreFileSystem | None:
+        """The first file system of `add_lustre`; None before."""
+        return next(iter(self.file_systems), None)
 
     def add_gpu_node_group(
         self,
@@ -167,7 +172,7 @@ class ClusterMethods(ClusterDefaults):
         Raises:
             InputError: FSx does not offer the combination, or the VPC has no private subnet.
         """
-        self.file_system = LustreFileSystem(
+        file_system = LustreFileSystem(
             self._scope,
             id,
             vpc=self.as_cluster.vpc,
@@ -184,13 +189,14 @@ class ClusterMethods(ClusterDefaults):
             self._scope,
             f"{id}Volume",
             cluster=self.as_cluster,
-            file_system=self.file_system,
+            file_system=file_system,
             claim=claim,
             mirror=mirror,
         )
-        if self.monitoring and not self.monitoring.file_system:
-            self.monitoring.add_lustre(self.file_system)
-        return self.file_system
+        self.file_systems = (*self.file_systems, file_system)
+        if self.monitoring:
+            self.monitoring.add_lustre(file_system)
+        return file_system
 
     def add_efs(self, id: str) -> ElasticFileSystem:
         """Add an `ElasticFileSystem` and its `ElasticVolume`, and to a `TrainingCluster` the EFS CSI driver.
@@ -285,7 +291,7 @@ class ClusterMethods(ClusterDefaults):
         return self.platform
 
     def add_pre_pulled_images(self, id: str, *, images: Sequence[str]) -> PrePulledImages:
-        """Add `PrePulledImages`: GPU nodes and system nodes pull them when they join.
+        """Add `PrePulledImages`: GPU nodes pull them when they join.
 
         Args:
             id: Id in the cluster.
@@ -361,8 +367,8 @@ class ClusterMethods(ClusterDefaults):
         Args:
             id: Id in the cluster.
             alarm_email: Address that gets the alarms. Default: no mails.
-            file_system: The Lustre of the jobs. Default: that of `add_lustre`: the last before this call, else the
-                first after it, if any.
+            file_system: A Lustre of the jobs that `add_lustre` did not define. Each one that it defined, before this
+                call or after it, is monitored too. Default: none.
 
         Raises:
             InputError: `alarm_email` is not one email address, or the cluster has a monitoring already.
@@ -376,6 +382,9 @@ class ClusterMethods(ClusterDefaults):
             alarm_email=alarm_email,
             encryption_key=self.encryption_key,
         )
+        for each in self.file_systems:
+            if each is not self.monitoring.file_system:
+                self.monitoring.add_lustre(each)
         return self.monitoring
 
     @property

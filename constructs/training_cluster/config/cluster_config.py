@@ -15,7 +15,7 @@ from training_cluster.config.sections import GpuNodeGroupConfig, JobQueueSection
 from training_cluster.config.strict_model import StrictModel
 from training_cluster.monitoring.alarms import valid_email
 from training_cluster.network.addresses import private_subnet_prefix, usable_addresses, valid_vpc_cidr
-from training_cluster.network.training_network import region_of, valid_zones
+from training_cluster.network.training_network import DEFAULT_ZONES, region_of, valid_zones
 from training_cluster.nodes.ami_release import valid_ami_release
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_cluster.platform.job_queue import has_a_fixed_size, valid_flavor
@@ -40,9 +40,6 @@ from training_workloads.yaml_lines import Typed
 __all__ = ["ClusterConfig"]
 
 _NODE_GROUP = "gpu: {instance_type: …, min_size: 0}"
-
-# CDK takes the first two of the region.
-_DEFAULT_ZONES = 2
 
 # A template has at most 500 resources and 1 MB; 30 node groups of p5.48xlarge are 295 resources and 0.88 MB:
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
@@ -93,7 +90,7 @@ class ClusterConfig(StrictModel):
         gang_scheduler: Scheduler that starts all workers of a job together: `volcano`, or the name of one with the
             coscheduling plugin. It must be installed in the cluster. Default: none.
         mirror: ECR registry with copies of charts and images. Default: the upstream registries.
-        pre_pull_images: Addresses of images that every node pulls when it joins. Default: none.
+        pre_pull_images: Addresses of images that every GPU node pulls when it joins. Default: none.
         public_access_cidrs: Addresses that reach the Kubernetes API from outside the VPC. Default: none.
         allow_any_address: Whether `public_access_cidrs` may contain 0.0.0.0/0. Default: no.
         admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
@@ -256,6 +253,22 @@ def without_nat_there_is_a_mirror(config: ClusterConfig) -> Problems:
         yield Problem(path=("mirror",), given=MISSING, allowed=allowed, fix=fix, related=related)
 
 
+def without_nat_images_come_from_ecr(config: ClusterConfig) -> Problems:
+    """Without the internet a node reaches no other registry, and a pod with an image of one never starts."""
+    if config.nat or any(pre_pull_images_are_addresses(config)):
+        return
+    for index, image in enumerate(config.pre_pull_images):
+        registry = image.partition("/")[0]
+        if any(ecr_registry("", registry)) or mirror_is_dual_stack(registry):
+            yield Problem(
+                path=("pre_pull_images", index),
+                given=image,
+                allowed="nat: false leaves private repositories in ECR only, by their addresses with .dkr.ecr.",
+                fix="give the address of a copy in ECR of the cluster's region",
+                related=(("nat",),),
+            )
+
+
 def named_zones_are_zones_of_the_network(config: ClusterConfig) -> Problems:
     """The VPC has subnets in `availability_zones` only."""
     zones = ", ".join(config.availability_zones) or "empty"
@@ -269,14 +282,19 @@ def nodes_and_file_system_share_a_zone(config: ClusterConfig) -> Problems:
     """EFA does not cross zones, and Lustre traffic between zones is slow and costs money."""
     named = _named_zones(config)
     first = next(iter(named), ())
+    fix = (
+        "give all nodes and the file system one zone, or add the zone to lustre.further_zones for a second file system"
+    )
+    if config.existing_lustre:
+        # `lustre` describes new file systems, and is rejected beside an existing one.
+        fix = "give all nodes the zone of existing_lustre, or define a second cluster with the file system of that zone"
     for path, zone in named.items():
         if zone != named[first] and zone not in config.lustre.further_zones:
             yield Problem(
                 path=path,
                 given=zone,
                 allowed=f"{dotted(first)} is {named[first]!r}",
-                fix="give all nodes and the file system one zone, or add the zone to lustre.further_zones for a second "
-                "file system: EFA does not cross zones, and Lustre traffic between them is slow and costs money",
+                fix=f"{fix}: EFA does not cross zones, and Lustre traffic between them is slow and costs money",
                 related=(first, ("lustre", "further_zones")),
             )
 
@@ -322,7 +340,8 @@ def what_exists_is_not_described_too(config: ClusterConfig) -> Problems:
     for existing, keys in described.items():
         for key in keys if getattr(config, existing) is not None else ():
             value = getattr(config, key)
-            if key in config.model_fields_set and value is not False:
+            # Not to want an EFS is no description.
+            if key in config.model_fields_set and (key, value) != ("efs", False):
                 given = Typed("a section") if key == "lustre" else value
                 allowed = f"{existing} names what exists"
                 yield Problem(path=(key,), given=given, allowed=allowed, fix="omit it", related=((existing,),))
@@ -347,7 +366,7 @@ def training_subnet_holds_the_nodes(config: ClusterConfig) -> Problems:
     invalid = any(vpc_cidr_is_one_of_a_vpc(config)) or any(availability_zones_are_two_or_none(config))
     if invalid or config.existing_vpc:
         return
-    prefix = private_subnet_prefix(config.vpc_cidr, len(config.availability_zones) or _DEFAULT_ZONES)
+    prefix = private_subnet_prefix(config.vpc_cidr, len(config.availability_zones) or DEFAULT_ZONES)
     free = usable_addresses(prefix) - _EKS_ADDRESSES - MOST_SYSTEM_NODES * ADDRESSES_PER_NODE
     by_zone: dict[str | None, dict[str, GpuNodeGroupConfig]] = {}
     for name, group in config.node_groups.items():
@@ -419,6 +438,7 @@ RULES = (
     mirror_is_of_the_partition,
     without_nat_the_mirror_has_an_endpoint,
     without_nat_there_is_a_mirror,
+    without_nat_images_come_from_ecr,
     named_zones_are_zones_of_the_network,
     nodes_and_file_system_share_a_zone,
     further_zones_are_other_zones_of_the_network,

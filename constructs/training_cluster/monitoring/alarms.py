@@ -1,6 +1,7 @@
 """Alarms of a training cluster: idle GPUs that cost money, and what will stop a job."""
 
 import re
+from typing import cast
 
 from aws_cdk import Aws, Duration, RemovalPolicy, Token
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -16,6 +17,10 @@ from training_workloads.validation import Problem, Problems
 
 __all__ = ["ClusterAlarms", "valid_email"]
 
+# Ids: the alarm of the first file system, and the scope of those of further ones.
+_LUSTRE = "LustreNearlyFull"
+_FURTHER = "FurtherLustreNearlyFull"
+
 _IDLE_PERCENT = 5
 _IDLE_PERIODS = 6  # of 5 minutes
 _FREE_PERCENT = 10
@@ -30,11 +35,12 @@ _EMAIL = re.compile(rf"(?=.{{1,254}}$)(?=[^@]{{1,64}}@){_WORD}(\.{_WORD})*@({_DO
 
 
 class ClusterAlarms(Construct):
-    """Four alarms, three without a file system, and, where there is an address, the topic that mails to it.
+    """Three alarms and one for each file system, and, where there is an address, the topic that mails to it.
 
     Attributes:
         gpus_idle: The highest GPU utilisation was below 5 % for 30 minutes while there were GPU nodes.
-        lustre_nearly_full: Less than 10 % of the file system was free for 5 minutes; None without a file system.
+        all_lustre_nearly_full: Less than 10 % of a file system was free for 5 minutes: one alarm for each file system,
+            in the order in which they were added.
         node_not_ready: A node that still reports was not ready for 10 minutes.
         gpu_errors: The NVIDIA driver logged an Xid on some node.
         topic: Where the alarms are published; None without an address.
@@ -57,14 +63,14 @@ class ClusterAlarms(Construct):
             scope: A stack, or a construct in one.
             id: Id in the scope.
             cluster_name: EKS's name of a cluster with Container Insights.
-            file_system: The file system that can run full; None for none.
+            file_system: The first file system that can run full; None for none.
             gpu_errors: The number of Xid lines.
             email: Address that gets mails; AWS asks it once for consent. Default: no mails, alarms only show.
             encryption_key: Key of the topic. Default: a key defined here, where there is an address.
         """
         super().__init__(scope, id)
         self.gpus_idle = _gpus_idle(self, cluster_name)
-        self.lustre_nearly_full = _lustre_nearly_full(self, file_system) if file_system else None
+        self.all_lustre_nearly_full = [_lustre_nearly_full(self, _LUSTRE, file_system)] if file_system else []
         self.node_not_ready = _node_not_ready(self, cluster_name)
         self.gpu_errors = _gpu_errors(self, gpu_errors)
         self.topic = None if email is None else _topic(self, email, encryption_key)
@@ -74,18 +80,28 @@ class ClusterAlarms(Construct):
     @property
     def all(self) -> list[cloudwatch.Alarm]:
         """Every alarm."""
-        lustre = [self.lustre_nearly_full] if self.lustre_nearly_full else []
-        return [self.gpus_idle, *lustre, self.node_not_ready, self.gpu_errors]
+        return [self.gpus_idle, *self.all_lustre_nearly_full, self.node_not_ready, self.gpu_errors]
+
+    @property
+    def lustre_nearly_full(self) -> cloudwatch.Alarm | None:
+        """The alarm of the first file system; None without one."""
+        return next(iter(self.all_lustre_nearly_full), None)
 
     def add_lustre(self, file_system: Lustre) -> cloudwatch.Alarm:
-        """Define the alarm of a file system, where there was none, and return it.
+        """Define the alarm of a further file system, and return it.
 
         Args:
             file_system: The file system that can run full.
         """
-        self.lustre_nearly_full = _lustre_nearly_full(self, file_system)
-        self._mail(self.lustre_nearly_full)
-        return self.lustre_nearly_full
+        number = len(self.all_lustre_nearly_full) + 1
+        scope, id = (self._further(), str(number)) if self.all_lustre_nearly_full else (self, _LUSTRE)
+        alarm = _lustre_nearly_full(scope, id, file_system)
+        self.all_lustre_nearly_full.append(alarm)
+        self._mail(alarm)
+        return alarm
+
+    def _further(self) -> Construct:
+        return cast(Construct, self.node.try_find_child(_FURTHER) or Construct(self, _FURTHER))
 
     def _mail(self, alarm: cloudwatch.Alarm) -> None:
         if self.topic:
@@ -121,10 +137,10 @@ def _gpus_idle(scope: Construct, cluster_name: str) -> cloudwatch.Alarm:
     )
 
 
-def _lustre_nearly_full(scope: Construct, file_system: Lustre) -> cloudwatch.Alarm:
+def _lustre_nearly_full(scope: Construct, id: str, file_system: Lustre) -> cloudwatch.Alarm:
     return cloudwatch.Alarm(
         scope,
-        "LustreNearlyFull",
+        id,
         metric=lustre_free_percent(file_system),
         threshold=_FREE_PERCENT,
         evaluation_periods=_FREE_PERIODS,

@@ -14,6 +14,7 @@ from aws_cdk import aws_fsx as fsx
 
 from training_cluster.storage.lustre_file_system import LustreFileSystemBase, lustre_metric
 from training_cluster.storage.lustre_volume import capacity_text
+from training_workloads.manifests.values import GI
 
 __all__ = [
     "Lustre",
@@ -33,7 +34,6 @@ _CONTAINER_INSIGHTS = "ContainerInsights"
 _PERIOD = Duration.minutes(5)
 # The agent and FSx send a sample a minute; in a longer period, Sum would add up minutes, not devices only.
 _MINUTE = Duration.minutes(1)
-_GIB = 1024**3
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/graph-dynamic-labels.html
 _NODE = "${PROP('Dim.NodeName')}"
 
@@ -120,7 +120,7 @@ def lustre_free_percent(file_system: Lustre) -> cloudwatch.MathExpression:
     The capacity is in the expression, not in a threshold, because it can be a token.
     """
     return cloudwatch.MathExpression(
-        expression=f"100 * free / ({capacity_text(file_system)} * {_GIB})",
+        expression=f"100 * free / ({capacity_text(file_system)} * {GI})",
         using_metrics={"free": _fsx(file_system, "FreeDataStorageCapacity")},
         label="free",
         period=_MINUTE,

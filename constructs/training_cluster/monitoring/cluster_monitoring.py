@@ -100,7 +100,7 @@ class ClusterMonitoring(Construct):
             month; the first, with the output of the jobs, outlives a cluster with a generated name.
         dashboard: The dashboard.
         alarms: The alarms and their topic.
-        file_system: The Lustre on the dashboard; None for none.
+        file_systems: The Lustre file systems on the dashboard, each with its alarm.
     """
 
     def __init__(
@@ -119,8 +119,8 @@ class ClusterMonitoring(Construct):
             scope: A stack, or a construct in one.
             id: Id in the scope.
             cluster: The cluster, with the add-on eks-pod-identity-agent.
-            file_system: The Lustre of its jobs: one of this library, imported or not, or one of the CDK. Default: none,
-                and so no graphs and no alarm of it.
+            file_system: The Lustre of its jobs: one of this library, imported or not, or one of the CDK; `add_lustre`
+                adds further ones. Default: none, and so no graphs and no alarm of it.
             alarm_email: Address that gets the alarms. Default: no mails, alarms only show on the dashboard.
             encryption_key: Key of the logs and of the alarms' topic. Default: logs have a key of CloudWatch; the topic,
                 where there is one, has a key defined here.
@@ -140,7 +140,7 @@ class ClusterMonitoring(Construct):
         # Log groups and add-on have fixed names.
         own(self, cluster, "monitoring")
         self._cluster_name = name = cluster.cluster_name
-        self.file_system = file_system
+        self.file_systems: list[Lustre] = [file_system] if file_system else []
         self.log_groups = self._add_log_groups(name, encryption_key, outlives=not _has_fixed_name(cluster))
         self.pod_role = self._add_pod_role(cluster)
         self.addon = self._add_addon(cast(eks.ICluster, cluster))
@@ -150,27 +150,32 @@ class ClusterMonitoring(Construct):
         self.dashboard = ClusterDashboard(self, "Dashboard", **common, alarms=self.alarms.all)
         after_node_addons(self, cluster)
 
+    @property
+    def file_system(self) -> Lustre | None:
+        """The first Lustre on the dashboard; None without one."""
+        return next(iter(self.file_systems), None)
+
     def add_lustre(self, file_system: Lustre) -> None:
-        """Add the graphs and the alarm of a Lustre file system, where there is none yet.
+        """Add the graphs and the alarm of a further Lustre file system.
 
         Args:
-            file_system: The Lustre of the jobs: one of this library, imported or not, or one of the CDK.
+            file_system: A Lustre of the jobs: one of this library, imported or not, or one of the CDK.
 
         Raises:
-            InputError: The monitoring has a file system, this is of another kind, or its stack waits for this one.
+            InputError: The monitoring has this file system, it is of another kind, or its stack waits for this one.
         """
         check(
             valid_lustre("file_system", file_system),
-            self._has_no_other(file_system),
+            self._has_no_such(file_system),
         )
         order_stacks(self, "", file_system=file_system)
-        self.file_system = file_system
+        self.file_systems.append(file_system)
         self.dashboard.add_lustre(file_system, self.alarms.add_lustre(file_system))
 
-    def _has_no_other(self, file_system: Lustre) -> Problems:
-        if self.file_system is not None:
-            fix = "keep one; a ClusterDashboard of your own can show the other"
-            yield Problem(path=("file_system",), given=file_system, allowed="the monitoring has one", fix=fix)
+    def _has_no_such(self, file_system: Lustre) -> Problems:
+        if any(file_system is each for each in self.file_systems):
+            fix = "add each file system once"
+            yield Problem(path=("file_system",), given=file_system, allowed="the monitoring has it", fix=fix)
 
     def metric(self, name: str, *, statistic: str = "Average", **options: Any) -> cloudwatch.Metric:
         """Return a metric of the whole cluster from Container Insights, every 5 minutes by default.

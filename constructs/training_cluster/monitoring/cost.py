@@ -29,12 +29,13 @@ _NOTIFICATIONS = (("ACTUAL", 80), ("FORECASTED", 100))
 # Paid by use, by contract, or without a dated price in the catalog.
 _NOT_INCLUDED = (
     "discounts of Spot, Savings Plans and Capacity Blocks",
-    "FSx for Lustre",
-    "EFS",
-    "EBS volumes",
-    "data transfer",
+    "FSx for Lustre (storage, by throughput class)",
+    "EFS (storage, reads and writes)",
+    "EBS volumes (storage, and throughput above 125 MiB/s or IOPS above 3,000, which some root volumes have)",
+    "data transfer and what NAT and endpoints process",
+    "public addresses",
     "S3",
-    "CloudWatch",
+    "CloudWatch (metrics, logs, alarms and dashboard)",
     "tax",
 )
 

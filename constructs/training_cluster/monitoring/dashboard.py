@@ -19,6 +19,9 @@ from training_cluster.monitoring.cluster_metrics import (
 
 __all__ = ["ClusterDashboard"]
 
+# What the first file system is called; a further one has its id.
+_LUSTRE = "Lustre"
+
 _WIDTH = 24  # columns of a CloudWatch dashboard
 _HALF = _WIDTH // 2
 _PERCENT = cloudwatch.YAxisProps(min=0, max=100, show_units=False, label="%")
@@ -43,13 +46,13 @@ class ClusterDashboard(cloudwatch.Dashboard):
             scope: A stack, or a construct in one.
             id: Id in the scope.
             cluster_name: EKS's name of a cluster with Container Insights.
-            file_system: The file system of the jobs; None for no graphs of one.
+            file_system: The first file system of the jobs; None for no graphs of one.
             gpu_errors: The number of Xid lines.
             alarms: Alarms whose state is at the top. Default: none.
         """
         super().__init__(scope, id)
-        # Rows that `add_lustre` fills later where there is no file system yet.
-        self._alarms, self._lustre = cloudwatch.Column(), cloudwatch.Column()
+        # Rows to which `add_lustre` adds later.
+        self._alarms, self._lustre, self._has_lustre = cloudwatch.Column(), cloudwatch.Column(), False
         self.add_widgets(cast(cloudwatch.IWidget, self._alarms))
         self.add_widgets(*_gpus(cluster_name))
         self.add_widgets(*_efa(cluster_name))
@@ -59,17 +62,22 @@ class ClusterDashboard(cloudwatch.Dashboard):
         if alarms:
             self._alarms.add_widget(_status("Alarms", alarms))
         if file_system:
-            self._lustre.add_widget(_lustre(file_system))
+            self._add_graphs(file_system)
 
     def add_lustre(self, file_system: Lustre, alarm: cloudwatch.IAlarm) -> None:
-        """Add the graphs of a file system, where there were none, and the state of its alarm.
+        """Add the graphs of a further file system, and the state of its alarm.
 
         Args:
             file_system: The file system of the jobs.
             alarm: Its alarm.
         """
-        self._alarms.add_widget(_status("Alarm of Lustre", [alarm]))
-        self._lustre.add_widget(_lustre(file_system))
+        name = file_system.node.id if self._has_lustre else _LUSTRE
+        self._alarms.add_widget(_status(f"Alarm of {name}", [alarm]))
+        self._add_graphs(file_system, name)
+
+    def _add_graphs(self, file_system: Lustre, name: str = _LUSTRE) -> None:
+        self._lustre.add_widget(_lustre(file_system, name))
+        self._has_lustre = True
 
 
 def _status(title: str, alarms: Sequence[cloudwatch.IAlarm]) -> cloudwatch.IWidget:
@@ -97,9 +105,9 @@ def _efa(cluster_name: str) -> list[cloudwatch.IWidget]:
     ]
 
 
-def _lustre(file_system: Lustre) -> cloudwatch.IWidget:
-    throughput = _graph("Lustre throughput of all clients (bytes/s)", *lustre_throughput(file_system))
-    free = _graph("Lustre free space (%)", lustre_free_percent(file_system), axis=_PERCENT)
+def _lustre(file_system: Lustre, name: str) -> cloudwatch.IWidget:
+    throughput = _graph(f"{name} throughput of all clients (bytes/s)", *lustre_throughput(file_system))
+    free = _graph(f"{name} free space (%)", lustre_free_percent(file_system), axis=_PERCENT)
     return cast(cloudwatch.IWidget, cloudwatch.Row(throughput, free))
 
 

@@ -4,7 +4,7 @@ from aws_cdk import Annotations
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-__all__ = ["ServiceEndpoints"]
+__all__ = ["ServiceEndpoints", "service_names"]
 
 _SERVICE = ec2.InterfaceVpcEndpointAwsService
 
@@ -36,6 +36,19 @@ _WARNING = (
     "without NAT nothing in this VPC reaches the internet: charts and images come from a mirror in ECR of the same "
     "region ('trainctl platform mirror-commands' prints how to fill it), or keep nat on"
 )
+
+
+def service_names(*, ssm: bool = False) -> list[str]:
+    """Return the services that nodes without NAT need an interface endpoint of, by the end of their names.
+
+    Args:
+        ssm: Whether Session Manager is reached too.
+    """
+    return [service.short_name for service in _services(ssm).values()]
+
+
+def _services(ssm: bool) -> dict[str, ec2.InterfaceVpcEndpointAwsService]:
+    return _SERVICES | (_SSM_SERVICES if ssm else {})
 
 
 class ServiceEndpoints(Construct):
@@ -73,6 +86,6 @@ class ServiceEndpoints(Construct):
                 # CDK would add a second rule.
                 open=False,
             )
-            for name, service in (_SERVICES | (_SSM_SERVICES if ssm else {})).items()
+            for name, service in _services(ssm).items()
         }
         Annotations.of(self).add_warning_v2("cdk-training-cluster:no-nat", _WARNING)

@@ -25,6 +25,7 @@ from training_workloads.catalog.regions import PARTITIONS, partition_of
 from training_workloads.validation import Problem, Problems, check, known_names
 
 __all__ = [
+    "DEFAULT_ZONES",
     "TrainingNetwork",
     "private_subnets",
     "region_of",
@@ -32,6 +33,9 @@ __all__ = [
     "valid_training_zone",
     "valid_zones",
 ]
+
+#: How many zones of the region a VPC has by default: CDK takes the first ones, and EKS needs two.
+DEFAULT_ZONES = 2
 
 # us-east-1a, eusc-de-east-1a. https://docs.aws.amazon.com/global-infrastructure/latest/regions/
 _ZONE = re.compile(r"(?P<region>[a-z]{2,4}(-[a-z]+)+-[0-9])[a-z]")
@@ -147,7 +151,7 @@ def _options(cidr: str, zones: list[str], nat: bool) -> dict[str, Any]:
     return {
         "ip_addresses": ec2.IpAddresses.cidr(cidr),
         "availability_zones": zones or None,
-        "max_azs": None if zones else 2,
+        "max_azs": None if zones else DEFAULT_ZONES,
         "nat_gateways": 1 if nat else 0,
         "subnet_configuration": [
             # Reserved without NAT: the private subnets keep their ranges with and without.

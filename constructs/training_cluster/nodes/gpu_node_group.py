@@ -3,7 +3,7 @@
 import re
 from typing import cast
 
-from aws_cdk import Fn
+from aws_cdk import Annotations, Fn
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
@@ -18,22 +18,20 @@ from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.nodes.node_parts import (
     allow_ssm,
     launch_tags,
+    maintain,
     metadata_options,
     root_volume,
     suppress_node_policies,
-    update_in_place,
 )
 from training_cluster.nodes.node_repair import NodeRepair, valid_node_repair
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
 from training_cluster.single_owner import own
-from training_workloads.catalog.nodes import GPU_TAINT_KEY, group_labels, node_devices, node_labels
+from training_workloads.catalog.nodes import GPU_ROOT_VOLUME_GIB, GPU_TAINT_KEY, group_labels, node_devices, node_labels
 from training_workloads.names import DNS_LABEL_LENGTH
 from training_workloads.validation import Problem, Problems, check, matches
 
 __all__ = ["GpuNodeGroup"]
-
-_ROOT_VOLUME_GIB = 200
 
 
 class GpuNodeGroup(Construct):
@@ -157,6 +155,20 @@ class GpuNodeGroup(Construct):
         cluster.gpu_types |= {self.spec.instance_type}
         cluster.add_efa_plugin(has_efa=self.efa_security_group is not None)
 
+    def _warn_of_nodes_before_the_block(self) -> None:
+        """Warn of nodes at deployment in a Capacity Block, whose dates only EC2 knows.
+
+        EKS asks for a desired size of 0 too when such a group is updated
+        (https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html, read 2026-11-23).
+        """
+        if self.spec.capacity_type == "CAPACITY_BLOCK" and self.spec.desired:
+            Annotations.of(self).add_warning_v2(
+                "cdk-training-cluster:capacity-block-with-nodes",
+                f"desired_size is {self.spec.desired}, but no node starts before the Capacity Block does, and the "
+                "deployment fails; set min_size and desired_size to 0: when a job waits and the block has started, "
+                "the autoscaler starts the nodes",
+            )
+
     def _placement_group(self) -> ec2.PlacementGroup | None:
         if not self.spec.in_placement_group:
             return None
@@ -177,6 +189,8 @@ class GpuNodeGroup(Construct):
             release_version=spec.ami_release,
             capacity_type=eks.CapacityType[spec.capacity_type],
             min_size=spec.min_size,
+            # EKS takes all three sizes or none when it creates a group, so that this cannot be left to the autoscaler
+            # (https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html, read 2026-11-23).
             desired_size=spec.desired,
             max_size=spec.maximum,
             subnets=ec2.SubnetSelection(subnets=[subnet]),
@@ -187,14 +201,12 @@ class GpuNodeGroup(Construct):
                 id=self.launch_template.ref, version=self.launch_template.attr_latest_version_number
             ),
         )
-        resource = group.node.default_child
-        assert isinstance(resource, eks.CfnNodegroup)
         # A node whose GPU, disk or network fails is replaced; the node monitoring agent reports it to EKS.
-        resource.node_repair_config = repair.to_property()
-        update_in_place(group, version)
+        maintain(group, version, update_in_place=True, repair=repair)
         suppress_node_policies(group)
         if spec.ssm:
             allow_ssm(group)
+        self._warn_of_nodes_before_the_block()
         return group
 
     def _launch_template(self, cluster: eks.ICluster | eks.Cluster, key: kms.IKey | None) -> ec2.CfnLaunchTemplate:
@@ -204,7 +216,7 @@ class GpuNodeGroup(Construct):
         groups = [cluster.cluster_security_group_id]
         groups += [self.efa_security_group.security_group_id] if self.efa_security_group else []
         volume = root_volume(
-            _ROOT_VOLUME_GIB, key, mib_per_second=spec.volume_mib_per_second, iops=spec.root_volume_iops
+            GPU_ROOT_VOLUME_GIB, key, mib_per_second=spec.volume_mib_per_second, iops=spec.root_volume_iops
         )
         user_data = node_user_data(spec.instance, efa=bool(spec.efa_interfaces), fast_image_pull=spec.fast_image_pull)
         return template(

@@ -10,6 +10,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
+from training_cluster.nodes.node_repair import NodeRepair
 from training_cluster.suppressions import suppress_policy
 from training_workloads.catalog.nodes import NODE_GROUP_LABEL
 
@@ -22,10 +23,10 @@ __all__ = [
     "NODE_POLICIES",
     "allow_ssm",
     "launch_tags",
+    "maintain",
     "metadata_options",
     "root_volume",
     "suppress_node_policies",
-    "update_in_place",
 ]
 
 #: What EKS attaches to the role of a node: to join the cluster, to give addresses to pods, to pull images.
@@ -91,19 +92,30 @@ def metadata_options() -> _LaunchTemplate.MetadataOptionsProperty:
     )
 
 
-def update_in_place(node_group: eks.Nodegroup, kubernetes_version: str | None) -> None:
-    """Stop a node before its successor starts in an update, and tie the nodes' release to the cluster's.
+def maintain(
+    node_group: eks.Nodegroup, kubernetes_version: str | None, *, update_in_place: bool, repair: NodeRepair
+) -> None:
+    """Decide how EKS updates and repairs the nodes, and tie their release to the cluster's.
 
-    EKS's default starts the successors first: in a reservation that is all in use there are none, and elsewhere they
-    cost money. A forced update would delete pods after 15 minutes whatever their PodDisruptionBudget says; without
-    force the update fails instead, and the nodes stay
+    A forced update would delete pods after 15 minutes whatever their PodDisruptionBudget says; without force the update
+    fails instead, and the nodes stay
     (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html, read 2026-11-23).
+
+    Args:
+        node_group: The node group.
+        kubernetes_version: Release of the nodes. None: EKS takes the cluster's.
+        update_in_place: Whether a node stops before its successor starts: in a reservation that is all in use there is
+            no room for both. Otherwise EKS starts the successors first, so that the pods have a place to go.
+        repair: Limits of EKS's node auto repair.
     """
     resource = node_group.node.default_child
     assert isinstance(resource, eks.CfnNodegroup)
-    resource.add_property_override("UpdateConfig", {"MaxUnavailable": 1, "UpdateStrategy": "MINIMAL"})
+    # https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupUpdateConfig.html (read 2026-11-23)
+    strategy = "MINIMAL" if update_in_place else "DEFAULT"
+    resource.add_property_override("UpdateConfig", {"MaxUnavailable": 1, "UpdateStrategy": strategy})
     resource.force_update_enabled = False
     resource.version = kubernetes_version
+    resource.node_repair_config = repair.to_property()
 
 
 def launch_tags(node_group: Callable[[], eks.Nodegroup], *, cluster_name: str, name: str) -> IResolvable:

@@ -8,11 +8,12 @@ from constructs import Construct
 from training_cluster.nodes.node_parts import (
     IMAGES_MIB_PER_SECOND,
     launch_tags,
+    maintain,
     metadata_options,
     root_volume,
     suppress_node_policies,
-    update_in_place,
 )
+from training_cluster.nodes.node_repair import NodeRepair
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
 __all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "SystemNodes"]
@@ -21,7 +22,9 @@ __all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "SystemNodes"]
 SYSTEM_NODES = 2
 MOST_SYSTEM_NODES = SYSTEM_NODES + 1
 
-_ROOT_VOLUME_GIB = 50
+# The launchers' image of about 10 GB in two versions, packed and unpacked, is 40 GB, and from 85 % on the kubelet
+# deletes images (sources: platform/pre_pulled_images.py). The rest is for the AMI and the cluster's services.
+_ROOT_VOLUME_GIB = 100
 
 _NAME = "system"
 
@@ -67,12 +70,12 @@ class SystemNodes(Construct):
             desired_size=SYSTEM_NODES,
             max_size=MOST_SYSTEM_NODES,
             subnets=subnets,
-            enable_node_auto_repair=True,
             launch_template_spec=eks.LaunchTemplateSpec(
                 id=self.launch_template.ref, version=self.launch_template.attr_latest_version_number
             ),
         )
-        update_in_place(self.node_group, kubernetes_version)
+        # In place, the one node left would have to hold all pods of the cluster's services meanwhile.
+        maintain(self.node_group, kubernetes_version, update_in_place=False, repair=NodeRepair(overrides=()))
         suppress_node_policies(self.node_group)
 
     def _launch_template(self, encryption_key: kms.IKey | None, cluster_name: str) -> ec2.CfnLaunchTemplate:

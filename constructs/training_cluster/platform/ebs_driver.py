@@ -9,7 +9,7 @@ from constructs import Construct
 
 from training_cluster.checks import valid_cluster, valid_key
 from training_cluster.identity.pod_identity import PodRole
-from training_cluster.lifecycle import after_node_addons
+from training_cluster.lifecycle import ClusterDefaults, after_node_addons
 from training_cluster.platform.cluster_addon import cluster_addon
 from training_cluster.single_owner import own
 from training_cluster.suppressions import suppress_policy
@@ -44,7 +44,7 @@ class EbsDriver(Construct):
             id: Id in the scope.
             cluster: The cluster, with the add-on eks-pod-identity-agent: ours or one of `aws_eks_v2`.
             encryption_key: Key of the volumes; its policy must allow EC2 for the account, as that of `TrainingKey`
-                does. Default: the account's key for EBS.
+                does. Default: that of a `TrainingCluster`, else the account's key for EBS.
 
         Raises:
             InputError: The cluster has a driver from another construct, or an argument is of another type.
@@ -59,7 +59,8 @@ class EbsDriver(Construct):
         self.addon = cluster_addon(self, "Resource", cluster=target, name=_ADDON)
         # Its pods have the role only if the association exists before they start.
         self.addon.node.add_dependency(self.role)
-        manifest = [_storage_class(encryption_key)]
+        ours = cluster if isinstance(cluster, ClusterDefaults) else ClusterDefaults()
+        manifest = [_storage_class(encryption_key or ours.encryption_key)]
         self.storage_class = eks.KubernetesManifest(self, "StorageClass", cluster=target, manifest=manifest)
         self.storage_class.node.add_dependency(self.addon)
         after_node_addons(self, cluster)

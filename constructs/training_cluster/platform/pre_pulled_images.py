@@ -1,25 +1,36 @@
-"""Images that every node of a cluster pulls when it joins."""
+"""Images that every GPU node of a cluster pulls when it joins."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import cdk8s
-from aws_cdk import Token
+from aws_cdk import Annotations, Token
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import valid_cluster, valid_list
-from training_cluster.lifecycle import after_node_addons
+from training_cluster.lifecycle import ClusterDefaults, after_node_addons
 from training_cluster.single_owner import own
+from training_workloads.catalog import INSTANCE_TYPES
+from training_workloads.catalog.nodes import image_disk_gb
 from training_workloads.names import image_fix
 from training_workloads.platform.image_pre_pull import ImagePrePullChart
 from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["PrePulledImages"]
 
+# An unpacked image for GPUs: 6.2 GB were measured (docs/images.md), and AWS states its times of a pull for 10 GB
+# (docs/constructs/gpu-node-group.md). While the DaemonSet is replaced, a node has the old and the new one.
+_IMAGE_GB = 10
+_COPIES = 2
+
+# Above it the kubelet deletes images that no pod uses (imageGCHighThresholdPercent, by default 85):
+# https://kubernetes.io/docs/concepts/architecture/garbage-collection/#container-image-lifecycle (not read again)
+_USABLE_PERCENT = 85
+
 
 class PrePulledImages(Construct):
-    """Has GPU nodes and system nodes pull images when they join, and keep them.
+    """Has GPU nodes pull images when they join, and keep them.
 
     Attributes:
         manifest: The DaemonSet.
@@ -47,6 +58,21 @@ class PrePulledImages(Construct):
             self, "Resource", cluster=cast(eks.ICluster, cluster), manifest=chart.to_json()
         )
         after_node_addons(self, cluster)
+        if isinstance(cluster, ClusterDefaults):
+            self._warn_of_small_disks(cluster.gpu_types, len(images))
+
+    def _warn_of_small_disks(self, instance_types: Iterable[str], number: int) -> None:
+        """Warn where the images can fill the disks of the node groups that are defined so far."""
+        needed = number * _COPIES * _IMAGE_GB
+        disks = {name: image_disk_gb(INSTANCE_TYPES[name]) for name in instance_types}
+        small = {name: gb for name, gb in sorted(disks.items()) if needed > gb * _USABLE_PERCENT / 100}
+        if small:
+            listed = ", ".join(f"{name} ({gb} GB)" for name, gb in small.items())
+            Annotations.of(self).add_warning_v2(
+                "cdk-training-cluster:pre-pulled-images-fill-the-disk",
+                f"{number} images of {_IMAGE_GB} GB, each also in its next version, need {needed} GB, more than "
+                f"{_USABLE_PERCENT} % of the disk of {listed}; name only the images that most jobs use",
+            )
 
 
 def valid_images(name: str, images: Any) -> Problems:

@@ -103,7 +103,8 @@ class ElasticFileSystem(efs.FileSystem):
             throughput_mode=efs.ThroughputMode.ELASTIC,
             lifecycle_policy=efs.LifecyclePolicy.AFTER_30_DAYS,
             out_of_infrequent_access_policy=efs.OutOfInfrequentAccessPolicy.AFTER_1_ACCESS,
-            removal_policy=RemovalPolicy.RETAIN,
+            # CloudFormation deletes it where its first deployment fails, before anyone has written.
+            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
         )
         self.access_point = _add_folder(self)
 

@@ -71,15 +71,30 @@ def test_monitoring_knows_the_lustre_in_any_order_of_the_calls(
     assert found["GpusIdle"]
 
 
-def test_monitoring_keeps_its_first_lustre(cluster: ImportedCluster) -> None:
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_each_lustre_has_its_alarm_and_its_graphs(before: int, stack: cdk.Stack, cluster: ImportedCluster) -> None:
+    ids, claims = ["Lustre", "Second"], ["training-lustre", "second"]
+    for number in range(before):
+        cluster.add_lustre(ids[number], claim=claims[number])
+    monitoring = cluster.add_monitoring("Monitoring", alarm_email="team@example.com")
+    for number in range(before, 2):
+        cluster.add_lustre(ids[number], claim=claims[number])
+    assert [each.node.id for each in cluster.file_systems] == ids
+    assert cluster.file_system is monitoring.file_system is cluster.file_systems[0]
+    found = alarms(stack)
+    assert set(found) == {"GpusIdle", "LustreNearlyFull", "FurtherLustreNearlyFull2", "NodeNotReady", "GpuErrors"}
+    assert found["FurtherLustreNearlyFull2"] == found["LustreNearlyFull"]
+    titles = dashboard(stack)
+    assert titles.index("Lustre free space (%)") < titles.index("Second free space (%)")
+
+
+def test_monitoring_rejects_a_lustre_twice(cluster: ImportedCluster) -> None:
     first = cluster.add_lustre("Lustre")
     monitoring = cluster.add_monitoring("Monitoring")
-    assert monitoring.file_system is first
     with pytest.raises(InputError) as caught:
         monitoring.add_lustre(first)
     assert str(caught.value) == (
-        "'file_system' is a LustreFileSystem, but the monitoring has one; keep one; a ClusterDashboard of your own can "
-        "show the other"
+        "'file_system' is a LustreFileSystem, but the monitoring has it; add each file system once"
     )
 
 

@@ -109,7 +109,7 @@ def test_pods_cannot_use_the_credentials_of_system_nodes(template: assertions.Te
         "DeviceName": "/dev/xvda",
         "Ebs": {
             "VolumeType": "gp3",
-            "VolumeSize": 50,
+            "VolumeSize": 100,
             # The launchers' image, gigabytes of it, comes here.
             "Throughput": 600,
             "Iops": 3000,
@@ -126,10 +126,15 @@ def test_gpus_are_monitored_on_tainted_nodes_too(template: assertions.Template) 
     }
 
 
-def test_broken_system_nodes_are_replaced(template: assertions.Template) -> None:
+def test_broken_system_nodes_are_replaced_one_by_one(template: assertions.Template) -> None:
     (nodes,) = properties(template, "AWS::EKS::Nodegroup")
-    assert nodes["NodeRepairConfig"] == {"Enabled": True}
+    assert nodes["NodeRepairConfig"] == {"Enabled": True, "MaxParallelNodesRepairedCount": 1}
     assert nodes["ScalingConfig"] == {"MinSize": 2, "DesiredSize": 2, "MaxSize": 3}
+
+
+def test_an_update_starts_a_system_node_before_it_stops_another(template: assertions.Template) -> None:
+    (nodes,) = properties(template, "AWS::EKS::Nodegroup")
+    assert nodes["UpdateConfig"] == {"MaxUnavailable": 1, "UpdateStrategy": "DEFAULT"}
 
 
 def test_no_node_reads_s3(template: assertions.Template) -> None:

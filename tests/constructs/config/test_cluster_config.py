@@ -6,6 +6,7 @@ from tests.constructs.rules import Rule, rules_of
 from training_cluster import ClusterConfig
 from training_cluster.config import (
     ExistingEfsConfig,
+    ExistingLustreConfig,
     ExistingVpcConfig,
     GpuNodeGroupConfig,
     JobQueueConfig,
@@ -15,16 +16,17 @@ from training_cluster.config import (
 from training_workloads import InputError
 
 ZONES = ("us-east-1a", "us-east-1b")
-
+MIRROR = "111122223333.dkr.ecr.us-east-1.amazonaws.com/mirror"
 
 VPC = ExistingVpcConfig(
     vpc_id="vpc-0123456789abcdef0", private_subnet_ids=("subnet-0123456789abcdef0", "subnet-0123456789abcdef1")
 )
 EFS = ExistingEfsConfig(file_system_id="fs-0123456789abcdef0", access_point_id="fsap-0123456789abcdef0")
+LUSTRE = ExistingLustreConfig(file_system_id="fs-0123456789abcdef0", mount_name="abcdefgh", capacity_gib=2400)
 
 
-def group(**fields: Any) -> dict[str, GpuNodeGroupConfig]:
-    return {"gpu": GpuNodeGroupConfig(**{"instance_type": "p4d.24xlarge", **fields})}
+def group(name: str = "gpu", **fields: Any) -> dict[str, GpuNodeGroupConfig]:
+    return {name: GpuNodeGroupConfig(**{"instance_type": "p4d.24xlarge", **fields})}
 
 
 # Where the rule is that of a construct, its text is tested there.
@@ -76,6 +78,16 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "how to copy charts and images there",
     ),
     (
+        cluster_config.without_nat_images_come_from_ecr,
+        {
+            "nat": False,
+            "mirror": MIRROR,
+            "pre_pull_images": ("111122223333.dkr.ecr.us-east-1.amazonaws.com/training:1", "nvcr.io/nvidia/cuda:12"),
+        },
+        "'pre_pull_images[1]' is 'nvcr.io/nvidia/cuda:12', but nat: false leaves private repositories in ECR only, by "
+        "their addresses with .dkr.ecr.; give the address of a copy in ECR of the cluster's region",
+    ),
+    (
         cluster_config.named_zones_are_zones_of_the_network,
         {"lustre": LustreConfig(availability_zone="us-east-1c"), "availability_zones": ZONES},
         "'lustre.availability_zone' is 'us-east-1c', but availability_zones is us-east-1a, us-east-1b; add the zone "
@@ -91,6 +103,18 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "'node_groups.gpu.availability_zone' is 'us-east-1b', but lustre.availability_zone is 'us-east-1a'; give all "
         "nodes and the file system one zone, or add the zone to lustre.further_zones for a second file system: EFA "
         "does not cross zones, and Lustre traffic between them is slow and costs money",
+    ),
+    (
+        cluster_config.nodes_and_file_system_share_a_zone,
+        {
+            "existing_vpc": VPC,
+            "existing_lustre": LUSTRE,
+            "node_groups": group(availability_zone="us-east-1a") | group("second", availability_zone="us-east-1b"),
+            "availability_zones": ZONES,
+        },
+        "'node_groups.second.availability_zone' is 'us-east-1b', but node_groups.gpu.availability_zone is "
+        "'us-east-1a'; give all nodes the zone of existing_lustre, or define a second cluster with the file system of "
+        "that zone: EFA does not cross zones",
     ),
     (
         cluster_config.further_zones_are_other_zones_of_the_network,
@@ -118,6 +142,11 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         cluster_config.what_exists_is_not_described_too,
         {"existing_vpc": VPC, "existing_efs": EFS, "availability_zones": ZONES, "efs": True},
         "'efs' is True, but existing_efs names what exists; omit it",
+    ),
+    (
+        cluster_config.what_exists_is_not_described_too,
+        {"existing_vpc": VPC, "availability_zones": ZONES, "nat": False, "mirror": MIRROR},
+        "'nat' is False, but existing_vpc names what exists; omit it",
     ),
     (
         cluster_config.reserved_capacity_names_its_zone,

@@ -21,8 +21,11 @@ from training_workloads.catalog.prices import (
 )
 
 NOT_INCLUDED = (
-    "discounts of Spot, Savings Plans and Capacity Blocks, FSx for Lustre, EFS, EBS volumes, data transfer, S3, "
-    "CloudWatch, tax"
+    "discounts of Spot, Savings Plans and Capacity Blocks, FSx for Lustre (storage, by throughput class), "
+    "EFS (storage, reads and writes), "
+    "EBS volumes (storage, and throughput above 125 MiB/s or IOPS above 3,000, which some root volumes have), "
+    "data transfer and what NAT and endpoints process, public addresses, S3, "
+    "CloudWatch (metrics, logs, alarms and dashboard), tax"
 )
 
 

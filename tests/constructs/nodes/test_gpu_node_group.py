@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -170,6 +171,33 @@ def test_the_autoscaler_knows_the_devices_of_a_group_without_nodes(site: Site) -
         "k8s.io/cluster-autoscaler/node-template/resources/vpc.amazonaws.com/efa": "4",
         "k8s.io/cluster-autoscaler/node-template/resources/hugepages-2Mi": "5120Mi",
     }
+
+
+def test_all_three_sizes_are_given_because_eks_takes_all_or_none(site: Site) -> None:
+    """So a change of one of them sends `desired_size` too, as docs/configuration.md says."""
+    (group,) = properties(template(site, instance_type="p3.16xlarge", max_size=4), "AWS::EKS::Nodegroup")
+    assert group["ScalingConfig"] == {"MinSize": 0, "DesiredSize": 0, "MaxSize": 4}
+    text = " ".join(Path("docs/configuration.md").read_text().split())
+    assert "`desired_size`, 0 unless you set it, is sent with each change of `min_size` or `max_size`" in text
+
+
+@pytest.mark.parametrize(("sizes", "number"), [({}, 0), ({"desired_size": 1}, 1), ({"min_size": 2}, 2)])
+def test_warns_of_nodes_in_a_capacity_block_that_may_not_have_started(
+    sizes: dict[str, int], number: int, site: Site
+) -> None:
+    GpuNodeGroup(
+        site.stack,
+        "Gpu",
+        cluster=site.cluster,
+        instance_type="p5.48xlarge",
+        capacity_type="CAPACITY_BLOCK",
+        capacity_reservation_id="cr-0123456789abcdef0",
+        **sizes,
+    )
+    found = assertions.Annotations.from_stack(site.stack).find_warning(
+        "*", assertions.Match.string_like_regexp("no node starts before the Capacity Block does")
+    )
+    assert [str(each.entry.data).partition(",")[0] for each in found] == [f"desired_size is {number}"][: bool(number)]
 
 
 def test_an_update_stops_a_node_before_it_starts_another(site: Site) -> None:

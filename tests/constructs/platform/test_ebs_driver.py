@@ -32,10 +32,14 @@ def test_claims_without_a_class_get_an_encrypted_gp3(site: Site) -> None:
     assert document["volumeBindingMode"] == "WaitForFirstConsumer"
 
 
-def test_volumes_have_the_key_of_the_cluster(site: Site) -> None:
+@pytest.mark.parametrize("method", [True, False])
+def test_volumes_have_the_key_of_the_cluster(method: bool, site: Site) -> None:
     key = kms.Key(site.stack, "Key")
     cluster = TrainingCluster(site.stack, "Training", vpc=site.vpc, encryption_key=key)
-    cluster.add_ebs_driver("Ebs")
+    if method:
+        cluster.add_ebs_driver("Ebs")
+    else:
+        EbsDriver(site.stack, "Ebs", cluster=cluster)
     manifests = [json.dumps(each) for each in properties(site.template(), "Custom::AWSCDK-EKS-KubernetesResource")]
     (storage_class,) = [each for each in manifests if "StorageClass" in each]
     assert "kmsKeyId" in storage_class

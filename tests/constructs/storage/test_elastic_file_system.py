@@ -21,10 +21,10 @@ def file_system(site: Site, **options: Any) -> ElasticFileSystem:
     return ElasticFileSystem(site.stack, "Efs", vpc=site.vpc, subnets=[site.subnet], **options)
 
 
-def test_it_is_encrypted_elastic_and_retained(site: Site) -> None:
+def test_it_is_encrypted_elastic_and_retained_unless_its_first_deployment_fails(site: Site) -> None:
     file_system(site)
     (made,) = site.template().find_resources("AWS::EFS::FileSystem").values()
-    assert made["DeletionPolicy"] == made["UpdateReplacePolicy"] == "Retain"
+    assert (made["DeletionPolicy"], made["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
     assert made["Properties"]["Encrypted"] is True
     assert made["Properties"]["ThroughputMode"] == "elastic"
     assert made["Properties"]["LifecyclePolicies"] == [

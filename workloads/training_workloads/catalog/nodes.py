@@ -16,6 +16,7 @@ __all__ = [
     "EFA_RESOURCE",
     "GPU_PRESENT_LABEL",
     "GPU_RESOURCE",
+    "GPU_ROOT_VOLUME_GIB",
     "GPU_TAINT_KEY",
     "HOLD_LABEL",
     "HUGEPAGES_RESOURCE",
@@ -29,6 +30,7 @@ __all__ = [
     "efa_hugepages",
     "gpu_toleration",
     "group_labels",
+    "image_disk_gb",
     "node_devices",
     "node_labels",
     "vcpus_left_to_daemons",
@@ -82,6 +84,9 @@ PLACEMENT_GROUP_LABEL = "training-cluster/placement-group"
 #: The largest frame inside a VPC: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/network_mtu.html
 JUMBO_FRAME_BYTES = 9001
 
+#: Size of the root volume of a GPU node, which holds the container images where the type has no local disks.
+GPU_ROOT_VOLUME_GIB = 200
+
 # For the kubelet, the operating system and the daemons of a node: EKS reserves under 1 vCPU and about 3 GiB on the
 # large types, and each daemon (CNI, CSI, device plugins, CloudWatch agent) requests a fraction of a vCPU.
 _DAEMON_VCPUS = 4
@@ -121,6 +126,14 @@ def node_labels(instance_type: InstanceType, *, efa: bool) -> dict[str, str]:
     if efa:
         labels[EFA_PRESENT_LABEL] = "true"
     return labels
+
+
+def image_disk_gb(instance_type: InstanceType) -> int:
+    """Return the size of the disk with the container images: the array of the local disks, else the root volume.
+
+    EC2 states local disks in GB, EBS volumes in GiB.
+    """
+    return instance_type.local_nvme_gb or GPU_ROOT_VOLUME_GIB * 2**30 // 10**9
 
 
 def gpu_toleration() -> dict[str, str]:

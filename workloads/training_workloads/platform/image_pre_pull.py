@@ -1,4 +1,4 @@
-"""Images that every node pulls when it joins, before a job asks for them."""
+"""Images that every GPU node pulls when it joins, before a job asks for them."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import cdk8s
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
-from training_workloads.catalog.nodes import GPU_TAINT_KEY
+from training_workloads.catalog.nodes import GPU_PRESENT_LABEL, GPU_TAINT_KEY
 from training_workloads.mpijob.programs import UID
 from training_workloads.platform.static_volume import DEFAULT_NAMESPACE
 
@@ -20,10 +20,10 @@ _LIMITS = {"memory": "32Mi"}
 
 
 class ImagePrePullChart(cdk8s.Chart):
-    """A DaemonSet with a sleeping container of each image, on GPU nodes and on system nodes.
+    """A DaemonSet with a sleeping container of each image, on GPU nodes.
 
     A node pulls an image when the DaemonSet's pod arrives, while the device plugin still starts; and as long as the pod
-    is there, the kubelet does not delete the image. The launchers run on the system nodes.
+    is there, the kubelet does not delete the image. On the system nodes' small disks it must be able to.
     """
 
     def __init__(self, scope: Construct, id: str, *, images: Sequence[str], namespace: str = DEFAULT_NAMESPACE) -> None:
@@ -39,6 +39,7 @@ class ImagePrePullChart(cdk8s.Chart):
         labels = {"app.kubernetes.io/name": _NAME}
         pod = k8s.PodSpec(
             containers=[_container(f"image-{number}", image) for number, image in enumerate(images)],
+            node_selector={GPU_PRESENT_LABEL: "true"},
             tolerations=[k8s.Toleration(key=GPU_TAINT_KEY, operator="Exists", effect="NoSchedule")],
             # The first process of a container ignores SIGTERM unless it handles it, which sleep does not.
             termination_grace_period_seconds=1,
