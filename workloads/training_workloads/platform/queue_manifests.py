@@ -19,7 +19,7 @@ from training_workloads.catalog.nodes import (
     NODE_GROUP_LABEL,
     CapacityType,
 )
-from training_workloads.jobs.gpu_pods import LAUNCHER_CPU_MILLIS, LAUNCHER_MEMORY_GIB
+from training_workloads.jobs.mpi_pods import LAUNCHER_CPU_MILLIS, LAUNCHER_MEMORY_GIB
 from training_workloads.jobs.worker_resources import worker_resources
 from training_workloads.mpijob.spec import QUEUE_LABEL
 
