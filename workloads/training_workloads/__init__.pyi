@@ -6,6 +6,7 @@ from .jobs.nccl_test_job import NcclTestJob, NcclTestJobSpec
 from .jobs.scheduling import Scheduling
 from .jobs.stage_data_job import StageDataJob, StageDataJobSpec
 from .jobs.tensorboard import TensorBoard, TensorBoardSpec
+from .jobs.torch_elastic_job import TorchElasticJob, TorchElasticJobSpec
 from .jobs.volumes import SharedVolume
 from .mpijob.spec import MpiJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
 from .planning.storage_sizing import LustreSizing, size_lustre
@@ -46,6 +47,8 @@ __all__ = [
     "StageDataJobSpec",
     "TensorBoard",
     "TensorBoardSpec",
+    "TorchElasticJob",
+    "TorchElasticJobSpec",
     "gpu_instance_type",
     "size_lustre",
 ]

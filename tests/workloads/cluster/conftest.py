@@ -101,6 +101,32 @@ def mpi_job() -> Callable[..., dict[str, Any]]:
     return make
 
 
+@pytest.fixture
+def torch_job() -> Callable[..., dict[str, Any]]:
+    """A Job of torchrun with two workers of eight ranks each, as `TorchElasticJob` renders it."""
+
+    def make(name: str = "digits", *, nodes: str = "1:4", **spec: Any) -> dict[str, Any]:
+        command = ["torchrun", f"--nnodes={nodes}", "--nproc-per-node=8", "--no-python", "train"]
+        labels = {"training.kubeflow.org/job-name": name, "training.kubeflow.org/job-role": "worker"}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "worker", "command": command}]}}
+        return {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": name},
+            "spec": {"completionMode": "Indexed", "completions": 2, "parallelism": 2, "template": template, **spec},
+            "status": {"startTime": "2026-11-21T10:00:10Z", "ready": 2},
+        }
+
+    return make
+
+
+def indexed(pod: dict[str, Any], number: int, job: str = "digits") -> dict[str, Any]:
+    """Return a pod with the labels that Kubernetes gives to those of an Indexed Job."""
+    of_job = {"batch.kubernetes.io/job-name": job, "batch.kubernetes.io/job-completion-index": str(number)}
+    pod["metadata"]["labels"] |= of_job
+    return pod
+
+
 def condition(kind: str, second: int = 0) -> dict[str, str]:
     return {
         "type": kind,

@@ -25,6 +25,7 @@ KINDS = {
         ("persistentvolumeclaims", "PersistentVolumeClaim", True),
     ],
     "batch/v1": [("jobs", "Job", True)],
+    "apps/v1": [("deployments", "Deployment", True)],
     "networking.k8s.io/v1": [("networkpolicies", "NetworkPolicy", True)],
     "kubeflow.org/v2beta1": [("mpijobs", "MPIJob", True)],
 }

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import pytest
 
-from tests.workloads.cluster.conftest import Program, condition
+from tests.workloads.cluster.conftest import Program, condition, indexed
 from tests.workloads.cluster.fake_cluster import Failure, FakeCluster
 
 MpiJob = Callable[..., dict[str, Any]]
@@ -180,7 +180,7 @@ def test_a_node_that_does_not_come_ends_the_waiting(program: Program, cluster: F
     result = program("scale", "digits", "4", "--timeout=0s")
     assert (result.code, result.out) == (4, "")
     assert result.err.splitlines()[-1] == (
-        "error: 'digits' does not have 4 ready workers within 0s; the operator continues to change 'digits' to 4 "
+        "error: 'digits' does not have 4 ready workers within 0s; the cluster continues to change 'digits' to 4 "
         "workers; 'trainctl status digits' shows why"
     )
     assert cluster.objects[JOB]["spec"]["mpiReplicaSpecs"]["Worker"] == {"replicas": 4}
@@ -272,5 +272,54 @@ def test_a_queued_job_is_not_scaled(program: Program, cluster: FakeCluster, mpi_
 def test_a_batch_job_is_not_scaled(program: Program, cluster: FakeCluster) -> None:
     cluster.add({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "stage"}, "spec": {}})
     result = program("scale", "stage", "3")
-    message = "error: 'NAME' is 'stage', but that is a Job, which has no workers; give the name of an MPIJob\n"
+    message = (
+        "error: 'NAME' is 'stage', but that is a Job, and its pods are as many as they were; give the name of an "
+        "elastic job: an MPIJob with horovodrun, or a Job with torchrun --nnodes=MIN:MAX\n"
+    )
     assert (result.code, result.err) == (2, message)
+
+
+TORCH_JOB = "/apis/batch/v1/namespaces/team/jobs/digits"
+
+
+def test_a_job_of_torchrun_is_scaled_by_both_numbers_at_once(
+    program: Program, cluster: FakeCluster, torch_job: MpiJob, pod: MakePod
+) -> None:
+    cluster.add(torch_job())
+    # The pod that was lost is kept beside the one that follows it.
+    cluster.add(indexed(pod("digits-1-aaaaa", "worker", phase="Failed"), 1))
+    for name, number in (("digits-0-bbbbb", 0), ("digits-1-ccccc", 1)):
+        cluster.add(indexed(pod(name, "worker", second=1), number))
+
+    def starts() -> None:
+        cluster.add(indexed(pod("digits-2-ddddd", "worker", second=2), 2))
+
+    cluster.before_get[TORCH_JOB] = [lambda: None, lambda: None, starts]
+    result = program("scale", "digits", "3")
+    assert (result.code, result.out.partition(", after ")[0]) == (0, "'digits' has 3 ready workers instead of 2")
+    assert result.err == "note: waiting for 3 workers, 2 ready\n"
+    spec = cluster.objects[TORCH_JOB]["spec"]
+    assert (spec["completions"], spec["parallelism"]) == (3, 3)
+    # One request: the API server rejects a change of one number alone.
+    assert sum(each.startswith(f"PATCH {TORCH_JOB}") for each in cluster.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("nodes", "workers", "message"),
+    [
+        ("1:4", "5", "'WORKERS' is 5, but 'digits' runs with 1 to 4 workers; give a number within these limits"),
+        ("2", "3", "'NAME' is 'digits', but that is a Job, and its pods are as many as they were; give the name of"),
+    ],
+)
+def test_a_job_of_torchrun_keeps_to_its_nodes(
+    program: Program, cluster: FakeCluster, torch_job: MpiJob, nodes: str, workers: str, message: str
+) -> None:
+    cluster.add(torch_job(nodes=nodes))
+    result = program("scale", "digits", workers)
+    assert (result.code, result.err.startswith(f"error: {message}")) == (2, True), result.err
+    assert cluster.objects[TORCH_JOB]["spec"]["completions"] == 2
+
+
+def test_a_job_without_equal_numbers_is_not_elastic(program: Program, cluster: FakeCluster, torch_job: MpiJob) -> None:
+    cluster.add(torch_job(completions=4))
+    assert program("scale", "digits", "3").code == 2

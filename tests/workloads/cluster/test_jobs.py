@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.workloads.cluster.conftest import Program, condition
+from tests.workloads.cluster.conftest import Program, condition, indexed
 from tests.workloads.cluster.fake_cluster import Failure, FakeCluster
 from training_workloads.cli import cluster_commands
 
@@ -34,6 +34,44 @@ def test_cancel_deletes_the_job_and_its_policy_and_waits_for_the_pods(
     assert result.out == "deleted MPIJob 'digits'\ndeleted NetworkPolicy 'digits'\n"
     assert [path for path in cluster.objects if "digits" in path] == []
     assert cluster.before_get[PODS] == []
+
+
+def test_cancel_deletes_the_store_and_the_services_of_a_job_of_torchrun(
+    program: Program, cluster: FakeCluster, torch_job: MpiJob
+) -> None:
+    own = {"training.kubeflow.org/job-name": "digits"}
+    cluster.add(torch_job())
+    cluster.add(policy("digits"))
+    selector = {"selector": {"matchLabels": own}}
+    store = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "digits-store"}, "spec": selector}
+    cluster.add(store)
+    # One of the two Services selects other pods.
+    for name, labels in (("digits-store", own), ("digits", {"app": "other"})):
+        spec = {"selector": labels}
+        cluster.add({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec})
+    result = program("cancel", "digits")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines() == [
+        "deleted Job 'digits'",
+        "deleted NetworkPolicy 'digits'",
+        "deleted Deployment 'digits-store'",
+        "deleted Service 'digits-store'",
+    ]
+    left = [path for path in cluster.objects if "digits" in path]
+    assert left == ["/api/v1/namespaces/team/services/digits"]
+
+
+def test_status_shows_each_pod_of_a_job_of_torchrun_once(
+    program: Program, cluster: FakeCluster, torch_job: MpiJob, pod: MakePod
+) -> None:
+    cluster.add(torch_job())
+    for name, number in (("digits-0-x7k2p", 0), ("digits-1-q9w4z", 1)):
+        cluster.add(indexed(pod(name, "worker"), number))
+    result = program("status", "digits")
+    assert (result.code, result.err) == (0, "")
+    assert "2 of 2 workers ready" in result.out
+    assert "16 ranks" in result.out
+    assert [result.out.count(name) for name in ("digits-0-x7k2p", "digits-1-q9w4z")] == [1, 1]
 
 
 def test_cancel_deletes_every_job_that_has_ended(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:

@@ -8,7 +8,7 @@ import yaml
 
 from tests.workloads.cluster.conftest import Program
 from tests.workloads.cluster.fake_cluster import Failure, FakeCluster
-from training_workloads import HorovodJobSpec
+from training_workloads import HorovodJobSpec, TorchElasticJobSpec
 from training_workloads.rendering import render_jobs
 
 MPI_JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team/mpijobs"
@@ -59,6 +59,27 @@ def test_creates_the_policy_before_the_job(program: Program, cluster: FakeCluste
         (f"PATCH {POLICIES}/job", dry - {"dryRun=All"}),
         (f"POST {MPI_JOBS}", dry - {"dryRun=All"}),
     ]
+
+
+@pytest.mark.usefixtures("claims")
+def test_creates_a_job_of_torchrun_after_its_store(program: Program, cluster: FakeCluster, tmp_path: Path) -> None:
+    spec = TorchElasticJobSpec(
+        name="job", image="image:1", command=("train",), instance_type="p3.16xlarge", workers=2, max_workers=4
+    )
+    (path,), _ = render_jobs([spec], tmp_path)
+    result = program("submit", str(path))
+    assert (result.code, result.err) == (0, "")
+    *_, last, hint = result.out.splitlines()
+    assert (last, hint) == ("created Job 'job' in namespace 'team'", "next: trainctl logs -f job")
+    assert {path.partition("/namespaces/team/")[2] for path in cluster.objects if "/job" in path} == {
+        "jobs/job",
+        "services/job",
+        "deployments/job-store",
+        "services/job-store",
+        "networkpolicies/job",
+    }
+    # The pods of the Job are tried before anything is created.
+    assert sum(each.startswith("POST /api/v1/namespaces/team/pods?dryRun=All") for each in cluster.requests) == 1
 
 
 @pytest.mark.usefixtures("claims")

@@ -26,11 +26,14 @@ from training_workloads import (
     StageDataJobSpec,
     TensorBoard,
     TensorBoardSpec,
+    TorchElasticJob,
+    TorchElasticJobSpec,
 )
 
 KINDS: dict[str, tuple[Callable[..., Any], Callable[..., Construct]]] = {
     "horovod": (HorovodJobSpec, HorovodJob),
     "elastic": (ElasticHorovodJobSpec, ElasticHorovodJob),
+    "torch": (TorchElasticJobSpec, TorchElasticJob),
     "nccl": (NcclTestJobSpec, NcclTestJob),
     "stage": (StageDataJobSpec, StageDataJob),
     "tensorboard": (TensorBoardSpec, TensorBoard),
@@ -39,6 +42,13 @@ KINDS: dict[str, tuple[Callable[..., Any], Callable[..., Construct]]] = {
 PLAIN: dict[str, dict[str, Any]] = {
     "horovod": {"name": "job", "image": "image:1", "command": ("python", "-m", "train"), "workers": 2},
     "elastic": {
+        "name": "job",
+        "image": "image:1",
+        "command": ("python", "-m", "train"),
+        "workers": 2,
+        "max_workers": 4,
+    },
+    "torch": {
         "name": "job",
         "image": "image:1",
         "command": ("python", "-m", "train"),
@@ -69,7 +79,7 @@ ON_GPUS = ("horovod", "elastic", "nccl")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_job_of_each_kind_is_as_reviewed(kind: str, snapshot: SnapshotAssertion) -> None:
-    type_ = {"instance_type": "p4d.24xlarge"} if kind in ON_GPUS else {}
+    type_ = {"instance_type": "p4d.24xlarge"} if kind in (*ON_GPUS, "torch") else {}
     made = manifests(kind, {**PLAIN[kind], **type_})
     for document in made:
         check_manifest(document)
@@ -234,11 +244,10 @@ _COMMON: dict[str, st.SearchStrategy[Any]] = {
     "namespace": _MAYBE_NAMES,
 }
 _ON_GPUS = {**_COMMON, "instance_type": _TYPES, "scheduling": _SCHEDULING}
-_TRAINING = {
+_GPU_JOB = {
     **_ON_GPUS,
     "command": st.lists(_TEXTS, max_size=4).map(tuple),
     "workers": _COUNTS,
-    "framework": st.sampled_from([None, "other", "tensorflow-2.18", "tensorflow"]),
     "gpus_per_worker": st.none() | st.integers(min_value=0, max_value=9),
     "efa": st.booleans(),
     "environment": st.dictionaries(_TEXTS | st.sampled_from(["A", "NCCL_DEBUG"]), _TEXTS, max_size=2),
@@ -247,11 +256,22 @@ _TRAINING = {
     "backoff_limit": _COUNTS,
     "deadline_seconds": _COUNTS,
     "start_timeout_seconds": _COUNTS,
+}
+_TRAINING = {
+    **_GPU_JOB,
+    "framework": st.sampled_from([None, "other", "tensorflow-2.18", "tensorflow"]),
     "gate": st.booleans(),
 }
+_BOUNDS = {"min_workers": _COUNTS, "max_workers": st.none() | _COUNTS}
 ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "horovod": {**_TRAINING, "bind_to": st.sampled_from([None, "none", "socket", "core"])},
-    "elastic": {**_TRAINING, "min_workers": _COUNTS, "max_workers": st.none() | _COUNTS},
+    "elastic": {**_TRAINING, **_BOUNDS},
+    "torch": {
+        **_GPU_JOB,
+        **_BOUNDS,
+        "max_restarts": _COUNTS,
+        "rendezvous": st.sampled_from(["c10d", "etcd", "static"]),
+    },
     "nccl": {
         **_ON_GPUS,
         "nodes": _COUNTS,

@@ -23,6 +23,15 @@ def test_the_numbers_of_a_command_line_are_read(argv: list[str], ranks: int | No
 
 
 @pytest.mark.parametrize(
+    ("nodes", "bounds"), [("1:4", (1, 4)), ("2:2", (2, 2)), ("2", None), ("1:$(MOST)", None), (":4", None)]
+)
+def test_the_bounds_of_an_elastic_job_are_read(nodes: str, bounds: tuple[int, int] | None) -> None:
+    found = torchrun(["torchrun", f"--nnodes={nodes}", "train.py"])
+    assert found is not None
+    assert found.bounds == bounds
+
+
+@pytest.mark.parametrize(
     "argv",
     [
         [],

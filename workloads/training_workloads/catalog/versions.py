@@ -10,6 +10,7 @@ __all__ = [
     "CLUSTER_AUTOSCALER",
     "DEFAULT_LUSTRE_VERSION",
     "EFA_DEVICE_PLUGIN",
+    "ETCD_IMAGE",
     "KUBERNETES_VERSION",
     "KUBERNETES_VERSIONS",
     "KUEUE",
@@ -51,6 +52,12 @@ SYSTEM_INSTANCE_TYPE = "m5.xlarge"
 
 #: Makes the job folders of a new file system writable for the non-root user of the jobs.
 CHOWN_IMAGE = "public.ecr.aws/docker/library/busybox:1.37.0"
+
+
+#: torch's etcd backends speak etcd's v2 API, which 3.5 has behind a flag and 3.6 has no more
+#: (https://github.com/etcd-io/etcd/blob/main/CHANGELOG/CHANGELOG-3.6.md); the newest patch that was found
+#: (https://github.com/etcd-io/etcd/pull/21553, read 2026-11-23).
+ETCD_IMAGE = "gcr.io/etcd-development/etcd:v3.5.29"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -40,9 +40,10 @@ from training_workloads.cluster.job_summaries import SUCCEEDED, SUSPENDED
 from training_workloads.cluster.jobs import (
     ClusterJob,
     delete_job,
-    delete_policy,
+    delete_part,
     find_job,
     list_jobs,
+    parts_of,
     try_find_job,
     wait_for_end,
     wait_until_gone,
@@ -131,15 +132,16 @@ class _Cancelling:
     waited_for: list[str] = field(default_factory=list)
 
     def delete(self, cluster: Cluster, jobs: list[ClusterJob]) -> None:
-        """Delete every job, then the policies: without the permission for these, no job is left to run."""
-        policies = {f"NetworkPolicy {job.summary.name!r}": job for job in jobs}
-        self.left += [*(job.title for job in jobs), *(f"{title} (if it exists)" for title in policies)]
+        """Delete every job, then what is beside them: without the permission for that, no job is left to run."""
+        parts = [(job, *part) for job in jobs for part in parts_of(job)]
+        titles = [f"{resource.kind} {name!r}" for _, resource, name in parts]
+        self.left += [*(job.title for job in jobs), *(f"{title} (if it exists)" for title in titles)]
         for job in jobs:
             self._done(job.title, delete_job(cluster, job))
             self.waited_for.append(job.summary.name)
-        for title, job in policies.items():
+        for title, part in zip(titles, parts, strict=True):
             try:
-                self._done(title, delete_policy(cluster, job))
+                self._done(title, delete_part(cluster, *part))
             except ForbiddenError as error:
                 note(f"not deleted: {self.left.pop(0)}: {error}")
 
@@ -285,7 +287,7 @@ def scale(
     reason = f"{command_line('status', name, context, namespace)!r} shows why"
 
     def still_scales() -> str:
-        return f"the operator continues to change {name!r} to {wanted} workers; {reason}"
+        return f"the cluster continues to change {name!r} to {wanted} workers; {reason}"
 
     def late() -> str:
         return f"{name!r} does not have {wanted} ready workers within {patience}; {still_scales()}"
@@ -314,7 +316,7 @@ def cancel(
     namespace: NamespaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete jobs with their pods and NetworkPolicies, and wait until the pods have ended."""
+    """Delete jobs with their pods, NetworkPolicies and stores, and wait until the pods have ended."""
     if not names and not finished:
         raise InputError(_no_names())
     if names and finished:

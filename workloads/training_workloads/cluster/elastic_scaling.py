@@ -1,7 +1,8 @@
 """Change the number of workers of an elastic job that runs, and wait until they are ready.
 
-The operator lists the running workers in a ConfigMap, which the launcher reads as a mounted file. The kubelet updates
-that file when it syncs the pod: every 60 to 90 s, and at once when the pod itself changes.
+Of a `batch/v1` Job with torchrun that is all: new workers find the others at the store. Of an MPIJob the launcher must
+know them too. The operator lists the running workers in a ConfigMap, which the launcher reads as a mounted file. The
+kubelet updates that file when it syncs the pod: every 60 to 90 s, and at once when the pod itself changes.
 https://kubernetes.io/docs/tasks/configure-pod-container/configure-pod-configmap/#mounted-configmaps-are-updated-automatically
 """
 
@@ -11,7 +12,7 @@ from typing import Any
 
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ConflictError, ForbiddenError, NotFoundError, RejectedError
-from training_workloads.cluster.job_summaries import SUSPENDED, JobSummary, is_ready
+from training_workloads.cluster.job_summaries import SUSPENDED, JobSummary, has_ended, is_ready
 from training_workloads.cluster.jobs import ClusterJob, find_job, launcher_pods, try_find_job, worker_pods
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import CONFIG_MAPS, MPI_JOBS, PODS
@@ -22,6 +23,9 @@ __all__ = ["scale_job", "wait_until_scaled"]
 # https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go
 _CONFIG_SUFFIX = "-config"
 _DISCOVERY = "discover_hosts.sh"
+
+# https://kubernetes.io/docs/reference/labels-annotations-taints/#batch-kubernetes-io-job-completion-index-label
+_INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
 
 # The kubelet watches the ConfigMap too, and may learn of the change a moment after the first of these.
 _TOUCHES = 2
@@ -84,14 +88,17 @@ def scale_job(cluster: Cluster, name: str, workers: int) -> ClusterJob:
     job = find_job(cluster, name)
     enforce(_Scaling(job=job.summary, workers=workers), [_job_can_be_scaled, _workers_are_within_the_limits])
     if workers != job.summary.workers:
-        cluster.merge(MPI_JOBS, name, {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": workers}}}})
+        # Kubernetes takes the two numbers of a Job only together.
+        indexed = {"completions": workers, "parallelism": workers}
+        spec = {"mpiReplicaSpecs": {"Worker": {"replicas": workers}}} if job.is_mpi_job else indexed
+        cluster.merge(job.resource, name, {"spec": spec})
     return job
 
 
 def wait_until_scaled(
     cluster: Cluster, first: ClusterJob, workers: int, poller: Poller, progress: Progress
 ) -> ClusterJob | None:
-    """Wait until the launcher knows the new workers, they are ready, and the others have ended.
+    """Wait until the new workers are ready, the others have ended, and the launcher of an MPIJob knows this.
 
     Args:
         cluster: The cluster.
@@ -107,22 +114,31 @@ def wait_until_scaled(
         DeadlineError: The poller's deadline came first.
     """
     name = first.summary.name
-    wanted = frozenset(f"{name}-worker-{number}" for number in range(workers))
+    wanted = frozenset(range(workers))
     hosts = _Hosts(cluster=cluster, poller=poller)
     while job := poller.ask(lambda: try_find_job(cluster, name)):
         if job.manifest["metadata"]["uid"] != first.manifest["metadata"]["uid"]:
             return None
         if job.summary.is_finished or job.summary.state == SUSPENDED:
             return job
-        hosts.follow(job)
-        pods = {pod["metadata"]["name"]: pod for pod in worker_pods(job)}
+        if job.is_mpi_job:
+            hosts.follow(job)
+        pods = _by_number(job)
         # A worker that ends may be ready still; another one of its name comes after it.
         ready = sum(is_ready(pods[each]) and not _ends(pods[each]) for each in wanted & pods.keys())
-        if hosts.are(wanted) and ready == workers and pods.keys() <= wanted:
+        known = not job.is_mpi_job or hosts.are(frozenset(f"{name}-worker-{number}" for number in wanted))
+        if known and ready == workers and pods.keys() <= wanted:
             return job
         progress(_waits_for(ready, workers, len(pods.keys() - wanted)))
         poller.pause()
     return None
+
+
+def _by_number(job: ClusterJob) -> dict[int, dict[str, Any]]:
+    """Return the present workers by their number; a Job keeps those that have ended beside the ones that follow."""
+    if job.is_mpi_job:
+        return {int(pod["metadata"]["name"].rpartition("-")[2]): pod for pod in worker_pods(job)}
+    return {int(pod["metadata"]["labels"][_INDEX_LABEL]): pod for pod in job.pods if not has_ended(pod)}
 
 
 def _ends(pod: dict[str, Any]) -> bool:
@@ -162,8 +178,9 @@ def _touch_launcher(cluster: Cluster, job: ClusterJob) -> bool:
 
 def _job_can_be_scaled(scaling: _Scaling) -> Problems:
     job = scaling.job
-    if job.kind != MPI_JOBS.kind:
-        allowed, fix = f"that is a {job.kind}, which has no workers", "give the name of an MPIJob"
+    if job.kind != MPI_JOBS.kind and not job.elastic:
+        allowed = f"that is a {job.kind}, and its pods are as many as they were"
+        fix = "give the name of an elastic job: an MPIJob with horovodrun, or a Job with torchrun --nnodes=MIN:MAX"
     elif job.is_finished:
         allowed, fix = f"that job is {job.state}", "submit it again with another number of workers"
     elif not job.elastic:

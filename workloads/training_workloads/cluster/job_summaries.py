@@ -10,6 +10,8 @@ from math import ceil
 from typing import Any
 
 from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL
+from training_workloads.manifests.other_workloads import JobView
+from training_workloads.manifests.torchrun import Torchrun, torchrun
 from training_workloads.mpijob.programs import explained
 from training_workloads.mpijob.spec import QUEUE_LABEL
 from training_workloads.mpijob.view import MpiJobView
@@ -65,7 +67,7 @@ class JobSummary:
         message: The same in a sentence.
         workers: Worker pods that the job wants.
         workers_ready: Worker pods that are ready.
-        slots: Ranks of a worker; 1 for a `Job`.
+        slots: Ranks of a worker; 1 for a `Job` without torchrun.
         world_size: Ranks of the job now, as far as its command says it.
         queue: Its queue of Kueue; `None` without one.
         elastic: Whether the number of workers can change while it runs.
@@ -167,12 +169,18 @@ def summarize_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobSumm
 
 
 def summarize_batch_job(job: dict[str, Any]) -> JobSummary:
-    """Return the state of a `batch/v1` Job, such as one that stages data."""
+    """Return the state of a `batch/v1` Job, such as one of torchrun, or one that stages data."""
     spec, status = job["spec"], job.get("status") or {}
     ended = [each for each in status.get("conditions") or [] if _is_true(each) and each["type"] in _BATCH_STATES]
     condition = ended[-1] if ended else {}
     not_ended = RUNNING if status.get("ready") else PENDING
     pods = int(spec.get("parallelism", 1))
+    run = _torchrun(job)
+    slots = (run.ranks if run else None) or 1
+    # Kubernetes changes the number of pods of an Indexed Job where both numbers are the same
+    # (https://kubernetes.io/docs/concepts/workloads/controllers/job/#elastic-indexed-jobs).
+    is_elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == pods
+    bounds = run.bounds if run and is_elastic else None
     return JobSummary(
         kind="Job",
         **_identity(job),
@@ -181,14 +189,19 @@ def summarize_batch_job(job: dict[str, Any]) -> JobSummary:
         message=condition.get("message") or "",
         workers=pods,
         workers_ready=int(status.get("ready") or 0),
-        slots=1,
-        world_size=pods,
+        slots=slots,
+        world_size=pods * slots,
         queue=(job["metadata"].get("labels") or {}).get(QUEUE_LABEL),
-        elastic=False,
-        min_workers=None,
-        max_workers=None,
+        elastic=bounds is not None,
+        min_workers=bounds[0] if bounds else None,
+        max_workers=bounds[1] if bounds else None,
         **_times(job, condition),
     )
+
+
+def _torchrun(job: dict[str, Any]) -> Torchrun | None:
+    found = (torchrun(container.argv) for container in JobView(document=job).containers)
+    return next((run for run in found if run), None)
 
 
 def summarize_pod(pod: dict[str, Any]) -> PodSummary:

@@ -15,7 +15,16 @@ from training_workloads.cluster.job_summaries import (
     summarize_pod,
 )
 from training_workloads.cluster.polling import Poller, Progress
-from training_workloads.cluster.resources import BATCH_JOBS, MPI_JOBS, NETWORK_POLICIES, PODS, Resource
+from training_workloads.cluster.resources import (
+    BATCH_JOBS,
+    DEPLOYMENTS,
+    MPI_JOBS,
+    NETWORK_POLICIES,
+    PODS,
+    SERVICES,
+    Resource,
+)
+from training_workloads.jobs.rendezvous_store import STORE_SUFFIX
 from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
 from training_workloads.validation import InputError, Problem, known_names
@@ -24,10 +33,11 @@ __all__ = [
     "ClusterJob",
     "by_age",
     "delete_job",
-    "delete_policy",
+    "delete_part",
     "find_job",
     "launcher_pods",
     "list_jobs",
+    "parts_of",
     "try_find_job",
     "wait_for_end",
     "wait_until_gone",
@@ -61,6 +71,13 @@ class ClusterJob:
     def is_mpi_job(self) -> bool:
         """Whether it has a launcher and workers, rather than the pods of a `batch/v1` Job."""
         return self.resource is MPI_JOBS
+
+    @property
+    def has_store(self) -> bool:
+        """Whether its workers meet at a store in another pod: the pods of a `TorchElasticJob` have the job's label."""
+        template = mapping(mapping(self.manifest.get("spec")).get("template"))
+        labels = mapping(mapping(template.get("metadata")).get("labels"))
+        return not self.is_mpi_job and labels.get(JOB_NAME_LABEL) == self.manifest["metadata"]["name"]
 
     @property
     def summary(self) -> JobSummary:
@@ -137,17 +154,25 @@ def delete_job(cluster: Cluster, job: ClusterJob) -> bool:
     return cluster.delete(job.resource, job.summary.name)
 
 
-def delete_policy(cluster: Cluster, job: ClusterJob) -> bool:
-    """Delete the NetworkPolicy of a job; return whether it had one.
+def parts_of(job: ClusterJob) -> list[tuple[Resource, str]]:
+    """Return what is rendered beside a job, by kind and name: its NetworkPolicy, and of torchrun store and Services."""
+    name = job.summary.name
+    store = name + STORE_SUFFIX
+    of_torchrun = [(DEPLOYMENTS, store), (SERVICES, store), (SERVICES, name)]
+    return [(NETWORK_POLICIES, name), *(of_torchrun if job.has_store else ())]
+
+
+def delete_part(cluster: Cluster, job: ClusterJob, resource: Resource, name: str) -> bool:
+    """Delete something that was rendered beside a job; return whether it existed.
 
     Raises:
         ClusterError: A request failed.
     """
-    name = job.summary.name
-    policy = cluster.get(NETWORK_POLICIES, name)
-    # A policy that selects other pods has the name by chance.
-    selector = ((policy or {}).get("spec") or {}).get("podSelector") or {}
-    return (selector.get("matchLabels") or {}).get(JOB_NAME_LABEL) == name and cluster.delete(NETWORK_POLICIES, name)
+    spec = mapping(mapping(cluster.get(resource, name)).get("spec"))
+    selector = mapping(spec.get("podSelector") or spec.get("selector"))
+    labels = mapping(selector.get("matchLabels") or selector)
+    # One that selects other pods has the name by chance.
+    return labels.get(JOB_NAME_LABEL) == job.summary.name and cluster.delete(resource, name)
 
 
 def wait_until_gone(cluster: Cluster, jobs: Iterable[ClusterJob], poller: Poller, progress: Progress) -> Iterator[str]:
@@ -216,8 +241,8 @@ def launcher_pods(job: ClusterJob) -> list[dict[str, Any]]:
 
 
 def worker_pods(job: ClusterJob) -> list[dict[str, Any]]:
-    """Return the workers of an MPIJob in the order of their numbers."""
-    workers = [pod for pod in job.pods if _role(pod) == WORKER]
+    """Return the workers of an MPIJob in the order of their numbers; none of a `batch/v1` Job."""
+    workers = [pod for pod in job.pods if job.is_mpi_job and _role(pod) == WORKER]
     return sorted(workers, key=lambda pod: int(pod["metadata"]["name"].rpartition("-")[2]))
 
 

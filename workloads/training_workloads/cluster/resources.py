@@ -16,6 +16,7 @@ __all__ = [
     "NETWORK_POLICIES",
     "NODES",
     "PODS",
+    "SERVICES",
     "Resource",
 ]
 
@@ -61,5 +62,6 @@ CLAIMS = Resource(api_version="v1", kind="PersistentVolumeClaim", plural="persis
 NAMESPACES = Resource(api_version="v1", kind="Namespace", plural="namespaces", namespaced=False)
 NETWORK_POLICIES = Resource(api_version="networking.k8s.io/v1", kind="NetworkPolicy", plural="networkpolicies")
 NODES = Resource(api_version="v1", kind="Node", plural="nodes", namespaced=False)
+SERVICES = Resource(api_version="v1", kind="Service", plural="services")
 DAEMON_SETS = Resource(api_version="apps/v1", kind="DaemonSet", plural="daemonsets")
 DEPLOYMENTS = Resource(api_version="apps/v1", kind="Deployment", plural="deployments")

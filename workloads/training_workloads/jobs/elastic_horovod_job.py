@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from training_workloads.jobs.gpu_job import elastic_bounds
 from training_workloads.jobs.horovod_job import BASE_RULES, HorovodJobSpec
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.rank_environment import rank_environment
 from training_workloads.mpijob.launch_command import horovodrun_command
 from training_workloads.mpijob.spec import MpiJobSpec
-from training_workloads.validation import Problem, Problems, at_least, enforce
+from training_workloads.validation import Problem, Problems, enforce
 
 __all__ = ["ElasticHorovodJob", "ElasticHorovodJobSpec"]
 
@@ -39,7 +40,7 @@ class ElasticHorovodJobSpec(HorovodJobSpec):
 
     def __post_init__(self) -> None:
         """Check everything that can be known before the job runs, and derive the job."""
-        enforce(self, (*BASE_RULES, _bounds, _no_binding, _no_cycle_time))
+        enforce(self, (*BASE_RULES, elastic_bounds, _no_binding, _no_cycle_time))
         # The pods' names must be valid for the largest number of workers too: a job that is scaled keeps its name.
         self._with_workers(self.largest)
 
@@ -71,24 +72,6 @@ class ElasticHorovodJob(IsolatedMpiJob[ElasticHorovodJobSpec]):
     """An elastic Horovod job in a chart, with its NetworkPolicy."""
 
     kind = ElasticHorovodJobSpec
-
-
-def _bounds(spec: ElasticHorovodJobSpec) -> Problems:
-    wrong = list(at_least("min_workers", spec.min_workers, 1))
-    if spec.max_workers is not None:
-        wrong += at_least("max_workers", spec.max_workers, 1)
-    yield from wrong
-    # Another rule reports a wrong number of workers.
-    if wrong or list(at_least("workers", spec.workers, 1)):
-        return
-    if spec.min_workers > spec.workers:
-        allowed = f"the job has {spec.workers} worker{'s' * (spec.workers > 1)}"
-        fix = "lower the one or raise the other"
-        yield Problem(path=("min_workers",), given=spec.min_workers, allowed=allowed, fix=fix, related=(("workers",),))
-    if spec.workers > spec.largest:
-        allowed = f"the job has {spec.workers} worker{'s' * (spec.workers > 1)}"
-        fix = "raise the one or lower the other"
-        yield Problem(path=("max_workers",), given=spec.max_workers, allowed=allowed, fix=fix, related=(("workers",),))
 
 
 def _no_binding(spec: ElasticHorovodJobSpec) -> Problems:

@@ -1,17 +1,14 @@
 """The MPIJob as a construct that the lint has checked, alone or with the policy that keeps other pods from it."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import cdk8s
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
+from training_workloads.jobs.linted_document import lint_warnings
 from training_workloads.jobs.pod_template import check_kind
 from training_workloads.mpijob.spec import API_VERSION, JOB_NAME_LABEL, KIND, MpiJobSpec
-from training_workloads.validation import MISSING, InputError, Problem
-
-if TYPE_CHECKING:
-    from training_workloads.lint import Finding
 
 __all__ = ["IsolatedMpiJob", "JobNetworkPolicy", "MpiJob", "MpiJobSource"]
 
@@ -43,35 +40,15 @@ class MpiJob(cdk8s.ApiObject):
         )
         super().__init__(scope, id, api_version=API_VERSION, kind=KIND, metadata=metadata)
         self.spec = spec
-        self.warnings = _lint(spec)
-        self.add_json_patch(cdk8s.JsonPatch.add("/spec", spec.to_wire()))
-
-
-def _lint(spec: MpiJobSpec) -> list[str]:
-    """Return the lint's warnings, and raise its errors."""
-    # Imported here because the schemas take half a second, which an app without jobs need not wait for.
-    from training_workloads.lint import lint_manifest
-
-    document = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": spec.name}, "spec": spec.to_wire()}
-    findings = lint_manifest(document)
-    if errors := [finding for finding in findings if finding.level == "error"]:
-        raise InputError(*(_problem(finding, document) for finding in errors))
-    return [str(finding) for finding in findings]
-
-
-def _problem(finding: "Finding", document: Any) -> Problem:
-    given = document
-    for key in finding.path:
-        try:
-            given = given[key]
-        except (KeyError, IndexError, TypeError):
-            given = MISSING
-    allowed = f"the lint reports {finding.rule}: {finding.problem}"
-    return Problem(path=finding.path, given=given, allowed=allowed, fix=finding.fix)
+        wire = spec.to_wire()
+        self.warnings = lint_warnings(
+            {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": spec.name}, "spec": wire}
+        )
+        self.add_json_patch(cdk8s.JsonPatch.add("/spec", wire))
 
 
 class JobNetworkPolicy(Construct):
-    """A NetworkPolicy with which only the pods of one MPIJob reach each other.
+    """A NetworkPolicy with which only the pods of one job reach each other.
 
     One for each job, because a policy cannot select "the same value of a label". Within the job every port is open: ssh
     on port 2222 starts the ranks, and MPI, Gloo and NCCL then choose their ports. What the pods themselves connect to
@@ -92,7 +69,7 @@ class JobNetworkPolicy(Construct):
         Args:
             scope: A chart, or a construct in one.
             id: Id in the scope.
-            job_name: Name of the MPIJob, and of the policy.
+            job_name: Name of the job, and of the policy.
             namespace: Namespace of the job. Default: that of the chart, or of `kubectl`.
         """
         super().__init__(scope, id)

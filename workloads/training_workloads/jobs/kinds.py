@@ -9,15 +9,19 @@ from training_workloads.jobs.horovod_job import HorovodJob, HorovodJobSpec
 from training_workloads.jobs.nccl_test_job import NcclTestJob, NcclTestJobSpec
 from training_workloads.jobs.stage_data_job import StageDataJob, StageDataJobSpec
 from training_workloads.jobs.tensorboard import TensorBoard, TensorBoardSpec
+from training_workloads.jobs.torch_elastic_job import TorchElasticJob, TorchElasticJobSpec
 
 __all__ = ["JobSpec", "define_job"]
 
 #: The spec of a job of any kind.
-JobSpec = HorovodJobSpec | ElasticHorovodJobSpec | NcclTestJobSpec | StageDataJobSpec | TensorBoardSpec
+JobSpec = (
+    HorovodJobSpec | ElasticHorovodJobSpec | TorchElasticJobSpec | NcclTestJobSpec | StageDataJobSpec | TensorBoardSpec
+)
 
 _CONSTRUCTS: dict[type, Any] = {
     HorovodJobSpec: HorovodJob,
     ElasticHorovodJobSpec: ElasticHorovodJob,
+    TorchElasticJobSpec: TorchElasticJob,
     NcclTestJobSpec: NcclTestJob,
     StageDataJobSpec: StageDataJob,
     TensorBoardSpec: TensorBoard,

@@ -8,6 +8,7 @@ from training_workloads.catalog import BusBandwidth, InstanceType, gpu_instance_
 from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
+from training_workloads.jobs.mpi_pods import mpi_job
 from training_workloads.jobs.pod_template import above_zero, image, namespace
 from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.jobs.scheduling import Scheduling, is_scheduling
@@ -117,7 +118,8 @@ class NcclTestJobSpec:
             volumes=(),
             scheduling=self.scheduling,
         )
-        return pods.mpi_job(
+        return mpi_job(
+            pods,
             namespace=self.namespace,
             command=self._command(environment),
             environment=environment,

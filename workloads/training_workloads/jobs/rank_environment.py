@@ -1,16 +1,23 @@
-"""The variables that every rank gets, derived from its worker: threads, Horovod, NCCL, libfabric."""
+"""The variables that every rank gets, derived from its worker: threads, Horovod, torchrun, NCCL, libfabric."""
 
 from training_workloads.catalog import InstanceType
 from training_workloads.catalog.gpus import V100_16
 from training_workloads.jobs.worker_resources import WorkerResources
 
-__all__ = ["DATA_THREADS", "INTRAOP_THREADS", "hierarchical_all_reduce", "nccl_environment", "rank_environment"]
+__all__ = [
+    "DATA_THREADS",
+    "INTRAOP_THREADS",
+    "hierarchical_all_reduce",
+    "nccl_environment",
+    "rank_environment",
+    "torch_environment",
+]
 
 #: TensorFlow's pool for the inside of one operation.
 INTRAOP_THREADS = "TF_NUM_INTRAOP_THREADS"
 
-#: Threads of a rank's tf.data pipeline, for `options.threading.private_threadpool_size`; TensorFlow has no
-#: variable for it, so the programs in `training/` read this one.
+#: Threads of a rank's input pipeline; for tf.data they are for `options.threading.private_threadpool_size`. TensorFlow
+#: and PyTorch have no variable for it, so the programs read this one.
 DATA_THREADS = "TRAINING_DATA_THREADS"
 
 # NCCL fails without a plugin of this name (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-net).
@@ -34,6 +41,26 @@ def rank_environment(resources: WorkerResources, workers: int) -> dict[str, str]
         "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": str(_STALL_SHUTDOWN_SECONDS),
         **nccl_environment(resources, workers),
         **(_batches_of_gradients(resources) if workers > 1 else {}),
+    }
+
+
+def torch_environment(resources: WorkerResources, workers: int) -> dict[str, str]:
+    """Return the variables of a worker of torchrun and of its ranks.
+
+    Args:
+        resources: Of one worker.
+        workers: Of the job, at most.
+    """
+    return {
+        # The GPU computes; torchrun sets the same, with a warning, where a node has several ranks.
+        "OMP_NUM_THREADS": "1",
+        DATA_THREADS: str(resources.cpus_per_rank),
+        # Each start of the ranks gets another store, on the node of rank zero. The one that torchrun would share
+        # between all starts keeps the keys of the last one, in later releases the address of a lost node
+        # (docs/adr/0022, https://github.com/pytorch/pytorch/issues/135712).
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+        # NCCL's way between the nodes is chosen even if the job starts with one worker, since others may come.
+        **nccl_environment(resources, max(2, workers)),
     }
 
 

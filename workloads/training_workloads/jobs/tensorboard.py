@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import cdk8s
 from constructs import Construct
 
 from training_workloads.jobs.pod_template import UNPRIVILEGED, check_kind, image, namespace, pod_template
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume, folder
+from training_workloads.jobs.wire_object import wire_object
 from training_workloads.names import dns_1035_label
 from training_workloads.validation import enforce, instance_of
 
@@ -105,14 +105,13 @@ class TensorBoard(Construct):
         check_kind(spec, TensorBoardSpec)
         super().__init__(scope, id)
         self.spec = spec
-        for kind, api_version, wire in (
-            ("Deployment", "apps/v1", spec.deployment()),
-            ("Service", "v1", spec.service()),
-            ("NetworkPolicy", "networking.k8s.io/v1", spec.network_policy()),
+        for kind, wire in (
+            ("Deployment", spec.deployment()),
+            ("Service", spec.service()),
+            ("NetworkPolicy", spec.network_policy()),
         ):
-            metadata = cdk8s.ApiObjectMetadata(name=spec.name, namespace=spec.namespace, labels=spec.labels)
-            made = cdk8s.ApiObject(self, kind, api_version=api_version, kind=kind, metadata=metadata)
-            made.add_json_patch(cdk8s.JsonPatch.add("/spec", wire))
+            name, namespace = spec.name, spec.namespace
+            wire_object(self, kind, kind=kind, name=name, namespace=namespace, spec=wire, labels=spec.labels)
 
 
 _RULES = (

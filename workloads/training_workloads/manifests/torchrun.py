@@ -16,11 +16,13 @@ class Torchrun:
     Attributes:
         ranks: Ranks on each node; None where that is not a number, such as `auto`.
         nodes: Nodes; None where that is not one number. Torchrun's default is 1.
+        bounds: The fewest and the most nodes of `--nnodes=MIN:MAX`; None where it is no such range.
         options: Its options by name, with `-` for `_`, each with its value.
     """
 
     ranks: int | None
     nodes: int | None
+    bounds: tuple[int, int] | None
     options: Mapping[str, str]
 
     @property
@@ -42,7 +44,9 @@ def torchrun(argv: Sequence[str]) -> Torchrun | None:
         return None
     options = _options(words[starts[0] + 1 :])
     nodes = options.get("nnodes", "1")
-    return Torchrun(_number(options.get("nproc-per-node", "")), _number(nodes), options)
+    fewest, _, most = nodes.partition(":")
+    bounds = (int(fewest), int(most)) if _number(fewest) and _number(most) else None
+    return Torchrun(_number(options.get("nproc-per-node", "")), _number(nodes), bounds, options)
 
 
 def _words(argument: str) -> list[str]:

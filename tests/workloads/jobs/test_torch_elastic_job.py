@@ -1,0 +1,248 @@
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import cdk8s
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from tests.schemas import check_manifest
+from training_workloads import InputError, Scheduling, TorchElasticJob, TorchElasticJobSpec
+from training_workloads.lint import lint_manifest
+from training_workloads.manifests.torchrun import torchrun
+
+
+def spec(**changes: Any) -> TorchElasticJobSpec:
+    defaults: dict[str, Any] = {
+        "name": "job",
+        "image": "image:1",
+        "command": ("python", "-m", "train"),
+        "instance_type": "p4d.24xlarge",
+        "workers": 2,
+    }
+    return TorchElasticJobSpec(**{**defaults, **changes})
+
+
+def objects(**changes: Any) -> dict[str, dict[str, Any]]:
+    """Return the rendered objects by the name of their construct."""
+    chart = cdk8s.Testing.chart()
+    TorchElasticJob(chart, "Job", spec=spec(**changes))
+    made = list(cdk8s.Testing.synth(chart))
+    for document in made:
+        check_manifest(document)
+    job, service, store, store_service, policy = made
+    return {"job": job, "service": service, "store": store, "store_service": store_service, "policy": policy}
+
+
+def container(document: dict[str, Any]) -> dict[str, Any]:
+    (only,) = document["spec"]["template"]["spec"]["containers"]
+    return dict(only)
+
+
+def variables(document: dict[str, Any]) -> dict[str, str]:
+    return {one["name"]: one["value"] for one in container(document)["env"] if "value" in one}
+
+
+def test_torchrun_gets_the_nodes_the_ranks_and_the_store() -> None:
+    made = objects(min_workers=1, workers=2, max_workers=4, max_restarts=5)
+    assert container(made["job"])["command"] == [
+        "torchrun",
+        "--nnodes=1:4",
+        "--nproc-per-node=8",
+        "--max-restarts=5",
+        "--rdzv-backend=c10d",
+        "--rdzv-endpoint=job-store:29400",
+        "--rdzv-conf=is_host=false,join_timeout=1800,read_timeout=1800",
+        "--rdzv-id=$(TRAINING_JOB_UID)",
+        "--no-python",
+        "python",
+        "-m",
+        "train",
+    ]
+    run = torchrun(container(made["job"])["command"])
+    assert run is not None
+    assert (run.ranks, run.address) == (8, "job-store")
+
+
+def test_the_job_is_an_elastic_indexed_job_that_survives_a_lost_node() -> None:
+    job = objects(backoff_limit=4)["job"]["spec"]
+    assert (job["completionMode"], job["completions"], job["parallelism"]) == ("Indexed", 2, 2)
+    assert (job["backoffLimitPerIndex"], job["maxFailedIndexes"]) == (4, 0)
+    assert "backoffLimit" not in job
+    disrupted = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    assert job["podFailurePolicy"] == {"rules": [disrupted]}
+    # Kubernetes takes both policies only with it.
+    assert job["template"]["spec"]["restartPolicy"] == "Never"
+
+
+def test_a_run_has_its_own_rendezvous() -> None:
+    (uid,) = [one for one in container(objects()["job"])["env"] if "valueFrom" in one]
+    assert uid["name"] == "TRAINING_JOB_UID"
+    # Kubernetes gives each pod of a Job this label (https://kubernetes.io/docs/reference/labels-annotations-taints/).
+    path = "metadata.labels['batch.kubernetes.io/controller-uid']"
+    assert uid["valueFrom"]["fieldRef"]["fieldPath"] == path
+
+
+def test_the_workers_have_names_before_they_are_ready() -> None:
+    made = objects()
+    pod = made["job"]["spec"]["template"]
+    assert pod["spec"]["subdomain"] == made["service"]["metadata"]["name"] == "job"
+    service = made["service"]["spec"]
+    assert (service["clusterIP"], service["publishNotReadyAddresses"]) == ("None", True)
+    assert service["selector"].items() <= pod["metadata"]["labels"].items()
+
+
+def test_the_store_is_reached_by_the_workers_alone() -> None:
+    made = objects()
+    labels = made["store"]["spec"]["template"]["metadata"]["labels"]
+    assert made["store_service"]["spec"]["selector"] == made["store"]["spec"]["selector"]["matchLabels"] == labels
+    assert made["store_service"]["metadata"]["name"] == made["store"]["metadata"]["name"] == "job-store"
+    selected = made["policy"]["spec"]["podSelector"]["matchLabels"]
+    assert selected.items() <= labels.items()
+    assert selected.items() <= made["job"]["spec"]["template"]["metadata"]["labels"].items()
+    # The Service of the workers does not name the store.
+    assert not made["service"]["spec"]["selector"].items() <= labels.items()
+
+
+@pytest.mark.parametrize("rendezvous", ["c10d", "etcd"])
+def test_the_store_is_alone_off_spot_and_off_the_gpu_nodes(rendezvous: str) -> None:
+    store = objects(rendezvous=rendezvous, scheduling=Scheduling(capacity_type="SPOT"))["store"]["spec"]
+    assert (store["replicas"], store["strategy"]) == (1, {"type": "Recreate"})
+    pod = store["template"]["spec"]
+    terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert {"key": "eks.amazonaws.com/capacityType", "operator": "NotIn", "values": ["SPOT"]} in terms[0][
+        "matchExpressions"
+    ]
+    assert "tolerations" not in pod
+    # A budget for training jobs would hold its node after the job has ended.
+    assert "training.kubeflow.org/job-role" not in store["template"]["metadata"]["labels"]
+
+
+def test_etcd_has_its_old_api_and_the_address_that_its_clients_have() -> None:
+    made = objects(rendezvous="etcd", start_timeout_seconds=600)
+    words = container(made["job"])["command"]
+    assert words[4:7] == ["--rdzv-backend=etcd", "--rdzv-endpoint=job-store:2379", "--rdzv-conf=timeout=600"]
+    store = container(made["store"])
+    assert re.fullmatch(r"gcr\.io/etcd-development/etcd:v3\.5\.\d+", store["image"])
+    assert "--enable-v2=true" in store["command"]
+    assert "--advertise-client-urls=http://job-store:2379" in store["command"]
+    assert made["store"]["spec"]["template"]["spec"]["volumes"] == [{"name": "etcd", "emptyDir": {"sizeLimit": "1Gi"}}]
+
+
+FAKE_TORCH = """
+class TCPStore:
+    def __init__(self, *arguments, **options):
+        print(arguments, options)
+"""
+
+
+def test_the_store_listens_for_any_number_of_workers_and_ends_on_request(tmp_path: Path) -> None:
+    """Torch is not installed here: a class of the same name shows what it gets."""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch/__init__.py").touch()
+    (tmp_path / "torch/distributed.py").write_text(FAKE_TORCH)
+    program = container(objects()["store"])["command"]
+    assert program[:2] == ["python", "-c"]
+    store = subprocess.Popen(
+        [sys.executable, "-u", *program[1:]], cwd=tmp_path, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    )
+    assert store.stdout is not None
+    assert store.stdout.readline() == "('localhost', 29400) {'is_master': True, 'wait_for_workers': False}\n"
+    assert store.stdout.readline() == "the store of the rendezvous listens on port 29400\n"
+    store.send_signal(signal.SIGTERM)
+    store.communicate()
+    assert store.returncode == 0
+
+
+def test_ranks_have_the_variables_of_several_workers_even_with_one() -> None:
+    made = variables(objects(workers=1, environment={"SEED": "7", "OMP_NUM_THREADS": "2"})["job"])
+    assert made == {
+        "OMP_NUM_THREADS": "2",
+        "TRAINING_DATA_THREADS": "11",
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+        "NCCL_DEBUG": "INFO",
+        "NCCL_DEBUG_SUBSYS": "INIT,NET",
+        "NCCL_SOCKET_IFNAME": "^lo,docker,veth",
+        "FI_PROVIDER": "efa",
+        "NCCL_NET": "AWS Libfabric",
+        "SEED": "7",
+    }
+
+
+def test_devices_and_places_are_those_of_every_gpu_job() -> None:
+    scheduling = Scheduling(queue="research", priority_class="high", node_group="gpu", placement_group=True)
+    made = objects(scheduling=scheduling, gpus_per_worker=4, namespace="research", deadline_seconds=3600)
+    assert {document["metadata"]["namespace"] for document in made.values()} == {"research"}
+    job = made["job"]
+    assert job["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "research"}
+    assert (job["spec"]["suspend"], job["spec"]["activeDeadlineSeconds"]) == (True, 3600)
+    pod = job["spec"]["template"]["spec"]
+    assert (pod["priorityClassName"], pod["terminationGracePeriodSeconds"]) == ("high", 100)
+    assert pod["nodeSelector"]["training-cluster/node-group"] == "gpu"
+    limits = pod["containers"][0]["resources"]["limits"]
+    assert (limits["nvidia.com/gpu"], limits["vpc.amazonaws.com/efa"], limits["hugepages-2Mi"]) == (4, 2, "2560Mi")
+    assert pod["volumes"][0] == {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "16Gi"}}
+    (together,) = pod["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    workers = together["labelSelector"]["matchLabels"]
+    assert workers.items() <= job["spec"]["template"]["metadata"]["labels"].items()
+    # A queue holds the Job alone.
+    assert "labels" not in made["store"]["metadata"]
+
+
+def test_eks_may_evict_workers_on_spot_nodes() -> None:
+    made = objects(scheduling=Scheduling(capacity_type="SPOT"))["job"]["spec"]["template"]
+    assert made["metadata"]["labels"]["training-cluster/evictable"] == "true"
+
+
+@pytest.mark.parametrize("rendezvous", ["c10d", "etcd"])
+def test_the_lint_finds_nothing(rendezvous: str, tmp_path: Path) -> None:
+    from training_workloads.cli import app
+
+    made = objects(rendezvous=rendezvous, workers=3, max_workers=4)
+    assert [str(finding) for finding in lint_manifest(made["job"])] == []
+    path = tmp_path / "job.yaml"
+    path.write_text(yaml.safe_dump_all(made.values()))
+    result = CliRunner().invoke(app, ["lint", str(path)])
+    assert (result.exit_code, "0 errors" in result.output or "no findings" in result.output) == (0, True), result.output
+
+
+def test_a_mistake_that_the_lint_finds_stops_the_app() -> None:
+    with pytest.raises(InputError) as caught:
+        objects(environment={"NCCL_SOCKET_IFNAME": "lo"})
+    assert "the lint reports" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"min_workers": 3}, "'min_workers' is 3, but the job has 2 workers; lower the one or raise the other"),
+        ({"max_workers": 1}, "'max_workers' is 1, but the job has 2 workers; raise the one or lower the other"),
+        ({"min_workers": 0}, "'min_workers' is 0; give 1 or more"),
+        ({"workers": 0}, "'workers' is 0; give 1 or more"),
+        ({"max_workers": 100_001}, "'max_workers' is 100001; give 100000 or less"),
+        ({"max_restarts": -1}, "'max_restarts' is -1; give 0 or more"),
+        ({"backoff_limit": None}, "'backoff_limit' is None; give a whole number, 0 or more"),
+        ({"rendezvous": "static"}, "'rendezvous' is 'static'; give one of c10d, etcd"),
+        ({"instance_type": "p3.2xlarge", "gpus_per_worker": 2}, "'gpus_per_worker' is 2, but p3.2xlarge has 1 GPUs"),
+        ({"gpus_per_worker": 3}, "on p4d.24xlarge an EFA interface serves 2 GPUs"),
+        ({"name": "1job"}, "'name' is '1job'; give lower-case letters"),
+        ({"name": "a" * 58}, "Kubernetes names pods '<name>-store', of at most 63 characters"),
+        (
+            {"scheduling": Scheduling(gang=True)},
+            "'scheduling.gang' is True, but gangs are made by the MPI operator, which does not know this job; omit it, "
+            "and give a queue: Kueue starts all workers together",
+        ),
+        (
+            {"environment": {"TRAINING_JOB_UID": "1"}},
+            "'environment.TRAINING_JOB_UID' is '1', but the job itself sets it, as the name of the rendezvous; omit it",
+        ),
+    ],
+)
+def test_rejects_what_cannot_run(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        spec(**change)
+    assert message in str(caught.value)

@@ -1,0 +1,116 @@
+"""The MPIJob of a job's pods: a launcher that starts the ranks by ssh, and workers that run sshd."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from training_workloads.jobs.gpu_pods import GpuPods
+from training_workloads.mpijob.launch_command import START_TIMEOUT_SECONDS, launcher_environment, wrapped
+from training_workloads.mpijob.programs import HOME, RUN_WORKER, SSH_PORT, SSHD_CONFIG
+from training_workloads.mpijob.spec import DAY_SECONDS, MpiJobSpec, ReplicaSpec, RunPolicy
+
+__all__ = ["LAUNCHER_CPU_MILLIS", "LAUNCHER_MEMORY_GIB", "mpi_job"]
+
+# A finished job's launcher, and with it its log, is kept for a week.
+_TTL_SECONDS = 7 * DAY_SECONDS
+
+#: Requests of the launcher, which only runs mpirun and its ssh connections.
+LAUNCHER_CPU_MILLIS = 250
+LAUNCHER_MEMORY_GIB = 2
+
+_LAUNCHER_MEMORY = {"memory": f"{LAUNCHER_MEMORY_GIB}Gi"}
+_LAUNCHER_RESOURCES = {"requests": {"cpu": f"{LAUNCHER_CPU_MILLIS}m", **_LAUNCHER_MEMORY}, "limits": _LAUNCHER_MEMORY}
+
+# How often Kubernetes replaces a launcher's pod that failed. The launcher restarts the ranks itself, so these are for a
+# pod that is lost with its node, and one that has decided that the job ends is repeated no more often than this.
+_LAUNCHER_PODS = 2
+
+# What a worker's container has beside its command: ready means that ssh answers; each probe is a line in its log.
+_SSHD = {
+    "ports": [{"name": "ssh", "containerPort": SSH_PORT}],
+    "readinessProbe": {"tcpSocket": {"port": SSH_PORT}, "periodSeconds": 10},
+}
+
+
+def mpi_job(
+    pods: GpuPods,
+    *,
+    namespace: str | None,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    backoff_limit: int,
+    deadline_seconds: int,
+    start_timeout_seconds: int = START_TIMEOUT_SECONDS,
+    gate: bool = True,
+    min_workers: int | None = None,
+) -> MpiJobSpec:
+    """Return the MPIJob of a job's pods.
+
+    Args:
+        pods: Its pods.
+        namespace: Its namespace; None for that of `kubectl`.
+        command: The launch command, or a program that starts it.
+        environment: Variables of the launcher for the ranks.
+        backoff_limit: How often the ranks restart, and up to twice how often a lost launcher's pod is replaced.
+        deadline_seconds: Seconds after which the job ends.
+        start_timeout_seconds: Seconds in which the workers must answer.
+        gate: Whether the launcher checks the workers before it starts the ranks.
+        min_workers: Workers with which the job can start; its command waits for them. Default: all.
+
+    Raises:
+        InputError: The operator would reject the job.
+    """
+    options = {
+        "--timeout": start_timeout_seconds,
+        "--workers": min_workers,
+        "--restarts": backoff_limit,
+        "--gate": "yes" if gate else "no",
+        **_requested(pods),
+    }
+    return MpiJobSpec(
+        name=pods.job,
+        namespace=namespace,
+        labels=pods.scheduling.labels(),
+        slots_per_worker=pods.resources.gpus,
+        ssh_auth_mount_path=f"{HOME}/.ssh",
+        # The launcher itself waits for its workers; its Job, and with it the deadline, exists from the beginning.
+        launcher_creation_policy="AtStartup",
+        run_policy=RunPolicy(
+            backoff_limit=min(backoff_limit, _LAUNCHER_PODS),
+            active_deadline_seconds=deadline_seconds,
+            ttl_seconds_after_finished=_TTL_SECONDS,
+            suspend=pods.scheduling.suspend(),
+            scheduling_policy=pods.scheduling.gang_policy(pods.workers if min_workers is None else min_workers),
+        ),
+        # Each start of the launcher is another pod, whose log is kept.
+        launcher=ReplicaSpec(template=_launcher(pods, wrapped(command, options), environment), restart_policy="Never"),
+        # The operator replaces a missing worker, not a failed one: its sshd restarts in place.
+        worker=ReplicaSpec(template=_worker(pods), replicas=pods.workers, restart_policy="OnFailure"),
+    )
+
+
+def _requested(pods: GpuPods) -> dict[str, Any]:
+    """Return what the launcher may expect of each worker, as its options."""
+    resources = pods.resources
+    return {
+        "--gpus": resources.gpus,
+        "--efa": resources.efa_interfaces or None,
+        "--hugepages-mib": resources.hugepages_mib or None,
+        "--shm-mib": resources.shm_gib * 1024,
+        "--mount": tuple(volume.mount_path for volume in pods.volumes),
+    }
+
+
+def _launcher(pods: GpuPods, command: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+    variables = launcher_environment(pods.resources.gpus, environment)
+    container = {
+        "name": "launcher",
+        "image": pods.image,
+        "command": list(command),
+        "env": [{"name": name, "value": value} for name, value in variables.items()],
+        "resources": _LAUNCHER_RESOURCES,
+    }
+    return pods.beside(container)
+
+
+def _worker(pods: GpuPods) -> dict[str, Any]:
+    return pods.worker([*RUN_WORKER, "/usr/sbin/sshd", "-De", "-f", SSHD_CONFIG], container=_SSHD)

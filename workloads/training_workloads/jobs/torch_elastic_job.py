@@ -1,0 +1,219 @@
+"""A job of PyTorch's torchrun: an elastic Indexed Job, whose workers meet at a store in a small pod beside them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, get_args
+
+from constructs import Construct
+
+from training_workloads.jobs.gpu_job import GPU_JOB_RULES, GpuJobSpec, elastic_bounds
+from training_workloads.jobs.gpu_pods import GpuPods
+from training_workloads.jobs.isolated_mpi_job import JobNetworkPolicy
+from training_workloads.jobs.linted_document import lint_warnings
+from training_workloads.jobs.pod_template import check_kind
+from training_workloads.jobs.rank_environment import torch_environment
+from training_workloads.jobs.rendezvous_store import RENDEZVOUS_STORES, STORE_SUFFIX, Rendezvous, RendezvousStore
+from training_workloads.jobs.wire_object import wire_object
+from training_workloads.mpijob.spec import DAY_SECONDS, JOB_NAME_LABEL, JOB_ROLE_LABEL, WORKER
+from training_workloads.names import dns_1035_label, leaves_room
+from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
+
+__all__ = ["TorchElasticJob", "TorchElasticJobSpec"]
+
+# A finished job's pods, and with them their logs, are kept for a week.
+_TTL_SECONDS = 7 * DAY_SECONDS
+
+# Kubernetes' limit for a Job that counts its pods (https://kubernetes.io/docs/concepts/workloads/controllers/job/).
+_MOST_PODS = 100_000
+
+# The id of the Job object, which names the rendezvous: torchrun closes a rendezvous for ever when a run ends, and a job
+# that is created again under the same name must find another one
+# (`shutdown_rdzv` in https://github.com/pytorch/pytorch/blob/main/torch/distributed/launcher/api.py, read 2026-11-23).
+_RUN_ID = "TRAINING_JOB_UID"
+_UID_LABEL = "batch.kubernetes.io/controller-uid"
+_FROM_LABEL = {"name": _RUN_ID, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{_UID_LABEL}']"}}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchElasticJobSpec(GpuJobSpec):
+    """A job of torchrun whose number of workers may change while it runs, such as on Spot nodes.
+
+    A worker is a pod, and so a node of torchrun: its agent starts one rank per GPU. When a worker is lost, the others
+    start their ranks again without it, and when it is back, with it; each start resumes from the newest checkpoint or
+    snapshot, which is the program's task. The image has torch, the program, and the non-root user 1000; for `etcd` the
+    package python-etcd too. The command may be any: torchrun starts it with `--no-python`.
+
+    Attributes:
+        workers: Worker pods when the job is created.
+        min_workers: Workers with which it starts, and below which it waits for others. Default: 1.
+        max_workers: Workers that it can be scaled to. Default: `workers`.
+        max_restarts: How often each worker starts its ranks again after one of them failed; a lost worker counts for
+            the others, because their ranks fail. Then the job ends. Default: 10.
+        backoff_limit: How often the pod of each worker is replaced after it failed, such as with the store. One that is
+            lost with its node, or evicted, does not count. Default: 3.
+        rendezvous: Where the workers meet: `c10d`, torch's store in a pod with the job's image, or `etcd`.
+            Default: `c10d`.
+    """
+
+    min_workers: int = 1
+    max_workers: int | None = None
+    max_restarts: int = 10
+    backoff_limit: int = 3
+    rendezvous: Rendezvous = "c10d"
+
+    def __post_init__(self) -> None:
+        """Check everything that can be known before the job runs."""
+        enforce(self, _RULES)
+
+    @property
+    def largest(self) -> int:
+        """Worker pods at most."""
+        return self.workers if self.max_workers is None else self.max_workers
+
+    @property
+    def store(self) -> RendezvousStore:
+        """The store at which the workers meet."""
+        return RENDEZVOUS_STORES[self.rendezvous]
+
+    @property
+    def worker_labels(self) -> dict[str, str]:
+        """Labels of the workers' pods: those that Kubeflow's operators give to the pods of training jobs."""
+        return {JOB_NAME_LABEL: self.name, JOB_ROLE_LABEL: WORKER}
+
+    @cached_property
+    def pods(self) -> GpuPods:
+        """The job's pods."""
+        return self._pods(self.workers)
+
+    def job(self) -> dict[str, Any]:
+        """Return the `spec` of the Job."""
+        return {
+            "completionMode": "Indexed",
+            # `kubectl` and the API change both together, or neither: the Job is elastic.
+            "completions": self.workers,
+            "parallelism": self.workers,
+            # By worker, because all of them fail when the store is lost; none is given up while the others train.
+            "backoffLimitPerIndex": self.backoff_limit,
+            "maxFailedIndexes": 0,
+            "podFailurePolicy": {
+                "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+            },
+            "activeDeadlineSeconds": self.deadline_seconds,
+            "ttlSecondsAfterFinished": _TTL_SECONDS,
+            **({"suspend": True} if self.scheduling.suspend() else {}),
+            "template": self._worker(),
+        }
+
+    def service(self) -> dict[str, Any]:
+        """Return the `spec` of the headless Service, which names the workers before they are ready."""
+        return {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": self.worker_labels}
+
+    def _worker(self) -> dict[str, Any]:
+        variables = {**torch_environment(self.resources, self.largest), **self.environment}
+        env = [_FROM_LABEL, *({"name": name, "value": value} for name, value in variables.items())]
+        return self.pods.worker(
+            self._torchrun(),
+            container={"env": env},
+            labels=self.worker_labels,
+            restartPolicy="Never",
+            # The name of the Service: with it each worker has a name that the others can resolve.
+            subdomain=self.name,
+        )
+
+    def _torchrun(self) -> list[str]:
+        return [
+            "torchrun",
+            f"--nnodes={self.min_workers}:{self.largest}",
+            f"--nproc-per-node={self.resources.gpus}",
+            f"--max-restarts={self.max_restarts}",
+            *self.store.torchrun_options(self.rendezvous, self.name, self.start_timeout_seconds),
+            f"--rdzv-id=$({_RUN_ID})",
+            "--no-python",
+            *self.command,
+        ]
+
+
+class TorchElasticJob(Construct):
+    """A job of torchrun in a chart: the Job, its store, their Services, and a NetworkPolicy.
+
+    Attributes:
+        spec: What the job was made from.
+        warnings: The lint's warnings as text; docs/lint.md explains each.
+        job: The Job.
+        network_policy: Keeps other pods from those of the job.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, spec: TorchElasticJobSpec) -> None:
+        """Define the objects.
+
+        Args:
+            scope: A chart, or a construct in one.
+            id: Id in the scope; the name in the cluster is `spec.name`.
+            spec: The job.
+
+        Raises:
+            InputError: The lint finds an error: the job would not work.
+        """
+        check_kind(spec, TorchElasticJobSpec)
+        super().__init__(scope, id)
+        self.spec = spec
+        wire = spec.job()
+        self.warnings = lint_warnings(
+            {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": spec.name}, "spec": wire}
+        )
+        labels = spec.scheduling.labels()
+        self.job = wire_object(
+            self, "Resource", kind="Job", name=spec.name, namespace=spec.namespace, spec=wire, labels=labels
+        )
+        store = spec.name + STORE_SUFFIX
+        for child, kind, name, one in (
+            ("Service", "Service", spec.name, spec.service()),
+            ("Store", "Deployment", store, spec.store.deployment(spec.rendezvous, spec.pods)),
+            ("StoreService", "Service", store, spec.store.service(spec.name)),
+        ):
+            wire_object(self, child, kind=kind, name=name, namespace=spec.namespace, spec=one)
+        self.network_policy = JobNetworkPolicy(self, "NetworkPolicy", job_name=spec.name, namespace=spec.namespace)
+
+
+def _name(spec: TorchElasticJobSpec) -> Problems:
+    """Reject a name that is none of a Service, or too long for the names that are derived from it."""
+    wrong = list(dns_1035_label("name", spec.name))
+    yield from wrong
+    if not wrong:
+        # As long as the end of the last pod's name, `-99999`.
+        yield from leaves_room("name", spec.name, STORE_SUFFIX, "Kubernetes")
+
+
+def _countable(spec: TorchElasticJobSpec) -> Problems:
+    for name in ("workers", "max_workers"):
+        value = getattr(spec, name)
+        # Other rules report what is no number.
+        if value is not None and not list(at_least(name, value, 1)) and value > _MOST_PODS:
+            yield Problem(path=(name,), given=value, fix=f"give {_MOST_PODS} or less")
+
+
+def _no_gang(spec: TorchElasticJobSpec) -> Problems:
+    if getattr(spec.scheduling, "gang", False) is True:
+        allowed = "gangs are made by the MPI operator, which does not know this job"
+        fix = "omit it, and give a queue: Kueue starts all workers together"
+        yield Problem(path=("scheduling", "gang"), given=True, allowed=allowed, fix=fix)
+
+
+def _run_id(spec: TorchElasticJobSpec) -> Problems:
+    if isinstance(spec.environment, dict) and _RUN_ID in spec.environment:
+        given, allowed = spec.environment[_RUN_ID], "the job itself sets it, as the name of the rendezvous"
+        yield Problem(path=("environment", _RUN_ID), given=given, allowed=allowed, fix="omit it")
+
+
+_RULES: tuple[Callable[[TorchElasticJobSpec], Problems], ...] = (
+    _name,
+    *GPU_JOB_RULES,
+    elastic_bounds,
+    _countable,
+    lambda spec: at_least("max_restarts", spec.max_restarts, 0),
+    lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
+    lambda spec: one_of("rendezvous", spec.rendezvous, get_args(Rendezvous)),
+    _no_gang,
+    _run_id,
+)
