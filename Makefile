@@ -14,6 +14,7 @@ CDK := .setup/cdk.done
 TRAINING := .setup/training.done
 SCAN := .setup/scan.done
 DEPLOY := .setup/deploy.done
+TORCH := .setup/torch.done
 DOCS := .setup/docs.done
 
 # Programs of an environment contain the folder's path, which the first step has written.
@@ -33,6 +34,7 @@ quickstart: setup-cdk synth jobs setup-training run-local summary ## From a clon
 setup: setup-cdk setup-training ## Install everything into this folder
 setup-cdk: $(CDK) ## Install the CDK side: uv, Python packages, Node.js, the AWS CDK CLI
 setup-training: $(TRAINING) ## Install the training side: TensorFlow, Open MPI, Horovod
+setup-torch: $(TORCH) ## Install PyTorch, with its libraries for GPUs; 3 GB
 setup-scan: $(SCAN) ## Install the scanners: cfn-lint, checkov
 setup-deploy: $(DEPLOY) ## Install the emulator of AWS: ministack
 setup-docs: $(DOCS) ## Install the generator of the site: Sphinx
@@ -45,6 +47,10 @@ $(CDK): setup/preflight.sh setup/common.sh setup/cdk.sh setup/cdk_program.sh req
 $(TRAINING): setup/common.sh setup/training.sh setup/horovod.cmake requirements/training.txt requirements/horovod.txt \
 		requirements/mpi.txt | $(CDK)
 	@setup/training.sh
+
+# Beside the training side, whose Python it takes: it is of the version of the lock.
+$(TORCH): setup/common.sh setup/torch.sh requirements/torch.txt | $(TRAINING)
+	@setup/torch.sh
 
 $(SCAN): setup/common.sh setup/scan.sh requirements/scan.txt | $(CDK)
 	@setup/scan.sh
@@ -78,11 +84,13 @@ summary: $(CDK) ## Show the results and the next commands
 test: test-cdk test-training ## Run every fast test
 test-cdk: $(CDK) ## Run the tests of stacks, constructs and workloads
 	@python -m pytest --ignore=tests/training --ignore=tests/containers --ignore=tests/deploy -n 2 --dist loadfile
-TEST_TRAINING = .venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs -n 2 --dist loadfile
+TEST_TRAINING = .venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs --ignore=tests/training/torch_imagenet -n 2 --dist loadfile
 test-training: $(TRAINING) ## Run the fast tests of the training code
 	@$(TEST_TRAINING) -m "not whole_run"
 test-runs: $(TRAINING) ## Train the programs on two ranks, stop, kill and resume them; 8 minutes
 	@$(TEST_TRAINING) -m whole_run
+test-torch: $(TRAINING) $(TORCH) ## Train with PyTorch on two ranks, kill, stop and resume them; and its unit tests
+	@.venv-torch/bin/python -m pytest tests/training/torch_imagenet
 test-mask-rcnn: $(TRAINING) ## Kill, resume and evaluate tiny runs of Mask R-CNN on two ranks; 10 minutes
 	@.venv-training/bin/python -m pytest tests/training/mask_rcnn/long_runs
 
@@ -149,7 +157,7 @@ snapshots: $(CDK) ## Update the snapshots; review the diff before you commit
 	@python -m pytest --ignore=tests/training --ignore=tests/containers --ignore=tests/deploy -n 2 --snapshot-update
 
 lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
-	@for group in mpi training; do $(LOCK) --group $$group -o requirements/$$group.txt; done
+	@for group in mpi torch training; do $(LOCK) --group $$group -o requirements/$$group.txt; done
 	@$(LOCK) --group dali --constraint requirements/training.txt -o requirements/dali.txt
 	@for group in cuda horovod; do $(LOCK) --group $$group --no-deps -o requirements/$$group.txt; done
 	@for group in deploy node scan uv; do $(LOCK) --universal --group $$group -o requirements/$$group.txt; done
@@ -160,13 +168,13 @@ lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 
 clean: ## Remove the output of all other targets, except runs/ with its checkpoints and results
-	rm -rf .venv .venv-deploy .venv-scan .venv-training .setup .scan node_modules cdk.out dist \
+	rm -rf .venv .venv-deploy .venv-scan .venv-torch .venv-training .setup .scan node_modules cdk.out dist \
 		.hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './runs/*' -not -path './data/*' -prune -exec rm -r {} +
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs synth jobs run-local summary test test-cdk test-training \
-	test-containers test-deploy test-faults test-image test-mask-rcnn test-runs check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
+.PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs setup-torch synth jobs run-local summary test test-cdk test-training \
+	test-containers test-deploy test-faults test-image test-mask-rcnn test-runs test-torch check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
 	bench-accuracy bench-roi-align train-shapes wheel snapshots lock outdated clean help

@@ -23,7 +23,7 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from training.imagenet import image_decoding  # noqa: E402
+from training.imagenet.crops_and_colors import MIN_CROP_AREA  # noqa: E402
 from training.imagenet.imagenet_example import encode, labels  # noqa: E402
 from training.imagenet.input_pipeline import InputPipeline, Settings  # noqa: E402
 from training.records import epoch_order, shard_files  # noqa: E402
@@ -130,7 +130,7 @@ def with_images_in_memory(folder: Path) -> InputPipeline:
 def pipeline(folder: Path, kept: range | None) -> InputPipeline:
     """Return the program's input; the range's decoded images stay in memory."""
     records = open_split(folder, "train", classes=CLASSES, team=Team())
-    settings = Settings(image_size=SIZE, classes=CLASSES, threads=1, min_crop_area=image_decoding.MIN_CROP_AREA)
+    settings = Settings(image_size=SIZE, classes=CLASSES, threads=1, min_crop_area=MIN_CROP_AREA)
     return InputPipeline(records, settings, kept)
 
 

@@ -13,7 +13,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from benchmarks import ranks
+from benchmarks import mpirun_ranks
 
 TURNS = 12
 LEAST = 1.9
@@ -28,7 +28,7 @@ def main() -> None:
         for job in jobs.values():
             # mpirun does not forward the end of its input.
             _send(job, "end")
-            ranks.finish(job)
+            mpirun_ranks.finish(job)
         adding_up = all_reduce_seconds(timelines[2])
     for size in jobs:
         speeds = [turn[size]["images"] / turn[size]["seconds"] for turn in turns]
@@ -46,7 +46,7 @@ def _start(size: int, timeline: Path) -> subprocess.Popen[str]:
     """Return ranks that have warmed up and wait for `_step`."""
     variables = {"TF_CPP_MIN_LOG_LEVEL": "3", "HOROVOD_TIMELINE": "DYNAMIC"}
     arguments = ["-m", "benchmarks.scaling_rank", str(timeline)]
-    job = ranks.start(size, arguments, bind_to="core", pipes=subprocess.PIPE, **variables)
+    job = mpirun_ranks.start(size, arguments, bind_to="core", pipes=subprocess.PIPE, **variables)
     _line(job)
     return job
 
@@ -68,7 +68,7 @@ def _line(job: subprocess.Popen[str]) -> str:
     assert job.stdout
     line = job.stdout.readline()
     if not line:
-        ranks.finish(job)
+        mpirun_ranks.finish(job)
     return line
 
 

@@ -12,11 +12,12 @@ import time
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from training.imagenet.image_decoding import MIN_CROP_AREA
+from training.imagenet.crops_and_colors import MIN_CROP_AREA
 from training.imagenet.input_pipeline import Settings, SyntheticPipeline
 from training.records import epoch_order
 from training.resnet50 import model
 from training.resnet50.objective import Objective
+from training.runtime import horovod_ranks
 from training.runtime.network import make_network
 from training.runtime.train_step import StepOptions, make_train_step
 
@@ -25,7 +26,7 @@ IMAGE_SIZE, BATCH, WARM_UP = 224, 32, 2
 
 def main(timeline: str) -> None:
     """Take the steps, with Horovod's timeline of them."""
-    hvd.init()
+    horovod_ranks.init()
     # Bound to a core by mpirun: one thread, or two would share it.
     tf.config.threading.set_intra_op_parallelism_threads(1)
     network = make_network(model.build(IMAGE_SIZE, 1000), momentum=0.875)

@@ -8,12 +8,12 @@ import subprocess
 import sys
 import time
 
-from benchmarks import ranks, trained
+from benchmarks import mpirun_ranks, trained
 
 LEAST = {"bbox/AP50": 0.90, "segm/AP50": 0.85}
 MOST_SECONDS = 20 * 60
 
-FOLDER = ranks.ROOT / "dist/shapes"
+FOLDER = mpirun_ranks.ROOT / "dist/shapes"
 
 OPTIONS = ["--architecture", "small", "--batch-size", "4", "--epochs", "32", "--warmup-steps", "100"]
 OPTIONS += ["--learning-rate", "0.02", "--clip-norm", "5", "--evaluate-every", "8epochs"]
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _python(module: str, *arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", module, *arguments], cwd=ranks.ROOT, check=True)
+    subprocess.run([sys.executable, "-m", module, *arguments], cwd=mpirun_ranks.ROOT, check=True)
 
 
 main()

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ranks
+from benchmarks import mpirun_ranks
 
 
 def train(arguments: Sequence[str], output: Path) -> tuple[dict[str, Any], float]:
     """Run Python with these arguments and '--output-dir' on two ranks; return results.json and the seconds."""
     started = time.monotonic()
-    ranks.finish(ranks.start(2, [*arguments, "--output-dir", str(output)], bind_to="none"))
+    mpirun_ranks.finish(mpirun_ranks.start(2, [*arguments, "--output-dir", str(output)], bind_to="none"))
     seconds = time.monotonic() - started
     results: dict[str, Any] = json.loads((output / "results.json").read_text())
     return results, seconds

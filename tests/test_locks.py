@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ["cdk", "cuda", "dali", "deploy", "docs", "horovod", "mpi", "node", "scan", "training", "uv"]
+LOCKS = ["cdk", "cuda", "dali", "deploy", "docs", "horovod", "mpi", "node", "scan", "torch", "training", "uv"]
 
 
 @pytest.mark.parametrize("name", LOCKS)

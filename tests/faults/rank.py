@@ -37,7 +37,7 @@ from training.records.epoch_order import Order
 from training.records.shard_records import ShardRecords
 from training.resnet50 import __main__ as resnet50
 from training.resnet50 import model
-from training.runtime import checkpoint, curve, lines, loop, watchdog
+from training.runtime import checkpoint, curve, horovod_ranks, lines, loop, watchdog
 from training.runtime.checkpoint import Checkpoint
 from training.runtime.distributed import run
 from training.runtime.elastic import CheckHosts
@@ -223,7 +223,7 @@ def main(*, forked: bool = False) -> int:
     if folder := os.environ.get("FAULTS_SEEN"):
         note_records(Path(folder))
     watchdog.limit()
-    hvd.init()
+    horovod_ranks.init()
     return run(_PROGRAMS[os.environ["FAULTS_PROGRAM"]])
 
 

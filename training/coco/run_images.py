@@ -5,16 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import horovod.tensorflow as hvd
-
 from training.coco import categories as coco_categories
 from training.coco import coco_records
 from training.coco.batches import Batch, BatchPipeline, Settings
 from training.coco.categories import Category
 from training.records import bucket_order, epoch_order, fingerprint, rank_records
 from training.records.bucket_order import check_buckets
-from training.records.numbered_records import Team
 from training.records.shard_files import TRAIN, VALIDATION
+from training.runtime import ranks
 from training.runtime.distributed import on_rank_zero
 from training.runtime.errors import UserError
 from training.runtime.position import Position
@@ -51,13 +49,13 @@ class Data:
 
     def training_batches(self, position: Position) -> Iterator[Batch]:
         """Yield the rest of the epoch: the same number of batches, and the same padded shapes, on every rank."""
-        finished, first_step = epoch_order.resume(position.segments, hvd.size(), self.batch_size)
+        finished, first_step = epoch_order.resume(position.segments, ranks.size(), self.batch_size)
         order = bucket_order.training(
             self.training.buckets,
             finished,
             batch_size=self.batch_size,
-            rank=hvd.rank(),
-            size=hvd.size(),
+            rank=ranks.rank(),
+            size=ranks.size(),
             seed=self.seed,
             epoch=position.epoch,
         )
@@ -66,7 +64,7 @@ class Data:
     def validation_batches(self) -> Iterator[Batch]:
         """Yield this rank's part of the validation images, each once, in as many batches as every rank."""
         order = bucket_order.evaluation(
-            self.validation.buckets, batch_size=self.batch_size, rank=hvd.rank(), size=hvd.size()
+            self.validation.buckets, batch_size=self.batch_size, rank=ranks.rank(), size=ranks.size()
         )
         return rank_records.alone(self.validation.evaluation(order))
 
@@ -110,7 +108,7 @@ def load(folder: Path, settings: Settings, *, batch_size: int) -> Data:
     Raises:
         UserError: They are missing or damaged, or too few for a step; on every rank.
     """
-    team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object, on_rank_zero=on_rank_zero)
+    team = rank_records.team()
     opened = [
         coco_records.load(folder, split, team=team, skip_damaged=settings.skip_damaged) for split in (TRAIN, VALIDATION)
     ]
@@ -121,8 +119,8 @@ def load(folder: Path, settings: Settings, *, batch_size: int) -> Data:
             f"{settings.classes}; give the data set of the network"
         )
     training, validation = (BatchPipeline(records, settings) for records in opened)
-    check_batch_size(batch_size, images=len(opened[0]), ranks=hvd.size())
-    check_buckets(training.buckets, batch_size=batch_size, size=hvd.size())
+    check_batch_size(batch_size, images=len(opened[0]), ranks=ranks.size())
+    check_buckets(training.buckets, batch_size=batch_size, size=ranks.size())
     return Data(
         training_images=len(opened[0]),
         validation_images=len(opened[1]),

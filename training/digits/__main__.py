@@ -17,14 +17,14 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.digits import digit_images
-from training.runtime import command_line, devices, elastic, training_run, watchdog
+from training.runtime import command_line, devices, elastic, horovod_ranks, training_run, watchdog
 from training.runtime.distributed import RankParser, run
 from training.runtime.every import Every
 from training.runtime.position import Position
 from training.runtime.schedule import Schedule, batch_sentence, check_batch_size
 from training.runtime.stop_request import StopRequest
-from training.runtime.task import Evaluation, Plan, StepInput, Task
-from training.runtime.train_step import TrainStep
+from training.runtime.task import Evaluation, Plan, StepInput, Task, TrainStep
+from training.runtime.tensorflow_framework import TENSORFLOW
 
 # -------------------------------------------------------------------------------------------------------- settings
 
@@ -271,6 +271,7 @@ def make_task(job: Job) -> Task:
         batches=job.steps,
         rate=job.rate,
         evaluate=evaluation,
+        framework=TENSORFLOW,
         lower=f"'--batch-size' is {settings.batch_size}: give less",
         figures=lambda: {"device": job.device},
         names=("results",),
@@ -293,5 +294,5 @@ if __name__ == "__main__":
     # Before Horovod starts, which takes the same limit.
     watchdog.limit()
     # Horovod: find the other ranks; without mpirun this one is alone.
-    hvd.init()
+    horovod_ranks.init()
     sys.exit(run(main))

@@ -4,15 +4,12 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from training.records.image_features import ENCODED, LABEL
+from training.imagenet import record_checks
 from training.records.numbered_records import Records
 from training.records.tfrecords import DamagedRecordError
-from training.runtime.errors import UserError
 
 Decode = Callable[[tf.Tensor, tf.Tensor], object]
 """Decodes a JPEG (string) as the pipeline does, by the number of its record (int64)."""
-
-_PNG = b"\x89PNG"
 
 
 def find_damaged(
@@ -42,28 +39,8 @@ def _make(records: Records, number: int, decode: Decode, classes: int) -> None:
         except (tf.errors.InvalidArgumentError, UnicodeDecodeError) as error:
             raise records.damaged_record(number, "is not a tf.train.Example with an image and its label") from error
         jpeg, label = jpegs.numpy()[0], int(labels[0])
-        if label == 0:
-            # No damage of one record: the dataset's labels count from 0, and skipping would leave out a whole class.
-            raise UserError(
-                f"{records.where(number)} has the label 0, but labels are 1 to {classes} with '--classes' {classes}; "
-                "convert the dataset again, with labels that count from 1"
-            )
-        if reason := _reason(jpeg, label, classes):
-            raise records.damaged_record(number, reason)
+        record_checks.check(records, number, jpeg, label, classes)
         try:
             decode(jpegs[0], tf.constant(number, tf.int64))
         except tf.errors.InvalidArgumentError as error:
-            kind = "is a PNG image" if jpeg.startswith(_PNG) else "does not decode"
-            raise records.damaged_record(
-                number, f"has {len(jpeg):,} bytes that should be a JPEG image, but {kind}"
-            ) from error
-
-
-def _reason(jpeg: bytes, label: int, classes: int) -> str | None:
-    if not jpeg:
-        return f"has no {ENCODED}, the bytes of a JPEG image"
-    if label == -1:
-        return f"has no {LABEL}, the number of a class"
-    if not 1 <= label <= classes:
-        return f"has the label {label}, but labels are 1 to {classes} with '--classes' {classes}"
-    return None
+            raise record_checks.undecodable(records, number, jpeg) from error

@@ -8,27 +8,14 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from training.imagenet.crops_and_colors import ASPECT, ATTEMPTS, CENTRE, DEVIATION, MEAN, MIN_CROP_AREA
+
 Window = Callable[[tf.Tensor], tf.Tensor]
 """Turns an image's height, width and channels into the part to use: top, left, height and width, int32."""
-
-#: The smallest crop, as a part of the image's area, of NVIDIA's ResNet-50 v1.5, which reaches 77 % with it:
-#: https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classification/ConvNets/resnet50v1.5
-MIN_CROP_AREA = 0.08
-
-# Colours of ImageNet's training images, 0 to 255: the usual values (0.485, 0.456, 0.406 and 0.229, 0.224, 0.225) x 255.
-_MEAN = (123.68, 116.28, 103.53)
-_DEVIATION = (58.395, 57.12, 57.375)
-
-# The range of width to height, of the same source as MIN_CROP_AREA.
-_ASPECT = (3 / 4, 4 / 3)
-# The limit after which the whole image is used; utils/image_processing.py of the same source.
-_ATTEMPTS = 100
 
 #: The short side of an image that is kept in memory, pixels: that of evaluations, and of published copies of ImageNet
 #: that are made smaller in advance.
 SHORT_SIDE = 256
-# The window of an evaluation, as a part of the short side: 224 pixels of an image whose short side is 256.
-_CENTRE = 224 / 256
 
 
 def training_window(shape: tf.Tensor, number: tf.Tensor, key: int, min_crop_area: float = MIN_CROP_AREA) -> tf.Tensor:
@@ -47,9 +34,9 @@ def training_window(shape: tf.Tensor, number: tf.Tensor, key: int, min_crop_area
         bounding_boxes=tf.zeros([1, 0, 4]),
         min_object_covered=0.0,
         seed=tf.stack([tf.constant(key, tf.int64), number]),
-        aspect_ratio_range=_ASPECT,
+        aspect_ratio_range=ASPECT,
         area_range=(min_crop_area, 1.0),
-        max_attempts=_ATTEMPTS,
+        max_attempts=ATTEMPTS,
         use_image_if_no_bounding_boxes=True,
     )
     return tf.concat([begin[:2], extent[:2]], 0)
@@ -61,7 +48,7 @@ def evaluation_window(shape: tf.Tensor) -> tf.Tensor:
     Args:
         shape: Height, width and channels, int32.
     """
-    side = tf.cast(tf.round(_CENTRE * tf.cast(tf.reduce_min(shape[:2]), tf.float32)), tf.int32)
+    side = tf.cast(tf.round(CENTRE * tf.cast(tf.reduce_min(shape[:2]), tf.float32)), tf.int32)
     return tf.concat([(shape[:2] - side) // 2, [side, side]], 0)
 
 
@@ -137,7 +124,7 @@ def to_float(images: tf.Tensor, mirrored: tf.Tensor | None, dtype: tf.DType) -> 
     """
     if mirrored is not None:
         images = tf.where(mirrored[:, tf.newaxis, tf.newaxis, tf.newaxis], tf.reverse(images, [2]), images)
-    return tf.cast((tf.cast(images, tf.float32) - _MEAN) / _DEVIATION, dtype)
+    return tf.cast((tf.cast(images, tf.float32) - MEAN) / DEVIATION, dtype)
 
 
 def _resized(image: tf.Tensor, size: int) -> tf.Tensor:

@@ -19,7 +19,7 @@ from training.coco.run_images import Data, load
 from training.mask_rcnn.evaluation import DetectionStep, evaluate, make_detection_step
 from training.mask_rcnn.training_job import architecture, network_of, truth_of
 from training.records.data_threads import data_threads
-from training.runtime import checkpoint, command_line, devices, files, run_options, watchdog
+from training.runtime import checkpoint, command_line, devices, files, horovod_ranks, run_options, watchdog
 from training.runtime.distributed import RankParser, average, on_rank_zero, run, say
 from training.runtime.errors import UserError
 from training.runtime.network import Network
@@ -208,5 +208,5 @@ def _points(output: Path) -> list[dict[str, Any]]:
 if __name__ == "__main__":
     # Before Horovod starts, which takes the same limit.
     watchdog.limit()
-    hvd.init()
+    horovod_ranks.init()
     sys.exit(run(main))

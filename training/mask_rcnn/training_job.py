@@ -31,6 +31,7 @@ from training.runtime.network import Network, make_network
 from training.runtime.position import Position
 from training.runtime.schedule import batch_sentence
 from training.runtime.task import Evaluation, LossCurves, Plan, StepInput, Task
+from training.runtime.tensorflow_framework import TENSORFLOW
 from training.runtime.train_step import Losses, StepOptions, make_train_step
 
 _ARCHITECTURES = {"resnet50-fpn": RESNET50_FPN, "small": SMALL}
@@ -119,6 +120,7 @@ class Job:
             batches=self._batches,
             rate=self._rate,
             evaluate=self._evaluation(),
+            framework=TENSORFLOW,
             lower=_lower(settings, self.recipe),
             score="segm/AP",
             loss_curves=LossCurves(total="total_loss", prefix="loss_"),

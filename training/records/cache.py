@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
-import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.records.numbered_records import Records
 from training.runtime.errors import UserError
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _GIB = 2**30
@@ -43,9 +45,13 @@ class CachedRecords(Records):
         self._contents |= {number: content for number, content in read.items() if number in self._range}
         return [read[number] if number in read else self._contents[number] for number in numbers]
 
-    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def parse(self, contents: "tf.Tensor", numbers: "tf.Tensor") -> "tuple[tf.Tensor, ...]":
         """Return the JPEGs and labels, as the records do."""
         return self._records.parse(contents, numbers)
+
+    def image(self, content: bytes, number: int) -> tuple[bytes, int]:
+        """Return the JPEG and the label, as the records do."""
+        return self._records.image(content, number)
 
     def where(self, number: int) -> str:
         """Return the record's place on the disk."""

@@ -2,7 +2,7 @@
 
 import os
 
-from training.runtime.devices import share_of_cores
+from training.runtime.cores import share_of_cores
 from training.runtime.errors import UserError
 
 _THREADS = "TRAINING_DATA_THREADS"

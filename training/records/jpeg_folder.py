@@ -2,17 +2,20 @@
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.records import fingerprint
 from training.records.numbered_records import Records, Team
 from training.records.tfrecords import readable
 from training.runtime.errors import UserError
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 _SUFFIXES = (".jpeg", ".jpg")
 
@@ -29,8 +32,6 @@ class JpegFolder(Records):
         self._names = np.array([os.fsencode(name) for names in files for name in names], np.bytes_)[order]
         labels = np.repeat(np.arange(1, len(classes) + 1), [len(names) for names in files])
         self._labels = labels[order]
-        # A tensor: an array would become a constant of 10 MB in tf.data's graph.
-        self._label_tensor = tf.constant(self._labels, tf.int64)
 
     def __len__(self) -> int:
         return len(self._names)
@@ -47,9 +48,23 @@ class JpegFolder(Records):
                 contents.append(path.read_bytes())
         return contents
 
-    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def parse(self, contents: "tf.Tensor", numbers: "tf.Tensor") -> "tuple[tf.Tensor, ...]":
         """Return the contents, which are the JPEGs, and the labels of the folders."""
+        import tensorflow as tf
+
         return contents, tf.gather(self._label_tensor, numbers)
+
+    def image(self, content: bytes, number: int) -> tuple[bytes, int]:
+        """Return the content, which is the JPEG, and the label of the folder."""
+        return content, int(self._labels[number])
+
+    @cached_property
+    def _label_tensor(self) -> "tf.Tensor":
+        """The labels outside of any graph: in tf.data's they would be a constant of 10 MB."""
+        import tensorflow as tf
+
+        with tf.init_scope():
+            return tf.constant(self._labels, tf.int64)
 
     def where(self, number: int) -> str:
         """Return the file."""

@@ -5,13 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.records.tfrecords import DamagedRecordError
 from training.runtime.errors import UserError
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -27,7 +29,7 @@ class Team:
     rank: int = 0
     size: int = 1
     gather: Callable[[Any], list[Any]] = lambda value: [value]
-    """Returns the values of all ranks on every rank, as `hvd.allgather_object` does."""
+    """Returns the values of all ranks on every rank, as `Ranks.gather` does."""
     on_rank_zero: Callable[[Callable[[], Any]], Any] = lambda work: work()
     """Runs a function on rank zero and gives all ranks its value or its exception, as `distributed.on_rank_zero` does:
     a thousand names are listed once, and no rank ends alone because its machine has no such file."""
@@ -78,10 +80,18 @@ class Records(ABC):
         """
 
     @abstractmethod
-    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def parse(self, contents: "tf.Tensor", numbers: "tf.Tensor") -> "tuple[tf.Tensor, ...]":
         """Return what contents contain, as TensorFlow operations: a row for each record.
 
         Of classified images these are the JPEGs (strings) and the labels (int64, from 1).
+        """
+
+    @abstractmethod
+    def image(self, content: bytes, number: int) -> tuple[bytes, int]:
+        """Return the JPEG and the label (from 1) of a content of `read`, without TensorFlow.
+
+        Raises:
+            DamagedRecordError: The content is not that of a classified image.
         """
 
     @abstractmethod

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
-
-import horovod.tensorflow as hvd
+from typing import Any, TypeVar
 
 from training.records import dataset, epoch_order
 from training.records.epoch_order import Order
 from training.records.numbered_records import Records, Team
+from training.runtime import ranks
 from training.runtime.distributed import on_rank_zero
 from training.runtime.errors import RankError, UserError
 from training.runtime.position import Segment
@@ -28,15 +27,24 @@ def open_splits(folder: Path, splits: Sequence[str], *, classes: int, skip_damag
     Raises:
         UserError: A split does not exist, or is incomplete or damaged; on every rank.
     """
-    team = Team(rank=hvd.rank(), size=hvd.size(), gather=hvd.allgather_object, on_rank_zero=on_rank_zero)
     return [
-        dataset.open_split(folder, split, classes=classes, team=team, skip_damaged=skip_damaged) for split in splits
+        dataset.open_split(folder, split, classes=classes, team=team(), skip_damaged=skip_damaged) for split in splits
     ]
+
+
+def team() -> Team:
+    """Return the current ranks, which list the records together."""
+    current = ranks.current()
+
+    def gather(value: Any) -> list[Any]:
+        return current.gather(value, "records")
+
+    return Team(rank=current.rank(), size=current.size(), gather=gather, on_rank_zero=on_rank_zero)
 
 
 def own_range(records: Records) -> range:
     """Return the records that this rank reads in every epoch."""
-    return epoch_order.own_range(len(records), hvd.rank(), hvd.size())
+    return epoch_order.own_range(len(records), ranks.rank(), ranks.size())
 
 
 def training_order(
@@ -51,8 +59,8 @@ def training_order(
         seed: The run's '--seed'.
         epoch: From 0.
     """
-    over, first_step = epoch_order.resume(segments, hvd.size(), batch_size)
-    share = {"batch_size": batch_size, "rank": hvd.rank(), "size": hvd.size()}
+    over, first_step = epoch_order.resume(segments, ranks.size(), batch_size)
+    share = {"batch_size": batch_size, "rank": ranks.rank(), "size": ranks.size()}
     return epoch_order.training(records, over, **share, seed=seed, epoch=epoch), first_step
 
 
@@ -63,12 +71,12 @@ def evaluation_order(records: int, *, batch_size: int) -> Order:
         records: Records of the split.
         batch_size: Records per rank and step.
     """
-    return epoch_order.evaluation(records, batch_size=batch_size, rank=hvd.rank(), size=hvd.size())
+    return epoch_order.evaluation(records, batch_size=batch_size, rank=ranks.rank(), size=ranks.size())
 
 
 def skipped_by_any(own: Mapping[str, set[int]]) -> dict[str, list[int]]:
     """Return the numbers of the records of each split that any rank has skipped; every rank must call it."""
-    of_ranks = hvd.allgather_object(dict(own), name="skipped")
+    of_ranks = ranks.current().gather(dict(own), "skipped")
     return {split: sorted(set().union(*(each[split] for each in of_ranks))) for split in own}
 
 

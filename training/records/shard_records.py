@@ -6,23 +6,19 @@ import threading
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
-from training.records import fingerprint, shard_files, tfrecords
+from training.records import example_reader, fingerprint, shard_files, tfrecords
 from training.records.image_features import ENCODED, LABEL
 from training.records.numbered_records import Records, Team
 from training.records.tfrecords import Shard
 from training.runtime.errors import UserError
 
-# A missing feature gets an invalid value, so that the record is found and reported.
-_FEATURES = {
-    ENCODED: tf.io.FixedLenFeature([], tf.string, default_value=b""),
-    LABEL: tf.io.FixedLenFeature([], tf.int64, default_value=-1),
-}
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 class ShardRecords(Records):
@@ -65,10 +61,25 @@ class ShardRecords(Records):
                 contents.append(tfrecords.read(descriptor, shard, record))
         return contents
 
-    def parse(self, contents: tf.Tensor, numbers: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def parse(self, contents: "tf.Tensor", numbers: "tf.Tensor") -> "tuple[tf.Tensor, ...]":
         """Return the features of the Examples of a classified image: JPEG and label."""
-        features = tf.io.parse_example(contents, _FEATURES)
+        import tensorflow as tf
+
+        # A missing feature gets an invalid value, so that the record is found and reported.
+        wanted = {
+            ENCODED: tf.io.FixedLenFeature([], tf.string, default_value=b""),
+            LABEL: tf.io.FixedLenFeature([], tf.int64, default_value=-1),
+        }
+        features = tf.io.parse_example(contents, wanted)
         return features[ENCODED], features[LABEL]
+
+    def image(self, content: bytes, number: int) -> tuple[bytes, int]:
+        """Return JPEG and label of an Example; a missing label is -1, as in `parse`."""
+        try:
+            features = example_reader.features(content)
+            return features.one_bytes(ENCODED, b""), features.one_int64(LABEL, -1)
+        except ValueError as error:
+            raise self.damaged_record(number, f"is not an image with a label ({error})") from error
 
     def where(self, number: int) -> str:
         """Return the shard, the record's number in it, and its offset in bytes."""

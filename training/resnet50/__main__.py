@@ -2,11 +2,9 @@
 
 import sys
 
-import horovod.tensorflow as hvd
-
 from training.resnet50.settings import parse
 from training.resnet50.training_job import make_job, prepare
-from training.runtime import training_run, watchdog
+from training.runtime import horovod_ranks, training_run, watchdog
 from training.runtime.distributed import run
 from training.runtime.stop_request import StopRequest
 
@@ -23,5 +21,5 @@ if __name__ == "__main__":
     # Before Horovod starts, which takes the same limit.
     watchdog.limit()
     # Horovod: find the other ranks; without mpirun this one is alone.
-    hvd.init()
+    horovod_ranks.init()
     sys.exit(run(main))

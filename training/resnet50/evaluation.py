@@ -1,37 +1,15 @@
 """The accuracy on the validation set: every image once."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
+from training.imagenet import split_accuracy
 from training.imagenet.image_decoding import to_float
 from training.imagenet.image_work import Batch
+from training.imagenet.split_accuracy import Accuracy
 from training.runtime import watchdog
-from training.runtime.errors import UserError
-from training.runtime.task import Evaluation
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Accuracy:
-    """Of a whole validation set."""
-
-    images: int
-    """Images that were evaluated."""
-    top1: float
-    """Share whose first guess is right."""
-    top5: float
-    """Share with the right label among the first five guesses."""
-
-    def evaluation(self) -> Evaluation:
-        """Return it for the loop."""
-        return Evaluation(
-            results={"accuracy": self.top1, "top5_accuracy": self.top5, "evaluated_images": self.images},
-            accuracy={"top-1": self.top1, "top-5": self.top5},
-            sentence=f"top-1 {self.top1:.4f}, top-5 {self.top5:.4f} of {self.images:,} images",
-        )
 
 
 def make_evaluation_step(model: tf.keras.Model) -> tf.types.experimental.GenericFunction:
@@ -53,8 +31,4 @@ def evaluate(evaluation_step: tf.types.experimental.GenericFunction, batches: It
     for batch in batches:
         watchdog.progress()
         total += evaluation_step(*batch).numpy()
-    # Horovod: whole numbers are added, so the result is the same for any number of ranks.
-    images, right, among_five = hvd.allreduce(total, op=hvd.Sum, name="right").numpy().tolist()
-    if not images:
-        raise UserError("none of the validation images can be used; convert the data set again")
-    return Accuracy(images=images, top1=right / images, top5=among_five / images)
+    return split_accuracy.of_ranks(total)

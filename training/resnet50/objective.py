@@ -1,20 +1,16 @@
 """What ResNet-50 minimizes: the loss, and the decay of its weights."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import tensorflow as tf
 
+from training.imagenet import first_loss
 from training.imagenet.image_decoding import to_float
-from training.runtime.errors import UserError
 from training.runtime.train_step import Losses
 
 # LARS: how far a layer may move for its length; https://arxiv.org/abs/1708.03888, and MLPerf's reference.
 _TRUST = 0.001
-
-# How far the first loss may be from ln(classes), the loss of a network that has learned nothing.
-_FIRST_LOSS_DISTANCE = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,12 +61,7 @@ class Objective:
         Raises:
             UserError: Labels or images are not what the run takes them for.
         """
-        loss, expected = losses["training"], math.log(self.classes)
-        if not abs(loss - expected) <= _FIRST_LOSS_DISTANCE:
-            raise UserError(
-                f"the first loss is {loss:.2f}, but that of {self.classes} classes is about {expected:.2f} before "
-                "anything is learned; check the images, the labels and '--classes'"
-            )
+        first_loss.check(losses["training"], self.classes)
 
 
 def _is_head_bias(weight: tf.Variable) -> bool:

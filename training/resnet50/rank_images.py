@@ -1,97 +1,21 @@
 """The images of a run: for each rank its part, in its order."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import horovod.tensorflow as hvd
 
 from training.imagenet import decoded_images, input_pipeline
 from training.imagenet.imagenet_splits import TOTALS
-from training.imagenet.input_pipeline import Batch, InputPipeline, SyntheticPipeline
-from training.records import cache, fingerprint, rank_records
+from training.imagenet.input_pipeline import InputPipeline, SyntheticPipeline
+from training.imagenet.split_images import Data
+from training.records import cache, rank_records
 from training.records.data_threads import data_threads
 from training.records.numbered_records import Records
 from training.records.shard_files import TRAIN, VALIDATION
 from training.resnet50.settings import Settings
-from training.runtime.distributed import on_every_rank, say
+from training.runtime import ranks
+from training.runtime.distributed import on_every_rank
 from training.runtime.errors import UserError
-from training.runtime.position import Position
 from training.runtime.schedule import check_batch_size
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Data:
-    """Training images and validation images.
-
-    Attributes:
-        training_images: Of the whole split, over all ranks.
-        validation_images: Of the whole split, over all ranks.
-        training: Pipeline of the training images.
-        validation: Pipeline of the validation images.
-        batch_size: Images per rank and step.
-        seed: Of the order.
-        damage: Skipped shards and parts of shards, a sentence each.
-        damaged: The known number of records in them.
-        fingerprint: Of the files.
-        memory: What stays in memory, a sentence each.
-    """
-
-    training_images: int
-    validation_images: int
-    training: InputPipeline | SyntheticPipeline
-    validation: InputPipeline | SyntheticPipeline
-    batch_size: int
-    seed: int
-    damage: Sequence[str] = ()
-    damaged: int = 0
-    fingerprint: Mapping[str, str] = field(default_factory=dict)
-    memory: Sequence[str] = ()
-
-    def training_batches(self, position: Position) -> Iterator[Batch]:
-        """Yield the rest of the epoch, the same number of batches on every rank."""
-        order, first_step = rank_records.training_order(
-            self.training_images,
-            position.segments,
-            batch_size=self.batch_size,
-            seed=self.seed,
-            epoch=position.epoch,
-        )
-        return rank_records.alone(self.training.training(order, position.epoch, first_step))
-
-    def validation_batches(self) -> Iterator[Batch]:
-        """Yield this rank's part of the validation images, each once."""
-        order = rank_records.evaluation_order(self.validation_images, batch_size=self.batch_size)
-        return rank_records.alone(self.validation.evaluation(order))
-
-    def skipped(self) -> dict[str, list[int]]:
-        """Return the numbers of the records of each split that any rank has skipped; every rank must call it."""
-        own = {"train": self.training.skipped_records, "validation": self.validation.skipped_records}
-        return rank_records.skipped_by_any(own)
-
-    def resume(self, output: Path, written: Mapping[str, Any]) -> None:
-        """Take over the skipped records of the checkpoint's metadata, so that none is counted or reported twice.
-
-        Raises:
-            UserError: The run began with other images, so that its record numbers mean other records now.
-        """
-        if "dataset" in written:
-            fingerprint.check(output, written["dataset"], self.fingerprint)
-        else:
-            say(f"note: the checkpoints in {output} are of a version that did not note the dataset's files")
-        if written["training_images"] != self.training_images:
-            raise UserError(
-                f"there are {self.training_images:,} training images, but the run in {output} began with "
-                f"{written['training_images']:,}; put back those, or give another '--output-dir'"
-            )
-        self.training.skipped_records |= set(written["skipped"]["train"])
-        self.validation.skipped_records |= set(written["skipped"]["validation"])
-
-    def sentences(self) -> list[str]:
-        """Describe how many images there are, and what is skipped."""
-        counted = f"data: {self.training_images:,} images to train on, {self.validation_images:,} to test with"
-        return [counted, *(f"warning: skipped: {each}" for each in self.damage), *self.memory]
 
 
 def load(settings: Settings, *, on_gpu: bool) -> Data:
@@ -106,7 +30,7 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
         seed=settings.seed,
         min_crop_area=settings.min_crop_area,
         mirror=settings.mirror == "on",
-        threads=data_threads(hvd.local_size()),
+        threads=data_threads(ranks.current().local_size()),
         device="/GPU:0" if on_gpu else None,
         skip_damaged=settings.on_bad_data == "skip",
         dali=settings.decode == "gpu",
@@ -125,7 +49,7 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
         )
     else:
         data = _from_files(settings.data_dir, settings, decoding)
-    check_batch_size(settings.batch_size, images=data.training_images, ranks=hvd.size())
+    check_batch_size(settings.batch_size, images=data.training_images, ranks=ranks.size())
     return data
 
 
@@ -166,12 +90,12 @@ def _memory(splits: Sequence[Records], kind: str) -> list[str]:
     def check() -> tuple[cache.Memory, bool]:
         parts = [(records, rank_records.own_range(records)) for records in splits]
         if kind == "records":
-            return cache.check(kind, sum(cache.needed(*part) for part in parts), hvd.local_size()), False
+            return cache.check(kind, sum(cache.needed(*part) for part in parts), ranks.current().local_size()), False
         estimates = [decoded_images.estimate(*part) for part in parts]
-        memory = cache.check(kind, sum(each.needed for each in estimates), hvd.local_size())
+        memory = cache.check(kind, sum(each.needed for each in estimates), ranks.current().local_size())
         return memory, any(each.reduced for each in estimates)
 
-    # Horovod: where the memory of one machine is too small, all ranks stop.
+    # Where the memory of one machine is too small, all ranks stop.
     found = on_every_rank(check)
     most = max((memory for memory, _ in found), key=lambda each: each.needed / max(each.free, 1))
     is_reduced = any(reduced for _, reduced in found)

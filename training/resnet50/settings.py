@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from training.imagenet.image_decoding import MIN_CROP_AREA
+from training.imagenet.crops_and_colors import MIN_CROP_AREA
 from training.runtime import command_line, run_options
 from training.runtime.distributed import RankParser
 from training.runtime.errors import UserError

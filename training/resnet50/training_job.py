@@ -7,10 +7,11 @@ from typing import Any
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
+from training.imagenet.split_images import Data
 from training.resnet50 import model
 from training.resnet50.evaluation import evaluate, make_evaluation_step
 from training.resnet50.objective import Objective
-from training.resnet50.rank_images import Data, load
+from training.resnet50.rank_images import load
 from training.resnet50.recipe import LARS_VALUES, Given, Recipe, lars, sgd
 from training.resnet50.settings import Settings
 from training.runtime import devices, elastic, xla
@@ -19,6 +20,7 @@ from training.runtime.network import Network, make_network
 from training.runtime.position import Position
 from training.runtime.schedule import batch_sentence
 from training.runtime.task import Evaluation, Plan, StepInput, Task
+from training.runtime.tensorflow_framework import TENSORFLOW
 from training.runtime.train_step import StepOptions, make_train_step
 
 #: What runs did before an option existed: their checkpoints resume with it.
@@ -94,12 +96,13 @@ class Job:
             batches=self._batches,
             rate=self._rate,
             evaluate=evaluated,
+            framework=TENSORFLOW,
             lower=_lower(settings),
             check_first_losses=self.objective.check_first,
             resume=lambda written: data.resume(settings.output_dir, written),
             settings_before=self.before_options,
             names=("position", "skipped", "training_images"),
-            metadata=self._metadata,
+            metadata=data.metadata,
             figures=self._figures,
             export=lambda: network.export(settings.output_dir / "model.keras"),
         )
@@ -140,14 +143,6 @@ class Job:
     def _rate(self, position: Position) -> float:
         epoch = position.epoch + position.images / self.data.training_images
         return self.recipe.rate(epoch, self.global_batch)
-
-    def _metadata(self) -> dict[str, Any]:
-        data = self.data
-        return {
-            "skipped": data.skipped(),
-            "training_images": data.training_images,
-            "dataset": dict(data.fingerprint),
-        }
 
     @property
     def before_options(self) -> dict[str, Any]:

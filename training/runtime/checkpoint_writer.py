@@ -7,13 +7,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import horovod.tensorflow as hvd
-import numpy as np
-import tensorflow as tf
-
-from training.runtime import checkpoint, stop_request
+from training.runtime import checkpoint, ranks, stop_request
 from training.runtime.distributed import flat
 from training.runtime.rank_checkpoint import FOLDER
+from training.runtime.ranks import Variable
 
 
 class CheckpointWriter:
@@ -44,11 +41,11 @@ class CheckpointWriter:
 
     def save(
         self,
-        variables: Sequence[tf.Variable],
+        variables: Sequence[Variable],
         step: int,
         metadata: Mapping[str, Any],
         *,
-        per_rank: Sequence[tf.Variable] = (),
+        per_rank: Sequence[Variable] = (),
     ) -> None:
         """Begin to write the state after a step, as soon as the write before has ended; every rank must call it.
 
@@ -63,13 +60,13 @@ class CheckpointWriter:
         """
         # At most one in flight: a second copy would need as much memory again, and no file would be newer.
         self.wait()
-        # Horovod: every rank sends its values, so every rank must come here.
-        rows = hvd.allgather(flat(per_rank)[np.newaxis], name="per rank").numpy() if per_rank else None
-        # Horovod: all ranks hold the same state, so one writes it; the others would overwrite its file.
-        if hvd.rank() != 0:
+        # Every rank sends its values, so every rank must come here.
+        rows = ranks.current().rows(flat(per_rank), "per rank") if per_rank else None
+        # All ranks hold the same state, so one writes it; the others would overwrite its file.
+        if ranks.rank() != 0:
             return
         arrays = [variable.numpy() for variable in variables] + ([] if rows is None else [rows])
-        state = checkpoint.Checkpoint(step=step, arrays=arrays, metadata={**metadata, "world_size": hvd.size()})
+        state = checkpoint.Checkpoint(step=step, arrays=arrays, metadata={**metadata, "world_size": ranks.size()})
         with stop_request.blocked():
             self._newest = self._thread.submit(_write, self._folder, state, self._keep)
 

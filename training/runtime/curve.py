@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import horovod.tensorflow as hvd
-
-from training.runtime import picture_process
+from training.runtime import picture_process, ranks
 
 
 def point(epoch: float, world_size: int, *, loss: Mapping[str, float], accuracy: Mapping[str, float]) -> dict[str, Any]:
@@ -29,6 +27,6 @@ def draw(output: Path) -> None:
     Args:
         output: The folder given as '--output-dir'.
     """
-    # Horovod: rank zero alone writes.
-    if hvd.rank() == 0:
+    # Rank zero alone writes.
+    if ranks.rank() == 0:
         picture_process.draw(output / "curve.svg", "training.runtime.curve_picture", [str(output)])

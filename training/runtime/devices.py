@@ -4,6 +4,7 @@ import os
 
 import tensorflow as tf
 
+from training.runtime.cores import share_of_cores
 from training.runtime.errors import RankError
 
 
@@ -33,8 +34,3 @@ def _share_cores(local_size: int) -> None:
     if "TF_NUM_INTRAOP_THREADS" not in os.environ:
         cores = share_of_cores(len(os.sched_getaffinity(0)), os.cpu_count() or 1, local_size)
         tf.config.threading.set_intra_op_parallelism_threads(cores)
-
-
-def share_of_cores(usable: int, present: int, local_size: int) -> int:
-    """Return a rank's cores: all it was bound to, or an equal part of the machine where mpirun bound nothing."""
-    return usable if usable < present else max(1, present // local_size)

@@ -5,13 +5,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import horovod.tensorflow as hvd
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
-from training.runtime import command_line
+from training.runtime import command_line, ranks
 from training.runtime.errors import USER_ERROR, RankError, UserError
+from training.runtime.ranks import Variable
 from training.runtime.stop_request import STOPPED, Stopped
 
 Value = TypeVar("Value")
@@ -22,27 +21,27 @@ class RankParser(command_line.Parser):
 
     def print_help(self, file: Any = None) -> None:
         """Print the help once, not once per rank."""
-        if hvd.rank() == 0:
+        if ranks.rank() == 0:
             super().print_help(file)
 
 
 def say(sentence: str) -> None:
     """Print a sentence once, not once per rank."""
-    if hvd.rank() == 0:
-        # Flushed, because mpirun reads a pipe and Python would hold the lines back.
+    if ranks.rank() == 0:
+        # Flushed, because the launcher reads a pipe and Python would hold the lines back.
         print(sentence, flush=True)
 
 
 def on_rank_zero(action: Callable[[], Value]) -> Value:
     """Run `action` on rank zero alone and return its value on every rank, or raise its exception on every rank."""
     outcome: tuple[Value | None, Exception | None] = (None, None)
-    if hvd.rank() == 0:
+    if ranks.rank() == 0:
         try:
             outcome = (action(), None)
         except Exception as error:
             outcome = (None, error)
     value: Value
-    value, failure = hvd.broadcast_object(outcome, root_rank=0, name="outcome")
+    value, failure = ranks.current().broadcast(outcome, "outcome")
     if failure is not None:
         raise failure
     return value
@@ -55,7 +54,7 @@ def on_every_rank(action: Callable[[], Value]) -> list[Value]:
         outcome = (action(), None)
     except Exception as error:
         outcome = (None, error)
-    outcomes = hvd.allgather_object(outcome, name="outcomes")
+    outcomes = ranks.current().gather(outcome, "outcomes")
     for _, failure in outcomes:
         if failure is not None:
             raise failure
@@ -64,15 +63,15 @@ def on_every_rank(action: Callable[[], Value]) -> list[Value]:
 
 def barrier() -> None:
     """Return when every rank has arrived."""
-    hvd.allgather_object(None, name="barrier")
+    ranks.current().gather(None, "barrier")
 
 
-def average(variables: Sequence[tf.Variable]) -> None:
+def average(variables: Sequence[Variable]) -> None:
     """Set the variables of every rank to the mean over all ranks."""
-    assign_flat(variables, hvd.allreduce(flat(variables), op=hvd.Average, name="average").numpy())
+    assign_flat(variables, ranks.current().average(flat(variables), "average"))
 
 
-def flat(variables: Sequence[tf.Variable]) -> NDArray[np.float32]:
+def flat(variables: Sequence[Variable]) -> NDArray[np.float32]:
     """Return one vector, because a hundred small arrays would be a hundred messages."""
     vector: NDArray[np.float32] = np.concatenate(
         [np.ravel(variable.numpy()) for variable in variables], dtype=np.float32
@@ -80,7 +79,7 @@ def flat(variables: Sequence[tf.Variable]) -> NDArray[np.float32]:
     return vector
 
 
-def assign_flat(variables: Sequence[tf.Variable], values: NDArray[Any]) -> None:
+def assign_flat(variables: Sequence[Variable], values: NDArray[Any]) -> None:
     """Set the variables to the vector's values, in the order of `flat`."""
     start = 0
     for variable in variables:
@@ -100,13 +99,13 @@ def run(program: Callable[[], None]) -> int:
     try:
         program()
     except RankError as error:
-        print(f"error: rank {hvd.rank()}: {error}", file=sys.stderr, flush=True)
-        # Without cleaning up, which would wait for the other ranks, which wait for this one. mpirun ends them.
+        print(f"error: rank {ranks.rank()}: {error}", file=sys.stderr, flush=True)
+        # Without cleaning up, which would wait for the other ranks, which wait for this one. Their launcher ends them.
         os._exit(USER_ERROR)
     except UserError as error:
-        if hvd.rank() == 0:
+        if ranks.rank() == 0:
             print(f"error: {error}", file=sys.stderr, flush=True)
-        # mpirun ends the other ranks as soon as one fails: rank zero must have printed the error before.
+        # The launcher ends the other ranks as soon as one fails: rank zero must have printed the error before.
         barrier()
         return USER_ERROR
     except Stopped:

@@ -4,15 +4,12 @@ import math
 import time
 from typing import Any
 
-import tensorflow as tf
-
 from training.runtime.distributed import say
 from training.runtime.loss_sum import LossSum
 from training.runtime.position import Position
 from training.runtime.progress import Exchanged
 from training.runtime.steps import Steps
 from training.runtime.task import Evaluation, LossCurves, Task
-from training.runtime.tensorboard_curves import Curves
 from training.runtime.throughput import rate
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -24,7 +21,7 @@ class Lines:
     def __init__(self, task: Task, steps: Steps) -> None:
         """Print nothing yet."""
         self._task, self._steps, self._plan = task, steps, task.plan
-        self._curves = Curves(task.plan.output)
+        self._curves = task.framework.curves(task.plan.output)
         self._losses = LossSum()
         self._printed_at = -math.inf
 
@@ -98,7 +95,7 @@ def evaluation_curves(evaluation: Evaluation) -> dict[str, float]:
     return {f"{name} accuracy": value for name, value in evaluation.accuracy.items()}
 
 
-def loss_scale(optimizer: tf.keras.optimizers.Optimizer) -> dict[str, float]:
+def loss_scale(optimizer: Any) -> dict[str, float]:
     """Return the point of the loss scale, where the optimizer has one."""
     scale = getattr(optimizer, "loss_scale", None)
     return {} if scale is None else {"loss scale": float(scale)}

@@ -4,9 +4,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import horovod.tensorflow as hvd
-
-from training.runtime import curve, elastic, software_versions, watchdog
+from training.runtime import curve, elastic, ranks, watchdog
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import assign_flat, average, barrier, flat, say
 from training.runtime.every import Timer
@@ -68,7 +66,7 @@ class Loop:
     def _warn(self) -> None:
         """Warn of what the run is too short for."""
         plan = self._plan
-        steps = plan.epochs * max(1, plan.training_images // (plan.batch_size * hvd.size()))
+        steps = plan.epochs * max(1, plan.training_images // (plan.batch_size * ranks.size()))
         for option, each, loss in (
             ("--checkpoint-every", plan.checkpoint_every, "saved only at its end: if it is killed, all is lost"),
             ("--evaluate-every", plan.evaluate_every, "tested only at its end"),
@@ -93,7 +91,7 @@ class Loop:
             waited = time.perf_counter() - before
             self._task.optimizer.learning_rate = self._task.rate(self.position)
             self._steps.start(given, waited)
-            self.position = self.position.after_step(hvd.size(), self._plan.batch_size)
+            self.position = self.position.after_step(ranks.size(), self._plan.batch_size)
             self._after_step(check_hosts)
         self._exchange()
 
@@ -133,7 +131,7 @@ class Loop:
         self._save()
         watchdog.progress()
         saved = self._writer.wait()
-        # Horovod: mpirun ends the others when the first rank leaves; rank zero must have written by then.
+        # The launcher ends the others when the first rank leaves; rank zero must have written by then.
         barrier()
         if elastic.active() and not self._stop.received:
             # The other ranks continue without those that leave: Horovod reports it in the next step.
@@ -146,7 +144,7 @@ class Loop:
 
     def _finish_epoch(self, check_hosts: elastic.CheckHosts) -> None:
         """Evaluate and save where that is due, and in any case after the last epoch."""
-        # Horovod: each rank has the statistics of its images; evaluated is the same network that is saved.
+        # Each rank has the statistics of its images; evaluated is the same network that is saved.
         if self._task.statistics:
             average(self._task.statistics)
         self.position = self.position.after_epoch()
@@ -183,7 +181,7 @@ class Loop:
         epoch = self.position.epoch + self.position.images / self._plan.training_images
         point = curve.point(
             round(epoch, 4) if self.position.segments else self.position.epoch,
-            hvd.size(),
+            ranks.size(),
             loss={"training": sum(losses.values()), **(losses if len(losses) > 1 else {})} if losses else {},
             accuracy=evaluation.accuracy if evaluation else {},
         )
@@ -202,8 +200,8 @@ class Loop:
 
     def _figures(self) -> dict[str, Any]:
         throughput = self._steps.throughput
-        # Horovod: each rank measures itself. The rank that waits longest for its images delays the others.
-        figures = hvd.allgather_object(throughput.figures(), name="figures")
+        # Each rank measures itself. The rank that waits longest for its images delays the others.
+        figures = ranks.current().gather(throughput.figures(), "figures")
         waits = [each.pop("data_wait_share") for each in figures]
         return {
             **speeds(throughput.images_per_second),
@@ -212,10 +210,10 @@ class Loop:
             **self._times(),
             "steps": self.position.step,
             "epochs": self.position.epoch,
-            "world_size": hvd.size(),
-            "global_batch_size": self._plan.batch_size * hvd.size(),
+            "world_size": ranks.size(),
+            "global_batch_size": self._plan.batch_size * ranks.size(),
             **self._task.figures(),
-            "versions": software_versions.versions(),
+            "versions": dict(self._task.framework.versions()),
         }
 
     def _times(self) -> dict[str, float]:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import horovod.tensorflow as hvd
 import numpy as np
 from numpy.typing import NDArray
 
+from training.runtime import ranks
 from training.runtime.every import Timer
 from training.runtime.loss_sum import LossSum
 from training.runtime.steps import Steps
@@ -53,13 +53,13 @@ class Progress:
         recent = throughput.recent(throughput.steps - self._steps_before)
         self._steps_before = throughput.steps
         own = [self._stop.received, *recent, *(timer.due for timer in self._timers), *losses.vector, *finite.vector]
-        # Horovod: a stop request of one rank is enough, and all ranks learn of it after the same step.
-        rows = hvd.allgather(np.array([own], np.float64), name="progress").numpy()
+        # A stop request of one rank is enough, and all ranks learn of it after the same step.
+        rows = ranks.current().rows(np.array(own, np.float64), "progress")
         others = 3 + len(self._timers)
         losses.vector, finite.vector = np.split(rows[:, others:].sum(axis=0), 2)
         return Exchanged(
             stop=bool(rows[:, 0].any()),
-            # Horovod: one clock decides, so that all ranks save after the same step.
+            # One clock decides, so that all ranks save after the same step.
             due=[bool(each) for each in rows[0, 3:others]],
             losses=losses,
             finite_losses=finite,

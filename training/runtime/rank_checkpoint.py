@@ -6,14 +6,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import horovod.tensorflow as hvd
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
-from training.runtime import checkpoint, files, metadata
+from training.runtime import checkpoint, files, metadata, ranks
 from training.runtime.distributed import assign_flat, flat, on_rank_zero
 from training.runtime.errors import UserError
+from training.runtime.ranks import Variable
 
 #: In the output folder.
 FOLDER = "checkpoints"
@@ -21,10 +20,10 @@ FOLDER = "checkpoints"
 
 def resume(
     output: Path,
-    variables: Sequence[tf.Variable],
+    variables: Sequence[Variable],
     settings: Mapping[str, Any],
     *,
-    per_rank: Sequence[tf.Variable] = (),
+    per_rank: Sequence[Variable] = (),
     defaults: Mapping[str, Any] = MappingProxyType({}),
     names: Sequence[str] = (),
 ) -> dict[str, Any]:
@@ -41,12 +40,12 @@ def resume(
     Raises:
         UserError: The checkpoints are those of another run or program, or none can be written; on every rank.
     """
-    # Horovod: rank zero alone reads, so that no rank resumes from an older file or stops alone at a damaged one.
+    # Rank zero alone reads, so that no rank resumes from an older file or stops alone at a damaged one.
     written, rows = on_rank_zero(lambda: _read(output, variables, per_rank, _Expected(settings, defaults, names)))
-    # Horovod: what rank zero has read, or drawn at random, reaches the others here.
-    hvd.broadcast_variables([*variables, *per_rank], root_rank=0)
+    # What rank zero has read, or drawn at random, reaches the others here.
+    ranks.current().copy_variables([*variables, *per_rank])
     if rows is not None:
-        own = rows[hvd.rank()] if len(rows) == hvd.size() else rows.mean(axis=0, dtype=np.float64)
+        own = rows[ranks.rank()] if len(rows) == ranks.size() else rows.mean(axis=0, dtype=np.float64)
         assign_flat(per_rank, own)
     return written
 
@@ -61,7 +60,7 @@ class _Expected:
 
 
 def _read(
-    output: Path, variables: Sequence[tf.Variable], per_rank: Sequence[tf.Variable], expected: _Expected
+    output: Path, variables: Sequence[Variable], per_rank: Sequence[Variable], expected: _Expected
 ) -> tuple[dict[str, Any], NDArray[np.float32] | None]:
     check_folder(output)
     found = checkpoint.newest(output / FOLDER)
@@ -77,9 +76,9 @@ def _read(
     return found.metadata, rows
 
 
-def _fit(arrays: Sequence[NDArray[Any]], variables: Sequence[tf.Variable]) -> bool:
+def _fit(arrays: Sequence[NDArray[Any]], variables: Sequence[Variable]) -> bool:
     return [(array.shape, array.dtype) for array in arrays] == [
-        (tuple(variable.shape), variable.dtype.as_numpy_dtype) for variable in variables
+        (value.shape, value.dtype) for value in (np.asarray(variable.numpy()) for variable in variables)
     ]
 
 

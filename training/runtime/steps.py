@@ -4,14 +4,12 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-import tensorflow as tf
+from typing import Any
 
 from training.runtime.errors import UserError
 from training.runtime.loss_sum import LossSum
-from training.runtime.task import Plan, StepInput
+from training.runtime.task import Plan, StepInput, TrainStep
 from training.runtime.throughput import Throughput
-from training.runtime.train_step import TrainStep
 
 # A result that was there needs less time than this to be read.
 _READ_SECONDS = 0.001
@@ -21,8 +19,8 @@ _READ_SECONDS = 0.001
 class _InFlight:
     """A step that has started."""
 
-    losses: Mapping[str, tf.Tensor]
-    changed: tf.Tensor
+    losses: Mapping[str, Any]
+    changed: Any
     share: float
     started: float
     """When the call had returned: a GPU computes on."""

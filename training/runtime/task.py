@@ -3,13 +3,30 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import tensorflow as tf
+from typing import Any, NamedTuple, Protocol
 
 from training.runtime.every import Every
 from training.runtime.position import Position
-from training.runtime.train_step import TrainStep
+from training.runtime.ranks import Variable
+
+#: A step: the tensors of a batch to (the losses of this rank's images by name, whether the weights were changed).
+TrainStep = Callable[..., tuple[Mapping[str, Any], Any]]
+
+
+class CurveWriter(Protocol):
+    """TensorBoard's curves of a run."""
+
+    def add(self, step: int, values: Mapping[str, float]) -> None:
+        """Add a point to each curve."""
+
+
+class Framework(NamedTuple):
+    """What a program computes with, as far as the loop must know it."""
+
+    curves: Callable[[Path], CurveWriter]
+    """Returns the writer of TensorBoard's curves in an output folder; rank zero alone writes."""
+    versions: Callable[[], Mapping[str, str]]
+    """Returns the versions of the software that a figure depends on."""
 
 
 class LossCurves(NamedTuple):
@@ -87,11 +104,12 @@ class Task:
         sentences: What to print first.
         settings: The options that decide what is learned, by name: a run resumes only with the same.
         variables: What is the same on every rank: weights, optimizer.
-        optimizer: Its learning rate is set before each step.
+        optimizer: Its `learning_rate` is set before each step; its `loss_scale`, if it has one, is a curve.
         train_step: Compiled.
         batches: Yields the rest of the epoch of a position, the same number of steps on every rank.
         rate: Returns the learning rate of a position.
         evaluate: Evaluates the model.
+        framework: What computes.
         lower: What to do where the memory does not suffice.
         statistics: float32 variables that differ from rank to rank; the mean is evaluated.
         score: The name in results.json of the number that describes a finished run.
@@ -109,14 +127,15 @@ class Task:
     plan: Plan
     sentences: Sequence[str]
     settings: Mapping[str, Any]
-    variables: Sequence[tf.Variable]
-    optimizer: tf.keras.optimizers.Optimizer
+    variables: Sequence[Variable]
+    optimizer: Any
     train_step: TrainStep
     batches: Callable[[Position], Iterator[StepInput]]
     rate: Callable[[Position], float]
     evaluate: Callable[[], Evaluation]
+    framework: Framework
     lower: str
-    statistics: Sequence[tf.Variable] = ()
+    statistics: Sequence[Variable] = ()
     score: str = "accuracy"
     loss_curves: LossCurves = _LOSS_CURVES
     check_first_losses: Callable[[Mapping[str, float]], object] = _nothing

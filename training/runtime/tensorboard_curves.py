@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import horovod.tensorflow as hvd
 import tensorflow as tf
+
+from training.runtime import ranks
 
 
 class Curves:
@@ -21,8 +22,8 @@ class Curves:
         """
         self._folder = output / folder
         self._writer: tf.summary.SummaryWriter | None = None
-        # Horovod: rank zero alone writes the curves.
-        if hvd.rank() == 0:
+        # Rank zero alone writes the curves.
+        if ranks.rank() == 0:
             with self._or_none():
                 self._writer = tf.summary.create_file_writer(str(self._folder))
 

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-import horovod.tensorflow as hvd
 import numpy as np
+
+from training.runtime import ranks
 
 
 class Throughput:
@@ -82,8 +83,8 @@ def rate(images_per_second: float) -> str:
 
 def speeds(images_per_second: float) -> dict[str, Any]:
     """Return the images per second of all ranks."""
-    # Horovod: each rank measures itself; the list shows a slow rank that the total would hide.
-    per_rank: Sequence[float] = hvd.allgather_object(images_per_second, name="speeds")
+    # Each rank measures itself; the list shows a slow rank that the total would hide.
+    per_rank: Sequence[float] = ranks.current().gather(images_per_second, "speeds")
     return {
         "images_per_second": round(sum(per_rank), 1),
         "images_per_second_per_rank": [round(value, 1) for value in per_rank],

@@ -8,15 +8,13 @@ import tensorflow as tf
 
 from training.runtime import elastic
 from training.runtime.network import Network
+from training.runtime.task import TrainStep
 
 #: The forward pass in training: the tensors of a batch to the losses of this rank's images, each with a name.
 Losses = Callable[..., Mapping[str, tf.Tensor]]
 
 #: A rule of decay: from a mean gradient and its weight to the gradient with which the weight changes.
 DecayRule = Callable[[tf.Tensor, tf.Variable], tf.Tensor]
-
-#: A compiled step: the tensors of a batch to (the losses of this rank's images, whether the weights were changed).
-TrainStep = Callable[..., tuple[Mapping[str, tf.Tensor], tf.Tensor]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,7 +15,7 @@ from training.coco.batches import Batch, BatchPipeline, Settings
 from training.coco.coco_example import RecordedObject
 from training.coco.coco_records import CocoRecords
 from training.coco.padded_shapes import PaddedShapes
-from training.records import bucket_order
+from training.records import bucket_order, rank_records
 from training.records.numbered_records import Team
 from training.records.shard_files import index_path
 from training.runtime.errors import RankError, UserError
@@ -189,9 +189,9 @@ class Ranks:
         return [list(self._data(rank).validation_batches()) for rank in range(self._size)]
 
     def _data(self, rank: int) -> run_images.Data:
-        alone = SimpleNamespace(rank=lambda: rank, size=lambda: self._size, allgather_object=None)
-        self._patch.setattr(run_images, "hvd", alone)
-        self._patch.setattr(run_images, "Team", lambda **_: Team())
+        alone = SimpleNamespace(rank=lambda: rank, size=lambda: self._size)
+        self._patch.setattr(run_images, "ranks", alone)
+        self._patch.setattr(rank_records, "team", Team)
         self._patch.setattr(run_images, "on_rank_zero", lambda work: work())
         return run_images.load(self._folder, self._settings, batch_size=self._batch_size)
 

@@ -5,10 +5,8 @@ import socket
 import sys
 from unittest import mock
 
-import horovod.tensorflow as hvd
-
 from training.digits.__main__ import main
-from training.runtime import run_lock
+from training.runtime import horovod_ranks, run_lock
 from training.runtime.distributed import run
 
 run_lock._LIVE_SECONDS, run_lock._BEAT_SECONDS = 1.0, 0.2
@@ -16,5 +14,5 @@ run_lock._LIVE_SECONDS, run_lock._BEAT_SECONDS = 1.0, 0.2
 mock.patch.object(socket, "gethostname", return_value=f"host-{os.getpid()}").start()
 
 if __name__ == "__main__":
-    hvd.init()
+    horovod_ranks.init()
     sys.exit(run(main))

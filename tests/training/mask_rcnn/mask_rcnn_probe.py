@@ -17,11 +17,11 @@ from training.mask_rcnn.detection import Detections
 from training.mask_rcnn.evaluation import Truth
 from training.mask_rcnn.losses import losses
 from training.mask_rcnn.recipe import throughput
-from training.runtime import watchdog
+from training.runtime import horovod_ranks, watchdog
 from training.runtime.network import make_network
 from training.runtime.train_step import StepOptions, make_train_step
 
-hvd.init()
+horovod_ranks.init()
 truth = Truth(annotations=Path(sys.argv[1]), coco_ids=[3, 8])
 answers: dict[str, Any] = {}
 

@@ -4,12 +4,10 @@ import dataclasses
 import sys
 from unittest import mock
 
-import horovod.tensorflow as hvd
-
 from tests.training.mask_rcnn.made_batch import TINY
 from training.mask_rcnn import __main__ as training
 from training.mask_rcnn import evaluate, training_job
-from training.runtime import lines, loop, watchdog
+from training.runtime import horovod_ranks, lines, loop, watchdog
 from training.runtime.distributed import run
 from training.runtime.task import Plan
 
@@ -31,5 +29,5 @@ if __name__ == "__main__":
     program = evaluate.main if sys.argv[1] == "evaluate" else training.main
     del sys.argv[1]
     watchdog.limit()
-    hvd.init()
+    horovod_ranks.init()
     sys.exit(run(program))

@@ -16,6 +16,7 @@ from tensorflow.python.eager import cancellation
 
 from training.resnet50 import settings
 from training.resnet50.training_job import make_job, prepare
+from training.runtime import horovod_ranks
 
 
 def write(folder: Path, precision: str, compression: str) -> None:
@@ -41,7 +42,7 @@ def write(folder: Path, precision: str, compression: str) -> None:
 
 
 if __name__ == "__main__":
-    hvd.init()
+    horovod_ranks.init()
     # The step of one rank has no all-reduces.
     hvd.global_process_set.size = lambda: 2
     for name in sys.argv[2:]:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from training.imagenet.image_decoding import to_float
 from training.imagenet.input_pipeline import Batch, Settings, SyntheticPipeline
+from training.imagenet.split_images import Data
 from training.records.epoch_order import Order
 from training.resnet50 import recipe, settings
 from training.resnet50.objective import Objective
-from training.resnet50.rank_images import Data
 from training.resnet50.training_job import Job
-from training.runtime import files, rank_checkpoint, watchdog
+from training.runtime import files, horovod_ranks, rank_checkpoint, watchdog
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import average, barrier, on_every_rank, on_rank_zero
 from training.runtime.errors import UserError
@@ -28,9 +28,10 @@ from training.runtime.loop import Loop
 from training.runtime.network import Network, make_network
 from training.runtime.position import Position
 from training.runtime.stop_request import StopRequest
-from training.runtime.train_step import StepOptions, TrainStep, make_train_step
+from training.runtime.task import TrainStep
+from training.runtime.train_step import StepOptions, make_train_step
 
-hvd.init()
+horovod_ranks.init()
 output = Path(sys.argv[1])
 answers: dict[str, object] = {}
 layers = tf.keras.layers

@@ -4,11 +4,9 @@ import dataclasses
 import sys
 from unittest import mock
 
-import horovod.tensorflow as hvd
-
 from training.resnet50 import model, training_job
 from training.resnet50.__main__ import main
-from training.runtime import lines, loop, watchdog
+from training.runtime import horovod_ranks, lines, loop, watchdog
 from training.runtime.distributed import run
 from training.runtime.task import Plan
 
@@ -28,5 +26,5 @@ mock.patch.object(training_job.Job, "_plan", plan).start()
 
 if __name__ == "__main__":
     watchdog.limit()
-    hvd.init()
+    horovod_ranks.init()
     sys.exit(run(main))

@@ -17,7 +17,7 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-from training.runtime import checkpoint, loop, watchdog
+from training.runtime import checkpoint, horovod_ranks, loop, watchdog
 from training.runtime import every as every_module
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import barrier
@@ -25,10 +25,11 @@ from training.runtime.every import every
 from training.runtime.network import Network, make_network
 from training.runtime.position import Position
 from training.runtime.stop_request import Stopped, StopRequest
-from training.runtime.task import Evaluation, Plan, StepInput, Task
-from training.runtime.train_step import Losses, StepOptions, TrainStep, make_train_step
+from training.runtime.task import Evaluation, Plan, StepInput, Task, TrainStep
+from training.runtime.tensorflow_framework import TENSORFLOW
+from training.runtime.train_step import Losses, StepOptions, make_train_step
 
-hvd.init()
+horovod_ranks.init()
 tf.config.experimental.enable_op_determinism()
 output = Path(sys.argv[1])
 answers: dict[str, object] = {}
@@ -98,6 +99,7 @@ def task_of(folder: str, checkpoints: str, evaluations: str, **changes: Any) -> 
         batches=batches,
         rate=lambda position: 0.05,
         evaluate=evaluation,
+        framework=TENSORFLOW,
         lower="nothing",
         score="score",
     )

@@ -14,13 +14,13 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.digits import __main__ as digits
-from training.runtime import rank_checkpoint
+from training.runtime import horovod_ranks, rank_checkpoint
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import barrier, on_rank_zero
 from training.runtime.errors import UserError
 from training.runtime.position import Position
 
-hvd.init()
+horovod_ranks.init()
 finished, empty = Path(sys.argv[1]), Path(sys.argv[2])
 
 

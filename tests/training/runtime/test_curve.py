@@ -3,12 +3,11 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
-import horovod.tensorflow as hvd
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from training.runtime import curve, curve_picture, picture_process
+from training.runtime import curve, curve_picture, picture_process, ranks
 
 
 def history(*world_sizes: int) -> list[dict[str, Any]]:
@@ -28,7 +27,7 @@ def words(figure: Figure) -> list[str]:
 
 @pytest.fixture
 def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(hvd, "rank", lambda: 0)
+    monkeypatch.setattr(ranks, "rank", lambda: 0)
     folder = tmp_path / "digits-p3"
     folder.mkdir()
     (folder / "results.json").write_text(json.dumps(results(2, 2)))
@@ -76,10 +75,10 @@ def test_equal_results_make_equal_pictures_that_any_page_can_show() -> None:
 
 
 def test_rank_zero_alone_draws(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hvd, "rank", lambda: 1)
+    monkeypatch.setattr(ranks, "rank", lambda: 1)
     curve.draw(output)
     assert not (output / "curve.svg").exists()
-    monkeypatch.setattr(hvd, "rank", lambda: 0)
+    monkeypatch.setattr(ranks, "rank", lambda: 0)
     curve.draw(output)
     assert (output / "curve.svg").read_bytes() == curve_picture.picture("digits-p3", results(2, 2))
 

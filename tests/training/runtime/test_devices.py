@@ -1,7 +1,7 @@
 import pytest
 import tensorflow as tf
 
-from training.runtime import devices
+from training.runtime import cores, devices
 
 
 @pytest.mark.parametrize(
@@ -9,7 +9,7 @@ from training.runtime import devices
     [(2, 2, 1, 2), (2, 2, 2, 1), (2, 2, 4, 1), (96, 96, 8, 12), (12, 96, 8, 12)],
 )
 def test_cores_are_shared_unless_mpirun_bound_the_ranks(usable: int, present: int, local_size: int, share: int) -> None:
-    assert devices.share_of_cores(usable, present, local_size) == share
+    assert cores.share_of_cores(usable, present, local_size) == share
 
 
 @pytest.mark.parametrize(("visible", "local_rank", "chosen"), [(8, 0, 0), (8, 5, 5), (1, 5, 0)])

@@ -16,7 +16,7 @@ import pytest
 import tensorflow as tf
 
 from tests.training.mpirun import PATIENCE, ROOT, end
-from training.runtime import elastic
+from training.runtime import elastic, elastic_restarts
 from training.runtime.errors import RankError, UserError
 
 pytestmark = pytest.mark.whole_run
@@ -152,7 +152,7 @@ def test_program_runs_once_under_mpirun(monkeypatch: pytest.MonkeyPatch) -> None
         check_hosts()
         runs.append(float(variable))
 
-    elastic.run(program, [variable])
+    elastic_restarts.run(program, [variable])
     assert runs == [2.0]
 
 
@@ -184,4 +184,4 @@ def test_only_an_error_of_horovod_reaches_its_restart(
     monkeypatch.setenv("HOROVOD_ELASTIC", "1")
     monkeypatch.setattr(hvd.elastic, "run", lambda begin: begin)
     with pytest.raises(expected, match=message):
-        elastic.run(fail, [])
+        elastic_restarts.run(fail, [])

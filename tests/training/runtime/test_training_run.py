@@ -4,10 +4,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import horovod.tensorflow as hvd
 import pytest
 
-from training.runtime import curve, elastic, training_run
+from training.runtime import complete_run, curve, elastic_restarts, ranks, training_run
 from training.runtime.elastic import CheckHosts
 from training.runtime.errors import UserError
 from training.runtime.position import Position
@@ -37,9 +36,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             except Restart:
                 pass
 
-    monkeypatch.setattr(elastic, "run", run)
+    monkeypatch.setattr(elastic_restarts, "run", run)
     monkeypatch.setattr(curve, "draw", lambda output: drawn.append(f"curve in {output}"))
-    monkeypatch.setattr(hvd, "rank", lambda: 0)
     return drawn
 
 
@@ -63,7 +61,7 @@ def test_a_restart_keeps_nothing_of_the_start_before_in_memory(
         if len(caches) < 3:
             raise Restart
 
-    monkeypatch.setattr(training_run, "_complete", complete)
+    monkeypatch.setattr(complete_run, "complete", complete)
     training_run.train(make_task, [], StopRequest())
     assert alive == [0, 0, 0]
 
@@ -83,8 +81,8 @@ def test_rank_zero_draws_what_the_last_start_made(
         if len(started) < 2:
             raise Restart
 
-    monkeypatch.setattr(hvd, "rank", lambda: rank)
-    monkeypatch.setattr(training_run, "_complete", complete)
+    monkeypatch.setattr(ranks, "rank", lambda: rank)
+    monkeypatch.setattr(complete_run, "complete", complete)
     training_run.train(make_task, [], StopRequest())
     assert drawn == expected
 
@@ -94,4 +92,4 @@ def test_a_finished_run_without_its_score_is_that_of_another_program(results: di
     finished: Any = SimpleNamespace(score="accuracy", plan=SimpleNamespace(output=Path("out"), epochs=2))
     loop: Any = SimpleNamespace(position=Position(epoch=2), outcome=results)
     with pytest.raises(UserError, match="the checkpoints in out are those of another program"):
-        training_run._say_where(loop, finished, {})
+        complete_run._say_where(loop, finished, {})

@@ -1,0 +1,87 @@
+"""The ranks of a run, whatever connects them: Horovod, or torch.distributed.
+
+A program registers its ranks when it starts. Before that, and without others, this process is the only rank.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Variable(Protocol):
+    """An array that training changes, as a framework keeps it."""
+
+    @property
+    def shape(self) -> Any:
+        """The length of each dimension."""
+
+    def numpy(self) -> Any:
+        """Return a copy of the values."""
+
+    def assign(self, value: Any) -> object:
+        """Set the values."""
+
+
+class Ranks:
+    """A single rank; subclasses connect several. Every rank must call the functions that take a value."""
+
+    def rank(self) -> int:
+        """Return this process's number, from 0."""
+        return 0
+
+    def size(self) -> int:
+        """Return the number of ranks."""
+        return 1
+
+    def local_rank(self) -> int:
+        """Return this process's number on its machine or in its pod, from 0."""
+        return 0
+
+    def local_size(self) -> int:
+        """Return the number of ranks on this machine or in this pod."""
+        return 1
+
+    def gather(self, value: Any, name: str) -> list[Any]:
+        """Return the values of all ranks on every rank."""
+        return [value]
+
+    def broadcast(self, value: Any, name: str) -> Any:
+        """Return rank zero's value on every rank."""
+        return value
+
+    def rows(self, vector: NDArray[Any], name: str) -> NDArray[Any]:
+        """Return the vectors of all ranks, a row each."""
+        return vector[np.newaxis]
+
+    def average(self, vector: NDArray[np.float32], name: str) -> NDArray[np.float32]:
+        """Return the mean of the vectors of all ranks."""
+        return vector
+
+    def copy_variables(self, variables: Sequence[Variable]) -> None:
+        """Give the variables of every rank the values of rank zero."""
+
+
+_current = Ranks()
+
+
+def use(ranks: Ranks) -> None:
+    """Use these ranks from now on."""
+    global _current
+    _current = ranks
+
+
+def current() -> Ranks:
+    """Return the ranks in use."""
+    return _current
+
+
+def rank() -> int:
+    """Return this process's number, from 0."""
+    return _current.rank()
+
+
+def size() -> int:
+    """Return the number of ranks."""
+    return _current.size()
