@@ -29,7 +29,7 @@ def warning(version: str, today: date) -> str | None:
             "Kubernetes 1.34 left EKS's standard support on 2026-12-02: the control plane costs 0.60 USD per hour "
             "instead of 0.10 until 2027-12-02, when EKS upgrades it by itself",
         ),
-        ("1.31", date(2026, 11, 26), "EKS supports Kubernetes 1.31 no longer since 2026-11-26"),
+        ("1.31", date(2026, 11, 26), "EKS's support of Kubernetes 1.31 ended on 2026-11-26"),
         ("1.38", date(2026, 11, 23), "this library does not know Kubernetes 1.38"),
     ],
 )
