@@ -173,11 +173,11 @@ def test_the_autoscaler_knows_the_devices_of_a_group_without_nodes(site: Site) -
     }
 
 
-def test_all_three_sizes_are_given_because_eks_takes_all_or_none(site: Site) -> None:
+def test_all_three_sizes_are_given_because_eks_takes_all_or_none(site: Site, root: Path) -> None:
     """So a change of one of them sends `desired_size` too, as docs/configuration.md says."""
     (group,) = properties(template(site, instance_type="p3.16xlarge", max_size=4), "AWS::EKS::Nodegroup")
     assert group["ScalingConfig"] == {"MinSize": 0, "DesiredSize": 0, "MaxSize": 4}
-    text = " ".join(Path("docs/configuration.md").read_text().split())
+    text = " ".join((root / "docs/configuration.md").read_text().split())
     assert "`desired_size`, 0 unless you set it, is sent with each change of `min_size` or `max_size`" in text
 
 
