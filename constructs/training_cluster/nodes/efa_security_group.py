@@ -66,7 +66,7 @@ def cluster_efa_group(cluster: eks.ICluster | eks.Cluster) -> ec2.SecurityGroup:
 
 def _warn_of_another_stack(group: EfaSecurityGroup, cluster_name: str) -> None:
     """Warn where another stack of the app has imported the cluster too, and made a group for EFA."""
-    root, stack = group.node.root, Stack.of(group)
+    root, stack = cast(Construct, group.node.root), Stack.of(group)
     id = f"EFA of {cluster_name} in {stack.account} {stack.region}"
     first = root.node.try_find_child(id)
     if not isinstance(first, _FirstGroup):

@@ -37,7 +37,8 @@ _FRAMEWORKS = (
     "workload.codeflare.dev/appwrapper",
 )
 
-# The chart has its configuration as one text, so the rest is repeated as the chart's values.yaml has it.
+# The chart has its configuration as one text, so the rest is repeated as the chart's values.yaml has it (on the main
+# branch, with the same v1beta2; the file at the tag of the pinned release was not read).
 _AS_IN_THE_CHART = {
     "apiVersion": "config.kueue.x-k8s.io/v1beta2",
     "kind": "Configuration",

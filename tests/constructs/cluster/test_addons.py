@@ -88,6 +88,7 @@ def test_every_add_on_keeps_the_settings_of_the_template_and_leaves_nothing_behi
 def test_a_user_sets_another_version() -> None:
     stack = cdk.Stack(cdk.App(), "Stack")
     cluster = cluster_of(stack, "1.36")
+    assert cluster.node_addons
     addon = cluster.node_addons.node.find_child("aws-fsx-csi-driver").node.default_child
     assert isinstance(addon, eks.CfnAddon)
     addon.addon_version = "v1.10.0-eksbuild.1"

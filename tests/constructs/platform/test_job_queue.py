@@ -1,4 +1,5 @@
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -148,7 +149,7 @@ def test_volumes_and_the_operator_come_after_kueue(queue_first: bool, cluster: I
     assert {"Job", "PersistentVolume", "Deployment", "CustomResourceDefinition"} <= waiting
 
 
-def text(resource: dict[str, Any]) -> str:
+def text(resource: Mapping[str, Any]) -> str:
     """Return the manifest of a resource, with what only the deployment knows as a word."""
     manifest = resource["Properties"]["Manifest"]
     if isinstance(manifest, str):
