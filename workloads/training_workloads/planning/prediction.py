@@ -1,0 +1,185 @@
+"""What a training run will do on a number of nodes: speed, where a step's time is spent, storage, price."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from training_workloads.catalog.instances import gpu_instance_type
+from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB, lustre_throughput_mbps
+from training_workloads.catalog.published_rates import MODELS, PublishedRate, TrainedModel
+from training_workloads.planning.input_supply import InputSupply, input_supply
+from training_workloads.planning.setup_step import SetupStep, setup_step
+from training_workloads.planning.step_time import StepTime
+from training_workloads.planning.storage_sizing import LustreSizing, size_lustre
+from training_workloads.planning.training_setup import TrainingSetup
+
+__all__ = ["Prediction", "predict"]
+
+#: Weights, and the momentum of each, in float32.
+_CHECKPOINT_BYTES_PER_PARAMETER: Final = 8
+
+#: Below this share of a step, a loss is not what limits it.
+_NOTABLE: Final = 0.1
+
+#: The forward pass, of which an evaluation consists, is a third of a step (docs/adr/0020).
+_EVALUATION_SPEED: Final = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prediction:
+    """The prediction for one setup. Times are in seconds, prices in dollars.
+
+    Attributes:
+        setup: What was asked.
+        gpus: GPUs, and so ranks.
+        global_batch: Images of a step.
+        step: The parts of a step.
+        images_per_second: Of all ranks.
+        efficiency_of_one_gpu: Share of `gpus` times the rate of one GPU.
+        efficiency_of_one_node: Share of `nodes` times the rate of one node.
+        all_reduce_seconds: The whole all-reduce, hidden or not.
+        supply: What the CPUs prepare; None if it was not measured for the model, and nothing waits for images.
+        vcpus: For the input, of all ranks.
+        vcpus_needed: So that the input never waits, by the middle of the estimates; None as before.
+        lustre: The file system that serves these images, read from its disks; None for images from memory.
+        evaluation_seconds: At the end of an epoch.
+        checkpoint_seconds: Of a write to Lustre, which a thread does while the ranks train on.
+        epoch_seconds: With the evaluation.
+        epochs: Epochs to the accuracy; None where no recipe is published for this global batch.
+        accuracy: The accuracy that they reach.
+        usd_per_epoch: Of the instances; None if the type has no price.
+        bottleneck: What limits the speed: input, all-reduce, coordination or GPU.
+        rate: The published rate of the GPU.
+    """
+
+    setup: TrainingSetup
+    gpus: int
+    global_batch: int
+    step: StepTime
+    images_per_second: float
+    efficiency_of_one_gpu: float
+    efficiency_of_one_node: float
+    all_reduce_seconds: float
+    supply: InputSupply | None
+    vcpus: int
+    vcpus_needed: int | None
+    lustre: LustreSizing | None
+    evaluation_seconds: float
+    checkpoint_seconds: float
+    epoch_seconds: float
+    epochs: int | None
+    accuracy: str
+    usd_per_epoch: float | None
+    bottleneck: str
+    rate: PublishedRate
+
+    @property
+    def seconds_to_accuracy(self) -> float | None:
+        """All epochs, without the start."""
+        return self.epochs * self.epoch_seconds if self.epochs else None
+
+    @property
+    def usd_to_accuracy(self) -> float | None:
+        """The instances for all epochs."""
+        return self.epochs * self.usd_per_epoch if self.epochs and self.usd_per_epoch is not None else None
+
+
+def predict(setup: TrainingSetup) -> Prediction:
+    """Return the prediction for a setup.
+
+    Raises:
+        InputError: A value is not possible, or nothing is published for it.
+    """
+    timed = setup_step(setup)
+    model = MODELS[setup.model]
+    gpus, batch = timed.network.ranks, timed.network.ranks * timed.batch
+    supply = _supply(timed, model)
+    step = _with_input(timed, batch, supply)
+    speed = batch / step.total
+    epochs, accuracy = _recipe(model, batch)
+    evaluation = model.evaluation_images / (speed * _EVALUATION_SPEED)
+    epoch = math.ceil(model.training_images / batch) * step.total + evaluation
+    lustre = _lustre(setup, model, speed)
+    return Prediction(
+        setup=setup,
+        gpus=gpus,
+        global_batch=batch,
+        step=step,
+        images_per_second=speed,
+        efficiency_of_one_gpu=speed * timed.computation / batch,
+        efficiency_of_one_node=speed / (timed.network.nodes * _rate_of_one_node(setup, speed)),
+        all_reduce_seconds=timed.all_reduce,
+        supply=supply,
+        vcpus=timed.vcpus,
+        vcpus_needed=math.ceil(speed * timed.vcpus / supply.expected) if supply else None,
+        lustre=lustre,
+        evaluation_seconds=evaluation,
+        checkpoint_seconds=_checkpoint_seconds(model, lustre),
+        epoch_seconds=epoch,
+        epochs=epochs,
+        accuracy=accuracy,
+        usd_per_epoch=_usd(setup, epoch),
+        bottleneck=_bottleneck(step),
+        rate=timed.rate,
+    )
+
+
+def _supply(timed: SetupStep, model: TrainedModel) -> InputSupply | None:
+    return None if model.images_per_core is None else input_supply(timed.vcpus, model.images_per_core)
+
+
+def _with_input(timed: SetupStep, batch: int, supply: InputSupply | None) -> StepTime:
+    """Return the step; images are prepared during the step before, so only what takes longer is a wait."""
+    busy = timed.computation + timed.coordination + timed.exposed
+    return StepTime(
+        computation=timed.computation,
+        coordination=timed.coordination,
+        exposed_all_reduce=timed.exposed,
+        input_wait=max(0.0, batch / supply.expected - busy) if supply else 0.0,
+    )
+
+
+def _rate_of_one_node(setup: TrainingSetup, speed: float) -> float:
+    if setup.nodes == 1:
+        return speed
+    timed = setup_step(setup.on_nodes(1))
+    batch = timed.network.ranks * timed.batch
+    return batch / _with_input(timed, batch, _supply(timed, MODELS[setup.model])).total
+
+
+def _recipe(model: TrainedModel, global_batch: int) -> tuple[int | None, str]:
+    """Return the epochs and the accuracy of the next larger published batch."""
+    for largest in sorted(model.epochs):
+        if global_batch <= largest:
+            return model.epochs[largest], model.accuracy[largest]
+    return None, f"nothing is published for a global batch above {max(model.epochs):,}"
+
+
+def _lustre(setup: TrainingSetup, model: TrainedModel, speed: float) -> LustreSizing | None:
+    if setup.storage == "memory":
+        return None
+    return size_lustre(
+        images_per_second=speed,
+        bytes_per_image=model.bytes_per_image,
+        dataset_gib=model.training_images * model.bytes_per_image / 2**30,
+    )
+
+
+def _checkpoint_seconds(model: TrainedModel, lustre: LustreSizing | None) -> float:
+    """Return the time to write one file: by default Lustre keeps it on one server, of the smallest capacity."""
+    mbps_per_tib = lustre.throughput_mbps_per_tib if lustre else 125
+    one_server = lustre_throughput_mbps(LUSTRE_SMALLEST_GIB, mbps_per_tib) * 1e6
+    return model.parameters * _CHECKPOINT_BYTES_PER_PARAMETER / one_server
+
+
+def _usd(setup: TrainingSetup, seconds: float) -> float | None:
+    price = gpu_instance_type(setup.instance_type).price
+    return setup.nodes * price.usd_per_hour * seconds / 3600 if price else None
+
+
+def _bottleneck(step: StepTime) -> str:
+    if step.input_wait > 0:
+        return "input"
+    losses = {"all-reduce": step.exposed_all_reduce, "coordination": step.coordination}
+    name = max(losses, key=lambda each: losses[each])
+    return name if losses[name] >= _NOTABLE * step.total else "GPU"
