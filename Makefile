@@ -115,12 +115,12 @@ scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 	@python -m scan
 
 docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link or an old picture is an error
-	@echo "==> docs/pictures/, docs/lint-rules.md: compared with the templates and the code"
+	@echo "==> docs/pictures/, docs/lint-rules.md, docs/plan-validation.md: compared with the templates and the code"
 	@python -m docs.site.pictures --check
 	@echo "==> sphinx: the site into dist/docs/"
 	@rm -rf dist/docs
 	@python -m sphinx -b html -W --keep-going -E -q -c docs -d .setup/doctrees . dist/docs
-pictures: $(CDK) ## Draw docs/pictures/ and write docs/lint-rules.md from the synthesized templates and from the code
+pictures: $(CDK) ## Draw docs/pictures/, write docs/lint-rules.md and docs/plan-validation.md, from the templates and the code
 	@python -m docs.site.pictures
 pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after a new MPI operator
 	@python -m setup.record_pod_types

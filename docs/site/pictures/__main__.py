@@ -1,4 +1,4 @@
-"""Draw docs/pictures/ and write docs/lint-rules.md, or compare them with --check."""
+"""Draw docs/pictures/, write docs/lint-rules.md and docs/plan-validation.md, or compare them with --check."""
 
 import sys
 from pathlib import Path
@@ -9,13 +9,14 @@ from docs.site.pictures.drawing import draw
 from docs.site.pictures.job_picture import job_picture
 from docs.site.pictures.layers_picture import layers_picture
 from docs.site.pictures.template import synthesized
+from docs.site.plan_validation import seed_chart, validation_page
 from setup.source_tree import ROOT
 
 FOLDER = ROOT / "docs/pictures"
 
 
 def derived() -> dict[Path, str]:
-    """Return every picture as SVG, and the page of rules, by its file."""
+    """Return every picture as SVG, and the pages that are derived, by its file."""
     data, cluster = synthesized()
     pictures = {
         "cluster.svg": cluster_picture(data, cluster),
@@ -23,7 +24,12 @@ def derived() -> dict[Path, str]:
         "job.svg": job_picture(),
     }
     drawn = {FOLDER / name: draw(picture) for name, picture in pictures.items()}
-    return drawn | {ROOT / "docs/lint-rules.md": rules_page()}
+    return drawn | {ROOT / "docs/lint-rules.md": rules_page()} | plan_files()
+
+
+def plan_files() -> dict[Path, str]:
+    """Return the page and the chart of the predictions, which need no template."""
+    return {ROOT / "docs/plan-validation.md": validation_page(), FOLDER / "plan-seed.svg": seed_chart()}
 
 
 def main(arguments: list[str]) -> None:

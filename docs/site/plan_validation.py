@@ -1,0 +1,222 @@
+"""The page that compares the predictions of `trainctl plan` with what was published, and its chart."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from textwrap import fill
+
+from training_workloads.catalog.published_runs import PUBLISHED_RUNS, PublishedRun
+from training_workloads.planning.calibration import fitted_constants, line_rate_share, predicted_rate
+from training_workloads.planning.line_chart import Line, line_chart
+from training_workloads.planning.prediction import predict
+from training_workloads.planning.published_comparison import (
+    Compared,
+    compared_bandwidths,
+    compared_runs,
+    median_error,
+    unfitted,
+)
+from training_workloads.planning.training_setup import TrainingSetup
+
+__all__ = ["seed_chart", "validation_page"]
+
+_P3 = "p3.16xlarge"
+_SEED_GPUS = 160
+_LIMIT = 0.25
+_ISSUE = "horovod/issues/779"
+
+_HEAD = """
+What [`trainctl plan`](plan.md) predicts for runs that were published; none of them was measured here.
+`make pictures` writes this page from [planning/](../workloads/training_workloads/planning), and from
+[published_runs.py](../workloads/training_workloads/catalog/published_runs.py) and
+[all_reduce_curves.py](../workloads/training_workloads/catalog/all_reduce_curves.py), which have the rows.
+"""
+
+_FITTED = """
+No constant belongs to one row or to one program. The computation of a step is that of the published single GPU, or
+of the 8 GPUs of one node for Mask R-CNN, of which no single GPU was published.
+"""
+
+_LEFT_OUT = """
+"Left out" is the error where the constants are the medians of what all other rows imply. For the share of the line
+rate there is no other row. Of a p5.48xlarge most other rows are of large messages, which show hardly any latency.
+"""
+
+_NOT_COMPARED = """
+- Not compared, because no rate of the same program on fewer GPUs is published: 64 V100 in AWS's article of 2018 (90
+epochs in about 50 minutes), and MLPerf on 64 and 512 H100. Because `plan` does not have the model: EfficientNet,
+Inception V3, ResNet-101, VGG-16. Because the set-up is known to be slow: Horovod issue 396 (an overlay network, no
+placement group) and NCCL issue 527 (pairs of p4d). Because gradients are reduced in another way: NVIDIA's Mask R-CNN
+with MirroredStrategy, which reaches 50 % on 8 A100.
+- Nothing is published for TensorFlow on H100, and nothing was compared beyond 20 nodes.
+- Input: how many images a vCPU of EC2 prepares is an estimate. No row tests it.
+"""
+
+
+def validation_page() -> str:
+    """Return the page as Markdown."""
+    runs, bandwidths = compared_runs(), compared_bandwidths()
+    parts = [
+        "# Predictions beside published figures",
+        _wrapped(_HEAD),
+        _summary(runs, bandwidths),
+        "## What is fitted",
+        _constants(),
+        _wrapped(_FITTED),
+        "## Training\nImages per second.",
+        _table("run", "GPUs", runs, lambda row: f"{row.size}", "{:,.0f}"),
+        "\n".join(_notes(runs)),
+        _wrapped(_LEFT_OUT),
+        "## All-reduce over EFA\nBus bandwidth of nccl-tests with two nodes, in GB/s.",
+        _table("pair of", "message", bandwidths, lambda row: f"{row.size >> 20:,} MiB", "{:.1f}"),
+        "## What the model does not know",
+        "\n".join(_limits(runs, bandwidths)),
+        _seed_section(),
+    ]
+    return "\n\n".join(parts)
+
+
+def seed_chart() -> str:
+    """Return the chart of 1 to 20 nodes as SVG."""
+    nodes = (1, 2, 4, 8, 16, 20)
+    seed, constants = _seed(), fitted_constants()
+    old = [(8 * count, predicted_rate(replace(seed, gpus=8 * count), constants)) for count in nodes]
+    today = [predict(_today(count)) for count in nodes]
+    ideal = [(each.gpus, each.gpus * 1270.0) for each in today]
+    published = [(run.gpus, run.images_per_second) for run in PUBLISHED_RUNS if run.source.endswith(_ISSUE)]
+    lines = [
+        Line(name="1,270 images/s for each GPU", points=ideal, dashed=True),
+        Line(name="predicted, today's settings", points=[(each.gpus, each.images_per_second) for each in today]),
+        Line(name="predicted, without XLA", points=old),
+        Line(name="published, 98,000 on 160", points=[(_SEED_GPUS, seed.images_per_second)], marks=True),
+        Line(name="published, Horovod issue 779", points=published, marks=True),
+    ]
+    return line_chart(f"ResNet-50 on {_P3}", "V100 GPUs", "images/s", lines)
+
+
+def _wrapped(text: str) -> str:
+    """Return paragraphs and items of a list with lines of at most 120 characters; links stay whole."""
+    items = text.strip().replace("\n- ", "\n\n- ").split("\n\n")
+    return "\n".join(
+        fill(
+            " ".join(item.split()), 120, subsequent_indent="  " if item.startswith("- ") else "", break_long_words=False
+        )
+        for item in items
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{share:+.1%}".replace("%", " %")
+
+
+def _summary(runs: Sequence[Compared], bandwidths: Sequence[Compared]) -> str:
+    rows = [*runs, *bandwidths]
+    free = unfitted(rows)
+    beyond = sum(abs(row.error) > _LIMIT for row in free)
+    every, training, network = (100 * median_error(each) for each in (free, unfitted(runs), unfitted(bandwidths)))
+    left_out = 100 * median_error(rows, lambda row: row.left_out_error)
+    return _wrapped(
+        f"**{len(rows)} rows, of which {len(rows) - len(free)} were used to fit. Of the other {len(free)} the median "
+        f"error is {every:.1f} %** ({training:.1f} % of training, {network:.1f} % of bandwidths; the bar is 10 %), "
+        f"**and {beyond} are more than 25 % off**, where the bar is none. With each row left out in turn the median is "
+        f"{left_out:.1f} %."
+    )
+
+
+def _constants() -> str:
+    constants = fitted_constants()
+    return f"""| constant | value | rows |
+|---|---|---|
+| coordination: what a step loses with several ranks | {constants.coordination_seconds * 1e3:.1f} ms | \
+two: NVIDIA's TensorFlow with mixed precision and XLA on a DGX-1 and on a DGX A100 |
+| part of a transfer that the backward pass beside it hides | {100 * constants.hidden_share:.0f} % | \
+one: 64 V100 on {_P3} |
+| part of the network's line rate | {100 * line_rate_share():.1f} % | one: a pair of p4de.24xlarge, 2 GiB |
+| latency of a hop, by type | | one each: 128 MiB |"""
+
+
+def _table(what: str, size: str, rows: Sequence[Compared], sized: Callable[[Compared], str], number: str) -> str:
+    lines = [
+        f"| {what} | {size} | published | predicted | error | left out | fitted to it |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        left_out = "" if row.left_out_error is None else _percent(row.left_out_error)
+        values = [number.format(row.published), number.format(row.predicted), _percent(row.error), left_out, row.fitted]
+        lines.append(f"| [{row.name}]({row.source}) | {sized(row)} | {' | '.join(values)} |")
+    return "\n".join(lines)
+
+
+def _notes(rows: Sequence[Compared]) -> Iterator[str]:
+    notes = dict.fromkeys((row.name, row.note) for row in rows if row.note)
+    yield from (_wrapped(f"- {name}: {note}.") for name, note in notes)
+
+
+def _limits(runs: Sequence[Compared], bandwidths: Sequence[Compared]) -> Iterator[str]:
+    beyond = [row for row in unfitted(runs) if abs(row.error) > _LIMIT]
+    free = unfitted(runs)
+    errors = " and ".join(_percent(row.error) for row in beyond)
+    mixed, float32 = _lost_beyond_one_node("mixed, no XLA"), _lost_beyond_one_node("Horovod, float32")
+    yield _wrapped(
+        f"- **{beyond[0].name}, on {beyond[0].size} GPUs: {errors}.** There a step takes {mixed:.0f} ms longer on "
+        f"two nodes than on one, while on the same machines it is {float32:.0f} ms in float32, which sends the same "
+        "bytes. The source does not say why, and no constant was changed for it."
+    )
+    smallest = next(row for row in bandwidths if row.error < -_LIMIT)
+    yield _wrapped(
+        f"- **{smallest.name}, {smallest.size >> 20} MiB: {_percent(smallest.error)}.** Small messages have other "
+        "protocols, with a shorter latency. A job with EFA sends 64 MiB at once."
+    )
+    yield _wrapped(
+        f"- **{sum(row.error > 0 for row in free)} of the {len(free)} predicted speeds are too high**: a real run has "
+        "losses that the model does not have, such as images that come late."
+    )
+    yield _wrapped(_NOT_COMPARED)
+
+
+def _lost_beyond_one_node(name: str) -> float:
+    """Return by how many milliseconds a step of 16 GPUs is longer than one of 8."""
+    steps = {
+        run.gpus: 1e3 * run.gpus * run.batch / run.images_per_second
+        for run in reversed(PUBLISHED_RUNS)
+        if run.name.endswith(name) and run.network_gbps in (0, 100) and "InfiniBand" in run.name and run.batch < 256
+    }
+    return steps[16] - steps[8]
+
+
+def _seed_section() -> str:
+    seed = _seed()
+    today = predict(_today(_SEED_GPUS // 8))
+    then = predicted_rate(seed, fitted_constants())
+    each = _SEED_GPUS * seed.base_images_per_second
+    intro = _wrapped(
+        f"AWS's article on deep learning with EKS is quoted with {seed.images_per_second:,.0f} images/s on 20 {_P3}, "
+        "at 90 to 100 % scaling. The figure is unconfirmed: only the beginning of the page could be read. It is "
+        f"{seed.images_per_second / _SEED_GPUS:.0f} images/s of each GPU."
+    )
+    end = _wrapped(
+        f"The last row is `trainctl plan --instance-type {_P3} --nodes 20 --compression fp16`. It is derived, and no "
+        "such run is known."
+    )
+    return f"""## ResNet-50 on 160 V100
+{intro}
+
+![Images per second over the number of V100](pictures/plan-seed.svg)
+
+| | images/s | of as many times one GPU |
+|---|---|---|
+| published | {seed.images_per_second:,.0f} | {100 * seed.images_per_second / each:.0f} % of the 872 of the same \
+author's program |
+| predicted for that program, without XLA | {then:,.0f} | {100 * then / each:.0f} % |
+| predicted for today's settings: XLA with split clusters, gradients in float16 | {today.images_per_second:,.0f} | \
+{100 * today.efficiency_of_one_gpu:.0f} % of NVIDIA's 1,270 |
+
+{end}
+"""
+
+
+def _seed() -> PublishedRun:
+    return next(run for run in PUBLISHED_RUNS if run.gpus == _SEED_GPUS)
+
+
+def _today(nodes: int) -> TrainingSetup:
+    return TrainingSetup(model="resnet50", instance_type=_P3, nodes=nodes, compression="fp16")

@@ -1,0 +1,22 @@
+import xml.etree.ElementTree as ElementTree
+
+from docs.site.pictures.__main__ import plan_files
+from docs.site.plan_validation import seed_chart, validation_page
+from setup.source_tree import relative
+from training_workloads.planning.published_comparison import compared_bandwidths, compared_runs
+
+
+def test_the_page_and_its_chart_are_as_the_code_is() -> None:
+    old = [relative(path) for path, text in plan_files().items() if path.read_text() != text]
+    assert not old, f"run 'make pictures', look at them, and commit: {old}"
+
+
+def test_the_page_has_every_row() -> None:
+    page = validation_page()
+    assert [row.name for row in compared_runs() if f"[{row.name}]({row.source})" not in page] == []
+    assert page.count("| [p") == sum(row.name.startswith("p") for row in [*compared_runs(), *compared_bandwidths()])
+
+
+def test_the_chart_is_a_picture_with_its_names() -> None:
+    texts = [each.text for each in ElementTree.fromstring(seed_chart()).iter("{http://www.w3.org/2000/svg}text")]
+    assert {"published, 98,000 on 160", "predicted, today's settings", "V100 GPUs"} <= set(texts)

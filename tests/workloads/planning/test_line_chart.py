@@ -1,0 +1,60 @@
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from training_workloads.planning.line_chart import Line, line_chart
+
+SVG = "{http://www.w3.org/2000/svg}"
+CHART = line_chart(
+    "A & B",
+    "GPUs",
+    "images/s",
+    [
+        Line(name="ideal", points=[(1, 100), (16, 1600)], dashed=True),
+        Line(name="<predicted>", points=[(1, 100), (4, 390), (16, 1200)]),
+        Line(name="published", points=[(8, 700)], marks=True),
+    ],
+)
+ROOT = ElementTree.fromstring(CHART)
+
+
+def texts(root: ElementTree.Element) -> list[str | None]:
+    return [each.text for each in root.iter(f"{SVG}text")]
+
+
+def test_names_are_escaped_and_written() -> None:
+    assert {"A & B", "GPUs", "images/s", "ideal", "<predicted>", "published"} <= set(texts(ROOT))
+    assert ROOT.findtext(f"{SVG}title") == "A & B"
+
+
+def test_the_axes_have_powers_of_two_and_round_values() -> None:
+    assert [text for text in texts(ROOT) if text and text.replace(",", "").isdigit()] == [
+        *("1", "2", "4", "8", "16"),
+        *("100", "200", "500", "1,000"),
+    ]
+
+
+def test_points_are_lines_or_marks() -> None:
+    lines = {line.get("stroke-dasharray"): line.get("points", "") for line in ROOT.iter(f"{SVG}polyline")}
+    assert {dashes: len(points.split()) for dashes, points in lines.items()} == {"6 5": 2, None: 3}
+    assert len(list(ROOT.iter(f"{SVG}circle"))) == 1
+
+
+def test_a_factor_has_the_same_length_everywhere() -> None:
+    # 8 is at three quarters of the way from 1 to 16.
+    (circle,) = ROOT.iter(f"{SVG}circle")
+    first, _, last = next(
+        line.get("points", "").split() for line in ROOT.iter(f"{SVG}polyline") if not line.get("stroke-dasharray")
+    )
+    left, right = (float(place.split(",")[0]) for place in (first, last))
+    assert float(circle.get("cx", "0")) == pytest.approx(left + 0.75 * (right - left), abs=0.1)
+
+
+@given(st.lists(st.tuples(st.floats(1, 1e5), st.floats(1e-3, 1e7)), min_size=1, max_size=8))
+def test_everything_is_inside_the_picture(points: list[tuple[float, float]]) -> None:
+    root = ElementTree.fromstring(line_chart("t", "x", "y", [Line(name="n", points=points, marks=True)]))
+    for circle in root.iter(f"{SVG}circle"):
+        assert 80 <= float(circle.get("cx", "-1")) <= 625
+        assert 50 <= float(circle.get("cy", "-1")) <= 460
