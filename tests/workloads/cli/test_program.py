@@ -68,8 +68,8 @@ def test_every_problem_is_a_line() -> None:
 
 def test_every_command_has_its_group_in_the_help() -> None:
     assert sorted(each.name or each.callback.__name__ for each in app.registered_commands if each.callback) == [
-        *("cancel", "completion", "init", "lint", "list", "logs", "render", "run_local", "scale", "status", "submit"),
-        "wait",
+        *("cancel", "completion", "init", "lint", "list", "logs", "plan", "render", "run_local", "scale", "status"),
+        *("submit", "wait"),
     ]
     groups = {str(each.rich_help_panel) for each in app.registered_commands}
     assert groups == {"Jobs on a cluster", "Jobs on this machine", "More"}

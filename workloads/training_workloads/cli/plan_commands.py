@@ -1,0 +1,152 @@
+"""The command `plan`: how fast and how expensive a training run will be, before it runs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from training_workloads.cli.command_classes import Command
+from training_workloads.cli.help_text import JOBS_HERE
+from training_workloads.cli.program import app
+from training_workloads.cli.typed_values import NotANumberError, number, number_option, whole_number
+from training_workloads.validation import MISSING, InputError, Problem, known_names
+
+# The command imports what it runs, so that `--help` and each other command start fast.
+if TYPE_CHECKING:
+    from training_workloads.planning.prediction import Prediction
+    from training_workloads.planning.training_setup import TrainingSetup
+
+__all__ = ["plan"]
+
+_SEARCH = "The cheapest setup"
+_YES_AND_NO = {"0": False, "no": False, "false": False, "1": True, "yes": True, "true": True}
+_NUMBERS = ("nodes", "batch_size", "gradient_clusters")
+
+
+@app.command(cls=Command, rich_help_panel=JOBS_HERE)
+def plan(
+    model: Annotated[str, typer.Option(help="What is trained: resnet50, mask-rcnn.")] = "resnet50",
+    instance_type: Annotated[
+        str | None, typer.Option(help="EC2 type of the nodes. A search takes all types if it is omitted.")
+    ] = None,
+    nodes: Annotated[int | None, number_option("Nodes, with all their GPUs. Default: 1.")] = None,
+    batch_size: Annotated[
+        int | None, number_option("Images on each GPU. Default: that of the published rate.", 256)
+    ] = None,
+    precision: Annotated[str, typer.Option(help="mixed or float32.")] = "mixed",
+    compression: Annotated[str, typer.Option(help="fp16 sends gradients in float16; none.")] = "none",
+    efa: Annotated[bool | None, typer.Option(help="Whether EFA is used. Default: if the type has it.")] = None,
+    storage: Annotated[
+        str, typer.Option(help="Where images are read: lustre, or memory after the first epoch.")
+    ] = "lustre",
+    gradient_clusters: Annotated[
+        int | None, number_option("XLA's clusters with gradients. Default: those counted for the model.")
+    ] = None,
+    sweep: Annotated[bool, typer.Option("--sweep", help="A table for 1 to 512 nodes.")] = False,
+    chart: Annotated[str | None, typer.Option(metavar="FILE", help="Write the sweep as a picture (SVG).")] = None,
+    what_if: Annotated[
+        list[str] | None, typer.Option(metavar="OPTION=VALUE", help="Compare with another value, such as efa=0.")
+    ] = None,
+    target_epoch_minutes: Annotated[
+        float | None,
+        typer.Option(parser=number, metavar="NUMBER", help="Longest epoch.", rich_help_panel=_SEARCH),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(parser=number, metavar="NUMBER", help="Most dollars to the accuracy.", rich_help_panel=_SEARCH),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Predict the speed, the price and the limit of a training run, from published figures; nothing is measured."""
+    from training_workloads.planning.plan_search import SWEPT_NODES, Wish, best, possible_setups, searched_nodes
+    from training_workloads.planning.prediction import predict
+    from training_workloads.planning.training_setup import types_with_rates
+
+    modes = {
+        "target_epoch_minutes": target_epoch_minutes is not None,
+        "budget": budget is not None,
+        "sweep": sweep,
+        "what_if": bool(what_if),
+    }
+    searches = modes["target_epoch_minutes"] or modes["budget"]
+    _reject_contradictions(modes, nodes, chart)
+    types = types_with_rates(model, precision) if instance_type is None else [instance_type]
+    if instance_type is None and not searches:
+        raise InputError(Problem(path=("instance_type",), given=MISSING, fix=f"give one of {', '.join(types)}"))
+    counts = searched_nodes() if searches else SWEPT_NODES if sweep else [1 if nodes is None else nodes]
+    setups = possible_setups(
+        types,
+        counts,
+        model=model,
+        batch_size=batch_size,
+        precision=precision,
+        compression=compression,
+        efa=efa,
+        storage=storage,
+        gradient_clusters=gradient_clusters,
+    )
+    if searches:
+        _print([best(setups, Wish(target_epoch_minutes=target_epoch_minutes, budget=budget))], as_json=as_json)
+    elif sweep:
+        _print([predict(setup) for setup in setups], as_json=as_json, chart=chart, table=True)
+    else:
+        changed = [_changed(setups[0], what_if)] if what_if else []
+        _print([predict(setup) for setup in (*setups, *changed)], as_json=as_json)
+
+
+def _print(found: "Sequence[Prediction]", *, as_json: bool, chart: str | None = None, table: bool = False) -> None:
+    from training_workloads.planning.plan_report import compared_text, plan_text, sweep_chart, sweep_text, values
+
+    if chart is not None:
+        Path(chart).write_text(sweep_chart(found))
+    if as_json:
+        each = [values(one) for one in found]
+        print(json.dumps(each if table or len(each) > 1 else each[0], indent=2))
+    elif table:
+        print(sweep_text(found))
+    else:
+        print(compared_text(*found) if len(found) > 1 else plan_text(found[0]))
+
+
+def _reject_contradictions(modes: Mapping[str, bool], nodes: int | None, chart: str | None) -> None:
+    given = [name for name, is_given in modes.items() if is_given]
+    if len(given) > 1 and set(given) != {"target_epoch_minutes", "budget"}:
+        allowed = f"it cannot be combined with --{given[0].replace('_', '-')}"
+        raise InputError(Problem(path=(given[-1],), given="given", allowed=allowed, fix="omit one of them"))
+    if nodes is not None and given and not modes["what_if"]:
+        allowed = f"--{given[0].replace('_', '-')} compares 1 to 512 nodes"
+        raise InputError(Problem(path=("nodes",), given=nodes, allowed=allowed, fix="omit one of them"))
+    if chart is not None and (not modes["sweep"] or not chart.endswith(".svg")):
+        raise InputError(Problem(path=("chart",), given=chart, fix="give a file that ends in .svg, with --sweep"))
+
+
+def _changed(setup: "TrainingSetup", changes: list[str]) -> "TrainingSetup":
+    """Return a setup with other values."""
+    values: dict[str, Any] = {}
+    for change in changes:
+        key, equals, text = change.partition("=")
+        name = key.strip().replace("-", "_")
+        if not equals or name not in setup.__dataclass_fields__:
+            keys = ", ".join(setup.__dataclass_fields__)
+            fix = (
+                f"give OPTION=VALUE with one of {keys}" if not equals else known_names(name, setup.__dataclass_fields__)
+            )
+            raise InputError(Problem(path=("what_if",), given=change, fix=fix))
+        values[name] = _typed(name, text.strip(), change)
+    return replace(setup, **values)
+
+
+def _typed(name: str, text: str, change: str) -> Any:
+    if name == "efa":
+        if text.lower() not in _YES_AND_NO:
+            raise InputError(Problem(path=("what_if",), given=change, fix="give efa=0 or efa=1"))
+        return _YES_AND_NO[text.lower()]
+    if name not in _NUMBERS:
+        return text
+    try:
+        return whole_number(text)
+    except NotANumberError as error:
+        raise InputError(replace(error.problem, path=("what_if",), given=change)) from None

@@ -1,0 +1,108 @@
+"""Several setups: those of a sweep, and the cheapest one that meets a wish."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from training_workloads.planning.prediction import Prediction, predict
+from training_workloads.planning.training_setup import MOST_NODES, TrainingSetup
+from training_workloads.validation import InputError, Problem, Problems, enforce
+
+__all__ = ["SWEPT_NODES", "Wish", "best", "possible_setups", "searched_nodes"]
+
+#: The nodes of a sweep: powers of two up to the most.
+SWEPT_NODES = tuple(2**power for power in range(MOST_NODES.bit_length()))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wish:
+    """What a setup must reach.
+
+    Attributes:
+        target_epoch_minutes: Longest epoch, with its evaluation. Default: any.
+        budget: Most dollars for the instances of all epochs to the accuracy. Default: any.
+    """
+
+    target_epoch_minutes: float | None = None
+    budget: float | None = None
+
+    def __post_init__(self) -> None:
+        """Reject what is not above 0."""
+        enforce(self, (_is_above_zero,))
+
+
+def best(setups: Iterable[TrainingSetup], wish: Wish) -> Prediction:
+    """Return the prediction that meets a wish.
+
+    With a longest epoch it is the one with the cheapest epoch; with a budget alone the fastest one, because the
+    cheapest is one node in nearly every case.
+
+    Raises:
+        InputError: No setup meets it; the message has the closest.
+    """
+    found = [predict(setup) for setup in setups]
+    met = [one for one in found if _in_time(one, wish) and _in_budget(one, wish)]
+    if not met:
+        raise InputError(*_not_met(found, wish))
+    if wish.target_epoch_minutes is None:
+        return min(met, key=lambda one: (one.seconds_to_accuracy or 0, one.usd_per_epoch or 0))
+    return min(met, key=lambda one: (one.usd_per_epoch or 0, one.epoch_seconds))
+
+
+def possible_setups(instance_types: Iterable[str], nodes: Iterable[int], **options: Any) -> list[TrainingSetup]:
+    """Return the setups with these options; not those that a type or a number of nodes rules out.
+
+    Args:
+        instance_types: EC2's names.
+        nodes: Numbers of nodes.
+        options: The other fields of a setup.
+
+    Raises:
+        InputError: None is possible; the problems are those of the last one, which has the most nodes.
+    """
+    found, problems = [], InputError()
+    for name, count in product(instance_types, nodes):
+        try:
+            found.append(TrainingSetup(instance_type=name, nodes=count, **options))
+        except InputError as error:
+            problems = error
+    if not found:
+        raise problems
+    return found
+
+
+def searched_nodes() -> list[int]:
+    """Return every number up to 32, then steps of about a twelfth: between them a price changes little."""
+    counts = list(range(1, 33))
+    while counts[-1] < MOST_NODES:
+        counts.append(min(MOST_NODES, counts[-1] + max(1, counts[-1] // 12)))
+    return counts
+
+
+def _in_time(one: Prediction, wish: Wish) -> bool:
+    return wish.target_epoch_minutes is None or one.epoch_seconds <= wish.target_epoch_minutes * 60
+
+
+def _in_budget(one: Prediction, wish: Wish) -> bool:
+    return wish.budget is None or (one.usd_to_accuracy is not None and one.usd_to_accuracy <= wish.budget)
+
+
+def _not_met(found: list[Prediction], wish: Wish) -> Problems:
+    fastest = min(one.epoch_seconds for one in found) / 60
+    if wish.target_epoch_minutes is not None and fastest > wish.target_epoch_minutes:
+        allowed = f"the shortest predicted epoch is {fastest:.3g} minutes"
+        yield Problem(path=("target_epoch_minutes",), given=wish.target_epoch_minutes, allowed=allowed, fix="raise it")
+        return
+    in_time = [one.usd_to_accuracy for one in found if _in_time(one, wish) and one.usd_to_accuracy is not None]
+    if in_time:
+        allowed = f"the cheapest predicted run is {min(in_time):,.0f} dollars"
+    else:
+        allowed = "no recipe is published for the global batches that are fast enough"
+    yield Problem(path=("budget",), given=wish.budget, allowed=allowed, fix="raise it, or allow longer epochs")
+
+
+def _is_above_zero(wish: Wish) -> Problems:
+    for name, value in (("target_epoch_minutes", wish.target_epoch_minutes), ("budget", wish.budget)):
+        if value is not None and not value > 0:
+            yield Problem(path=(name,), given=value, fix="give a number above 0")
