@@ -87,6 +87,10 @@ def test_the_input_of_a_model_without_a_measurement_is_not_known(command: Comman
         ([P4D, "--sweep", "--chart=a.png"], "'--chart' is 'a.png'; give a file that ends in .svg, with --sweep"),
         (["--model=vgg", "--budget=9"], "'--model' is 'vgg', but it is not known"),
         (["--model=mask-rcnn", "--precision=float32", "--budget=9"], "'--precision' is 'float32', but no rate of"),
+        (
+            [P4D, "--sweep", "--chart=no/a.svg"],
+            "'--chart' is 'no/a.svg', but No such file or directory; give a file in",
+        ),
         ([P4D, "--sweep", "--nodes=2"], "'--nodes' is 2, but --sweep compares 1 to 512 nodes; omit one of them"),
         ([P3, "--budget=90", "--efa"], "'--efa' is True, but p3.16xlarge has no EFA"),
         ([P4D, "--sweep", "--what-if=efa=0"], "'--what-if' is 'given', but it cannot be combined with --sweep"),

@@ -101,7 +101,7 @@ def _print(found: "Sequence[Prediction]", *, as_json: bool, chart: str | None = 
     from training_workloads.planning.plan_report import compared_text, plan_text, sweep_chart, sweep_text, values
 
     if chart is not None:
-        Path(chart).write_text(sweep_chart(found))
+        _write(chart, sweep_chart(found))
     if as_json:
         each = [values(one) for one in found]
         print(json.dumps(each if table or len(each) > 1 else each[0], indent=2))
@@ -109,6 +109,14 @@ def _print(found: "Sequence[Prediction]", *, as_json: bool, chart: str | None = 
         print(sweep_text(found))
     else:
         print(compared_text(*found) if len(found) > 1 else plan_text(found[0]))
+
+
+def _write(chart: str, picture: str) -> None:
+    try:
+        Path(chart).write_text(picture)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        fix = "give a file in a folder that exists and that you can write to"
+        raise InputError(Problem(path=("chart",), given=chart, allowed=str(error.strerror), fix=fix)) from None
 
 
 def _reject_contradictions(modes: Mapping[str, bool], nodes: int | None, chart: str | None) -> None:

@@ -135,7 +135,7 @@ def _row(one: Prediction) -> tuple[str, ...]:
         f"{one.efficiency_of_one_node:.1%}",
         f"{one.step.total * 1e3:.1f}",
         f"{one.step.exposed_all_reduce * 1e3:.1f}",
-        f"{one.epoch_seconds / 60:.2f}",
+        f"{one.epoch_seconds / 60:.3g}",
         "-" if one.usd_per_epoch is None else f"{one.usd_per_epoch:,.2f}",
         one.bottleneck,
     )

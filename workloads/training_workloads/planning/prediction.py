@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from training_workloads.catalog.instances import gpu_instance_type
-from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB, lustre_throughput_mbps
+from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB, LUSTRE_THROUGHPUTS, lustre_throughput_mbps
 from training_workloads.catalog.published_rates import MODELS, PublishedRate, TrainedModel
 from training_workloads.planning.input_supply import InputSupply, input_supply
 from training_workloads.planning.setup_step import SetupStep, setup_step
@@ -167,7 +167,7 @@ def _lustre(setup: TrainingSetup, model: TrainedModel, speed: float) -> LustreSi
 
 def _checkpoint_seconds(model: TrainedModel, lustre: LustreSizing | None) -> float:
     """Return the time to write one file: by default Lustre keeps it on one server, of the smallest capacity."""
-    mbps_per_tib = lustre.throughput_mbps_per_tib if lustre else 125
+    mbps_per_tib = lustre.throughput_mbps_per_tib if lustre else LUSTRE_THROUGHPUTS["PERSISTENT_2"][0]
     one_server = lustre_throughput_mbps(LUSTRE_SMALLEST_GIB, mbps_per_tib) * 1e6
     return model.parameters * _CHECKPOINT_BYTES_PER_PARAMETER / one_server
 
