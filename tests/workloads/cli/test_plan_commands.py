@@ -60,6 +60,15 @@ def test_a_search_names_type_and_nodes(command: Command) -> None:
     assert (on_p3["setup"]["instance_type"], on_p3["usd_to_accuracy"] <= 90) == ("p3.16xlarge", True)
 
 
+def test_the_input_of_a_model_without_a_measurement_is_not_known(command: Command) -> None:
+    output = command("plan", "--model=mask-rcnn", "--instance-type=p3dn.24xlarge").out
+    assert "84 images/s" in output
+    assert "was not measured for this model" in output
+    assert (
+        json.loads(command("plan", "--model=mask-rcnn", "--instance-type=p3dn.24xlarge", "--json").out)["supply"] == {}
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -76,6 +85,14 @@ def test_a_search_names_type_and_nodes(command: Command) -> None:
         ([P4D, "--what-if=nodes=x"], "'--what-if' is 'nodes=x'; give a whole number, such as 2"),
         ([P4D, "--chart=a.svg"], "'--chart' is 'a.svg'; give a file that ends in .svg, with --sweep"),
         ([P4D, "--sweep", "--chart=a.png"], "'--chart' is 'a.png'; give a file that ends in .svg, with --sweep"),
+        (["--model=vgg", "--budget=9"], "'--model' is 'vgg', but it is not known"),
+        (["--model=mask-rcnn", "--precision=float32", "--budget=9"], "'--precision' is 'float32', but no rate of"),
+        (
+            [P4D, "--sweep", "--chart=no/a.svg"],
+            "'--chart' is 'no/a.svg', but No such file or directory; give a file in",
+        ),
+        ([P4D, "--sweep", "--nodes=2"], "'--nodes' is 2, but --sweep compares 1 to 512 nodes; omit one of them"),
+        ([P3, "--budget=90", "--efa"], "'--efa' is True, but p3.16xlarge has no EFA"),
         ([P4D, "--sweep", "--what-if=efa=0"], "'--what-if' is 'given', but it cannot be combined with --sweep"),
     ],
 )

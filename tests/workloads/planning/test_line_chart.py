@@ -36,6 +36,11 @@ def test_the_axes_have_powers_of_two_and_round_values() -> None:
     ]
 
 
+def test_large_values_have_all_their_digits() -> None:
+    root = ElementTree.fromstring(line_chart("t", "x", "y", [Line(name="n", points=[(1, 9e6), (2, 2e7)])]))
+    assert "10,000,000" in texts(root)
+
+
 def test_points_are_lines_or_marks() -> None:
     lines = {line.get("stroke-dasharray"): line.get("points", "") for line in ROOT.iter(f"{SVG}polyline")}
     assert {dashes: len(points.split()) for dashes, points in lines.items()} == {"6 5": 2, None: 3}

@@ -1,48 +1,58 @@
+from itertools import pairwise
+
 import pytest
 
 from training_workloads import InputError
-from training_workloads.planning.plan_search import SWEPT_NODES, Wish, best, setups_of_all_types, sweep
+from training_workloads.planning.plan_search import SWEPT_NODES, Wish, best, possible_setups, searched_nodes
 from training_workloads.planning.prediction import predict
-from training_workloads.planning.training_setup import TrainingSetup
+from training_workloads.planning.training_setup import TrainingSetup, types_with_rates
 
-P4D = TrainingSetup(model="resnet50", instance_type="p4d.24xlarge")
-P3 = TrainingSetup(model="resnet50", instance_type="p3.16xlarge")
+P4D = possible_setups(["p4d.24xlarge"], searched_nodes(), model="resnet50")
+P3 = possible_setups(["p3.16xlarge"], searched_nodes(), model="resnet50")
 
 
-def test_a_sweep_has_1_to_512_nodes() -> None:
+def test_a_sweep_has_1_to_512_nodes_and_a_search_more_of_them() -> None:
     assert SWEPT_NODES == (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-    assert [one.setup.nodes for one in sweep(P4D, (1, 3))] == [1, 3]
+    nodes = searched_nodes()
+    assert (nodes[:32], nodes[-1]) == (list(range(1, 33)), 512)
+    assert all(1 < after / before < 1.1 for before, after in pairwise(nodes[32:]))
+
+
+def test_what_is_not_possible_is_not_searched() -> None:
+    # 131 GiB of images: eight nodes of 61 GiB can hold them beside the ranks, four cannot.
+    options = {"model": "resnet50", "storage": "memory"}
+    assert [one.nodes for one in possible_setups(["p3.2xlarge"], (4, 8), **options)] == [8]
+    with_efa = possible_setups(["p3.16xlarge", "p4d.24xlarge"], (1,), model="resnet50", efa=True)
+    assert [one.instance_type for one in with_efa] == ["p4d.24xlarge"]
+    with pytest.raises(InputError, match=r"'efa' is True, but p3\.16xlarge has no EFA"):
+        possible_setups(["p3.16xlarge"], (1, 2), model="resnet50", efa=True)
 
 
 def test_the_cheapest_epoch_that_is_short_enough() -> None:
     # On P3 each node makes an epoch more expensive, so the fewest are the cheapest: one takes 2.3 minutes.
-    found = best([P3], Wish(target_epoch_minutes=1))
-    one_less = predict(P3.on_nodes(found.setup.nodes - 1))
+    found = best(P3, Wish(target_epoch_minutes=1))
+    one_less = predict(found.setup.on_nodes(found.setup.nodes - 1))
     assert found.epoch_seconds <= 60 < one_less.epoch_seconds
-    assert found.usd_per_epoch is not None
-    assert one_less.usd_per_epoch is not None
-    assert found.usd_per_epoch > one_less.usd_per_epoch
+    assert (found.usd_per_epoch or 0) > (one_less.usd_per_epoch or 0) > 0
 
 
 def test_all_types_are_compared() -> None:
-    setups = setups_of_all_types(P3)
-    assert {"p3.16xlarge", "p4d.24xlarge", "p5.48xlarge"} < {setup.instance_type for setup in setups}
-    found = best(setups, Wish(target_epoch_minutes=10))
-    costs = [predict(setup).usd_per_epoch or 0 for setup in setups if predict(setup).epoch_seconds <= 600]
-    assert found.usd_per_epoch is not None
-    assert found.usd_per_epoch <= min(costs)
+    types = types_with_rates("resnet50", "mixed")
+    assert {"p3.16xlarge", "p4d.24xlarge", "p5.48xlarge"} < set(types)
+    found = best(possible_setups(types, (1, 2), model="resnet50"), Wish(target_epoch_minutes=10))
+    alone = [predict(TrainingSetup(model="resnet50", instance_type=name)) for name in types]
+    assert (found.usd_per_epoch or 0) <= min(one.usd_per_epoch or 0 for one in alone if one.epoch_seconds <= 600)
 
 
 def test_a_budget_alone_buys_the_fastest_run() -> None:
-    found = best([P4D], Wish(budget=45))
-    assert found.usd_to_accuracy is not None
-    assert found.usd_to_accuracy <= 45
-    cheap = [one for one in sweep(P4D) if one.usd_to_accuracy and one.usd_to_accuracy <= 45]
-    assert all(found.seconds_to_accuracy <= one.seconds_to_accuracy for one in cheap if found.seconds_to_accuracy)
+    found = best(P4D, Wish(budget=45))
+    affordable = [one for one in map(predict, P4D) if one.usd_to_accuracy and one.usd_to_accuracy <= 45]
+    assert len(affordable) > 2
+    assert found.seconds_to_accuracy == min(one.seconds_to_accuracy or 0 for one in affordable)
 
 
 def test_both_are_met() -> None:
-    found = best([P4D], Wish(target_epoch_minutes=1, budget=60))
+    found = best(P4D, Wish(target_epoch_minutes=1, budget=60))
     assert found.epoch_seconds <= 60
     assert (found.usd_to_accuracy or 0) <= 60
 
@@ -60,7 +70,7 @@ def test_both_are_met() -> None:
 )
 def test_what_cannot_be_met_has_the_closest(wish: Wish, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        best([P4D], wish)
+        best(P4D, wish)
 
 
 def test_rejects_what_is_not_above_0() -> None:

@@ -152,10 +152,10 @@ def test_a_speed_is_at_most_that_of_as_many_single_gpus(setup: TrainingSetup) ->
 
 
 @given(setup=setups)
-def test_more_nodes_are_never_slower(setup: TrainingSetup) -> None:
-    # Two nodes can be slower than one, where a GPU that was alone begins to wait for another.
-    fewer, more = predict(setup.on_nodes(setup.nodes + 1)), predict(setup.on_nodes(setup.nodes + 2))
-    assert more.images_per_second >= fewer.images_per_second * (1 - 1e-9)
+def test_more_nodes_never_shorten_a_step(setup: TrainingSetup) -> None:
+    # The speed may fall: a third node adds more all-reduce to a batch of one image than it adds images.
+    more = predict(setup.on_nodes(setup.nodes + 1))
+    assert more.step.total >= predict(setup).step.total * (1 - 1e-9)
 
 
 @given(setup=setups)

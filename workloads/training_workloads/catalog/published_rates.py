@@ -23,6 +23,7 @@ class TrainedModel:
         training_images: Images of an epoch.
         evaluation_images: Images of an evaluation.
         bytes_per_image: Average size of a stored image.
+        images_per_core: Images that one core prepares in a second; None if it was not measured.
         epochs: Epochs to the accuracy, by the largest global batch for which they are published.
         accuracy: The accuracy after these epochs, by the same batch.
         sources: URLs, or pages of this project.
@@ -34,6 +35,7 @@ class TrainedModel:
     training_images: int
     evaluation_images: int
     bytes_per_image: int
+    images_per_core: float | None
     epochs: dict[int, int]
     accuracy: dict[int, str]
     sources: tuple[str, ...]
@@ -87,6 +89,8 @@ MODELS = {
         training_images=1_281_167,
         evaluation_images=50_000,
         bytes_per_image=110_000,
+        # `make bench-input` on an AMD EPYC (Zen 4) with JPEGs of 500x400: docs/jobs/resnet50.md, "Measured here".
+        images_per_core=721,
         epochs={8_192: 90, 13_056: 45, 32_768: 56, 65_536: 86},
         accuracy={
             8_192: "76.3 % top-1",
@@ -109,6 +113,7 @@ MODELS = {
         training_images=118_287,
         evaluation_images=5_000,
         bytes_per_image=160_000,
+        images_per_core=None,
         epochs={128: 24},
         accuracy={128: "38.3 box AP, 35.1 mask AP"},
         sources=("https://github.com/pytorch/vision/pull/5773", _AWS_MASK_RCNN),

@@ -1,7 +1,7 @@
 """The command `plan`: how fast and how expensive a training run will be, before it runs."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,7 +32,7 @@ def plan(
     instance_type: Annotated[
         str | None, typer.Option(help="EC2 type of the nodes. A search takes all types if it is omitted.")
     ] = None,
-    nodes: Annotated[int, number_option("Nodes, with all their GPUs.")] = 1,
+    nodes: Annotated[int | None, number_option("Nodes, with all their GPUs. Default: 1.")] = None,
     batch_size: Annotated[
         int | None, number_option("Images on each GPU. Default: that of the published rate.", 256)
     ] = None,
@@ -61,43 +61,47 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Predict the speed, the price and the limit of a training run, from published figures; nothing is measured."""
-    from training_workloads.planning.plan_search import Wish, best, setups_of_all_types
-    from training_workloads.planning.plan_search import sweep as swept
+    from training_workloads.planning.plan_search import SWEPT_NODES, Wish, best, possible_setups, searched_nodes
     from training_workloads.planning.prediction import predict
-    from training_workloads.planning.training_setup import TrainingSetup, types_with_rates
+    from training_workloads.planning.training_setup import types_with_rates
 
-    searches = target_epoch_minutes is not None or budget is not None
-    _reject_contradictions(searches=searches, sweep=sweep, chart=chart, what_if=what_if)
-    known = types_with_rates(model, precision)
-    if instance_type is None and not (searches and known):
-        raise InputError(_no_type(known))
-    setup = TrainingSetup(
+    modes = {
+        "target_epoch_minutes": target_epoch_minutes is not None,
+        "budget": budget is not None,
+        "sweep": sweep,
+        "what_if": bool(what_if),
+    }
+    searches = modes["target_epoch_minutes"] or modes["budget"]
+    _reject_contradictions(modes, nodes, chart)
+    types = types_with_rates(model, precision) if instance_type is None else [instance_type]
+    if instance_type is None and not searches:
+        raise InputError(Problem(path=("instance_type",), given=MISSING, fix=f"give one of {', '.join(types)}"))
+    counts = searched_nodes() if searches else SWEPT_NODES if sweep else [1 if nodes is None else nodes]
+    setups = possible_setups(
+        types,
+        counts,
         model=model,
-        instance_type=known[0] if instance_type is None else instance_type,
-        nodes=nodes,
         batch_size=batch_size,
         precision=precision,
         compression=compression,
-        efa=efa if instance_type or efa is False else None,
-        storage=storage if instance_type else "lustre",
+        efa=efa,
+        storage=storage,
         gradient_clusters=gradient_clusters,
     )
     if searches:
-        setups = [setup] if instance_type else setups_of_all_types(setup)
         _print([best(setups, Wish(target_epoch_minutes=target_epoch_minutes, budget=budget))], as_json=as_json)
     elif sweep:
-        _print(swept(setup), as_json=as_json, chart=chart, table=True)
-    elif what_if:
-        _print([predict(setup), predict(_changed(setup, what_if))], as_json=as_json)
+        _print([predict(setup) for setup in setups], as_json=as_json, chart=chart, table=True)
     else:
-        _print([predict(setup)], as_json=as_json)
+        changed = [_changed(setups[0], what_if)] if what_if else []
+        _print([predict(setup) for setup in (*setups, *changed)], as_json=as_json)
 
 
 def _print(found: "Sequence[Prediction]", *, as_json: bool, chart: str | None = None, table: bool = False) -> None:
     from training_workloads.planning.plan_report import compared_text, plan_text, sweep_chart, sweep_text, values
 
     if chart is not None:
-        Path(chart).write_text(sweep_chart(found))
+        _write(chart, sweep_chart(found))
     if as_json:
         each = [values(one) for one in found]
         print(json.dumps(each if table or len(each) > 1 else each[0], indent=2))
@@ -107,19 +111,24 @@ def _print(found: "Sequence[Prediction]", *, as_json: bool, chart: str | None = 
         print(compared_text(*found) if len(found) > 1 else plan_text(found[0]))
 
 
-def _reject_contradictions(*, searches: bool, sweep: bool, chart: str | None, what_if: list[str] | None) -> None:
-    modes = {"target_epoch_minutes": searches, "sweep": sweep, "what_if": bool(what_if)}
+def _write(chart: str, picture: str) -> None:
+    try:
+        Path(chart).write_text(picture)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        fix = "give a file in a folder that exists and that you can write to"
+        raise InputError(Problem(path=("chart",), given=chart, allowed=str(error.strerror), fix=fix)) from None
+
+
+def _reject_contradictions(modes: Mapping[str, bool], nodes: int | None, chart: str | None) -> None:
     given = [name for name, is_given in modes.items() if is_given]
-    if len(given) > 1:
+    if len(given) > 1 and set(given) != {"target_epoch_minutes", "budget"}:
         allowed = f"it cannot be combined with --{given[0].replace('_', '-')}"
-        raise InputError(Problem(path=(given[1],), given="given", allowed=allowed, fix="omit one of them"))
-    if chart is not None and (not sweep or not chart.endswith(".svg")):
+        raise InputError(Problem(path=(given[-1],), given="given", allowed=allowed, fix="omit one of them"))
+    if nodes is not None and given and not modes["what_if"]:
+        allowed = f"--{given[0].replace('_', '-')} compares 1 to 512 nodes"
+        raise InputError(Problem(path=("nodes",), given=nodes, allowed=allowed, fix="omit one of them"))
+    if chart is not None and (not modes["sweep"] or not chart.endswith(".svg")):
         raise InputError(Problem(path=("chart",), given=chart, fix="give a file that ends in .svg, with --sweep"))
-
-
-def _no_type(known: list[str]) -> Problem:
-    fix = f"give one of {', '.join(known)}" if known else "give a type, such as one of the recipes"
-    return Problem(path=("instance_type",), given=MISSING, fix=fix)
 
 
 def _changed(setup: "TrainingSetup", changes: list[str]) -> "TrainingSetup":

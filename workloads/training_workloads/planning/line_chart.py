@@ -70,11 +70,11 @@ class _Axes:
         for value in _powers_of_two(self.x):
             x, _ = self.place((value, self.y[0]))
             yield f'<line x1="{x}" y1="{_TOP}" x2="{x}" y2="{bottom}" stroke="{_GRID}"/>'
-            yield _text(x, bottom + 20, f"{value:,g}", anchor="middle")
+            yield _text(x, bottom + 20, f"{value:,.12g}", anchor="middle")
         for value in _ticks(self.y):
             _, y = self.place((self.x[0], value))
             yield f'<line x1="{_LEFT}" y1="{y}" x2="{right}" y2="{y}" stroke="{_GRID}"/>'
-            yield _text(_LEFT - 8, y + 4, f"{value:,g}", anchor="end")
+            yield _text(_LEFT - 8, y + 4, f"{value:,.12g}", anchor="end")
         yield _text((_LEFT + right) / 2, _HEIGHT - 16, x_name, anchor="middle", color=_SOFT)
         yield _text(_LEFT, _TOP - 6, y_name, color=_SOFT)
 

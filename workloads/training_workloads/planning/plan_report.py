@@ -62,7 +62,7 @@ def values(one: Prediction) -> dict[str, Any]:
     return {
         **parts,
         "step": {f"{name}_seconds": value for name, value in parts["step"].items()} | {"total_seconds": one.step.total},
-        "supply": {f"{name}_images_per_second": value for name, value in parts["supply"].items()},
+        "supply": {f"{name}_images_per_second": value for name, value in (parts["supply"] or {}).items()},
         "seconds_to_accuracy": one.seconds_to_accuracy,
         "usd_to_accuracy": one.usd_to_accuracy,
         "source": one.rate.source,
@@ -81,21 +81,9 @@ def _subjects(one: Prediction) -> Iterator[tuple[str, str]]:
     yield "speed", f"{one.images_per_second:,.0f} images/s, {efficiencies}"
     yield "step", _step_text(one.step)
     yield "all-reduce", f"{one.all_reduce_seconds * 1e3:.1f} ms, in part hidden behind the backward pass"
-    yield (
-        "input",
-        (
-            f"{one.vcpus_needed:,} vCPUs needed of {one.vcpus:,}, which give {one.supply.least:,.0f} to "
-            f"{one.supply.most:,.0f} images/s (estimated)"
-        ),
-    )
+    yield "input", _input_text(one)
     yield "storage", str(one.lustre) if one.lustre else "images from memory; Lustre serves the first epoch only"
-    yield (
-        "epoch",
-        (
-            f"{_duration(one.epoch_seconds)}, with {one.evaluation_seconds:.1f} s of evaluation; a checkpoint takes "
-            f"{one.checkpoint_seconds:.1f} s beside the training"
-        ),
-    )
+    yield "epoch", _epoch_text(one)
     yield "price", _price_text(one)
     yield "limit", one.bottleneck
     yield "source", f"{one.rate.source}{f' ({one.rate.note})' if one.rate.note else ''}"
@@ -109,6 +97,18 @@ def _step_text(step: StepTime) -> str:
         "wait for images": step.input_wait,
     }
     return f"{step.total * 1e3:.1f} ms: " + ", ".join(f"{name} {value * 1e3:.1f}" for name, value in parts.items())
+
+
+def _input_text(one: Prediction) -> str:
+    if one.supply is None:
+        return f"{one.vcpus:,} vCPUs; what they give was not measured for this model, so nothing waits in this plan"
+    supply = f"{one.supply.least:,.0f} to {one.supply.most:,.0f} images/s (estimated)"
+    return f"{one.vcpus_needed:,} vCPUs needed of {one.vcpus:,}, which give {supply}"
+
+
+def _epoch_text(one: Prediction) -> str:
+    checkpoint = f"a checkpoint takes {one.checkpoint_seconds:.1f} s beside the training"
+    return f"{_duration(one.epoch_seconds)}, with {one.evaluation_seconds:.1f} s of evaluation; {checkpoint}"
 
 
 def _price_text(one: Prediction) -> str:
@@ -135,7 +135,7 @@ def _row(one: Prediction) -> tuple[str, ...]:
         f"{one.efficiency_of_one_node:.1%}",
         f"{one.step.total * 1e3:.1f}",
         f"{one.step.exposed_all_reduce * 1e3:.1f}",
-        f"{one.epoch_seconds / 60:.2f}",
+        f"{one.epoch_seconds / 60:.3g}",
         "-" if one.usd_per_epoch is None else f"{one.usd_per_epoch:,.2f}",
         one.bottleneck,
     )

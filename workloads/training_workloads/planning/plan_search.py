@@ -1,13 +1,15 @@
-"""Several predictions: a sweep over nodes, and the cheapest setup that meets a wish."""
+"""Several setups: those of a sweep, and the cheapest one that meets a wish."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 from training_workloads.planning.prediction import Prediction, predict
-from training_workloads.planning.training_setup import MOST_NODES, TrainingSetup, types_with_rates
+from training_workloads.planning.training_setup import MOST_NODES, TrainingSetup
 from training_workloads.validation import InputError, Problem, Problems, enforce
 
-__all__ = ["SWEPT_NODES", "Wish", "best", "setups_of_all_types", "sweep"]
+__all__ = ["SWEPT_NODES", "Wish", "best", "possible_setups", "searched_nodes"]
 
 #: The nodes of a sweep: powers of two up to the most.
 SWEPT_NODES = tuple(2**power for power in range(MOST_NODES.bit_length()))
@@ -30,11 +32,6 @@ class Wish:
         enforce(self, (_is_above_zero,))
 
 
-def sweep(setup: TrainingSetup, nodes: Iterable[int] = SWEPT_NODES) -> list[Prediction]:
-    """Return the predictions of a setup on several numbers of nodes."""
-    return [predict(setup.on_nodes(count)) for count in nodes]
-
-
 def best(setups: Iterable[TrainingSetup], wish: Wish) -> Prediction:
     """Return the prediction that meets a wish.
 
@@ -44,27 +41,38 @@ def best(setups: Iterable[TrainingSetup], wish: Wish) -> Prediction:
     Raises:
         InputError: No setup meets it; the message has the closest.
     """
-    found = [predict(setup) for setup in _on_all_nodes(setups)]
+    found = [predict(setup) for setup in setups]
     met = [one for one in found if _in_time(one, wish) and _in_budget(one, wish)]
     if not met:
         raise InputError(*_not_met(found, wish))
     if wish.target_epoch_minutes is None:
-        return min(met, key=lambda one: (one.epoch_seconds * (one.epochs or 1), one.usd_per_epoch))
+        return min(met, key=lambda one: (one.seconds_to_accuracy or 0, one.usd_per_epoch or 0))
     return min(met, key=lambda one: (one.usd_per_epoch or 0, one.epoch_seconds))
 
 
-def setups_of_all_types(setup: TrainingSetup) -> list[TrainingSetup]:
-    """Return the setup on each type that has a price and a published rate."""
-    return [replace(setup, instance_type=name) for name in types_with_rates(setup.model, setup.precision)]
+def possible_setups(instance_types: Iterable[str], nodes: Iterable[int], **options: Any) -> list[TrainingSetup]:
+    """Return the setups with these options; not those that a type or a number of nodes rules out.
+
+    Args:
+        instance_types: EC2's names.
+        nodes: Numbers of nodes.
+        options: The other fields of a setup.
+
+    Raises:
+        InputError: None is possible; the problems are those of the last one, which has the most nodes.
+    """
+    found, problems = [], InputError()
+    for name, count in product(instance_types, nodes):
+        try:
+            found.append(TrainingSetup(instance_type=name, nodes=count, **options))
+        except InputError as error:
+            problems = error
+    if not found:
+        raise problems
+    return found
 
 
-def _on_all_nodes(setups: Iterable[TrainingSetup]) -> Iterator[TrainingSetup]:
-    for setup in setups:
-        for nodes in _counts():
-            yield setup.on_nodes(nodes)
-
-
-def _counts() -> list[int]:
+def searched_nodes() -> list[int]:
     """Return every number up to 32, then steps of about a twelfth: between them a price changes little."""
     counts = list(range(1, 33))
     while counts[-1] < MOST_NODES:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from training_workloads.catalog.instances import gpu_instance_type
-from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB, lustre_throughput_mbps
+from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB, LUSTRE_THROUGHPUTS, lustre_throughput_mbps
 from training_workloads.catalog.published_rates import MODELS, PublishedRate, TrainedModel
 from training_workloads.planning.input_supply import InputSupply, input_supply
 from training_workloads.planning.setup_step import SetupStep, setup_step
@@ -38,9 +38,9 @@ class Prediction:
         efficiency_of_one_gpu: Share of `gpus` times the rate of one GPU.
         efficiency_of_one_node: Share of `nodes` times the rate of one node.
         all_reduce_seconds: The whole all-reduce, hidden or not.
-        supply: What the CPUs prepare.
+        supply: What the CPUs prepare; None if it was not measured for the model, and nothing waits for images.
         vcpus: For the input, of all ranks.
-        vcpus_needed: So that the input never waits, by the middle of the estimates.
+        vcpus_needed: So that the input never waits, by the middle of the estimates; None as before.
         lustre: The file system that serves these images, read from its disks; None for images from memory.
         evaluation_seconds: At the end of an epoch.
         checkpoint_seconds: Of a write to Lustre, which a thread does while the ranks train on.
@@ -60,9 +60,9 @@ class Prediction:
     efficiency_of_one_gpu: float
     efficiency_of_one_node: float
     all_reduce_seconds: float
-    supply: InputSupply
+    supply: InputSupply | None
     vcpus: int
-    vcpus_needed: int
+    vcpus_needed: int | None
     lustre: LustreSizing | None
     evaluation_seconds: float
     checkpoint_seconds: float
@@ -93,7 +93,7 @@ def predict(setup: TrainingSetup) -> Prediction:
     timed = setup_step(setup)
     model = MODELS[setup.model]
     gpus, batch = timed.network.ranks, timed.network.ranks * timed.batch
-    supply = input_supply(timed.vcpus)
+    supply = _supply(timed, model)
     step = _with_input(timed, batch, supply)
     speed = batch / step.total
     epochs, accuracy = _recipe(model, batch)
@@ -111,7 +111,7 @@ def predict(setup: TrainingSetup) -> Prediction:
         all_reduce_seconds=timed.all_reduce,
         supply=supply,
         vcpus=timed.vcpus,
-        vcpus_needed=math.ceil(speed / supply.per_vcpu_estimate),
+        vcpus_needed=math.ceil(speed * timed.vcpus / supply.expected) if supply else None,
         lustre=lustre,
         evaluation_seconds=evaluation,
         checkpoint_seconds=_checkpoint_seconds(model, lustre),
@@ -124,14 +124,18 @@ def predict(setup: TrainingSetup) -> Prediction:
     )
 
 
-def _with_input(timed: SetupStep, batch: int, supply: InputSupply) -> StepTime:
+def _supply(timed: SetupStep, model: TrainedModel) -> InputSupply | None:
+    return None if model.images_per_core is None else input_supply(timed.vcpus, model.images_per_core)
+
+
+def _with_input(timed: SetupStep, batch: int, supply: InputSupply | None) -> StepTime:
     """Return the step; images are prepared during the step before, so only what takes longer is a wait."""
     busy = timed.computation + timed.coordination + timed.exposed
     return StepTime(
         computation=timed.computation,
         coordination=timed.coordination,
         exposed_all_reduce=timed.exposed,
-        input_wait=max(0.0, batch / supply.expected - busy),
+        input_wait=max(0.0, batch / supply.expected - busy) if supply else 0.0,
     )
 
 
@@ -140,7 +144,7 @@ def _rate_of_one_node(setup: TrainingSetup, speed: float) -> float:
         return speed
     timed = setup_step(setup.on_nodes(1))
     batch = timed.network.ranks * timed.batch
-    return batch / _with_input(timed, batch, input_supply(timed.vcpus)).total
+    return batch / _with_input(timed, batch, _supply(timed, MODELS[setup.model])).total
 
 
 def _recipe(model: TrainedModel, global_batch: int) -> tuple[int | None, str]:
@@ -163,7 +167,7 @@ def _lustre(setup: TrainingSetup, model: TrainedModel, speed: float) -> LustreSi
 
 def _checkpoint_seconds(model: TrainedModel, lustre: LustreSizing | None) -> float:
     """Return the time to write one file: by default Lustre keeps it on one server, of the smallest capacity."""
-    mbps_per_tib = lustre.throughput_mbps_per_tib if lustre else 125
+    mbps_per_tib = lustre.throughput_mbps_per_tib if lustre else LUSTRE_THROUGHPUTS["PERSISTENT_2"][0]
     one_server = lustre_throughput_mbps(LUSTRE_SMALLEST_GIB, mbps_per_tib) * 1e6
     return model.parameters * _CHECKPOINT_BYTES_PER_PARAMETER / one_server
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from training_workloads.catalog.instances import INSTANCE_TYPES, gpu_instance_type, supported_gpu_type
 from training_workloads.catalog.published_rates import MODELS, RATES, PublishedRate
-from training_workloads.validation import Problem, Problems, at_least, enforce, one_of, unknown
+from training_workloads.validation import InputError, Problem, Problems, at_least, check, enforce, one_of, unknown
 
 __all__ = ["MOST_NODES", "TrainingSetup", "published_rate", "types_with_rates"]
 
@@ -66,9 +66,18 @@ def published_rate(setup: TrainingSetup) -> PublishedRate:
 
 
 def types_with_rates(model: str, precision: str) -> list[str]:
-    """Return the types with a price for whose GPUs a rate is published."""
+    """Return the types with a price for whose GPUs a rate is published.
+
+    Raises:
+        InputError: The model or the precision is not known, or nothing is published for them together.
+    """
+    check(unknown("model", model, MODELS), one_of("precision", precision, _PRECISIONS))
     gpus = {rate.gpu for rate in RATES if (rate.model, rate.precision) == (model, precision)}
-    return [one.name for one in INSTANCE_TYPES.values() if one.gpu and one.gpu.model in gpus and one.price]
+    types = [one.name for one in INSTANCE_TYPES.values() if one.gpu and one.gpu.model in gpus and one.price]
+    if not types:
+        allowed = f"no rate of {model} is published in this precision"
+        raise InputError(Problem(path=("precision",), given=precision, allowed=allowed, fix="choose another"))
+    return types
 
 
 def _rates(setup: TrainingSetup) -> list[PublishedRate]:
@@ -102,14 +111,11 @@ def _names_are_known(setup: TrainingSetup) -> Problems:
 def _the_rate_is_published(setup: TrainingSetup) -> Problems:
     if list(_type_has_gpus(setup)) or setup.model not in MODELS or setup.precision not in _PRECISIONS or _rates(setup):
         return
+    known = types_with_rates(setup.model, setup.precision)
     gpu = gpu_instance_type(setup.instance_type).gpu
-    known = ", ".join(types_with_rates(setup.model, setup.precision))
-    yield Problem(
-        path=("instance_type",),
-        given=setup.instance_type,
-        allowed=f"no rate of {setup.model} in {setup.precision} precision is published for {gpu.model if gpu else ''}",
-        fix=f"choose one of {known}",
-    )
+    allowed = f"no rate of {setup.model} in {setup.precision} precision is published for {gpu.model if gpu else ''}"
+    fix = f"choose one of {', '.join(known)}"
+    yield Problem(path=("instance_type",), given=setup.instance_type, allowed=allowed, fix=fix)
 
 
 def _the_type_has_efa(setup: TrainingSetup) -> Problems:
