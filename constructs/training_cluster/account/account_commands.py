@@ -1,23 +1,20 @@
 """The group `cluster`: whether a configuration can be deployed in an account, what runs there, and its end."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from training_workloads.cli.cluster_output import ContextOption, JsonOption, print_json
 from training_workloads.cli.command_classes import Command, Program
+from training_workloads.cli.failures_as_lines import failures_as_lines
 from training_workloads.exit_codes import CHECK_FAILED, CLUSTER_FAILED
-from training_workloads.images.aws_session import DATA_STACK, aws_errors
-from training_workloads.images.image_error import ImageError
+from training_workloads.images.aws_session import DATA_STACK
 from training_workloads.validation import InputError, Problem
 
 if TYPE_CHECKING:
     from training_cluster.account.account_requests import Account
     from training_cluster.account.deployed_stack import DeployedStack
-    from training_cluster.account.kept_resources import KeptResource
 
 __all__ = ["app", "destroy", "preflight", "status"]
 
@@ -43,6 +40,7 @@ def preflight(
     ] = None,
     stack: _StackOption = _CLUSTER_STACK,
     data_stack: _DataStackOption = DATA_STACK,
+    context: ContextOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check whether the account can run what cluster.yaml describes; change nothing.
@@ -61,8 +59,10 @@ def preflight(
     overrides = _overrides(override or [])
     # As for 'cdk deploy', which has no other option for it.
     loaded = load_config(overrides.pop("config", config), overrides)
-    deployment = Deployment(config=loaded, account=Account(), cluster_stack=stack, data_stack=data_stack)
-    with _failures():
+    deployment = Deployment(
+        config=loaded, account=Account(), cluster_stack=stack, data_stack=data_stack, context=context
+    )
+    with failures_as_lines():
         results = run_checks(deployment)
     if as_json:
         print_json(results)
@@ -84,7 +84,7 @@ def status(
     from training_cluster.account.account_requests import Account
     from training_cluster.account.cluster_report import report_cluster
 
-    with _failures():
+    with failures_as_lines():
         report = report_cluster(Account(), stack, data_stack, context)
     if as_json:
         print_json(report)
@@ -103,19 +103,19 @@ def destroy(
 
     What the data stack has stays, and what the cluster's stack retains.
     """
+    from training_cluster.account.account_output import print_teardown
     from training_cluster.account.account_requests import Account
-    from training_cluster.account.teardown import DELETING, find_blockers
+    from training_cluster.account.teardown import plan_teardown
 
     account = Account()
-    with _failures():
-        found = _require(account, stack)
-        kept = _kept(account, found, data_stack)
-        if found.status != DELETING:
-            _reject(find_blockers(account, found, context), found)
-        _announce(account, found, kept)
-        if not yes and found.status != DELETING:
+    with failures_as_lines():
+        plan = plan_teardown(account, stack, data_stack, context)
+        print_teardown(plan, account.region)
+        if plan.blockers:
+            raise typer.Exit(CHECK_FAILED)
+        if not yes and not plan.has_begun:
             typer.confirm(f"Destroy {stack}?", abort=True, err=True)
-        _delete(account, found)
+        _delete(account, plan.stack)
     print(f"{stack} is deleted")
 
 
@@ -124,45 +124,6 @@ def _overrides(given: list[str]) -> dict[str, str]:
     if wrong := [key for key, sign, _ in pairs if not (sign and key)]:
         raise InputError(*(Problem(path=("override",), given=each, fix="give <key>=<value>") for each in wrong))
     return {key: value for key, _, value in pairs}
-
-
-def _require(account: "Account", stack: str) -> "DeployedStack":
-    from training_cluster.account.deployed_stack import find_stack
-
-    _ = account.identity
-    found = find_stack(account, stack)
-    if found is None:
-        allowed = f"{account.region} of this account has no such stack"
-        fix = "set AWS_PROFILE and AWS_REGION to where it is; 'aws cloudformation list-stacks' shows the names"
-        raise InputError(Problem(path=("stack",), given=stack, allowed=allowed, fix=fix))
-    return found
-
-
-def _kept(account: "Account", found: "DeployedStack", data_stack: str) -> "list[KeptResource]":
-    from training_cluster.account.deployed_stack import find_stack
-    from training_cluster.account.kept_resources import kept_by_data_stack, kept_resources
-
-    data = find_stack(account, data_stack)
-    return [*kept_resources(account, found), *(kept_by_data_stack(account, data) if data else [])]
-
-
-def _reject(blockers: list[str], found: "DeployedStack") -> None:
-    if blockers:
-        for each in blockers:
-            print(f"error: {each}", file=sys.stderr)
-        print(f"{found.name} is not destroyed", file=sys.stderr)
-        raise typer.Exit(CHECK_FAILED)
-
-
-def _announce(account: "Account", found: "DeployedStack", kept: "list[KeptResource]") -> None:
-    from training_cluster.account.account_output import kept_lines
-    from training_cluster.account.deployed_stack import FILE_SYSTEM
-
-    lines = [f"deletes {found.name} in {account.region}: {len(found.resources)} resources"]
-    if systems := found.ids(FILE_SYSTEM):
-        lines.append(f"with it {', '.join(systems)}: files outside of its data repositories are lost")
-    lines += ["stays:", *kept_lines(kept)] if kept else ["nothing stays"]
-    print(*lines, sep="\n", file=sys.stderr)
 
 
 def _delete(account: "Account", found: "DeployedStack") -> None:
@@ -176,23 +137,3 @@ def _delete(account: "Account", found: "DeployedStack") -> None:
     except KeyboardInterrupt:
         print("the deletion continues; 'trainctl cluster destroy' follows it again", file=sys.stderr)
         raise
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    """End the command with one line where AWS cannot be asked."""
-    from training_cluster.account.account_requests import NoPermissionError, RejectionError, UnreachableError
-
-    try:
-        # Credentials may also expire on the way.
-        with aws_errors():
-            yield
-    except NoPermissionError as error:
-        _end(f"your role may not {error.action}; allow the action {error.action}", error)
-    except (ImageError, RejectionError, UnreachableError) as error:
-        _end(str(error), error)
-
-
-def _end(why: str, error: Exception) -> None:
-    print(f"error: {why}", file=sys.stderr)
-    raise typer.Exit(CLUSTER_FAILED) from error

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from training_cluster.account.check_result import FAILED, OK, SKIPPED, CheckResult
 from training_cluster.account.cluster_report import ClusterReport
 from training_cluster.account.cluster_state import ClusterState
+from training_cluster.account.deployed_stack import FILE_SYSTEM
 from training_cluster.account.kept_resources import KeptResource
 from training_cluster.account.lustre_state import LustreState
+from training_cluster.account.teardown import Teardown
 from training_workloads.cli.cluster_output import print_jobs, print_table
 
-__all__ = ["kept_lines", "print_checks", "print_cluster_report"]
+__all__ = ["kept_lines", "print_checks", "print_cluster_report", "print_teardown"]
 
 _MARKS = {OK: "✓", FAILED: "✗", SKIPPED: "skipped"}
 _WORDS = {OK: "ok", FAILED: "FAILED", SKIPPED: "skipped"}
@@ -92,6 +94,19 @@ def _lustre_row(state: LustreState) -> list[str]:
     return [state.id, "; ".join([state.lifecycle, *state.broken]), str(state.capacity_gib), used, lag, str(state.tasks)]
 
 
+def print_teardown(plan: Teardown, region: str) -> None:
+    """Print on standard error what a deletion does, and what stays; or what forbids it."""
+    if plan.blockers:
+        blockers = [f"error: {each}" for each in plan.blockers]
+        print(*blockers, f"{plan.stack.name} is not destroyed", sep="\n", file=sys.stderr)
+        return
+    lines = [f"deletes {plan.stack.name} in {region}: {len(plan.stack.resources)} resources"]
+    if systems := plan.stack.ids(FILE_SYSTEM):
+        lines.append(f"with it {', '.join(systems)}: files outside of its data repositories are lost")
+    lines += ["stays:", *kept_lines(plan.kept)] if plan.kept else ["nothing stays"]
+    print(*lines, sep="\n", file=sys.stderr)
+
+
 def kept_lines(kept: Iterable[KeptResource]) -> list[str]:
     """Return a line for each resource that stays, and their cost."""
     found = list(kept)
@@ -105,4 +120,4 @@ def kept_lines(kept: Iterable[KeptResource]) -> list[str]:
 
 def _holds(kept: KeptResource) -> str:
     cost = "cost not known" if kept.usd_per_month is None else f"{kept.usd_per_month:.2f} USD a month"
-    return cost if kept.gb is None else f"{kept.gb} GB, {cost}"
+    return cost if kept.gib is None else f"{kept.gib} GiB, {cost}"

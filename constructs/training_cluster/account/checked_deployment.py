@@ -1,12 +1,19 @@
 """A configuration and the account in which it is to be deployed: what the checks read."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from training_cluster.account.account_requests import Account
-from training_cluster.account.deployed_stack import DeployedStack, find_stack, running_instances
+from training_cluster.account.check_result import CheckResult, skipped
+from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack, NodeKind, find_stack, running_nodes
+from training_cluster.account.lustre_state import find_lustre
 from training_cluster.config import ClusterConfig, GpuNodeGroupConfig
+from training_cluster.nodes.gpu_node_group import node_group_label
+from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
+from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
 __all__ = ["Deployment", "Zone"]
 
@@ -36,12 +43,14 @@ class Deployment:
         account: The account.
         cluster_stack: Name of the cluster's stack.
         data_stack: Name of the stack with the bucket and the images.
+        context: Context of the kubeconfig. Default: the current one.
     """
 
     config: ClusterConfig
     account: Account
     cluster_stack: str
     data_stack: str
+    context: str | None = None
 
     @cached_property
     def cluster(self) -> DeployedStack | None:
@@ -49,9 +58,30 @@ class Deployment:
         return find_stack(self.account, self.cluster_stack)
 
     @cached_property
+    def release(self) -> str | None:
+        """The Kubernetes release of the deployed cluster, such as 1.35; None without one."""
+        if self.cluster is None or self.cluster.cluster_name is None:
+            return None
+        found = self.account.ask("eks", "describe_cluster", name=self.cluster.cluster_name)["cluster"]
+        return str(found["version"])
+
+    @cached_property
     def data(self) -> DeployedStack | None:
         """The stack with the bucket and the images, if it is deployed."""
         return find_stack(self.account, self.data_stack)
+
+    @cached_property
+    def existing_lustre(self) -> dict[str, Any] | None:
+        """What FSx says about the file system of `existing_lustre`; None without one."""
+        existing = self.config.existing_lustre
+        return find_lustre(self.account, existing.file_system_id) if existing else None
+
+    @property
+    def lustre_ids(self) -> tuple[str, ...]:
+        """The Lustre file systems of the deployed stack, and the one of `existing_lustre`."""
+        existing = self.config.existing_lustre
+        deployed = self.cluster.ids(FILE_SYSTEM) if self.cluster else ()
+        return (*deployed, *([existing.file_system_id] if existing else []))
 
     @cached_property
     def region_zones(self) -> tuple[Zone, ...]:
@@ -64,14 +94,71 @@ class Deployment:
     @cached_property
     def zones(self) -> tuple[str, ...]:
         """The names of the zones of the VPC."""
-        first = tuple(zone.name for zone in self.region_zones[:_DEFAULT_ZONES])
-        return tuple(self.config.availability_zones) or first
+        named = self.config.availability_zones
+        return named or tuple(zone.name for zone in self.region_zones[:_DEFAULT_ZONES])
+
+    def subnets(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """Return those of some subnets that the region has."""
+        # A filter omits a subnet that does not exist; as an argument it would be an error without the others.
+        only = [{"Name": "subnet-id", "Values": list(ids)}]
+        return self.account.all("ec2", "describe_subnets", "Subnets", Filters=only)
+
+    @property
+    def training_zone(self) -> str:
+        """The zone of the first file system, and of the groups that name none."""
+        return self.config.training_zone or self.zones[0]
 
     def zone_of(self, group: GpuNodeGroupConfig) -> str:
         """Return the zone of a node group."""
-        return group.availability_zone or self.config.training_zone or self.zones[0]
+        return group.availability_zone or self.training_zone
+
+    @property
+    def training_zone_key(self) -> str:
+        """The key of the configuration that decides the training zone."""
+        if self.config.lustre.availability_zone:
+            return "lustre.availability_zone"
+        named = (name for name, each in self.config.node_groups.items() if each.availability_zone)
+        return next(map(_zone_key, named), "availability_zones")
+
+    def zone_key(self, group: str) -> str:
+        """Return the key of the configuration that decides the zone of a node group."""
+        has_one = self.config.node_groups[group].availability_zone is not None
+        return _zone_key(group) if has_one else self.training_zone_key
+
+    def put_into(self, group: str, zone: str) -> str:
+        """Return what puts a node group into another zone, in the imperative."""
+        key = self.zone_key(group)
+        if key == "availability_zones":
+            return f"put {zone} first in availability_zones"
+        lists = [] if zone in self.config.availability_zones else ["availability_zones"]
+        if key != self.training_zone_key and zone not in (self.training_zone, *self.config.lustre.further_zones):
+            lists.append("lustre.further_zones")
+        also = f", and add it to {' and '.join(lists)}" if lists else ""
+        return f"set {key} to {zone}{also}"
 
     @cached_property
-    def running(self) -> Counter[tuple[str, bool]]:
-        """The nodes of the deployed cluster, by their type and whether they are Spot instances."""
-        return running_instances(self.account, self.cluster) if self.cluster else Counter()
+    def running(self) -> Counter[NodeKind]:
+        """The nodes of the deployed cluster."""
+        return running_nodes(self.account, self.cluster) if self.cluster else Counter()
+
+    def missing_nodes(self, group: str) -> int:
+        """Return how many nodes of a group may still start: those up to `max_size` that do not run."""
+        wanted = self.config.node_groups[group]
+        spot = wanted.capacity_type == "SPOT"
+        kind = NodeKind(group=node_group_label(group), instance_type=wanted.instance_type, spot=spot)
+        return max(0, wanted.spec.maximum - self.running[kind])
+
+    @property
+    def missing_system_nodes(self) -> int:
+        """How many system nodes may still start."""
+        running = (count for kind, count in self.running.items() if kind.instance_type == SYSTEM_INSTANCE_TYPE)
+        return max(0, MOST_SYSTEM_NODES - sum(running))
+
+    def without_data_stack(self, check: str) -> CheckResult:
+        """Return the result of a check that needs the data stack, where it is not deployed."""
+        where, fix = self.account.region, f"run 'cdk deploy {self.data_stack}'"
+        return skipped(check, f"there is no {self.data_stack} with it in {where} yet", fix)
+
+
+def _zone_key(group: str) -> str:
+    return f"node_groups.{group}.availability_zone"

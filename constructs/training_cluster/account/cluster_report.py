@@ -3,20 +3,26 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import TypeVar
 
-from training_cluster.account.account_requests import Account, NoPermissionError, RejectionError, UnreachableError
+from training_cluster.account.account_requests import Account
 from training_cluster.account.cluster_state import ClusterState, connect_to, read_cluster
-from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack, find_stack, running_instances
+from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack, find_stack, running_nodes
 from training_cluster.account.lustre_state import LustreState, read_lustre
-from training_cluster.monitoring.cost import hourly_cost
+from training_cluster.monitoring.cost import CostEstimate, hourly_cost
 from training_workloads.catalog import INSTANCE_TYPES
+from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.cluster.failures import ClusterError
+from training_workloads.images.aws_errors import RequestError
 from training_workloads.validation import InputError
 
 __all__ = ["ClusterReport", "report_cluster"]
 
 _NOT_DEPLOYED = "not deployed"
+
+# How the outputs with the ids of the Lustre file systems begin.
+_FILE_SYSTEM_OUTPUT = "FileSystemId"
 
 _Part = TypeVar("_Part")
 
@@ -30,9 +36,9 @@ class ClusterReport:
         cluster: EKS's name of the cluster; None without one.
         instances: The nodes that EC2 runs, and bills, by type.
         kubernetes: What Kubernetes knows; None where it cannot be asked.
-        file_systems: The Lustre file systems.
-        usd_per_hour: Price of nodes, control plane and NAT gateways at On-Demand prices; None where the catalog has no
-            price.
+        file_systems: The Lustre file systems that jobs mount, also one that existed before the cluster.
+        usd_per_hour: Price of nodes, control plane, NAT gateways and interface endpoints at On-Demand prices; None
+            where the catalog has no price.
         price: The same as a sentence, with what it omits.
         notes: What could not be read, and why.
     """
@@ -57,7 +63,7 @@ def report_cluster(account: Account, cluster_stack: str, data_stack: str, contex
         context: Context of the kubeconfig. Default: the current one.
 
     Raises:
-        ImageError: There are no valid credentials, there is no region, or AWS cannot be reached.
+        AwsError: There are no valid credentials, there is no region, or AWS cannot be reached.
     """
     _ = account.identity
     notes: list[str] = []
@@ -77,10 +83,7 @@ def report_cluster(account: Account, cluster_stack: str, data_stack: str, contex
             notes=tuple(notes),
         )
     instances = _instances(notes, account, stack)
-    price = hourly_cost(
-        nodes={name: count for name, count in instances.items() if name in INSTANCE_TYPES},
-        nat_gateways=len(stack.ids("AWS::EC2::NatGateway")),
-    )
+    price = _price(notes, account, stack, instances)
     return ClusterReport(
         stacks=states,
         cluster=stack.cluster_name,
@@ -93,11 +96,37 @@ def report_cluster(account: Account, cluster_stack: str, data_stack: str, contex
     )
 
 
+def _price(notes: list[str], account: Account, stack: DeployedStack, instances: Mapping[str, int]) -> CostEstimate:
+    release = _noted(notes, "the Kubernetes release", lambda: _release(account, stack))
+    return hourly_cost(
+        nodes={name: count for name, count in instances.items() if name in INSTANCE_TYPES},
+        nat_gateways=len(stack.ids("AWS::EC2::NatGateway")),
+        interface_endpoints=_noted(notes, "the endpoints", lambda: _endpoint_interfaces(account, stack)) or 0,
+        # Without its dates the price is that of standard support.
+        kubernetes_version=release if release in KUBERNETES_RELEASES else None,
+        today=date.today(),
+    )
+
+
+def _release(account: Account, stack: DeployedStack) -> str | None:
+    if stack.cluster_name is None:
+        return None
+    return str(account.ask("eks", "describe_cluster", name=stack.cluster_name)["cluster"]["version"])
+
+
+def _endpoint_interfaces(account: Account, stack: DeployedStack) -> int:
+    """Return how many interfaces AWS bills by the hour: each endpoint has one in each of its zones."""
+    ids = stack.ids("AWS::EC2::VPCEndpoint")
+    found = account.all("ec2", "describe_vpc_endpoints", "VpcEndpoints", VpcEndpointIds=list(ids)) if ids else []
+    # The others, those of S3, cost nothing.
+    return sum(len(each["SubnetIds"]) for each in found if each["VpcEndpointType"] == "Interface")
+
+
 def _instances(notes: list[str], account: Account, stack: DeployedStack) -> Counter[str]:
-    found = _noted(notes, "the instances", lambda: running_instances(account, stack)) or Counter()
+    found = _noted(notes, "the instances", lambda: running_nodes(account, stack)) or Counter()
     types: Counter[str] = Counter()
-    for (name, _), count in found.items():
-        types[name] += count
+    for kind, count in found.items():
+        types[kind.instance_type] += count
     unknown = [name for name in types if name not in INSTANCE_TYPES]
     notes += [f"the price omits {name}, which is not in the catalog" for name in unknown]
     return types
@@ -111,7 +140,9 @@ def _kubernetes(account: Account, stack: DeployedStack, context: str | None) -> 
 
 
 def _file_systems(notes: list[str], account: Account, stack: DeployedStack) -> tuple[LustreState, ...]:
-    ids = stack.ids(FILE_SYSTEM)
+    # One that existed before the cluster is an output, and no resource of the stack.
+    outputs = (value for name, value in stack.outputs.items() if name.startswith(_FILE_SYSTEM_OUTPUT))
+    ids = dict.fromkeys((*stack.ids(FILE_SYSTEM), *outputs))
     read = (_noted(notes, f"file system {id}", lambda id=id: read_lustre(account, id)) for id in ids)  # type: ignore[misc]
     return tuple(each for each in read if each)
 
@@ -120,8 +151,6 @@ def _noted(notes: list[str], what: str, read: Callable[[], _Part]) -> _Part | No
     """Return a part of the report; where it cannot be read, note why."""
     try:
         return read()
-    except NoPermissionError as error:
-        notes.append(f"{what}: your role may not {error.action}; allow the action")
-    except (ClusterError, InputError, RejectionError, UnreachableError) as error:
+    except (ClusterError, InputError, RequestError) as error:
         notes.append(f"{what}: {error}")
     return None

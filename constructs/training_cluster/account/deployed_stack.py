@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from training_cluster.account.account_requests import Account, RejectionError
+from training_cluster.account.account_requests import Account
+from training_workloads.catalog.nodes import NODE_GROUP_LABEL
+from training_workloads.images.aws_errors import RejectionError
 
-__all__ = ["CLUSTER", "FILE_SYSTEM", "DeployedStack", "StackResource", "find_stack", "running_instances"]
+__all__ = ["CLUSTER", "FILE_SYSTEM", "DeployedStack", "NodeKind", "StackResource", "find_stack", "running_nodes"]
 
 #: Types of resources.
 CLUSTER = "AWS::EKS::Cluster"
@@ -14,6 +17,21 @@ FILE_SYSTEM = "AWS::FSx::FileSystem"
 
 # A change set of a first deployment that was not executed: the stack has no resources yet.
 _NOT_CREATED = "REVIEW_IN_PROGRESS"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeKind:
+    """What a running node is.
+
+    Attributes:
+        group: Its node group, as the configuration names it; empty without the tag.
+        instance_type: EC2's name of its type.
+        spot: Whether it is a Spot instance.
+    """
+
+    group: str
+    instance_type: str
+    spot: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,16 +104,22 @@ def _resources(account: Account, name: str) -> tuple[StackResource, ...]:
     )
 
 
-def running_instances(account: Account, stack: DeployedStack) -> Counter[tuple[str, bool]]:
-    """Return the nodes of a stack's cluster, by their type and whether they are Spot instances."""
+def running_nodes(account: Account, stack: DeployedStack) -> Counter[NodeKind]:
+    """Return how many nodes of each kind a stack's cluster has."""
     if stack.cluster_name is None:
         return Counter()
-    # EKS's tag on the instances of a managed node group:
-    # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html
+    # EKS's tag on the instances of a managed node group (docs.aws.amazon.com/eks/latest/userguide/
+    # managed-node-groups.html). Its tag eks:nodegroup-name has the name that CloudFormation generated; the tag of the
+    # launch template has the one of the configuration.
     filters = [
         {"Name": "tag:eks:cluster-name", "Values": [stack.cluster_name]},
         {"Name": "instance-state-name", "Values": ["pending", "running"]},
     ]
     found = account.all("ec2", "describe_instances", "Reservations", Filters=filters)
-    instances = (each for reservation in found for each in reservation["Instances"])
-    return Counter((each["InstanceType"], each.get("InstanceLifecycle") == "spot") for each in instances)
+    return Counter(_kind(each) for reservation in found for each in reservation["Instances"])
+
+
+def _kind(instance: Mapping[str, Any]) -> NodeKind:
+    tags = {each["Key"]: each["Value"] for each in instance.get("Tags", ())}
+    spot = instance.get("InstanceLifecycle") == "spot"
+    return NodeKind(group=tags.get(NODE_GROUP_LABEL, ""), instance_type=instance["InstanceType"], spot=spot)

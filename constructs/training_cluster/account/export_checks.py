@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from training_cluster.account.check_result import CheckResult, decided, skipped
 from training_cluster.account.checked_deployment import Deployment
-from training_cluster.account.deployed_stack import FILE_SYSTEM
 from training_cluster.account.lustre_state import NO_LAG, read_lustre
 
 __all__ = ["exports_are_up_to_date"]
@@ -14,13 +13,12 @@ _CHECK = "Lustre exports"
 
 def exports_are_up_to_date(deployment: Deployment) -> Iterator[CheckResult]:
     """Report changes that wait for their export, and data repositories that do not work."""
-    ids = deployment.cluster.ids(FILE_SYSTEM) if deployment.cluster else ()
-    if not ids:
+    if not deployment.lustre_ids:
         yield skipped(_CHECK, f"there is no {deployment.cluster_stack} with a file system yet")
-    for id in ids:
+    for id in deployment.lustre_ids:
         state = read_lustre(deployment.account, id)
         if state is None:
-            yield skipped(_CHECK, f"{id} was deleted outside of the stack", "run 'cdk deploy', or delete the stack")
+            yield skipped(_CHECK, f"{deployment.account.region} of this account has no {id} (any more)")
             continue
         check = f"{_CHECK} of {id}"
         if state.has_unknown_exports and not state.unexported:

@@ -3,12 +3,16 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
-from training_cluster.account.account_requests import Account, NoPermissionError, RejectionError
+import yaml
+
+from training_cluster.account.account_requests import Account
 from training_cluster.account.deployed_stack import DeployedStack, StackResource
 from training_cluster.account.newest_metric import newest_metric
+from training_cluster.account.units import GIB
 from training_workloads.catalog.storage_prices import BUCKET, ELASTIC_FILES, IMAGES, KEY, MonthlyPrice
+from training_workloads.images.aws_errors import NoPermissionError, RejectionError
 
 __all__ = ["KeptResource", "kept_by_data_stack", "kept_resources"]
 
@@ -17,8 +21,6 @@ _KEPT = ("Retain", "RetainExceptOnCreate", "Snapshot")
 
 # Neither costs anything; each belongs to something that does.
 _FREE = ("AWS::S3::BucketPolicy", "AWS::KMS::Alias")
-
-_GB: Final = 1024**3
 
 # S3 reports its sizes once a day, for the day before:
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/metrics-dimensions.html
@@ -32,13 +34,13 @@ class KeptResource:
     Attributes:
         kind: Its type in CloudFormation.
         id: Its physical id.
-        gb: What it holds; None where that is not known.
+        gib: What it holds; None where that is not known.
         usd_per_month: What it costs in us-east-1, without requests; None where that is not known.
     """
 
     kind: str
     id: str
-    gb: float | None = None
+    gib: float | None = None
     usd_per_month: float | None = None
 
 
@@ -50,10 +52,23 @@ def kept_resources(account: Account, stack: DeployedStack) -> list[KeptResource]
         stack: The stack.
     """
     template = account.ask("cloudformation", "get_template", StackName=stack.name, TemplateStage="Original")
-    defined: Mapping[str, Any] = template["TemplateBody"]["Resources"]
-    policies = {name: each.get("DeletionPolicy") for name, each in defined.items()}
+    policies = {name: each.get("DeletionPolicy") for name, each in _resources(template["TemplateBody"]).items()}
     kept = (each for each in stack.resources if policies.get(each.logical_id) in _KEPT and each.kind not in _FREE)
     return [_priced(account, each) for each in kept]
+
+
+class _TemplateLoader(yaml.SafeLoader):
+    """Reads a template in YAML; the functions of CloudFormation, such as !Ref and !Sub, are None."""
+
+
+_TemplateLoader.add_multi_constructor("!", lambda loader, suffix, node: None)
+
+
+def _resources(body: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    """Return the resources of a template; boto3 parses JSON, and returns YAML as text."""
+    template = yaml.load(body, _TemplateLoader) if isinstance(body, str) else body
+    resources: Mapping[str, Any] = template["Resources"]
+    return resources
 
 
 def kept_by_data_stack(account: Account, stack: DeployedStack) -> list[KeptResource]:
@@ -72,9 +87,11 @@ def _priced(account: Account, resource: StackResource) -> KeptResource:
     except (NoPermissionError, RejectionError):
         # The list is still right without the size, and says that it is not known.
         held = None
-    gb = None if held is None else held / _GB
-    usd = None if gb is None else round(gb * price.usd, 2)
-    return KeptResource(kind=resource.kind, id=resource.id, gb=None if gb is None else round(gb, 1), usd_per_month=usd)
+    if held is None:
+        return KeptResource(kind=resource.kind, id=resource.id)
+    gib = held / GIB
+    usd = round(gib * price.usd, 2)
+    return KeptResource(kind=resource.kind, id=resource.id, gib=round(gib, 1), usd_per_month=usd)
 
 
 def _bucket(account: Account, name: str) -> float | None:

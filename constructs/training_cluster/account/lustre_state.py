@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
-from training_cluster.account.account_requests import Account, RejectionError
+from training_cluster.account.account_requests import Account
 from training_cluster.account.newest_metric import newest_metric
+from training_cluster.account.units import GIB
+from training_workloads.images.aws_errors import RejectionError
 
-__all__ = ["NO_LAG", "LustreState", "read_lustre"]
+__all__ = ["NO_LAG", "LustreState", "find_associations", "find_lustre", "read_lustre"]
 
 # Both metrics have a sample a minute: https://docs.aws.amazon.com/fsx/latest/LustreGuide/fs-metrics.html
 _PERIOD, _RECENT = timedelta(minutes=1), timedelta(minutes=15)
-_GIB = 1024**3
 
 _HEALTHY = ("AVAILABLE", "UPDATING")
 _RUNNING_TASKS = ("PENDING", "EXECUTING")
@@ -63,17 +64,31 @@ class LustreState:
         return bool(self.exports) and self.export_lag_seconds is None
 
 
-def read_lustre(account: Account, id: str) -> LustreState | None:
-    """Return the state of a file system; None if it does not exist."""
+def find_lustre(account: Account, id: str) -> dict[str, Any] | None:
+    """Return what FSx says about a file system; None if the region has none of this id."""
     try:
         (found,) = account.ask("fsx", "describe_file_systems", FileSystemIds=[id])["FileSystems"]
     except RejectionError as error:
         if not error.code.startswith(_NOT_FOUND):
             raise
         return None
-    # At most eight associations, and tasks run one after another: neither answer has a second page.
+    return dict(found)
+
+
+def find_associations(account: Account, id: str) -> list[dict[str, Any]]:
+    """Return the data repositories of a file system: it has at most eight, and the answer no second page."""
     only = {"Name": "file-system-id", "Values": [id]}
-    associations = account.ask("fsx", "describe_data_repository_associations", Filters=[only])["Associations"]
+    return list(account.ask("fsx", "describe_data_repository_associations", Filters=[only])["Associations"])
+
+
+def read_lustre(account: Account, id: str) -> LustreState | None:
+    """Return the state of a file system; None if it does not exist."""
+    found = find_lustre(account, id)
+    if found is None:
+        return None
+    associations = find_associations(account, id)
+    # Tasks run one after another: this answer has no second page either.
+    only = {"Name": "file-system-id", "Values": [id]}
     running = {"Name": "task-lifecycle", "Values": list(_RUNNING_TASKS)}
     tasks = account.ask("fsx", "describe_data_repository_tasks", Filters=[only, running])["DataRepositoryTasks"]
     capacity = found["StorageCapacity"]
@@ -84,7 +99,7 @@ def read_lustre(account: Account, id: str) -> LustreState | None:
         id=id,
         lifecycle=found["Lifecycle"],
         capacity_gib=capacity,
-        used_percent=None if free is None else round(100 * max(0.0, 1 - free / (capacity * _GIB)), 1),
+        used_percent=None if free is None else round(100 * max(0.0, 1 - free / (capacity * GIB)), 1),
         export_lag_seconds=None if lag is None else int(lag),
         exports=sum(bool(_exported(each)) for each in associations),
         broken=tuple(_fault(each) for each in associations if each["Lifecycle"] not in _HEALTHY),

@@ -9,7 +9,6 @@ from training_cluster.account.check_result import CheckResult, decided, skipped
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM
 from training_cluster.account.newest_metric import newest_metric
-from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.quotas import (
     EKS_CLUSTERS,
@@ -44,18 +43,21 @@ def vcpu_quotas_allow_the_nodes(deployment: Deployment) -> Iterator[CheckResult]
 
     An instance in a Capacity Block, or in an On-Demand Capacity Reservation, was counted when that was made.
     """
-    wanted: Counter[tuple[str, bool]] = Counter({(SYSTEM_INSTANCE_TYPE, False): MOST_SYSTEM_NODES})
-    for group in deployment.config.node_groups.values():
-        if group.capacity_reservation_id is None:
-            wanted[group.instance_type, group.capacity_type == "SPOT"] += group.spec.maximum
     more: Counter[Quota] = Counter()
-    for (kind, spot), count in wanted.items():
-        quota = vcpu_quota(kind, spot=spot)
+    system = vcpu_quota(SYSTEM_INSTANCE_TYPE, spot=False)
+    assert system
+    more[system] = deployment.missing_system_nodes * INSTANCE_TYPES[SYSTEM_INSTANCE_TYPE].vcpus
+    unknown: list[str] = []
+    for name, group in deployment.config.node_groups.items():
+        if group.capacity_reservation_id is not None:
+            continue
+        quota = vcpu_quota(group.instance_type, spot=group.capacity_type == "SPOT")
         if quota is None:
-            yield skipped(f"vCPUs of {kind}", "AWS's list of quotas names none for Spot instances of this family")
+            unknown.append(group.instance_type)
         else:
-            # What runs already is a part of what is used.
-            more[quota] += max(0, count - deployment.running[kind, spot]) * INSTANCE_TYPES[kind].vcpus
+            more[quota] += deployment.missing_nodes(name) * INSTANCE_TYPES[group.instance_type].vcpus
+    for kind in dict.fromkeys(unknown):
+        yield skipped(f"vCPUs of {kind}", "AWS's list of quotas names none for Spot instances of this family")
     for quota, vcpus in more.items():
         yield _result(deployment, quota, used=None, more=vcpus, unit="vCPUs")
 
@@ -68,6 +70,8 @@ def eks_quota_allows_the_cluster(deployment: Deployment) -> Iterator[CheckResult
 
 def vpc_quotas_allow_the_network(deployment: Deployment) -> Iterator[CheckResult]:
     """Compare VPCs, Elastic IP addresses and NAT gateways with the quotas, which are five each by default."""
+    if deployment.config.existing_vpc:
+        return
     account, nat = deployment.account, deployment.config.nat
     vpcs = len(account.all("ec2", "describe_vpcs", "Vpcs"))
     yield _result(deployment, VPCS, used=vpcs, more=int(not _has(deployment, "AWS::EC2::VPC")), unit="VPCs")
@@ -84,29 +88,30 @@ def vpc_quotas_allow_the_network(deployment: Deployment) -> Iterator[CheckResult
 def network_interface_quota_allows_the_nodes(deployment: Deployment) -> Iterator[CheckResult]:
     """Compare the interfaces of every node with the quota: each EFA device is one, up to 33 for a node."""
     used = len(deployment.account.all("ec2", "describe_network_interfaces", "NetworkInterfaces"))
-    more = MOST_SYSTEM_NODES - min(MOST_SYSTEM_NODES, deployment.running[SYSTEM_INSTANCE_TYPE, False])
-    for group in deployment.config.node_groups.values():
-        running = deployment.running[group.instance_type, group.capacity_type == "SPOT"]
-        more += max(0, group.spec.maximum - running) * len(group.spec.network_interfaces)
+    more = deployment.missing_system_nodes
+    for name, group in deployment.config.node_groups.items():
+        more += deployment.missing_nodes(name) * len(group.spec.network_interfaces)
     yield _result(deployment, NETWORK_INTERFACES, used=used, more=more, unit="interfaces, EFA's included")
 
 
 def fsx_quotas_allow_the_file_system(deployment: Deployment) -> Iterator[CheckResult]:
     """Compare the number and the storage of the Lustre file systems of this deployment type with the quotas."""
-    spec = deployment.config.lustre.spec
-    deployed = _has(deployment, FILE_SYSTEM)
+    if deployment.config.existing_lustre:
+        return
+    lustre = deployment.config.lustre
+    kind, wanted = lustre.spec.deployment_type, 1 + len(lustre.further_zones)
     own = deployment.cluster.ids(FILE_SYSTEM) if deployment.cluster else ()
     found = [
         each
         for each in deployment.account.all("fsx", "describe_file_systems", "FileSystems")
-        if each.get("LustreConfiguration", {}).get("DeploymentType") == spec.deployment_type
+        if each.get("LustreConfiguration", {}).get("DeploymentType") == kind
     ]
-    quota = LUSTRE_FILE_SYSTEMS[spec.deployment_type]
-    yield _result(deployment, quota, used=len(found), more=int(not deployed), unit="file systems")
+    has = [each["StorageCapacity"] for each in found if each["FileSystemId"] in own]
+    more = max(0, wanted - len(has))
+    yield _result(deployment, LUSTRE_FILE_SYSTEMS[kind], used=len(found), more=more, unit="file systems")
     used = sum(each["StorageCapacity"] for each in found)
-    has = sum(each["StorageCapacity"] for each in found if each["FileSystemId"] in own)
-    more = max(0, spec.capacity_gib - has)
-    yield _result(deployment, LUSTRE_CAPACITY[spec.deployment_type], used=used, more=more, unit="GiB")
+    more = max(0, wanted * lustre.capacity_gib - sum(has))
+    yield _result(deployment, LUSTRE_CAPACITY[kind], used=used, more=more, unit="GiB")
 
 
 def _result(deployment: Deployment, quota: Quota, *, used: int | None, more: int, unit: str) -> CheckResult:
@@ -125,7 +130,8 @@ def _result(deployment: Deployment, quota: Quota, *, used: int | None, more: int
     where = f"aws service-quotas request-service-quota-increase --service-code {quota.service}"
     return decided(
         found.get("QuotaName") or quota.name,
-        used + more <= limit,
+        # What is deployed already needs no room.
+        not more or used + more <= limit,
         actual=f"{limit} {unit}, {used} used",
         needed=f"{more} more" if more else "no more: deployed",
         remedy=f"request {used + more}: {where} --quota-code {quota.code} --desired-value {used + more}",
@@ -162,8 +168,7 @@ def _gateways(deployment: Deployment, zone: str) -> int:
     subnets = [each["SubnetId"] for each in found if each["State"] not in _GONE and each.get("SubnetId")]
     if not subnets:
         return 0
-    known = deployment.account.ask("ec2", "describe_subnets", SubnetIds=sorted(set(subnets)))["Subnets"]
-    zones = {each["SubnetId"]: each["AvailabilityZone"] for each in known}
+    zones = {each["SubnetId"]: each["AvailabilityZone"] for each in deployment.subnets(sorted(set(subnets)))}
     return sum(zones.get(subnet) == zone for subnet in subnets)
 
 

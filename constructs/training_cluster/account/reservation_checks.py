@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from training_cluster.account.account_requests import RejectionError
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.config import GpuNodeGroupConfig
+from training_workloads.images.aws_errors import RejectionError
 
 __all__ = ["reservations_fit_the_node_groups"]
 
@@ -34,7 +34,7 @@ def _compared(deployment: Deployment, name: str, group: GpuNodeGroupConfig, id: 
         here = f"{deployment.account.region} of this account has no {id}"
         fix = "'aws ec2 describe-capacity-reservations' shows those of the account; set AWS_REGION or the key"
         return decided(f"reservation of {name}", False, actual=here, needed=needed, remedy=fix)
-    faults = list(_faults(name, group, zone, reservation))
+    faults = list(_faults(deployment, name, reservation))
     return decided(
         f"reservation of {name}", not faults, actual=_shown(reservation), needed=needed, remedy="; ".join(faults)
     )
@@ -50,8 +50,9 @@ def _find(deployment: Deployment, id: str) -> dict[str, Any] | None:
     return next(iter(answer["CapacityReservations"]), None)
 
 
-def _faults(name: str, group: GpuNodeGroupConfig, zone: str, found: dict[str, Any]) -> Iterator[str]:
+def _faults(deployment: Deployment, name: str, found: dict[str, Any]) -> Iterator[str]:
     """Yield what to do about each difference between a reservation and its node group."""
+    group = deployment.config.node_groups[name]
     state, start, end = found["State"], found.get("StartDate"), found.get("EndDate")
     if state in _NOT_YET:
         yield f"deploy when it is active{f', from {_day(start)}' if start else ''}"
@@ -59,8 +60,8 @@ def _faults(name: str, group: GpuNodeGroupConfig, zone: str, found: dict[str, An
         yield f"it is over or was not granted ({state}): give another capacity_reservation_id, or omit it"
     if found["InstanceType"] != group.instance_type:
         yield f"set node_groups.{name}.instance_type to {found['InstanceType']}"
-    if found["AvailabilityZone"] != zone:
-        yield f"put {found['AvailabilityZone']} first in availability_zones"
+    if found["AvailabilityZone"] != deployment.zone_of(group):
+        yield deployment.put_into(name, found["AvailabilityZone"])
     if found["TotalInstanceCount"] < group.spec.maximum:
         yield f"set node_groups.{name}.max_size to {found['TotalInstanceCount']}, or enlarge the reservation"
     is_block = found.get("ReservationType") == _BLOCK

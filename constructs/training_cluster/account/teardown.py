@@ -2,21 +2,23 @@
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any
 
-from training_cluster.account.account_requests import Account, NoPermissionError, RejectionError, UnreachableError
+from training_cluster.account.account_requests import Account
 from training_cluster.account.cluster_state import connect_to, mounting_pods
-from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack
+from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack, find_stack
+from training_cluster.account.kept_resources import KeptResource, kept_by_data_stack, kept_resources
 from training_cluster.account.lustre_state import NO_LAG, read_lustre
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError
 from training_workloads.cluster.jobs import list_jobs
+from training_workloads.images.aws_errors import NoPermissionError, RequestError, UnreachableError
+from training_workloads.validation import InputError, Problem
 
-__all__ = ["DELETING", "DeletionError", "delete_stack", "find_blockers"]
+__all__ = ["DeletionError", "Teardown", "delete_stack", "find_blockers", "plan_teardown"]
 
-#: A deletion that has begun already.
-DELETING: Final = "DELETE_IN_PROGRESS"
-
+_DELETING = "DELETE_IN_PROGRESS"
 _DELETED = "DELETE_COMPLETE"
 _FAILED = "DELETE_FAILED"
 
@@ -28,6 +30,49 @@ _MOST_NAMES = 5
 
 class DeletionError(Exception):
     """CloudFormation could not delete the stack."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Teardown:
+    """What the deletion of a cluster's stack needs and leaves.
+
+    Attributes:
+        stack: The stack.
+        has_begun: Whether its deletion runs already.
+        kept: What stays in the account.
+        blockers: What forbids it, each with what to do about it.
+    """
+
+    stack: DeployedStack
+    has_begun: bool
+    kept: tuple[KeptResource, ...]
+    blockers: tuple[str, ...]
+
+
+def plan_teardown(account: Account, stack: str, data_stack: str, context: str | None) -> Teardown:
+    """Return what the deletion of a cluster's stack needs and leaves; change nothing.
+
+    Args:
+        account: The account.
+        stack: Name of the cluster's stack.
+        data_stack: Name of the stack with the bucket.
+        context: Context of the kubeconfig. Default: the current one.
+
+    Raises:
+        InputError: There is no such stack.
+        AwsError: AWS cannot be asked, or rejects a request.
+    """
+    _ = account.identity
+    found = find_stack(account, stack)
+    if found is None:
+        allowed = f"{account.region} of this account has no such stack"
+        fix = "set AWS_PROFILE and AWS_REGION to where it is; 'aws cloudformation list-stacks' shows the names"
+        raise InputError(Problem(path=("stack",), given=stack, allowed=allowed, fix=fix))
+    data = find_stack(account, data_stack)
+    kept = [*kept_resources(account, found), *(kept_by_data_stack(account, data) if data else [])]
+    has_begun = found.status == _DELETING
+    blockers = [] if has_begun else find_blockers(account, found, context)
+    return Teardown(stack=found, has_begun=has_begun, kept=tuple(kept), blockers=tuple(blockers))
 
 
 def find_blockers(account: Account, stack: DeployedStack, context: str | None) -> list[str]:
@@ -52,8 +97,8 @@ def _users(account: Account, stack: DeployedStack, context: str | None) -> Itera
         with connect_to(account, stack, context) as cluster:
             yield from _jobs_and_pods(cluster)
     except NoPermissionError as error:
-        yield f"whether jobs run cannot be read: your role may not {error.action}; allow the action"
-    except (ClusterError, RejectionError, UnreachableError) as error:
+        yield f"whether jobs run cannot be read: {error}"
+    except (ClusterError, RequestError) as error:
         yield (
             f"whether jobs run cannot be read: {error} ('cdk destroy {stack.name}' does not ask, and needs no access "
             "to the cluster)"
@@ -76,10 +121,7 @@ def _behind(account: Account, stack: DeployedStack) -> Iterator[str]:
     for id in stack.ids(FILE_SYSTEM):
         try:
             state = read_lustre(account, id)
-        except NoPermissionError as error:
-            yield f"the exports of {id} cannot be read: your role may not {error.action}; allow the action"
-            continue
-        except (RejectionError, UnreachableError) as error:
+        except RequestError as error:
             yield f"the exports of {id} cannot be read: {error}"
             continue
         if state and state.unexported:
@@ -106,7 +148,7 @@ def delete_stack(account: Account, stack: DeployedStack, show: Callable[[str], N
         DeletionError: A resource could not be deleted.
     """
     seen = {each["EventId"] for each in _new_events(account, stack, set())}
-    if stack.status != DELETING:
+    if stack.status != _DELETING:
         account.ask("cloudformation", "delete_stack", StackName=stack.arn)
     failures: list[str] = []
     silences = 0

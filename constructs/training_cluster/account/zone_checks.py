@@ -27,13 +27,13 @@ def zones_are_of_the_region(deployment: Deployment) -> Iterator[CheckResult]:
 def zones_are_accepted_by_eks(deployment: Deployment) -> Iterator[CheckResult]:
     """EKS rejects a cluster with a subnet in some zones, whose names differ between accounts."""
     ids = {zone.name: zone.id for zone in deployment.region_zones}
-    shunned = _shunned(deployment)
-    wrong = [f"{name} ({ids[name]})" for name in deployment.zones if name in shunned]
+    rejected = _rejected_zones(deployment)
+    wrong = [f"{name} ({ids[name]})" for name in deployment.zones if name in rejected]
     yield decided(
         "zones for EKS",
         not wrong,
         actual=", ".join(f"{name} ({ids.get(name, 'unknown')})" for name in deployment.zones),
-        needed=f"none of {', '.join(sorted(shunned))}" if shunned else "any zone of this region",
+        needed=f"none of {', '.join(sorted(rejected))}" if rejected else "any zone of this region",
         remedy=f"EKS accepts no control plane in {', '.join(wrong)}: set {_zones_to_set(deployment, None)}",
     )
 
@@ -42,22 +42,35 @@ def zones_offer_the_instance_types(deployment: Deployment) -> Iterator[CheckResu
     """No zone has every type; which zones of an account have one is known to EC2 only."""
     groups = deployment.config.node_groups
     offers = {kind: _offers(deployment, kind) for kind in dict.fromkeys(each.instance_type for each in groups.values())}
-    common = set.intersection(*map(set, offers.values())) if offers else set()
     for name, group in groups.items():
         zone, offering = deployment.zone_of(group), offers[group.instance_type]
-        if not offering:
-            remedy = f"no zone of {deployment.account.region} offers it: choose another region or another type"
-        elif len(offers) > 1 and not common:
-            remedy = "no zone offers all types of the file: choose other types, or deploy two clusters"
-        else:
-            remedy = f"set {_zones_to_set(deployment, common)}"
         yield decided(
             f"zone of {name}",
             zone in offering,
             actual=f"{zone}; {group.instance_type} is offered in {', '.join(offering) or 'no zone'}",
             needed=f"a zone with {group.instance_type}",
-            remedy=remedy,
+            remedy="" if zone in offering else _remedy(deployment, name, offers),
         )
+
+
+def _remedy(deployment: Deployment, name: str, offers: dict[str, list[str]]) -> str:
+    """Return how a group gets into a zone with its type, and with those of the groups whose zone the same key names."""
+    groups, key = deployment.config.node_groups, deployment.zone_key(name)
+    if not offers[groups[name].instance_type]:
+        return f"no zone of {deployment.account.region} offers it: choose another region or another type"
+    together = [offers[each.instance_type] for other, each in groups.items() if deployment.zone_key(other) == key]
+    common = set.intersection(*map(set, together))
+    if not common:
+        return (
+            f"no zone offers all types of the file whose zone {key} names: give the group a separate zone, with "
+            "lustre.further_zones, choose other types, or deploy two clusters"
+        )
+    if key == "availability_zones":
+        return f"set {_zones_to_set(deployment, common)}"
+    accepted = sorted(common - _rejected_zones(deployment))
+    if not accepted:
+        return f"EKS accepts no control plane where it is offered ({', '.join(sorted(common))}): choose another region"
+    return deployment.put_into(name, accepted[0])
 
 
 def _offers(deployment: Deployment, instance_type: str) -> list[str]:
@@ -68,15 +81,15 @@ def _offers(deployment: Deployment, instance_type: str) -> list[str]:
     return sorted(each["Location"] for each in found)
 
 
-def _shunned(deployment: Deployment) -> set[str]:
+def _rejected_zones(deployment: Deployment) -> set[str]:
     ids = EKS_REFUSED_ZONE_IDS.get(deployment.account.region, frozenset())
     return {zone.name for zone in deployment.region_zones if zone.id in ids}
 
 
 def _zones_to_set(deployment: Deployment, training: set[str] | None) -> str:
     """Return the key with two zones that EKS accepts, the first one with the types; None: any."""
-    shunned = _shunned(deployment)
-    free = [zone.name for zone in deployment.region_zones if zone.name not in shunned]
+    rejected = _rejected_zones(deployment)
+    free = [zone.name for zone in deployment.region_zones if zone.name not in rejected]
     first = [name for name in free if training is None or name in training]
     if not first or len(free) < _EKS_NEEDS:
         return "AWS_REGION to another region: this one has no two zones for it"

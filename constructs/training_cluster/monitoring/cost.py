@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from aws_cdk import Token
@@ -124,6 +125,7 @@ def hourly_cost(
     nat_gateways: int = 0,
     interface_endpoints: int = 0,
     kubernetes_version: str | None = None,
+    today: date | None = None,
 ) -> CostEstimate:
     """Return the cost of the nodes, the EKS control plane, the NAT gateways and the interface endpoints.
 
@@ -132,6 +134,8 @@ def hourly_cost(
         nat_gateways: Number of NAT gateways. Default: 0.
         interface_endpoints: Interface endpoints times zones, as AWS bills them: 11 in two zones are 22. Default: 0.
         kubernetes_version: Release of the cluster, to say what extended support costs and from when. Default: not said.
+        today: Day of the price, for a cluster that runs: its release may be in extended support. Default: the price of
+            standard support, whatever the day.
 
     Raises:
         InputError: `nodes` is no dict, the catalog does not know a type, a number is not a whole number of 0 or more,
@@ -145,7 +149,12 @@ def hourly_cost(
     )
     counts = [(_type_name(kind), count) for kind, count in nodes.items()]
     items = [CostItem(count=count, name=name, price=INSTANCE_TYPES[name].price) for name, count in counts]
-    items.append(CostItem(count=1, name="EKS control plane", price=EKS_CONTROL_PLANE))
+    release = KUBERNETES_RELEASES.get(kubernetes_version or "")
+    if today and release and today >= release.standard_support_ends:
+        items.append(CostItem(count=1, name="EKS control plane in extended support", price=EKS_EXTENDED_SUPPORT))
+        kubernetes_version = None
+    else:
+        items.append(CostItem(count=1, name="EKS control plane", price=EKS_CONTROL_PLANE))
     if nat_gateways:
         items.append(CostItem(count=nat_gateways, name="NAT gateway", price=NAT_GATEWAY))
     if interface_endpoints:

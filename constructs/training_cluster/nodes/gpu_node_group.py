@@ -31,7 +31,7 @@ from training_workloads.catalog.nodes import GPU_TAINT_KEY, group_labels, node_d
 from training_workloads.names import DNS_LABEL_LENGTH
 from training_workloads.validation import Problem, Problems, check, matches
 
-__all__ = ["GpuNodeGroup"]
+__all__ = ["GpuNodeGroup", "node_group_label"]
 
 _ROOT_VOLUME_GIB = 200
 
@@ -140,7 +140,7 @@ class GpuNodeGroup(Construct):
             fast_image_pull=fast_image_pull,
             ssm=ssm,
         )
-        self.name = _label(id)
+        self.name = node_group_label(id)
         ours = cluster if isinstance(cluster, ClusterDefaults) else ClusterDefaults()
         subnet, version = subnet or training_subnet(cluster.vpc), kubernetes_version or ours.node_version
         check(_valid_nodes(self.spec, subnet, cluster.vpc, version, efa_security_group))
@@ -263,7 +263,7 @@ class GpuNodeGroup(Construct):
         return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type="capacity-block")
 
 
-def _label(id: str) -> str:
+def node_group_label(id: str) -> str:
     """Return an id as the value of a label, which takes fewer characters.
 
     No two groups of a cluster may have one: they would be one to a job that selects it.

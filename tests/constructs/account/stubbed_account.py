@@ -13,6 +13,14 @@ OREGON = {"us-west-2a": "usw2-az1", "us-west-2b": "usw2-az2", "us-west-2c": "usw
 VIRGINIA = {"us-east-1a": "use1-az3", "us-east-1b": "use1-az1", "us-east-1c": "use1-az2"}
 ARN = "arn:aws:cloudformation:us-west-2:111122223333:stack/TrainingClusterStack/1"
 
+#: What a configuration names as existing.
+EXISTING_VPC: dict[str, Any] = {
+    "vpc_id": "vpc-0123456789abcdef0",
+    "private_subnet_ids": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"],
+}
+EXISTING_LUSTRE = {"file_system_id": "fs-0123456789abcdef0", "mount_name": "abcdefgh", "capacity_gib": 2400}
+EXISTING_EFS = {"file_system_id": "fs-0fedcba9876543210", "access_point_id": "fsap-0123456789abcdef0"}
+
 
 class StubbedAccount(Account):
     """An account whose requests are answered in the order in which a test gives the answers."""
@@ -85,23 +93,50 @@ class StubbedAccount(Account):
         points = [{"Timestamp": 60 * number, statistic: value} for number, value in enumerate(values)]
         self.answer("cloudwatch", "get_metric_statistics", {"Datapoints": points})
 
-    def answer_instances(self, *types: str, spot: bool = False) -> None:
-        """Say which nodes run."""
+    def answer_instances(self, *nodes: tuple[str, str], spot: bool = False) -> None:
+        """Say which nodes run, each by its group and type."""
         lifecycle: dict[str, str] = {"InstanceLifecycle": "spot"} if spot else {}
-        instances = [{"InstanceType": kind, **lifecycle} for kind in types]
+        instances = [
+            {"InstanceType": kind, "Tags": [{"Key": "training-cluster/node-group", "Value": group}], **lifecycle}
+            for group, kind in nodes
+        ]
         self.answer("ec2", "describe_instances", {"Reservations": [{"Instances": instances}]})
+
+    def answer_parameter(self, name: str, value: str) -> None:
+        """Give the value of a parameter of Systems Manager."""
+        self.answer("ssm", "get_parameter", {"Parameter": {"Name": name, "Value": value}}, {"Name": name})
+
+    def answer_subnets(self, *subnets: dict[str, Any]) -> None:
+        """Say which subnets the region has, of those that are asked for."""
+        self.answer("ec2", "describe_subnets", {"Subnets": list(subnets)})
+
+    def answer_existing_lustre(self, **changes: Any) -> None:
+        """Say what FSx knows of the file system of `EXISTING_LUSTRE`."""
+        found = {
+            "FileSystemId": EXISTING_LUSTRE["file_system_id"],
+            "FileSystemType": "LUSTRE",
+            "Lifecycle": "AVAILABLE",
+            "StorageCapacity": 2400,
+            "VpcId": EXISTING_VPC["vpc_id"],
+            "SubnetIds": EXISTING_VPC["private_subnet_ids"][:1],
+            "LustreConfiguration": {"MountName": "abcdefgh"},
+            **changes,
+        }
+        expected = {"FileSystemIds": [EXISTING_LUSTRE["file_system_id"]]}
+        self.answer("fsx", "describe_file_systems", {"FileSystems": [found]}, expected)
 
     def all_asked(self) -> None:
         """Reject a test whose answers were not all asked for."""
         self.stubs.all_asked()
 
 
-def deployment(account: Account, *, lustre: dict[str, Any] | None = None, **values: Any) -> Deployment:
+def deployment(account: Account, **values: Any) -> Deployment:
     """Return a configuration with one node group of two nodes, changed by some values."""
-    names: tuple[str, ...] = ("availability_zones", "nat", "mirror", "node_groups")
-    top: dict[str, Any] = {key: values.pop(key) for key in names if key in values}
+    top: dict[str, Any] = {key: values.pop(key) for key in ClusterConfig.model_fields if key in values}
+    if "existing_vpc" in top:
+        top.setdefault("availability_zones", ["us-west-2a", "us-west-2b"])
     group = {"instance_type": "p5.48xlarge", "max_size": 2, **values}
-    settings: dict[str, Any] = {"node_groups": {"gpu": group}, "lustre": lustre or {}, **top}
+    settings: dict[str, Any] = {"node_groups": {"gpu": group}, **top}
     return Deployment(
         config=ClusterConfig(**settings),
         account=account,

@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from tests.constructs.account.conftest import Command, Kubernetes
 from tests.constructs.account.lustre_answers import FILE_SYSTEM, answer_lustre
 from tests.constructs.account.stubbed_account import StubbedAccount
@@ -17,9 +19,62 @@ def answer_stacks(account: StubbedAccount) -> None:
     account.answer_no_stack("TrainingDataStack")
 
 
+def answer_release(account: StubbedAccount, release: str = "1.37") -> None:
+    account.answer("eks", "describe_cluster", {"cluster": {"version": release}}, {"name": "training"})
+
+
+@pytest.mark.parametrize(
+    ("release", "price"),
+    [("1.31", "1 x EKS control plane in extended support at 0.60"), ("1.99", "1 x EKS control plane at 0.10")],
+)
+def test_extended_support_is_in_the_price(
+    release: str, price: str, kubernetes: Kubernetes, account: StubbedAccount, command: Command
+) -> None:
+    account.answer_identity()
+    account.answer_stack({"Cluster": RESOURCES["Cluster"]})
+    account.answer_no_stack("TrainingDataStack")
+    account.answer_instances()
+    answer_release(account, release)
+    kubernetes.known_to(account)
+    assert price in command("status").out
+
+
+def test_interface_endpoints_are_in_the_price(
+    kubernetes: Kubernetes, account: StubbedAccount, command: Command
+) -> None:
+    account.answer_identity()
+    endpoints = {name: ("AWS::EC2::VPCEndpoint", f"vpce-{name}") for name in ("Ecr", "S3")}
+    account.answer_stack({"Cluster": RESOURCES["Cluster"], **endpoints})
+    account.answer_no_stack("TrainingDataStack")
+    account.answer_instances()
+    answer_release(account)
+    found = [
+        {"VpcEndpointType": "Interface", "SubnetIds": ["subnet-a", "subnet-b"]},
+        {"VpcEndpointType": "Gateway", "SubnetIds": []},
+    ]
+    expected = {"VpcEndpointIds": ["vpce-Ecr", "vpce-S3"]}
+    account.answer("ec2", "describe_vpc_endpoints", {"VpcEndpoints": found}, expected)
+    kubernetes.known_to(account)
+    assert "2 x interface endpoint in a zone at 0.01" in command("status").out
+
+
+def test_a_file_system_that_existed_before_is_shown(
+    kubernetes: Kubernetes, account: StubbedAccount, command: Command
+) -> None:
+    account.answer_identity()
+    account.answer_stack({"Cluster": RESOURCES["Cluster"]}, outputs={"FileSystemId": FILE_SYSTEM})
+    account.answer_no_stack("TrainingDataStack")
+    account.answer_instances()
+    answer_release(account)
+    kubernetes.known_to(account)
+    answer_lustre(account)
+    assert f"{FILE_SYSTEM}  AVAILABLE" in command("status").out
+
+
 def test_shows_what_runs(kubernetes: Kubernetes, account: StubbedAccount, command: Command) -> None:
     answer_stacks(account)
-    account.answer_instances("m5.xlarge", "m5.xlarge", "p3.16xlarge")
+    account.answer_instances(("system", "m5.xlarge"), ("system", "m5.xlarge"), ("gpu", "p3.16xlarge"))
+    answer_release(account)
     kubernetes.known_to(account)
     conditions = [{"type": "Ready", "status": "True"}]
     labels = {"node.kubernetes.io/instance-type": "p3.16xlarge"}
@@ -45,7 +100,8 @@ def test_shows_what_runs(kubernetes: Kubernetes, account: StubbedAccount, comman
 
 def test_json_has_the_same(kubernetes: Kubernetes, account: StubbedAccount, command: Command) -> None:
     answer_stacks(account)
-    account.answer_instances("m5.xlarge", "x9.huge")
+    account.answer_instances(("system", "m5.xlarge"), ("", "x9.huge"))
+    answer_release(account)
     kubernetes.known_to(account)
     answer_lustre(account)
     report = json.loads(command("status", "--json").out)
@@ -59,11 +115,13 @@ def test_json_has_the_same(kubernetes: Kubernetes, account: StubbedAccount, comm
 def test_what_cannot_be_read_is_noted(kubernetes: Kubernetes, account: StubbedAccount, command: Command) -> None:
     answer_stacks(account)
     account.forbid("ec2", "describe_instances")
+    account.forbid("eks", "describe_cluster")
     kubernetes.known_to(account, endpoint="https://another")
     account.forbid("fsx", "describe_file_systems")
     code, out, _ = command("status")
     assert code == 0
     assert "note: the instances: your role may not ec2:DescribeInstances; allow the action" in out
+    assert "note: the Kubernetes release: your role may not eks:DescribeCluster" in out
     assert "note: Kubernetes: the kubeconfig's context is of http://127.0.0.1" in out
     assert f"note: file system {FILE_SYSTEM}: your role may not fsx:DescribeFileSystems" in out
 

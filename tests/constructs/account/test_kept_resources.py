@@ -42,9 +42,30 @@ def test_what_the_template_retains_stays() -> None:
     efs = {**common, "FileSystemId": "fs-1", "NumberOfMountTargets": 1, "PerformanceMode": "generalPurpose", "Tags": []}
     account.answer("efs", "describe_file_systems", {"FileSystems": [{**efs, **size}]}, {"FileSystemId": "fs-1"})
     assert kept_resources(account, stack) == [
-        KeptResource(kind="AWS::EFS::FileSystem", id="fs-1", gb=10.0, usd_per_month=3.0),
+        KeptResource(kind="AWS::EFS::FileSystem", id="fs-1", gib=10.0, usd_per_month=3.0),
         KeptResource(kind="AWS::Logs::LogGroup", id="/jobs"),
     ]
+
+
+YAML = """
+Resources:
+  Logs:
+    Type: AWS::Logs::LogGroup
+    DeletionPolicy: Retain
+    Properties:
+      LogGroupName: !Sub "/jobs/${AWS::Region}"
+      KmsKeyId: !GetAtt [Key, Arn]
+      Tags: !If [Wanted, [], !Ref AWS::NoValue]
+  Vpc:
+    Type: AWS::EC2::VPC
+"""
+
+
+def test_a_template_in_yaml_is_read() -> None:
+    account = StubbedAccount()
+    stack = deployed(account, {"Logs": ("AWS::Logs::LogGroup", "/jobs"), "Vpc": ("AWS::EC2::VPC", "vpc-1")})
+    account.answer("cloudformation", "get_template", {"TemplateBody": YAML})
+    assert kept_resources(account, stack) == [KeptResource(kind="AWS::Logs::LogGroup", id="/jobs")]
 
 
 def test_the_data_stack_costs_what_it_holds() -> None:
@@ -53,14 +74,14 @@ def test_the_data_stack_costs_what_it_holds() -> None:
     account.answer_metric(0, 100 * GIB, statistic="Average")
     account.answer("ecr", "describe_images", {"imageDetails": [{"imageSizeInBytes": 5 * GIB}] * 2})
     kept = kept_by_data_stack(account, stack)
-    assert [(each.id, each.gb, each.usd_per_month) for each in kept] == [
+    assert [(each.id, each.gib, each.usd_per_month) for each in kept] == [
         ("bucket", 100.0, 2.3),
         ("images", 10.0, 1.0),
         ("key", None, 1.0),
     ]
     assert kept_lines(kept) == [
-        "  AWS::S3::Bucket bucket: 100.0 GB, 2.30 USD a month",
-        "  AWS::ECR::Repository images: 10.0 GB, 1.00 USD a month",
+        "  AWS::S3::Bucket bucket: 100.0 GiB, 2.30 USD a month",
+        "  AWS::ECR::Repository images: 10.0 GiB, 1.00 USD a month",
         "  AWS::KMS::Key key: 1.00 USD a month",
         "  together 4.30 USD a month in us-east-1, without requests",
     ]

@@ -63,4 +63,4 @@ def test_a_file_system_that_the_stack_lost_is_named() -> None:
     account.answer_stack(STACK)
     account.stubs.reject("fsx", "describe_file_systems", "FileSystemNotFound")
     (found,) = exports_are_up_to_date(deployment(account))
-    assert (found.state, found.actual) == ("skipped", f"{FILE_SYSTEM} was deleted outside of the stack")
+    assert (found.state, found.actual) == ("skipped", f"us-west-2 of this account has no {FILE_SYSTEM} (any more)")

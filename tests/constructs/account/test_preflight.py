@@ -11,16 +11,29 @@ from typing import Any
 
 import pytest
 
-from tests.constructs.account.stubbed_account import StubbedAccount, deployment
-from training_cluster.account import checked_deployment, deployed_stack, lustre_state, newest_metric
-from training_cluster.account.account_requests import RejectionError, UnreachableError
+from tests.constructs.account.stubbed_account import (
+    EXISTING_EFS,
+    EXISTING_LUSTRE,
+    EXISTING_VPC,
+    StubbedAccount,
+    deployment,
+)
+from training_cluster.account import (
+    checked_deployment,
+    cluster_state,
+    deployed_stack,
+    lustre_state,
+    newest_metric,
+    ssm_parameters,
+)
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.preflight import CHECKS, Check, run_checks
 from training_cluster.account.quota_checks import vcpu_quotas_allow_the_nodes
-from training_workloads.images.image_error import ImageError
+from training_workloads.images.aws_errors import AwsError, RejectionError, UnreachableError
 
 RESERVED = {"capacity_reservation_id": "cr-0123456789abcdef0", "availability_zones": ["us-west-2a", "us-west-2b"]}
+EXISTING = {"existing_vpc": EXISTING_VPC, "existing_lustre": EXISTING_LUSTRE, "existing_efs": EXISTING_EFS}
 
 #: The first request of each check, the action that it needs, and the configuration with which it is made.
 FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
@@ -54,6 +67,17 @@ FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "images_are_in_ecr": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
     "data_set_fits_on_lustre": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
     "exports_are_up_to_date": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
+    "existing_vpc_has_the_subnets": ("ec2", "describe_vpcs", "ec2:DescribeVpcs", {"existing_vpc": EXISTING_VPC}),
+    "existing_lustre_can_be_mounted": ("fsx", "describe_file_systems", "fsx:DescribeFileSystems", EXISTING),
+    "existing_efs_can_be_mounted": (
+        "efs",
+        "describe_file_systems",
+        "elasticfilesystem:DescribeFileSystems",
+        EXISTING,
+    ),
+    "stack_can_be_updated": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
+    "kubernetes_release_is_the_next_one": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
+    "no_job_holds_an_update": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
 }
 
 
@@ -132,7 +156,7 @@ def test_without_credentials_no_check_runs() -> None:
 
     account = StubbedAccount()
     account.forbid("sts", "get_caller_identity", code="InvalidClientTokenId")
-    with pytest.raises(ImageError, match="AWS does not accept your credentials"):
+    with pytest.raises(AwsError, match="AWS does not accept your credentials"):
         run_checks(deployment(account), (never,))
 
 
@@ -140,7 +164,7 @@ def actions(*modules: ModuleType) -> set[str]:
     """Return the IAM actions of the requests in the source of some modules."""
     text = "".join(inspect.getsource(module) for module in modules)
     calls = re.findall(r'\.(?:ask|all|pages)\(\s*"([\w-]+)",\s*"(\w+)"', text)
-    names = {"service-quotas": "servicequotas"}
+    names = {"service-quotas": "servicequotas", "efs": "elasticfilesystem"}
     found = {f"{names.get(service, service)}:{operation.title().replace('_', '')}" for service, operation in calls}
     return {each.replace("s3:ListObjectsV2", "s3:ListBucket") for each in found}
 
@@ -149,8 +173,10 @@ def test_the_page_lists_every_permission(root: Path) -> None:
     modules = (
         deployed_stack,
         checked_deployment,
+        cluster_state,
         lustre_state,
         newest_metric,
+        ssm_parameters,
         *(inspect.getmodule(check) for check in CHECKS),
     )
     listed = re.findall(r"```json\n(.*?)```", (root / "docs/preflight.md").read_text(), flags=re.DOTALL)

@@ -86,3 +86,20 @@ def test_a_reservation_of_another_region_is_named() -> None:
 
 def test_a_group_without_a_reservation_has_no_row() -> None:
     assert list(reservations_fit_the_node_groups(deployment(StubbedAccount()))) == []
+
+
+def test_the_zone_of_a_group_is_its_own_key() -> None:
+    account = StubbedAccount()
+    answer(account, AvailabilityZone="us-west-2b")
+    (found,) = reservations_fit_the_node_groups(reserved(account, availability_zone="us-west-2a"))
+    assert (found.state, found.remedy) == ("failed", "set node_groups.gpu.availability_zone to us-west-2b")
+
+
+def test_a_zone_beside_that_of_the_file_system_needs_a_second_one() -> None:
+    account = StubbedAccount()
+    answer(account, AvailabilityZone="us-west-2c")
+    zones = {"availability_zone": "us-west-2a", "further_zones": ["us-west-2b"]}
+    (found,) = reservations_fit_the_node_groups(reserved(account, availability_zone="us-west-2b", lustre=zones))
+    assert found.remedy == (
+        "set node_groups.gpu.availability_zone to us-west-2c, and add it to availability_zones and lustre.further_zones"
+    )

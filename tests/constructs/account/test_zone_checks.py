@@ -1,3 +1,7 @@
+from typing import Any
+
+import pytest
+
 from tests.constructs.account.stubbed_account import VIRGINIA, StubbedAccount, deployment
 from training_cluster.account.zone_checks import (
     zones_are_accepted_by_eks,
@@ -105,3 +109,59 @@ def test_types_without_a_common_zone_cannot_share_a_cluster() -> None:
     groups = {"new": {"instance_type": "p5.48xlarge"}, "old": {"instance_type": "p4d.24xlarge"}}
     _, old = zones_offer_the_instance_types(deployment(account, node_groups=groups))
     assert old.remedy.startswith("no zone offers all types of the file")
+
+
+TWO = {"new": {"instance_type": "p5.48xlarge"}, "old": {"instance_type": "p4d.24xlarge"}}
+NAMED = {"availability_zones": ["us-west-2a", "us-west-2b"]}
+
+
+@pytest.mark.parametrize(
+    ("values", "remedy"),
+    [
+        ({}, "set node_groups.old.availability_zone to us-west-2c, and add it to availability_zones"),
+        (
+            {"lustre": {"availability_zone": "us-west-2a", "further_zones": ["us-west-2b"]}},
+            "set node_groups.old.availability_zone to us-west-2c, and add it to availability_zones and "
+            "lustre.further_zones",
+        ),
+    ],
+    ids=["the training zone", "a further zone"],
+)
+def test_a_group_with_a_separate_zone_gets_its_key(values: dict[str, Any], remedy: str) -> None:
+    account = StubbedAccount()
+    answer_offers(account, "us-west-2a", "us-west-2c")
+    answer_offers(account, "us-west-2c", kind="p4d.24xlarge")
+    account.answer_zones()
+    groups = {**TWO, "old": {**TWO["old"], "availability_zone": "us-west-2b"}}
+    _, old = zones_offer_the_instance_types(deployment(account, node_groups=groups, **NAMED, **values))
+    assert (old.state, old.remedy) == ("failed", remedy)
+
+
+def test_the_zone_of_the_file_system_is_the_key_of_the_groups_without_one() -> None:
+    account = StubbedAccount()
+    answer_offers(account, "us-west-2b")
+    account.answer_zones()
+    lustre = {"availability_zone": "us-west-2a"}
+    (found,) = zones_offer_the_instance_types(deployment(account, lustre=lustre, **NAMED))
+    assert (found.state, found.remedy) == ("failed", "set lustre.availability_zone to us-west-2b")
+
+
+def test_a_group_with_its_own_zone_needs_no_zone_of_the_other_types() -> None:
+    account = StubbedAccount()
+    answer_offers(account, "us-west-2c")
+    answer_offers(account, "us-west-2b", kind="p4d.24xlarge")
+    account.answer_zones()
+    groups = {**TWO, "old": {**TWO["old"], "availability_zone": "us-west-2b"}}
+    lustre = {"availability_zone": "us-west-2a", "further_zones": ["us-west-2b"]}
+    new, old = zones_offer_the_instance_types(deployment(account, node_groups=groups, lustre=lustre, **NAMED))
+    assert (new.state, old.state) == ("failed", "ok")
+    assert new.remedy == "set lustre.availability_zone to us-west-2c, and add it to availability_zones"
+
+
+def test_a_named_zone_is_not_replaced_by_one_that_eks_rejects() -> None:
+    account = StubbedAccount("us-east-1")
+    answer_offers(account, "us-east-1a")
+    account.answer_zones(VIRGINIA)
+    zones = {"availability_zones": ["us-east-1b", "us-east-1c"], "lustre": {"availability_zone": "us-east-1b"}}
+    (found,) = zones_offer_the_instance_types(deployment(account, **zones))
+    assert found.remedy == "EKS accepts no control plane where it is offered (us-east-1a): choose another region"

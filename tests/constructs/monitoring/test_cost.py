@@ -83,6 +83,20 @@ def test_a_release_has_a_day_from_which_it_costs_more() -> None:
         hourly_cost(nodes={}, kubernetes_version="1.20")
 
 
+@pytest.mark.parametrize(
+    ("day", "price"),
+    [
+        (date(2026, 12, 1), "0.10 USD: 1 x EKS control plane at 0.10"),
+        (date(2026, 12, 2), "0.60 USD: 1 x EKS control plane in extended support at 0.60"),
+    ],
+)
+def test_a_cluster_that_runs_costs_extended_support_from_its_first_day(day: date, price: str) -> None:
+    estimate = hourly_cost(nodes={}, kubernetes_version="1.34", today=day)
+    assert str(estimate).startswith(price)
+    # What it costs already is not announced.
+    assert (" more from " in str(estimate)) is (day < date(2026, 12, 2))
+
+
 def test_a_group_scaled_to_zero_shows_its_price() -> None:
     estimate = hourly_cost(nodes={"gpu.large": 0})
     assert estimate.usd_per_hour == 0.1

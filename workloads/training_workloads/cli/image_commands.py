@@ -9,8 +9,9 @@ from typing import Annotated, Final
 import typer
 
 from training_workloads.cli.command_classes import Command, Program
-from training_workloads.exit_codes import CLUSTER_FAILED
-from training_workloads.images.aws_session import DATA_STACK, AwsSession, aws_errors, new_tag, repository_address
+from training_workloads.cli.failures_as_lines import failures_as_lines
+from training_workloads.images.aws_errors import aws_errors
+from training_workloads.images.aws_session import DATA_STACK, AwsSession, new_tag, repository_address
 from training_workloads.images.build_folder import build_arguments, find_dockerfile, local_name
 from training_workloads.images.code_build import start_build
 from training_workloads.images.container_engine import ENGINES, find_engine
@@ -59,11 +60,11 @@ def build(
     name = image or local_name(place)
     if engine != _CODEBUILD:
         chosen = find_engine(_known(engine, *ENGINES, _CODEBUILD), otherwise=f"give '{_CODEBUILD}' to build in AWS")
-        with _failures():
+        with failures_as_lines():
             chosen.build(place, file, name, arguments)
         print(f"built {name}; next: trainctl image push", file=sys.stderr)
         return
-    with _failures(), aws_errors():
+    with failures_as_lines(), aws_errors():
         started = start_build(AwsSession(), stack, place, file, arguments)
         print(f"started {started.id}", file=sys.stderr)
         with _continues(started.id):
@@ -84,7 +85,7 @@ def push(
     name = image or local_name(Path())
     address = repository_address(repository) if repository is not None else None
     chosen = find_engine(_known(engine, *ENGINES))
-    with _failures(), aws_errors():
+    with failures_as_lines(), aws_errors():
         chosen.require(name)
         session, tag = AwsSession(), new_tag()
         target = address or session.output(stack, "ImageRepositoryUri")
@@ -104,15 +105,6 @@ def _pushed(name: str, address: str) -> None:
     print(address, flush=True)
     record_push(name, address)
     print(f"recorded in {PUSHED_IMAGES}: 'trainctl render' gives jobs this image for {name}", file=sys.stderr)
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    try:
-        yield
-    except ImageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(CLUSTER_FAILED) from error
 
 
 @contextmanager

@@ -2,15 +2,13 @@
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from training_workloads.images.image_error import ImageError
 from training_workloads.validation import InputError, Problem
 
-__all__ = ["DATA_STACK", "AwsSession", "aws_errors", "new_tag", "repository_address"]
+__all__ = ["DATA_STACK", "AwsSession", "new_tag", "repository_address"]
 
 #: The stack that defines the repository and the project.
 DATA_STACK: Final = "TrainingDataStack"
@@ -18,14 +16,10 @@ DATA_STACK: Final = "TrainingDataStack"
 # https://docs.aws.amazon.com/AmazonECR/latest/userguide/Registries.html
 _REPOSITORY = re.compile(r"\d{12}\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?/([a-z0-9._/-]+)")
 
-_LOG_IN = "log in ('aws sso login', or the profile in AWS_PROFILE); 'aws sts get-caller-identity' shows who you are"
 # An answer takes a second; a region or a proxy that does not answer would take boto3 five minutes to report.
 _CONNECT_SECONDS = 10
 _ANSWER_SECONDS = 30
 _ATTEMPTS = 3
-
-_EXPIRED = ("ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException")
-_FORBIDDEN = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 
 
 class AwsSession:
@@ -124,31 +118,3 @@ def repository_address(given: str) -> str:
 def new_tag() -> str:
     """Return a tag that was not used: the repository's tags are immutable."""
     return datetime.now(UTC).strftime("%Y%m%dt%H%M%Sz")
-
-
-@contextmanager
-def aws_errors() -> Iterator[None]:
-    """Turn an error of boto3 into one in the user's words."""
-    from botocore import exceptions
-
-    try:
-        yield
-    except exceptions.NoRegionError as error:
-        raise ImageError("no region of AWS is set; set AWS_REGION, or 'region' of your profile") from error
-    except (
-        exceptions.NoCredentialsError,
-        exceptions.CredentialRetrievalError,
-        exceptions.PartialCredentialsError,
-        exceptions.ProfileNotFound,
-        exceptions.TokenRetrievalError,
-        exceptions.SSOError,
-    ) as error:
-        raise ImageError(f"AWS has no credentials of you ({error}); {_LOG_IN}") from error
-    except exceptions.ClientError as error:
-        code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
-        if code in _EXPIRED:
-            raise ImageError(f"AWS does not accept your credentials ({code}); {_LOG_IN}") from error
-        fix = "; ask an administrator for that permission" if code in _FORBIDDEN else ""
-        raise ImageError(f"AWS rejects {error.operation_name} ({code}): {message}{fix}") from error
-    except exceptions.BotoCoreError as error:
-        raise ImageError(f"AWS cannot be reached: {error}") from error

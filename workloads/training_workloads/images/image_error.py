@@ -4,4 +4,4 @@ __all__ = ["ImageError"]
 
 
 class ImageError(Exception):
-    """A build failed, or AWS cannot be reached or rejected a request; the text says what happened and what to do."""
+    """A build or a push failed; the text says what happened and what to do."""

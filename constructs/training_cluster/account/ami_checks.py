@@ -1,12 +1,12 @@
-"""Checks of what is not the project's: the release of the nodes' AMI, and the account's bootstrap for the CDK."""
+"""The check of the AMI of the nodes: its release, in the region."""
 
 from collections.abc import Iterator
 
-from training_cluster.account.account_requests import RejectionError
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
+from training_cluster.account.ssm_parameters import find_parameter
 
-__all__ = ["account_is_bootstrapped", "ami_releases_exist"]
+__all__ = ["ami_releases_exist"]
 
 # https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html, read 2026-11-23
 _NEWEST = "/aws/service/eks/optimized-ami/{release}/amazon-linux-2023/x86_64/nvidia/recommended/release_version"
@@ -14,13 +14,6 @@ _NEWEST = "/aws/service/eks/optimized-ami/{release}/amazon-linux-2023/x86_64/nvi
 # The name of the image of release 1.35.0-20260917 ends with 1.35-v20260917:
 # https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html
 _IMAGE = "amazon-eks-node-al2023-x86_64-nvidia-{release}-v{day}"
-
-# What the CDK's default synthesizer requires, also in each template's rule `CheckBootstrapVersion`:
-# https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html
-_BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
-_OLDEST_BOOTSTRAP = 6
-
-_NO_PARAMETER = "ParameterNotFound"
 
 
 def ami_releases_exist(deployment: Deployment) -> Iterator[CheckResult]:
@@ -32,7 +25,7 @@ def ami_releases_exist(deployment: Deployment) -> Iterator[CheckResult]:
 
 def _newest(deployment: Deployment) -> CheckResult:
     kubernetes = deployment.config.kubernetes_version
-    found = _parameter(deployment, _NEWEST.format(release=kubernetes))
+    found = find_parameter(deployment.account, _NEWEST.format(release=kubernetes))
     return decided(
         "AMI release",
         found is not None,
@@ -55,25 +48,3 @@ def _named(deployment: Deployment, release: str) -> CheckResult:
         needed=release,
         remedy="give a release of https://github.com/awslabs/amazon-eks-ami/releases, or omit ami_release",
     )
-
-
-def account_is_bootstrapped(deployment: Deployment) -> Iterator[CheckResult]:
-    """Look up the version of the bootstrap stack, into whose bucket `cdk deploy` uploads the assets."""
-    found = _parameter(deployment, _BOOTSTRAP)
-    account = deployment.account.identity.split(":")[4]
-    yield decided(
-        "CDK bootstrap",
-        found is not None and int(found) >= _OLDEST_BOOTSTRAP,
-        actual=f"version {found}" if found else "none",
-        needed=f"version {_OLDEST_BOOTSTRAP} or newer",
-        remedy=f"run 'cdk bootstrap aws://{account}/{deployment.account.region}'",
-    )
-
-
-def _parameter(deployment: Deployment, name: str) -> str | None:
-    try:
-        return str(deployment.account.ask("ssm", "get_parameter", Name=name)["Parameter"]["Value"])
-    except RejectionError as error:
-        if error.code != _NO_PARAMETER:
-            raise
-        return None

@@ -1,0 +1,62 @@
+"""The check of the images that jobs run: in ECR, by their digests."""
+
+import re
+from collections.abc import Iterator
+
+from training_cluster.account.check_result import CheckResult, decided
+from training_cluster.account.checked_deployment import Deployment
+from training_cluster.account.units import GIB
+from training_workloads.images.aws_errors import RejectionError
+from training_workloads.images.pushed_images import PUSHED_IMAGES, pushed_images
+
+__all__ = ["images_are_in_ecr"]
+
+_IMAGE = re.compile(
+    r"\d{12}\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/(?P<name>[^@:]+)@(?P<digest>.+)"
+)
+_NO_IMAGE = ("ImageNotFoundException", "RepositoryNotFoundException")
+_PUSH = "run 'trainctl image build' and 'trainctl image push', or render with --image"
+
+
+def images_are_in_ecr(deployment: Deployment) -> Iterator[CheckResult]:
+    """Look up the images that `trainctl render` gives to jobs; without any, the newest of the repository."""
+    recorded = {name: match for name, address in pushed_images().items() if (match := _IMAGE.fullmatch(address))}
+    for name, match in recorded.items():
+        size = _size(deployment, match)
+        yield decided(
+            f"image {name}",
+            size is not None,
+            actual=f"{size / GIB:.1f} GiB" if size is not None else f"ECR has no {match['name']}@{match['digest']}",
+            needed=f"the digest of {PUSHED_IMAGES}",
+            remedy=_PUSH,
+        )
+    if not recorded:
+        yield _newest(deployment)
+
+
+def _size(deployment: Deployment, match: re.Match[str]) -> int | None:
+    request = {"repositoryName": match["name"], "imageIds": [{"imageDigest": match["digest"]}]}
+    try:
+        answer = deployment.account.ask("ecr", "describe_images", region=match["region"], **request)
+    except RejectionError as error:
+        if error.code not in _NO_IMAGE:
+            raise
+        return None
+    return int(answer["imageDetails"][0].get("imageSizeInBytes", 0))
+
+
+def _newest(deployment: Deployment) -> CheckResult:
+    check = "image"
+    address = deployment.data.outputs.get("ImageRepositoryUri", "") if deployment.data else ""
+    if not address:
+        return deployment.without_data_stack(check)
+    repository = address.partition("/")[2]
+    images = deployment.account.all("ecr", "describe_images", "imageDetails", repositoryName=repository)
+    newest = max(images, key=lambda each: each["imagePushedAt"], default=None)
+    return decided(
+        check,
+        newest is not None,
+        actual=f"pushed {newest['imagePushedAt']:%Y-%m-%d}" if newest else f"{repository} has no image",
+        needed="an image for the jobs",
+        remedy=_PUSH,
+    )

@@ -1,0 +1,102 @@
+from typing import Any
+
+import pytest
+
+from tests.constructs.account.stubbed_account import EXISTING_LUSTRE, EXISTING_VPC, StubbedAccount, deployment
+from training_cluster.account import data_set_checks
+from training_cluster.account.data_set_checks import data_set_fits_on_lustre
+
+GIB = 1024**3
+
+
+def answer_data_stack(account: StubbedAccount) -> None:
+    account.answer_stack(outputs={"BucketName": "bucket"}, name="TrainingDataStack")
+
+
+def test_before_the_data_stack_there_is_no_bucket() -> None:
+    account = StubbedAccount()
+    account.answer_no_stack("TrainingDataStack")
+    (found,) = data_set_fits_on_lustre(deployment(account))
+    assert (found.check, found.state, found.remedy) == ("data set", "skipped", "run 'cdk deploy TrainingDataStack'")
+    assert found.actual == "there is no TrainingDataStack with it in us-west-2 yet"
+
+
+def answer_objects(account: StubbedAccount, sizes: list[int], prefix: str = "", *, more: bool = False) -> None:
+    contents = {"Contents": [{"Key": f"{number}", "Size": size} for number, size in enumerate(sizes)]} if sizes else {}
+    token = {"NextContinuationToken": "more"} if more else {}
+    response = {**contents, "IsTruncated": more, **token}
+    account.answer("s3", "list_objects_v2", response, None if more else {"Bucket": "bucket", "Prefix": prefix})
+
+
+@pytest.mark.parametrize(("gib", "state"), [(1200, "ok"), (1201, "failed")])
+def test_the_data_set_must_fit_as_a_whole(gib: int, state: str) -> None:
+    account = StubbedAccount()
+    answer_data_stack(account)
+    answer_objects(account, [1000 * GIB, (gib - 1000) * GIB])
+    (found,) = data_set_fits_on_lustre(deployment(account))
+    assert (found.check, found.state) == ("data set of /", state)
+    assert (found.actual, found.needed) == (
+        f"2 objects, {gib:,.1f} GiB in s3://bucket/",
+        "1 object or more, 1200 GiB or less",
+    )
+
+
+def test_each_linked_prefix_is_read() -> None:
+    account = StubbedAccount()
+    answer_data_stack(account)
+    answer_objects(account, [GIB], "data/")
+    answer_objects(account, [], "runs/")
+    repositories = [{"path": "/data", "prefix": "data/"}, {"path": "/runs", "prefix": "runs/"}]
+    data, runs = data_set_fits_on_lustre(deployment(account, lustre={"data_repositories": repositories}))
+    assert (data.state, runs.state) == ("ok", "failed")
+    assert runs.remedy == "copy the data set: aws s3 cp --recursive <folder> s3://bucket/runs/"
+
+
+def test_a_bucket_with_very_many_objects_is_read_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_set_checks, "_MOST_PAGES", 2)
+    account = StubbedAccount()
+    answer_data_stack(account)
+    answer_objects(account, [GIB], more=True)
+    answer_objects(account, [GIB], more=True)
+    (found,) = data_set_fits_on_lustre(deployment(account))
+    assert found.actual == "at least 2 objects, 2.0 GiB in s3://bucket/"
+
+
+def test_without_a_link_there_is_no_data_set() -> None:
+    account = StubbedAccount()
+    answer_data_stack(account)
+    (found,) = data_set_fits_on_lustre(deployment(account, lustre={"data_repositories": []}))
+    assert found.state == "skipped"
+
+
+def existing(account: StubbedAccount, **values: Any) -> list[Any]:
+    found = deployment(account, existing_vpc=EXISTING_VPC, existing_lustre=EXISTING_LUSTRE, **values)
+    return list(data_set_fits_on_lustre(found))
+
+
+@pytest.mark.parametrize(("gib", "state"), [(2400, "ok"), (2401, "failed")])
+def test_an_existing_file_system_has_its_links_and_its_size(gib: int, state: str) -> None:
+    account = StubbedAccount()
+    account.answer_existing_lustre()
+    links = [{"DataRepositoryPath": "s3://theirs/data/", "FileSystemPath": "/data"}]
+    account.answer("fsx", "describe_data_repository_associations", {"Associations": links})
+    page = {"Contents": [{"Key": "a", "Size": gib * GIB}], "IsTruncated": False}
+    account.answer("s3", "list_objects_v2", page, {"Bucket": "theirs", "Prefix": "data/"})
+    (found,) = existing(account)
+    assert (found.check, found.state, found.needed) == (
+        "data set of /data",
+        state,
+        "1 object or more, 2400 GiB or less",
+    )
+    assert found.remedy == ("" if state == "ok" else "enlarge the file system, or link a longer prefix")
+
+
+def test_an_existing_file_system_without_links_has_no_data_set() -> None:
+    account = StubbedAccount()
+    account.answer_existing_lustre()
+    account.answer("fsx", "describe_data_repository_associations", {"Associations": []})
+    (found,) = existing(account)
+    assert (found.state, found.actual) == (
+        "skipped",
+        "the file system has no data repository: nothing of a bucket appears in it",
+    )
