@@ -5,6 +5,7 @@ import pytest
 from tests.deploy.deployment import NEWER, OLDER, Deployment, difference
 from tests.deploy.emulator import ROOT
 from tests.deploy.read_back import READERS, read, wrong
+from tests.deploy.trainctl import cluster_command
 from tests.schemas import check_manifest
 from training_workloads import gpu_instance_type
 from training_workloads.lint import lint_documents
@@ -60,6 +61,69 @@ def test_deploys(deployment: Deployment) -> None:
     deployment.emulator.take_applied()
     deployment.deploy()
     assert deployment.stacks().missing() == []
+
+
+#: What preflight finds out about the deployed default. The emulator lacks the list of offered types, Service Quotas,
+#: CloudWatch's metrics of FSx and the API server of Kubernetes: skipped. It has none of AWS's public parameters, and
+#: no image is pushed and no data set copied: failed.
+FOUND_BY_PREFLIGHT = {
+    "credentials": "ok",
+    "zones of the region": "ok",
+    "zones for EKS": "ok",
+    "zones offer the instance types": "skipped",
+    "vcpu quotas allow the nodes": "skipped",
+    "network interface quota allows the nodes": "skipped",
+    "vpc quotas allow the network": "skipped",
+    "eks quota allows the cluster": "skipped",
+    "fsx quotas allow the file system": "skipped",
+    "AMI release": "failed",
+    "CDK bootstrap": "ok",
+    "addresses in us-east-1a": "ok",
+    "image": "failed",
+    "data set of /": "failed",
+    "Lustre exports": "skipped",
+    "state of the stack": "ok",
+    "Kubernetes release": "ok",
+    "no job holds an update": "skipped",
+}
+
+
+@only_default
+def test_preflight_finds_what_the_emulator_can_answer(deployment: Deployment) -> None:
+    overrides = [word for key, value in deployment.context.items() for word in ("-c", f"{key}={value}")]
+    code, rows = cluster_command(deployment.aws, "preflight", f"--config={deployment.file}", *overrides)
+    assert {row["check"].partition(" of fs-")[0]: row["state"] for row in rows} == FOUND_BY_PREFLIGHT, rows
+    assert code == 1
+
+
+@only_default
+def test_status_shows_what_is_deployed(deployment: Deployment) -> None:
+    code, report = cluster_command(deployment.aws, "status")
+    assert (code, report["stacks"]) == (
+        0,
+        {"TrainingClusterStack": "CREATE_COMPLETE", "TrainingDataStack": "CREATE_COMPLETE"},
+    )
+    (system,) = report["file_systems"]
+    assert (system["capacity_gib"], system["exports"], system["broken"], system["tasks"]) == (1200, 1, [], 0)
+    assert "1 x NAT gateway" in report["price"]
+    (note,) = report["notes"]
+    assert note.startswith("Kubernetes: there is no kubeconfig at ")
+
+
+def test_each_node_group_is_in_the_zone_of_its_file_system(deployment: Deployment) -> None:
+    stacks, config = deployment.stacks(), deployment.config
+    subnets = {each["SubnetId"]: each for each in deployment.aws("ec2").describe_subnets()["Subnets"]}
+
+    def zones(type_name: str, key: str) -> list[set[str]]:
+        found = [each.properties for each in stacks.of_type(type_name)]
+        return [{subnets[id]["AvailabilityZone"] for id in each[key]} for each in found]
+
+    training = config.training_zone or f"{deployment.aws.region}a"
+    assert zones("AWS::FSx::FileSystem", "SubnetIds") == [{zone} for zone in (training, *config.lustre.further_zones)]
+    # The system nodes have a node in each of two zones.
+    groups = [each for each in zones("AWS::EKS::Nodegroup", "Subnets") if len(each) == 1]
+    wanted = [{group.availability_zone or training} for group in config.node_groups.values()]
+    assert sorted(map(sorted, groups)) == sorted(map(sorted, wanted))
 
 
 def test_everything_is_as_in_the_template(deployment: Deployment) -> None:

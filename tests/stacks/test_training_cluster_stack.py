@@ -29,10 +29,12 @@ def gpu_groups(template: assertions.Template) -> list[dict[str, Any]]:
     return [group for group in groups if "Taints" in group["Properties"]]
 
 
-def test_gpu_nodes_and_lustre_share_one_subnet(cluster_template: assertions.Template) -> None:
-    (file_system,) = resources(cluster_template, "AWS::FSx::FileSystem").values()
-    for group in gpu_groups(cluster_template):
-        assert group["Properties"]["Subnets"] == file_system["Properties"]["SubnetIds"]
+def test_gpu_nodes_share_their_subnet_with_a_lustre(cluster_template: assertions.Template) -> None:
+    file_systems = resources(cluster_template, "AWS::FSx::FileSystem").values()
+    of_lustre = {json.dumps(each["Properties"]["SubnetIds"]) for each in file_systems}
+    of_nodes = {json.dumps(each["Properties"]["Subnets"]) for each in gpu_groups(cluster_template)}
+    assert of_nodes == of_lustre
+    assert len(of_lustre) == len(file_systems)
 
 
 def test_gpu_nodes_wait_for_the_network_addons(cluster_template: assertions.Template) -> None:
@@ -178,7 +180,8 @@ def test_the_most_node_groups_fit_too(tmp_path: Path) -> None:
 def test_the_outputs_say_how_to_go_on(cluster_template: assertions.Template) -> None:
     outputs = cluster_template.to_json()["Outputs"]
     (cluster_id,) = resources(cluster_template, "AWS::EKS::Cluster")
-    (file_system_id,) = resources(cluster_template, "AWS::FSx::FileSystem")
+    # That of the training zone.
+    file_system_id = next(iter(resources(cluster_template, "AWS::FSx::FileSystem")))
     words = ["aws eks update-kubeconfig --region ", {"Ref": "AWS::Region"}, " --name ", {"Ref": cluster_id}]
     assert outputs["KubeconfigCommand"]["Value"] == {"Fn::Join": ["", words]}
     assert outputs["FileSystemId"]["Value"] == {"Ref": file_system_id}
@@ -189,8 +192,8 @@ def test_pods_let_go_of_lustre_before_its_driver_goes(cluster_template: assertio
     (driver,) = [id for id, addon in addons if addon["Properties"]["AddonName"] == "aws-fsx-csi-driver"]
     manifests = resources(cluster_template, "Custom::AWSCDK-EKS-KubernetesResource").values()
     volumes = [manifest for manifest in manifests if "fsx.csi.aws.com" in json.dumps(manifest["Properties"])]
-    assert len(volumes) == 1
-    assert driver in volumes[0]["DependsOn"]
+    assert len(volumes) == len(resources(cluster_template, "AWS::FSx::FileSystem"))
+    assert all(driver in volume["DependsOn"] for volume in volumes)
 
 
 def test_the_price_by_the_hour_is_said_with_its_date() -> None:
@@ -270,13 +273,15 @@ def test_without_nat_charts_and_images_are_those_of_the_mirror() -> None:
     assert versions == {"1.34"}
 
 
-def test_a_scratch_file_system_mirrors_two_folders() -> None:
+def test_a_scratch_file_system_in_each_zone_mirrors_two_folders() -> None:
     template = templates("mixed-scaled-to-zero")["TrainingClusterStack"]
-    (file_system,) = resources(template, "AWS::FSx::FileSystem").values()
-    assert file_system["Properties"]["LustreConfiguration"]["DeploymentType"] == "SCRATCH_2"
-    assert "KmsKeyId" not in file_system["Properties"]
+    file_systems = resources(template, "AWS::FSx::FileSystem").values()
+    assert len(file_systems) == 2
+    for file_system in file_systems:
+        assert file_system["Properties"]["LustreConfiguration"]["DeploymentType"] == "SCRATCH_2"
+        assert "KmsKeyId" not in file_system["Properties"]
     folders = resources(template, "AWS::FSx::DataRepositoryAssociation").values()
-    assert [folder["Properties"]["FileSystemPath"] for folder in folders] == ["/data", "/runs"]
+    assert [folder["Properties"]["FileSystemPath"] for folder in folders] == ["/data", "/runs"] * 2
     (subscription,) = resources(template, "AWS::SNS::Subscription").values()
     assert subscription["Properties"]["Endpoint"] == "team@example.com"
 

@@ -85,7 +85,7 @@ def _lustre(deployment: Deployment, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def existing_efs_can_be_mounted(deployment: Deployment) -> Iterator[CheckResult]:
-    """Look up file system, access point and mount targets of `existing_efs`: a node mounts that of its own zone.
+    """Look up file system, access point and mount targets of `existing_efs`: a node mounts that of its zone.
 
     https://docs.aws.amazon.com/efs/latest/ug/mounting-fs-mount-cmd-dns-name.html (not read here)
     """

@@ -27,13 +27,13 @@ def zones_are_of_the_region(deployment: Deployment) -> Iterator[CheckResult]:
 def zones_are_accepted_by_eks(deployment: Deployment) -> Iterator[CheckResult]:
     """EKS rejects a cluster with a subnet in some zones, whose names differ between accounts."""
     ids = {zone.name: zone.id for zone in deployment.region_zones}
-    refused = _refused(deployment)
-    wrong = [f"{name} ({ids[name]})" for name in deployment.zones if name in refused]
+    rejected = _rejected_zones(deployment)
+    wrong = [f"{name} ({ids[name]})" for name in deployment.zones if name in rejected]
     yield decided(
         "zones for EKS",
         not wrong,
         actual=", ".join(f"{name} ({ids.get(name, 'unknown')})" for name in deployment.zones),
-        needed=f"none of {', '.join(sorted(refused))}" if refused else "any zone of this region",
+        needed=f"none of {', '.join(sorted(rejected))}" if rejected else "any zone of this region",
         remedy=f"EKS accepts no control plane in {', '.join(wrong)}: set {_zones_to_set(deployment, None)}",
     )
 
@@ -62,12 +62,12 @@ def _remedy(deployment: Deployment, name: str, offers: dict[str, list[str]]) -> 
     common = set.intersection(*map(set, together))
     if not common:
         return (
-            f"no zone offers all types of the file whose zone {key} names: give the group a zone of its own, with "
+            f"no zone offers all types of the file whose zone {key} names: give the group a separate zone, with "
             "lustre.further_zones, choose other types, or deploy two clusters"
         )
     if key == "availability_zones":
         return f"set {_zones_to_set(deployment, common)}"
-    accepted = sorted(common - _refused(deployment))
+    accepted = sorted(common - _rejected_zones(deployment))
     if not accepted:
         return f"EKS accepts no control plane where it is offered ({', '.join(sorted(common))}): choose another region"
     return deployment.put_into(name, accepted[0])
@@ -81,15 +81,15 @@ def _offers(deployment: Deployment, instance_type: str) -> list[str]:
     return sorted(each["Location"] for each in found)
 
 
-def _refused(deployment: Deployment) -> set[str]:
+def _rejected_zones(deployment: Deployment) -> set[str]:
     ids = EKS_REFUSED_ZONE_IDS.get(deployment.account.region, frozenset())
     return {zone.name for zone in deployment.region_zones if zone.id in ids}
 
 
 def _zones_to_set(deployment: Deployment, training: set[str] | None) -> str:
     """Return the key with two zones that EKS accepts, the first one with the types; None: any."""
-    refused = _refused(deployment)
-    free = [zone.name for zone in deployment.region_zones if zone.name not in refused]
+    rejected = _rejected_zones(deployment)
+    free = [zone.name for zone in deployment.region_zones if zone.name not in rejected]
     first = [name for name in free if training is None or name in training]
     if not first or len(free) < _EKS_NEEDS:
         return "AWS_REGION to another region: this one has no two zones for it"

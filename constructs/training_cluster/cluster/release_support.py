@@ -36,8 +36,8 @@ def _text(release: KubernetesRelease, today: date) -> str | None:
     price = f"{EKS_EXTENDED_SUPPORT.usd_per_hour:.2f} USD per hour instead of {EKS_CONTROL_PLANE.usd_per_hour:.2f}"
     if today >= extended:
         return (
-            f"EKS's support of Kubernetes {release.name} ended on {extended}: EKS upgrades the control plane by itself, "
-            f"not the nodes and add-ons; {_UPGRADE}"
+            f"EKS's support of Kubernetes {release.name} ended on {extended}: EKS upgrades the control plane by "
+            f"itself, not the nodes and add-ons; {_UPGRADE}"
         )
     if today >= standard:
         return (

@@ -127,7 +127,7 @@ NAMED = {"availability_zones": ["us-west-2a", "us-west-2b"]}
     ],
     ids=["the training zone", "a further zone"],
 )
-def test_a_group_with_a_zone_of_its_own_gets_its_own_key(values: dict[str, Any], remedy: str) -> None:
+def test_a_group_with_a_separate_zone_gets_its_key(values: dict[str, Any], remedy: str) -> None:
     account = StubbedAccount()
     answer_offers(account, "us-west-2a", "us-west-2c")
     answer_offers(account, "us-west-2c", kind="p4d.24xlarge")

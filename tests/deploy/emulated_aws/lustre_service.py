@@ -1,4 +1,4 @@
-"""FSx: its two types of resources, and the answers of DescribeFileSystems and DescribeDataRepositoryAssociations."""
+"""FSx: its two types of resources, and the answers that describe them; no data repository task ever runs."""
 
 import json
 import time
@@ -103,12 +103,18 @@ async def handle_request(method: str, path: str, headers: dict[str, str], body: 
     answers = {
         "DescribeFileSystems": ("FileSystems", _file_systems, "FileSystemIds"),
         "DescribeDataRepositoryAssociations": ("Associations", _associations, "AssociationIds"),
+        "DescribeDataRepositoryTasks": ("DataRepositoryTasks", {}, "TaskIds"),
     }
     headers = {"Content-Type": "application/x-amz-json-1.1"}
     if operation not in answers:
         return 400, headers, json.dumps({"__type": "UnsupportedOperation", "message": operation}).encode()
     field, store, ids = answers[operation]
-    found = [record for name, record in store.items() if name in wanted.get(ids, [name])]
+    only = [each["Values"] for each in wanted.get("Filters", []) if each["Name"] == "file-system-id"]
+    found = [
+        record
+        for name, record in store.items()
+        if name in wanted.get(ids, [name]) and all(record["FileSystemId"] in systems for systems in only)
+    ]
     return 200, headers, json.dumps({field: found}).encode()
 
 

@@ -86,15 +86,15 @@ def aws_errors(service: str | None = None) -> Iterator[None]:
     ) as error:
         raise AwsError(f"no credentials of AWS are found ({error}); {_LOG_IN}") from error
     except exceptions.ClientError as error:
-        raise _refusal(service, error) from error
-    # A proxy may answer with a page of its own.
+        raise _rejected(service, error) from error
+    # A proxy may answer with its login page.
     except (exceptions.ConnectionError, exceptions.HTTPClientError, ResponseParserError) as error:
         raise UnreachableError(f"{service or 'AWS'} cannot be reached: {error}") from error
     except exceptions.BotoCoreError as error:
         raise AwsError(f"AWS cannot be asked: {error}") from error
 
 
-def _refusal(service: str | None, error: "ClientError") -> AwsError:
+def _rejected(service: str | None, error: "ClientError") -> AwsError:
     reason = error.response.get("Error", {})
     code, message = str(reason.get("Code", "")), str(reason.get("Message", ""))
     if code in _EXPIRED:
