@@ -72,6 +72,7 @@ def test_status_shows_each_pod_of_a_job_of_torchrun_once(
     assert "2 of 2 workers ready" in result.out
     assert "16 ranks" in result.out
     assert [result.out.count(name) for name in ("digits-0-x7k2p", "digits-1-q9w4z")] == [1, 1]
+    assert "launcher" not in result.out
 
 
 def test_cancel_deletes_every_job_that_has_ended(program: Program, cluster: FakeCluster, mpi_job: MpiJob) -> None:

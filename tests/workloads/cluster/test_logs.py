@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.workloads.cluster.conftest import Program, condition
+from tests.workloads.cluster.conftest import Program, condition, indexed
 from tests.workloads.cluster.fake_cluster import Failure, FakeCluster, Log
 from training_workloads.cluster import client
 
@@ -272,6 +272,22 @@ def test_following_a_worker_ends_with_its_pod(program: Program, running: FakeClu
     running.logs["digits-worker-0"] = Log(lines("sshd"), at_end=end)
     result = program("logs", "-f", "digits", "--worker=0")
     assert (result.code, result.out, result.err) == (0, "sshd\n", "")
+
+
+def test_the_log_of_a_worker_of_torchrun_is_that_of_its_newest_pod(
+    program: Program, cluster: FakeCluster, torch_job: MpiJob, pod: MakePod
+) -> None:
+    cluster.add(torch_job())
+    for second, (name, number) in enumerate(
+        (("digits-0-a", 0), ("digits-1-b", 1), ("digits-0-c", 0), ("digits-1-d", 1))
+    ):
+        cluster.add(indexed(pod(name, "worker", second=second), number))
+        cluster.logs[name] = Log(lines(f"log of {name}"))
+    assert program("logs", "digits", "--worker=0").out == "log of digits-0-c\n"
+    assert program("logs", "digits", "--worker=1").out == "log of digits-1-d\n"
+    assert program("logs", "digits", "--worker=2").err.startswith(
+        "error: '--worker' is 2, but 'digits' has the workers 0 to 1"
+    )
 
 
 def test_the_log_of_a_batch_job(program: Program, cluster: FakeCluster, pod: MakePod) -> None:

@@ -69,15 +69,10 @@ def test_creates_a_job_of_torchrun_after_its_store(program: Program, cluster: Fa
     (path,), _ = render_jobs([spec], tmp_path)
     result = program("submit", str(path))
     assert (result.code, result.err) == (0, "")
-    *_, last, hint = result.out.splitlines()
-    assert (last, hint) == ("created Job 'job' in namespace 'team'", "next: trainctl logs -f job")
-    assert {path.partition("/namespaces/team/")[2] for path in cluster.objects if "/job" in path} == {
-        "jobs/job",
-        "services/job",
-        "deployments/job-store",
-        "services/job-store",
-        "networkpolicies/job",
-    }
+    assert result.out.splitlines()[-2:] == ["created Job 'job' in namespace 'team'", "next: trainctl logs -f job"]
+    assert sorted(path.rpartition("team/")[2] for path in cluster.objects if "/job" in path) == [
+        *("deployments/job-store", "jobs/job", "networkpolicies/job", "services/job", "services/job-store"),
+    ]
     # The pods of the Job are tried before anything is created.
     assert sum(each.startswith("POST /api/v1/namespaces/team/pods?dryRun=All") for each in cluster.requests) == 1
 

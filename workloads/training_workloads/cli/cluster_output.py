@@ -16,6 +16,7 @@ from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError
 from training_workloads.cluster.job_summaries import JobSummary
 from training_workloads.cluster.polling import DeadlineError, Progress
+from training_workloads.cluster.resources import MPI_JOBS
 from training_workloads.cluster.status import JobReport
 from training_workloads.exit_codes import CLUSTER_FAILED, INTERRUPTED, TIMED_OUT
 from training_workloads.names import dns_label, dns_subdomain
@@ -202,7 +203,9 @@ def print_report(report: JobReport) -> None:
     print(f"age {short_time(job.age(now))}, ran {short_time(job.duration(now))}, {job.world_size} ranks{_limits(job)}")
     if report.network:
         print(f"network: {report.network}")
-    pods = [("launcher", pod) for pod in report.launchers] + [("worker", pod) for pod in report.workers]
+    # Of a `batch/v1` Job every pod is in the place of the launcher.
+    first = "launcher" if job.kind == MPI_JOBS.kind else "pod"
+    pods = [(first, pod) for pod in report.launchers] + [("worker", pod) for pod in report.workers]
     if pods:
         print()
         rows = [

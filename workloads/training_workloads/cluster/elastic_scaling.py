@@ -13,7 +13,14 @@ from typing import Any
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ConflictError, ForbiddenError, NotFoundError, RejectedError
 from training_workloads.cluster.job_summaries import SUSPENDED, JobSummary, has_ended, is_ready
-from training_workloads.cluster.jobs import ClusterJob, find_job, launcher_pods, try_find_job, worker_pods
+from training_workloads.cluster.jobs import (
+    INDEX_LABEL,
+    ClusterJob,
+    find_job,
+    launcher_pods,
+    try_find_job,
+    worker_pods,
+)
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import CONFIG_MAPS, MPI_JOBS, PODS
 from training_workloads.validation import Problem, Problems, enforce
@@ -23,9 +30,6 @@ __all__ = ["scale_job", "wait_until_scaled"]
 # https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go
 _CONFIG_SUFFIX = "-config"
 _DISCOVERY = "discover_hosts.sh"
-
-# https://kubernetes.io/docs/reference/labels-annotations-taints/#batch-kubernetes-io-job-completion-index-label
-_INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
 
 # The kubelet watches the ConfigMap too, and may learn of the change a moment after the first of these.
 _TOUCHES = 2
@@ -138,7 +142,7 @@ def _by_number(job: ClusterJob) -> dict[int, dict[str, Any]]:
     """Return the present workers by their number; a Job keeps those that have ended beside the ones that follow."""
     if job.is_mpi_job:
         return {int(pod["metadata"]["name"].rpartition("-")[2]): pod for pod in worker_pods(job)}
-    return {int(pod["metadata"]["labels"][_INDEX_LABEL]): pod for pod in job.pods if not has_ended(pod)}
+    return {int(pod["metadata"]["labels"][INDEX_LABEL]): pod for pod in job.pods if not has_ended(pod)}
 
 
 def _ends(pod: dict[str, Any]) -> bool:

@@ -30,6 +30,7 @@ from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNC
 from training_workloads.validation import InputError, Problem, known_names
 
 __all__ = [
+    "INDEX_LABEL",
     "ClusterJob",
     "by_age",
     "delete_job",
@@ -46,6 +47,9 @@ __all__ = [
 
 # https://kubernetes.io/docs/reference/labels-annotations-taints/#batch-kubernetes-io-job-name
 _BATCH_JOB_LABEL = "batch.kubernetes.io/job-name"
+
+#: Of a pod of an Indexed Job, on the same page.
+INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

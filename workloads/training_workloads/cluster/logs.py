@@ -10,7 +10,15 @@ from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError, NotFoundError, TransientError
 from training_workloads.cluster.hints import rejected_input
 from training_workloads.cluster.job_summaries import SUSPENDED, JobSummary, has_ended, has_started, summarize_pod
-from training_workloads.cluster.jobs import ClusterJob, by_age, find_job, launcher_pods, try_find_job, worker_pods
+from training_workloads.cluster.jobs import (
+    INDEX_LABEL,
+    ClusterJob,
+    by_age,
+    find_job,
+    launcher_pods,
+    try_find_job,
+    worker_pods,
+)
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import MPI_JOBS
 from training_workloads.mpijob.programs import NETWORK_LINE
@@ -176,15 +184,18 @@ def _pods(job: ClusterJob, worker: int | None) -> list[dict[str, Any]]:
     if worker is None:
         return launcher_pods(job)
     enforce((job.summary, worker), [_worker_exists])
+    if not job.is_mpi_job:
+        return [pod for pod in job.pods if (pod["metadata"].get("labels") or {}).get(INDEX_LABEL) == str(worker)]
     name = f"{job.summary.name}-worker-{worker}"
     return [pod for pod in worker_pods(job) if pod["metadata"]["name"] == name]
 
 
 def _worker_exists(wanted: tuple[JobSummary, int]) -> Problems:
     job, worker = wanted
-    if 0 <= worker < job.workers and job.kind == MPI_JOBS.kind:
+    has_workers = job.kind == MPI_JOBS.kind or job.elastic
+    if has_workers and 0 <= worker < job.workers:
         return
-    if job.kind != MPI_JOBS.kind or not job.workers:
+    if not has_workers or not job.workers:
         allowed, fix = f"{job.kind} {job.name!r} has no workers", "omit the option for the log of the other pods"
     else:
         numbers = "only worker 0" if job.workers == 1 else f"the workers 0 to {job.workers - 1}"
