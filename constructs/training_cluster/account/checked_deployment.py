@@ -11,14 +11,12 @@ from training_cluster.account.check_result import CheckResult, skipped
 from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack, NodeKind, find_stack, running_nodes
 from training_cluster.account.lustre_state import find_lustre
 from training_cluster.config import ClusterConfig, GpuNodeGroupConfig
+from training_cluster.network.training_network import DEFAULT_ZONES
 from training_cluster.nodes.gpu_node_group import node_group_label
-from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
+from training_cluster.nodes.system_nodes import UPDATED_SYSTEM_NODES
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
 __all__ = ["Deployment", "Zone"]
-
-# CDK takes the first two of the region.
-_DEFAULT_ZONES = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +93,7 @@ class Deployment:
     def zones(self) -> tuple[str, ...]:
         """The names of the zones of the VPC."""
         named = self.config.availability_zones
-        return named or tuple(zone.name for zone in self.region_zones[:_DEFAULT_ZONES])
+        return named or tuple(zone.name for zone in self.region_zones[:DEFAULT_ZONES])
 
     def subnets(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         """Return those of some subnets that the region has."""
@@ -152,7 +150,7 @@ class Deployment:
     def missing_system_nodes(self) -> int:
         """How many system nodes may still start."""
         running = (count for kind, count in self.running.items() if kind.instance_type == SYSTEM_INSTANCE_TYPE)
-        return max(0, MOST_SYSTEM_NODES - sum(running))
+        return max(0, UPDATED_SYSTEM_NODES - sum(running))
 
     def without_data_stack(self, check: str) -> CheckResult:
         """Return the result of a check that needs the data stack, where it is not deployed."""

@@ -8,16 +8,15 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from training_cluster.cluster.access import valid_admin_arns, valid_public_access_cidrs
-from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_cluster.cluster.kubectl_layer import valid_kubernetes_version
 from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
 from training_cluster.config.sections import GpuNodeGroupConfig, JobQueueSection, LustreConfig, ServiceAccountConfig
 from training_cluster.config.strict_model import StrictModel
+from training_cluster.config.subnet_size import subnet_holds_nodes
 from training_cluster.monitoring.alarms import valid_email
-from training_cluster.network.addresses import private_subnet_prefix, usable_addresses, valid_vpc_cidr
+from training_cluster.network.addresses import valid_vpc_cidr
 from training_cluster.network.training_network import DEFAULT_ZONES, region_of, valid_zones
 from training_cluster.nodes.ami_release import valid_ami_release
-from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_cluster.platform.job_queue import has_a_fixed_size, valid_flavor
 from training_cluster.platform.pre_pulled_images import valid_images
 from training_workloads.catalog.versions import KUBERNETES_VERSION
@@ -44,10 +43,6 @@ _NODE_GROUP = "gpu: {instance_type: …, min_size: 0}"
 # A template has at most 500 resources and 1 MB; 30 node groups of p5.48xlarge are 295 resources and 0.88 MB:
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 _MOST_NODE_GROUPS = 30
-
-# EKS needs 16 free addresses in each subnet of its control plane:
-# https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
-_EKS_ADDRESSES = 16
 
 
 def _name(pattern: str, rule: str) -> AfterValidator:
@@ -366,30 +361,11 @@ def training_subnet_holds_the_nodes(config: ClusterConfig) -> Problems:
     invalid = any(vpc_cidr_is_one_of_a_vpc(config)) or any(availability_zones_are_two_or_none(config))
     if invalid or config.existing_vpc:
         return
-    prefix = private_subnet_prefix(config.vpc_cidr, len(config.availability_zones) or DEFAULT_ZONES)
-    free = usable_addresses(prefix) - _EKS_ADDRESSES - MOST_SYSTEM_NODES * ADDRESSES_PER_NODE
     by_zone: dict[str | None, dict[str, GpuNodeGroupConfig]] = {}
     for name, group in config.node_groups.items():
         by_zone.setdefault(group.availability_zone or config.training_zone, {})[name] = group
     for groups in by_zone.values():
-        yield from _fit_into_a_subnet(config, groups, prefix, free)
-
-
-def _fit_into_a_subnet(
-    config: ClusterConfig, node_groups: dict[str, GpuNodeGroupConfig], prefix: int, free: int
-) -> Problems:
-    specs = {name: group.spec for name, group in node_groups.items()}
-    wanted = {name: spec.maximum * (ADDRESSES_PER_NODE - 1 + spec.ip_interfaces) for name, spec in specs.items()}
-    if sum(wanted.values()) > free:
-        groups = ", ".join(f"{name} at max_size {specs[name].maximum}: {wanted[name]}" for name in wanted)
-        yield Problem(
-            path=("vpc_cidr",),
-            given=config.vpc_cidr,
-            allowed=f"its subnets (/{prefix}) have {free} addresses for GPU nodes and their pods, and the node groups "
-            f"can take {sum(wanted.values())} ({groups})",
-            fix="give a larger range, fewer zones, or lower max_size",
-            related=(("availability_zones",), *(("node_groups", name, "max_size") for name in wanted)),
-        )
+        yield from subnet_holds_nodes(config.vpc_cidr, len(config.availability_zones) or DEFAULT_ZONES, groups)
 
 
 def alarm_email_is_an_address(config: ClusterConfig) -> Problems:

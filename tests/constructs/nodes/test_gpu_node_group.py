@@ -183,7 +183,7 @@ def test_all_three_sizes_are_given_because_eks_takes_all_or_none(site: Site, roo
 
 @pytest.mark.parametrize(("sizes", "number"), [({}, 0), ({"desired_size": 1}, 1), ({"min_size": 2}, 2)])
 def test_warns_of_nodes_in_a_capacity_block_that_may_not_have_started(
-    sizes: dict[str, int], number: int, site: Site
+    sizes: dict[str, Any], number: int, site: Site
 ) -> None:
     GpuNodeGroup(
         site.stack,
