@@ -1,5 +1,6 @@
 """Who may import whom: the layers of the packages, no cycles, no imports that a user does not have."""
 
+import ast
 import subprocess
 import sys
 import zipfile
@@ -8,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from setup.layers import LAYERS
-from setup.source_tree import PROJECT, cycles, imported_modules, imported_names, module_name, modules, python_files
+from setup.source_tree import (
+    PROJECT,
+    cycles,
+    imported_modules,
+    imported_names,
+    module_name,
+    modules,
+    python_files,
+    tree,
+)
 
 LIBRARIES = ["aws_cdk", "cdk8s", "cdk8s_plus_27", "constructs", "training_workloads", "training_cluster", "stacks"]
 
@@ -57,6 +67,36 @@ def test_a_part_imports_the_layers_below_it_only(package: str) -> None:
                 if height[part(other)] >= height[part(name)]:
                     wrong.add(f"{name} imports {other}")
     assert not wrong, "\n".join(sorted(wrong))
+
+
+def test_torch_and_tensorflow_never_meet() -> None:
+    """Neither in a module of the package, nor in all that a module imports when it is imported itself."""
+    of_torch, of_tensorflow = {"torch", "torchvision"}, {"tensorflow", "horovod"}
+    found = {name: frameworks(name) for name in modules() if name.startswith("training.")}
+    assert found["training.torch_imagenet.training_job"] == of_torch
+    assert found["training.resnet50.training_job"] == of_tensorflow
+    assert not [name for name, each in found.items() if each & of_torch and each & of_tensorflow]
+
+
+def frameworks(name: str) -> set[str]:
+    """Return the frameworks that the import of a module imports, directly or not."""
+    seen, waiting, found = set(), [name], set()
+    while waiting:
+        module = waiting.pop()
+        if module in seen:
+            continue
+        seen.add(module)
+        # What is not imported at the top, such as for type checks or in a function, is not imported here.
+        for statement in tree(modules()[module]).body:
+            if isinstance(statement, ast.Import):
+                names = [alias.name for alias in statement.names]
+            elif isinstance(statement, ast.ImportFrom) and statement.module:
+                names = [statement.module, *(f"{statement.module}.{alias.name}" for alias in statement.names)]
+            else:
+                continue
+            found |= {each.partition(".")[0] for each in names}
+            waiting += [each for each in names if each in modules()]
+    return found & {"torch", "torchvision", "tensorflow", "horovod"}
 
 
 def test_there_is_no_import_cycle() -> None:

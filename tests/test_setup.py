@@ -235,6 +235,17 @@ def test_quickstart_completes_the_cdk_side_before_it_installs_the_training_side(
     assert places == sorted(places)
 
 
+def test_pytorch_is_installed_apart_and_after_the_training_side_whose_python_it_takes(makefile: Path) -> None:
+    assert "setup/torch.sh" not in make(makefile, "-n", "setup").stdout
+    plan = make(makefile, "-n", "test-torch").stdout
+    order = ["setup/cdk.sh", "setup/training.sh", "setup/torch.sh", ".venv-torch/bin/python -m pytest"]
+    places = [plan.index(command) for command in order]
+    assert places == sorted(places)
+    # Its tests import PyTorch.
+    assert "--ignore=tests/training/torch_imagenet" in make(makefile, "-n", "test-training").stdout
+    assert ".venv-torch" in make(makefile, "-n", "clean").stdout
+
+
 def test_docs_are_installed_again_into_a_new_environment(makefile: Path) -> None:
     (makefile / ".setup").mkdir()
     # Newer than what the steps read; .venv is the newest.

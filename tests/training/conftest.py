@@ -3,12 +3,15 @@
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.training.mpirun import PATIENCE, Run, end, start
-from tests.training.s3_server import S3Server
 from training.runtime import watchdog
+
+if TYPE_CHECKING:
+    from tests.training.s3_server import S3Server
 
 
 @pytest.fixture(autouse=True)
@@ -63,8 +66,11 @@ def killed(digits: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+def s3(monkeypatch: pytest.MonkeyPatch) -> "Iterator[S3Server]":
     """Start an S3 with the empty bucket `data`, which this process finds by its environment."""
+    # Here: PyTorch's environment has no S3.
+    from tests.training.s3_server import S3Server
+
     server = S3Server()
     server.client.create_bucket(Bucket="data")
     for name, value in server.environment.items():

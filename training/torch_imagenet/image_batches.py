@@ -1,0 +1,290 @@
+"""The batches of a rank: records read in a given order and decoded by the processes of a DataLoader."""
+
+import ctypes
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from training.imagenet import record_checks
+from training.records.epoch_choices import epoch_key, mirrored
+from training.records.epoch_order import Order
+from training.records.numbered_records import Records
+from training.records.tfrecords import DamagedRecordError
+from training.runtime.errors import UserError
+from training.torch_imagenet.image_windows import Window, evaluation_window, training_window
+
+WindowOf = Callable[[int, int, int], Window]
+"""Chooses a part by an image's height and width, and its record's number."""
+
+# https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
+_PR_SET_PDEATHSIG = 1
+
+
+class Batch(NamedTuple):
+    """A step's images."""
+
+    images: torch.Tensor
+    """uint8 (batch x 3 x size x size), for `torch_step.to_float`."""
+    labels: torch.Tensor
+    """int64 (batch), from 0."""
+    flips: torch.Tensor
+    """Whether to mirror, bool (batch)."""
+    weights: torch.Tensor
+    """float32 (batch): 0 for an image that only fills the batch."""
+
+
+class Made(NamedTuple):
+    """What a process of the DataLoader returns for a step."""
+
+    batch: Batch | None
+    """None with an error."""
+    damaged: dict[int, DamagedRecordError]
+    """The skipped records of the step, by their numbers."""
+    error: UserError | None = None
+    """A damaged record that must not be skipped, or a file that cannot be read."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The settings that all epochs share."""
+
+    image_size: int
+    """Height and width, pixels."""
+    classes: int
+    """The largest label of a record; the smallest is 1."""
+    workers: int
+    """Processes that read and decode; 0 for none beside this one."""
+    min_crop_area: float
+    """The smallest crop of a training image, as a part of its area."""
+    seed: int
+    """Seed of crops and flips."""
+    mirror: bool
+    """Whether half of the training images are mirrored."""
+    device: torch.device
+    """Of the batches."""
+    skip_damaged: bool
+    """Whether another record replaces a damaged one. Otherwise a damaged record ends the run."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Steps(torch.utils.data.Dataset[Made]):
+    """The steps of a pass over a rank's share; each depends on its number alone."""
+
+    records: Records
+    order: Order
+    window_of: WindowOf
+    flips: NDArray[np.bool_]
+    """Whether to mirror, for every record of the split."""
+    settings: Settings
+    weight_of_replaced: float
+    """The largest weight of a replaced record."""
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, step: int) -> Made:
+        """Read and decode the images of a step."""
+        damaged: dict[int, DamagedRecordError] = {}
+        try:
+            contents = self._contents(self.order.numbers[step].tolist())
+            made = [self._image(step, place, contents, damaged) for place in range(self.order.numbers.shape[1])]
+        except UserError as error:
+            # Returned: PyTorch would raise another error with its text.
+            return Made(None, damaged, error)
+        images, labels, numbers, weights = zip(*made, strict=True)
+        return Made(
+            Batch(
+                torch.stack(images),
+                torch.tensor(labels),
+                torch.from_numpy(self.flips[list(numbers)]),
+                torch.tensor(weights),
+            ),
+            damaged,
+        )
+
+    def _contents(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        """Read records with one call: a network file system answers all at the same time."""
+        try:
+            return dict(zip(numbers, self.records.read(numbers), strict=True))
+        except DamagedRecordError:
+            # Each is read alone then, to find which.
+            return {}
+
+    def _image(
+        self, step: int, place: int, contents: Mapping[int, bytes], damaged: dict[int, DamagedRecordError]
+    ) -> tuple[torch.Tensor, int, int, float]:
+        """Return image, label, number and weight of a place; the nearest undamaged record before it if need be."""
+        numbers = self.order.numbers.reshape(-1)
+        first = step * self.order.numbers.shape[1] + place
+        weight = float(self.order.weights.reshape(-1)[first])
+        for distance in range(len(numbers)):
+            # Before the first record of the epoch is the last one.
+            number = int(numbers[first - distance])
+            if number in damaged:
+                continue
+            try:
+                image, label = self._decoded(number, contents.get(number))
+                return image, label, number, min(weight, self.weight_of_replaced) if distance else weight
+            except DamagedRecordError as error:
+                if not self.settings.skip_damaged:
+                    raise
+                damaged[number] = error
+        raise UserError("all records of this rank are damaged; convert the dataset again")
+
+    def _decoded(self, number: int, content: bytes | None) -> tuple[torch.Tensor, int]:
+        if content is None:
+            (content,) = self.records.read([number])
+        jpeg, label = self.records.image(content, number)
+        record_checks.check(self.records, number, jpeg, label, self.settings.classes)
+        try:
+            # By Pillow, because torchvision 0.29 removes its decoder.
+            with Image.open(io.BytesIO(jpeg), formats=["JPEG"]) as opened:
+                pixels = torch.from_numpy(np.array(opened.convert("RGB"))).permute(2, 0, 1)
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+            raise record_checks.undecodable(self.records, number, jpeg) from error
+        window = self.window_of(pixels.shape[1], pixels.shape[2], number)
+        return cut(pixels, window, self.settings.image_size), label - 1
+
+
+def cut(image: torch.Tensor, window: Window, size: int) -> torch.Tensor:
+    """Return a part of an image in another size, as TensorFlow's side does: bilinear, and rounded to bytes.
+
+    Args:
+        image: uint8 (3 x height x width).
+        window: The part.
+        size: Height and width of the result, pixels.
+    """
+    top, left, height, width = window
+    part = image[None, :, top : top + height, left : left + width].float()
+    resized = torch.nn.functional.interpolate(part, (size, size), mode="bilinear", align_corners=False)
+    return (resized[0] + 0.5).to(torch.uint8)
+
+
+class ImageBatches:
+    """Makes the batches of a split, on the device."""
+
+    def __init__(self, records: Records, settings: Settings) -> None:
+        """Set what all epochs share.
+
+        Args:
+            records: Of the split.
+            settings: Of all epochs.
+        """
+        self._records, self._settings = records, settings
+        self.skipped_records: set[int] = set()
+        """Numbers of the skipped records since the start: replaced in training, not counted in an evaluation."""
+
+    def training(self, order: Order, epoch: int, start_step: int = 0) -> Iterator[Batch]:
+        """Yield batches of random crops from a step on, without reading the steps before it.
+
+        Raises:
+            UserError: A record is damaged and must not be skipped, or a file cannot be read. On this rank only.
+        """
+        settings = self._settings
+        key = epoch_key(settings.seed, epoch)
+
+        def window_of(height: int, width: int, number: int) -> Window:
+            return training_window(height, width, number, key, settings.min_crop_area)
+
+        flips = mirrored(len(self._records), settings.seed, epoch) & settings.mirror
+        return self._batches(order, window_of, flips, start_step, weight_of_replaced=1.0)
+
+    def evaluation(self, order: Order) -> Iterator[Batch]:
+        """Yield the centres of all images; a skipped record has weight 0.
+
+        Raises:
+            UserError: As `training` does.
+        """
+        flips = np.zeros(len(self._records), bool)
+        return self._batches(order, lambda height, width, _: evaluation_window(height, width), flips, 0, 0.0)
+
+    def _batches(
+        self, order: Order, window_of: WindowOf, flips: NDArray[Any], start_step: int, weight_of_replaced: float
+    ) -> Iterator[Batch]:
+        settings = self._settings
+        steps = Steps(
+            records=self._records,
+            order=order,
+            window_of=window_of,
+            flips=flips,
+            settings=settings,
+            weight_of_replaced=weight_of_replaced,
+        )
+        on_gpu = settings.device.type == "cuda"
+        loader = torch.utils.data.DataLoader(
+            steps,
+            batch_size=None,
+            sampler=range(start_step, len(order)),
+            num_workers=settings.workers,
+            collate_fn=_as_it_is,
+            pin_memory=on_gpu,
+            # The index of a thousand shards is shared, not sent to each process.
+            multiprocessing_context="fork" if settings.workers else None,
+            worker_init_fn=_end_with_the_rank,
+        )
+        for made in loader:
+            yield Batch(*(each.to(settings.device, non_blocking=True) for each in self._checked(Made(*made))))
+
+    def _checked(self, made: Made) -> Batch:
+        """Return the batch; report what was skipped.
+
+        Raises:
+            UserError: There is no batch.
+        """
+        if made.batch is None:
+            raise made.error or AssertionError("a step has neither images nor an error")
+        for number, error in made.damaged.items():
+            if number not in self.skipped_records:
+                print(f"warning: skipped: {error.where} {error.reason}", file=sys.stderr, flush=True)
+        self.skipped_records.update(made.damaged)
+        return Batch(*made.batch)
+
+
+class SyntheticBatches:
+    """The same interface without files: one batch of noise for every step, so that only the network takes time."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.skipped_records: set[int] = set()
+        """Always empty."""
+
+    def training(self, order: Order, epoch: int, start_step: int = 0) -> Iterator[Batch]:
+        """Yield the number of batches that `ImageBatches` yields."""
+        return self._batches(order, start_step)
+
+    def evaluation(self, order: Order) -> Iterator[Batch]:
+        """Yield the number of batches, with the weights, that `ImageBatches` yields."""
+        return self._batches(order, 0)
+
+    def _batches(self, order: Order, start_step: int) -> Iterator[Batch]:
+        random, settings, count = np.random.default_rng(self._settings.seed), self._settings, order.numbers.shape[1]
+        noise = random.integers(256, size=(count, 3, settings.image_size, settings.image_size), dtype=np.uint8)
+        labels = random.integers(settings.classes, size=count)
+        images, classes = (torch.from_numpy(each).to(settings.device) for each in (noise, labels))
+        flips = torch.zeros(count, dtype=torch.bool, device=settings.device)
+        for step in range(start_step, len(order)):
+            yield Batch(images, classes, flips, torch.from_numpy(order.weights[step]).to(settings.device))
+
+
+def _as_it_is(made: Made) -> Made:
+    """Return what a process made: it is a batch already."""
+    return made
+
+
+def _end_with_the_rank(_: int) -> None:
+    """Let only the rank end a process of the DataLoader: by its own end, too, since both have its lock."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # torchrun and terminals signal the group of a rank, which must still read when it saves its state.
+    os.setsid()
+    # By default again: the rank's handler would only take a note, and its exit would wait for ever.
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_DFL)

@@ -1,0 +1,41 @@
+"""The networks, as torchvision has them, ready to be trained from nothing."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torchvision
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A network that `--model` names."""
+
+    make: Callable[..., torch.nn.Module]
+    """Returns it for a number of classes, `num_classes`."""
+    image_size: int
+    """Pixels of each side of the images with which its authors trained it."""
+
+
+#: By the names of `--model`: https://arxiv.org/abs/1512.03385, and https://arxiv.org/abs/1905.11946.
+MODELS = {
+    "resnet50": Model(torchvision.models.resnet50, 224),
+    "efficientnet-b7": Model(torchvision.models.efficientnet_b7, 600),
+}
+
+
+def build(name: str, classes: int) -> torch.nn.Module:
+    """Return a network whose memory is in the order of channels-last.
+
+    Args:
+        name: One of `MODELS`.
+        classes: Outputs.
+    """
+    network = MODELS[name].make(num_classes=classes)
+    (last,) = (each for each in network.modules() if isinstance(each, torch.nn.Linear))
+    # Small weights: the first outputs are almost equal, so the first loss is ln(classes).
+    torch.nn.init.normal_(last.weight, std=0.01)
+    torch.nn.init.zeros_(last.bias)
+    # The layers' own order of memory: tensor cores would need a copy of every image otherwise.
+    channels_last: torch.nn.Module = network.to(memory_format=torch.channels_last)
+    return channels_last

@@ -1,0 +1,93 @@
+"""The ranks that torch.distributed connects: those that torchrun has started, or this process alone."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+
+from training.runtime import ranks, watchdog
+
+
+class TorchRanks(ranks.Ranks):
+    """The ranks of a process group on Gloo, whose values stay in the machine's memory."""
+
+    def __init__(self, group: dist.ProcessGroup) -> None:
+        """Use a group.
+
+        Args:
+            group: Of all ranks.
+        """
+        self._group = group
+
+    def rank(self) -> int:
+        """Return this process's number, from 0."""
+        return int(dist.get_rank())
+
+    def size(self) -> int:
+        """Return the number of ranks."""
+        return int(dist.get_world_size())
+
+    def local_rank(self) -> int:
+        """Return this process's number on its machine or in its pod, from 0."""
+        return int(os.environ.get("LOCAL_RANK", "0"))
+
+    def local_size(self) -> int:
+        """Return the number of ranks on this machine or in this pod."""
+        return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+    def gather(self, value: Any, name: str) -> list[Any]:
+        """Return the values of all ranks on every rank."""
+        values: list[Any] = [None] * self.size()
+        dist.all_gather_object(values, value, group=self._group)
+        return values
+
+    def broadcast(self, value: Any, name: str) -> Any:
+        """Return rank zero's value on every rank."""
+        values = [value]
+        dist.broadcast_object_list(values, src=0, group=self._group)
+        return values[0]
+
+    def rows(self, vector: NDArray[Any], name: str) -> NDArray[Any]:
+        """Return the vectors of all ranks, a row each."""
+        own = torch.from_numpy(vector)
+        found = [torch.empty_like(own) for _ in range(self.size())]
+        dist.all_gather(found, own, group=self._group)
+        gathered: NDArray[Any] = torch.stack(found).numpy()
+        return gathered
+
+    def average(self, vector: NDArray[np.float32], name: str) -> NDArray[np.float32]:
+        """Return the mean of the vectors of all ranks."""
+        total = torch.from_numpy(vector.copy())
+        dist.all_reduce(total, group=self._group)
+        mean: NDArray[np.float32] = (total / self.size()).numpy()
+        return mean
+
+    def copy_variables(self, variables: Sequence[ranks.Variable]) -> None:
+        """Give the variables of every rank the values of rank zero."""
+        for variable in variables:
+            value = torch.from_numpy(np.asarray(variable.numpy()))
+            dist.broadcast(value, src=0, group=self._group)
+            variable.assign(value.numpy())
+
+
+@contextmanager
+def connected() -> Iterator[None]:
+    """Connect the ranks during the block; without torchrun's environment this process is alone."""
+    # Before the ranks wait for each other: the limit of their waits is the watchdog's.
+    limit = timedelta(seconds=watchdog.limit())
+    if "WORLD_SIZE" not in os.environ:
+        yield
+        return
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    dist.init_process_group(backend, timeout=limit)
+    # Apart from the gradients: an exchange of a few numbers does not wait for a GPU.
+    ranks.use(TorchRanks(dist.new_group(backend="gloo", timeout=limit)))
+    yield
+    # Not after an error: the other ranks may be lost.
+    dist.destroy_process_group()
