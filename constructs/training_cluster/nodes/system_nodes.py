@@ -16,14 +16,11 @@ from training_cluster.nodes.node_parts import (
 from training_cluster.nodes.node_repair import NodeRepair
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
-__all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "UPDATED_SYSTEM_NODES", "SystemNodes"]
+__all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "SystemNodes"]
 
 #: Their number, one in each of two zones, and their number during a replacement.
 SYSTEM_NODES = 2
 MOST_SYSTEM_NODES = SYSTEM_NODES + 1
-#: At most during an update, in which EKS starts up to two more in each zone:
-#: https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
-UPDATED_SYSTEM_NODES = SYSTEM_NODES + 2 * 2
 
 # The launchers' image of about 10 GB in two versions, packed and unpacked, is 40 GB, and from 85 % on the kubelet
 # deletes images (sources: platform/pre_pulled_images.py). The rest is for the AMI and the cluster's services.

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from tests.schemas import check_manifest
 from training_workloads import InputError, Scheduling, TorchElasticJob, TorchElasticJobSpec
+from training_workloads.catalog.nodes import CapacityType
 from training_workloads.lint import lint_manifest
 from training_workloads.manifests.torchrun import torchrun
 
@@ -193,9 +194,12 @@ def test_devices_and_places_are_those_of_every_gpu_job() -> None:
     assert "labels" not in made["store"]["metadata"]
 
 
-def test_eks_may_evict_workers_on_spot_nodes() -> None:
-    made = objects(scheduling=Scheduling(capacity_type="SPOT"))["job"]["spec"]["template"]
-    assert made["metadata"]["labels"]["training-cluster/evictable"] == "true"
+@pytest.mark.parametrize("capacity_type", ["ON_DEMAND", "SPOT", None])
+def test_only_a_job_that_names_on_demand_capacity_holds_its_nodes(capacity_type: CapacityType | None) -> None:
+    made = objects(scheduling=Scheduling(capacity_type=capacity_type))
+    templates = [made[name]["spec"]["template"] for name in ("job", "store")]
+    held = [template["metadata"]["labels"].get("training-cluster/hold") for template in templates]
+    assert held == ["true" if capacity_type == "ON_DEMAND" else None] * 2
 
 
 @pytest.mark.parametrize("rendezvous", ["c10d", "etcd"])
