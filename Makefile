@@ -108,7 +108,7 @@ test-deploy: $(CDK) $(DEPLOY) ## Deploy, change, break and destroy five configur
 test-faults: $(TRAINING) ## Inject faults into runs of ResNet-50 and Mask R-CNN; 20 minutes (SEED=7, FAULTS=1000, LIVES=killed-3; a full disk needs root)
 	@.venv-training/bin/python -m tests.faults $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $$LIVES
 
-check: lint types scan docs test test-runs test-torch ## Everything that CI checks
+check: lint types scan docs test test-runs ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting, and the Dockerfiles
 	@ruff check
 	@ruff format --check

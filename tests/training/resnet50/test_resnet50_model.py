@@ -138,10 +138,24 @@ def test_a_small_backbone_has_the_blocks_and_the_width_that_it_is_given() -> Non
     assert sum(isinstance(layer, tf.keras.layers.Conv2D) for layer in backbone.layers) == 1 + 4 * 4
 
 
+@pytest.fixture(scope="module")
+def theirs() -> tf.keras.Model:
+    return tf.keras.applications.ResNet50(weights=None)
+
+
+@pytest.fixture(scope="module")
+def backbone() -> tf.keras.Model:
+    return model.backbone(frozen_stages=0, frozen_normalization=False)
+
+
 @pytest.mark.filterwarnings("ignore:You are saving your model as an HDF5 file:UserWarning")
 @pytest.mark.parametrize("name", ["keras.keras", "keras.h5", "keras.weights.h5", "without_top.h5"])
-def test_keras_own_resnet_50_is_rejected_with_the_reason(name: str, tmp_path: Path) -> None:
-    theirs = tf.keras.applications.ResNet50(weights=None, include_top=name != "without_top.h5")
+def test_keras_own_resnet_50_is_rejected_with_the_reason(
+    name: str, theirs: tf.keras.Model, backbone: tf.keras.Model, tmp_path: Path
+) -> None:
+    if name == "without_top.h5":
+        # Their network without its last two layers.
+        theirs = tf.keras.Model(theirs.input, theirs.layers[-3].output)
     path = tmp_path / name
     if "weights" in name:
         # In the layout of the files that Keras downloads.
@@ -149,7 +163,6 @@ def test_keras_own_resnet_50_is_rejected_with_the_reason(name: str, tmp_path: Pa
         (tmp_path / "weights.h5").rename(path)
     else:
         theirs.save(path)
-    backbone = model.backbone(frozen_stages=0, frozen_normalization=False)
     reason = (
         r"holds Keras's ResNet-50, which is another network: its convolutions have biases, and it is v1, whose blocks "
         r"have their stride in the first 1x1 convolution; give the model\.keras of a finished run of training\.resnet50"

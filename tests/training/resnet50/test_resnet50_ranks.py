@@ -8,6 +8,8 @@ import pytest
 
 from tests.training.mpirun import Run
 
+pytestmark = pytest.mark.whole_run
+
 
 @pytest.fixture(scope="module")
 def probe(launch: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> Run:

@@ -7,6 +7,8 @@ import pytest
 
 from tests.training.mpirun import Run
 
+pytestmark = pytest.mark.whole_run
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

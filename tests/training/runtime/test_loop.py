@@ -9,6 +9,8 @@ import pytest
 from tests.training.mpirun import Run
 from training.runtime.loop import _epoch_losses
 
+pytestmark = pytest.mark.whole_run
+
 
 @pytest.fixture(scope="module")
 def probe(launch: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> Run:
