@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from training_cluster.cluster.access import valid_admin_arns, valid_public_access_cidrs
 from training_cluster.cluster.kubectl_layer import valid_kubernetes_version
 from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
+from training_cluster.config.registries import images_without_nat, mirror_without_nat
 from training_cluster.config.sections import GpuNodeGroupConfig, JobQueueSection, LustreConfig, ServiceAccountConfig
 from training_cluster.config.strict_model import StrictModel
 from training_cluster.config.subnet_size import subnet_holds_nodes
@@ -21,7 +22,7 @@ from training_cluster.platform.job_queue import has_a_fixed_size, valid_flavor
 from training_cluster.platform.pre_pulled_images import valid_images
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
-from training_workloads.platform.mirror import ecr_registry, mirror_in_partition, mirror_is_dual_stack
+from training_workloads.platform.mirror import ecr_registry, mirror_in_partition
 from training_workloads.platform.queue_manifests import flavor_name
 from training_workloads.validation import (
     MISSING,
@@ -223,45 +224,21 @@ def pre_pull_images_are_addresses(config: ClusterConfig) -> Problems:
 
 def mirror_is_of_the_partition(config: ClusterConfig) -> Problems:
     """Nodes of one partition cannot sign in to a registry of another."""
-    if not config.availability_zones or config.mirror is None or any(mirror_is_a_registry(config)):
-        return
-    if not any(availability_zones_are_two_or_none(config)):
-        yield from mirror_in_partition("mirror", config.mirror, region_of(config.availability_zones[0]))
+    region = _region(config)
+    if region and config.mirror is not None and not any(mirror_is_a_registry(config)):
+        yield from mirror_in_partition("mirror", config.mirror, region)
 
 
 def without_nat_the_mirror_has_an_endpoint(config: ClusterConfig) -> Problems:
-    """Interface endpoints serve the address for IPv4 only.
-
-    https://docs.aws.amazon.com/AmazonECR/latest/userguide/ecr-requests.html (read 2026-11-23)
-    """
-    if not config.nat and config.mirror is not None and mirror_is_dual_stack(config.mirror):
-        allowed = "nat: false needs the address for IPv4, the only one that interface endpoints serve"
-        fix = "give the registry with .dkr.ecr. in its address"
-        yield Problem(path=("mirror",), given=config.mirror, allowed=allowed, fix=fix, related=(("nat",),))
-
-
-def without_nat_there_is_a_mirror(config: ClusterConfig) -> Problems:
-    """Without the internet neither charts nor images come from the upstream registries."""
-    if not config.nat and config.mirror is None:
-        fix = "run 'trainctl platform mirror-commands <ECR registry>' to see how to copy charts and images there"
-        allowed, related = "nat: false needs it", (("nat",),)
-        yield Problem(path=("mirror",), given=MISSING, allowed=allowed, fix=fix, related=related)
+    """Without the internet neither charts nor images come from the upstream registries, or from another region."""
+    if not config.nat:
+        yield from mirror_without_nat(config.mirror, _region(config))
 
 
 def without_nat_images_come_from_ecr(config: ClusterConfig) -> Problems:
-    """Without the internet a node reaches no other registry, and a pod with an image of one never starts."""
-    if config.nat or any(pre_pull_images_are_addresses(config)):
-        return
-    for index, image in enumerate(config.pre_pull_images):
-        registry = image.partition("/")[0]
-        if any(ecr_registry("", registry)) or mirror_is_dual_stack(registry):
-            yield Problem(
-                path=("pre_pull_images", index),
-                given=image,
-                allowed="nat: false leaves private repositories in ECR only, by their addresses with .dkr.ecr.",
-                fix="give the address of a copy in ECR of the cluster's region",
-                related=(("nat",),),
-            )
+    """Without the internet a node reaches no other registry."""
+    if not config.nat and not any(pre_pull_images_are_addresses(config)):
+        yield from images_without_nat(config.pre_pull_images, _region(config))
 
 
 def named_zones_are_zones_of_the_network(config: ClusterConfig) -> Problems:
@@ -309,13 +286,23 @@ def further_zones_are_other_zones_of_the_network(config: ClusterConfig) -> Probl
         yield Problem(path=path, given=zones, fix="give each zone once")
 
 
+def an_existing_vpc_has_its_zones_named(config: ClusterConfig) -> Problems:
+    """A template does not look up the zones of subnets, and CDK needs them."""
+    if config.existing_vpc and not config.availability_zones:
+        allowed, fix = "existing_vpc needs it", "name the zones of private_subnet_ids, two or more, in the same order"
+        related: tuple[Path, ...] = (("existing_vpc",),)
+        yield Problem(path=("availability_zones",), given=MISSING, allowed=allowed, fix=fix, related=related)
+
+
 def an_existing_vpc_has_a_subnet_in_each_zone(config: ClusterConfig) -> Problems:
     """CDK matches zones and subnets by their order."""
-    if config.existing_vpc and len(config.existing_vpc.private_subnet_ids) != len(config.availability_zones):
+    if not config.existing_vpc or not config.availability_zones:
+        return
+    if len(config.existing_vpc.private_subnet_ids) != len(config.availability_zones):
         yield Problem(
             path=("existing_vpc", "private_subnet_ids"),
             given=config.existing_vpc.private_subnet_ids,
-            allowed=f"availability_zones is {', '.join(config.availability_zones) or 'empty'}",
+            allowed=f"availability_zones is {', '.join(config.availability_zones)}",
             fix="give one subnet for each zone, in the same order",
             related=(("availability_zones",),),
         )
@@ -388,6 +375,12 @@ def budget_has_a_reader(config: ClusterConfig) -> Problems:
         yield Problem(path=("alarm_email",), given=MISSING, allowed=allowed, fix=fix, related=related)
 
 
+def _region(config: ClusterConfig) -> str | None:
+    """Return the region of the zones; None without zones, or without valid ones, which another rule reports."""
+    valid = not any(availability_zones_are_two_or_none(config))
+    return region_of(config.availability_zones[0]) if config.availability_zones and valid else None
+
+
 def _named_zones(config: ClusterConfig) -> dict[Path, str]:
     """Return every zone that a section names, by its path."""
     return {path: zone for path, zone in _zones(config) if zone is not None}
@@ -413,11 +406,11 @@ RULES = (
     pre_pull_images_are_addresses,
     mirror_is_of_the_partition,
     without_nat_the_mirror_has_an_endpoint,
-    without_nat_there_is_a_mirror,
     without_nat_images_come_from_ecr,
     named_zones_are_zones_of_the_network,
     nodes_and_file_system_share_a_zone,
     further_zones_are_other_zones_of_the_network,
+    an_existing_vpc_has_its_zones_named,
     an_existing_vpc_has_a_subnet_in_each_zone,
     existing_file_systems_are_in_an_existing_vpc,
     what_exists_is_not_described_too,

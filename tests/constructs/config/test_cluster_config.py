@@ -72,10 +72,32 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "that interface endpoints serve; give the registry with .dkr.ecr. in its address",
     ),
     (
-        cluster_config.without_nat_there_is_a_mirror,
+        cluster_config.without_nat_the_mirror_has_an_endpoint,
         {"nat": False},
         "'mirror' is missing, but nat: false needs it; run 'trainctl platform mirror-commands <ECR registry>' to see "
         "how to copy charts and images there",
+    ),
+    (
+        cluster_config.without_nat_the_mirror_has_an_endpoint,
+        {"mirror": "111122223333.dkr.ecr.eu-west-1.amazonaws.com", "nat": False, "availability_zones": ZONES},
+        "'mirror' is '111122223333.dkr.ecr.eu-west-1.amazonaws.com', but it is in eu-west-1, and nat: false makes "
+        "endpoints of us-east-1 only, the region of availability_zones; copy it to a registry of us-east-1, and give "
+        "that address",
+    ),
+    (
+        cluster_config.without_nat_images_come_from_ecr,
+        {
+            "nat": False,
+            "mirror": MIRROR,
+            "availability_zones": ZONES,
+            "pre_pull_images": (
+                "111122223333.dkr.ecr.us-east-1.amazonaws.com/training:1",
+                "111122223333.dkr.ecr.eu-west-1.amazonaws.com/training:1",
+            ),
+        },
+        "'pre_pull_images[1]' is '111122223333.dkr.ecr.eu-west-1.amazonaws.com/training:1', but it is in eu-west-1, "
+        "and nat: false makes endpoints of us-east-1 only, the region of availability_zones; copy it to a registry of "
+        "us-east-1, and give that address",
     ),
     (
         cluster_config.without_nat_images_come_from_ecr,
@@ -128,10 +150,16 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "'lustre.further_zones' is ('us-east-1a',); omit us-east-1a: it has the first file system",
     ),
     (
-        cluster_config.an_existing_vpc_has_a_subnet_in_each_zone,
+        cluster_config.an_existing_vpc_has_its_zones_named,
         {"existing_vpc": VPC},
+        "'availability_zones' is missing, but existing_vpc needs it; name the zones of private_subnet_ids, two or "
+        "more, in the same order",
+    ),
+    (
+        cluster_config.an_existing_vpc_has_a_subnet_in_each_zone,
+        {"existing_vpc": VPC, "availability_zones": (*ZONES, "us-east-1c")},
         "'existing_vpc.private_subnet_ids' is ('subnet-0123456789abcdef0', 'subnet-0123456789abcdef1'), but "
-        "availability_zones is empty; give one subnet for each zone, in the same order",
+        "availability_zones is us-east-1a, us-east-1b, us-east-1c; give one subnet for each zone, in the same order",
     ),
     (
         cluster_config.existing_file_systems_are_in_an_existing_vpc,
@@ -262,3 +290,17 @@ def test_values_of_a_dict_are_validated_as_arguments_are() -> None:
         ClusterConfig.model_validate("gpu")
     assert str(caught.value) == "'obj' is 'gpu'; give names and values, as a dict"
     assert GpuNodeGroupConfig.model_validate({"instance_type": "p4d.24xlarge"}).min_size == 0
+
+
+def test_another_region_is_that_of_a_mirror_with_nat_and_another_partition_is_reported_once() -> None:
+    there = "111122223333.dkr.ecr.eu-west-1.amazonaws.com"
+    ClusterConfig(node_groups=group(), availability_zones=ZONES, mirror=there, pre_pull_images=(f"{there}/training:1",))
+    ClusterConfig(node_groups=group(), nat=False, mirror=there)
+    with pytest.raises(InputError) as caught:
+        ClusterConfig(
+            node_groups=group(),
+            availability_zones=ZONES,
+            nat=False,
+            mirror="111122223333.dkr.ecr.cn-north-1.amazonaws.com.cn",
+        )
+    assert len(caught.value.problems) == 1
