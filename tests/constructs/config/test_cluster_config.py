@@ -139,15 +139,21 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "that zone: EFA does not cross zones",
     ),
     (
-        cluster_config.further_zones_are_other_zones_of_the_network,
+        cluster_config.further_zones_are_other_zones_with_nodes,
         {"lustre": LustreConfig(further_zones=("us-east-1c",)), "availability_zones": ZONES},
         "'lustre.further_zones' is ('us-east-1c',), but availability_zones is us-east-1a, us-east-1b; add us-east-1c "
         "there",
     ),
     (
-        cluster_config.further_zones_are_other_zones_of_the_network,
+        cluster_config.further_zones_are_other_zones_with_nodes,
         {"lustre": LustreConfig(further_zones=("us-east-1a",)), "availability_zones": ZONES},
         "'lustre.further_zones' is ('us-east-1a',); omit us-east-1a: it has the first file system",
+    ),
+    (
+        cluster_config.further_zones_are_other_zones_with_nodes,
+        {"lustre": LustreConfig(further_zones=("us-east-1b",)), "availability_zones": ZONES},
+        "'lustre.further_zones' is ('us-east-1b',), but no node group is in us-east-1b; give one 'availability_zone: "
+        "us-east-1b', or omit the zone",
     ),
     (
         cluster_config.an_existing_vpc_has_its_zones_named,
@@ -194,6 +200,12 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "'pre_pull_images[1]' is 'https://a/b:1'; omit 'https://'",
     ),
     (
+        cluster_config.node_groups_have_labels_of_their_own,
+        {"node_groups": group("a" * 63 + "b") | group("a" * 63 + "c")},
+        f"'node_groups.{'a' * 63}c' is '{'a' * 63}c', but its nodes would have the label '{'a' * 63}', as those of "
+        f"'{'a' * 63}b': a label has at most 63 characters, and no '-' at its end; give one of the two another name",
+    ),
+    (
         cluster_config.node_groups_have_a_flavor_of_the_queue,
         {"node_groups": {"launchers": group()["gpu"]}, "job_queue": JobQueueConfig()},
         "'node_groups.launchers' is 'launchers', but the queue's flavor 'launchers' is that of the pods without GPUs; "
@@ -206,11 +218,27 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "the two another name",
     ),
     (
-        cluster_config.node_groups_of_a_topology_have_a_fixed_size,
+        cluster_config.node_groups_fit_the_topology,
         {"node_groups": group(max_size=4), "job_queue": JobQueueConfig(topology=True)},
         "'job_queue.topology' is True, but Kueue counts the nodes that run, and the node group 'gpu' has 0 to 4: no "
         "job would be admitted for nodes that the autoscaler could start; give min_size and max_size of the group one "
         "value, or omit topology",
+    ),
+    (
+        cluster_config.node_groups_fit_the_topology,
+        {
+            "node_groups": group(
+                instance_type="p5.48xlarge",
+                min_size=2,
+                max_size=2,
+                capacity_type="CAPACITY_BLOCK",
+                capacity_reservation_id="cr-0123456789abcdef0",
+            ),
+            "availability_zones": ZONES,
+            "job_queue": JobQueueConfig(topology=True),
+        },
+        "'job_queue.topology' is True, but it needs node groups of a fixed size, and the node group 'gpu' has no nodes "
+        "before its Capacity Block starts, nor after it; omit topology, or define a second cluster for the block",
     ),
     (cluster_config.alarm_email_is_an_address, {"alarm_email": "the team"}, "'alarm_email"),
     (
@@ -304,3 +332,10 @@ def test_another_region_is_that_of_a_mirror_with_nat_and_another_partition_is_re
             mirror="111122223333.dkr.ecr.cn-north-1.amazonaws.com.cn",
         )
     assert len(caught.value.problems) == 1
+
+
+def test_groups_of_one_label_are_reported_once_with_a_queue() -> None:
+    with pytest.raises(InputError) as caught:
+        ClusterConfig(node_groups=group("gpu") | group("gpu-"), job_queue=JobQueueConfig())
+    (problem,) = caught.value.problems
+    assert problem.allowed and problem.allowed.startswith("its nodes would have the label 'gpu', as those of 'gpu'")
