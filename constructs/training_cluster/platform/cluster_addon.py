@@ -57,10 +57,10 @@ def cluster_addon(
         # pull/5803), and CloudFormation leaves an add-on with what a template no longer has
         # (https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/1913; both read 2026-11-23).
         text = (
-            f"no version of the add-on {name} is known for Kubernetes {release}, so the template has none: EKS installs "
-            f"its default in a new cluster, and a deployed one, such as {known.version} of {known.release}, should stay "
-            f"as it is. See which EKS has with 'aws eks describe-addon-versions --kubernetes-version {release} "
-            f"--addon-name {name}', and set one as docs/upgrade.md shows"
+            f"no version of the add-on {name} is known for Kubernetes {release}, so the template has none: EKS "
+            f"installs its default in a new cluster, and a deployed one, such as {known.version} of {known.release}, "
+            "should stay as it is. See which EKS has with 'aws eks describe-addon-versions --kubernetes-version "
+            f"{release} --addon-name {name}', and set one as docs/upgrade.md shows"
         )
         Annotations.of(addon).add_warning_v2("cdk-training-cluster:addon-without-a-version", text)
     return addon

@@ -261,8 +261,8 @@ def fits_a_topology(group: str, spec: Any) -> Problems:
     """
     if spec.capacity_type == "CAPACITY_BLOCK":
         allowed = (
-            f"it needs node groups of a fixed size, and the node group {group!r} has no nodes before its Capacity Block "
-            "starts, nor after it"
+            f"it needs node groups of a fixed size, and the node group {group!r} has no nodes before its Capacity "
+            "Block starts, nor after it"
         )
         yield Problem(
             path=("topology",),

@@ -338,4 +338,5 @@ def test_groups_of_one_label_are_reported_once_with_a_queue() -> None:
     with pytest.raises(InputError) as caught:
         ClusterConfig(node_groups=group("gpu") | group("gpu-"), job_queue=JobQueueConfig())
     (problem,) = caught.value.problems
-    assert problem.allowed and problem.allowed.startswith("its nodes would have the label 'gpu', as those of 'gpu'")
+    assert problem.allowed
+    assert problem.allowed.startswith("its nodes would have the label 'gpu', as those of 'gpu'")
