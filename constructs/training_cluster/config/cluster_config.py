@@ -141,7 +141,7 @@ class ClusterConfig(StrictModel):
         return next(iter([*_named_zones(self).values(), *self.availability_zones]), None)
 
 
-def node_groups_have_labels_of_their_own(config: ClusterConfig) -> Problems:
+def node_groups_have_separate_labels(config: ClusterConfig) -> Problems:
     """Jobs select the nodes of a group by its label."""
     for label, (first, *others) in _by_label(config).items():
         for name in others:
@@ -435,7 +435,7 @@ RULES = (
     alarm_email_is_an_address,
     budget_is_a_number,
     budget_has_a_reader,
-    node_groups_have_labels_of_their_own,
+    node_groups_have_separate_labels,
     node_groups_have_a_flavor_of_the_queue,
     node_groups_fit_the_topology,
 )

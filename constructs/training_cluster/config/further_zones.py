@@ -1,4 +1,4 @@
-"""The zones beside the training zone, each of which has a Lustre file system of its own."""
+"""The zones beside the training zone, each of which has a separate Lustre file system."""
 
 from collections.abc import Collection, Sequence
 
@@ -10,7 +10,7 @@ __all__ = ["valid_further_zones"]
 def valid_further_zones(
     zones: Sequence[str], *, of_network: Sequence[str], training_zone: str | None, of_nodes: Collection[str | None]
 ) -> Problems:
-    """Reject a second file system where there is none to make, or nobody to read it.
+    """Reject a second file system where there is none to make, or no node to read it.
 
     Args:
         zones: Those of `lustre.further_zones`.

@@ -1,4 +1,4 @@
-"""The registries that a cluster without NAT reaches: ECR's of its own region, through the interface endpoints."""
+"""The registries that a cluster without NAT reaches: those of ECR in its region, through the interface endpoints."""
 
 from collections.abc import Sequence
 

@@ -200,7 +200,7 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "'pre_pull_images[1]' is 'https://a/b:1'; omit 'https://'",
     ),
     (
-        cluster_config.node_groups_have_labels_of_their_own,
+        cluster_config.node_groups_have_separate_labels,
         {"node_groups": group("a" * 63 + "b") | group("a" * 63 + "c")},
         f"'node_groups.{'a' * 63}c' is '{'a' * 63}c', but its nodes would have the label '{'a' * 63}', as those of "
         f"'{'a' * 63}b': a label has at most 63 characters, and no '-' at its end; give one of the two another name",
