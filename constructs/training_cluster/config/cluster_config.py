@@ -10,6 +10,8 @@ from pydantic import AfterValidator, Field, model_validator
 from training_cluster.cluster.access import valid_admin_arns, valid_public_access_cidrs
 from training_cluster.cluster.kubectl_layer import valid_kubernetes_version
 from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
+from training_cluster.config.further_zones import valid_further_zones
+from training_cluster.config.registries import images_without_nat, mirror_without_nat
 from training_cluster.config.sections import GpuNodeGroupConfig, JobQueueSection, LustreConfig, ServiceAccountConfig
 from training_cluster.config.strict_model import StrictModel
 from training_cluster.config.subnet_size import subnet_holds_nodes
@@ -17,11 +19,12 @@ from training_cluster.monitoring.alarms import valid_email
 from training_cluster.network.addresses import valid_vpc_cidr
 from training_cluster.network.training_network import DEFAULT_ZONES, region_of, valid_zones
 from training_cluster.nodes.ami_release import valid_ami_release
-from training_cluster.platform.job_queue import has_a_fixed_size, valid_flavor
+from training_cluster.nodes.gpu_node_group import node_group_label
+from training_cluster.platform.job_queue import fits_a_topology, valid_flavor
 from training_cluster.platform.pre_pulled_images import valid_images
 from training_workloads.catalog.versions import KUBERNETES_VERSION
-from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
-from training_workloads.platform.mirror import ecr_registry, mirror_in_partition, mirror_is_dual_stack
+from training_workloads.names import DNS_LABEL, DNS_LABEL_LENGTH, DNS_LABEL_RULE
+from training_workloads.platform.mirror import ecr_registry, mirror_in_partition
 from training_workloads.platform.queue_manifests import flavor_name
 from training_workloads.validation import (
     MISSING,
@@ -138,20 +141,34 @@ class ClusterConfig(StrictModel):
         return next(iter([*_named_zones(self).values(), *self.availability_zones]), None)
 
 
+def node_groups_have_separate_labels(config: ClusterConfig) -> Problems:
+    """Jobs select the nodes of a group by its label."""
+    for label, (first, *others) in _by_label(config).items():
+        for name in others:
+            yield Problem(
+                path=("node_groups", name),
+                given=name,
+                allowed=f"its nodes would have the label {label!r}, as those of {first!r}: a label has at most "
+                f"{DNS_LABEL_LENGTH} characters, and no '-' at its end",
+                fix="give one of the two another name",
+            )
+
+
 def node_groups_have_a_flavor_of_the_queue(config: ClusterConfig) -> Problems:
     """Each becomes an object of Kueue, beside that of the launchers."""
     flavors: list[str] = []
-    for name in config.node_groups if config.job_queue else ():
+    # Groups of one label are reported as such.
+    for name in (names[0] for names in _by_label(config).values()) if config.job_queue else ():
         yield from valid_flavor(("node_groups", name), name, flavors)
         flavors.append(flavor_name(name))
 
 
-def node_groups_of_a_topology_have_a_fixed_size(config: ClusterConfig) -> Problems:
+def node_groups_fit_the_topology(config: ClusterConfig) -> Problems:
     """Kueue does not count the nodes that the autoscaler could start."""
     if config.job_queue and config.job_queue.topology:
         for name, group in config.node_groups.items():
-            related: tuple[Path, ...] = (("node_groups", name, "max_size"),)
-            for problem in has_a_fixed_size(name, group.spec):
+            related: tuple[Path, ...] = (("node_groups", name, "max_size"), ("node_groups", name, "capacity_type"))
+            for problem in fits_a_topology(name, group.spec):
                 yield replace(problem.under("job_queue"), related=related)
 
 
@@ -223,45 +240,21 @@ def pre_pull_images_are_addresses(config: ClusterConfig) -> Problems:
 
 def mirror_is_of_the_partition(config: ClusterConfig) -> Problems:
     """Nodes of one partition cannot sign in to a registry of another."""
-    if not config.availability_zones or config.mirror is None or any(mirror_is_a_registry(config)):
-        return
-    if not any(availability_zones_are_two_or_none(config)):
-        yield from mirror_in_partition("mirror", config.mirror, region_of(config.availability_zones[0]))
+    region = _region(config)
+    if region and config.mirror is not None and not any(mirror_is_a_registry(config)):
+        yield from mirror_in_partition("mirror", config.mirror, region)
 
 
 def without_nat_the_mirror_has_an_endpoint(config: ClusterConfig) -> Problems:
-    """Interface endpoints serve the address for IPv4 only.
-
-    https://docs.aws.amazon.com/AmazonECR/latest/userguide/ecr-requests.html (read 2026-11-23)
-    """
-    if not config.nat and config.mirror is not None and mirror_is_dual_stack(config.mirror):
-        allowed = "nat: false needs the address for IPv4, the only one that interface endpoints serve"
-        fix = "give the registry with .dkr.ecr. in its address"
-        yield Problem(path=("mirror",), given=config.mirror, allowed=allowed, fix=fix, related=(("nat",),))
-
-
-def without_nat_there_is_a_mirror(config: ClusterConfig) -> Problems:
-    """Without the internet neither charts nor images come from the upstream registries."""
-    if not config.nat and config.mirror is None:
-        fix = "run 'trainctl platform mirror-commands <ECR registry>' to see how to copy charts and images there"
-        allowed, related = "nat: false needs it", (("nat",),)
-        yield Problem(path=("mirror",), given=MISSING, allowed=allowed, fix=fix, related=related)
+    """Without the internet neither charts nor images come from the upstream registries, or from another region."""
+    if not config.nat:
+        yield from mirror_without_nat(config.mirror, _region(config))
 
 
 def without_nat_images_come_from_ecr(config: ClusterConfig) -> Problems:
-    """Without the internet a node reaches no other registry, and a pod with an image of one never starts."""
-    if config.nat or any(pre_pull_images_are_addresses(config)):
-        return
-    for index, image in enumerate(config.pre_pull_images):
-        registry = image.partition("/")[0]
-        if any(ecr_registry("", registry)) or mirror_is_dual_stack(registry):
-            yield Problem(
-                path=("pre_pull_images", index),
-                given=image,
-                allowed="nat: false leaves private repositories in ECR only, by their addresses with .dkr.ecr.",
-                fix="give the address of a copy in ECR of the cluster's region",
-                related=(("nat",),),
-            )
+    """Without the internet a node reaches no other registry."""
+    if not config.nat and not any(pre_pull_images_are_addresses(config)):
+        yield from images_without_nat(config.pre_pull_images, _region(config))
 
 
 def named_zones_are_zones_of_the_network(config: ClusterConfig) -> Problems:
@@ -294,28 +287,30 @@ def nodes_and_file_system_share_a_zone(config: ClusterConfig) -> Problems:
             )
 
 
-def further_zones_are_other_zones_of_the_network(config: ClusterConfig) -> Problems:
-    """Each file system is in a zone of the VPC, and no zone needs two."""
-    path, zones = ("lustre", "further_zones"), config.lustre.further_zones
-    related: tuple[Path, ...] = (("availability_zones",), ("lustre", "availability_zone"))
-    for zone in zones:
-        if zone not in config.availability_zones:
-            allowed = f"availability_zones is {', '.join(config.availability_zones) or 'empty'}"
-            yield Problem(path=path, given=zones, allowed=allowed, fix=f"add {zone} there", related=related)
-        elif zone == config.training_zone:
-            fix = f"omit {zone}: it has the first file system"
-            yield Problem(path=path, given=zones, fix=fix, related=related)
-    if len(set(zones)) < len(zones):
-        yield Problem(path=path, given=zones, fix="give each zone once")
+def further_zones_are_other_zones_with_nodes(config: ClusterConfig) -> Problems:
+    """Each file system is in a zone of the VPC, no zone needs two, and without nodes it is paid for and not read."""
+    zones, network = config.lustre.further_zones, config.availability_zones
+    nodes = {group.availability_zone for group in config.node_groups.values()}
+    yield from valid_further_zones(zones, of_network=network, training_zone=config.training_zone, of_nodes=nodes)
+
+
+def an_existing_vpc_has_its_zones_named(config: ClusterConfig) -> Problems:
+    """A template does not look up the zones of subnets, and CDK needs them."""
+    if config.existing_vpc and not config.availability_zones:
+        allowed, fix = "existing_vpc needs it", "name the zones of private_subnet_ids, two or more, in the same order"
+        related: tuple[Path, ...] = (("existing_vpc",),)
+        yield Problem(path=("availability_zones",), given=MISSING, allowed=allowed, fix=fix, related=related)
 
 
 def an_existing_vpc_has_a_subnet_in_each_zone(config: ClusterConfig) -> Problems:
     """CDK matches zones and subnets by their order."""
-    if config.existing_vpc and len(config.existing_vpc.private_subnet_ids) != len(config.availability_zones):
+    if not config.existing_vpc or not config.availability_zones:
+        return
+    if len(config.existing_vpc.private_subnet_ids) != len(config.availability_zones):
         yield Problem(
             path=("existing_vpc", "private_subnet_ids"),
             given=config.existing_vpc.private_subnet_ids,
-            allowed=f"availability_zones is {', '.join(config.availability_zones) or 'empty'}",
+            allowed=f"availability_zones is {', '.join(config.availability_zones)}",
             fix="give one subnet for each zone, in the same order",
             related=(("availability_zones",),),
         )
@@ -388,6 +383,20 @@ def budget_has_a_reader(config: ClusterConfig) -> Problems:
         yield Problem(path=("alarm_email",), given=MISSING, allowed=allowed, fix=fix, related=related)
 
 
+def _by_label(config: ClusterConfig) -> dict[str, list[str]]:
+    """Return the names of the node groups by the label of their nodes."""
+    labels: dict[str, list[str]] = {}
+    for name in config.node_groups:
+        labels.setdefault(node_group_label(name), []).append(name)
+    return labels
+
+
+def _region(config: ClusterConfig) -> str | None:
+    """Return the region of the zones; None without zones, or without valid ones, which another rule reports."""
+    valid = not any(availability_zones_are_two_or_none(config))
+    return region_of(config.availability_zones[0]) if config.availability_zones and valid else None
+
+
 def _named_zones(config: ClusterConfig) -> dict[Path, str]:
     """Return every zone that a section names, by its path."""
     return {path: zone for path, zone in _zones(config) if zone is not None}
@@ -413,11 +422,11 @@ RULES = (
     pre_pull_images_are_addresses,
     mirror_is_of_the_partition,
     without_nat_the_mirror_has_an_endpoint,
-    without_nat_there_is_a_mirror,
     without_nat_images_come_from_ecr,
     named_zones_are_zones_of_the_network,
     nodes_and_file_system_share_a_zone,
-    further_zones_are_other_zones_of_the_network,
+    further_zones_are_other_zones_with_nodes,
+    an_existing_vpc_has_its_zones_named,
     an_existing_vpc_has_a_subnet_in_each_zone,
     existing_file_systems_are_in_an_existing_vpc,
     what_exists_is_not_described_too,
@@ -426,6 +435,7 @@ RULES = (
     alarm_email_is_an_address,
     budget_is_a_number,
     budget_has_a_reader,
+    node_groups_have_separate_labels,
     node_groups_have_a_flavor_of_the_queue,
-    node_groups_of_a_topology_have_a_fixed_size,
+    node_groups_fit_the_topology,
 )

@@ -80,8 +80,11 @@ def vpc_is_an_id(config: ExistingVpcConfig) -> Problems:
 
 
 def subnets_are_ids(config: ExistingVpcConfig) -> Problems:
-    """Reject names, and a subnet that is given twice."""
+    """Reject names, a subnet that is given twice, and none at all."""
     ids = config.private_subnet_ids
+    if not ids:
+        fix = "give the private subnet of each of availability_zones, in the same order"
+        yield Problem(path=("private_subnet_ids",), given=ids, allowed="the nodes need one in each zone", fix=fix)
     for number, subnet in enumerate(ids):
         for problem in aws_id("", subnet, "subnet", "aws ec2 describe-subnets"):
             yield Problem(path=("private_subnet_ids", number), given=subnet, fix=problem.fix)

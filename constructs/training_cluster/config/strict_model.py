@@ -136,5 +136,6 @@ def _example(field: FieldInfo, *, in_list: bool = False, quoted: bool = False) -
         return ""
     example = str(examples[0])
     if in_list:
-        example = example.strip("[]").split(", ")[0]
+        first = re.match(r"\{[^}]*\}|[^,\]]+", example.removeprefix("["))
+        example = first[0] if first else example
     return f', such as "{example}"' if quoted else f", such as {example}"

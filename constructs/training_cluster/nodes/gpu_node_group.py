@@ -33,8 +33,6 @@ from training_workloads.validation import Problem, Problems, check, matches
 
 __all__ = ["GpuNodeGroup", "node_group_label"]
 
-_ROOT_VOLUME_GIB = 200
-
 
 class GpuNodeGroup(Construct):
     """GPU nodes side by side in one zone, with every network interface of their type on the launch template.

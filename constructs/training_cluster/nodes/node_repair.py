@@ -6,11 +6,15 @@ from typing import Any, Literal, get_args
 from aws_cdk import aws_eks_v2 as eks
 
 from training_cluster.checks import valid_flag, valid_list, valid_string
-from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
+from training_workloads.validation import Problem, Problems, at_least, enforce, known_names, one_of
 
 __all__ = ["NodeRepair", "NodeRepairOverride", "valid_node_repair"]
 
 RepairAction = Literal["Replace", "Reboot", "NoAction"]
+
+# Those of the node monitoring agent, to which an override applies: "an unhealthy condition reported by the node
+# monitoring agent". https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html (read 2026-11-23)
+_CONDITIONS = ("AcceleratedHardwareReady", "ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady")
 
 _COUNTS = ("max_parallel_nodes_repaired_count", "max_unhealthy_node_threshold_count")
 _PERCENTAGES = ("max_parallel_nodes_repaired_percentage", "max_unhealthy_node_threshold_percentage")
@@ -23,7 +27,7 @@ class NodeRepairOverride:
     https://docs.aws.amazon.com/eks/latest/userguide/node-health-nma.html lists conditions, reasons and EKS's actions.
 
     Attributes:
-        condition: What is unhealthy, such as AcceleratedHardwareReady.
+        condition: What is unhealthy: one of the agent's five conditions, such as AcceleratedHardwareReady.
         reason: The agent's reason, such as NvidiaXID31Error.
         action: Replace, Reboot or NoAction.
         min_wait_minutes: Minutes for which the reason must hold. Default: 10, EKS's time for GPUs.
@@ -36,7 +40,7 @@ class NodeRepairOverride:
 
     def __post_init__(self) -> None:
         """Validate the values."""
-        enforce(self, (_names, _action, _wait))
+        enforce(self, (_condition, _reason, _action, _wait))
 
     def to_property(self) -> eks.CfnNodegroup.NodeRepairConfigOverridesProperty:
         """Return the property of CloudFormation."""
@@ -86,7 +90,7 @@ class NodeRepair:
 
     def __post_init__(self) -> None:
         """Validate the values, and that no limit is given twice."""
-        enforce(self, (_flag, _numbers, _one_unit, _overrides))
+        enforce(self, (_flag, _numbers, _one_unit, _overrides, _one_action, _nothing_without_repair))
 
     def to_property(self) -> eks.CfnNodegroup.NodeRepairConfigProperty:
         """Return the property of CloudFormation."""
@@ -112,9 +116,20 @@ def valid_node_repair(value: Any) -> Problems:
         yield Problem(path=("node_repair",), given=value, fix=fix)
 
 
-def _names(override: NodeRepairOverride) -> Problems:
-    yield from valid_string("condition", override.condition, "AcceleratedHardwareReady")
-    yield from valid_string("reason", override.reason, "NvidiaXID31Error")
+def _condition(override: NodeRepairOverride) -> Problems:
+    if wrong := list(valid_string("condition", override.condition, "AcceleratedHardwareReady")):
+        yield from wrong
+    elif override.condition not in _CONDITIONS:
+        fix = known_names(override.condition, _CONDITIONS)
+        yield Problem(path=("condition",), given=override.condition, fix=fix)
+
+
+def _reason(override: NodeRepairOverride) -> Problems:
+    if wrong := list(valid_string("reason", override.reason, "NvidiaXID31Error")):
+        yield from wrong
+    elif not override.reason.strip():
+        fix = "give the agent's reason, such as NvidiaXID31Error"
+        yield Problem(path=("reason",), given=override.reason, fix=fix)
 
 
 def _action(override: NodeRepairOverride) -> Problems:
@@ -150,3 +165,26 @@ def _overrides(repair: NodeRepair) -> Problems:
     for index, override in enumerate(repair.overrides):
         if not isinstance(override, NodeRepairOverride):
             yield Problem(path=("overrides", index), given=override, fix="give a NodeRepairOverride(...)")
+
+
+def _one_action(repair: NodeRepair) -> Problems:
+    if any(_overrides(repair)):
+        return
+    names = [(each.condition, each.reason) for each in repair.overrides]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            first = f"overrides[{names.index(name)}]"
+            allowed = f"{first} has this condition and reason too, and EKS takes one action for it"
+            yield Problem(path=("overrides", index), given=" ".join(name), allowed=allowed, fix="omit one of the two")
+
+
+def _nothing_without_repair(repair: NodeRepair) -> Problems:
+    if repair.enabled is not False:
+        return
+    given = {name: getattr(repair, name) for name in _COUNTS + _PERCENTAGES}
+    if not any(_overrides(repair)) and tuple(repair.overrides) != _faults_of_programs():
+        given["overrides"] = repair.overrides
+    for name, value in given.items():
+        if value is not None:
+            allowed, fix = "with enabled false EKS repairs no node", "omit it, or omit enabled"
+            yield Problem(path=(name,), given=value, allowed=allowed, fix=fix, related=(("enabled",),))

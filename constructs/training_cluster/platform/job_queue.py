@@ -30,7 +30,7 @@ from training_workloads.platform.queue_manifests import (
 )
 from training_workloads.validation import Path, Problem, Problems, at_least, check
 
-__all__ = ["MAX_JOBS", "QUEUE_NAME", "JobQueue", "has_a_fixed_size", "valid_flavor", "valid_queue"]
+__all__ = ["MAX_JOBS", "QUEUE_NAME", "JobQueue", "fits_a_topology", "valid_flavor", "valid_queue"]
 
 #: The name that jobs give, unless another is given.
 QUEUE_NAME = "gpu"
@@ -116,7 +116,8 @@ class JobQueue(Construct):
 
         Raises:
             InputError: The cluster has a queue from another construct, Kubernetes does not allow a name, two node
-                groups have one name, there are more than 63, or with a topology one has no fixed size.
+                groups have one name, there are more than 63, or with a topology one has no fixed size, or is in a
+                Capacity Block.
         """
         super().__init__(scope, id)
         check(
@@ -154,7 +155,7 @@ class JobQueue(Construct):
 
         Raises:
             InputError: Kubernetes does not allow its name, it is that of another, there are 63 groups, or with a
-                topology it has no fixed size.
+                topology it has no fixed size, or is in a Capacity Block.
         """
         check(_valid_group(group, [nodes.flavor for nodes in self.nodes], topology=self._topology))
         nodes = _queued(group)
@@ -246,16 +247,30 @@ def valid_flavor(path: Path, group: str, taken: Collection[str]) -> Problems:
             yield Problem(path=path, given=group, allowed="the queue's flavor has its name", fix=problem.fix)
 
 
-def has_a_fixed_size(group: str, spec: Any) -> Problems:
+def fits_a_topology(group: str, spec: Any) -> Problems:
     """Reject a node group whose nodes a topology does not count before they run.
 
-    https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/ (read 2026-11-23)
+    A Capacity Block's run between its dates only: outside of them the template must ask for none
+    (https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html), and a group that can have none now and
+    some later has no fixed size (https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/; both read
+    2026-11-23).
 
     Args:
         group: Its name.
         spec: Its `GpuNodeGroupSpec`.
     """
-    if spec.min_size != spec.maximum:
+    if spec.capacity_type == "CAPACITY_BLOCK":
+        allowed = (
+            f"it needs node groups of a fixed size, and the node group {group!r} has no nodes before its Capacity "
+            "Block starts, nor after it"
+        )
+        yield Problem(
+            path=("topology",),
+            given=True,
+            allowed=allowed,
+            fix="omit topology, or define a second cluster for the block",
+        )
+    elif spec.min_size != spec.maximum:
         yield Problem(
             path=("topology",),
             given=True,
@@ -272,4 +287,4 @@ def _valid_group(group: Any, flavors: Collection[str], *, topology: bool) -> Pro
         return
     yield from valid_flavor(("node_groups",), group.name, flavors)
     if topology:
-        yield from has_a_fixed_size(group.name, group.spec)
+        yield from fits_a_topology(group.name, group.spec)

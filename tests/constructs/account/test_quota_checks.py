@@ -250,8 +250,10 @@ def test_each_further_zone_has_a_file_system(systems: int, limit: int, states: l
     account.answer_stack({"Lustre": ("AWS::FSx::FileSystem", "fs-01234561200")})
     account.answer_quota(systems)
     account.answer_quota(limit)
-    lustre = {"capacity_gib": 2400, "further_zones": ["us-west-2b"]}
-    number, storage = fsx_quotas_allow_the_file_system(deployment(account, lustre=lustre, availability_zones=ZONES))
+    lustre = {"capacity_gib": 2400, "availability_zone": "us-west-2a", "further_zones": ["us-west-2b"]}
+    number, storage = fsx_quotas_allow_the_file_system(
+        deployment(account, lustre=lustre, availability_zones=ZONES, availability_zone="us-west-2b")
+    )
     assert [number.state, storage.state] == states
     assert (number.actual, number.needed) == (f"{systems} file systems, 1 used", "1 more")
     assert storage.needed == "3600 more"

@@ -10,7 +10,7 @@ from tests.constructs.site import properties
 from training_cluster import TrainingCluster
 from training_workloads.catalog.kubernetes_releases import ADDONS, AddonVersion, addon_version
 
-OLDER = "cdk-training-cluster:addon-of-an-older-release"
+UNKNOWN = "cdk-training-cluster:addon-without-a-version"
 
 
 def cluster_of(stack: cdk.Stack, kubernetes_version: str) -> TrainingCluster:
@@ -24,12 +24,12 @@ def cluster_of(stack: cdk.Stack, kubernetes_version: str) -> TrainingCluster:
 
 
 def made(kubernetes_version: str) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Return the add-ons of a release by name, and the warnings of versions of an older one."""
+    """Return the add-ons of a release by name, and the warnings of those without a version."""
     stack = cdk.Stack(cdk.App(), "Stack")
     cluster_of(stack, kubernetes_version)
     template = assertions.Template.from_stack(stack)
     found = assertions.Annotations.from_stack(stack).find_warning("*", assertions.Match.any_value())
-    warnings = [str(each.entry.data) for each in found if OLDER in str(each.entry.data)]
+    warnings = [str(each.entry.data) for each in found if UNKNOWN in str(each.entry.data)]
     return {addon["AddonName"]: addon for addon in properties(template, "AWS::EKS::Addon")}, warnings
 
 
@@ -59,25 +59,33 @@ def test_an_upgrade_changes_the_versions_of_the_add_ons_and_nothing_else_of_them
         "coredns": ("v1.13.2-eksbuild.21", "v1.14.3-eksbuild.16"),
         "metrics-server": ("v0.9.0-eksbuild.7", "v0.9.0-eksbuild.11"),
         "amazon-cloudwatch-observability": (None, "v6.6.0-eksbuild.1"),
+        "aws-fsx-csi-driver": ("v1.9.0-eksbuild.1", None),
+        "eks-node-monitoring-agent": ("v1.7.0-eksbuild.1", None),
+        "aws-efs-csi-driver": ("v3.4.1-eksbuild.1", None),
     }
     assert {name: {**addon, "AddonVersion": ""} for name, addon in new.items()} == {
         name: {**addon, "AddonVersion": ""} for name, addon in old.items()
     }
 
 
-def test_an_add_on_keeps_its_version_where_the_next_release_has_none_and_a_warning_says_so(
-    before: Made, after: Made
-) -> None:
-    kept = ("aws-efs-csi-driver", "aws-fsx-csi-driver", "eks-node-monitoring-agent")
+def test_an_add_on_has_no_version_where_the_release_has_none_and_a_warning_says_so(before: Made, after: Made) -> None:
+    unknown = ["aws-efs-csi-driver", "aws-fsx-csi-driver", "eks-node-monitoring-agent"]
     assert before[1] == []
-    assert sorted(text.split()[2] for text in after[1]) == list(kept)
-    assert all(after[0][name]["AddonVersion"] == before[0][name]["AddonVersion"] for name in kept)
+    assert sorted(text.split()[5] for text in after[1]) == unknown
+    assert sorted(name for name, addon in after[0].items() if "AddonVersion" not in addon) == unknown
     (text,) = (text for text in after[1] if "aws-fsx-csi-driver" in text)
     assert text.startswith(
-        "the add-on aws-fsx-csi-driver has v1.9.0-eksbuild.1, its version for Kubernetes 1.35: none is known for 1.36. "
-        "See which EKS has with 'aws eks describe-addon-versions --kubernetes-version 1.36 --addon-name "
-        "aws-fsx-csi-driver', and set another one as docs/upgrade.md shows"
+        "no version of the add-on aws-fsx-csi-driver is known for Kubernetes 1.36, so the template has none: EKS "
+        "installs its default in a new cluster, and a deployed one, such as v1.9.0-eksbuild.1 of 1.35, should stay as "
+        "it is. See which EKS has with 'aws eks describe-addon-versions --kubernetes-version 1.36 --addon-name "
+        "aws-fsx-csi-driver', and set one as docs/upgrade.md shows"
     )
+
+
+def test_no_add_on_of_the_newest_release_has_a_version_of_an_older_one() -> None:
+    addons, warnings = made("1.37")
+    assert [name for name, addon in addons.items() if "AddonVersion" in addon] == []
+    assert len(addons) == len(warnings) == len(ADDONS)
 
 
 def test_every_add_on_keeps_the_settings_of_the_template_and_leaves_nothing_behind(before: Made) -> None:

@@ -72,10 +72,32 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "that interface endpoints serve; give the registry with .dkr.ecr. in its address",
     ),
     (
-        cluster_config.without_nat_there_is_a_mirror,
+        cluster_config.without_nat_the_mirror_has_an_endpoint,
         {"nat": False},
         "'mirror' is missing, but nat: false needs it; run 'trainctl platform mirror-commands <ECR registry>' to see "
         "how to copy charts and images there",
+    ),
+    (
+        cluster_config.without_nat_the_mirror_has_an_endpoint,
+        {"mirror": "111122223333.dkr.ecr.eu-west-1.amazonaws.com", "nat": False, "availability_zones": ZONES},
+        "'mirror' is '111122223333.dkr.ecr.eu-west-1.amazonaws.com', but it is in eu-west-1, and nat: false makes "
+        "endpoints of us-east-1 only, the region of availability_zones; copy it to a registry of us-east-1, and give "
+        "that address",
+    ),
+    (
+        cluster_config.without_nat_images_come_from_ecr,
+        {
+            "nat": False,
+            "mirror": MIRROR,
+            "availability_zones": ZONES,
+            "pre_pull_images": (
+                "111122223333.dkr.ecr.us-east-1.amazonaws.com/training:1",
+                "111122223333.dkr.ecr.eu-west-1.amazonaws.com/training:1",
+            ),
+        },
+        "'pre_pull_images[1]' is '111122223333.dkr.ecr.eu-west-1.amazonaws.com/training:1', but it is in eu-west-1, "
+        "and nat: false makes endpoints of us-east-1 only, the region of availability_zones; copy it to a registry of "
+        "us-east-1, and give that address",
     ),
     (
         cluster_config.without_nat_images_come_from_ecr,
@@ -117,21 +139,33 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "that zone: EFA does not cross zones",
     ),
     (
-        cluster_config.further_zones_are_other_zones_of_the_network,
+        cluster_config.further_zones_are_other_zones_with_nodes,
         {"lustre": LustreConfig(further_zones=("us-east-1c",)), "availability_zones": ZONES},
         "'lustre.further_zones' is ('us-east-1c',), but availability_zones is us-east-1a, us-east-1b; add us-east-1c "
         "there",
     ),
     (
-        cluster_config.further_zones_are_other_zones_of_the_network,
+        cluster_config.further_zones_are_other_zones_with_nodes,
         {"lustre": LustreConfig(further_zones=("us-east-1a",)), "availability_zones": ZONES},
         "'lustre.further_zones' is ('us-east-1a',); omit us-east-1a: it has the first file system",
     ),
     (
-        cluster_config.an_existing_vpc_has_a_subnet_in_each_zone,
+        cluster_config.further_zones_are_other_zones_with_nodes,
+        {"lustre": LustreConfig(further_zones=("us-east-1b",)), "availability_zones": ZONES},
+        "'lustre.further_zones' is ('us-east-1b',), but no node group is in us-east-1b; give one 'availability_zone: "
+        "us-east-1b', or omit the zone",
+    ),
+    (
+        cluster_config.an_existing_vpc_has_its_zones_named,
         {"existing_vpc": VPC},
+        "'availability_zones' is missing, but existing_vpc needs it; name the zones of private_subnet_ids, two or "
+        "more, in the same order",
+    ),
+    (
+        cluster_config.an_existing_vpc_has_a_subnet_in_each_zone,
+        {"existing_vpc": VPC, "availability_zones": (*ZONES, "us-east-1c")},
         "'existing_vpc.private_subnet_ids' is ('subnet-0123456789abcdef0', 'subnet-0123456789abcdef1'), but "
-        "availability_zones is empty; give one subnet for each zone, in the same order",
+        "availability_zones is us-east-1a, us-east-1b, us-east-1c; give one subnet for each zone, in the same order",
     ),
     (
         cluster_config.existing_file_systems_are_in_an_existing_vpc,
@@ -166,6 +200,12 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "'pre_pull_images[1]' is 'https://a/b:1'; omit 'https://'",
     ),
     (
+        cluster_config.node_groups_have_separate_labels,
+        {"node_groups": group("a" * 63 + "b") | group("a" * 63 + "c")},
+        f"'node_groups.{'a' * 63}c' is '{'a' * 63}c', but its nodes would have the label '{'a' * 63}', as those of "
+        f"'{'a' * 63}b': a label has at most 63 characters, and no '-' at its end; give one of the two another name",
+    ),
+    (
         cluster_config.node_groups_have_a_flavor_of_the_queue,
         {"node_groups": {"launchers": group()["gpu"]}, "job_queue": JobQueueConfig()},
         "'node_groups.launchers' is 'launchers', but the queue's flavor 'launchers' is that of the pods without GPUs; "
@@ -178,11 +218,27 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         "the two another name",
     ),
     (
-        cluster_config.node_groups_of_a_topology_have_a_fixed_size,
+        cluster_config.node_groups_fit_the_topology,
         {"node_groups": group(max_size=4), "job_queue": JobQueueConfig(topology=True)},
         "'job_queue.topology' is True, but Kueue counts the nodes that run, and the node group 'gpu' has 0 to 4: no "
         "job would be admitted for nodes that the autoscaler could start; give min_size and max_size of the group one "
         "value, or omit topology",
+    ),
+    (
+        cluster_config.node_groups_fit_the_topology,
+        {
+            "node_groups": group(
+                instance_type="p5.48xlarge",
+                min_size=2,
+                max_size=2,
+                capacity_type="CAPACITY_BLOCK",
+                capacity_reservation_id="cr-0123456789abcdef0",
+            ),
+            "availability_zones": ZONES,
+            "job_queue": JobQueueConfig(topology=True),
+        },
+        "'job_queue.topology' is True, but it needs node groups of a fixed size, and the node group 'gpu' has no nodes "
+        "before its Capacity Block starts, nor after it; omit topology, or define a second cluster for the block",
     ),
     (cluster_config.alarm_email_is_an_address, {"alarm_email": "the team"}, "'alarm_email"),
     (
@@ -262,3 +318,25 @@ def test_values_of_a_dict_are_validated_as_arguments_are() -> None:
         ClusterConfig.model_validate("gpu")
     assert str(caught.value) == "'obj' is 'gpu'; give names and values, as a dict"
     assert GpuNodeGroupConfig.model_validate({"instance_type": "p4d.24xlarge"}).min_size == 0
+
+
+def test_another_region_is_that_of_a_mirror_with_nat_and_another_partition_is_reported_once() -> None:
+    there = "111122223333.dkr.ecr.eu-west-1.amazonaws.com"
+    ClusterConfig(node_groups=group(), availability_zones=ZONES, mirror=there, pre_pull_images=(f"{there}/training:1",))
+    ClusterConfig(node_groups=group(), nat=False, mirror=there)
+    with pytest.raises(InputError) as caught:
+        ClusterConfig(
+            node_groups=group(),
+            availability_zones=ZONES,
+            nat=False,
+            mirror="111122223333.dkr.ecr.cn-north-1.amazonaws.com.cn",
+        )
+    assert len(caught.value.problems) == 1
+
+
+def test_groups_of_one_label_are_reported_once_with_a_queue() -> None:
+    with pytest.raises(InputError) as caught:
+        ClusterConfig(node_groups=group("gpu") | group("gpu-"), job_queue=JobQueueConfig())
+    (problem,) = caught.value.problems
+    assert problem.allowed
+    assert problem.allowed.startswith("its nodes would have the label 'gpu', as those of 'gpu'")

@@ -147,6 +147,10 @@ def test_a_mistake_in_the_file_names_its_line(text: str, message: str, config_fi
             "lustre: {data_repositories: runs}",
             "'lustre.data_repositories' is 'runs'; give a list, such as [{path: /data, prefix: data/}]",
         ),
+        (
+            "lustre: {data_repositories: [runs]}",
+            "'lustre.data_repositories[0]' is 'runs'; write its keys below it, such as {path: /data, prefix: data/}",
+        ),
         ("efs: enabled", "'efs' is 'enabled'; give true or false"),
         ("efs: 'true'", "'efs' is 'true'; give true or false"),
         ("lustre: {capacity_gib: 1200 GiB}", "'lustre.capacity_gib' is '1200 GiB'; give a whole number, such as 1200"),

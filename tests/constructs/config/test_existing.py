@@ -25,6 +25,12 @@ EFS = {"file_system_id": "fs-0123456789abcdef0", "access_point_id": "fsap-012345
             {**VPC, "private_subnet_ids": ("subnet-0123456789abcdef0",) * 2},
             "'private_subnet_ids' is ('subnet-0123456789abcdef0', 'subnet-0123456789abcdef0'); give each subnet once",
         ),
+        (
+            ExistingVpcConfig,
+            {**VPC, "private_subnet_ids": ()},
+            "'private_subnet_ids' is (), but the nodes need one in each zone; give the private subnet of each of "
+            "availability_zones, in the same order",
+        ),
         (ExistingLustreConfig, {**LUSTRE, "file_system_id": "lustre"}, "'file_system_id' is 'lustre'; give an id"),
         (ExistingLustreConfig, {**LUSTRE, "mount_name": "/fsx"}, "'mount_name' is '/fsx'; give MountName of"),
         (ExistingLustreConfig, {**LUSTRE, "capacity_gib": 0}, "'capacity_gib' is 0; give 1 or more"),

@@ -36,6 +36,17 @@ def test_a_count_replaces_the_default() -> None:
         ),
         ({"overrides": [XID]}, "'overrides[0]' is "),
         ({"overrides": 5}, "'overrides' is 5; give a list"),
+        (
+            {"overrides": (NodeRepairOverride(**XID), NodeRepairOverride(**XID | {"action": "Reboot"}))},
+            "'overrides[1]' is 'AcceleratedHardwareReady NvidiaXID64Error', but overrides[0] has this condition and "
+            "reason too, and EKS takes one action for it; omit one of the two",
+        ),
+        (
+            {"enabled": False, "max_parallel_nodes_repaired_count": 2},
+            "'max_parallel_nodes_repaired_count' is 2, but with enabled false EKS repairs no node; omit it, or omit "
+            "enabled",
+        ),
+        ({"enabled": False, "overrides": ()}, "'overrides' is (), but with enabled false EKS repairs no node; omit"),
     ],
 )
 def test_rejects_limits_that_eks_rejects(given: dict[str, Any], message: str) -> None:
@@ -50,6 +61,12 @@ def test_rejects_limits_that_eks_rejects(given: dict[str, Any], message: str) ->
         ({"action": "replace"}, "'action' is 'replace'; give one of Replace, Reboot, NoAction"),
         ({"min_wait_minutes": 0}, "'min_wait_minutes' is 0; give 1 or more"),
         ({"reason": 64}, "'reason' is 64; give the name as a string, such as 'NvidiaXID31Error'"),
+        ({"reason": " "}, "'reason' is ' '; give the agent's reason, such as NvidiaXID31Error"),
+        (
+            {"condition": "AcceleratedHardware"},
+            "'condition' is 'AcceleratedHardware'; did you mean AcceleratedHardwareReady? known: "
+            "AcceleratedHardwareReady, ContainerRuntimeReady, KernelReady, NetworkingReady, StorageReady",
+        ),
         ({"condition": None}, "'condition' is None; give the name as a string, such as 'AcceleratedHardwareReady'"),
     ],
 )

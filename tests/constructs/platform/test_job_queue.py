@@ -272,6 +272,17 @@ def test_rejects_a_topology_over_nodes_that_the_autoscaler_starts(cluster: Impor
     )
 
 
+def test_rejects_a_topology_over_the_nodes_of_a_capacity_block(cluster: ImportedCluster) -> None:
+    cluster.add_job_queue("Queue", topology=True)
+    with pytest.raises(InputError, match="the node group 'gpu' has no nodes before its Capacity Block starts"):
+        cluster.add_gpu_node_group(
+            "gpu",
+            instance_type="p5.48xlarge",
+            capacity_type="CAPACITY_BLOCK",
+            capacity_reservation_id="cr-0123456789abcdef0",
+        )
+
+
 def test_rejects_two_groups_with_one_flavor_and_a_second_queue(cluster: ImportedCluster) -> None:
     cluster.add_gpu_node_group("gpu", instance_type="p4d.24xlarge")
     cluster.add_job_queue("Queue")

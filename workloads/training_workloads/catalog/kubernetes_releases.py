@@ -193,9 +193,7 @@ KUBERNETES_RELEASES: dict[str, KubernetesRelease] = {one.name: one for one in _R
 def addon_version(name: str, release: str) -> AddonVersion | None:
     """Return the version of an add-on for a release of Kubernetes, or the newest one of the releases before.
 
-    A template without a version leaves an add-on as it is, and says nothing. Add-ons that were not changed with the
-    control plane went on from 1.35 to 1.36
-    (https://github.com/search?type=code&q=%22workers+retained+at+1.35%22, read 2026-11-23).
+    Whether EKS offers a version of an older release for a newer one is not known: it is for people, not for a template.
 
     Args:
         name: EKS's name of the add-on.

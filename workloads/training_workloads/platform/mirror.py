@@ -23,6 +23,7 @@ __all__ = [
     "mirror_in_partition",
     "mirror_is_dual_stack",
     "mirrored",
+    "registry_region",
 ]
 
 _RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, KUEUE)
@@ -64,9 +65,10 @@ def mirror_in_partition(name: str, mirror: str, region: str) -> Problems:
         mirror: The address of an ECR registry.
         region: Region of the cluster.
     """
-    here, there = partition_of(region), partition_of(_region(mirror))
+    mirrors = registry_region(mirror)
+    here, there = partition_of(region), partition_of(mirrors)
     if here and there and here != there:
-        allowed = f"{_region(mirror)} is of the partition {there.name}, and the cluster's {region} of {here.name}"
+        allowed = f"{mirrors} is of the partition {there.name}, and the cluster's {region} of {here.name}"
         yield Problem(path=(name,), given=mirror, allowed=allowed, fix=f"give a registry of {region}")
 
 
@@ -131,7 +133,7 @@ def mirror_commands(mirror: str, kubernetes_version: str) -> Iterator[str]:
     names = {image.rpartition("/")[2].partition(":")[0] for image in images} | {each.chart for each in _RELEASES}
     for name in sorted(names):
         repository = "/".join(filter(None, [prefix, name]))
-        yield f"aws ecr create-repository --region {_region(registry)} --repository-name {repository}"
+        yield f"aws ecr create-repository --region {registry_region(registry)} --repository-name {repository}"
     for release in _RELEASES:
         in_registry = release.repository.startswith("oci://")
         chart = release.upstream_chart if in_registry else f"{release.chart} --repo {release.repository}"
@@ -146,11 +148,16 @@ def _is_ecr(registry: str) -> bool:
     return _ECR.fullmatch(registry) is not None
 
 
-def _region(registry: str) -> str:
+def registry_region(registry: str) -> str:
+    """Return the region of an ECR registry.
+
+    Args:
+        registry: An address that `ecr_registry` accepts.
+    """
     found = _ECR.fullmatch(registry)
     assert found
     return found["region"]
 
 
 def _password(registry: str) -> str:
-    return f"aws ecr get-login-password --region {_region(registry)}"
+    return f"aws ecr get-login-password --region {registry_region(registry)}"
