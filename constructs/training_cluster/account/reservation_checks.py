@@ -13,7 +13,8 @@ __all__ = ["reservations_fit_the_node_groups"]
 # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CapacityReservation.html
 _BLOCK = "capacity-block"
 _ACTIVE = "active"
-_NOT_YET = ("scheduled", "pending", "payment-pending", "assessing", "delayed")
+_SCHEDULED = "scheduled"
+_NOT_YET = (_SCHEDULED, "pending", "payment-pending", "assessing", "delayed")
 _NOT_FOUND = "InvalidCapacityReservationId"
 
 
@@ -34,7 +35,8 @@ def _compared(deployment: Deployment, name: str, sharing: list[str], found: dict
     group = deployment.config.node_groups[name]
     zone = deployment.zone_of(group)
     kind = "Capacity Block" if group.capacity_type == "CAPACITY_BLOCK" else "reservation"
-    needed = f"{kind}, active, {group.spec.maximum} x {group.instance_type} in {zone}"
+    state = f"{_ACTIVE} or {_SCHEDULED}" if _can_wait(deployment, name) else _ACTIVE
+    needed = f"{kind}, {state}, {group.spec.maximum} x {group.instance_type} in {zone}"
     if len(sharing) > 1:
         needed += f", {_most(deployment, sharing)} for {' and '.join(sharing)}"
     if found is None:
@@ -60,7 +62,8 @@ def _faults(deployment: Deployment, name: str, found: dict[str, Any]) -> Iterato
     group = deployment.config.node_groups[name]
     state, start, end = found["State"], found.get("StartDate"), found.get("EndDate")
     if state in _NOT_YET:
-        yield f"deploy when it is active{f', from {_day(start)}' if start else ''}"
+        if not (_can_wait(deployment, name) and state == _SCHEDULED):
+            yield f"deploy when it is active{f', from {_day(start)}' if start else ''}"
     elif state != _ACTIVE or (end and end <= datetime.now(UTC)):
         yield f"it is over or was not granted ({state}): give another capacity_reservation_id, or omit it"
     if found["InstanceType"] != group.instance_type:
@@ -83,6 +86,16 @@ def _number_faults(deployment: Deployment, sharing: list[str], found: dict[str, 
     # Before its start nothing of a block is free.
     elif found["State"] == _ACTIVE and free < (missing := sum(map(deployment.missing_nodes, sharing))):
         yield f"{missing} must be free: end what runs in it beside these groups, or lower {sizes}"
+
+
+def _can_wait(deployment: Deployment, name: str) -> bool:
+    """Return whether a group is of a Capacity Block and starts no node: it can be deployed before the block begins.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks.html (read 2026-11-23) says so of self-managed
+    nodes; the page on managed ones is silent.
+    """
+    group = deployment.config.node_groups[name]
+    return group.capacity_type == "CAPACITY_BLOCK" and group.spec.desired == 0
 
 
 def _most(deployment: Deployment, names: list[str]) -> int:

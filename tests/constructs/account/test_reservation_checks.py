@@ -95,17 +95,35 @@ def test_each_difference_has_its_remedy(changes: dict[str, Any], remedy: str) ->
     assert (found.state, found.remedy) == ("failed", remedy)
 
 
-def test_a_capacity_block_waits_for_its_start() -> None:
+START = datetime(2030, 1, 2, 11, 30, tzinfo=UTC)
+BLOCK = {"ReservationType": "capacity-block", "StartDate": START, "EndDate": START + timedelta(days=1)}
+
+
+@pytest.mark.parametrize("sizes", [{"min_size": 1}, {"desired_size": 1}], ids=lambda sizes: next(iter(sizes)))
+def test_a_group_with_nodes_waits_for_the_start_of_its_capacity_block(sizes: dict[str, int]) -> None:
     account = StubbedAccount()
-    start = datetime(2030, 1, 2, 11, 30, tzinfo=UTC)
-    block = {"ReservationType": "capacity-block", "StartDate": start, "EndDate": start + timedelta(days=1)}
-    answer(account, State="scheduled", **block)
+    answer(account, State="scheduled", AvailableInstanceCount=0, **BLOCK)
+    (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK", **sizes))
+    assert (found.state, found.remedy) == ("failed", "deploy when it is active, from 2030-01-02 11:30 UTC")
+    answer(account, **BLOCK)
+    (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK", **sizes))
+    assert found.state == "ok"
+
+
+def test_a_group_without_nodes_is_deployed_before_its_capacity_block_begins() -> None:
+    account = StubbedAccount()
+    answer(account, State="scheduled", AvailableInstanceCount=0, **BLOCK)
+    (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK"))
+    assert (found.state, found.remedy) == ("ok", "")
+    assert found.actual.endswith("from 2030-01-02 11:30 UTC, to 2030-01-03 11:30 UTC")
+    assert found.needed == "Capacity Block, active or scheduled, 2 x p5.48xlarge in us-west-2a"
+
+
+def test_a_capacity_block_that_is_not_paid_is_not_granted() -> None:
+    account = StubbedAccount()
+    answer(account, State="payment-pending", **BLOCK)
     (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK"))
     assert (found.state, found.remedy) == ("failed", "deploy when it is active, from 2030-01-02 11:30 UTC")
-    assert found.actual.endswith("from 2030-01-02 11:30 UTC, to 2030-01-03 11:30 UTC")
-    answer(account, **block)
-    (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK"))
-    assert found.state == "ok"
 
 
 def test_a_capacity_block_that_has_ended_is_over() -> None:
