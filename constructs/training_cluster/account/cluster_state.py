@@ -146,7 +146,7 @@ def jobs_that_hold_nodes(cluster: Cluster) -> list[str]:
 
 
 def _job_of(pod: dict[str, Any]) -> str:
-    # The launcher of an MPIJob has the label of its own Job too.
+    # The launcher of an MPIJob has the label of the Job that makes it too.
     labels = _labels(pod)
     return labels.get(JOB_NAME_LABEL) or labels.get(BATCH_JOB_LABEL) or str(pod["metadata"]["name"])
 
