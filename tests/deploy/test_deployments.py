@@ -81,6 +81,7 @@ FOUND_BY_PREFLIGHT = {
     "addresses in us-east-1a": "ok",
     "image": "failed",
     "data set of /": "failed",
+    "size of the data set": "ok",
     "Lustre exports": "skipped",
     "state of the stack": "ok",
     "Kubernetes release": "ok",

@@ -8,17 +8,32 @@ from typing import Any
 from training_cluster.account.account_requests import Account
 from training_cluster.account.deployed_stack import DeployedStack
 from training_workloads.catalog import INSTANCE_TYPES
-from training_workloads.catalog.nodes import EFA_PRESENT_LABEL, EFA_RESOURCE, GPU_RESOURCE, INSTANCE_TYPE_LABEL
+from training_workloads.catalog.nodes import (
+    EFA_PRESENT_LABEL,
+    EFA_RESOURCE,
+    GPU_RESOURCE,
+    HOLD_LABEL,
+    INSTANCE_TYPE_LABEL,
+)
 from training_workloads.catalog.versions import EFA_DEVICE_PLUGIN, NVIDIA_DEVICE_PLUGIN
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError
 from training_workloads.cluster.job_summaries import JobSummary
-from training_workloads.cluster.jobs import list_jobs
+from training_workloads.cluster.jobs import BATCH_JOB_LABEL, list_jobs
 from training_workloads.cluster.kubeconfig import connect
 from training_workloads.cluster.resources import DAEMON_SETS, DEPLOYMENTS, NODES, PODS
+from training_workloads.mpijob.spec import JOB_NAME_LABEL
 from training_workloads.platform.platform_spec import MPI_OPERATOR_NAMESPACE
 
-__all__ = ["ClusterState", "NodesOfType", "PlatformPart", "connect_to", "mounting_pods", "read_cluster"]
+__all__ = [
+    "ClusterState",
+    "NodesOfType",
+    "PlatformPart",
+    "connect_to",
+    "jobs_that_hold_nodes",
+    "mounting_pods",
+    "read_cluster",
+]
 
 _OPERATOR = "mpi-operator"
 _ENDED = ("Succeeded", "Failed")
@@ -120,9 +135,24 @@ def mounting_pods(cluster: Cluster) -> list[str]:
     return [
         f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         for pod in cluster.objects(PODS, all_namespaces=True)
-        if (pod.get("status") or {}).get("phase") not in _ENDED
-        and any("persistentVolumeClaim" in volume for volume in pod["spec"].get("volumes") or [])
+        if not _has_ended(pod) and any("persistentVolumeClaim" in each for each in pod["spec"].get("volumes") or [])
     ]
+
+
+def jobs_that_hold_nodes(cluster: Cluster) -> list[str]:
+    """Return the jobs whose pods the budget of their namespace holds, as `name in namespace`; a pod of no job too."""
+    pods = cluster.objects(PODS, all_namespaces=True, labels=f"{HOLD_LABEL}=true")
+    return sorted({f"{_job_of(pod)} in {pod['metadata']['namespace']}" for pod in pods if not _has_ended(pod)})
+
+
+def _job_of(pod: dict[str, Any]) -> str:
+    # The launcher of an MPIJob has the label of the Job that makes it too.
+    labels = _labels(pod)
+    return labels.get(JOB_NAME_LABEL) or labels.get(BATCH_JOB_LABEL) or str(pod["metadata"]["name"])
+
+
+def _has_ended(pod: dict[str, Any]) -> bool:
+    return (pod.get("status") or {}).get("phase") in _ENDED
 
 
 def _summary(name: str, nodes: list[dict[str, Any]]) -> NodesOfType:
@@ -139,8 +169,8 @@ def _summary(name: str, nodes: list[dict[str, Any]]) -> NodesOfType:
     )
 
 
-def _labels(node: dict[str, Any]) -> Mapping[str, str]:
-    return node["metadata"].get("labels") or {}
+def _labels(found: dict[str, Any]) -> Mapping[str, str]:
+    return found["metadata"].get("labels") or {}
 
 
 def _is_ready(node: dict[str, Any]) -> bool:

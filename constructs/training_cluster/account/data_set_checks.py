@@ -26,7 +26,10 @@ class _Link:
 
 
 def data_set_fits_on_lustre(deployment: Deployment) -> Iterator[CheckResult]:
-    """Compare the objects below each linked prefix with the file system; their sum must fit to be staged as a whole."""
+    """Look for objects below each linked prefix, and compare the sum of all with the file system.
+
+    Only what fits as a whole can be staged as a whole.
+    """
     existing = deployment.config.existing_lustre
     links = _existing_links(deployment) if existing else _new_links(deployment)
     if links is None:
@@ -34,18 +37,31 @@ def data_set_fits_on_lustre(deployment: Deployment) -> Iterator[CheckResult]:
         return
     if not links:
         yield skipped(_CHECK, "the file system has no data repository: nothing of a bucket appears in it")
-    capacity = existing.capacity_gib if existing else deployment.config.lustre.capacity_gib
-    enlarge = "enlarge the file system" if existing else "raise lustre.capacity_gib"
+        return
+    total, complete = 0, True
     for link in links:
-        objects, size, complete = _contents(deployment, link)
-        least = "" if complete else "at least "
+        objects, size, read = _contents(deployment, link)
+        total, complete = total + size, complete and read
         yield decided(
             f"{_CHECK} of {link.path}",
-            0 < objects and size <= capacity * GIB,
-            actual=f"{least}{objects:,} objects, {size / GIB:,.1f} GiB in s3://{link.bucket}/{link.prefix}",
-            needed=f"1 object or more, {capacity} GiB or less",
-            remedy=f"{enlarge}, or link a longer prefix" if objects else _copy(link),
+            objects > 0,
+            actual=f"{_least(read)}{objects:,} objects, {size / GIB:,.1f} GiB in s3://{link.bucket}/{link.prefix}",
+            needed="1 object or more",
+            remedy=_copy(link),
         )
+    capacity = existing.capacity_gib if existing else deployment.config.lustre.capacity_gib
+    enlarge = "enlarge the file system" if existing else "raise lustre.capacity_gib"
+    yield decided(
+        f"size of the {_CHECK}",
+        total <= capacity * GIB,
+        actual=f"{_least(complete)}{total / GIB:,.1f} GiB in {', '.join(link.path for link in links)}",
+        needed=f"{capacity} GiB or less",
+        remedy=f"{enlarge}, or link longer prefixes",
+    )
+
+
+def _least(complete: bool) -> str:
+    return "" if complete else "at least "
 
 
 def _new_links(deployment: Deployment) -> list[_Link] | None:

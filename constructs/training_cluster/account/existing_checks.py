@@ -22,7 +22,10 @@ _NO_EFS = ("FileSystemNotFound", "AccessPointNotFound")
 
 
 def existing_vpc_has_the_subnets(deployment: Deployment) -> Iterator[CheckResult]:
-    """Look up the VPC of `existing_vpc`, and each of its subnets: the zones are matched by their order."""
+    """Look up the VPC of `existing_vpc`, and each of its subnets: the zones are matched by their order.
+
+    In a subnet that maps public addresses a node with one interface would be on the internet.
+    """
     existing = deployment.config.existing_vpc
     if existing is None:
         return
@@ -37,12 +40,19 @@ def existing_vpc_has_the_subnets(deployment: Deployment) -> Iterator[CheckResult
     )
     found = {each["SubnetId"]: each for each in deployment.subnets(existing.private_subnet_ids)}
     for id, zone in zip(existing.private_subnet_ids, deployment.config.availability_zones, strict=True):
+        wanted = {
+            "VpcId": existing.vpc_id,
+            "AvailabilityZone": zone,
+            "State": _AVAILABLE,
+            "MapPublicIpOnLaunch": False,
+        }
         yield _compared(
             f"subnet {id}",
-            _values(found[id], "VpcId", "AvailabilityZone", "State") if id in found else None,
-            {"VpcId": existing.vpc_id, "AvailabilityZone": zone, "State": _AVAILABLE},
+            _values(found[id], *wanted) if id in found else None,
+            wanted,
             missing=_missing(deployment, id),
-            remedy=f"name a subnet of {zone} in existing_vpc.private_subnet_ids, in the order of availability_zones",
+            remedy=f"name a private subnet of {zone} in existing_vpc.private_subnet_ids, in the order of "
+            "availability_zones",
         )
 
 

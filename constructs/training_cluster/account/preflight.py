@@ -13,6 +13,7 @@ from training_cluster.account.existing_checks import (
     existing_lustre_can_be_mounted,
     existing_vpc_has_the_subnets,
 )
+from training_cluster.account.existing_vpc_checks import existing_subnets_have_a_way_out, existing_vpc_has_dns
 from training_cluster.account.export_checks import exports_are_up_to_date
 from training_cluster.account.image_checks import images_are_in_ecr
 from training_cluster.account.quota_checks import (
@@ -58,6 +59,8 @@ CHECKS: tuple[Check, ...] = (
     ami_releases_exist,
     account_is_bootstrapped,
     existing_vpc_has_the_subnets,
+    existing_vpc_has_dns,
+    existing_subnets_have_a_way_out,
     existing_lustre_can_be_mounted,
     existing_efs_can_be_mounted,
     subnets_have_addresses,

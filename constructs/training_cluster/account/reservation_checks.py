@@ -6,7 +6,6 @@ from typing import Any
 
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
-from training_cluster.config import GpuNodeGroupConfig
 from training_workloads.images.aws_errors import RejectionError
 
 __all__ = ["reservations_fit_the_node_groups"]
@@ -14,30 +13,38 @@ __all__ = ["reservations_fit_the_node_groups"]
 # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CapacityReservation.html
 _BLOCK = "capacity-block"
 _ACTIVE = "active"
-_NOT_YET = ("scheduled", "pending", "payment-pending", "assessing", "delayed")
+_SCHEDULED = "scheduled"
+_NOT_YET = (_SCHEDULED, "pending", "payment-pending", "assessing", "delayed")
 _NOT_FOUND = "InvalidCapacityReservationId"
 
 
 def reservations_fit_the_node_groups(deployment: Deployment) -> Iterator[CheckResult]:
-    """Compare each reservation with its node group: EKS creates no group while there is nothing to launch into."""
+    """Compare each reservation with its node groups: EKS creates no group while there is nothing to launch into."""
+    sharing: dict[str, list[str]] = {}
     for name, group in deployment.config.node_groups.items():
         if group.capacity_reservation_id is not None:
-            yield _compared(deployment, name, group, group.capacity_reservation_id)
+            sharing.setdefault(group.capacity_reservation_id, []).append(name)
+    for id, names in sharing.items():
+        found = _find(deployment, id)
+        for name in names:
+            yield _compared(deployment, name, names, found)
 
 
-def _compared(deployment: Deployment, name: str, group: GpuNodeGroupConfig, id: str) -> CheckResult:
+def _compared(deployment: Deployment, name: str, sharing: list[str], found: dict[str, Any] | None) -> CheckResult:
+    """Return the result for one of the groups that share a reservation."""
+    group = deployment.config.node_groups[name]
     zone = deployment.zone_of(group)
     kind = "Capacity Block" if group.capacity_type == "CAPACITY_BLOCK" else "reservation"
-    needed = f"{kind}, active, {group.spec.maximum} x {group.instance_type} in {zone}"
-    reservation = _find(deployment, id)
-    if reservation is None:
-        here = f"{deployment.account.region} of this account has no {id}"
+    state = f"{_ACTIVE} or {_SCHEDULED}" if _can_wait(deployment, name) else _ACTIVE
+    needed = f"{kind}, {state}, {group.spec.maximum} x {group.instance_type} in {zone}"
+    if len(sharing) > 1:
+        needed += f", {_most(deployment, sharing)} for {' and '.join(sharing)}"
+    if found is None:
+        here = f"{deployment.account.region} of this account has no {group.capacity_reservation_id}"
         fix = "'aws ec2 describe-capacity-reservations' shows those of the account; set AWS_REGION or the key"
         return decided(f"reservation of {name}", False, actual=here, needed=needed, remedy=fix)
-    faults = list(_faults(deployment, name, reservation))
-    return decided(
-        f"reservation of {name}", not faults, actual=_shown(reservation), needed=needed, remedy="; ".join(faults)
-    )
+    faults = [*_faults(deployment, name, found), *_number_faults(deployment, sharing, found)]
+    return decided(f"reservation of {name}", not faults, actual=_shown(found), needed=needed, remedy="; ".join(faults))
 
 
 def _find(deployment: Deployment, id: str) -> dict[str, Any] | None:
@@ -55,19 +62,44 @@ def _faults(deployment: Deployment, name: str, found: dict[str, Any]) -> Iterato
     group = deployment.config.node_groups[name]
     state, start, end = found["State"], found.get("StartDate"), found.get("EndDate")
     if state in _NOT_YET:
-        yield f"deploy when it is active{f', from {_day(start)}' if start else ''}"
+        if not (_can_wait(deployment, name) and state == _SCHEDULED):
+            yield f"deploy when it is active{f', from {_day(start)}' if start else ''}"
     elif state != _ACTIVE or (end and end <= datetime.now(UTC)):
         yield f"it is over or was not granted ({state}): give another capacity_reservation_id, or omit it"
     if found["InstanceType"] != group.instance_type:
         yield f"set node_groups.{name}.instance_type to {found['InstanceType']}"
     if found["AvailabilityZone"] != deployment.zone_of(group):
         yield deployment.put_into(name, found["AvailabilityZone"])
-    if found["TotalInstanceCount"] < group.spec.maximum:
-        yield f"set node_groups.{name}.max_size to {found['TotalInstanceCount']}, or enlarge the reservation"
     is_block = found.get("ReservationType") == _BLOCK
     if is_block != (group.capacity_type == "CAPACITY_BLOCK"):
         right = "CAPACITY_BLOCK" if is_block else "ON_DEMAND"
         yield f"set node_groups.{name}.capacity_type to {right}"
+
+
+def _number_faults(deployment: Deployment, sharing: list[str], found: dict[str, Any]) -> Iterator[str]:
+    """Yield what to do where a reservation has fewer instances than its groups may have, or fewer free ones."""
+    total, free = found["TotalInstanceCount"], found["AvailableInstanceCount"]
+    sizes = " and ".join(f"node_groups.{name}.max_size" for name in sharing)
+    if total < _most(deployment, sharing):
+        to = f"{total}{' in sum' if len(sharing) > 1 else ''}"
+        yield f"set {sizes} to {to}, or enlarge the reservation"
+    # Before its start nothing of a block is free.
+    elif found["State"] == _ACTIVE and free < (missing := sum(map(deployment.missing_nodes, sharing))):
+        yield f"{missing} must be free: end what runs in it beside these groups, or lower {sizes}"
+
+
+def _can_wait(deployment: Deployment, name: str) -> bool:
+    """Return whether a group is of a Capacity Block and starts no node: it can be deployed before the block begins.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks.html (read 2026-11-23) says so of self-managed
+    nodes; the page on managed ones is silent.
+    """
+    group = deployment.config.node_groups[name]
+    return group.capacity_type == "CAPACITY_BLOCK" and group.spec.desired == 0
+
+
+def _most(deployment: Deployment, names: list[str]) -> int:
+    return sum(deployment.config.node_groups[name].spec.maximum for name in names)
 
 
 def _shown(found: dict[str, Any]) -> str:

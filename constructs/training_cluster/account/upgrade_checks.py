@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from training_cluster.account.check_result import CheckResult, decided, skipped
 from training_cluster.account.checked_deployment import Deployment
-from training_cluster.account.cluster_state import connect_to
+from training_cluster.account.cluster_state import connect_to, jobs_that_hold_nodes
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.cluster.job_summaries import SUSPENDED
 from training_workloads.cluster.jobs import list_jobs
@@ -18,8 +18,6 @@ _STUCK = {
     "DELETE_FAILED": "'trainctl cluster destroy' again",
     "ROLLBACK_FAILED": "'trainctl cluster destroy': a first deployment failed, and then its rollback",
 }
-
-_UNLESS = " if 'cdk diff' shows a new launch template"
 
 
 def stack_can_be_updated(deployment: Deployment) -> Iterator[CheckResult]:
@@ -69,7 +67,7 @@ def _first_step(has: str) -> str:
 
 
 def no_job_holds_an_update(deployment: Deployment) -> Iterator[CheckResult]:
-    """An update of a node group ends no job: it fails after 15 minutes, and the rollback of a new release fails too.
+    """A job whose pods may not be evicted fails an update of its nodes, and then the rollback of a new release too.
 
     Which other changes update a node group, `cdk diff` shows: the account does not know the template.
     """
@@ -78,18 +76,21 @@ def no_job_holds_an_update(deployment: Deployment) -> Iterator[CheckResult]:
         yield _not_deployed(deployment, check)
         return
     with connect_to(deployment.account, stack, deployment.context) as cluster:
+        holding = jobs_that_hold_nodes(cluster)
         found = list_jobs(cluster, all_namespaces=True)
     # A job that waits for a node may get one during the update; one that is suspended has no pods.
-    jobs = [f"{job.name} in {job.namespace}" for job in found if not job.is_finished and job.state != SUSPENDED]
+    running = [f"{job.name} in {job.namespace}" for job in found if not job.is_finished and job.state != SUSPENDED]
+    evicted = [job for job in running if job not in holding]
     changes = deployment.release != deployment.config.kubernetes_version
+    shown = [f"{', '.join(jobs)} {what}" for jobs, what in ((holding, "held"), (evicted, "can be evicted")) if jobs]
     yield decided(
         check,
-        not (jobs and changes),
-        actual=", ".join(jobs) or "none runs",
-        needed="none: a new release updates every node"
+        not (holding and changes),
+        actual="; ".join(shown) or "none runs",
+        needed="none held: a new release updates every node"
         if changes
-        else "none if 'cdk diff' shows a new launch template",
-        remedy="let them end, or suspend them, then deploy (docs/upgrade.md)",
+        else "none held if 'cdk diff' shows a new launch template",
+        remedy="let those that are held end, or suspend them, then deploy (docs/upgrade.md)",
     )
 
 

@@ -33,12 +33,25 @@ def test_the_data_set_must_fit_as_a_whole(gib: int, state: str) -> None:
     account = StubbedAccount()
     answer_data_stack(account)
     answer_objects(account, [1000 * GIB, (gib - 1000) * GIB])
-    (found,) = data_set_fits_on_lustre(deployment(account))
-    assert (found.check, found.state) == ("data set of /", state)
-    assert (found.actual, found.needed) == (
-        f"2 objects, {gib:,.1f} GiB in s3://bucket/",
-        "1 object or more, 1200 GiB or less",
-    )
+    found, size = data_set_fits_on_lustre(deployment(account))
+    assert (found.check, found.state, found.needed) == ("data set of /", "ok", "1 object or more")
+    assert found.actual == f"2 objects, {gib:,.1f} GiB in s3://bucket/"
+    assert (size.check, size.state) == ("size of the data set", state)
+    assert (size.actual, size.needed) == (f"{gib:,.1f} GiB in /", "1200 GiB or less")
+    remedy = "raise lustre.capacity_gib, or link longer prefixes"
+    assert size.remedy == ("" if state == "ok" else remedy)
+
+
+@pytest.mark.parametrize(("gib", "state"), [(200, "ok"), (201, "failed")])
+def test_the_prefixes_must_fit_together(gib: int, state: str) -> None:
+    account = StubbedAccount()
+    answer_data_stack(account)
+    answer_objects(account, [1000 * GIB], "data/")
+    answer_objects(account, [gib * GIB], "more/")
+    repositories = [{"path": "/data", "prefix": "data/"}, {"path": "/more", "prefix": "more/"}]
+    found = list(data_set_fits_on_lustre(deployment(account, lustre={"data_repositories": repositories})))
+    assert [each.state for each in found] == ["ok", "ok", state]
+    assert found[2].actual == f"{1000 + gib:,}.0 GiB in /data, /more"
 
 
 def test_each_linked_prefix_is_read() -> None:
@@ -47,8 +60,8 @@ def test_each_linked_prefix_is_read() -> None:
     answer_objects(account, [GIB], "data/")
     answer_objects(account, [], "runs/")
     repositories = [{"path": "/data", "prefix": "data/"}, {"path": "/runs", "prefix": "runs/"}]
-    data, runs = data_set_fits_on_lustre(deployment(account, lustre={"data_repositories": repositories}))
-    assert (data.state, runs.state) == ("ok", "failed")
+    data, runs, size = data_set_fits_on_lustre(deployment(account, lustre={"data_repositories": repositories}))
+    assert (data.state, runs.state, size.state) == ("ok", "failed", "ok")
     assert runs.remedy == "copy the data set: aws s3 cp --recursive <folder> s3://bucket/runs/"
 
 
@@ -58,7 +71,8 @@ def test_a_bucket_with_very_many_objects_is_read_in_part(monkeypatch: pytest.Mon
     answer_data_stack(account)
     answer_objects(account, [GIB], more=True)
     answer_objects(account, [GIB], more=True)
-    (found,) = data_set_fits_on_lustre(deployment(account))
+    found, size = data_set_fits_on_lustre(deployment(account))
+    assert size.actual == "at least 2.0 GiB in /"
     assert found.actual == "at least 2 objects, 2.0 GiB in s3://bucket/"
 
 
@@ -82,13 +96,10 @@ def test_an_existing_file_system_has_its_links_and_its_size(gib: int, state: str
     account.answer("fsx", "describe_data_repository_associations", {"Associations": links})
     page = {"Contents": [{"Key": "a", "Size": gib * GIB}], "IsTruncated": False}
     account.answer("s3", "list_objects_v2", page, {"Bucket": "theirs", "Prefix": "data/"})
-    (found,) = existing(account)
-    assert (found.check, found.state, found.needed) == (
-        "data set of /data",
-        state,
-        "1 object or more, 2400 GiB or less",
-    )
-    assert found.remedy == ("" if state == "ok" else "enlarge the file system, or link a longer prefix")
+    found, size = existing(account)
+    assert (found.check, found.state) == ("data set of /data", "ok")
+    assert (size.check, size.state, size.needed) == ("size of the data set", state, "2400 GiB or less")
+    assert size.remedy == ("" if state == "ok" else "enlarge the file system, or link longer prefixes")
 
 
 def test_an_existing_file_system_without_links_has_no_data_set() -> None:

@@ -24,7 +24,8 @@ GROUP = "sg-0123456789abcdef0"
 
 
 def subnet(id: str, zone: str, **changes: Any) -> dict[str, Any]:
-    return {"SubnetId": id, "VpcId": VPC, "AvailabilityZone": f"us-west-2{zone}", "State": "available", **changes}
+    found = {"SubnetId": id, "VpcId": VPC, "AvailabilityZone": f"us-west-2{zone}", "State": "available"}
+    return {**found, "MapPublicIpOnLaunch": False, **changes}
 
 
 def answer_vpcs(account: StubbedAccount, *states: str) -> None:
@@ -53,7 +54,7 @@ def test_a_vpc_with_its_subnets_in_their_zones_is_right() -> None:
         (f"subnet {FIRST}", "ok"),
         (f"subnet {SECOND}", "ok"),
     ]
-    assert rows[1].needed == f"VpcId {VPC}, AvailabilityZone us-west-2a, State available"
+    assert rows[1].needed == f"VpcId {VPC}, AvailabilityZone us-west-2a, State available, MapPublicIpOnLaunch False"
 
 
 def test_a_vpc_of_another_region_is_named() -> None:
@@ -68,17 +69,17 @@ def test_a_vpc_of_another_region_is_named() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"VpcId": "vpc-1"}, {"AvailabilityZone": "us-west-2c"}, {"State": "pending"}],
+    [{"VpcId": "vpc-1"}, {"AvailabilityZone": "us-west-2c"}, {"State": "pending"}, {"MapPublicIpOnLaunch": True}],
     ids=lambda wrong: next(iter(wrong)),
 )
-def test_a_subnet_that_differs_is_named(wrong: dict[str, str]) -> None:
+def test_a_subnet_that_differs_is_named(wrong: dict[str, Any]) -> None:
     account = StubbedAccount()
     answer_vpcs(account, "available")
     account.answer_subnets(subnet(FIRST, "a"), subnet(SECOND, "b", **wrong))
     _, first, second = found(existing_vpc_has_the_subnets, account)
     assert (first.state, second.state) == ("ok", "failed")
     assert second.remedy == (
-        "name a subnet of us-west-2b in existing_vpc.private_subnet_ids, in the order of availability_zones"
+        "name a private subnet of us-west-2b in existing_vpc.private_subnet_ids, in the order of availability_zones"
     )
 
 

@@ -68,6 +68,18 @@ FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "data_set_fits_on_lustre": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
     "exports_are_up_to_date": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
     "existing_vpc_has_the_subnets": ("ec2", "describe_vpcs", "ec2:DescribeVpcs", {"existing_vpc": EXISTING_VPC}),
+    "existing_vpc_has_dns": (
+        "ec2",
+        "describe_vpc_attribute",
+        "ec2:DescribeVpcAttribute",
+        {"existing_vpc": EXISTING_VPC},
+    ),
+    "existing_subnets_have_a_way_out": (
+        "ec2",
+        "describe_route_tables",
+        "ec2:DescribeRouteTables",
+        {"existing_vpc": EXISTING_VPC},
+    ),
     "existing_lustre_can_be_mounted": ("fsx", "describe_file_systems", "fsx:DescribeFileSystems", EXISTING),
     "existing_efs_can_be_mounted": (
         "efs",

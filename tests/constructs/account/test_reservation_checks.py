@@ -15,17 +15,22 @@ def reserved(account: StubbedAccount, **values: Any) -> Deployment:
     return deployment(account, capacity_reservation_id=ID, availability_zones=zones, **values)
 
 
-def answer(account: StubbedAccount, **changes: Any) -> None:
+def answer(account: StubbedAccount, *, nodes: int = 0, **changes: Any) -> None:
     found = {
         "State": "active",
         "InstanceType": "p5.48xlarge",
         "AvailabilityZone": "us-west-2a",
         "TotalInstanceCount": 2,
-        "AvailableInstanceCount": 1,
+        "AvailableInstanceCount": 2,
         **changes,
     }
     expected = {"CapacityReservationIds": [ID]}
     account.answer("ec2", "describe_capacity_reservations", {"CapacityReservations": [found]}, expected)
+    if nodes:
+        account.answer_stack({"Cluster": ("AWS::EKS::Cluster", "training")})
+        account.answer_instances(*[("gpu", "p5.48xlarge")] * nodes)
+    else:
+        account.answer_no_stack()
 
 
 def test_a_reservation_that_fits_is_right() -> None:
@@ -33,8 +38,41 @@ def test_a_reservation_that_fits_is_right() -> None:
     answer(account)
     (found,) = reservations_fit_the_node_groups(reserved(account))
     assert (found.check, found.state, found.remedy) == ("reservation of gpu", "ok", "")
-    assert found.actual == "reservation, active, p5.48xlarge in us-west-2a, 1 of 2 free"
+    assert found.actual == "reservation, active, p5.48xlarge in us-west-2a, 2 of 2 free"
     assert found.needed == "reservation, active, 2 x p5.48xlarge in us-west-2a"
+
+
+@pytest.mark.parametrize(("free", "state"), [(1, "ok"), (0, "failed")])
+def test_nodes_that_run_in_it_need_no_free_instance(free: int, state: str) -> None:
+    account = StubbedAccount()
+    answer(account, nodes=1, AvailableInstanceCount=free)
+    (found,) = reservations_fit_the_node_groups(reserved(account))
+    remedy = "1 must be free: end what runs in it beside these groups, or lower node_groups.gpu.max_size"
+    assert (found.state, found.remedy) == (state, "" if state == "ok" else remedy)
+
+
+@pytest.mark.parametrize(
+    ("total", "free", "remedy"),
+    [
+        (8, 8, ""),
+        (7, 7, "set node_groups.one.max_size and node_groups.two.max_size to 7 in sum, or enlarge the reservation"),
+        (
+            8,
+            6,
+            "8 must be free: end what runs in it beside these groups, or lower node_groups.one.max_size and "
+            "node_groups.two.max_size",
+        ),
+    ],
+)
+def test_groups_of_one_reservation_share_its_instances(total: int, free: int, remedy: str) -> None:
+    account = StubbedAccount()
+    answer(account, TotalInstanceCount=total, AvailableInstanceCount=free)
+    group = {"instance_type": "p5.48xlarge", "max_size": 4, "capacity_reservation_id": ID}
+    rows = list(reservations_fit_the_node_groups(reserved(account, node_groups={"one": group, "two": group})))
+    assert [each.check for each in rows] == ["reservation of one", "reservation of two"]
+    assert [each.remedy for each in rows] == [remedy, remedy]
+    assert [each.state for each in rows] == ["failed" if remedy else "ok"] * 2
+    assert rows[0].needed == "reservation, active, 4 x p5.48xlarge in us-west-2a, 8 for one and two"
 
 
 @pytest.mark.parametrize(
@@ -57,17 +95,35 @@ def test_each_difference_has_its_remedy(changes: dict[str, Any], remedy: str) ->
     assert (found.state, found.remedy) == ("failed", remedy)
 
 
-def test_a_capacity_block_waits_for_its_start() -> None:
+START = datetime(2030, 1, 2, 11, 30, tzinfo=UTC)
+BLOCK = {"ReservationType": "capacity-block", "StartDate": START, "EndDate": START + timedelta(days=1)}
+
+
+@pytest.mark.parametrize("sizes", [{"min_size": 1}, {"desired_size": 1}], ids=lambda sizes: next(iter(sizes)))
+def test_a_group_with_nodes_waits_for_the_start_of_its_capacity_block(sizes: dict[str, int]) -> None:
     account = StubbedAccount()
-    start = datetime(2030, 1, 2, 11, 30, tzinfo=UTC)
-    block = {"ReservationType": "capacity-block", "StartDate": start, "EndDate": start + timedelta(days=1)}
-    answer(account, State="scheduled", **block)
+    answer(account, State="scheduled", AvailableInstanceCount=0, **BLOCK)
+    (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK", **sizes))
+    assert (found.state, found.remedy) == ("failed", "deploy when it is active, from 2030-01-02 11:30 UTC")
+    answer(account, **BLOCK)
+    (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK", **sizes))
+    assert found.state == "ok"
+
+
+def test_a_group_without_nodes_is_deployed_before_its_capacity_block_begins() -> None:
+    account = StubbedAccount()
+    answer(account, State="scheduled", AvailableInstanceCount=0, **BLOCK)
+    (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK"))
+    assert (found.state, found.remedy) == ("ok", "")
+    assert found.actual.endswith("from 2030-01-02 11:30 UTC, to 2030-01-03 11:30 UTC")
+    assert found.needed == "Capacity Block, active or scheduled, 2 x p5.48xlarge in us-west-2a"
+
+
+def test_a_capacity_block_that_is_not_paid_is_not_granted() -> None:
+    account = StubbedAccount()
+    answer(account, State="payment-pending", **BLOCK)
     (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK"))
     assert (found.state, found.remedy) == ("failed", "deploy when it is active, from 2030-01-02 11:30 UTC")
-    assert found.actual.endswith("from 2030-01-02 11:30 UTC, to 2030-01-03 11:30 UTC")
-    answer(account, **block)
-    (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK"))
-    assert found.state == "ok"
 
 
 def test_a_capacity_block_that_has_ended_is_over() -> None:

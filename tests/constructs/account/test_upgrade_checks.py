@@ -75,33 +75,61 @@ def answer_jobs(account: StubbedAccount, kubernetes: Kubernetes, release: str) -
     account.answer_stack(CLUSTER)
     kubernetes.known_to(account)
     answer_release(account, release)
+    kubernetes.add_job("spot")
     kubernetes.add_job("stage")
     kubernetes.add_job("ended", ended=True)
     suspended = {"conditions": [{"type": "Suspended", "status": "True"}]}
     kubernetes.add("Job", "later", "batch/v1", spec={"suspend": True, "template": {"spec": {}}}, status=suspended)
 
 
+def add_pod(kubernetes: Kubernetes, name: str, *, phase: str = "Running", **labels: str) -> None:
+    """Store a pod by its labels without their prefixes."""
+    prefixes = {"hold": "training-cluster/", "mpi": "training.kubeflow.org/", "batch": "batch.kubernetes.io/"}
+    names = {"hold": "hold", "mpi": "job-name", "batch": "job-name"}
+    full = {prefixes[key] + names[key]: value for key, value in labels.items()}
+    kubernetes.add("Pod", name, metadata={"labels": full}, spec={}, status={"phase": phase})
+
+
 @pytest.mark.parametrize(
     ("release", "state", "needed"),
     [
-        ("1.34", "failed", "none: a new release updates every node"),
-        ("1.35", "ok", "none if 'cdk diff' shows a new launch template"),
+        ("1.34", "failed", "none held: a new release updates every node"),
+        ("1.35", "ok", "none held if 'cdk diff' shows a new launch template"),
     ],
 )
-def test_a_job_that_runs_holds_the_update_to_a_new_release(
+def test_a_job_with_held_pods_holds_the_update_to_a_new_release(
     release: str, state: str, needed: str, kubernetes: Kubernetes
 ) -> None:
     account = StubbedAccount()
     answer_jobs(account, kubernetes, release)
+    add_pod(kubernetes, "stage-1", hold="true", batch="stage")
+    add_pod(kubernetes, "spot-1", batch="spot")
     (found,) = no_job_holds_an_update(deployment(account))
-    assert (found.check, found.state, found.actual, found.needed) == (
-        "jobs on the nodes",
-        state,
-        "stage in team",
-        needed,
-    )
-    remedy = "let them end, or suspend them, then deploy (docs/upgrade.md)"
+    assert (found.check, found.state, found.needed) == ("jobs on the nodes", state, needed)
+    assert found.actual == "stage in team held; spot in team can be evicted"
+    remedy = "let those that are held end, or suspend them, then deploy (docs/upgrade.md)"
     assert found.remedy == (remedy if state == "failed" else "")
+
+
+def test_jobs_that_can_be_evicted_hold_nothing(kubernetes: Kubernetes) -> None:
+    account = StubbedAccount()
+    answer_jobs(account, kubernetes, "1.34")
+    add_pod(kubernetes, "ended-1", hold="true", batch="ended", phase="Succeeded")
+    add_pod(kubernetes, "other-1", hold="false", batch="stage")
+    (found,) = no_job_holds_an_update(deployment(account))
+    assert (found.state, found.actual) == ("ok", "spot in team, stage in team can be evicted")
+
+
+def test_held_pods_are_named_by_their_job(kubernetes: Kubernetes) -> None:
+    account = StubbedAccount()
+    account.answer_stack(CLUSTER)
+    kubernetes.known_to(account)
+    answer_release(account, "1.34")
+    add_pod(kubernetes, "train-launcher-1", hold="true", mpi="train", batch="train-launcher")
+    add_pod(kubernetes, "train-worker-0", hold="true", mpi="train")
+    add_pod(kubernetes, "alone", hold="true")
+    (found,) = no_job_holds_an_update(deployment(account))
+    assert (found.state, found.actual) == ("failed", "alone in team, train in team held")
 
 
 def test_without_jobs_nothing_holds_it(kubernetes: Kubernetes) -> None:

@@ -30,6 +30,7 @@ from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNC
 from training_workloads.validation import InputError, Problem, known_names
 
 __all__ = [
+    "BATCH_JOB_LABEL",
     "INDEX_LABEL",
     "ClusterJob",
     "by_age",
@@ -45,8 +46,9 @@ __all__ = [
     "worker_pods",
 ]
 
-# https://kubernetes.io/docs/reference/labels-annotations-taints/#batch-kubernetes-io-job-name
-_BATCH_JOB_LABEL = "batch.kubernetes.io/job-name"
+#: Of a pod of a `batch/v1` Job: its job.
+#: https://kubernetes.io/docs/reference/labels-annotations-taints/#batch-kubernetes-io-job-name
+BATCH_JOB_LABEL = "batch.kubernetes.io/job-name"
 
 #: Of a pod of an Indexed Job, on the same page.
 INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
@@ -274,7 +276,7 @@ def _every_job(cluster: Cluster, *, all_namespaces: bool = False) -> list[dict[s
 
 def _job_pods(cluster: Cluster, resource: Resource, name: str) -> list[dict[str, Any]]:
     """Return the pods of a job, oldest first."""
-    label = _BATCH_JOB_LABEL if resource is BATCH_JOBS else JOB_NAME_LABEL
+    label = BATCH_JOB_LABEL if resource is BATCH_JOBS else JOB_NAME_LABEL
     return sorted(cluster.objects(PODS, labels=f"{label}={name}"), key=by_age)
 
 
