@@ -96,7 +96,7 @@ def test_each_difference_has_its_remedy(changes: dict[str, Any], remedy: str) ->
 
 
 START = datetime(2030, 1, 2, 11, 30, tzinfo=UTC)
-BLOCK = {"ReservationType": "capacity-block", "StartDate": START, "EndDate": START + timedelta(days=1)}
+BLOCK: dict[str, Any] = {"ReservationType": "capacity-block", "StartDate": START, "EndDate": START + timedelta(days=1)}
 
 
 @pytest.mark.parametrize("sizes", [{"min_size": 1}, {"desired_size": 1}], ids=lambda sizes: next(iter(sizes)))
