@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from textwrap import fill
 
+from training_workloads.catalog.all_reduce_curves import EFA_PAIRS
 from training_workloads.catalog.published_runs import PUBLISHED_RUNS, PublishedRun
-from training_workloads.planning.calibration import fitted_constants, line_rate_share, predicted_rate
+from training_workloads.planning.calibration import fitted_constants, hop_seconds, line_rate_share, predicted_rate
 from training_workloads.planning.line_chart import Line, line_chart
 from training_workloads.planning.prediction import predict
 from training_workloads.planning.published_comparison import (
@@ -124,6 +125,8 @@ def _summary(runs: Sequence[Compared], bandwidths: Sequence[Compared]) -> str:
 
 def _constants() -> str:
     constants = fitted_constants()
+    types = dict.fromkeys(point.instance_type for point in EFA_PAIRS)
+    latencies = ", ".join(f"{hop_seconds(name) * 1e6:.0f} µs ({name})" for name in types)
     return f"""| constant | value | rows |
 |---|---|---|
 | coordination: what a step loses with several ranks | {constants.coordination_seconds * 1e3:.1f} ms | \
@@ -131,7 +134,7 @@ two: NVIDIA's TensorFlow with mixed precision and XLA on a DGX-1 and on a DGX A1
 | part of a transfer that the backward pass beside it hides | {100 * constants.hidden_share:.0f} % | \
 one: 64 V100 on {_P3} |
 | part of the network's line rate | {100 * line_rate_share():.1f} % | one: a pair of p4de.24xlarge, 2 GiB |
-| latency of a hop, by type | | one each: 128 MiB |"""
+| latency of a hop, by type | {latencies} | one each: 128 MiB |"""
 
 
 def _table(what: str, size: str, rows: Sequence[Compared], sized: Callable[[Compared], str], number: str) -> str:

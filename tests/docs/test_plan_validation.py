@@ -2,8 +2,10 @@ import xml.etree.ElementTree as ElementTree
 
 from docs.site.pictures.__main__ import plan_files
 from docs.site.plan_validation import seed_chart, validation_page
-from setup.source_tree import relative
+from setup.source_tree import ROOT, relative
 from training_workloads.planning.published_comparison import compared_bandwidths, compared_runs
+
+DOCS = ROOT / "docs"
 
 
 def test_the_page_and_its_chart_are_as_the_code_is() -> None:
@@ -15,6 +17,14 @@ def test_the_page_has_every_row() -> None:
     page = validation_page()
     assert [row.name for row in compared_runs() if f"[{row.name}]({row.source})" not in page] == []
     assert page.count("| [p") == sum(row.name.startswith("p") for row in [*compared_runs(), *compared_bandwidths()])
+
+
+def test_the_pages_have_the_latencies_and_the_rows_that_are_far_off() -> None:
+    page, plan = validation_page(), (DOCS / "plan.md").read_text()
+    assert "| latency of a hop, by type | 350 µs (p4de.24xlarge), 184 µs (p5.48xlarge) |" in page
+    assert "Of the other 41 the median" in page
+    assert "**and 3 are more than 25 % off**" in " ".join(page.split())
+    assert "three of the 41 rows that nothing was fitted to are more than 25 % off" in " ".join(plan.split())
 
 
 def test_the_chart_is_a_picture_with_its_names() -> None:

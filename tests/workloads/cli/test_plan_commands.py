@@ -1,4 +1,8 @@
+import errno
 import json
+import os
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -36,7 +40,9 @@ def test_json_has_the_units_in_its_names(command: Command) -> None:
 def test_a_sweep_is_a_table_and_a_chart(tmp_path: Path, command: Command) -> None:
     code, output, errors = command("plan", P3, "--sweep", "--chart", "sweep.svg")
     assert (code, errors) == (0, "")
-    rows = [line.split() for line in output.splitlines()]
+    table, _, notes = output.partition("\n\n")
+    assert notes == "Calculated from published figures, not measured.\n"
+    rows = [line.split() for line in table.splitlines()]
     assert [row[0] for row in rows] == ["nodes", "1", "2", "4", "8", "16", "32", "64", "128", "256", "512"]
     assert rows[1][-1] == "GPU"
     assert rows[-1][-1] == "all-reduce"
@@ -89,11 +95,26 @@ def test_the_input_of_a_model_without_a_measurement_is_not_known(command: Comman
         (["--model=mask-rcnn", "--precision=float32", "--budget=9"], "'--precision' is 'float32', but no rate of"),
         (
             [P4D, "--sweep", "--chart=no/a.svg"],
-            "'--chart' is 'no/a.svg', but No such file or directory; give a file in",
+            "'--chart' is 'no/a.svg', but No such file or directory; give another file, in a folder that exists",
         ),
         ([P4D, "--sweep", "--nodes=2"], "'--nodes' is 2, but --sweep compares 1 to 512 nodes; omit one of them"),
         ([P3, "--budget=90", "--efa"], "'--efa' is True, but p3.16xlarge has no EFA"),
-        ([P4D, "--sweep", "--what-if=efa=0"], "'--what-if' is 'given', but it cannot be combined with --sweep"),
+        ([P4D, "--sweep", "--what-if=efa=0"], "'--what-if' is 'efa=0', but it cannot be combined with --sweep"),
+        ([P4D, "--sweep", "--budget=0"], "'--sweep' is True, but it cannot be combined with --budget"),
+        ([P3, "--what-if=nodes=2", "--what-if=efa=1"], "'--what-if' is 'efa=1', but p3.16xlarge has no EFA"),
+        (
+            ["--instance-type=p3.2xlarge", "--nodes=8", "--storage=memory", "--what-if=nodes=1"],
+            "'--what-if' is 'nodes=1', but the images are 131 GiB",
+        ),
+        (
+            [P3, "--what-if=batch-size=64", "--what-if=batch_size=32"],
+            "'--what-if' is 'batch_size=32', but another '--what-if' is 'batch-size=64'; omit one of them",
+        ),
+        (
+            ["--instance-type=p5.48xlarge", "--nodes=512"],
+            "'--nodes' is 512, but the global batch would be 1,671,168 images, and an epoch has 1,281,167; give 392 or",
+        ),
+        ([P4D, "--sweep", f"--chart={'a' * 300}.svg"], f"'--chart' is '{'a' * 300}.svg', but File name too long; give"),
     ],
 )
 def test_a_mistake_is_one_line_with_the_option(arguments: list[str], error: str, command: Command) -> None:
@@ -101,3 +122,72 @@ def test_a_mistake_is_one_line_with_the_option(arguments: list[str], error: str,
     assert (code, output) == (2, "")
     assert errors.startswith(f"error: {error}")
     assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ELOOP, errno.EACCES])
+def test_a_chart_that_cannot_be_written_is_a_mistake_in_the_option(
+    number: int, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fail_writes(monkeypatch, number)
+    code, output, errors = command("plan", P3, "--sweep", "--chart=a.svg")
+    assert (code, output) == (2, "")
+    assert errors.startswith(f"error: '--chart' is 'a.svg', but {os.strerror(number)}; give another file")
+
+
+def test_a_full_disk_is_no_mistake_in_the_option(tmp_path: Path) -> None:
+    (tmp_path / "full.svg").symlink_to("/dev/full")
+    command = [sys.executable, "-m", "training_workloads", "plan", P3, "--sweep", "--chart=full.svg"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (74, "")
+    assert "the output cannot be written" in ended.stderr
+
+
+def test_memory_is_planned_where_one_node_is_too_small(command: Command) -> None:
+    small = "--instance-type=p3.2xlarge"
+    assert command("plan", small, "--nodes=512", "--storage=memory").code == 0
+    output = command("plan", small, "--sweep", "--storage=memory").out
+    assert [line.split()[0] for line in output.splitlines()[1:8]] == ["8", "16", "32", "64", "128", "256", "512"]
+    assert "without a row: 1, 2, 4 nodes; `--nodes 1` instead" in output
+    found = command("plan", small, "--target-epoch-minutes=1", "--storage=memory", "--json").out
+    assert json.loads(found)["setup"]["nodes"] >= 5
+
+
+def test_a_sweep_has_the_note_of_the_rate(command: Command) -> None:
+    output = command("plan", "--instance-type=p5.48xlarge", "--sweep").out
+    assert "The rate of the GPU is the ceiling: MXNet" in output
+    assert "exposed ms" in output.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--nodes=4"], "6.5 ms, in part hidden behind the backward pass"),
+        (["--nodes=4", "--gradient-clusters=1"], "6.5 ms, nothing of it is hidden behind the backward pass"),
+    ],
+)
+def test_the_all_reduce_says_what_is_hidden(arguments: list[str], text: str, command: Command) -> None:
+    output = command("plan", "--instance-type=p4d.24xlarge", *arguments).out
+    assert f"all-reduce   {text}\n" in output
+
+
+def test_one_gpu_has_no_all_reduce(command: Command) -> None:
+    output = command("plan", "--instance-type=p3.2xlarge").out
+    assert ", 1 GPU, " in output
+    assert "all-reduce   none: one GPU has all gradients\n" in output
+
+
+def test_vcpus_needed_may_be_more_than_there_are(command: Command) -> None:
+    output = command("plan", "--instance-type=p5.4xlarge", "--nodes=4").out
+    assert "input        102 vCPUs needed; there are 56, which give" in output
+
+
+def test_what_if_says_that_nothing_changes(command: Command) -> None:
+    assert command("plan", P4D, "--what-if=efa=1").out.endswith("\nwhat if      the same: nothing changes\n")
+    assert "nothing changes" not in command("plan", P4D, "--what-if=efa=0").out
+
+
+def _fail_writes(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def fail(path: Path, text: str) -> int:
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr(Path, "write_text", fail)

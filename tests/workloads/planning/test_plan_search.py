@@ -1,4 +1,6 @@
+import re
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -61,16 +63,52 @@ def test_both_are_met() -> None:
     ("wish", "problem"),
     [
         (Wish(target_epoch_minutes=1e-6), "'target_epoch_minutes' is 1e-06, but the shortest predicted epoch is"),
-        (Wish(budget=1), "'budget' is 1, but the cheapest predicted run is 22 dollars; raise it"),
+        (Wish(budget=1), r"'budget' is 1, but the cheapest predicted run is 21\.61 dollars; raise it$"),
         (
             Wish(budget=1, target_epoch_minutes=0.03),
-            "'budget' is 1, but no recipe is published for the global batches that are fast enough",
+            r"is 0.03, but the shortest predicted epoch with a published recipe is 0\.0424 minutes; raise it\n"
+            r"'budget' is 1, but that run is 42\.68 dollars; raise it$",
+        ),
+        (
+            Wish(budget=2000, target_epoch_minutes=0.03),
+            r"is 0.03, but the shortest predicted epoch within the budget is 0\.0424 minutes; raise it$",
+        ),
+        (
+            Wish(budget=25, target_epoch_minutes=0.1),
+            r"'budget' is 25, but the cheapest predicted run is .* dollars; raise it, or give "
+            r"--target-epoch-minutes 0\.\d+$",
         ),
     ],
 )
 def test_what_cannot_be_met_has_the_closest(wish: Wish, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         best(P4D, wish)
+
+
+@pytest.mark.parametrize("instance_type", types_with_rates("resnet50", "mixed"))
+@pytest.mark.parametrize(
+    ("option", "beside"),
+    [("target_epoch_minutes", {}), ("budget", {}), ("budget", {"target_epoch_minutes": 3.0})],
+)
+def test_a_limit_of_a_message_can_be_given(instance_type: str, option: str, beside: dict[str, float]) -> None:
+    setups = possible_setups([instance_type], (1, 3, 7, 12), model="resnet50")
+    with pytest.raises(InputError) as caught:
+        best(setups, Wish(**{**beside, option: 1e-6}))
+    limit = re.search(r"(?:epoch is|run is) ([0-9.]+) ", str(caught.value))
+    assert limit
+    found = best(setups, Wish(**{**beside, option: float(limit[1])}))
+    reached = found.epoch_seconds / 60 if option == "target_epoch_minutes" else found.usd_to_accuracy or 0
+    assert float(limit[1]) * 0.98 < reached <= float(limit[1])
+
+
+def test_batches_without_a_recipe_need_a_smaller_one() -> None:
+    with pytest.raises(InputError, match="so large a global batch; give a smaller --batch-size"):
+        best(possible_setups(["p4d.24xlarge"], (1, 2), model="resnet50", batch_size=10_000), Wish(budget=1))
+
+
+def test_nodes_with_a_batch_above_an_epoch_are_not_searched() -> None:
+    options: dict[str, Any] = {"model": "resnet50"}
+    assert max(one.nodes for one in possible_setups(["p5.48xlarge"], SWEPT_NODES, **options)) == 256
 
 
 def test_rejects_what_is_not_above_0() -> None:

@@ -10,7 +10,7 @@ import typer
 
 from training_workloads.cli.command_classes import Command
 from training_workloads.cli.help_text import JOBS_HERE
-from training_workloads.cli.program import app
+from training_workloads.cli.program import OUTPUT_ERRORS, app
 from training_workloads.cli.typed_values import NotANumberError, number, number_option, whole_number
 from training_workloads.validation import MISSING, InputError, Problem, known_names
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
-_SEARCH = "The cheapest setup"
+_SEARCH = "A search over types and nodes"
 _YES_AND_NO = {"0": False, "no": False, "false": False, "1": True, "yes": True, "true": True}
 _NUMBERS = ("nodes", "batch_size", "gradient_clusters")
 
@@ -40,7 +40,7 @@ def plan(
     compression: Annotated[str, typer.Option(help="fp16 sends gradients in float16; none.")] = "none",
     efa: Annotated[bool | None, typer.Option(help="Whether EFA is used. Default: if the type has it.")] = None,
     storage: Annotated[
-        str, typer.Option(help="Where images are read: lustre, or memory after the first epoch.")
+        str, typer.Option(help="Where images are read: lustre, or memory (as --cache records of the job).")
     ] = "lustre",
     gradient_clusters: Annotated[
         int | None, number_option("XLA's clusters with gradients. Default: those counted for the model.")
@@ -66,12 +66,12 @@ def plan(
     from training_workloads.planning.training_setup import types_with_rates
 
     modes = {
-        "target_epoch_minutes": target_epoch_minutes is not None,
-        "budget": budget is not None,
-        "sweep": sweep,
-        "what_if": bool(what_if),
+        "target_epoch_minutes": target_epoch_minutes,
+        "budget": budget,
+        "sweep": sweep or None,
+        "what_if": " ".join(what_if) if what_if else None,
     }
-    searches = modes["target_epoch_minutes"] or modes["budget"]
+    searches = target_epoch_minutes is not None or budget is not None
     _reject_contradictions(modes, nodes, chart)
     types = types_with_rates(model, precision) if instance_type is None else [instance_type]
     if instance_type is None and not searches:
@@ -114,17 +114,20 @@ def _print(found: "Sequence[Prediction]", *, as_json: bool, chart: str | None = 
 def _write(chart: str, picture: str) -> None:
     try:
         Path(chart).write_text(picture)
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
-        fix = "give a file in a folder that exists and that you can write to"
+    except OSError as error:
+        # A full disk is no mistake in the option: the program has a separate exit code for it.
+        if error.errno in OUTPUT_ERRORS:
+            raise
+        fix = "give another file, in a folder that exists and that you can write to"
         raise InputError(Problem(path=("chart",), given=chart, allowed=str(error.strerror), fix=fix)) from None
 
 
-def _reject_contradictions(modes: Mapping[str, bool], nodes: int | None, chart: str | None) -> None:
-    given = [name for name, is_given in modes.items() if is_given]
+def _reject_contradictions(modes: Mapping[str, Any], nodes: int | None, chart: str | None) -> None:
+    given = [name for name, value in modes.items() if value is not None]
     if len(given) > 1 and set(given) != {"target_epoch_minutes", "budget"}:
         allowed = f"it cannot be combined with --{given[0].replace('_', '-')}"
-        raise InputError(Problem(path=(given[-1],), given="given", allowed=allowed, fix="omit one of them"))
-    if nodes is not None and given and not modes["what_if"]:
+        raise InputError(Problem(path=(given[-1],), given=modes[given[-1]], allowed=allowed, fix="omit one of them"))
+    if nodes is not None and given and modes["what_if"] is None:
         allowed = f"--{given[0].replace('_', '-')} compares 1 to 512 nodes"
         raise InputError(Problem(path=("nodes",), given=nodes, allowed=allowed, fix="omit one of them"))
     if chart is not None and (not modes["sweep"] or not chart.endswith(".svg")):
@@ -134,6 +137,7 @@ def _reject_contradictions(modes: Mapping[str, bool], nodes: int | None, chart: 
 def _changed(setup: "TrainingSetup", changes: list[str]) -> "TrainingSetup":
     """Return a setup with other values."""
     values: dict[str, Any] = {}
+    texts: dict[str, str] = {}
     for change in changes:
         key, equals, text = change.partition("=")
         name = key.strip().replace("-", "_")
@@ -143,8 +147,17 @@ def _changed(setup: "TrainingSetup", changes: list[str]) -> "TrainingSetup":
                 f"give OPTION=VALUE with one of {keys}" if not equals else known_names(name, setup.__dataclass_fields__)
             )
             raise InputError(Problem(path=("what_if",), given=change, fix=fix))
-        values[name] = _typed(name, text.strip(), change)
-    return replace(setup, **values)
+        if name in values:
+            allowed = f"another '--what-if' is '{texts[name]}'"
+            raise InputError(Problem(path=("what_if",), given=change, allowed=allowed, fix="omit one of them"))
+        values[name], texts[name] = _typed(name, text.strip(), change), change
+    try:
+        return replace(setup, **values)
+    except InputError as error:
+        # The other options are possible: the plan without the changes was made from them.
+        every = " ".join(changes)
+        found = [replace(each, path=("what_if",), given=texts.get(str(each.path[0]), every)) for each in error.problems]
+        raise InputError(*found) from None
 
 
 def _typed(name: str, text: str, change: str) -> Any:

@@ -19,7 +19,7 @@ from training_workloads.cli.command_groups import TopLevel
 from training_workloads.exit_codes import INTERRUPTED, OUTPUT_FAILED, USER_ERROR
 from training_workloads.validation import InputError, Problem
 
-__all__ = ["COMPLETION_VARIABLE", "PROGRAM", "app", "main", "output_folder"]
+__all__ = ["COMPLETION_VARIABLE", "OUTPUT_ERRORS", "PROGRAM", "app", "main", "output_folder"]
 
 #: The program's name, also for `python -m training_workloads`.
 PROGRAM: Final = "trainctl"
@@ -27,7 +27,8 @@ PROGRAM: Final = "trainctl"
 #: With this variable the shell's script asks the program for the next word.
 COMPLETION_VARIABLE: Final = "_TRAINCTL_COMPLETE"
 
-_OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+#: Errors of the place that is written to, not of what the user gave.
+OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     name=PROGRAM,
@@ -74,7 +75,7 @@ def main() -> None:
             raise
     except OSError as error:
         # A reader that has ended, as in `… | head`, is no failure of the output.
-        if error.errno not in _OUTPUT_ERRORS:
+        if error.errno not in OUTPUT_ERRORS:
             raise
         place = f" to {error.filename}" if error.filename else ""
         why = f"the output cannot be written{place} ({error.strerror}); free space, or write it elsewhere"

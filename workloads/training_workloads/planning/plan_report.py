@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from training_workloads.planning.line_chart import Line, line_chart
+from training_workloads.planning.plan_search import SWEPT_NODES
 from training_workloads.planning.prediction import Prediction
 from training_workloads.planning.step_time import StepTime
 
@@ -17,7 +18,7 @@ _HEADS = (
     "of 1 GPU",
     "of 1 node",
     "step ms",
-    "all-reduce",
+    "exposed ms",
     "epoch min",
     "$/epoch",
     "limit",
@@ -31,7 +32,9 @@ def plan_text(one: Prediction) -> str:
 
 def compared_text(before: Prediction, after: Prediction) -> str:
     """Return two predictions side by side: what is, and what would be."""
-    pairs = zip(_subjects(before), _subjects(after), strict=True)
+    pairs = list(zip(_subjects(before), _subjects(after), strict=True))
+    if all(first == second for first, second in pairs):
+        return f"{plan_text(before)}\n{'what if':<12} the same: nothing changes"
     return "\n".join(
         f"{name:<12} {first}" if first == second else f"{name:<12} {first}\n{'':<9} -> {second}"
         for (name, first), (_, second) in pairs
@@ -39,10 +42,11 @@ def compared_text(before: Prediction, after: Prediction) -> str:
 
 
 def sweep_text(found: Sequence[Prediction]) -> str:
-    """Return a table with a row for each number of nodes."""
+    """Return a table with a row for each number of nodes, and what a reader of it must know."""
     rows = [_HEADS, *(_row(one) for one in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
-    return "\n".join("  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows)
+    table = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join([*table, "", *_sweep_notes(found)])
 
 
 def sweep_chart(found: Sequence[Prediction]) -> str:
@@ -70,17 +74,27 @@ def values(one: Prediction) -> dict[str, Any]:
     }
 
 
+def _sweep_notes(found: Sequence[Prediction]) -> Iterator[str]:
+    yield "Calculated from published figures, not measured."
+    if note := found[0].rate.note:
+        yield f"The rate of the GPU is {note}."
+    if left_out := sorted(set(SWEPT_NODES) - {one.setup.nodes for one in found}):
+        counts = ", ".join(map(str, left_out))
+        yield f"Not possible, so without a row: {counts} nodes; `--nodes {left_out[0]}` instead of `--sweep` says why."
+
+
 def _subjects(one: Prediction) -> Iterator[tuple[str, str]]:
     setup = one.setup
     network = "EFA" if setup.uses_efa else "TCP"
-    yield "plan", f"{setup.model} on {setup.nodes} x {setup.instance_type}, {one.gpus} GPUs, {network}, not measured"
+    gpus = "1 GPU" if one.gpus == 1 else f"{one.gpus} GPUs"
+    yield "plan", f"{setup.model} on {setup.nodes} x {setup.instance_type}, {gpus}, {network}, not measured"
     yield "batch", f"{one.global_batch // one.gpus} images a GPU, {one.global_batch:,} in all"
     efficiencies = (
         f"{one.efficiency_of_one_gpu:.1%} of as many times one GPU, {one.efficiency_of_one_node:.1%} of one node"
     )
     yield "speed", f"{one.images_per_second:,.0f} images/s, {efficiencies}"
     yield "step", _step_text(one.step)
-    yield "all-reduce", f"{one.all_reduce_seconds * 1e3:.1f} ms, in part hidden behind the backward pass"
+    yield "all-reduce", _all_reduce_text(one)
     yield "input", _input_text(one)
     yield "storage", str(one.lustre) if one.lustre else "images from memory; Lustre serves the first epoch only"
     yield "epoch", _epoch_text(one)
@@ -99,11 +113,18 @@ def _step_text(step: StepTime) -> str:
     return f"{step.total * 1e3:.1f} ms: " + ", ".join(f"{name} {value * 1e3:.1f}" for name, value in parts.items())
 
 
+def _all_reduce_text(one: Prediction) -> str:
+    if one.gpus == 1:
+        return "none: one GPU has all gradients"
+    hidden = "in part" if one.step.exposed_all_reduce < one.all_reduce_seconds else "nothing of it is"
+    return f"{one.all_reduce_seconds * 1e3:.1f} ms, {hidden} hidden behind the backward pass"
+
+
 def _input_text(one: Prediction) -> str:
     if one.supply is None:
         return f"{one.vcpus:,} vCPUs; what they give was not measured for this model, so nothing waits in this plan"
     supply = f"{one.supply.least:,.0f} to {one.supply.most:,.0f} images/s (estimated)"
-    return f"{one.vcpus_needed:,} vCPUs needed of {one.vcpus:,}, which give {supply}"
+    return f"{one.vcpus_needed:,} vCPUs needed; there are {one.vcpus:,}, which give {supply}"
 
 
 def _epoch_text(one: Prediction) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from itertools import product
 from typing import Any
 
@@ -89,17 +90,46 @@ def _in_budget(one: Prediction, wish: Wish) -> bool:
 
 
 def _not_met(found: list[Prediction], wish: Wish) -> Problems:
-    fastest = min(one.epoch_seconds for one in found) / 60
-    if wish.target_epoch_minutes is not None and fastest > wish.target_epoch_minutes:
-        allowed = f"the shortest predicted epoch is {fastest:.3g} minutes"
-        yield Problem(path=("target_epoch_minutes",), given=wish.target_epoch_minutes, allowed=allowed, fix="raise it")
+    if not any(_in_time(one, wish) for one in found):
+        yield _too_short(f"the shortest predicted epoch is {_minutes(found)} minutes", wish)
         return
-    in_time = [one.usd_to_accuracy for one in found if _in_time(one, wish) and one.usd_to_accuracy is not None]
+    to_accuracy = [one for one in found if one.usd_to_accuracy is not None]
+    if not to_accuracy:
+        allowed = "no recipe is published for so large a global batch"
+        yield Problem(path=("budget",), given=wish.budget, allowed=allowed, fix="give a smaller --batch-size")
+        return
+    in_time = [one for one in to_accuracy if _in_time(one, wish)]
+    affordable = [one for one in to_accuracy if _in_budget(one, wish)]
     if in_time:
-        allowed = f"the cheapest predicted run is {min(in_time):,.0f} dollars"
+        yield _too_cheap(f"the cheapest predicted run is {_dollars(in_time)} dollars", wish, affordable)
+    elif affordable:
+        yield _too_short(f"the shortest predicted epoch within the budget is {_minutes(affordable)} minutes", wish)
     else:
-        allowed = "no recipe is published for the global batches that are fast enough"
-    yield Problem(path=("budget",), given=wish.budget, allowed=allowed, fix="raise it, or allow longer epochs")
+        # Both are too low, and the run of the one message is that of the other.
+        fastest = [min(to_accuracy, key=lambda one: one.epoch_seconds)]
+        yield _too_short(f"the shortest predicted epoch with a published recipe is {_minutes(fastest)} minutes", wish)
+        yield _too_cheap(f"that run is {_dollars(fastest)} dollars", wish, affordable)
+
+
+def _too_short(allowed: str, wish: Wish) -> Problem:
+    return Problem(path=("target_epoch_minutes",), given=wish.target_epoch_minutes, allowed=allowed, fix="raise it")
+
+
+def _too_cheap(allowed: str, wish: Wish, affordable: list[Prediction]) -> Problem:
+    longer = f", or give --target-epoch-minutes {_minutes(affordable)}" if affordable else ""
+    return Problem(path=("budget",), given=wish.budget, allowed=allowed, fix=f"raise it{longer}")
+
+
+def _minutes(found: list[Prediction]) -> str:
+    """Return the shortest epoch with three digits, rounded up: as a wish it can be met."""
+    shortest = Decimal(min(one.epoch_seconds for one in found) / 60)
+    return f"{Context(prec=3, rounding=ROUND_CEILING).create_decimal(shortest):f}"
+
+
+def _dollars(found: list[Prediction]) -> str:
+    """Return the cheapest run in dollars and cents, rounded up: as a wish it can be met."""
+    cheapest = min(one.usd_to_accuracy for one in found if one.usd_to_accuracy is not None)
+    return f"{Decimal(cheapest).quantize(Decimal('0.01'), rounding=ROUND_CEILING):f}"
 
 
 def _is_above_zero(wish: Wish) -> Problems:

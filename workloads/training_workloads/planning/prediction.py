@@ -1,7 +1,7 @@
 """What a training run will do on a number of nodes: speed, where a step's time is spent, storage, price."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from training_workloads.catalog.instances import gpu_instance_type
@@ -111,7 +111,7 @@ def predict(setup: TrainingSetup) -> Prediction:
         all_reduce_seconds=timed.all_reduce,
         supply=supply,
         vcpus=timed.vcpus,
-        vcpus_needed=math.ceil(speed * timed.vcpus / supply.expected) if supply else None,
+        vcpus_needed=_vcpus_needed(timed, batch, step, supply),
         lustre=lustre,
         evaluation_seconds=evaluation,
         checkpoint_seconds=_checkpoint_seconds(model, lustre),
@@ -139,10 +139,18 @@ def _with_input(timed: SetupStep, batch: int, supply: InputSupply | None) -> Ste
     )
 
 
+def _vcpus_needed(timed: SetupStep, batch: int, step: StepTime, supply: InputSupply | None) -> int | None:
+    """Return the vCPUs for the speed without a wait: with it, they would always be those that are there."""
+    if supply is None:
+        return None
+    return math.ceil(batch / (step.total - step.input_wait) * timed.vcpus / supply.expected)
+
+
 def _rate_of_one_node(setup: TrainingSetup, speed: float) -> float:
     if setup.nodes == 1:
         return speed
-    timed = setup_step(setup.on_nodes(1))
+    # The speed does not depend on the storage, and the memory of one node may be too small for the images.
+    timed = setup_step(replace(setup, nodes=1, storage="lustre"))
     batch = timed.network.ranks * timed.batch
     return batch / _with_input(timed, batch, _supply(timed, MODELS[setup.model])).total
 

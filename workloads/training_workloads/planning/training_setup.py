@@ -136,6 +136,25 @@ def _images_fit_into_memory(setup: TrainingSetup) -> Problems:
         yield Problem(path=("storage",), given=setup.storage, allowed=allowed, fix="use lustre, or more nodes")
 
 
+def _a_step_is_at_most_an_epoch(setup: TrainingSetup) -> Problems:
+    wrong = (*_type_has_gpus(setup), *_numbers_are_positive(setup))
+    if wrong or setup.model not in MODELS or not _rates(setup):
+        return
+    images = MODELS[setup.model].training_images
+    on_gpu = setup.batch_size or published_rate(setup).batch
+    gpus_of_node = gpu_instance_type(setup.instance_type).gpus
+    gpus = gpus_of_node * setup.nodes
+    if gpus * on_gpu <= images:
+        return
+    allowed = f"the global batch would be {gpus * on_gpu:,} images, and an epoch has {images:,}"
+    if setup.batch_size is None:
+        fix = f"give {images // (gpus_of_node * on_gpu)} or less, or a smaller batch for each GPU"
+        yield Problem(path=("nodes",), given=setup.nodes, allowed=allowed, fix=fix)
+    else:
+        fix = f"give {images // gpus} or less, or fewer nodes"
+        yield Problem(path=("batch_size",), given=setup.batch_size, allowed=allowed, fix=fix)
+
+
 _RULES = (
     _model_is_known,
     _type_has_gpus,
@@ -144,4 +163,5 @@ _RULES = (
     _the_rate_is_published,
     _the_type_has_efa,
     _images_fit_into_memory,
+    _a_step_is_at_most_an_epoch,
 )
