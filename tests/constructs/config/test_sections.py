@@ -88,7 +88,7 @@ def test_a_section_has_the_rules_of_its_construct() -> None:
     assert paths(JobQueueConfig, queue_name="My Queue", max_jobs=0) == ["queue_name", "max_jobs"]
     count = {"max_unhealthy_node_threshold_count": 2, "max_unhealthy_node_threshold_percentage": 20}
     assert paths(NodeRepairConfig, **count) == ["max_unhealthy_node_threshold_count"]
-    assert paths(NodeRepairOverrideConfig, condition="Ready", reason="Gone", action="Wait") == ["action"]
+    assert paths(NodeRepairOverrideConfig, condition="Ready", reason="Gone", action="Wait") == ["condition", "action"]
     assert paths(ServiceAccountConfig, prefix="runs/*", namespace="My Jobs") == ["prefix", "namespace"]
 
 
