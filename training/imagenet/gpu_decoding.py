@@ -47,7 +47,17 @@ class GpuDecoder:
         """
         pipeline: Any = None
         before: EncodedBatch | None = None
-        for batch in encoded:
+        source = iter(encoded)
+        while True:
+            try:
+                batch = next(source)
+            except StopIteration:
+                break
+            except (tf.errors.OpError, UnicodeDecodeError):
+                # Of the next batch: the caller counts batches to find its damaged record.
+                if before is not None:
+                    yield self._decoded(pipeline, before)
+                raise
             pipeline = pipeline or self._pipeline(len(batch.labels))
             ready = None if before is None else self._decoded(pipeline, before)
             # The decoding of this batch overlaps with the step that takes the one before.

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".jpeg", ".jpg")
 
+# Images that would be left out of training and accuracy without a word.
+_OTHER_IMAGES = (".avif", ".bmp", ".gif", ".heic", ".jfif", ".png", ".tif", ".tiff", ".webp")
+
 
 class JpegFolder(Records):
     """The files of `<folder>/<class>/`, in a fixed order that mixes the classes."""
@@ -85,13 +88,20 @@ def load(folder: Path, split: str, *, team: Team, classes: int) -> JpegFolder:
     """List a split's files, each rank a part of the classes; labels are the places in the sorted class folders.
 
     Raises:
-        UserError: There are more classes than the network has outputs, a class without training images, or no image.
+        UserError: There are more classes than the network has outputs, a class without training images, no image, or
+            one that is no JPEG.
     """
     images, trained = team.on_rank_zero(lambda: _folders(folder, split, classes))
     files = team.share(lambda name: _files(images / name), trained)
     if not any(files):
         raise UserError(
             f"'--data-dir' is {folder}, whose folder {images.name} has no file *.JPEG in a class folder; add them"
+        )
+    empty = [name for name, found in zip(trained, files, strict=True) if not found]
+    if empty and images.name == "train":
+        raise UserError(
+            f"'--data-dir' is {folder}, where {len(empty):,} of {len(trained):,} classes have no file *.JPEG in train, "
+            f"such as {empty[0]}; add images, or remove the class"
         )
     return JpegFolder(images, trained, files)
 
@@ -123,4 +133,10 @@ def _files(folder: Path) -> list[str]:
     if not folder.is_dir():
         return []
     with readable(folder):
-        return sorted(name for name in os.listdir(folder) if name.lower().endswith(_SUFFIXES))
+        names = [name for name in os.listdir(folder) if not name.startswith(".")]
+    if others := [name for name in names if name.lower().endswith(_OTHER_IMAGES)]:
+        raise UserError(
+            f"'--data-dir' is {folder.parents[1]}, where {folder.parent.name}/{folder.name} has images that are no "
+            f"JPEG, such as {min(others)}; convert them to JPEG, or move them elsewhere"
+        )
+    return sorted(name for name in names if name.lower().endswith(_SUFFIXES))

@@ -51,10 +51,10 @@ def find(folder: Path, split: str, *, allow_missing: bool = False) -> Shards:
     Args:
         folder: Given as '--data-dir'.
         split: `TRAIN` or `VALIDATION`.
-        allow_missing: Whether shards may be missing.
+        allow_missing: Whether a few shards may be missing: one in a hundred, or one.
 
     Raises:
-        UserError: All shards or some are missing, or there are shards of two datasets.
+        UserError: All shards or too many are missing, or there are shards of two datasets.
     """
     if not folder.is_dir():
         raise UserError(f"'--data-dir' is {folder}, which is not a folder; give the folder with the shards")
@@ -71,9 +71,12 @@ def find(folder: Path, split: str, *, allow_missing: bool = False) -> Shards:
     names = [shard_name(split, index, count) for index in range(count)]
     present = set(os.listdir(folder))
     missing = [name for name in names if name not in present]
-    if missing and not allow_missing:
+    # More than a few are no damage, but a copy that has not ended.
+    allowed = max(1, count // 100) if allow_missing else 0
+    if len(missing) > allowed:
+        limit = f" ('--on-bad-data skip' allows {allowed:,})" if allow_missing else ""
         raise UserError(
-            f"'--data-dir' is {folder}, where {len(missing):,} of {count:,} {split} shards are missing: "
+            f"'--data-dir' is {folder}, where {len(missing):,} of {count:,} {split} shards are missing{limit}: "
             f"{listing.first(missing, _SHOWN)}; copy or convert them again"
         )
     return Shards([folder / name for name in names if name not in set(missing)], missing)

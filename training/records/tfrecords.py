@@ -16,7 +16,7 @@ import numpy as np
 from awscrt.checksums import crc32c
 from numpy.typing import NDArray
 
-from training.runtime.errors import UserError
+from training.runtime.errors import LOST_FILE_SYSTEM, LostFileSystemError, UserError
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
@@ -58,6 +58,11 @@ def readable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in LOST_FILE_SYSTEM:
+            raise LostFileSystemError(
+                f"{path} cannot be read ({error.strerror}): its file system was lost, or its disk is damaged; "
+                "start this run again"
+            ) from error
         raise UserError(
             f"{path} cannot be read ({error.strerror}); check that it exists, that user {os.getuid()} may read it, "
             "and that its file system is mounted"

@@ -35,8 +35,9 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
         skip_damaged=settings.on_bad_data == "skip",
         dali=settings.decode == "gpu",
     )
-    if decoding.dali and not on_gpu:
-        raise UserError("'--decode' is gpu, but this machine has no GPU that TensorFlow can use; give '--decode cpu'")
+    if decoding.dali:
+        # One machine may have lost its GPU.
+        on_every_rank(lambda: _check_gpu(on_gpu))
     if settings.data_dir is None:
         pipeline = SyntheticPipeline(decoding)
         data = Data(
@@ -51,6 +52,11 @@ def load(settings: Settings, *, on_gpu: bool) -> Data:
         data = _from_files(settings.data_dir, settings, decoding)
     check_batch_size(settings.batch_size, images=data.training_images, ranks=ranks.size())
     return data
+
+
+def _check_gpu(on_gpu: bool) -> None:
+    if not on_gpu:
+        raise UserError("'--decode' is gpu, but this machine has no GPU that TensorFlow can use; give '--decode cpu'")
 
 
 def _from_files(folder: Path, settings: Settings, decoding: input_pipeline.Settings) -> Data:

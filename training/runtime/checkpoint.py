@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from training.runtime.errors import UserError
+from training.runtime.errors import LOST_FILE_SYSTEM, LostFileSystemError, UserError
 from training.runtime.files import write_atomically
 
 _METADATA = "metadata"
@@ -83,8 +83,9 @@ def newest(folder: Path) -> Checkpoint | None:
 
     Raises:
         UserError: All checkpoints are damaged.
+        LostFileSystemError: None can be read, because their file system was lost.
     """
-    present = paths(folder)
+    present, lost = paths(folder), 0
     for stranger in sorted(set(folder.glob("step-*.checkpoint")) - set(present)):
         _warn(f"{stranger} is not a checkpoint of this program and is ignored; move it elsewhere")
     for path in present:
@@ -94,7 +95,10 @@ def newest(folder: Path) -> Checkpoint | None:
             if not os.path.lexists(path):
                 # A run that trains there has removed it, after it wrote newer ones.
                 return newest(folder)
+            lost += isinstance(error.__cause__, OSError) and error.__cause__.errno in LOST_FILE_SYSTEM
             _warn(f"{error}; trying the checkpoint before it")
+    if present and lost == len(present):
+        raise LostFileSystemError(f"none of the checkpoints in {folder} can be read; start this run again")
     if present:
         raise UserError(
             f"all {len(present)} checkpoints in {folder} are damaged; copy one back from where they were exported, or "

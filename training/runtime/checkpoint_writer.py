@@ -70,6 +70,11 @@ class CheckpointWriter:
         with stop_request.blocked():
             self._newest = self._thread.submit(_write, self._folder, state, self._keep)
 
+    @property
+    def failed(self) -> bool:
+        """Whether the newest save has ended and was not written. Only rank zero knows; the others return False."""
+        return self._newest is not None and self._newest.done() and not self._newest.result()
+
     def wait(self) -> bool:
         """Return when nothing is in flight. Any rank may call it; the watchdog counts the time as one without progress.
 

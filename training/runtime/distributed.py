@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from training.runtime import command_line, ranks
-from training.runtime.errors import USER_ERROR, RankError, UserError
+from training.runtime.errors import USER_ERROR, LostFileSystemError, RankError, UserError
 from training.runtime.ranks import Variable
 from training.runtime.stop_request import STOPPED, Stopped
 
@@ -94,14 +94,14 @@ def run(program: Callable[[], None]) -> int:
     Returns:
         `USER_ERROR` for a user's error, printed once; `STOPPED` for a run that has saved its state on request.
         Every rank must raise the `UserError`: all do where they check the same values, and where `on_rank_zero` and
-        `on_every_rank` run the check. A `RankError` ends the process.
+        `on_every_rank` run the check. A `RankError` ends the process, and so does a `LostFileSystemError`, with 1.
     """
     try:
         program()
-    except RankError as error:
+    except (RankError, LostFileSystemError) as error:
         print(f"error: rank {ranks.rank()}: {error}", file=sys.stderr, flush=True)
         # Without cleaning up, which would wait for the other ranks, which wait for this one. Their launcher ends them.
-        os._exit(USER_ERROR)
+        os._exit(USER_ERROR if isinstance(error, UserError) else 1)
     except UserError as error:
         if ranks.rank() == 0:
             print(f"error: {error}", file=sys.stderr, flush=True)

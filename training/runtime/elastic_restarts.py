@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import horovod.tensorflow as hvd
 import tensorflow as tf
 from horovod.common.elastic import State
+from horovod.common.exceptions import HorovodInternalError
 
 from training.runtime import elastic
 from training.runtime.elastic import CheckHosts
@@ -30,10 +31,10 @@ def run(program: Callable[[CheckHosts], None], variables: Sequence[tf.Variable])
         try:
             program(state.check_host_updates)
         except tf.errors.UnknownError as error:
-            if "Horovod" in error.message:
-                raise
-            # Horovod would take any other error of this kind for the end of a successful run.
-            raise RuntimeError(error.message) from error
+            # Horovod knows three of its operations by their names. It would take any other error of this kind, also
+            # its own, for the end of a successful run.
+            kind = HorovodInternalError if "Horovod" in error.message else RuntimeError
+            raise kind(error.message) from error
 
     # Horovod: catches the error of a collective operation when a rank is lost, finds the remaining ranks, repeats.
     hvd.elastic.run(begin)(_NoState(bcast_object=hvd.broadcast_object, get_rank=hvd.rank))

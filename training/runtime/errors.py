@@ -1,4 +1,6 @@
-"""Errors that a user can fix."""
+"""Errors that end a run with a message: those that a user can fix, and those that the next start may not meet."""
+
+import errno
 
 #: The exit code of a program that has reported a `UserError`; a restart would repeat the error.
 USER_ERROR = 2
@@ -10,3 +12,11 @@ class UserError(Exception):
 
 class RankError(UserError):
     """An error of this rank alone, such as a damaged file that only it reads: the other ranks do not know of it."""
+
+
+#: What a network file system reports that was lost, often for a while; EIO may be a damaged disk too.
+LOST_FILE_SYSTEM = (errno.EIO, errno.ESTALE, errno.ESHUTDOWN, errno.ETIMEDOUT, errno.ENOTCONN)
+
+
+class LostFileSystemError(Exception):
+    """A file system that was lost, on this rank at least: the launcher starts the ranks again."""

@@ -5,6 +5,8 @@ import re
 import time
 from dataclasses import dataclass
 
+_RETRY_SECONDS = 60.0
+
 _FORM = re.compile(r"([1-9][0-9]{0,8})(steps?|epochs?|min)")
 
 
@@ -47,12 +49,17 @@ class Timer:
     def restart(self) -> None:
         """Start again: it has happened."""
         # The monotonic clock: a wall clock that is set would delay a save for hours.
-        self._since = time.monotonic()
+        self._since, self._failed = time.monotonic(), False
+
+    def failed(self) -> None:
+        """Try again after a minute: it has happened, but in vain."""
+        self._failed = True
 
     @property
     def due(self) -> bool:
-        """Whether the minutes have passed on this rank's clock; False for steps and epochs."""
-        return self._every.after_seconds(time.monotonic() - self._since)
+        """Whether the minutes have passed on this rank's clock, or one minute after a failure."""
+        seconds = time.monotonic() - self._since
+        return self._every.after_seconds(seconds) or (self._failed and seconds >= _RETRY_SECONDS)
 
 
 def every(text: str) -> Every:

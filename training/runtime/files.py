@@ -93,7 +93,8 @@ def make_writable(folder: Path, inside: str = "") -> None:
     try:
         probe.parent.mkdir(parents=True, exist_ok=True)
         probe.write_bytes(b"")
-        probe.unlink()
+        # Another start may have removed it.
+        probe.unlink(missing_ok=True)
     except OSError as error:
         raise unwritable(folder, error, inside) from error
 

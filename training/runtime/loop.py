@@ -116,6 +116,8 @@ class Loop:
 
     def _exchange(self) -> Exchanged:
         """Learn of all ranks' progress, and end the run if any rank got a stop request."""
+        if self._writer.failed:
+            self._checkpoints.failed()
         exchanged = self._progress.exchange()
         self._epoch_losses.extend(exchanged.losses.names, exchanged.finite_losses.vector)
         self._clock.add(exchanged.losses.weight * self._plan.batch_size)
@@ -199,14 +201,8 @@ class Loop:
         self._lines.after_epoch(self.position, losses, evaluation, self.outcome)
 
     def _figures(self) -> dict[str, Any]:
-        throughput = self._steps.throughput
-        # Each rank measures itself. The rank that waits longest for its images delays the others.
-        figures = ranks.current().gather(throughput.figures(), "figures")
-        waits = [each.pop("data_wait_share") for each in figures]
         return {
-            **speeds(throughput.images_per_second),
-            **figures[0],
-            "data_wait_share_per_rank": waits,
+            **self._speed(),
             **self._times(),
             "steps": self.position.step,
             "epochs": self.position.epoch,
@@ -215,6 +211,16 @@ class Loop:
             **self._task.figures(),
             "versions": dict(self._task.framework.versions()),
         }
+
+    def _speed(self) -> dict[str, Any]:
+        throughput = self._steps.throughput
+        if self.outcome and not throughput.steps:
+            # A start that only evaluates keeps the speed of the one before.
+            return {}
+        # Each rank measures itself. The rank that waits longest for its images delays the others.
+        figures = ranks.current().gather(throughput.figures(), "figures")
+        waits = [each.pop("data_wait_share") for each in figures]
+        return {**speeds(throughput.images_per_second), **figures[0], "data_wait_share_per_rank": waits}
 
     def _times(self) -> dict[str, float]:
         seconds = round(self._seconds_before + self._steps.throughput.seconds, 3)

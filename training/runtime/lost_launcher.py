@@ -6,8 +6,8 @@ ranks of a lost `mpirun`, but one that hangs in its exit would stay until its wa
 
 import os
 import select
-import sys
 import threading
+from contextlib import suppress
 
 # Set for each rank by mpirun, and by horovodrun.
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "HOROVOD_RANK")
@@ -21,11 +21,18 @@ def end_with_the_launcher() -> None:
     if not any(name in os.environ for name in _RANK_VARIABLES):
         return
     poll = select.poll()
-    # No events: poll always reports that the other end was closed.
-    poll.register(sys.stdout.fileno(), 0)
+    # No events: poll always reports that the other end was closed. By number: `sys.stdout` may have been replaced.
+    poll.register(1, 0)
 
     def wait() -> None:
-        poll.poll()
+        if any(event == select.POLLNVAL for _, event in poll.poll()):
+            # It has no output.
+            return
+        with suppress(OSError):
+            reason = (
+                "error: the other end of this rank's output is closed, as when its launcher is lost: the rank ends\n"
+            )
+            os.write(2, reason.encode())
         # Without cleaning up, which would wait for ranks that have ended too.
         os._exit(1)
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from training.runtime import elastic, stop_request, watchdog
 from training.runtime.distributed import on_rank_zero
-from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.errors import LOST_FILE_SYSTEM, USER_ERROR, UserError
 from training.runtime.files import unwritable
 
 _NAME = ".run-lock"
@@ -38,7 +38,7 @@ _NAME = ".run-lock"
 _NO_FLOCK = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 
 # Of a client that the server evicted, whose locks are others' now, and of a file that was removed.
-_LOST = (errno.EIO, errno.ESTALE, errno.ESHUTDOWN, errno.ENOENT)
+_LOST = (*LOST_FILE_SYSTEM, errno.ENOENT)
 
 # The exit code of a process whose lock is lost: its next start takes the lock, or finds out who has it.
 _LOST_LOCK = 1

@@ -1,9 +1,11 @@
 """A run between its command line and its results, over all restarts of an elastic one."""
 
 import gc
+import itertools
 import time
 from collections.abc import Callable, Sequence
 
+import horovod.tensorflow as hvd
 import tensorflow as tf
 
 from training.runtime import (
@@ -29,11 +31,12 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
         variables: All that training changes; see `elastic_restarts.run`.
         stop: The stop request of this rank.
     """
-    began = wall_clock.process_start()
     tasks: list[Task] = []
+    starts = itertools.chain([wall_clock.process_start()], iter(time.monotonic, None))
 
     def start(check_hosts: elastic.CheckHosts) -> None:
-        nonlocal began
+        # The wait for other workers, between two starts, does not count.
+        began = next(starts)
         watchdog.progress()
         # What the start before keeps in memory, such as the images of '--cache', must be free for the next; graphs and
         # what they call refer to each other.
@@ -47,8 +50,10 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
         finally:
             # What follows may wait longer, such as for other workers.
             watchdog.finished()
-            began = time.monotonic()
 
+    if hvd.is_initialized() and hvd.size() != ranks.size():
+        # Each process would train for itself, and take the folder of the others.
+        raise RuntimeError("Horovod's ranks are not in use: call training.runtime.horovod_ranks.init(), not hvd.init()")
     lost_launcher.end_with_the_launcher()
     elastic_restarts.run(start, variables)
     curve.draw(tasks[-1].plan.output)

@@ -28,4 +28,5 @@ def main() -> None:
 if __name__ == "__main__":
     # torchrun's environment says where the other ranks are; without it this one is alone.
     with torch_ranks.connected():
-        sys.exit(run(main))
+        code = run(main)
+    sys.exit(code)

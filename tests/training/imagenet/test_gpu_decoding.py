@@ -1,6 +1,8 @@
 import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from tests.training.imagenet_data import example, write_shards
+from training.imagenet.gpu_decoding import GpuDecoder
 from training.imagenet.image_work import EncodedBatch
 from training.imagenet.input_pipeline import InputPipeline, Settings
 from training.records import epoch_order
@@ -66,6 +69,26 @@ def test_without_decoding_a_batch_has_jpegs_and_their_windows(tmp_path: Path, mo
     assert windows.shape == (8, 4)
     assert (windows[:, 2:] > 0).all()
     assert (windows[:, :2] + windows[:, 2:] <= (150, 160)).all()
+
+
+def test_a_damaged_batch_does_not_take_the_one_before_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next batch is read while one is decoded; the search for the damaged record counts batches."""
+    monkeypatch.setitem(sys.modules, "nvidia", ModuleType("nvidia"))
+    monkeypatch.setitem(sys.modules, "nvidia.dali", ModuleType("nvidia.dali"))
+    monkeypatch.setattr(sys.modules["nvidia"], "dali", sys.modules["nvidia.dali"], raising=False)
+    decoder = GpuDecoder(size=64, threads=1, device=None)
+    monkeypatch.setattr(decoder, "_pipeline", lambda count: None)
+    monkeypatch.setattr(decoder, "_start", lambda pipeline, batch: None)
+    monkeypatch.setattr(decoder, "_decoded", lambda pipeline, batch: batch)
+
+    def encoded() -> Iterator[Any]:
+        yield from (SimpleNamespace(labels=[number]) for number in range(2))
+        raise tf.errors.DataLossError(None, None, "a checksum")
+
+    made = decoder.batches(encoded())
+    assert [next(made).labels, next(made).labels] == [[0], [1]]
+    with pytest.raises(tf.errors.DataLossError):
+        next(made)
 
 
 @with_dali

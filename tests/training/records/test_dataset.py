@@ -85,7 +85,17 @@ def test_labels_of_a_jpeg_folder_follow_its_sorted_classes(tmp_path: Path, valid
     [
         (["train/a/1.jpg", "train/b/1.jpg", "train/c/1.jpg"], "train", "has 3 classes, but '--classes' is 2; give 3"),
         (["train/a/1.jpg", "val/b/1.jpg"], "validation", "where val/b is a class without a folder in train; add or"),
-        (["train/a/1.png"], "train", "whose folder train has no file *.JPEG in a class folder; add them"),
+        (["train/a/1.txt"], "train", "whose folder train has no file *.JPEG in a class folder; add them"),
+        (
+            ["train/a/1.jpg", "train/b/1.txt"],
+            "train",
+            "where 1 of 2 classes have no file *.JPEG in train, such as b; add images, or remove the class",
+        ),
+        (
+            ["train/a/1.jpg", "train/b/1.PNG"],
+            "train",
+            "where train/b has images that are no JPEG, such as 1.PNG; convert them to JPEG, or move them elsewhere",
+        ),
         (["train/a/1.jpg"], "validation", "which has no validation shards such as"),
         (
             ["val/a/1.jpg"],

@@ -60,11 +60,19 @@ def test_reports_the_number_of_missing_shards_and_the_first_names(tmp_path: Path
     )
 
 
-def test_returns_missing_shards_if_they_are_allowed(tmp_path: Path) -> None:
-    touch(tmp_path, "train-00001-of-00003")
+@pytest.mark.parametrize(("count", "allowed"), [(3, 1), (300, 3)])
+def test_a_few_shards_may_be_missing_if_that_is_allowed(tmp_path: Path, count: int, allowed: int) -> None:
+    names = [shard_files.shard_name("train", index, count) for index in range(count)]
+    touch(tmp_path, *names[allowed:])
     found = shard_files.find(tmp_path, "train", allow_missing=True)
-    assert found.paths == [tmp_path / "train-00001-of-00003"]
-    assert found.missing == ["train-00000-of-00003", "train-00002-of-00003"]
+    assert found.paths == [tmp_path / name for name in names[allowed:]]
+    assert found.missing == names[:allowed]
+    found.paths[0].unlink()
+    with pytest.raises(UserError) as caught:
+        shard_files.find(tmp_path, "train", allow_missing=True)
+    assert f"where {allowed + 1} of {count} train shards are missing ('--on-bad-data skip' allows {allowed}): " in str(
+        caught.value
+    )
 
 
 def test_rejects_two_datasets_in_one_folder(tmp_path: Path) -> None:

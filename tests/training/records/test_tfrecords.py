@@ -1,3 +1,4 @@
+import errno
 import os
 import pickle
 from pathlib import Path
@@ -8,7 +9,7 @@ import tensorflow as tf
 from tests.training.imagenet_data import framed
 from training.records import tfrecords
 from training.records.tfrecords import DamagedRecordError, Shard
-from training.runtime.errors import UserError
+from training.runtime.errors import LostFileSystemError, UserError
 
 DATA = [b"first", b"", b"the third"]
 # 16 bytes of framing each.
@@ -141,6 +142,13 @@ def test_finds_a_file_that_is_truncated_later(path: Path, index: Path) -> None:
 def test_reports_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"missing cannot be read \(No such file or directory\); check that it exists"):
         tfrecords.load(tmp_path / "missing", tmp_path / "missing.idx")
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.ESHUTDOWN, errno.ETIMEDOUT, errno.ENOTCONN])
+def test_a_file_system_that_was_lost_is_no_error_of_the_user(path: Path, number: int) -> None:
+    with pytest.raises(LostFileSystemError, match=r"records cannot be read \(.*\): its file system was lost, .* start"):
+        with tfrecords.readable(Path("records")):
+            raise OSError(number, os.strerror(number))
 
 
 def test_the_error_can_be_pickled() -> None:

@@ -4,6 +4,7 @@ mpirun -np 2 python -m tests.training.runtime.loop_probe EMPTY_FOLDER
 """
 
 import dataclasses
+import errno
 import json
 import sys
 import time
@@ -142,6 +143,17 @@ answers["evaluations change nothing"] = end("steps") == end("epochs")
 train(task_of("never", "25steps", "3epochs"))
 
 
+# A last start without a step: the one before was stopped after the last step of the last epoch.
+written = {"position": Position(step=24, epoch=1).to_json(), "results": steps}
+with CheckpointWriter(output / "last") as writer:
+    task = dataclasses.replace(task_of("last", "2epochs", "2epochs"), batches=lambda position: iter(()))
+    last = loop.Loop(task, StopRequest(), writer, written, time.monotonic()).train(lambda: None)
+watchdog.finished()
+barrier()
+speed = ("images_per_second", "images_per_second_per_rank", "step_milliseconds", "data_wait_share_per_rank")
+answers["speed of the last start"] = [last[name] == steps[name] for name in speed] + [len(last["history"])]
+
+
 # Minutes: each step takes half a minute of rank zero's clock, and the other's stands still.
 clock = 0.0
 
@@ -163,6 +175,33 @@ with (
     minutes = train(dataclasses.replace(task, train_step=ticking(task.train_step)))
 answers["minutes saved"] = of_ranks(saved("minutes"))
 answers["history by minutes"] = [point["epoch"] for point in minutes["history"]]
+
+
+# The first save fails: the next is not five steps later, but at the first exchange after a minute.
+_SAVE = checkpoint.save
+fails = [OSError(errno.ENOSPC, "No space left on device")]
+
+
+def failing(folder: Path, state: checkpoint.Checkpoint, keep: int) -> Path:
+    if fails:
+        raise fails.pop()
+    return _SAVE(folder, state, keep)
+
+
+def slow(*tensors: Any) -> Any:
+    # The thread that writes has time to fail.
+    time.sleep(0.05)
+    return ticking(task.train_step)(*tensors)
+
+
+with (
+    mock.patch.object(every_module, "time", SimpleNamespace(monotonic=lambda: clock)),
+    mock.patch.object(loop, "_EXCHANGE_STEPS", 2),
+    mock.patch.object(checkpoint, "save", failing),
+):
+    task = task_of("retried", "5steps", "2epochs")
+    train(dataclasses.replace(task, train_step=slow))
+answers["steps saved after a failure"] = saved("retried")
 
 
 # A stop request of rank 1 during step 7: the next exchange saves it, between two saves of the plan.

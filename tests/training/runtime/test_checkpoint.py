@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from training.runtime import checkpoint, files
-from training.runtime.errors import UserError
+from training.runtime.errors import LostFileSystemError, UserError
 
 
 def write(folder: Path, epoch: int, keep: int = 3) -> Path:
@@ -181,6 +181,26 @@ def test_an_unreadable_newest_checkpoint_falls_back_too(tmp_path: Path, capsys: 
     assert (
         "step-00000002.checkpoint cannot be read (Too many levels of symbolic links); trying" in capsys.readouterr().err
     )
+
+
+def test_checkpoints_of_a_lost_file_system_are_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = write(tmp_path, 1), write(tmp_path, 2)
+    read, lost = Path.read_bytes, {second}
+
+    def fail(path: Path) -> bytes:
+        if path in lost:
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    found = checkpoint.newest(tmp_path)
+    assert found is not None
+    assert found.step == 1
+    lost.add(first)
+    with pytest.raises(LostFileSystemError, match=f"none of the checkpoints in {tmp_path} can be read; start this run"):
+        checkpoint.newest(tmp_path)
 
 
 def test_a_new_checkpoint_is_kept_before_damaged_later_ones(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import horovod.tensorflow as hvd
 import psutil
 import pytest
 import tensorflow as tf
+from horovod.common.exceptions import HorovodInternalError
 
 from tests.training.mpirun import PATIENCE, ROOT, end
 from training.runtime import elastic, elastic_restarts
@@ -173,7 +174,11 @@ def test_an_error_before_an_elastic_run_ends_its_rank_alone(monkeypatch: pytest.
 
 @pytest.mark.parametrize(
     ("message", "expected"),
-    [("the file is gone", RuntimeError), ("Horovod has been shut down", tf.errors.UnknownError)],
+    [
+        ("the file is gone", RuntimeError),
+        ("Horovod has been shut down", HorovodInternalError),
+        ("HorovodGroupedAllreduce failed", HorovodInternalError),
+    ],
 )
 def test_only_an_error_of_horovod_reaches_its_restart(
     monkeypatch: pytest.MonkeyPatch, message: str, expected: type[Exception]

@@ -64,3 +64,18 @@ def test_a_wall_clock_that_jumps_makes_no_timer_due(monkeypatch: pytest.MonkeyPa
     timer = Timer(Every(1, "min"))
     monkeypatch.setattr(time, "time", lambda: 9e9)
     assert not timer.due
+
+
+@pytest.mark.parametrize("unit", ["steps", "epochs", "min"])
+def test_what_failed_is_due_again_after_a_minute(monkeypatch: pytest.MonkeyPatch, unit: str) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    timer = Timer(Every(9, unit))
+    timer.failed()
+    now += 59
+    assert not timer.due
+    now += 1
+    assert timer.due
+    timer.restart()
+    now += 60
+    assert not timer.due

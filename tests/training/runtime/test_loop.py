@@ -55,6 +55,15 @@ def test_minutes_are_those_of_rank_zero_and_all_ranks_save_after_the_same_step(a
     assert answers["history by minutes"] == [0.5, 1, 1.5, 2]
 
 
+def test_a_save_that_failed_is_tried_again_after_a_minute(answers: dict[str, Any], probe: Run) -> None:
+    assert answers["steps saved after a failure"] == [8, 10, 15, 20, 24]
+    assert "warning: the checkpoint of step 5 could not be written" in probe.stderr
+
+
+def test_a_start_without_a_step_keeps_the_speed_of_the_one_before(answers: dict[str, Any]) -> None:
+    assert answers["speed of the last start"] == [True, True, True, True, 7]
+
+
 def test_warns_where_nothing_is_saved_or_tested_before_the_end(probe: Run) -> None:
     warnings = [line for line in probe.stdout.splitlines() if line.startswith("warning: '--")]
     assert warnings == [

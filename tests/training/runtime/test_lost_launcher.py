@@ -22,7 +22,8 @@ time.sleep(float(sys.argv[1]))
 @contextmanager
 def piped(command: list[str], **variables: str) -> Iterator["subprocess.Popen[str]"]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OMPI_")}
-    with subprocess.Popen(command, cwd=ROOT, env=environment | variables, stdout=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, env=environment | variables, **pipes, text=True) as process:
         yield process
 
 
@@ -33,6 +34,15 @@ def test_a_rank_ends_when_its_output_is_closed(variable: str) -> None:
         assert process.stdout.readline()
         process.stdout.close()
         assert process.wait(timeout=PATIENCE) == 1
+        assert process.stderr
+        assert process.stderr.read() == (
+            "error: the other end of this rank's output is closed, as when its launcher is lost: the rank ends\n"
+        )
+
+
+def test_a_rank_without_output_continues() -> None:
+    program = "import os, time\nos.close(1)\n" + _RANK.replace("print(os.getpid(), flush=True)", "")
+    subprocess.run([sys.executable, "-c", program, "1"], cwd=ROOT, env=os.environ | {"HOROVOD_RANK": "0"}, check=True)
 
 
 def test_a_rank_of_a_killed_mpirun_ends_without_open_mpi_s_help(tmp_path: Path) -> None:

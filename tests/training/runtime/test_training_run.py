@@ -4,9 +4,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import horovod.tensorflow as hvd
 import pytest
 
-from training.runtime import complete_run, curve, elastic_restarts, ranks, training_run
+from training.runtime import complete_run, curve, elastic_restarts, ranks, training_run, wall_clock
 from training.runtime.elastic import CheckHosts
 from training.runtime.errors import UserError
 from training.runtime.position import Position
@@ -64,6 +65,38 @@ def test_a_restart_keeps_nothing_of_the_start_before_in_memory(
     monkeypatch.setattr(complete_run, "complete", complete)
     training_run.train(make_task, [], StopRequest())
     assert alive == [0, 0, 0]
+
+
+def test_the_wait_between_two_starts_counts_in_none(monkeypatch: pytest.MonkeyPatch, drawn: list[str]) -> None:
+    now, began = 100.0, []
+
+    def run(program: Callable[[CheckHosts], None], variables: object) -> None:
+        nonlocal now
+        with pytest.raises(Restart):
+            program(lambda: None)
+        now += 1000
+        program(lambda: None)
+
+    def complete(task: object, stop: object, check_hosts: object, since: float) -> None:
+        nonlocal now
+        began.append(since)
+        now += 5
+        if len(began) < 2:
+            raise Restart
+
+    monkeypatch.setattr(training_run, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(wall_clock, "process_start", lambda: 90.0)
+    monkeypatch.setattr(elastic_restarts, "run", run)
+    monkeypatch.setattr(complete_run, "complete", complete)
+    training_run.train(lambda: task(lambda: None), [], StopRequest())
+    assert began == [90, 1105]
+
+
+def test_ranks_of_horovod_that_are_not_in_use_are_an_error(monkeypatch: pytest.MonkeyPatch, drawn: list[str]) -> None:
+    monkeypatch.setattr(hvd, "is_initialized", lambda: True)
+    monkeypatch.setattr(hvd, "size", lambda: 2)
+    with pytest.raises(RuntimeError, match=r"call training\.runtime\.horovod_ranks\.init\(\), not hvd\.init\(\)"):
+        training_run.train(lambda: task(lambda: None), [], StopRequest())
 
 
 @pytest.mark.parametrize(("rank", "expected"), [(0, ["curve in out", "task 2"]), (1, ["curve in out"])])
