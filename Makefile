@@ -161,7 +161,7 @@ lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 	@$(LOCK) --group dali --constraint requirements/training.txt -o requirements/dali.txt
 	@for group in cuda horovod; do $(LOCK) --group $$group --no-deps -o requirements/$$group.txt; done
 	@for group in deploy node scan uv; do $(LOCK) --universal --group $$group -o requirements/$$group.txt; done
-	@$(LOCK) --universal pyproject.toml --extra jobs --extra cli --group dev -o requirements/cdk.txt
+	@$(LOCK) --universal pyproject.toml --extra jobs --extra cli --extra charts --group dev -o requirements/cdk.txt
 	@$(LOCK) --universal --group docs --constraint requirements/cdk.txt -o requirements/docs.txt
 	@npm install --package-lock-only
 # The training side is Python 3.11; --universal: that and every newer one.

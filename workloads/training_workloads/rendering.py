@@ -12,6 +12,7 @@ import cdk8s
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.kinds import JobSpec, define_job
 from training_workloads.manifests.documents import MANIFEST_SUFFIXES
+from training_workloads.planning.job_prediction import predicted_annotations
 from training_workloads.platform.parts import add_platform
 from training_workloads.platform.platform_spec import PLATFORM_FILES, PlatformSpec
 from training_workloads.validation import InputError, Problem, Problems, enforce
@@ -42,15 +43,15 @@ def render_jobs(specs: Iterable[JobSpec], folder: Path) -> tuple[list[Path], lis
     enforce(specs, (_unique_names,))
     enforce(folder, (_no_platform,))
     app = _app(folder)
-    jobs = {spec.name: define_job(cdk8s.Chart(app, spec.name), "Job", spec=spec) for spec in specs}
+    warnings = []
+    for spec in specs:
+        job = define_job(cdk8s.Chart(app, spec.name), "Job", spec=spec)
+        if isinstance(job, IsolatedMpiJob):
+            warnings += [f"{spec.name}: {warning}" for warning in job.mpi_job.warnings]
+            for key, value in predicted_annotations(spec).items():
+                job.mpi_job.metadata.add_annotation(key, value)
     _write(app, folder)
-    warnings = [
-        f"{name}: {warning}"
-        for name, job in jobs.items()
-        if isinstance(job, IsolatedMpiJob)
-        for warning in job.mpi_job.warnings
-    ]
-    return [folder / f"{name}.k8s.yaml" for name in jobs], warnings
+    return [folder / f"{spec.name}.k8s.yaml" for spec in specs], warnings
 
 
 def render_platform(spec: PlatformSpec, folder: Path) -> tuple[list[Path], list[Path]]:

@@ -50,6 +50,28 @@ def test_a_sweep_is_a_table_and_a_chart(tmp_path: Path, command: Command) -> Non
     assert len(json.loads(command("plan", P3, "--sweep", "--json").out)) == 10
 
 
+def test_a_chart_is_png_where_pillow_is_installed(tmp_path: Path, command: Command) -> None:
+    pytest.importorskip("PIL", reason="the extra 'charts' is not installed")
+    assert command("plan", P3, "--sweep", "--chart", "sweep.png").code == 0
+    # Its header: width and height are big-endian.
+    assert (tmp_path / "sweep.png").read_bytes()[:24] == (
+        b"\x89PNG\r\n\x1a\n" + b"\x00\x00\x00\x0dIHDR" + (1720).to_bytes(4, "big") + (1040).to_bytes(4, "big")
+    )
+
+
+def test_without_pillow_png_is_a_mistake_that_names_what_helps(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training_workloads.cli.plan_commands.find_spec", lambda name: None)
+    code, output, errors = command("plan", P3, "--sweep", "--chart=a.png")
+    assert (code, output) == (2, "")
+    assert errors == (
+        "error: '--chart' is 'a.png', but Pillow, which draws PNG, is missing; give a file that ends in .svg, or run "
+        "pip install 'cdk-training-cluster[charts]'\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_if_shows_both(command: Command) -> None:
     output = command("plan", P4D, "--nodes=8", "--what-if=efa=0", "--what-if=batch-size=128").out
     assert "64 GPUs, EFA, not measured\n          -> resnet50 on 8 x p4d.24xlarge, 64 GPUs, TCP" in output
@@ -89,8 +111,8 @@ def test_the_input_of_a_model_without_a_measurement_is_not_known(command: Comman
         ([P4D, "--what-if=efa=maybe"], "'--what-if' is 'efa=maybe'; give efa=0 or efa=1"),
         ([P4D, "--what-if=node=2"], "'--what-if' is 'node=2'; did you mean nodes"),
         ([P4D, "--what-if=nodes=x"], "'--what-if' is 'nodes=x'; give a whole number, such as 2"),
-        ([P4D, "--chart=a.svg"], "'--chart' is 'a.svg'; give a file that ends in .svg, with --sweep"),
-        ([P4D, "--sweep", "--chart=a.png"], "'--chart' is 'a.png'; give a file that ends in .svg, with --sweep"),
+        ([P4D, "--chart=a.svg"], "'--chart' is 'a.svg'; give a file that ends in .svg or .png, with --sweep"),
+        ([P4D, "--sweep", "--chart=a.pdf"], "'--chart' is 'a.pdf'; give a file that ends in .svg or .png, with"),
         (["--model=vgg", "--budget=9"], "'--model' is 'vgg', but it is not known"),
         (["--model=mask-rcnn", "--precision=float32", "--budget=9"], "'--precision' is 'float32', but no rate of"),
         (
@@ -187,7 +209,7 @@ def test_what_if_says_that_nothing_changes(command: Command) -> None:
 
 
 def _fail_writes(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    def fail(path: Path, text: str) -> int:
+    def fail(path: Path, content: bytes) -> int:
         raise OSError(number, os.strerror(number), str(path))
 
-    monkeypatch.setattr(Path, "write_text", fail)
+    monkeypatch.setattr(Path, "write_bytes", fail)

@@ -13,12 +13,8 @@ from training_workloads.planning.published_comparison import (
 
 RUNS, BANDWIDTHS = compared_runs(), compared_bandwidths()
 
-#: The rows that the model does not meet. The page names them too.
-BEYOND = [
-    ("InfiniBand, TensorFlow 1, Horovod, mixed, no XLA", 16),
-    ("InfiniBand, TensorFlow 1, Horovod, mixed, no XLA", 16),
-    ("p5.48xlarge", 16 * 2**20),
-]
+#: The row that the model does not meet. The page names it too.
+BEYOND = [("p5.48xlarge", 16 * 2**20)]
 
 
 @pytest.mark.parametrize("rows", [RUNS, BANDWIDTHS, [*RUNS, *BANDWIDTHS]], ids=["runs", "bandwidths", "all"])
@@ -27,9 +23,10 @@ def test_the_median_error_of_unfitted_rows_is_at_most_a_tenth(rows: list[Compare
     assert median_error(unfitted(rows)) <= 0.10
 
 
-def test_at_most_the_named_rows_are_a_quarter_off() -> None:
+def test_at_most_the_named_row_is_a_quarter_off() -> None:
     rows = unfitted([*RUNS, *BANDWIDTHS])
     assert [(row.name, row.size) for row in rows if abs(row.error) > 0.25] == BEYOND
+    assert worst_error(unfitted(RUNS)) <= 0.20
     assert worst_error(rows) <= 0.31
 
 

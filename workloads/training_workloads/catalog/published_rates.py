@@ -54,6 +54,8 @@ class PublishedRate:
         of_gpus: How many GPUs reached it together. If it is not 1, the loss of a node is part of the rate.
         source: URL or file.
         note: What a reader must know.
+        is_ceiling: Whether it is the rate of another framework that this project's programs do not reach: beside a job
+            that runs it would be wrong.
     """
 
     model: str
@@ -64,6 +66,7 @@ class PublishedRate:
     of_gpus: int = 1
     source: str
     note: str = ""
+    is_ceiling: bool = False
 
 
 _RESNET50_README = (
@@ -142,6 +145,7 @@ RATES = (
         of_gpus=8,
         source=_MLPERF,
         note="the ceiling: MXNet with DALI (MLPerf v3.0); nothing is published for TensorFlow on H100",
+        is_ceiling=True,
     ),
     PublishedRate(
         model=MASK_RCNN,

@@ -203,6 +203,8 @@ def print_report(report: JobReport) -> None:
     print(f"age {short_time(job.age(now))}, ran {short_time(job.duration(now))}, {job.world_size} ranks{_limits(job)}")
     if report.network:
         print(f"network: {report.network}")
+    if text := _speed(report, now):
+        print(f"speed: {text}")
     # Of a `batch/v1` Job every pod is in the place of the launcher.
     first = "launcher" if job.kind == MPI_JOBS.kind else "pod"
     pods = [(first, pod) for pod in report.launchers] + [("worker", pod) for pod in report.workers]
@@ -250,6 +252,21 @@ def short_time(time: timedelta | None) -> str:
 def _workers(job: JobSummary) -> str:
     """Return how many workers are ready; of a job that has ended how many it had, as the operator deletes them."""
     return str(job.workers) if job.is_finished else f"{job.workers_ready}/{job.workers}"
+
+
+def _speed(report: JobReport, now: datetime) -> str:
+    """Return the measured and the predicted speed in a sentence; nothing of a job that has ended without one."""
+    speed = report.speed
+    if speed is None:
+        return ""
+    if speed.images_per_second is None or speed.at is None:
+        predicted = f"{speed.predicted_images_per_second:,.0f} images/s predicted, none measured yet"
+        return "" if report.job.is_finished else predicted
+    digits = ",.0f" if speed.images_per_second >= 10 else ".2g"
+    measured = f"{speed.images_per_second:{digits}} images/s {short_time(now - speed.at)} ago"
+    if speed.share is None:
+        return measured
+    return f"{measured}, {speed.share:.0%} of the {speed.predicted_images_per_second:,.0f} predicted"
 
 
 def _limits(job: JobSummary) -> str:

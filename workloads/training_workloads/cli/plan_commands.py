@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,7 @@ __all__ = ["plan"]
 
 _SEARCH = "A search over types and nodes"
 _YES_AND_NO = {"0": False, "no": False, "false": False, "1": True, "yes": True, "true": True}
+_PNG = ".png"
 _NUMBERS = ("nodes", "batch_size", "gradient_clusters")
 
 
@@ -46,7 +48,7 @@ def plan(
         int | None, number_option("XLA's clusters with gradients. Default: those counted for the model.")
     ] = None,
     sweep: Annotated[bool, typer.Option("--sweep", help="A table for 1 to 512 nodes.")] = False,
-    chart: Annotated[str | None, typer.Option(metavar="FILE", help="Write the sweep as a picture (SVG).")] = None,
+    chart: Annotated[str | None, typer.Option(metavar="FILE", help="Write the sweep to a .svg or .png.")] = None,
     what_if: Annotated[
         list[str] | None, typer.Option(metavar="OPTION=VALUE", help="Compare with another value, such as efa=0.")
     ] = None,
@@ -101,7 +103,7 @@ def _print(found: "Sequence[Prediction]", *, as_json: bool, chart: str | None = 
     from training_workloads.planning.plan_report import compared_text, plan_text, sweep_chart, sweep_text, values
 
     if chart is not None:
-        _write(chart, sweep_chart(found))
+        _write(chart, sweep_chart(found, png=chart.endswith(_PNG)))
     if as_json:
         each = [values(one) for one in found]
         print(json.dumps(each if table or len(each) > 1 else each[0], indent=2))
@@ -111,9 +113,9 @@ def _print(found: "Sequence[Prediction]", *, as_json: bool, chart: str | None = 
         print(compared_text(*found) if len(found) > 1 else plan_text(found[0]))
 
 
-def _write(chart: str, picture: str) -> None:
+def _write(chart: str, picture: bytes) -> None:
     try:
-        Path(chart).write_text(picture)
+        Path(chart).write_bytes(picture)
     except OSError as error:
         # A full disk is no mistake in the option: the program has a separate exit code for it.
         if error.errno in OUTPUT_ERRORS:
@@ -130,8 +132,12 @@ def _reject_contradictions(modes: Mapping[str, Any], nodes: int | None, chart: s
     if nodes is not None and given and modes["what_if"] is None:
         allowed = f"--{given[0].replace('_', '-')} compares 1 to 512 nodes"
         raise InputError(Problem(path=("nodes",), given=nodes, allowed=allowed, fix="omit one of them"))
-    if chart is not None and (not modes["sweep"] or not chart.endswith(".svg")):
-        raise InputError(Problem(path=("chart",), given=chart, fix="give a file that ends in .svg, with --sweep"))
+    if chart is not None and (not modes["sweep"] or not chart.endswith((".svg", _PNG))):
+        fix = f"give a file that ends in .svg or {_PNG}, with --sweep"
+        raise InputError(Problem(path=("chart",), given=chart, fix=fix))
+    if chart is not None and chart.endswith(_PNG) and find_spec("PIL") is None:
+        fix = "give a file that ends in .svg, or run pip install 'cdk-training-cluster[charts]'"
+        raise InputError(Problem(path=("chart",), given=chart, allowed="Pillow, which draws PNG, is missing", fix=fix))
 
 
 def _changed(setup: "TrainingSetup", changes: list[str]) -> "TrainingSetup":

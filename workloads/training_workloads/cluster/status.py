@@ -1,9 +1,10 @@
-"""What `status` shows of a job: the job, its pods, its network, the warnings about it, and hints."""
+"""What `status` shows of a job: the job, its pods, its network and speed, the warnings about it, and hints."""
 
 from dataclasses import dataclass, replace
 
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.hints import Evidence, find_hints
+from training_workloads.cluster.job_speed import JobSpeed, read_speed
 from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary, PodSummary
 from training_workloads.cluster.job_warnings import JobWarning, job_warnings
 from training_workloads.cluster.jobs import ClusterJob, find_job
@@ -24,6 +25,7 @@ class JobReport:
         launchers: The launcher's attempts, oldest first.
         workers: The workers, by their number.
         network: What carries the traffic of the ranks, as the launcher says it; `None` if it has not.
+        speed: Images per second, measured and predicted; `None` where neither is known.
         warnings: The last warnings, oldest first.
         hints: What to do about each known cause, the first cause first.
     """
@@ -32,12 +34,13 @@ class JobReport:
     launchers: tuple[PodSummary, ...]
     workers: tuple[PodSummary, ...]
     network: str | None
+    speed: JobSpeed | None
     warnings: tuple[JobWarning, ...]
     hints: tuple[str, ...]
 
 
 def report_job(cluster: Cluster, name: str) -> JobReport:
-    """Return the job of a name with its pods, network, warnings and hints.
+    """Return the job of a name with its pods, network, speed, warnings and hints.
 
     Raises:
         InputError: There is no such job.
@@ -50,6 +53,7 @@ def report_job(cluster: Cluster, name: str) -> JobReport:
         launchers=job.launchers,
         workers=job.workers,
         network=read_network(cluster, job),
+        speed=read_speed(cluster, job),
         warnings=warnings[-_LAST_WARNINGS:],
         hints=_hints(cluster, job, warnings),
     )

@@ -3,6 +3,8 @@
 `training/Dockerfile` builds such an image.
 """
 
+import re
+
 __all__ = [
     "DIGITS",
     "HOME",
@@ -12,6 +14,7 @@ __all__ = [
     "MASK_RCNN_EVALUATION",
     "NCCL_TEST",
     "NETWORK_LINE",
+    "PROGRESS_SPEED",
     "REACHABLE_HOSTS",
     "RESNET50",
     "RUN_WORKER",
@@ -55,6 +58,12 @@ LAUNCHER = python_module("training.pods.launcher")
 
 #: How the launcher's line about the network begins, such as "network: efa, 32/32 devices on 2/2 nodes".
 NETWORK_LINE = "network: "
+
+#: The speed in a line of progress, such as "epoch 1/90, step 100: …, 17,250 images/s, 0% of the time waiting for
+#: images"; lines of the compilation and the warm-up have no share of the time.
+PROGRESS_SPEED = re.compile(
+    r"epoch \d+/\d+, step \d+: .* (?P<speed>\d[\d,]*(\.\d+)?(e-\d+)?) images/s, \d+% of the time waiting for images"
+)
 
 #: Prints those hosts of a discovery script whose sshd answers.
 REACHABLE_HOSTS = python_module("training.pods.reachable_hosts")

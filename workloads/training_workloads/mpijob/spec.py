@@ -40,6 +40,7 @@ __all__ = [
     "JOB_ROLE_LABEL",
     "KIND",
     "LAUNCHER",
+    "PREDICTION_ANNOTATION",
     "QUEUE_LABEL",
     "WORKER",
     "CleanPodPolicy",
@@ -66,6 +67,9 @@ WORKER = "worker"
 
 #: Kueue puts a job with this label into that LocalQueue (https://kueue.sigs.k8s.io/docs/tasks/run/kubeflow/mpijobs/).
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+
+#: Of a job: its predicted speed as JSON, with the ranks for which it was calculated.
+PREDICTION_ANNOTATION = "training-cluster/prediction"
 
 DAY_SECONDS = 24 * 60 * 60
 

@@ -1,16 +1,43 @@
-"""Lines over a number of GPUs as an SVG picture, both axes logarithmic; it needs no plotting library."""
+"""Lines over a number of GPUs as an SVG picture, both axes logarithmic; it needs no plotting library.
+
+`planning.png_chart` draws the same shapes as PNG.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Line", "line_chart"]
+__all__ = [
+    "BACKGROUND",
+    "DASH",
+    "DOT_RADIUS",
+    "GRID",
+    "HEIGHT",
+    "STROKE_WIDTH",
+    "WIDTH",
+    "Dot",
+    "Label",
+    "Line",
+    "Rule",
+    "Shape",
+    "Stroke",
+    "chart_shapes",
+    "line_chart",
+]
 
-_WIDTH, _HEIGHT = 860, 520
+#: Of the picture, in pixels.
+WIDTH, HEIGHT = 860, 520
+BACKGROUND, GRID = "#ffffff", "#d9dfe5"
+DOT_RADIUS = 5
+STROKE_WIDTH = 2.5
+
+#: Length of a dash, and of the gap after it.
+DASH = (6, 5)
+
 _LEFT, _RIGHT, _TOP, _BOTTOM = 80, 235, 50, 60
 _FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
-_TEXT, _SOFT, _GRID = "#1f2933", "#52606d", "#d9dfe5"
+_TEXT, _SOFT = "#1f2933", "#52606d"
 _COLORS = ("#c96f12", "#4c82c3", "#6aa271", "#8561b5", "#7b8794")
 _LABEL_HEIGHT = 17
 
@@ -32,20 +59,65 @@ class Line:
     dashed: bool = False
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rule:
+    """A thin line of the grid, from one place in the picture to another, in pixels."""
+
+    start: tuple[float, float]
+    end: tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stroke:
+    """A line through places."""
+
+    places: Sequence[tuple[float, float]]
+    color: str
+    dashed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Dot:
+    """A filled circle around a place."""
+
+    place: tuple[float, float]
+    color: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Label:
+    """A text; `anchor` says which part of its baseline is at the place: start, middle or end."""
+
+    place: tuple[float, float]
+    text: str
+    size: int = 13
+    bold: bool = False
+    anchor: str = "start"
+    color: str = _TEXT
+
+
+Shape = Rule | Stroke | Dot | Label
+
+
 def line_chart(title: str, x_name: str, y_name: str, lines: Sequence[Line]) -> str:
     """Return the picture as SVG."""
-    axes = _Axes.around([point for line in lines for point in line.points])
     parts = [
-        f'<svg role="img" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        f'width="{_WIDTH}" height="{_HEIGHT}" font-family="{_FAMILY}" font-size="13" fill="{_TEXT}">',
+        f'<svg role="img" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'width="{WIDTH}" height="{HEIGHT}" font-family="{_FAMILY}" font-size="13" fill="{_TEXT}">',
         f"<title>{escape(title)}</title>",
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
-        _text(_LEFT, 28, title, size=16, bold=True),
-        *axes.drawn(x_name, y_name),
-        *_lines(axes, lines),
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{BACKGROUND}"/>',
+        *map(_drawn, chart_shapes(title, x_name, y_name, lines)),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
+
+
+def chart_shapes(title: str, x_name: str, y_name: str, lines: Sequence[Line]) -> Iterator[Shape]:
+    """Yield what a chart consists of, whatever draws it; later shapes are above earlier ones."""
+    axes = _Axes.around([point for line in lines for point in line.points])
+    yield Label(place=(_LEFT, 28), text=title, size=16, bold=True)
+    yield from axes.shapes(x_name, y_name)
+    yield from _lines(axes, lines)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,39 +133,37 @@ class _Axes:
         return cls(x=(min(horizontal), max(horizontal)), y=(min(vertical) * 0.9, max(vertical) * 1.1))
 
     def place(self, point: tuple[float, float]) -> tuple[float, float]:
-        across = _share(point[0], self.x) * (_WIDTH - _LEFT - _RIGHT)
-        up = _share(point[1], self.y) * (_HEIGHT - _TOP - _BOTTOM)
-        return round(_LEFT + across, 1), round(_HEIGHT - _BOTTOM - up, 1)
+        across = _share(point[0], self.x) * (WIDTH - _LEFT - _RIGHT)
+        up = _share(point[1], self.y) * (HEIGHT - _TOP - _BOTTOM)
+        return round(_LEFT + across, 1), round(HEIGHT - _BOTTOM - up, 1)
 
-    def drawn(self, x_name: str, y_name: str) -> Iterator[str]:
-        bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
+    def shapes(self, x_name: str, y_name: str) -> Iterator[Shape]:
+        bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
         for value in _powers_of_two(self.x):
             x, _ = self.place((value, self.y[0]))
-            yield f'<line x1="{x}" y1="{_TOP}" x2="{x}" y2="{bottom}" stroke="{_GRID}"/>'
-            yield _text(x, bottom + 20, f"{value:,.12g}", anchor="middle")
+            yield Rule(start=(x, _TOP), end=(x, bottom))
+            yield Label(place=(x, bottom + 20), text=f"{value:,.12g}", anchor="middle")
         for value in _ticks(self.y):
             _, y = self.place((self.x[0], value))
-            yield f'<line x1="{_LEFT}" y1="{y}" x2="{right}" y2="{y}" stroke="{_GRID}"/>'
-            yield _text(_LEFT - 8, y + 4, f"{value:,.12g}", anchor="end")
-        yield _text((_LEFT + right) / 2, _HEIGHT - 16, x_name, anchor="middle", color=_SOFT)
-        yield _text(_LEFT, _TOP - 6, y_name, color=_SOFT)
+            yield Rule(start=(_LEFT, y), end=(right, y))
+            yield Label(place=(_LEFT - 8, y + 4), text=f"{value:,.12g}", anchor="end")
+        yield Label(place=((_LEFT + right) / 2, HEIGHT - 16), text=x_name, anchor="middle", color=_SOFT)
+        yield Label(place=(_LEFT, _TOP - 6), text=y_name, color=_SOFT)
 
 
-def _lines(axes: _Axes, lines: Sequence[Line]) -> Iterator[str]:
-    """Draw each line, with its name beside its end; names keep apart from each other, highest line first."""
+def _lines(axes: _Axes, lines: Sequence[Line]) -> Iterator[Shape]:
+    """Yield each line, with its name beside its end; names keep apart from each other, highest line first."""
     last = -math.inf
     order = sorted(range(len(lines)), key=lambda index: axes.place(lines[index].points[-1])[1])
     for index in order:
         line, color = lines[index], _COLORS[index % len(_COLORS)]
         places = [axes.place(point) for point in line.points]
         if line.marks:
-            yield from (f'<circle cx="{x}" cy="{y}" r="5" fill="{color}"/>' for x, y in places)
+            yield from (Dot(place=place, color=color) for place in places)
         else:
-            path = " ".join(f"{x},{y}" for x, y in places)
-            dashes = ' stroke-dasharray="6 5"' if line.dashed else ""
-            yield f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2.5"{dashes}/>'
+            yield Stroke(places=places, color=color, dashed=line.dashed)
         last = max(places[-1][1] + 4, last + _LABEL_HEIGHT)
-        yield _text(_WIDTH - _RIGHT + 12, last, line.name, color=color)
+        yield Label(place=(WIDTH - _RIGHT + 12, last), text=line.name, color=color)
 
 
 def _share(value: float, limits: tuple[float, float]) -> float:
@@ -111,11 +181,20 @@ def _powers_of_two(limits: tuple[float, float]) -> list[float]:
     return [2.0**power for power in range(32) if limits[0] <= 2**power <= limits[1]]
 
 
-def _text(
-    x: float, y: float, text: str, *, size: int = 13, bold: bool = False, anchor: str = "start", color: str = _TEXT
-) -> str:
-    weight = ' font-weight="bold"' if bold else ""
-    return (
-        f'<text x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}" fill="{color}"{weight}>'
-        f"{escape(text)}</text>"
-    )
+def _drawn(shape: Shape) -> str:
+    if isinstance(shape, Dot):
+        x, y = shape.place
+        return f'<circle cx="{x}" cy="{y}" r="{DOT_RADIUS}" fill="{shape.color}"/>'
+    if isinstance(shape, Label):
+        x, y = shape.place
+        weight = ' font-weight="bold"' if shape.bold else ""
+        return (
+            f'<text x="{x:g}" y="{y:g}" font-size="{shape.size}" text-anchor="{shape.anchor}" fill="{shape.color}"'
+            f"{weight}>{escape(shape.text)}</text>"
+        )
+    if isinstance(shape, Rule):
+        (x1, y1), (x2, y2) = shape.start, shape.end
+        return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{GRID}"/>'
+    path = " ".join(f"{x},{y}" for x, y in shape.places)
+    dashes = f' stroke-dasharray="{DASH[0]} {DASH[1]}"' if shape.dashed else ""
+    return f'<polyline points="{path}" fill="none" stroke="{shape.color}" stroke-width="{STROKE_WIDTH}"{dashes}/>'

@@ -49,14 +49,24 @@ def sweep_text(found: Sequence[Prediction]) -> str:
     return "\n".join([*table, "", *_sweep_notes(found)])
 
 
-def sweep_chart(found: Sequence[Prediction]) -> str:
-    """Return the speed over the GPUs as SVG, beside the line of a speed that grows as they do."""
+def sweep_chart(found: Sequence[Prediction], *, png: bool = False) -> bytes:
+    """Return the speed over the GPUs as a picture, beside the line of a speed that grows as they do.
+
+    Args:
+        found: The sweep.
+        png: Whether it is PNG, which needs Pillow, rather than SVG.
+    """
     first = found[0]
     per_gpu = first.images_per_second / first.efficiency_of_one_gpu / first.gpus
     ideal = Line(name="as many times one GPU", points=[(one.gpus, one.gpus * per_gpu) for one in found], dashed=True)
     predicted = Line(name="predicted", points=[(one.gpus, one.images_per_second) for one in found])
     title = f"{first.setup.model} on {first.setup.instance_type}"
-    return line_chart(title, "GPUs", "images/s", [predicted, ideal])
+    chart = (title, "GPUs", "images/s", [predicted, ideal])
+    if not png:
+        return line_chart(*chart).encode()
+    from training_workloads.planning.png_chart import png_chart
+
+    return png_chart(*chart)
 
 
 def values(one: Prediction) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def _minutes(found: list[Prediction]) -> str:
 def _dollars(found: list[Prediction]) -> str:
     """Return the cheapest run in dollars and cents, rounded up: as a wish it can be met."""
     cheapest = min(one.usd_to_accuracy for one in found if one.usd_to_accuracy is not None)
-    return f"{Decimal(cheapest).quantize(Decimal('0.01'), rounding=ROUND_CEILING):f}"
+    return f"{Decimal(cheapest).quantize(Decimal(1).scaleb(-2), rounding=ROUND_CEILING):f}"
 
 
 def _is_above_zero(wish: Wish) -> Problems:

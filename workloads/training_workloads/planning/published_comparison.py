@@ -109,7 +109,9 @@ def _rate_without_it(run: PublishedRun) -> float:
     """Return the prediction with constants of all other runs whose base is one GPU."""
     others = [each for each in PUBLISHED_RUNS if each is not run and each.base_gpus == 1]
     one_node = [each for each in others if each.nodes == 1]
-    return predicted_rate(run, fit(one_node, [each for each in others if each.nodes > 1]))
+    # With one cluster nothing can be hidden, so that the row says nothing about it.
+    several_nodes = [each for each in others if each.nodes > 1 and each.clusters > 1]
+    return predicted_rate(run, fit(one_node, several_nodes))
 
 
 def _bandwidth(point: BandwidthPoint, hop: float) -> float:

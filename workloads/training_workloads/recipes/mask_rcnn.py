@@ -10,9 +10,9 @@ nodes, 0.0125 for 8 images, gradients clipped. `--recipe reference` takes one im
 Accuracy: box AP 38.25 to 38.44 and mask AP 35.08 to 35.18 on 8 to 32 V100 with 4 images each (published,
 aws-samples/mask-rcnn-tensorflow, 24 epochs). Here: not measured.
 
-The gradients of a step are 177 MB in float32: 110 to 120 ms over 25 Gb/s of TCP, of a step of 540 ms, which can hide
-behind its backward pass (derived from the published 237 images/s on 32 V100 and from ResNet-50's 65 to 70 ms). So they
-are sent as they are.
+The gradients of a step are 177 MB in float32: 110 to 120 ms over 25 Gb/s of TCP, of a step of 540 ms (derived from the
+published 237 images/s on 32 V100 and from ResNet-50's 65 to 70 ms). They are sent as they are, although the backward
+pass hides only a part of that: 41 % in published runs (docs/plan-validation.md).
 """
 
 from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJobSpec

@@ -1,0 +1,134 @@
+"""The predicted speed of a job, where its spec says everything that decides on it: what `render` annotates.
+
+A job gets no prediction where one option, variable or number differs from what the plan knows.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from training_workloads.catalog.published_rates import MASK_RCNN, RESNET50
+from training_workloads.jobs.horovod_job import HorovodJobSpec
+from training_workloads.jobs.volumes import LUSTRE_CLAIM
+from training_workloads.mpijob import programs
+from training_workloads.mpijob.spec import PREDICTION_ANNOTATION
+from training_workloads.planning.prediction import predict
+from training_workloads.planning.training_setup import TrainingSetup, published_rate
+from training_workloads.validation import InputError
+
+__all__ = ["predicted_annotations"]
+
+#: Begin the names of variables that change the network or the compiled graph.
+_CHANGES_THE_STEP: Final = ("HOROVOD_", "NCCL_", "FI_", "TF_XLA_", "XLA_")
+
+_PRECISIONS: Final = {"mixed_float16": "mixed", "float32": "float32"}
+_STORAGES: Final = {"off": "lustre", "records": "memory"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Program:
+    """A program of the image whose model the plan has.
+
+    Attributes:
+        model: The plan's name of the model.
+        command: How a job's command begins.
+        batches: Images on each GPU by the program's recipe; the empty one is that of a program without recipes.
+        recipe: The recipe without the option.
+        fixed: Options that the published rates have with this value only; None: not given.
+    """
+
+    model: str
+    command: tuple[str, ...]
+    batches: Mapping[str, int]
+    recipe: str = ""
+    fixed: Mapping[str, str | None] = field(default_factory=dict)
+
+
+#: Of every program: without XLA, or with the same bits every time, a GPU is slower by what is not known.
+_FIXED: Final[dict[str, str | None]] = {"--xla": "on", "--deterministic": None}
+
+#: The defaults are those of `training/resnet50/settings.py` and `training/mask_rcnn/settings.py`.
+_PROGRAMS: Final = (
+    _Program(
+        model=RESNET50,
+        command=programs.RESNET50,
+        batches={"": 256},
+        fixed={**_FIXED, "--synthetic": None, "--decode": "cpu", "--image-size": "224", "--classes": "1000"},
+    ),
+    _Program(
+        model=MASK_RCNN,
+        command=programs.MASK_RCNN,
+        batches={"reference": 1, "throughput": 4},
+        recipe="reference",
+        fixed={**_FIXED, "--architecture": "resnet50-fpn", "--short-side": "800", "--long-side": "1333"},
+    ),
+)
+
+
+def predicted_annotations(spec: Any) -> dict[str, str]:
+    """Return the annotation of a job with its predicted speed; none for a job that the plan does not know.
+
+    Args:
+        spec: A job of any kind. The speed of an elastic job follows the workers that it has.
+    """
+    # An elastic job is a kind of Horovod job too.
+    if type(spec) is not HorovodJobSpec or (setup := _setup(spec)) is None:
+        return {}
+    predicted = {"gpus": spec.world_size, "images_per_second": round(predict(setup).images_per_second)}
+    return {PREDICTION_ANNOTATION: json.dumps(predicted)}
+
+
+def _setup(spec: HorovodJobSpec) -> TrainingSetup | None:
+    """Return the plan's setup of a job."""
+    program = next((one for one in _PROGRAMS if spec.command[: len(one.command)] == one.command), None)
+    if program is None or spec.resources.gpus != spec.instance.gpus:
+        return None
+    if any(name.startswith(_CHANGES_THE_STEP) for name in spec.environment):
+        return None
+    options = _options(spec.command[len(program.command) :])
+    if any(options.get(name, value) != value for name, value in program.fixed.items()):
+        return None
+    values = _values(program, options)
+    if values is None or not _is_on_lustre(spec, options.get("--data-dir", "")):
+        return None
+    try:
+        setup = TrainingSetup(
+            model=program.model,
+            instance_type=spec.instance_type,
+            nodes=spec.workers,
+            efa=spec.resources.efa_interfaces > 0,
+            **values,
+        )
+    except InputError:
+        # Nothing is published for this GPU, or the nodes cannot hold the images.
+        return None
+    rate = published_rate(setup)
+    # With fewer images on a GPU it is slower than its published rate, and nothing is published for more.
+    return setup if rate.batch == setup.batch_size and not rate.is_ceiling else None
+
+
+def _options(words: tuple[str, ...]) -> dict[str, str]:
+    """Return the options with their values, the last one where one is repeated; empty for one without."""
+    found: dict[str, str] = {}
+    for word, following in zip(words, (*words[1:], "--"), strict=True):
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            found[name] = value if equals else "" if following.startswith("--") else following
+    return found
+
+
+def _values(program: _Program, options: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return what the program's options say in the plan's words; None where the plan has no word for it."""
+    batch = options.get("--batch-size", str(program.batches.get(options.get("--recipe", program.recipe), "")))
+    precision = _PRECISIONS.get(options.get("--precision", "mixed_float16"))
+    storage = _STORAGES.get(options.get("--cache", "off"))
+    if not batch.isdecimal() or precision is None or storage is None:
+        return None
+    compression = options.get("--compression", "none")
+    return {"batch_size": int(batch), "precision": precision, "compression": compression, "storage": storage}
+
+
+def _is_on_lustre(spec: HorovodJobSpec, folder: str) -> bool:
+    mounts = [volume.mount_path.rstrip("/") + "/" for volume in spec.volumes if volume.claim == LUSTRE_CLAIM]
+    return any(folder.startswith(mount) for mount in mounts)
