@@ -4,6 +4,7 @@
 """
 
 __all__ = [
+    "CLASS_FOLDERS",
     "DIGITS",
     "HOME",
     "LAUNCHER",
@@ -49,6 +50,7 @@ MASK_RCNN = python_module("training.mask_rcnn")
 MASK_RCNN_EVALUATION = python_module("training.mask_rcnn.evaluate")
 NCCL_TEST = python_module("training.nccl_test")
 STAGING = python_module("training.staging")
+CLASS_FOLDERS = python_module("training.imagenet.class_folders")
 
 #: Runs the launch command behind its `--`: when every worker answers, and again when ranks are lost.
 LAUNCHER = python_module("training.pods.launcher")
