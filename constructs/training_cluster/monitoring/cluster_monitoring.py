@@ -237,10 +237,11 @@ class ClusterMonitoring(Construct):
     def _agent(self) -> dict[str, Any]:
         """Return the add-on's values for the agent."""
         collected: dict[str, Any] = {**_COLLECTED}
+        values: dict[str, Any] = {"config": {"logs": {"metrics_collected": collected}}}
         if self.gpu_details:
             collected["prometheus"] = agent_section(self._cluster_name)
-        config = {"config": {"logs": {"metrics_collected": collected}}}
-        return config | ({"prometheus": {"config": scrape_config()}} if self.gpu_details else {})
+            values["prometheus"] = {"config": scrape_config()}
+        return values
 
     def _count_gpu_errors(self, cluster_name: str) -> logs.MetricFilter:
         """Count the driver's lines in the kernel log: neither Container Insights nor EKS has a metric of Xids."""

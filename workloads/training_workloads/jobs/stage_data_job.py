@@ -92,12 +92,13 @@ class StageDataJobSpec:
         """Return the Kubernetes Job's `spec` in the wire format."""
         # Containers of initContainers run one after the other, before those of containers.
         *before, last = self._containers()
+        first: dict[str, Any] = {"initContainers": before} if before else {}
         template = pod_template(
             last,
             service_account=self.service_account,
             restartPolicy="Never",
             volumes=[self.mounted.to_wire(_SHARED)],
-            **({"initContainers": before} if before else {}),
+            **first,
         )
         return {
             # Each pod has a number, and takes its share of the files.
