@@ -27,6 +27,7 @@ from training_workloads.catalog.prices import (
 )
 from training_workloads.catalog.versions import (
     CLUSTER_AUTOSCALER,
+    DCGM_EXPORTER,
     EFA_DEVICE_PLUGIN,
     KUBERNETES_VERSIONS,
     NVIDIA_DEVICE_PLUGIN,
@@ -37,7 +38,7 @@ __all__ = ["Line", "Sources", "UnreadError", "outdated"]
 _SECONDS = 20
 _DAYS = 90
 _SHOWN = 5
-_CHARTS = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER)
+_CHARTS = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, DCGM_EXPORTER)
 _PRICES = {
     "EKS_CONTROL_PLANE": EKS_CONTROL_PLANE,
     "EKS_EXTENDED_SUPPORT": EKS_EXTENDED_SUPPORT,

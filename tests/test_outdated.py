@@ -6,7 +6,12 @@ import pytest
 
 from setup.outdated import Sources, UnreadError, outdated
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
-from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, EFA_DEVICE_PLUGIN, NVIDIA_DEVICE_PLUGIN
+from training_workloads.catalog.versions import (
+    CLUSTER_AUTOSCALER,
+    DCGM_EXPORTER,
+    EFA_DEVICE_PLUGIN,
+    NVIDIA_DEVICE_PLUGIN,
+)
 
 TODAY = date(2026, 11, 23)
 
@@ -16,7 +21,7 @@ class SameAsCatalog(Sources):
 
     def chart(self, repository: str, name: str) -> str:
         """Return the catalog's."""
-        charts = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER)
+        charts = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, DCGM_EXPORTER)
         return next(one.version for one in charts if one.chart == name)
 
     def package_exists(self, name: str) -> bool:
@@ -75,7 +80,7 @@ def test_says_what_it_could_not_read_and_continues() -> None:
             raise UnreadError("EKS: Unable to locate credentials")
 
     unread = lines(Offline(), "unread")
-    assert len(unread) == 4
+    assert len(unread) == 5
     assert unread[-1] == "EKS: Unable to locate credentials"
     assert lines(Offline(), "old") == lines(SameAsCatalog(), "old")
 

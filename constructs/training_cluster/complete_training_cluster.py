@@ -85,7 +85,13 @@ class CompleteTrainingCluster(Construct):
         if config.pre_pull_images:
             self.cluster.add_pre_pulled_images("PrePulledImages", images=config.pre_pull_images)
         self._add_options()
-        self.cluster.add_monitoring("Monitoring", alarm_email=config.alarm_email, file_system=self.file_system)
+        self.cluster.add_monitoring(
+            "Monitoring",
+            alarm_email=config.alarm_email,
+            file_system=self.file_system,
+            gpu_details=config.gpu_details,
+            mirror=config.mirror,
+        )
         self._add_outputs()
 
     def _network(self) -> ec2.IVpc:

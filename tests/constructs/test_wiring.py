@@ -59,7 +59,12 @@ def test_the_complete_cluster_has_the_wiring_of_an_own_app(own_app: Resources) -
 def test_the_complete_cluster_has_the_options_of_its_configuration() -> None:
     stack = cdk.Stack(cdk.App(), "MyTraining")
     nodes = {"gpu": {"instance_type": "g5.xlarge", "max_size": 3}}
-    options = {"job_queue": {"queue_name": "research", "max_jobs": 3}, "ebs": True, "metrics_server": True}
+    options = {
+        "job_queue": {"queue_name": "research", "max_jobs": 3},
+        "ebs": True,
+        "metrics_server": True,
+        "gpu_details": True,
+    }
     config = ClusterConfig.model_validate({"node_groups": nodes, "admin_arns": (ADMIN,), **options})
     complete = CompleteTrainingCluster(stack, "Default", config=config, bucket=TrainingBucket(stack, "Bucket"))
     queue = complete.cluster.job_queue
@@ -67,6 +72,7 @@ def test_the_complete_cluster_has_the_options_of_its_configuration() -> None:
     assert [(nodes.group, nodes.nodes) for nodes in queue.nodes] == [("gpu", 3)]
     assert (queue.queue_name, queue.max_jobs) == ("research", 3)
     found = assertions.Template.from_stack(stack)
+    found.has_resource_properties("Custom::AWSCDK-EKS-HelmChart", {"Chart": "dcgm-exporter"})
     for name in ("aws-ebs-csi-driver", "metrics-server"):
         found.has_resource_properties("AWS::EKS::Addon", {"AddonName": name})
 

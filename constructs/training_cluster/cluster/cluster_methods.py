@@ -360,7 +360,13 @@ class ClusterMethods(ClusterDefaults):
         return MetricsServer(self._scope, id, cluster=self.as_cluster)
 
     def add_monitoring(
-        self, id: str, *, alarm_email: str | None = None, file_system: MonitoredLustre | None = None
+        self,
+        id: str,
+        *,
+        alarm_email: str | None = None,
+        file_system: MonitoredLustre | None = None,
+        gpu_details: bool = False,
+        mirror: str | None = None,
     ) -> ClusterMonitoring:
         """Add a `ClusterMonitoring`: metrics, logs, dashboard and alarms.
 
@@ -369,6 +375,8 @@ class ClusterMethods(ClusterDefaults):
             alarm_email: Address that gets the alarms. Default: no mails.
             file_system: A Lustre of the jobs that `add_lustre` did not define. Each one that it defined, before this
                 call or after it, is monitored too. Default: none.
+            gpu_details: Whether to send what the add-on does not: throttling, NVLink, energy. Default: no.
+            mirror: ECR registry with copies of the chart and the image of `gpu_details`. Default: NVIDIA's registry.
 
         Raises:
             InputError: `alarm_email` is not one email address, or the cluster has a monitoring already.
@@ -381,6 +389,8 @@ class ClusterMethods(ClusterDefaults):
             file_system=file_system or self.file_system,
             alarm_email=alarm_email,
             encryption_key=self.encryption_key,
+            gpu_details=gpu_details,
+            mirror=mirror,
         )
         for each in self.file_systems:
             if each is not self.monitoring.file_system:

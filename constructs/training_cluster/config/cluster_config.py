@@ -94,6 +94,7 @@ class ClusterConfig(StrictModel):
         admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
         service_accounts: Permissions of jobs in S3, by the name of their service account. Default: none; Lustre needs
             none.
+        gpu_details: Whether CloudWatch gets why GPUs ran below their clocks, NVLink and energy. Default: no.
         alarm_email: Address that gets a message when GPUs are idle, Lustre fills up or a node fails. Default: none.
         monthly_budget_usd: Budget of the account in US dollars a month; `alarm_email` gets a message at 80 % and when
             the forecast exceeds it. Default: no budget.
@@ -127,6 +128,7 @@ class ClusterConfig(StrictModel):
     service_accounts: dict[_ServiceAccountName, ServiceAccountConfig] = Field(
         default={}, examples=["trainer: {prefix: runs}"]
     )
+    gpu_details: bool = False
     alarm_email: str | None = Field(default=None, examples=["team@example.com"])
     monthly_budget_usd: int | None = Field(default=None, examples=[20000])
 

@@ -21,6 +21,8 @@ __all__ = [
     "cluster_metric",
     "lustre_free_percent",
     "lustre_throughput",
+    "own_namespace",
+    "own_per_node",
     "per_namespace",
     "per_node",
     "per_node_total",
@@ -75,6 +77,30 @@ def per_node_total(cluster_name: str, name: str, label: str) -> cloudwatch.MathE
         label: Text before the node's name.
     """
     return _expression(_node_search(cluster_name, name, "Sum", _MINUTE), f"{label} {_NODE}", _MINUTE)
+
+
+def own_namespace(cluster_name: str) -> str:
+    """Return the namespace of the metrics that no add-on sends.
+
+    With the cluster's name: otherwise two clusters of an account would share one counter.
+
+    Args:
+        cluster_name: EKS's name of the cluster.
+    """
+    return f"TrainingCluster/{cluster_name}"
+
+
+def own_per_node(cluster_name: str, name: str, label: str) -> cloudwatch.MathExpression:
+    """Return one line for each node: the sum over its GPUs and a minute.
+
+    Args:
+        cluster_name: EKS's name of the cluster.
+        name: Of a metric of ours with the dimension `NodeName` alone.
+        label: Text before the node's name.
+    """
+    schema = f'{{"{own_namespace(cluster_name)}",NodeName}}'
+    search = f"SEARCH('{schema} MetricName=\"{name}\"', 'Sum', {_MINUTE.to_seconds():.0f})"
+    return _expression(search, f"{label} {_NODE}", _MINUTE)
 
 
 def sum_of_nodes(cluster_name: str, name: str, label: str) -> cloudwatch.MathExpression:

@@ -15,8 +15,9 @@ from training_cluster.checks import valid_cluster, valid_key
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.lifecycle import after_node_addons
 from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
-from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric
+from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric, own_namespace
 from training_cluster.monitoring.dashboard import ClusterDashboard
+from training_cluster.monitoring.gpu_details import LOG_GROUP, GpuDetails, agent_section, scrape_config
 from training_cluster.platform.cluster_addon import cluster_addon
 from training_cluster.single_owner import own
 from training_cluster.stack_order import order_stacks
@@ -49,11 +50,7 @@ _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 # the add-on instrument every service by default.
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/install-CloudWatch-Observability-EKS-addon.html
 # https://github.com/aws-observability/helm-charts/pull/240
-_AGENT = {
-    "logs": {
-        "metrics_collected": {"kubernetes": {"enhanced_container_insights": True, "accelerated_compute_metrics": True}}
-    }
-}
+_COLLECTED = {"kubernetes": {"enhanced_container_insights": True, "accelerated_compute_metrics": True}}
 
 
 @jsii.implements(IStableAnyProducer)
@@ -98,6 +95,7 @@ class ClusterMonitoring(Construct):
         pod_role: The role of agent and Fluent Bit, with AWS's policy for them.
         log_groups: Log groups by their last name: application, dataplane, host, performance. Lines are kept for a
             month; the first, with the output of the jobs, outlives a cluster with a generated name.
+        gpu_details: The exporter of further metrics of GPUs; None without.
         dashboard: The dashboard.
         alarms: The alarms and their topic.
         file_systems: The Lustre file systems on the dashboard, each with its alarm.
@@ -112,6 +110,8 @@ class ClusterMonitoring(Construct):
         file_system: Lustre | None = None,
         alarm_email: str | None = None,
         encryption_key: kms.IKey | None = None,
+        gpu_details: bool = False,
+        mirror: str | None = None,
     ) -> None:
         """Define add-on, dashboard and alarms.
 
@@ -124,13 +124,16 @@ class ClusterMonitoring(Construct):
             alarm_email: Address that gets the alarms. Default: no mails, alarms only show on the dashboard.
             encryption_key: Key of the logs and of the alarms' topic. Default: logs have a key of CloudWatch; the topic,
                 where there is one, has a key defined here.
+            gpu_details: Whether to send what the add-on does not: why GPUs ran below their clocks, NVLink, energy. The
+                cluster needs kubectl. Default: no.
+            mirror: ECR registry with copies of the chart and the image of `gpu_details`. Default: NVIDIA's registry.
 
         Raises:
             InputError: `alarm_email` is not one email address, the cluster has a monitoring from another construct, or
                 an argument is of another type.
         """
         check(
-            valid_cluster("cluster", cluster, kubectl=False),
+            valid_cluster("cluster", cluster, kubectl=gpu_details),
             () if file_system is None else valid_lustre("file_system", file_system),
             () if alarm_email is None else valid_email("alarm_email", alarm_email),
             valid_key(encryption_key),
@@ -141,13 +144,14 @@ class ClusterMonitoring(Construct):
         own(self, cluster, "monitoring")
         self._cluster_name = name = cluster.cluster_name
         self.file_systems: list[Lustre] = [file_system] if file_system else []
+        self.gpu_details = GpuDetails(self, "GpuDetails", cluster=cluster, mirror=mirror) if gpu_details else None
         self.log_groups = self._add_log_groups(name, encryption_key, outlives=not _has_fixed_name(cluster))
         self.pod_role = self._add_pod_role(cluster)
         self.addon = self._add_addon(cast(eks.ICluster, cluster))
         self._gpu_errors = self._count_gpu_errors(name)
         common: _Common = {"cluster_name": name, "file_system": file_system, "gpu_errors": self.metric_gpu_errors()}
         self.alarms = ClusterAlarms(self, "Alarms", **common, email=alarm_email, encryption_key=encryption_key)
-        self.dashboard = ClusterDashboard(self, "Dashboard", **common, alarms=self.alarms.all)
+        self.dashboard = ClusterDashboard(self, "Dashboard", **common, alarms=self.alarms.all, gpu_details=gpu_details)
         after_node_addons(self, cluster)
 
     @property
@@ -216,7 +220,7 @@ class ClusterMonitoring(Construct):
                 encryption_key=key,
                 removal_policy=_KEPT if outlives and name == _JOBS_OUTPUT else RemovalPolicy.DESTROY,
             )
-            for name in _LOG_GROUPS
+            for name in (*_LOG_GROUPS, *([LOG_GROUP] if self.gpu_details else []))
         }
         for group in groups.values() if key is None else ():
             suppress_services_log_key(group)
@@ -224,11 +228,20 @@ class ClusterMonitoring(Construct):
 
     def _add_addon(self, cluster: eks.ICluster) -> eks.Addon:
         # Its pods would create the log groups again if they stayed.
-        values = {"agent": {"config": _AGENT}, "dcgmExporter": Lazy.any(_DcgmExporter(cluster))}
+        values = {"agent": self._agent(), "dcgmExporter": Lazy.any(_DcgmExporter(cluster))}
         addon = cluster_addon(self, "Resource", cluster=cluster, name=_ADDON, values=values)
         # Pods get their role when they start, and log groups must exist before their first writer.
         addon.node.add_dependency(self.pod_role, *self.log_groups.values())
         return addon
+
+    def _agent(self) -> dict[str, Any]:
+        """Return the add-on's values for the agent."""
+        collected: dict[str, Any] = {**_COLLECTED}
+        values: dict[str, Any] = {"config": {"logs": {"metrics_collected": collected}}}
+        if self.gpu_details:
+            collected["prometheus"] = agent_section(self._cluster_name)
+            values["prometheus"] = {"config": scrape_config()}
+        return values
 
     def _count_gpu_errors(self, cluster_name: str) -> logs.MetricFilter:
         """Count the driver's lines in the kernel log: neither Container Insights nor EKS has a metric of Xids."""
@@ -237,8 +250,7 @@ class ClusterMonitoring(Construct):
             "GpuErrors",
             log_group=self.log_groups["host"],
             filter_pattern=logs.FilterPattern.all_terms("NVRM: Xid"),
-            # With the cluster's name: otherwise two clusters of an account would share one counter.
-            metric_namespace=f"TrainingCluster/{cluster_name}",
+            metric_namespace=own_namespace(cluster_name),
             metric_name="GpuXidErrors",
             metric_value="1",
         )

@@ -11,11 +11,13 @@ from training_cluster.monitoring.cluster_metrics import (
     cluster_metric,
     lustre_free_percent,
     lustre_throughput,
+    own_per_node,
     per_namespace,
     per_node,
     per_node_total,
     sum_of_nodes,
 )
+from training_workloads.catalog.gpu_metrics import GPU_DETAILS
 
 __all__ = ["ClusterDashboard"]
 
@@ -39,6 +41,7 @@ class ClusterDashboard(cloudwatch.Dashboard):
         file_system: Lustre | None,
         gpu_errors: cloudwatch.IMetric,
         alarms: Sequence[cloudwatch.IAlarm] = (),
+        gpu_details: bool = False,
     ) -> None:
         """Define the dashboard.
 
@@ -49,12 +52,15 @@ class ClusterDashboard(cloudwatch.Dashboard):
             file_system: The first file system of the jobs; None for no graphs of one.
             gpu_errors: The number of Xid lines.
             alarms: Alarms whose state is at the top. Default: none.
+            gpu_details: Whether there are metrics of `GpuDetails`. Default: no.
         """
         super().__init__(scope, id)
         # Rows to which `add_lustre` adds later.
         self._alarms, self._lustre, self._has_lustre = cloudwatch.Column(), cloudwatch.Column(), False
         self.add_widgets(cast(cloudwatch.IWidget, self._alarms))
         self.add_widgets(*_gpus(cluster_name))
+        if gpu_details:
+            self.add_widgets(*_gpu_details(cluster_name))
         self.add_widgets(*_efa(cluster_name))
         self.add_widgets(cast(cloudwatch.IWidget, self._lustre))
         self.add_widgets(*_nodes_and_jobs(cluster_name))
@@ -94,6 +100,18 @@ def _gpus(cluster_name: str) -> list[cloudwatch.IWidget]:
         _graph("GPU utilisation per node (%)", per_node(cluster_name, "node_gpu_utilization"), axis=_PERCENT),
         _graph("GPU memory used per node (%)", per_node(cluster_name, "node_gpu_memory_utilization"), axis=_PERCENT),
     ]
+
+
+def _gpu_details(cluster_name: str) -> list[cloudwatch.IWidget]:
+    return [
+        _graph("Time of a node's GPUs below their clocks (ns/min)", *_lines_of("throttled", cluster_name)),
+        _graph("NVLink errors per node", *_lines_of("nvlink errors", cluster_name)),
+    ]
+
+
+def _lines_of(group: str, cluster_name: str) -> list[cloudwatch.IMetric]:
+    fields = [counter.field for counter in GPU_DETAILS if counter.group == group]
+    return [own_per_node(cluster_name, field, field.removeprefix("DCGM_FI_DEV_")) for field in fields]
 
 
 def _efa(cluster_name: str) -> list[cloudwatch.IWidget]:

@@ -48,6 +48,20 @@ def test_files_are_copied_to_efs() -> None:
     assert made["volumes"] == [{"name": "shared", "persistentVolumeClaim": {"claimName": "training-efs"}}]
 
 
+def test_class_folders_follow_when_all_is_staged() -> None:
+    job = spec(file_system="efs", source="s3://bucket/data/ilsvrc/", class_folders="data/imagenet")
+    made = manifest(job)["spec"]
+    (before,), (last,) = (made["template"]["spec"][kind] for kind in ("initContainers", "containers"))
+    assert (before["name"], before["command"][2:4]) == ("stage", ["training.staging", "copy"])
+    assert last["command"] == [
+        *("python", "-m", "training.imagenet.class_folders"),
+        *("--source", "/efs/data/ilsvrc", "--output-dir", "/efs/data/imagenet"),
+    ]
+    assert last["volumeMounts"] == [{"name": "shared", "mountPath": "/efs"}]
+    rules = made["podFailurePolicy"]["rules"][1:]
+    assert [each["onExitCodes"]["containerName"] for each in rules] == ["stage", "class-folders"]
+
+
 def test_several_pods_share_the_files() -> None:
     made = manifest(spec(pods=4))["spec"]
     assert (made["completionMode"], made["completions"], made["parallelism"]) == ("Indexed", 4, 4)
@@ -83,6 +97,11 @@ def test_it_ends_and_leaves_no_pods_for_ever() -> None:
         ({"source": "s3://bucket/a/../b"}, "'source' is 's3://bucket/a/../b'; give a folder in S3"),
         ({"folder": "/fsx/data"}, "'folder' is '/fsx/data'; give a folder of the file system without a slash first"),
         ({"folder": "data/../../etc"}, "'folder' is 'data/../../etc'; give a folder of the file system"),
+        ({"class_folders": "/efs/data"}, "'class_folders' is '/efs/data'; give a folder of the file system"),
+        (
+            {"class_folders": "data/imagenet", "pods": 4},
+            "'class_folders' is 'data/imagenet', but 4 pods share the files, and none has all of them; set 'pods' to 1",
+        ),
         ({"file_system": "s3"}, "'file_system' is 's3'; give one of lustre, efs"),
         ({"pods": 0}, "'pods' is 0; give 1 or more"),
         ({"pods": 200_000}, "'pods' is 200000; give 100000 or less"),

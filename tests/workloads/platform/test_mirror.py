@@ -25,6 +25,7 @@ def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> N
         "copies/aws-efa-k8s-device-plugin",
         "copies/busybox",
         "copies/cluster-autoscaler",
+        "copies/dcgm-exporter",
         "copies/k8s-device-plugin",
         "copies/kueue",
         "copies/mpi-operator",
@@ -37,6 +38,8 @@ def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> N
     assert f"helm push kueue-0.19.6.tgz oci://{MIRROR}" in commands
     kueue, kueue_copy = "registry.k8s.io/kueue/kueue:v0.19.6", f"{MIRROR}/kueue:v0.19.6"
     assert f"docker pull {kueue} && docker tag {kueue} {kueue_copy} && docker push {kueue_copy}" in commands
+    dcgm, dcgm_copy = "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0-4.8.3-distroless", f"{MIRROR}/dcgm-exporter"
+    assert f"docker pull {dcgm} && docker tag {dcgm} {dcgm_copy}:4.6.0-4.8.3-distroless" in "\n".join(commands)
     assert f"helm push nvidia-device-plugin-0.20.1.tgz oci://{MIRROR}" in commands
     image = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.3"
     copy = f"{MIRROR}/cluster-autoscaler:v1.34.3"

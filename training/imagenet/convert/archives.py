@@ -4,11 +4,12 @@ Each image of an archive, or of its uncompressed inner archives, is a range of t
 """
 
 import io
+import os
 import re
 import tarfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from training.imagenet.convert.class_images import Image, Split, in_order
@@ -19,6 +20,7 @@ VALIDATION = "ILSVRC2012_img_val.tar"
 DEVKIT = "ILSVRC2012_devkit_t12.tar.gz"
 
 _BLOCK = tarfile.BLOCKSIZE
+_VALIDATION_FILE = re.compile(r"ILSVRC2012_val_\d{8}\.JPEG")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +54,28 @@ def train(path: Path, workers: int) -> Split:
 
 def validation(path: Path, devkit: Path) -> Split:
     """List the validation images, whose classes are in the development kit."""
+    found = [Image(str(path), each.name, each.offset, each.size, synset="") for each in members(path)]
+    return _with_classes(path, found, devkit)
+
+
+def validation_files(folder: Path, devkit: Path) -> Split | None:
+    """List the validation images in a folder, whatever else it has; None if it has none."""
+    names = sorted(name for name in os.listdir(folder) if _VALIDATION_FILE.fullmatch(name))
+    images = [Image(str(folder / name), synset="") for name in names]
+    return _with_classes(folder, images, devkit) if images else None
+
+
+def _with_classes(path: Path, found: list[Image], devkit: Path) -> Split:
     synsets, images = _validation_synsets(devkit), []
-    for member in members(path):
-        number = re.search(r"_(\d{8})\.JPEG$", member.name)
+    for image in found:
+        number = re.search(r"_(\d{8})\.JPEG$", image.name)
         if not number or not 1 <= int(number[1]) <= len(synsets):
             raise UserError(
-                f"{path} contains {member.name}, but {devkit.name} has labels for the {len(synsets):,} images "
-                f"ILSVRC2012_val_00000001.JPEG to _{len(synsets):08d}.JPEG; give the two archives of the same year"
+                f"{path} contains {image.member or image.name}, but {devkit.name} has labels for the {len(synsets):,} "
+                f"images ILSVRC2012_val_00000001.JPEG to _{len(synsets):08d}.JPEG; give the two archives of the same "
+                "year"
             )
-        images.append(Image(str(path), member.name, member.offset, member.size, synset=synsets[int(number[1]) - 1]))
+        images.append(replace(image, synset=synsets[int(number[1]) - 1]))
     if len(images) != len(synsets):
         raise UserError(
             f"{path} contains {len(images):,} images, but {devkit.name} has {len(synsets):,} labels; download it again"

@@ -8,6 +8,7 @@ __all__ = [
     "BAD_AMI_RELEASES",
     "CHOWN_IMAGE",
     "CLUSTER_AUTOSCALER",
+    "DCGM_EXPORTER",
     "DEFAULT_LUSTRE_VERSION",
     "EFA_DEVICE_PLUGIN",
     "ETCD_IMAGE",
@@ -112,6 +113,17 @@ CLUSTER_AUTOSCALER = HelmRelease(
     image="registry.k8s.io/autoscaling/cluster-autoscaler",
     image_tag=None,
     checked=date(2026, 11, 21),
+)
+
+#: https://github.com/NVIDIA/dcgm-exporter/pull/712; since 4.8.2 distroless is the only kind of image
+#: (https://github.com/NVIDIA/dcgm-exporter/issues/703).
+DCGM_EXPORTER = HelmRelease(
+    chart="dcgm-exporter",
+    repository="https://nvidia.github.io/dcgm-exporter/helm-charts",
+    version="4.8.3",
+    image="nvcr.io/nvidia/k8s/dcgm-exporter",
+    image_tag="4.6.0-4.8.3-distroless",
+    checked=date(2026, 11, 23),
 )
 
 #: The newest patch that was found of the minor release before the newest, 0.20

@@ -1,6 +1,7 @@
 """Stages a dataset from S3 on the shared file system, before GPUs wait for it."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -9,10 +10,10 @@ from constructs import Construct
 
 from training_workloads.jobs.pod_template import UNPRIVILEGED, check_kind, image, namespace, pod_template
 from training_workloads.jobs.volumes import EFS_CLAIM, RUNS_DIRECTORY, SharedVolume, folder
-from training_workloads.mpijob.programs import STAGING, USER_ERROR
+from training_workloads.mpijob.programs import CLASS_FOLDERS, STAGING, USER_ERROR
 from training_workloads.mpijob.spec import DAY_SECONDS
 from training_workloads.names import dns_label, dns_subdomain, leaves_room
-from training_workloads.validation import Problems, at_least, enforce, instance_of, matches, one_of
+from training_workloads.validation import Problem, Problems, at_least, enforce, instance_of, matches, one_of
 
 __all__ = ["FileSystem", "StageDataJob", "StageDataJobSpec"]
 
@@ -28,6 +29,7 @@ _THREADS_PER_POD = 32
 
 _SHARED = "shared"
 _CONTAINER = "stage"
+_CLASS_FOLDERS = "class-folders"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +48,9 @@ class StageDataJobSpec:
             repository association maps `source`. Default: that of the same name, such as `data/imagenet`.
         file_system: `lustre` (default) or `efs`.
         volume: The file system. Default: the claim of the cluster's Lustre or EFS, at /fsx or /efs.
+        class_folders: Folder of the file system where the images of ImageNet's archives, or of the extracted archive
+            of validation images, get a folder for each class, when all is staged. Needs one pod. Default: none, the
+            files stay as they are in S3.
         pods: Pods that share the files. Default: 1.
         namespace: Default: that of kubectl.
         backoff_limit: How often a pod that failed is retried. Default: 10.
@@ -58,6 +63,7 @@ class StageDataJobSpec:
     folder: str | None = None
     file_system: FileSystem = "lustre"
     volume: SharedVolume | None = None
+    class_folders: str | None = None
     pods: int = 1
     namespace: str | None = None
     backoff_limit: int = 10
@@ -84,11 +90,15 @@ class StageDataJobSpec:
 
     def to_wire(self) -> dict[str, Any]:
         """Return the Kubernetes Job's `spec` in the wire format."""
+        # Containers of initContainers run one after the other, before those of containers.
+        *before, last = self._containers()
+        first: dict[str, Any] = {"initContainers": before} if before else {}
         template = pod_template(
-            self._container(),
+            last,
             service_account=self.service_account,
             restartPolicy="Never",
             volumes=[self.mounted.to_wire(_SHARED)],
+            **first,
         )
         return {
             # Each pod has a number, and takes its share of the files.
@@ -100,10 +110,13 @@ class StageDataJobSpec:
             "podFailurePolicy": {
                 "rules": [
                     {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
-                    {
-                        "action": "FailJob",
-                        "onExitCodes": {"containerName": _CONTAINER, "operator": "In", "values": [USER_ERROR]},
-                    },
+                    *(
+                        {
+                            "action": "FailJob",
+                            "onExitCodes": {"containerName": each["name"], "operator": "In", "values": [USER_ERROR]},
+                        }
+                        for each in (*before, last)
+                    ),
                 ]
             },
             "activeDeadlineSeconds": DAY_SECONDS,
@@ -111,17 +124,23 @@ class StageDataJobSpec:
             "template": template,
         }
 
-    def _container(self) -> dict[str, Any]:
+    def _containers(self) -> list[dict[str, Any]]:
         way = "preload" if self.file_system == "lustre" else "copy"
         options = {"source": self.source, "target": self.target, "shards": self.pods, "workers": _THREADS_PER_POD}
         if self.file_system == "lustre":
             # What Lustre fetches from S3 belongs to root, so the jobs' user records its progress in a folder of jobs.
             options["progress-folder"] = self.mounted.path(f"{RUNS_DIRECTORY}/.staged/{self._folder}")
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        containers = [self._container(_CONTAINER, (*STAGING, way), options)]
+        if self.class_folders is not None:
+            folders = {"source": self.target, "output-dir": self.mounted.path(self.class_folders)}
+            containers.append(self._container(_CLASS_FOLDERS, CLASS_FOLDERS, folders))
+        return containers
+
+    def _container(self, name: str, program: Sequence[str], options: Mapping[str, object]) -> dict[str, Any]:
         return {
-            "name": _CONTAINER,
+            "name": name,
             "image": self.image,
-            "command": [*STAGING, way, *words],
+            "command": [*program, *(word for option, value in options.items() for word in (f"--{option}", str(value)))],
             "resources": _RESOURCES,
             "securityContext": UNPRIVILEGED,
             "volumeMounts": [self.mounted.to_mount(_SHARED)],
@@ -176,6 +195,17 @@ def _pods(spec: StageDataJobSpec) -> Problems:
     yield from at_least("pods", spec.pods, 1, 100_000)
 
 
+def _class_folders(spec: StageDataJobSpec) -> Problems:
+    if spec.class_folders is None:
+        return
+    yield from folder("class_folders", spec.class_folders)
+    if isinstance(spec.pods, int) and spec.pods > 1:
+        # Each would begin when its own share is staged.
+        allowed = f"{spec.pods} pods share the files, and none has all of them"
+        fix = "set 'pods' to 1, or leave it out and start training.imagenet.class_folders when the job has ended"
+        yield Problem(path=("class_folders",), given=spec.class_folders, allowed=allowed, fix=fix)
+
+
 _RULES = (
     _name,
     image,
@@ -184,6 +214,7 @@ _RULES = (
     lambda spec: dns_subdomain("service_account", spec.service_account),
     lambda spec: one_of("file_system", spec.file_system, get_args(FileSystem)),
     lambda spec: () if spec.volume is None else instance_of("volume", spec.volume, SharedVolume),
+    _class_folders,
     namespace,
     lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
 )

@@ -6,6 +6,7 @@
 import re
 
 __all__ = [
+    "CLASS_FOLDERS",
     "DIGITS",
     "HOME",
     "LAUNCHER",
@@ -52,6 +53,7 @@ MASK_RCNN = python_module("training.mask_rcnn")
 MASK_RCNN_EVALUATION = python_module("training.mask_rcnn.evaluate")
 NCCL_TEST = python_module("training.nccl_test")
 STAGING = python_module("training.staging")
+CLASS_FOLDERS = python_module("training.imagenet.class_folders")
 
 #: Runs the launch command behind its `--`: when every worker answers, and again when ranks are lost.
 LAUNCHER = python_module("training.pods.launcher")

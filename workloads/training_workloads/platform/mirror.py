@@ -9,6 +9,7 @@ from training_workloads.catalog.regions import PARTITIONS, Partition, partition_
 from training_workloads.catalog.versions import (
     CHOWN_IMAGE,
     CLUSTER_AUTOSCALER,
+    DCGM_EXPORTER,
     EFA_DEVICE_PLUGIN,
     KUEUE,
     MPI_OPERATOR_IMAGE,
@@ -26,7 +27,7 @@ __all__ = [
     "registry_region",
 ]
 
-_RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, KUEUE)
+_RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, KUEUE, DCGM_EXPORTER)
 
 # https://docs.aws.amazon.com/AmazonECR/latest/userguide/Registries.html, with or without a prefix of its repositories;
 # dkr-ecr is for IPv6 too, and -fips for modules validated by FIPS:
