@@ -86,7 +86,11 @@ def test_labels_of_a_jpeg_folder_follow_its_sorted_classes(tmp_path: Path, valid
         (["train/a/1.jpg", "train/b/1.jpg", "train/c/1.jpg"], "train", "has 3 classes, but '--classes' is 2; give 3"),
         (["train/a/1.jpg", "val/b/1.jpg"], "validation", "where val/b is a class without a folder in train; add or"),
         (["train/a/1.png"], "train", "whose folder train has no file *.JPEG in a class folder; add them"),
-        (["train/a/1.jpg"], "validation", "which has no validation shards such as"),
+        (
+            ["train/a/1.jpg"],
+            "validation",
+            "which has a folder train, but none named validation or val; add val/<class>",
+        ),
         (
             ["val/a/1.jpg"],
             "validation",
