@@ -25,6 +25,7 @@ def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> N
         "copies/aws-efa-k8s-device-plugin",
         "copies/busybox",
         "copies/cluster-autoscaler",
+        "copies/etcd",
         "copies/k8s-device-plugin",
         "copies/kueue",
         "copies/mpi-operator",
