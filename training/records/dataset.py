@@ -6,6 +6,7 @@ from pathlib import Path
 
 from training.records import jpeg_folder, shard_records
 from training.records.numbered_records import Records, Team
+from training.records.shard_files import TRAIN
 from training.records.tfrecords import readable
 from training.runtime.errors import UserError
 
@@ -34,4 +35,10 @@ def _is_jpeg_folder(folder: Path, split: str) -> bool:
         raise UserError(f"'--data-dir' is {folder}, which is not a folder; give the folder of the dataset")
     with readable(folder):
         has_shards = any(re.fullmatch(rf"{split}-\d{{5}}-of-\d{{5}}", name) for name in os.listdir(folder))
-    return not has_shards and jpeg_folder.find(folder, split) is not None
+    if has_shards:
+        return False
+    if split != TRAIN and jpeg_folder.find(folder, split) is None and jpeg_folder.find(folder, TRAIN) is not None:
+        raise UserError(
+            f"'--data-dir' is {folder}, which has a folder train, but none named validation or val; add val/<class>"
+        )
+    return jpeg_folder.find(folder, split) is not None

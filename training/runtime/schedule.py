@@ -42,8 +42,8 @@ class Schedule:
         """Reject a warm-up that is as long as the run."""
         if self.warmup_epochs >= self.epochs:
             raise UserError(
-                f"'--warmup-epochs' is {self.warmup_epochs} but '--epochs' is {self.epochs}; "
-                f"give {self.epochs - 1} or fewer epochs of warm-up, or more epochs"
+                f"'--warmup-epochs' is {self.warmup_epochs}, given or by default, but '--epochs' is {self.epochs}; "
+                f"give '--warmup-epochs {self.epochs - 1}' or fewer, or more epochs"
             )
 
     def rate(self, epoch: float, *, peak: float, start: float = 0.0) -> float:

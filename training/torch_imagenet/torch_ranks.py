@@ -1,6 +1,8 @@
 """The ranks that torch.distributed connects: those that torchrun has started, or this process alone."""
 
 import os
+import time
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -12,6 +14,9 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 
 from training.runtime import ranks, watchdog
+
+# Rank zero waits this long for the ranks that start after it.
+_SECONDS_BETWEEN_ANSWERS = 0.05
 
 
 class TorchRanks(ranks.Ranks):
@@ -85,9 +90,38 @@ def connected() -> Iterator[None]:
         yield
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    dist.init_process_group(backend, timeout=limit)
+    store, rank, size = next(dist.rendezvous("env://", timeout=limit))
+    store.set_timeout(limit)
+    part = dist.PrefixStore(_agreed_name(store, rank, size, limit), store)
+    dist.init_process_group(backend, store=part, rank=rank, world_size=size, timeout=limit)
     # Apart from the gradients: an exchange of a few numbers does not wait for a GPU.
     ranks.use(TorchRanks(dist.new_group(backend="gloo", timeout=limit)))
     yield
     # Not after an error: the other ranks may be lost.
     dist.destroy_process_group()
+
+
+def _agreed_name(store: dist.Store, rank: int, size: int, limit: timedelta) -> str:
+    """Return a name that the ranks of this start have, and no other start has; every rank must call it.
+
+    torchrun lends its ranks one store for all their starts, in which the addresses of the last start still are
+    (`next_rendezvous` in torch/distributed/elastic/rendezvous/dynamic_rendezvous.py of 2.15 makes it once): a rank that
+    reads before the others have written would connect to a lost one. Nothing that torchrun gives the ranks has another
+    value in each start: TORCHELASTIC_RESTART_COUNT does not count a node that joins, nor is it the same on all nodes.
+    """
+    own = uuid.uuid4().hex
+    if rank:
+        # What a rank of the last start has asked may still be there, but no rank waits for the answer.
+        store.set(f"start/{rank}", own)
+        name: str = store.get(own).decode()
+        store.set(f"{name}/{rank}", "")
+        return name
+    asked, done = ([f"{folder}/{other}" for other in range(1, size)] for folder in ("start", own))
+    deadline = time.monotonic() + limit.total_seconds()
+    while size > 1 and not store.check(done):
+        for question in store.multi_get(asked):
+            store.set(question.decode(), own)
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the other ranks did not start within {limit.total_seconds():g} s; see their output")
+        time.sleep(_SECONDS_BETWEEN_ANSWERS)
+    return own

@@ -96,7 +96,11 @@ def test_labels_of_a_jpeg_folder_follow_its_sorted_classes(tmp_path: Path, valid
             "train",
             "where train/b has images that are no JPEG, such as 1.PNG; convert them to JPEG, or move them elsewhere",
         ),
-        (["train/a/1.jpg"], "validation", "which has no validation shards such as"),
+        (
+            ["train/a/1.jpg"],
+            "validation",
+            "which has a folder train, but none named validation or val; add val/<class>",
+        ),
         (
             ["val/a/1.jpg"],
             "validation",

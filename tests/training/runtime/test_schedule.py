@@ -50,7 +50,8 @@ def test_rejects_a_warm_up_that_is_as_long_as_the_run() -> None:
     with pytest.raises(UserError) as caught:
         Schedule(epochs=3, warmup_epochs=3)
     assert str(caught.value) == (
-        "'--warmup-epochs' is 3 but '--epochs' is 3; give 2 or fewer epochs of warm-up, or more epochs"
+        "'--warmup-epochs' is 3, given or by default, but '--epochs' is 3; give '--warmup-epochs 2' or fewer, or more "
+        "epochs"
     )
 
 

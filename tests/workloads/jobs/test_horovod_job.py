@@ -225,6 +225,11 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
         ({"start_timeout_seconds": 0}, "'start_timeout_seconds' is 0; give 1 or more"),
         ({"gate": "no"}, "'gate' is 'no'; give one of True, False"),
         ({"efa": "no"}, "'efa' is 'no'; give one of True, False"),
+        (
+            {"efa": True},
+            "'efa' is True, but p3.16xlarge has no EFA; omit efa, or choose a type that has it, such as the largest of "
+            "its family",
+        ),
         ({"service_account": "A"}, "'service_account' is 'A'; give a name of lower-case letters, digits, '-' and '.'"),
         ({"bind_to": "core"}, "'bind_to' is 'core'; give one of socket, none"),
         (

@@ -134,6 +134,13 @@ def test_etcd_has_its_old_api_and_the_address_that_its_clients_have() -> None:
     assert made["store"]["spec"]["template"]["spec"]["volumes"] == [{"name": "etcd", "emptyDir": {"sizeLimit": "1Gi"}}]
 
 
+def test_the_store_may_come_from_a_mirror() -> None:
+    chart, copy = cdk8s.Testing.chart(), "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror/etcd:v3.5.29"
+    store: Any = TorchElasticJob(chart, "Job", spec=spec(rendezvous="etcd")).node.find_child("Store")
+    store.add_json_patch(cdk8s.JsonPatch.replace("/spec/template/spec/containers/0/image", copy))
+    assert container(cdk8s.Testing.synth(chart)[2])["image"] == copy
+
+
 FAKE_TORCH = """
 class TCPStore:
     def __init__(self, *arguments, **options):
@@ -240,6 +247,17 @@ def test_a_mistake_that_the_lint_finds_stops_the_app() -> None:
             "'scheduling.gang' is True, but gangs are made by the MPI operator, which does not know this job; omit it, "
             "and give a queue: Kueue starts all workers together",
         ),
+        (
+            {"command": ("torchrun", "--nproc-per-node=8", "train.py")},
+            "but the job itself starts it with torchrun, once per GPU; give the program that each rank runs, without "
+            "torchrun and its options",
+        ),
+        ({"command": ("bash", "-c", "python -m torch.distributed.run train.py")}, "starts it with torchrun"),
+        (
+            {"environment": {"WORLD_SIZE": "16"}},
+            "'environment.WORLD_SIZE' is '16', but torchrun sets it for each rank; omit it",
+        ),
+        ({"environment": {"MASTER_ADDR": "a"}}, "'environment.MASTER_ADDR' is 'a', but torchrun sets it for each rank"),
         (
             {"environment": {"TRAINING_JOB_UID": "1"}},
             "'environment.TRAINING_JOB_UID' is '1', but the job itself sets it, as the name of the rendezvous; omit it",

@@ -26,6 +26,7 @@ def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> N
         "copies/busybox",
         "copies/cluster-autoscaler",
         "copies/dcgm-exporter",
+        "copies/etcd",
         "copies/k8s-device-plugin",
         "copies/kueue",
         "copies/mpi-operator",

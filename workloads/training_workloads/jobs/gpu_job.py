@@ -33,7 +33,8 @@ class GpuJobSpec:
         instance_type: EC2 type of the workers' nodes.
         workers: Worker pods.
         gpus_per_worker: GPUs, and so ranks, of each worker. Default: all of the instance type, one worker per node.
-        efa: Whether workers take the EFA devices of their type, if it has them. False for a node group without EFA.
+        efa: Whether workers take the EFA devices of their type. False for a node group without EFA. Default: if the
+            type has them.
         environment: Further variables of the ranks; they override the derived ones. Default: none.
         volumes: Shared file systems. Default: the claim of the cluster's Lustre file system, at /fsx.
         namespace: Default: that of kubectl.
@@ -51,7 +52,7 @@ class GpuJobSpec:
     instance_type: str
     workers: int
     gpus_per_worker: int | None = None
-    efa: bool = True
+    efa: bool | None = None
     environment: dict[str, str] = field(default_factory=dict)
     volumes: tuple[SharedVolume, ...] = (SharedVolume(),)
     namespace: str | None = None
@@ -69,7 +70,7 @@ class GpuJobSpec:
     def resources(self) -> WorkerResources:
         """The requests of each worker."""
         gpus = self.instance.gpus if self.gpus_per_worker is None else self.gpus_per_worker
-        return worker_resources(self.instance, gpus, efa=self.efa)
+        return worker_resources(self.instance, gpus, efa=self.efa is not False)
 
     @property
     def world_size(self) -> int:
@@ -124,7 +125,19 @@ def type_and_gpus(spec: GpuJobSpec) -> Problems:
     if wrong := list(supported_gpu_type(spec.instance_type)):
         yield from wrong
     elif spec.gpus_per_worker is not None:
-        yield from gpus_that_fit(spec.instance, spec.gpus_per_worker, efa=spec.efa)
+        yield from gpus_that_fit(spec.instance, spec.gpus_per_worker, efa=spec.efa is not False)
+
+
+def _efa(spec: GpuJobSpec) -> Problems:
+    """Reject what is no flag, and EFA on a type without it: its pods would get none, and NCCL would use TCP."""
+    if spec.efa is None:
+        return
+    yield from one_of("efa", spec.efa, (True, False))
+    # Another rule reports a wrong type.
+    if spec.efa is True and not list(supported_gpu_type(spec.instance_type)) and not spec.instance.efa_interfaces:
+        allowed = f"{spec.instance_type} has no EFA"
+        fix = "omit efa, or choose a type that has it, such as the largest of its family"
+        yield Problem(path=("efa",), given=True, allowed=allowed, fix=fix, related=(("instance_type",),))
 
 
 def _command(spec: GpuJobSpec) -> Problems:
@@ -158,7 +171,7 @@ GPU_JOB_RULES: tuple[Callable[[GpuJobSpec], Problems], ...] = (
     image,
     type_and_gpus,
     lambda spec: at_least("workers", spec.workers, 1),
-    lambda spec: one_of("efa", spec.efa, (True, False)),
+    _efa,
     lambda spec: at_least("deadline_seconds", spec.deadline_seconds, 1, 2**53 - 1),
     lambda spec: at_least("start_timeout_seconds", spec.start_timeout_seconds, 1),
     namespace,

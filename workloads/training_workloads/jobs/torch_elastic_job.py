@@ -15,6 +15,7 @@ from training_workloads.jobs.pod_template import check_kind
 from training_workloads.jobs.rank_environment import torch_environment
 from training_workloads.jobs.rendezvous_store import RENDEZVOUS_STORES, STORE_SUFFIX, Rendezvous, RendezvousStore
 from training_workloads.jobs.wire_object import wire_object
+from training_workloads.manifests.torchrun import torchrun
 from training_workloads.mpijob.spec import DAY_SECONDS, JOB_NAME_LABEL, JOB_ROLE_LABEL, WORKER
 from training_workloads.names import dns_1035_label, leaves_room
 from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
@@ -33,6 +34,14 @@ _MOST_PODS = 100_000
 _RUN_ID = "TRAINING_JOB_UID"
 _UID_LABEL = "batch.kubernetes.io/controller-uid"
 _FROM_LABEL = {"name": _RUN_ID, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{_UID_LABEL}']"}}}
+
+# `_start_workers` in https://github.com/pytorch/pytorch/blob/main/torch/distributed/elastic/agent/server/
+# local_elastic_agent.py (read in torch 2.15.0)
+_OF_TORCHRUN = frozenset(
+    "RANK LOCAL_RANK GROUP_RANK ROLE_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_WORLD_SIZE ROLE_WORLD_SIZE ROLE_NAME "
+    "MASTER_ADDR MASTER_PORT TORCHELASTIC_RESTART_COUNT TORCHELASTIC_MAX_RESTARTS TORCHELASTIC_RUN_ID "
+    "TORCHELASTIC_USE_AGENT_STORE".split()
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,10 +209,25 @@ def _no_gang(spec: TorchElasticJobSpec) -> Problems:
         yield Problem(path=("scheduling", "gang"), given=True, allowed=allowed, fix=fix)
 
 
-def _run_id(spec: TorchElasticJobSpec) -> Problems:
-    if isinstance(spec.environment, dict) and _RUN_ID in spec.environment:
-        given, allowed = spec.environment[_RUN_ID], "the job itself sets it, as the name of the rendezvous"
-        yield Problem(path=("environment", _RUN_ID), given=given, allowed=allowed, fix="omit it")
+def _one_torchrun(spec: TorchElasticJobSpec) -> Problems:
+    """Reject a command with torchrun: each rank would start an agent, which starts as many ranks again."""
+    words = spec.command if isinstance(spec.command, list | tuple) else ()
+    if torchrun([word for word in words if isinstance(word, str)]):
+        allowed = "the job itself starts it with torchrun, once per GPU"
+        fix = "give the program that each rank runs, without torchrun and its options"
+        yield Problem(path=("command",), given=spec.command, allowed=allowed, fix=fix)
+
+
+def _set_by_the_job(spec: TorchElasticJobSpec) -> Problems:
+    """Reject a variable that the job or torchrun sets: the value given here would be another one for the ranks."""
+    for name, given in spec.environment.items() if isinstance(spec.environment, dict) else ():
+        if name == _RUN_ID:
+            allowed = "the job itself sets it, as the name of the rendezvous"
+        elif name in _OF_TORCHRUN:
+            allowed = "torchrun sets it for each rank"
+        else:
+            continue
+        yield Problem(path=("environment", name), given=given, allowed=allowed, fix="omit it")
 
 
 _RULES: tuple[Callable[[TorchElasticJobSpec], Problems], ...] = (
@@ -215,5 +239,6 @@ _RULES: tuple[Callable[[TorchElasticJobSpec], Problems], ...] = (
     lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
     lambda spec: one_of("rendezvous", spec.rendezvous, get_args(Rendezvous)),
     _no_gang,
-    _run_id,
+    _one_torchrun,
+    _set_by_the_job,
 )

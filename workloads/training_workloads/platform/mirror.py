@@ -11,6 +11,7 @@ from training_workloads.catalog.versions import (
     CLUSTER_AUTOSCALER,
     DCGM_EXPORTER,
     EFA_DEVICE_PLUGIN,
+    ETCD_IMAGE,
     KUEUE,
     MPI_OPERATOR_IMAGE,
     NVIDIA_DEVICE_PLUGIN,
@@ -125,7 +126,7 @@ def mirror_commands(mirror: str, kubernetes_version: str) -> Iterator[str]:
     )
     enforce((mirror, kubernetes_version), rules)
     autoscaler = KUBERNETES_RELEASES[kubernetes_version].autoscaler_image_tag
-    images = [MPI_OPERATOR_IMAGE, CHOWN_IMAGE]
+    images = [MPI_OPERATOR_IMAGE, CHOWN_IMAGE, ETCD_IMAGE]
     images += [f"{release.image}:{release.image_tag or autoscaler}" for release in _RELEASES]
     registry, _, prefix = mirror.partition("/")
     for private in dict.fromkeys([registry, *filter(_is_ecr, (image.partition("/")[0] for image in images))]):
