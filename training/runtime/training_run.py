@@ -10,10 +10,10 @@ from training.runtime import (
     complete_run,
     curve,
     elastic,
-    elastic_restarts,
     lost_launcher,
     out_of_memory,
     ranks,
+    tensorflow_ranks,
     wall_clock,
     watchdog,
 )
@@ -26,7 +26,7 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
 
     Args:
         make_task: Called again in an elastic run when the ranks have changed.
-        variables: All that training changes; see `elastic_restarts.run`.
+        variables: All that training changes; see `TensorFlowRanks.run`.
         stop: The stop request of this rank.
     """
     began = wall_clock.process_start()
@@ -50,7 +50,7 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
             began = time.monotonic()
 
     lost_launcher.end_with_the_launcher()
-    elastic_restarts.run(start, variables)
+    tensorflow_ranks.current().run(start, variables)
     curve.draw(tasks[-1].plan.output)
     # Rank zero alone writes.
     if ranks.rank() == 0:

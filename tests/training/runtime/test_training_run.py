@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from training.runtime import complete_run, curve, elastic_restarts, ranks, training_run
+from training.runtime import complete_run, curve, ranks, training_run
 from training.runtime.elastic import CheckHosts
 from training.runtime.errors import UserError
 from training.runtime.position import Position
 from training.runtime.stop_request import StopRequest
+from training.runtime.tensorflow_ranks import TensorFlowRanks
 
 
 class Cache:
@@ -29,14 +30,15 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Have no ranks, in an elastic run that restarts until it succeeds; return what was drawn."""
     drawn: list[str] = []
 
-    def run(program: Callable[[CheckHosts], None], variables: object) -> None:
-        while True:
-            try:
-                return program(lambda: None)
-            except Restart:
-                pass
+    class Restarting(TensorFlowRanks):
+        def run(self, program: Callable[[CheckHosts], None], variables: object) -> None:
+            while True:
+                try:
+                    return program(lambda: None)
+                except Restart:
+                    pass
 
-    monkeypatch.setattr(elastic_restarts, "run", run)
+    monkeypatch.setattr(ranks, "_current", Restarting())
     monkeypatch.setattr(curve, "draw", lambda output: drawn.append(f"curve in {output}"))
     return drawn
 
