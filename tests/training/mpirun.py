@@ -3,8 +3,10 @@
 import dataclasses
 import os
 import shutil
+import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -40,6 +42,19 @@ def mpirun(ranks: int) -> list[str]:
     # A rank that waits gives way: otherwise it takes the cores of those that it waits for.
     waiting = ["--mca", "mpi_yield_when_idle", "1"]
     return [program, "-np", str(ranks), *placement, *transport, *waiting, sys.executable]
+
+
+def free_ports(count: int) -> int:
+    """Return the first of some ports in a row that no program has."""
+    for first in range(20000 + os.getpid() % 5000, 32000, count):
+        with ExitStack() as stack:
+            try:
+                for port in range(first, first + count):
+                    stack.enter_context(socket.socket()).bind(("", port))
+            except OSError:
+                continue
+            return first
+    raise AssertionError("no port is free")
 
 
 def own_files(folder: Path) -> dict[str, str]:

@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,7 @@ from training.pods.job_end import Decided, JobEnd
 from training.pods.network_line import NetworkWatch
 from training.pods.ranks_output import RanksOutput
 from training.pods.requested import Requested
-from training.runtime import command_line
+from training.runtime import command_line, mpirun_environment
 from training.runtime.errors import USER_ERROR, UserError
 from training.runtime.stop_request import STOPPED
 
@@ -134,7 +134,7 @@ def run_ranks(settings: Settings) -> Attempt:
     # Workers that answered an earlier start may have been lost since.
     reachable_hosts.ANSWERED.unlink(missing_ok=True)
     output = RanksOutput(network, end_ranks)
-    program = Child(settings.command, output.ends)
+    program = Child(_with_hosts(settings.command, slots), output.ends)
     output.start()
     stopped = False
     name = settings.command[0]
@@ -154,6 +154,14 @@ def run_ranks(settings: Settings) -> Attempt:
         message=output.message,
         seconds=time.monotonic() - started,
     )
+
+
+def _with_hosts(command: tuple[str, ...], slots: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the launch command, by which mpirun's ranks get the hosts: without Horovod they find each other so."""
+    if Path(command[0]).name not in _FORWARDS_SIGUSR1:
+        return command
+    os.environ[mpirun_environment.HOSTS] = mpirun_environment.hosts_value(slots)
+    return (command[0], "-x", mpirun_environment.HOSTS, *command[1:])
 
 
 def next_pause(settings: Settings, attempt: Attempt, restarts: int) -> float:

@@ -15,6 +15,9 @@ from training.runtime.every import Every
 _LAYOUTS = "shards (train-00000-of-01024 …), or of folders train/<class> and val/<class>"
 _DESCRIPTION = f"Train ResNet-50 v1.5 on ImageNet or on other images: {_LAYOUTS}."
 
+#: What may connect the ranks; the first is the default.
+STRATEGIES = ("horovod", "multiworker")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
@@ -48,6 +51,7 @@ class Settings:
     xla: str | None
     compression: str
     deterministic: bool
+    strategy: str
 
     output_dir: Path
     checkpoint_every: Every
@@ -84,8 +88,29 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
     _add_data(parser)
     _add_recipe(parser)
     run_options.add_machine(parser)
+    _add_strategy(parser.add_argument_group("ranks"))
     run_options.add_output(parser, files="checkpoints/, tensorboard/, results.json, curve.svg and model.keras")
     return Settings(**vars(parser.parse_args(arguments)))
+
+
+def strategy_of(arguments: Sequence[str]) -> str:
+    """Return the strategy of a command line, whose other mistakes the ranks report when they are connected."""
+    parser = command_line.Parser(add_help=False)
+    _add_strategy(parser)
+    try:
+        return str(parser.parse_known_args(arguments)[0].strategy)
+    except UserError:
+        return STRATEGIES[0]
+
+
+def _add_strategy(add_to: argparse._ActionsContainer) -> None:
+    add_to.add_argument(
+        "--strategy",
+        choices=STRATEGIES,
+        default=STRATEGIES[0],
+        help="what connects the ranks that mpirun starts; multiworker is TensorFlow's MultiWorkerMirroredStrategy, "
+        "which needs no Horovod; elastic jobs need horovod; a run may change it when it resumes (%(default)s)",
+    )
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import horovod.tensorflow as hvd
 import tensorflow as tf
 
 from training.imagenet.split_images import Data
@@ -14,7 +13,7 @@ from training.resnet50.objective import Objective
 from training.resnet50.rank_images import load
 from training.resnet50.recipe import LARS_VALUES, Given, Recipe, lars, sgd
 from training.resnet50.settings import Settings
-from training.runtime import devices, elastic, xla
+from training.runtime import devices, elastic, ranks, tensorflow_ranks, xla
 from training.runtime.errors import UserError
 from training.runtime.network import Network, make_network
 from training.runtime.position import Position
@@ -48,7 +47,7 @@ class Job:
     @property
     def global_batch(self) -> int:
         """Images per step over the current ranks."""
-        return self.settings.batch_size * int(hvd.size())
+        return self.settings.batch_size * ranks.size()
 
     @property
     def resume_settings(self) -> dict[str, Any]:
@@ -157,6 +156,7 @@ class Job:
             "damaged_records": self.data.damaged + sum(len(numbers) for numbers in skipped.values()),
             "device": self.device,
             "precision": self.settings.precision,
+            "strategy": self.settings.strategy,
         }
 
     def sentences(self) -> list[str]:
@@ -164,14 +164,14 @@ class Job:
         settings, images, batch = self.settings, self.data.training_images, self.global_batch
         steps = images // batch
         return [
-            f"ranks: {hvd.size()}, of them {hvd.local_size()} on the machine of rank 0, which computes on: "
-            f"{self.device}, in {settings.precision}",
+            f"ranks: {ranks.size()}, of them {ranks.current().local_size()} on the machine of rank 0, which computes "
+            f"on: {self.device}, in {settings.precision}",
             *self.data.sentences(),
-            batch_sentence(settings.batch_size, hvd.size()),
+            batch_sentence(settings.batch_size, ranks.size()),
             f"steps: {images} training images / {batch}, rounded down, = {steps} per epoch; x {settings.epochs} epochs "
             f"= {steps * settings.epochs}",
             self.recipe.sentence(batch),
-            *self.recipe.warnings(batch, hvd.size()),
+            *self.recipe.warnings(batch, ranks.size()),
         ]
 
 
@@ -181,10 +181,11 @@ def prepare(given: Settings) -> tuple[Settings, str, Network]:
     Returns:
         The settings with what the device decides, the device's name, and the network.
     """
+    connected = tensorflow_ranks.current()
     if given.xla != "off":
         # Before TensorFlow looks for devices, so before a GPU has decided on XLA; without XLA it has no effect.
         xla.limit_clusters(model.VARIABLES)
-    device = devices.pin(hvd.local_rank(), hvd.local_size())
+    device = devices.pin(connected.local_rank(), connected.local_size())
     settings = given.on_device(gpu=device != "cpu")
     tf.keras.mixed_precision.set_global_policy(settings.precision)
     if settings.xla == "on":
@@ -192,6 +193,8 @@ def prepare(given: Settings) -> tuple[Settings, str, Network]:
     tf.keras.utils.set_random_seed(settings.seed)
     if settings.deterministic:
         tf.config.experimental.enable_op_determinism()
+    # With the device that was chosen, and before anything is computed.
+    connected.connect()
     network = make_network(model.build(settings.image_size, settings.classes), _recipe(settings).momentum)
     return settings, device, network
 
@@ -221,7 +224,7 @@ def _recipe(settings: Settings) -> Recipe:
             "'--optimizer' is lars, and the number of ranks may change: published values are for one global batch; "
             f"give {LARS_VALUES}"
         )
-    return lars(**given, epochs=settings.epochs, global_batch=settings.batch_size * hvd.size())
+    return lars(**given, epochs=settings.epochs, global_batch=settings.batch_size * ranks.size())
 
 
 def _lower(settings: Settings) -> str:

@@ -1,16 +1,22 @@
 """The ranks that Horovod connects."""
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import horovod
 import horovod.tensorflow as hvd
 import numpy as np
+import tensorflow as tf
 from numpy.typing import NDArray
 
-from training.runtime import ranks
+from training.runtime import elastic_restarts, ranks
+from training.runtime.elastic import CheckHosts
+from training.runtime.tensorflow_ranks import TensorFlowRanks
 
 
-class HorovodRanks(ranks.Ranks):
+class HorovodRanks(TensorFlowRanks):
     """The current ranks; an elastic run changes them."""
 
     def rank(self) -> int:
@@ -50,6 +56,47 @@ class HorovodRanks(ranks.Ranks):
     def copy_variables(self, variables: Sequence[ranks.Variable]) -> None:
         """Give the variables of every rank the values of rank zero."""
         hvd.broadcast_variables(variables, root_rank=0)
+
+    def versions(self) -> Mapping[str, str]:
+        """Return the versions of the software that connects the ranks."""
+        return {"horovod": horovod.__version__, "mpi": _mpi_version()}
+
+    def run(self, program: Callable[[CheckHosts], None], variables: Sequence[tf.Variable]) -> None:
+        """Run a program to its end, with the restarts of an elastic run; see `elastic_restarts.run`."""
+        elastic_restarts.run(program, variables)
+
+    def mean_gradients(
+        self,
+        tape: tf.GradientTape,
+        loss: tf.Tensor,
+        weights: Sequence[tf.Variable],
+        *,
+        compression: str,
+        groups: int,
+    ) -> list[tf.Tensor]:
+        """Return the mean over the ranks of the gradients of each rank's loss; part of a graph."""
+        in_float16 = compression == "fp16"
+        # Horovod: each gradient that the tape returns is the mean over the ranks.
+        tape = hvd.DistributedGradientTape(
+            tape,
+            op=hvd.Average,
+            compression=hvd.Compression.fp16 if in_float16 else hvd.Compression.none,
+            num_groups=groups,
+            # In float16 the sum of many ranks would be infinite before its parts are.
+            gradient_predivide_factor=hvd.size() if in_float16 else 1.0,
+        )
+        return list(tape.gradient(loss, weights))
+
+
+def _mpi_version() -> str:
+    """Return the version of the MPI library that Horovod is linked with; the mpirun on the PATH may have another."""
+    if not (hvd.mpi_built() and hvd.mpi_enabled()):
+        return "none: Horovod runs on Gloo"
+    # Found through Horovod's own library, which is linked with it.
+    (horovod_library,) = (Path(horovod.__file__).parent / "tensorflow").glob("mpi_lib*.so")
+    text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
+    ctypes.CDLL(str(horovod_library)).MPI_Get_library_version(text, ctypes.byref(length))
+    return text.value.decode().partition(",")[0]
 
 
 def init() -> None:

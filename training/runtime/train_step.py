@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from training.runtime import elastic
+from training.runtime import elastic, tensorflow_ranks
 from training.runtime.network import Network
 from training.runtime.task import TrainStep
 
@@ -24,13 +23,13 @@ class StepOptions:
     Attributes:
         decay: The rule of decay. Default: none.
         clip_norm: The longest that the gradients of all weights together may be, after the decay. Default: any length.
-        compression: `hvd.Compression.fp16` sends halves of the gradients' bytes.
-        groups: All-reduces of a step; 0 leaves it to Horovod, which sends the gradients that are ready.
+        compression: `none`, or `fp16`, which sends halves of the gradients' bytes.
+        groups: All-reduces of a step; 0 sends the gradients that are ready while others are computed.
     """
 
     decay: DecayRule = lambda gradient, weight: gradient
     clip_norm: float | None = None
-    compression: type = hvd.Compression.none
+    compression: str = "none"
     groups: int = 0
 
     @classmethod
@@ -52,7 +51,7 @@ class StepOptions:
         return cls(
             decay=decay,
             clip_norm=clip_norm,
-            compression=hvd.Compression.fp16 if compression == "fp16" else hvd.Compression.none,
+            compression=compression,
             groups=1 if one_group else 0,
         )
 
@@ -60,7 +59,7 @@ class StepOptions:
 def make_train_step(network: Network, losses_of: Losses, options: StepOptions) -> TrainStep:
     """Compile a step that minimizes the sum of the losses; every rank must call it with a batch of the same size."""
     optimizer, statistics = network.optimizer, network.statistics
-    weights = network.model.trainable_variables
+    weights, connected = network.model.trainable_variables, tensorflow_ranks.current()
 
     # AutoGraph would rewrite Horovod too, and nothing in here needs it.
     @tf.function(autograph=False)
@@ -69,17 +68,10 @@ def make_train_step(network: Network, losses_of: Losses, options: StepOptions) -
         with tf.GradientTape() as tape:
             losses = losses_of(*batch)
             scaled = optimizer.get_scaled_loss(tf.add_n(list(losses.values())))
-        # Horovod: the mean over the ranks, of gradients that are still scaled: float16 would lose the small ones, and
-        # what is not finite on one rank is not finite on any, so all ranks skip the step and halve the scale.
-        tape = hvd.DistributedGradientTape(
-            tape,
-            op=hvd.Average,
-            compression=options.compression,
-            num_groups=options.groups,
-            # In float16 the sum of many ranks would be infinite before its parts are.
-            gradient_predivide_factor=hvd.size() if options.compression is hvd.Compression.fp16 else 1.0,
-        )
-        gradients = optimizer.get_unscaled_gradients(tape.gradient(scaled, weights))
+        # The mean over the ranks is of gradients that are still scaled: float16 would lose the small ones, and what is
+        # not finite on one rank is not finite on any, so all ranks skip the step and halve the scale.
+        means = connected.mean_gradients(tape, scaled, weights, compression=options.compression, groups=options.groups)
+        gradients = optimizer.get_unscaled_gradients(means)
         gradients = [options.decay(*pair) for pair in zip(gradients, weights, strict=True)]
         if options.clip_norm is not None:
             gradients, _ = tf.clip_by_global_norm(gradients, options.clip_norm)

@@ -2,20 +2,20 @@
 
 import gc
 import itertools
+import sys
 import time
 from collections.abc import Callable, Sequence
 
-import horovod.tensorflow as hvd
 import tensorflow as tf
 
 from training.runtime import (
     complete_run,
     curve,
     elastic,
-    elastic_restarts,
     lost_launcher,
     out_of_memory,
     ranks,
+    tensorflow_ranks,
     wall_clock,
     watchdog,
 )
@@ -28,7 +28,7 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
 
     Args:
         make_task: Called again in an elastic run when the ranks have changed.
-        variables: All that training changes; see `elastic_restarts.run`.
+        variables: All that training changes; see `TensorFlowRanks.run`.
         stop: The stop request of this rank.
     """
     tasks: list[Task] = []
@@ -51,11 +51,13 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
             # What follows may wait longer, such as for other workers.
             watchdog.finished()
 
-    if hvd.is_initialized() and hvd.size() != ranks.size():
+    # Only where the program has imported it: others run without Horovod.
+    hvd = sys.modules.get("horovod.tensorflow")
+    if hvd and hvd.is_initialized() and hvd.size() != ranks.size():
         # Each process would train for itself, and take the folder of the others.
         raise RuntimeError("Horovod's ranks are not in use: call training.runtime.horovod_ranks.init(), not hvd.init()")
     lost_launcher.end_with_the_launcher()
-    elastic_restarts.run(start, variables)
+    tensorflow_ranks.current().run(start, variables)
     curve.draw(tasks[-1].plan.output)
     # Rank zero alone writes.
     if ranks.rank() == 0:

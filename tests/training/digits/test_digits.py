@@ -50,7 +50,7 @@ def test_results_have_speed_device_and_versions(finished: Run) -> None:
     assert 0 < content["wall_images_per_second"] < content["images_per_second"]
     expected = {"world_size": 2, "epochs": 12, "global_batch_size": 32, "device": "cpu"}
     assert {name: content[name] for name in expected} == expected
-    assert list(content["versions"]) == ["python", "tensorflow", "horovod", "numpy", "mpi"]
+    assert list(content["versions"]) == ["python", "tensorflow", "numpy", "horovod", "mpi"]
     assert content["versions"]["python"] == platform.python_version()
     assert content["versions"]["numpy"] == np.__version__
     assert content["versions"]["mpi"].startswith("Open MPI v")

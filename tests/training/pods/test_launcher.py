@@ -66,6 +66,7 @@ def end(number, _):
     sys.exit(75)
 
 signal.signal(signal.SIGUSR1, end)
+(folder / f"hosts-{rank}").write_text(os.environ["TRAINING_HOSTS"])
 (folder / f"runs-{rank}").touch()
 while True:
     time.sleep(0.02)
@@ -105,6 +106,7 @@ def test_forwards_sigterm_to_the_ranks_of_a_real_mpirun_as_sigusr1(
     assert process.returncode == 75
     assert [(tmp_path / f"saved-{rank}").read_text() for rank in (0, 1)] == ["SIGUSR1", "SIGUSR1"]
     assert f"stop request: sends SIGUSR1 to {mpirun} and waits for its ranks\n" in output
+    assert [(tmp_path / f"hosts-{rank}").read_text() for rank in (0, 1)] == ["127.0.0.1:1", "127.0.0.1:1"]
 
 
 def test_forwards_sigterm_to_another_program(first: Sshd, tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -5,7 +6,8 @@ import horovod.tensorflow as hvd
 import pytest
 
 from training.resnet50 import recipe, training_job
-from training.resnet50.settings import parse
+from training.resnet50.__main__ import find_ranks
+from training.resnet50.settings import parse, strategy_of
 from training.resnet50.training_job import Job
 from training.runtime.errors import UserError
 
@@ -27,7 +29,7 @@ def test_defaults_are_the_recipe() -> None:
     )
     assert (given.min_crop_area, given.mirror, given.cache, given.decode) == (0.08, "on", "off", "cpu")
     assert (str(given.checkpoint_every), str(given.evaluate_every)) == ("10min", "1epoch")
-    assert (given.keep_checkpoints, given.seed) == (3, 0)
+    assert (given.keep_checkpoints, given.seed, given.strategy) == (3, 0, "horovod")
     # The device or the optimizer decides them.
     assert [given.precision, given.xla, given.learning_rate, given.warmup_epochs, given.weight_decay] == [None] * 5
     assert given.momentum is None
@@ -61,6 +63,7 @@ def test_defaults_are_the_recipe() -> None:
         (["--synthetic", "--momentum", "1"], "'--momentum' is 1; give a number from 0 to 0.999999"),
         (["--synthetic", "--min-crop-area", "0"], "'--min-crop-area' is 0; give a number from 0.01 to 1"),
         (["--synthetic", "--min-crop-area", "8"], "'--min-crop-area' is 8; give a number from 0.01 to 1"),
+        (["--synthetic", "--strategy", "nccl"], "'--strategy' is 'nccl'; give horovod or multiworker"),
         (["--synthetic", "--keep-checkpoints", "0"], "'--keep-checkpoints' is 0; give 1 or more"),
         (
             ["--synthetic", "--checkpoint-every", "200"],
@@ -107,6 +110,49 @@ def test_device_decides_precision_and_compiler_that_are_not_given(
 def test_a_memory_that_does_not_suffice_names_what_to_lower(arguments: list[str], expected: str) -> None:
     given = parse(["--data-dir", "d", "--output-dir", "o", "--precision", "mixed_float16", *arguments])
     assert training_job._lower(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "horovod"),
+        (["--epochs", "x", "--strategy", "multiworker"], "multiworker"),
+        (["--strategy=multiworker", "--help"], "multiworker"),
+        # The ranks report it when they are connected.
+        (["--strategy", "nccl"], "horovod"),
+        (["--strategy"], "horovod"),
+    ],
+)
+def test_the_strategy_is_found_beside_other_mistakes(arguments: list[str], expected: str) -> None:
+    assert strategy_of(arguments) == expected
+
+
+def test_without_horovod_the_other_strategy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError) as error:
+        find_ranks(["--synthetic"])
+    assert str(error.value) == "'--strategy' is horovod, which is not installed; give '--strategy multiworker'"
+
+
+def test_multiworker_is_rejected_in_an_elastic_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOROVOD_RANK", "0")
+    with pytest.raises(UserError, match="'--strategy' is multiworker, but horovodrun has started this rank"):
+        find_ranks(["--strategy", "multiworker"])
+
+
+def test_a_run_may_resume_with_another_strategy() -> None:
+    nothing: Any = None
+    jobs = [
+        Job(
+            settings=parse(["--synthetic", "--output-dir", "o", "--strategy", strategy]).on_device(gpu=False),
+            device="cpu",
+            recipe=recipe.sgd(learning_rate=None, warmup_epochs=0, weight_decay=None, momentum=None, epochs=2),
+            data=nothing,
+            network=nothing,
+        )
+        for strategy in ("horovod", "multiworker")
+    ]
+    assert jobs[0].resume_settings == jobs[1].resume_settings
 
 
 def test_a_run_resumes_only_with_its_momentum() -> None:

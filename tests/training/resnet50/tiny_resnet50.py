@@ -5,9 +5,8 @@ import sys
 from unittest import mock
 
 from training.resnet50 import model, training_job
-from training.resnet50.__main__ import main
-from training.runtime import horovod_ranks, lines, loop, watchdog
-from training.runtime.distributed import run
+from training.resnet50.__main__ import start
+from training.runtime import lines, loop
 from training.runtime.task import Plan
 
 # Traced in a second instead of twelve.
@@ -25,6 +24,4 @@ def plan(job: training_job.Job) -> Plan:
 mock.patch.object(training_job.Job, "_plan", plan).start()
 
 if __name__ == "__main__":
-    watchdog.limit()
-    horovod_ranks.init()
-    sys.exit(run(main))
+    sys.exit(start())

@@ -7,11 +7,12 @@ from typing import Any
 import horovod.tensorflow as hvd
 import pytest
 
-from training.runtime import complete_run, curve, elastic_restarts, ranks, training_run, wall_clock
+from training.runtime import complete_run, curve, ranks, training_run, wall_clock
 from training.runtime.elastic import CheckHosts
 from training.runtime.errors import UserError
 from training.runtime.position import Position
 from training.runtime.stop_request import StopRequest
+from training.runtime.tensorflow_ranks import TensorFlowRanks
 
 
 class Cache:
@@ -30,14 +31,15 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Have no ranks, in an elastic run that restarts until it succeeds; return what was drawn."""
     drawn: list[str] = []
 
-    def run(program: Callable[[CheckHosts], None], variables: object) -> None:
-        while True:
-            try:
-                return program(lambda: None)
-            except Restart:
-                pass
+    class Restarting(TensorFlowRanks):
+        def run(self, program: Callable[[CheckHosts], None], variables: object) -> None:
+            while True:
+                try:
+                    return program(lambda: None)
+                except Restart:
+                    pass
 
-    monkeypatch.setattr(elastic_restarts, "run", run)
+    monkeypatch.setattr(ranks, "_current", Restarting())
     monkeypatch.setattr(curve, "draw", lambda output: drawn.append(f"curve in {output}"))
     return drawn
 
@@ -70,12 +72,13 @@ def test_a_restart_keeps_nothing_of_the_start_before_in_memory(
 def test_the_wait_between_two_starts_counts_in_none(monkeypatch: pytest.MonkeyPatch, drawn: list[str]) -> None:
     now, began = 100.0, []
 
-    def run(program: Callable[[CheckHosts], None], variables: object) -> None:
-        nonlocal now
-        with pytest.raises(Restart):
+    class Waiting(TensorFlowRanks):
+        def run(self, program: Callable[[CheckHosts], None], variables: object) -> None:
+            nonlocal now
+            with pytest.raises(Restart):
+                program(lambda: None)
+            now += 1000
             program(lambda: None)
-        now += 1000
-        program(lambda: None)
 
     def complete(task: object, stop: object, check_hosts: object, since: float) -> None:
         nonlocal now
@@ -86,7 +89,7 @@ def test_the_wait_between_two_starts_counts_in_none(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(training_run, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(wall_clock, "process_start", lambda: 90.0)
-    monkeypatch.setattr(elastic_restarts, "run", run)
+    monkeypatch.setattr(ranks, "_current", Waiting())
     monkeypatch.setattr(complete_run, "complete", complete)
     training_run.train(lambda: task(lambda: None), [], StopRequest())
     assert began == [90, 1105]

@@ -1,0 +1,54 @@
+"""What TensorFlow's programs need of their ranks, besides what every framework's need."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import tensorflow as tf
+
+from training.runtime import ranks
+from training.runtime.elastic import CheckHosts
+
+
+class TensorFlowRanks(ranks.Ranks):
+    """A single rank; subclasses connect several."""
+
+    def connect(self) -> None:
+        """Connect the ranks where that could not be done before the device was chosen; later calls do nothing."""
+
+    def versions(self) -> Mapping[str, str]:
+        """Return the versions of the software that connects the ranks."""
+        return {}
+
+    def run(self, program: Callable[[CheckHosts], None], variables: Sequence[tf.Variable]) -> None:
+        """Run a program to its end, with the restarts that the ranks' software makes itself.
+
+        Args:
+            program: Resumes from the newest checkpoint.
+            variables: All that training changes.
+        """
+        program(lambda: None)
+
+    def mean_gradients(
+        self,
+        tape: tf.GradientTape,
+        loss: tf.Tensor,
+        weights: Sequence[tf.Variable],
+        *,
+        compression: str,
+        groups: int,
+    ) -> list[tf.Tensor]:
+        """Return the mean over the ranks of the gradients of each rank's loss; part of a graph.
+
+        Args:
+            tape: Of the forward pass.
+            loss: Of this rank.
+            weights: In the order of the gradients.
+            compression: `none` or `fp16`, which sends halves of the bytes.
+            groups: All-reduces of a step; 0 sends gradients while others are computed.
+        """
+        return list(tape.gradient(loss, weights))
+
+
+def current() -> TensorFlowRanks:
+    """Return the ranks in use; a single one where a program has registered none."""
+    found = ranks.current()
+    return found if isinstance(found, TensorFlowRanks) else TensorFlowRanks()
