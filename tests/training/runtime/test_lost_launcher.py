@@ -22,8 +22,9 @@ time.sleep(float(sys.argv[1]))
 @contextmanager
 def piped(command: list[str], **variables: str) -> Iterator["subprocess.Popen[str]"]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OMPI_")}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=ROOT, env=environment | variables, **pipes, text=True) as process:
+    environment |= variables
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
         yield process
 
 
