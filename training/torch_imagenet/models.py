@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import torch
 import torchvision
 
+from training.torch_imagenet.same_padding import pad_as_tensorflow
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -17,9 +19,15 @@ class Model:
     """Pixels of each side of the images with which its authors trained it."""
 
 
+def _resnet50_same(num_classes: int) -> torch.nn.Module:
+    """Return ResNet-50 as training.resnet50 has it."""
+    return pad_as_tensorflow(torchvision.models.resnet50(num_classes=num_classes))
+
+
 #: By the names of `--model`: https://arxiv.org/abs/1512.03385, and https://arxiv.org/abs/1905.11946.
 MODELS = {
     "resnet50": Model(torchvision.models.resnet50, 224),
+    "resnet50-same": Model(_resnet50_same, 224),
     "efficientnet-b7": Model(torchvision.models.efficientnet_b7, 600),
 }
 

@@ -38,7 +38,7 @@ def test_the_precision_is_the_devices(gpu: bool, precision: str) -> None:
     [
         (["--output-dir", "out"], "neither '--data-dir' nor '--synthetic' is given"),
         ([*GIVEN, "--synthetic"], "'--data-dir' and '--synthetic' are both given"),
-        ([*GIVEN, "--model", "vgg"], "'--model' is 'vgg'; give resnet50 or efficientnet-b7"),
+        ([*GIVEN, "--model", "vgg"], "'--model' is 'vgg'; give resnet50, resnet50-same or efficientnet-b7"),
         ([*GIVEN, "--data-workers", "-1"], "'--data-workers' is -1; give 0 or more"),
     ],
 )

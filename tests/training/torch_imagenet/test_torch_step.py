@@ -143,5 +143,5 @@ def test_an_untrained_network_guesses_every_class_alike(name: str) -> None:
 def test_the_networks_are_the_published_ones() -> None:
     # https://pytorch.org/vision/stable/models.html: the parameters of both.
     counts = {name: sum(each.numel() for each in models.build(name, 1000).parameters()) for name in models.MODELS}
-    assert counts == {"resnet50": 25_557_032, "efficientnet-b7": 66_347_960}
+    assert counts == {"resnet50": 25_557_032, "resnet50-same": 25_557_032, "efficientnet-b7": 66_347_960}
     assert models.MODELS["resnet50"] == Model(models.MODELS["resnet50"].make, 224)
