@@ -14,6 +14,7 @@ __all__ = [
     "NETWORK_LINE",
     "REACHABLE_HOSTS",
     "RESNET50",
+    "RESULTS_LINE",
     "RUN_WORKER",
     "SSHD_CONFIG",
     "SSH_PORT",
@@ -55,6 +56,9 @@ LAUNCHER = python_module("training.pods.launcher")
 
 #: How the launcher's line about the network begins, such as "network: efa, 32/32 devices on 2/2 nodes".
 NETWORK_LINE = "network: "
+
+#: How the line of a program with its results begins: the numbers of results.json, as JSON.
+RESULTS_LINE = "results: "
 
 #: Prints those hosts of a discovery script whose sshd answers.
 REACHABLE_HOSTS = python_module("training.pods.reachable_hosts")
