@@ -16,6 +16,7 @@ LAYERS = {
         {"recipes"},
         {"rendering"},
         {"run_local", "cluster", "images", "planning"},
+        {"bench"},
         {"cli"},
         {"__main__"},
     ],
