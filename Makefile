@@ -135,6 +135,8 @@ pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definiti
 outdated: $(CDK) ## List what in the catalog is older than its source, or was read long ago (DAYS=90)
 	@python -m setup.outdated $(if $(DAYS),--days "$$DAYS")
 
+bench: $(CDK) $(TRAINING) ## Measure one and two ranks of the digits on this machine, three times each, into dist/bench/
+	@trainctl bench run examples/bench/digits_local.yaml --results dist/bench
 bench-synth: $(CDK) ## Compare cdk synth with that of an app with one VPC; the limit is 2 x
 	@python benchmarks/synth_time.py
 bench-lint: $(CDK) ## Count how many of 578 mistakes the lint finds; the limit is 85 % in each set; 30 seconds
@@ -176,5 +178,5 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs setup-torch synth jobs run-local summary test test-cdk test-training \
-	test-containers test-deploy test-faults test-image test-mask-rcnn test-runs test-torch check lint types scan docs pictures pod-types bench-synth bench-input bench-scaling \
-	bench-accuracy bench-roi-align train-shapes wheel snapshots lock outdated clean help
+	test-containers test-deploy test-faults test-image test-mask-rcnn test-runs test-torch check lint types scan docs pictures pod-types bench bench-synth bench-input \
+	bench-scaling bench-accuracy bench-roi-align train-shapes wheel snapshots lock outdated clean help

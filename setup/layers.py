@@ -16,6 +16,7 @@ LAYERS = {
         {"recipes"},
         {"rendering"},
         {"run_local", "cluster", "images"},
+        {"bench"},
         {"cli"},
         {"__main__"},
     ],

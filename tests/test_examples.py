@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 from tests.schemas import check_manifest
+from training_workloads.bench.cells import sweep_cells
+from training_workloads.bench.sweep import load_sweep
 from training_workloads.cli import main
 
 
@@ -66,6 +68,24 @@ def test_the_example_of_a_job_renders_and_its_page_shows_it(
 def test_every_page_of_a_job_has_an_example(root: Path) -> None:
     pages = {page.stem.replace("-", "_") for page in (root / "docs/jobs").glob("*.md")}
     assert pages - {"README"} == {example.stem for example in JOBS}
+
+
+SWEEPS = sorted((Path(__file__).parents[1] / "examples/bench").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("example", SWEEPS, ids=lambda path: path.stem)
+def test_the_jobs_of_a_sweep_are_possible_and_their_plan_is_within_the_budget(example: Path) -> None:
+    sweep = load_sweep(str(example))
+    cells = sweep_cells(sweep, "a machine" if sweep.runner == "local" else "")
+    assert len(cells) >= 2
+    planned = sum(cell.usd_per_hour * (sweep.planned_hours or 0) * sweep.repeats for cell in cells)
+    assert planned <= (sweep.budget or 0)
+
+
+def test_the_page_on_benchmarks_shows_a_sweep_and_names_all(root: Path) -> None:
+    page = (root / "docs/bench.md").read_text()
+    assert f"```yaml\n{(root / 'examples/bench/resnet50_p3.yaml').read_text()}```" in page
+    assert [path.name for path in SWEEPS if path.name not in page] == []
 
 
 def test_the_readme_shows_the_example(root: Path) -> None:

@@ -212,6 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr, flush=True)
         return USER_ERROR
     reasons = list(failures(settings, log, code))
+    print(files.results_line(results(settings, log, reasons)), flush=True)
     for sentence in sentences(settings, log, reasons):
         print(sentence, flush=True)
     if settings.output_dir:

@@ -11,6 +11,9 @@ from typing import Any
 
 from training.runtime.errors import UserError
 
+#: How the line with the results of a program begins, for who has its log alone, such as `trainctl bench`.
+RESULTS_LINE = "results: "
+
 
 def write_atomically(
     path: Path, content: bytes | Sequence[bytes | memoryview], check: Callable[[Path], object] | None = None
@@ -77,6 +80,11 @@ def sync(path: Path) -> None:
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON file for people and programs, with null for a number that is not finite: JSON has no other word."""
     write_atomically(path, (json.dumps(_finite(content), indent=2, allow_nan=False) + "\n").encode())
+
+
+def results_line(content: dict[str, Any]) -> str:
+    """Return results as one line of a log."""
+    return RESULTS_LINE + json.dumps(_finite(content), allow_nan=False)
 
 
 def _finite(content: object) -> object:

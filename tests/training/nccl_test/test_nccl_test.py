@@ -73,7 +73,9 @@ def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_good_measurement_passes_and_its_output_is_forwarded_unchanged(fake: Path) -> None:
     done = run(fake, "--minimum-bus-bandwidth", "62.4", "--published", "78 GB/s at 2 GiB, 2 nodes", "--nodes", "2")
     assert done.returncode == 0
-    assert done.stdout == (fake.parent / "log").read_text() + (
+    # Its other line is that of results.json.
+    shown = "".join(line for line in done.stdout.splitlines(keepends=True) if not line.startswith("results: "))
+    assert shown == (fake.parent / "log").read_text() + (
         "warning\n"
         "all_reduce: bus bandwidth 78.33 GB/s out-of-place (the compared one), 78.32 GB/s in-place, at 2 GiB, "
         "over 16 ranks on 2 nodes\n"
@@ -155,9 +157,11 @@ def test_returns_the_exit_code_of_a_failed_command(fake: Path) -> None:
     assert "FAIL: the command ended with exit code 7\nFAIL: the output has no table of bandwidths\n" in done.stdout
 
 
-def test_writes_results_json(fake: Path, tmp_path: Path) -> None:
-    run(fake, "--minimum-bus-bandwidth", "80", "--output-dir", str(tmp_path / "out"))
+def test_writes_results_json_and_prints_the_same(fake: Path, tmp_path: Path) -> None:
+    done = run(fake, "--minimum-bus-bandwidth", "80", "--output-dir", str(tmp_path / "out"))
     content = json.loads((tmp_path / "out" / "results.json").read_text())
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("results: ")]
+    assert json.loads(line.removeprefix("results: ")) == content
     assert content["sizes"][1] == {"bytes": 1073741824, "out_of_place": 76.79, "in_place": 76.86, "wrong": 0}
     del content["sizes"]
     assert content == {

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from training.pods import job_end, launcher, network_line
-from training.runtime import errors, stop_request
+from training.runtime import errors, files, stop_request
 from training_workloads import HorovodJobSpec, InputError, SharedVolume
 from training_workloads.mpijob import programs
 
@@ -286,6 +286,7 @@ def test_the_programs_of_the_image_end_with_the_codes_that_jobs_expect() -> None
 
 def test_the_launcher_of_the_image_prints_what_the_commands_look_for() -> None:
     assert network_line.NETWORK_LINE == programs.NETWORK_LINE
+    assert files.RESULTS_LINE == programs.RESULTS_LINE
     # A container's default, which no job changes.
     assert str(job_end.TERMINATION_LOG) == "/dev/termination-log"
 

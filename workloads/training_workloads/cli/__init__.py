@@ -2,6 +2,7 @@
 
 # Each module adds its commands to the program when it is imported; `platform` is a group that an entry point adds.
 from training_workloads.cli import (
+    bench_commands,
     cluster_commands,
     completion,
     init_command,
@@ -13,6 +14,7 @@ from training_workloads.cli.program import app, main
 
 __all__ = [
     "app",
+    "bench_commands",
     "cluster_commands",
     "completion",
     "init_command",

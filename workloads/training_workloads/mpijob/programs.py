@@ -18,6 +18,7 @@ __all__ = [
     "PROGRESS_SPEED",
     "REACHABLE_HOSTS",
     "RESNET50",
+    "RESULTS_LINE",
     "RUN_WORKER",
     "SSHD_CONFIG",
     "SSH_PORT",
@@ -66,6 +67,9 @@ NETWORK_LINE = "network: "
 PROGRESS_SPEED = re.compile(
     r"epoch \d+/\d+, step \d+: .* (?P<speed>\d[\d,]*(\.\d+)?(e-\d+)?) images/s, \d+% of the time waiting for images"
 )
+
+#: How the line of a program with its results begins: the numbers of results.json, as JSON.
+RESULTS_LINE = "results: "
 
 #: Prints those hosts of a discovery script whose sshd answers.
 REACHABLE_HOSTS = python_module("training.pods.reachable_hosts")

@@ -1,0 +1,220 @@
+"""A sweep on a cluster whose jobs end as soon as they exist."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workloads.bench.conftest import records
+from tests.workloads.cluster.conftest import Program, condition
+from tests.workloads.cluster.fake_cluster import FakeCluster, Log
+from training_workloads.bench import cluster_runner
+from training_workloads.bench.cells import sweep_cells
+from training_workloads.bench.sweep import load_sweep
+
+SWEEP = """
+recipe: resnet50-p3
+runner: cluster
+job: {image: 'registry/training:1', namespace: team}
+axes:
+  nodes: [1, 2]
+budget: 100
+planned_hours: 0.5
+"""
+RUN = ("bench", "run", "sweep.yaml", "--results", "results")
+JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team/mpijobs"
+RESULTS = (
+    'results: {"images_per_second": 9000.0, "wall_images_per_second": 8000.0, "step_milliseconds": {"p50": 215.5}}'
+)
+
+
+class Collected(dict[str, dict[str, Any]]):
+    """Objects of which a deleted job's pods go with it, as the garbage collector deletes them."""
+
+    cluster: FakeCluster
+
+    def __delitem__(self, path: str) -> None:
+        document = self[path]
+        super().__delitem__(path)
+        if document["kind"] == "MPIJob":
+            self.cluster.remove_pods(document["metadata"]["name"])
+
+
+@pytest.fixture
+def jobs(
+    cluster: FakeCluster, folder: Path, pod: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> list[dict[str, Any]]:
+    """The jobs that the cluster got; each has run for half an hour when it is created."""
+    (folder / "sweep.yaml").write_text(SWEEP)
+    results = folder / "results"
+    results.mkdir()
+    (results / "id").write_text("abc123")
+    cluster.objects = Collected(cluster.objects)
+    cluster.objects.cluster = cluster
+    cluster.add({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "training-lustre"}})
+    got: list[dict[str, Any]] = []
+    add = cluster.add
+
+    def ended(document: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+        if document["kind"] == "MPIJob":
+            name = document["metadata"]["name"]
+            got.append(document)
+            document["status"] = {
+                "startTime": "2026-11-21T10:00:00Z",
+                "completionTime": "2026-11-21T10:30:00Z",
+                "conditions": [condition("Succeeded")],
+            }
+            launcher = add(pod(f"{name}-launcher", "launcher", job=name))
+            cluster.logs[launcher["metadata"]["name"]] = Log(
+                [
+                    ("2026-11-21T10:00:01Z", "network: tcp (Socket)"),
+                    ("2026-11-21T10:29:00Z", f"[1,0]<stdout>:{RESULTS}"),
+                ]
+            )
+        return add(document, **metadata)
+
+    monkeypatch.setattr(cluster, "add", ended)
+    return got
+
+
+@pytest.fixture
+def pod() -> Callable[..., dict[str, Any]]:
+    def make(name: str, role: str, *, job: str) -> dict[str, Any]:
+        labels = {"training.kubeflow.org/job-name": job, "training.kubeflow.org/job-role": role}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"containers": [{"name": role}]},
+            "status": {
+                "phase": "Succeeded",
+                "containerStatuses": [{"name": role, "restartCount": 0, "state": {"terminated": {"exitCode": 0}}}],
+            },
+        }
+
+    return make
+
+
+def names() -> dict[int, str]:
+    """Return the hash of each cell by its nodes."""
+    return {cell.nodes: cell.name for cell in sweep_cells(load_sweep("sweep.yaml"))}
+
+
+def left(cluster: FakeCluster) -> list[str]:
+    return [path for path in cluster.objects if "bench-" in path]
+
+
+def test_jobs_are_submitted_measured_and_deleted(
+    program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]]
+) -> None:
+    result = program(*RUN)
+    assert (result.code, result.out) == (0, "results/report.md\n")
+    named = names()
+    assert [job["metadata"]["name"] for job in jobs] == [f"bench-abc123-{named[nodes]}-1-1" for nodes in (2, 1)]
+    assert {job["metadata"]["labels"]["trainctl/sweep"] for job in jobs} == {"abc123"}
+    assert [job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] for job in jobs] == [2, 1]
+    assert left(cluster) == []
+    found = records(folder / "results")
+    assert [(each["state"], each["usd"], each["seconds"]) for each in found] == [
+        ("finished", 24.48, 1800),
+        ("finished", 12.24, 1800),
+    ]
+    assert [(each["network"], each["results"]["images_per_second"]) for each in found] == [("tcp (Socket)", 9000)] * 2
+    assert RESULTS in (folder / f"results/{named[2]}/1/log.txt").read_text()
+    # 9,000 images/s on 16 GPUs are half of twice those on 8.
+    assert "| 2 | 16 | 9,000.0 | 8,000.0 | 215.5 | 50.0% | 24.48 |" in (folder / "results/report.md").read_text()
+    assert (program(*RUN).code, len(jobs)) == (0, 2)
+
+
+def test_stops_before_a_cell_that_exceeds_the_budget(
+    program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]]
+) -> None:
+    (folder / "sweep.yaml").write_text(SWEEP.replace("budget: 100", "budget: 36.7"))
+    stopped = program(*RUN)
+    assert (stopped.code, len(jobs)) == (1, 1)
+    assert (
+        "note: stopped before nodes 1: it would cost $12.24, and $24.48 of the budget of $36.70 are used; raise the "
+        "budget, and the same command continues"
+    ) in stopped.err
+    (folder / "sweep.yaml").write_text(SWEEP.replace("budget: 100", "budget: 36.72"))
+    assert (program(*RUN).code, len(jobs)) == (0, 2)
+
+
+def test_a_job_that_fails_is_deleted_and_its_reason_reported(
+    program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_runner, "SUCCEEDED", "nothing")
+    assert program(*RUN).code == 1
+    assert left(cluster) == []
+    assert {each["state"] for each in records(folder / "results")} == {"failed"}
+    assert "- nodes 1: Succeeded (the operator says Succeeded)" in (folder / "results/report.md").read_text()
+
+
+def test_a_log_without_results_is_no_measurement(
+    program: Program, folder: Path, jobs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_runner, "read_log", lambda *_, **__: iter(["an older image", "results: {cut"]))
+    assert program(*RUN).code == 1
+    assert [each["reason"] for each in records(folder / "results")] == [
+        "succeeded without a line 'results: …' in its log"
+    ] * 2
+
+
+@pytest.mark.parametrize(("end", "code"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)])
+def test_a_signal_deletes_the_job_that_runs(
+    program: Program,
+    cluster: FakeCluster,
+    folder: Path,
+    jobs: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    end: BaseException,
+    code: int,
+) -> None:
+    def interrupted(*_: Any) -> None:
+        assert len(left(cluster)) == 3
+        raise end
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster_runner, "wait_for_end", interrupted)
+        # The program ends its process at once after Ctrl-C.
+        patch.setattr("os._exit", lambda number: (_ for _ in ()).throw(SystemExit(number)))
+        assert program(*RUN).code == code
+    assert left(cluster) == []
+    (record,) = records(folder / "results")
+    assert record["state"] == "interrupted"
+    # Another attempt has another name, and so another output folder.
+    assert program(*RUN).code == 0
+    assert [job["metadata"]["name"][-4:] for job in jobs] == ["-1-1", "-1-2", "-1-1"]
+
+
+def test_after_a_kill_the_job_is_waited_for_and_others_are_deleted(
+    program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]]
+) -> None:
+    mine, stray, foreign = f"bench-abc123-{names()[1]}-1-1", "bench-abc123-0000000000-1-1", "bench-ffffff-1"
+    for name in (mine, stray, foreign):
+        metadata = {"name": name, "labels": {"trainctl/sweep": name.split("-")[1]}}
+        cluster.add({"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": metadata, "spec": {}})
+    jobs.clear()
+    attempt = folder / f"results/{names()[1]}/1/attempt.json"
+    attempt.parent.mkdir(parents=True)
+    attempt.write_text(json.dumps({"number": 1, "job": mine, "usd_before": 0, "planned_usd": 12.24}))
+    result = program(*RUN)
+    assert result.code == 0
+    assert f"note: deleting job '{stray}', which an earlier start left" in result.err
+    assert f"note: nodes 1: waiting for job '{mine}', which an earlier start created" in result.err
+    assert [job["metadata"]["name"] for job in jobs] == [f"bench-abc123-{names()[2]}-1-1"]
+    assert [path for path in left(cluster) if "/mpijobs/" in path] == [f"{JOBS}/{foreign}"]
+    assert [each["job"] for each in records(folder / "results")] == [mine, jobs[0]["metadata"]["name"]]
+
+
+def test_a_rejected_job_costs_nothing_and_leaves_nothing(
+    program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]]
+) -> None:
+    del cluster.objects["/api/v1/namespaces/team/persistentvolumeclaims/training-lustre"]
+    result = program(*RUN)
+    assert result.code == 2
+    assert "training-lustre" in result.err
+    assert (jobs, left(cluster)) == ([], [])
+    assert [(each["state"], each["usd"]) for each in records(folder / "results")] == [("rejected", 0.0)]

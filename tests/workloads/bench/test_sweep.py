@@ -1,0 +1,108 @@
+from pathlib import Path
+
+import pytest
+
+from training_workloads.bench.cells import Cell, sweep_cells
+from training_workloads.bench.sweep import load_sweep
+from training_workloads.validation import InputError
+
+GOOD = """
+recipe: resnet50-p3
+runner: cluster
+job: {image: registry/training:1}
+axes:
+  nodes: [1, 2]
+  instance_type: [p3.16xlarge, p3dn.24xlarge]
+  --xla: [on]
+budget: 100
+planned_hours: 0.5
+"""
+
+
+def cells(folder: Path, text: str, machine: str = "") -> list[Cell]:
+    path = folder / "sweep.yaml"
+    path.write_text(text)
+    return sweep_cells(load_sweep(str(path)), machine)
+
+
+def problems(folder: Path, text: str) -> list[str]:
+    with pytest.raises(InputError) as error:
+        cells(folder, text)
+    return [str(each).removeprefix(f"{folder}/") for each in error.value.problems]
+
+
+def test_types_stay_together_and_the_most_nodes_are_first(folder: Path) -> None:
+    found = cells(folder, GOOD)
+    assert [(each.spec.instance_type, each.nodes) for each in found] == [
+        ("p3.16xlarge", 2),
+        ("p3.16xlarge", 1),
+        ("p3dn.24xlarge", 2),
+        ("p3dn.24xlarge", 1),
+    ]
+    assert [(each.ranks, each.usd_per_hour) for each in found[:2]] == [(16, 48.96), (8, 24.48)]
+    assert found[0].identity["job"]["command"][-2:] == ["--xla", "on"]
+
+
+def test_the_name_is_a_hash_of_what_it_is(folder: Path) -> None:
+    first = [each.name for each in cells(folder, GOOD)]
+    assert len(set(first)) == 4
+    assert [each.name for each in cells(folder, GOOD.replace("budget: 100", "budget: 200"))] == first
+    assert not set(first) & {each.name for each in cells(folder, GOOD.replace("training:1", "training:2"))}
+
+
+def test_another_machine_makes_another_cell(folder: Path) -> None:
+    local = "{recipe: fake, runner: local, axes: {ranks: [2]}}"
+    one, same, other = (cells(folder, local, machine)[0].name for machine in ("here", "here", "there"))
+    assert one == same != other
+
+
+def test_storage_chooses_the_claim_at_the_same_path(folder: Path) -> None:
+    (cell,) = cells(folder, GOOD.replace("nodes: [1, 2]", "storage: [efs]").replace(", p3dn.24xlarge", ""))
+    assert [(each.claim, each.mount_path) for each in cell.make("job").volumes] == [("training-efs", "/fsx")]  # type: ignore[union-attr]
+
+
+def test_reports_every_mistake_of_a_file_with_its_key(folder: Path) -> None:
+    text = "recipes: a\nrunner: laptop\naxes:\n  nodes: 2\n  batch: [1, 1]\nrepeats: 0\nbudget: -1\n"
+    assert problems(folder, text) == [
+        "sweep.yaml:1: 'recipes' is 'a', but it is not a key of a sweep; did you mean recipe or repeats? known: "
+        "arguments, axes, budget, job, planned_hours, recipe, repeats, runner",
+        "sweep.yaml:1: 'recipe' is missing; give the name of a recipe, such as resnet50-p3",
+        "sweep.yaml:2: 'runner' is 'laptop'; give one of cluster, local",
+        "sweep.yaml:4: 'axes.nodes' is 2; give a list of values",
+        "sweep.yaml:5: 'axes.batch' is [1, 1], but a value is there twice; omit one of them",
+        "sweep.yaml:6: 'repeats' is 0; give 1 or more",
+        "sweep.yaml:7: 'budget' is -1; give dollars, such as 500",
+        "sweep.yaml:1: 'planned_hours' is missing; give hours of a job, such as 0.5",
+    ]
+
+
+def test_a_local_run_has_ranks_and_no_nodes_or_costs(folder: Path) -> None:
+    assert problems(folder, "recipe: fake\nrunner: local\naxes: {nodes: [1]}\nbudget: 1\n") == [
+        "sweep.yaml:3: 'axes.ranks' is missing; give numbers of ranks, such as [1, 2]",
+        "sweep.yaml:3: 'axes.nodes' is [1], but ranks of this machine have no nodes; omit it, or use runner: cluster",
+        "sweep.yaml:4: 'budget' is 1, but ranks of this machine cost nothing; omit it",
+    ]
+
+
+def test_reports_every_job_that_is_not_possible_once(folder: Path) -> None:
+    text = GOOD.replace("p3dn.24xlarge", "p3.17xlarge").replace("[1, 2]", "[0, 2]").replace("registry", "localhost")
+    found = problems(folder, text)
+    assert [each.split(" is ")[0] for each in found] == [
+        "sweep.yaml:6: 'axes.nodes'",
+        "sweep.yaml:7: 'axes.instance_type'",
+        "sweep.yaml:4: 'job.image'",
+    ]
+    assert "only this machine has it" in found[2]
+
+
+@pytest.mark.parametrize(
+    ("axis", "said"),
+    [
+        ("storage: [s3]", "'axes.storage' is 's3'; give one of lustre, efs"),
+        ("colour: [red]", "'axes.colour' is 'red', but resnet50-p3 does not have it"),
+        ("bind_to: [core]", "'axes.bind_to' is 'core'; give one of socket, none"),
+    ],
+)
+def test_names_the_axis_of_a_value_that_is_not_possible(folder: Path, axis: str, said: str) -> None:
+    (found,) = problems(folder, GOOD.replace("nodes: [1, 2]", axis))
+    assert found.startswith(f"sweep.yaml:6: {said}")

@@ -1,0 +1,67 @@
+"""Compare two results folders: whether the second one is slower than the first, cell by cell."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from training_workloads.bench.bench_summary import CellSummary, summarize
+from training_workloads.bench.results_folder import ResultsFolder
+from training_workloads.validation import InputError, Problem
+
+__all__ = ["ComparedCell", "compare"]
+
+# More is better of each; the first one that both cells have is compared.
+_COMPARED = ("images_per_second", "bus_bandwidth")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ComparedCell:
+    """A cell of the first folder, in both.
+
+    Attributes:
+        values: Its values of the axes.
+        before: The figure of the first folder.
+        after: That of the second one; None where it has no finished repetition of the cell.
+    """
+
+    values: Mapping[str, Any]
+    before: float
+    after: float | None
+
+    def is_regression(self, margin: float) -> bool:
+        """Return whether the second folder lost the cell, or is slower by more than a share of the first one."""
+        return self.after is None or self.after < self.before * (1 - margin)
+
+    def __str__(self) -> str:
+        title = ", ".join(f"{name} {value}" for name, value in self.values.items())
+        if self.after is None:
+            return f"{title}: {self.before:,.6g} before, not measured after"
+        return f"{title}: {self.before:,.6g} before, {self.after:,.6g} after ({self.after / self.before - 1:+.1%})"
+
+
+def compare(before: ResultsFolder, after: ResultsFolder) -> list[ComparedCell]:
+    """Return each measured cell of the first folder beside the one with the same values of the axes in the second.
+
+    The values and not the hash: what is compared, such as two images, makes it another cell.
+
+    Raises:
+        InputError: A folder has no cells, or nothing in the first one was measured.
+    """
+    others = {_key(each): each for each in summarize(after)}
+    found = [compared for each in summarize(before) for compared in _compared(each, others.get(_key(each)))]
+    if not found:
+        allowed = "none of its repetitions is finished"
+        raise InputError(Problem(path=("before",), given=str(before.path), allowed=allowed, fix="run its sweep"))
+    return found
+
+
+def _compared(each: CellSummary, other: CellSummary | None) -> Sequence[ComparedCell]:
+    for name in _COMPARED:
+        if value := each.figures.get(name):
+            after = other.figures.get(name) if other else None
+            return [ComparedCell(values=each.values, before=value, after=after)]
+    return []
+
+
+def _key(cell: CellSummary) -> str:
+    return str(sorted((name, str(value)) for name, value in cell.values.items()))

@@ -1,0 +1,176 @@
+"""The report of a results folder: a table with a row for each repetition, the summary as JSON, and Markdown."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from training_workloads.bench.bench_summary import FIGURES, CellSummary, figures, summarize
+from training_workloads.bench.results_folder import ResultsFolder, write_atomically
+from training_workloads.planning.line_chart import Line, line_chart
+
+__all__ = ["write_report"]
+
+_NOTES = (
+    "Figures are medians of the repetitions. Steady: steps after the warm-up, without evaluation and checkpoints;",
+    "wall clock: with start, evaluation and checkpoints. Efficiency: share of as many times the speed of a rank in the",
+    "smallest run of the same kind. Plan: by `trainctl plan`, not measured. Published: the same model on as many GPUs.",
+)
+
+_Column = tuple[str, Callable[[CellSummary], str]]
+
+
+def write_report(folder: ResultsFolder) -> Path:
+    """Write repetitions.csv, summary.json, the charts and report.md into a results folder; return the last one.
+
+    Raises:
+        InputError: The folder has no cells.
+    """
+    cells = summarize(folder)
+    charts = {name: picture for name, picture in _charts(cells) if picture}
+    for name, picture in charts.items():
+        write_atomically(folder.path / f"{name}.svg", picture)
+    write_atomically(folder.path / "repetitions.csv", _rows(folder))
+    write_atomically(folder.path / "summary.json", json.dumps([asdict(each) for each in cells], indent=2) + "\n")
+    report = folder.path / "report.md"
+    write_atomically(report, _markdown(cells, list(charts)))
+    return report
+
+
+def _rows(folder: ResultsFolder) -> str:
+    """Return a row for each repetition, with a column for each axis and each figure."""
+    measured = folder.measured()
+    axes = list(dict.fromkeys(name for cell, _ in measured for name in cell["values"]))
+    text = io.StringIO()
+    columns = ["cell", "job", "state", *axes, "type", "ranks", "seconds", "usd", *FIGURES, "network", "machine"]
+    table = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    table.writeheader()
+    for cell, records in measured:
+        fixed = {"cell": cell["cell"], "type": cell["instance_type"], "ranks": cell["ranks"]}
+        for each in records:
+            table.writerow({**each, **cell["values"], **fixed, **figures(each.get("results") or {})})
+    return text.getvalue()
+
+
+# -------------------------------------------------------------------------------------------------------------- text
+
+
+def _markdown(cells: Sequence[CellSummary], charts: Sequence[str]) -> str:
+    machines = sorted({name for each in cells for name in each.machines})
+    networks = sorted({name for each in cells for name in each.networks})
+    return "\n".join(
+        [
+            "# Benchmark",
+            "",
+            *(f"Machine: {name}" for name in machines),
+            *(f"Network: {name}" for name in networks),
+            *([""] if machines or networks else []),
+            *_table(cells),
+            "",
+            *_NOTES,
+            *(line for name in charts for line in ("", f"![{name}]({name}.svg)")),
+            *_failures(cells),
+            "",
+        ]
+    )
+
+
+def _table(cells: Sequence[CellSummary]) -> Iterator[str]:
+    """Yield a row for each cell, without the columns that no cell has."""
+    columns = [(name, [value(each) for each in cells]) for name, value in _columns(cells)]
+    shown = [(name, texts) for name, texts in columns if any(texts)]
+    yield f"| {' | '.join(name for name, _ in shown)} |"
+    yield f"|{'---|' * len(shown)}"
+    for row in zip(*(texts for _, texts in shown), strict=True):
+        yield f"| {' | '.join(row)} |"
+
+
+def _columns(cells: Sequence[CellSummary]) -> Iterator[_Column]:
+    axes = list(dict.fromkeys(name for each in cells for name in each.values))
+    if "instance_type" not in axes:
+        yield "type", lambda each: each.instance_type
+    for name in axes:
+        yield name, lambda each, name=name: str(each.values.get(name, ""))  # type: ignore[misc]
+    if "ranks" not in axes:
+        yield "GPUs", lambda each: str(each.ranks)
+    for title, figure, form in (
+        ("images/s, steady", "images_per_second", "{:,.1f}"),
+        ("wall clock", "wall_images_per_second", "{:,.1f}"),
+        ("step, ms", "step_milliseconds_p50", "{:,.1f}"),
+        ("waits for images", "data_wait_share", "{:.1%}"),
+        ("bus GB/s", "bus_bandwidth", "{:,.2f}"),
+    ):
+        yield title, lambda each, figure=figure, form=form: _form(form, each.figures.get(figure))  # type: ignore[misc]
+    yield "efficiency", lambda each: _form("{:.1%}", each.efficiency)
+    yield "$ a run", lambda each: _form("{:,.2f}", each.usd or None)
+    yield "plan", lambda each: _form("{:,.0f}", each.predicted)
+    yield "published", lambda each: "; ".join(f"{value:,.6g} ({name})" for name, value in each.published.items())
+    yield "runs", lambda each: str(each.repetitions)
+
+
+def _form(form: str, value: float | None) -> str:
+    return "" if value is None else form.format(value)
+
+
+def _failures(cells: Sequence[CellSummary]) -> Iterator[str]:
+    failed = [(each, reason) for each in cells for reason in each.failures]
+    if failed:
+        yield from ("", "Without results:", "")
+    for each, reason in failed:
+        yield f"- {', '.join(f'{name} {value}' for name, value in each.values.items())}: {reason}"
+
+
+# ------------------------------------------------------------------------------------------------------------ charts
+
+
+def _charts(cells: Sequence[CellSummary]) -> Iterator[tuple[str, str]]:
+    """Yield the name of each chart, and its picture; an empty one where nothing was measured for it."""
+    speed = _lines(cells, lambda each: each.figures.get("images_per_second"))
+    yield (
+        "throughput",
+        _chart("Steady throughput", "images/s", [*speed, *_ideal(cells), *_beside(cells)] if speed else []),
+    )
+    yield "efficiency", _chart("Efficiency", "%", _lines(cells, lambda each: each.efficiency and 100 * each.efficiency))
+    yield "cost", _chart("Cost of a run", "$", _lines(cells, lambda each: each.usd or None))
+    curves = [
+        Line(name=f"{each.instance_type}, {each.kind_title}, {each.ranks} GPUs", points=_above_zero(each.bandwidths))
+        for each in cells
+        if _above_zero(each.bandwidths)
+    ]
+    yield "bandwidth", line_chart("Bus bandwidth", "bytes", "GB/s", curves) if curves else ""
+
+
+def _chart(title: str, unit: str, lines: Sequence[Line]) -> str:
+    return line_chart(title, "ranks", unit, lines) if lines else ""
+
+
+def _lines(cells: Sequence[CellSummary], value: Callable[[CellSummary], float | None]) -> list[Line]:
+    """Return a line for each kind of cell; points where it has one size alone."""
+    kinds: dict[str, list[tuple[float, float]]] = {}
+    for each in cells:
+        if (found := value(each)) and found > 0:
+            kinds.setdefault(each.kind_title, []).append((each.ranks, found))
+    return [Line(name=name, points=points, marks=len(points) == 1) for name, points in kinds.items()]
+
+
+def _ideal(cells: Sequence[CellSummary]) -> list[Line]:
+    """Return the line of a speed that grows as the ranks do, from the smallest run of the first kind."""
+    first = [each for each in cells if each.kind == cells[0].kind and each.figures.get("images_per_second")]
+    if len(first) < 2:
+        return []
+    each_rank = first[0].figures["images_per_second"] / first[0].ranks
+    return [Line(name="ideal", points=[(each.ranks, each.ranks * each_rank) for each in first], dashed=True)]
+
+
+def _beside(cells: Sequence[CellSummary]) -> list[Line]:
+    """Return what the plan predicts, and what was published."""
+    predicted = sorted({(each.ranks, each.predicted) for each in cells if each.predicted})
+    published = sorted({(each.ranks, value) for each in cells for value in each.published.values() if each.predicted})
+    marks = [("plan", predicted), ("published", published)]
+    return [Line(name=name, points=points, marks=True) for name, points in marks if points]
+
+
+def _above_zero(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    return [point for point in points if min(point) > 0]

@@ -1,0 +1,181 @@
+"""What a results folder says: the medians of each cell, its efficiency, the plan's prediction and published speeds."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from training_workloads.bench.cells import planned_setup
+from training_workloads.bench.results_folder import FINISHED, ResultsFolder
+from training_workloads.catalog.all_reduce_curves import EFA_PAIRS
+from training_workloads.catalog.instances import INSTANCE_TYPES
+from training_workloads.catalog.published_runs import PUBLISHED_RUNS
+from training_workloads.planning.prediction import predict
+from training_workloads.validation import InputError
+
+__all__ = ["FIGURES", "CellSummary", "figures", "medians", "scaling_efficiency", "summarize"]
+
+#: The figures of a repetition, by their place in its results.
+FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
+    "images_per_second": ("images_per_second",),
+    "wall_images_per_second": ("wall_images_per_second",),
+    "wall_seconds": ("wall_seconds",),
+    "step_milliseconds_p50": ("step_milliseconds", "p50"),
+    "step_milliseconds_p99": ("step_milliseconds", "p99"),
+    "data_wait_share": ("data_wait_share",),
+    "bus_bandwidth": ("bus_bandwidth",),
+}
+
+# The axes that say how large a run is, rather than what it is.
+_SIZES = ("nodes", "workers", "ranks")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CellSummary:
+    """One cell.
+
+    Attributes:
+        cell: Its name.
+        values: Its value of each axis.
+        instance_type: EC2's name; empty for a run on this machine.
+        nodes: Nodes.
+        ranks: Ranks, and so GPUs of a cluster.
+        repetitions: Finished repetitions.
+        figures: The medians of their figures.
+        usd: Dollars of one of them, the median.
+        efficiency: Share of as many times the speed of a rank in the smallest run of the same kind; None without one.
+        predicted: Images/s of the plan; None where it knows nothing.
+        published: Speeds of the same model on as many of the same GPUs, by their source's name.
+        bandwidths: Bytes and GB/s of an NCCL test, of its last repetition.
+        failures: Why repetitions failed.
+        networks: What carried the traffic of the ranks.
+        machines: Where a local run was measured.
+    """
+
+    cell: str
+    values: Mapping[str, Any]
+    instance_type: str
+    nodes: int
+    ranks: int
+    repetitions: int
+    figures: Mapping[str, float]
+    usd: float
+    efficiency: float | None
+    predicted: float | None
+    published: Mapping[str, float]
+    bandwidths: Sequence[tuple[int, float]] = ()
+    failures: Sequence[str] = ()
+    networks: Sequence[str] = ()
+    machines: Sequence[str] = field(default=())
+
+    @property
+    def kind(self) -> tuple[tuple[str, Any], ...]:
+        """Its values but for its size: cells of one kind are points of one line."""
+        return tuple((name, value) for name, value in self.values.items() if name not in _SIZES)
+
+    @property
+    def kind_title(self) -> str:
+        """The same as text."""
+        return ", ".join(f"{name} {value}" for name, value in self.kind) or "measured"
+
+
+def figures(results: Mapping[str, Any]) -> dict[str, float]:
+    """Return the figures of one repetition that its results have."""
+    if waits := results.get("data_wait_share_per_rank"):
+        # Of results.json itself; the line in a log has the longest wait alone.
+        results = {**results, "data_wait_share": max(waits)}
+    found = {name: _value(results, path) for name, path in FIGURES.items()}
+    return {name: float(value) for name, value in found.items() if isinstance(value, int | float)}
+
+
+def medians(repetitions: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the median of each figure over the repetitions that have it."""
+    names = [name for name in FIGURES if any(name in each for each in repetitions)]
+    return {name: statistics.median([each[name] for each in repetitions if name in each]) for name in names}
+
+
+def scaling_efficiency(speed: float, ranks: int, smallest_speed: float, smallest_ranks: int) -> float:
+    """Return the share of the speed that as many ranks would have if each were as fast as in the smallest run."""
+    return speed / (smallest_speed * ranks / smallest_ranks)
+
+
+def summarize(folder: ResultsFolder) -> list[CellSummary]:
+    """Return the summary of each cell of a results folder, the smallest first.
+
+    Raises:
+        InputError: The folder has no cells.
+    """
+    measured = folder.measured()
+    speeds: dict[Any, list[tuple[int, float]]] = {}
+    for cell, records in measured:
+        if speed := _medians_of(records).get("images_per_second"):
+            speeds.setdefault(_kind(cell), []).append((cell["ranks"], speed))
+    found = [_summary(cell, records, speeds.get(_kind(cell), [])) for cell, records in measured]
+    return sorted(found, key=lambda each: (each.instance_type, str(each.kind), each.ranks))
+
+
+def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: list[tuple[int, float]]) -> CellSummary:
+    finished = [each for each in records if each["state"] == FINISHED]
+    found = _medians_of(records)
+    speed = found.get("images_per_second")
+    sizes = finished[-1]["results"].get("sizes", []) if finished else []
+    smallest_ranks, smallest_speed = min(alike, default=(0, 0.0))
+    predicted, published = _beside(cell)
+    return CellSummary(
+        cell=cell["cell"],
+        values=cell["values"],
+        instance_type=cell["instance_type"],
+        nodes=cell["nodes"],
+        ranks=cell["ranks"],
+        repetitions=len(finished),
+        figures=found,
+        usd=statistics.median([each["usd"] for each in finished]) if finished else 0.0,
+        efficiency=scaling_efficiency(speed, cell["ranks"], smallest_speed, smallest_ranks) if speed else None,
+        predicted=predicted,
+        published=published,
+        bandwidths=[(each["bytes"], each["out_of_place"]) for each in sizes],
+        failures=[str(each.get("reason") or each["state"]) for each in records if each["state"] != FINISHED],
+        networks=sorted({each["network"] for each in finished if each.get("network")}),
+        machines=sorted({each["machine"] for each in finished if each.get("machine")}),
+    )
+
+
+def _medians_of(records: Sequence[dict[str, Any]]) -> dict[str, float]:
+    return medians([figures(each["results"]) for each in records if each["state"] == FINISHED])
+
+
+def _kind(cell: dict[str, Any]) -> str:
+    return str([(name, value) for name, value in cell["values"].items() if name not in _SIZES])
+
+
+def _value(results: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        results = results.get(key) if isinstance(results, dict) else None
+    return results
+
+
+def _beside(cell: dict[str, Any]) -> tuple[float | None, dict[str, float]]:
+    """Return the prediction of the plan, and the published speeds on as many of the same GPUs."""
+    setup = planned_setup(cell)
+    if setup is None:
+        return None, _published_bandwidth(cell)
+    gpu = INSTANCE_TYPES[setup.instance_type].gpu
+    published = {
+        each.name: each.images_per_second
+        for each in PUBLISHED_RUNS
+        if (each.model, each.gpu, each.gpus) == (setup.model, gpu.model if gpu else "", cell["ranks"])
+    }
+    try:
+        return predict(setup).images_per_second, published
+    except InputError:
+        return None, published
+
+
+def _published_bandwidth(cell: dict[str, Any]) -> dict[str, float]:
+    """Return the published bandwidth of two nodes of the type, for a test of the network with all interfaces."""
+    points = [each for each in EFA_PAIRS if each.instance_type == cell["instance_type"]]
+    job = cell["identity"]["job"]
+    if job["kind"] != "NcclTestJobSpec" or cell["nodes"] != 2 or job["efa_interfaces"] is not None or not points:
+        return {}
+    largest = max(points, key=lambda each: each.message_bytes)
+    return {f"at {largest.message_bytes / 2**30:g} GiB": largest.bus_gigabytes}

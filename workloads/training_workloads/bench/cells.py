@@ -1,0 +1,223 @@
+"""The cells of a sweep: one job for each combination of the axes, in the order in which they run."""
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Final
+
+from training_workloads.bench.sweep import Sweep
+from training_workloads.catalog.instances import INSTANCE_TYPES
+from training_workloads.catalog.published_rates import MASK_RCNN as MASK_RCNN_MODEL
+from training_workloads.catalog.published_rates import RESNET50 as RESNET50_MODEL
+from training_workloads.images.pushed_images import pushed_images
+from training_workloads.jobs.horovod_job import HorovodJobSpec
+from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
+from training_workloads.jobs.scheduling import Scheduling
+from training_workloads.jobs.torch_elastic_job import TorchElasticJobSpec
+from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM, SharedVolume
+from training_workloads.mpijob.programs import MASK_RCNN, RESNET50
+from training_workloads.planning.training_setup import TrainingSetup
+from training_workloads.recipes import Recipe, find_recipes, recipe
+from training_workloads.validation import InputError, Problem, check, one_of
+
+__all__ = ["Cell", "planned_setup", "sweep_cells"]
+
+# Every kind of job that has ranks; an elastic Horovod job is a Horovod job.
+_RankedSpec = HorovodJobSpec | TorchElasticJobSpec | NcclTestJobSpec
+
+#: The claims of the axis `storage`; each is mounted where the recipe's file system is.
+_CLAIMS: Final = {"lustre": LUSTRE_CLAIM, "efs": EFS_CLAIM}
+
+_MODELS = {RESNET50: RESNET50_MODEL, MASK_RCNN: MASK_RCNN_MODEL}
+_PRECISIONS = {"mixed_float16": "mixed", "float32": "float32"}
+
+# A job name for the hash: the real one has the hash in it.
+_NO_NAME = "bench"
+_HASH_LETTERS = 10
+
+
+# Without slots, which would leave no room for what is derived once.
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One combination of values.
+
+    Attributes:
+        values: Its value of each axis.
+        make: Returns the job with a name.
+        machine: The machine of a local run; empty on a cluster.
+    """
+
+    values: Mapping[str, Any]
+    make: Callable[[str], _RankedSpec]
+    machine: str = ""
+
+    @cached_property
+    def spec(self) -> _RankedSpec:
+        """The job with a name that no cluster sees."""
+        return self.make(_NO_NAME)
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What it is: the whole job, and the machine and the ranks of a local run."""
+        job = {"kind": type(self.spec).__name__, **dataclasses.asdict(self.spec)}
+        local = {"machine": self.machine, "ranks": self.values["ranks"]} if self.machine else {}
+        # Through JSON, so that what is read from a file equals it.
+        return dict(json.loads(json.dumps({"job": job, **local}, default=str)))
+
+    @cached_property
+    def name(self) -> str:
+        """The hash of what it is."""
+        text = json.dumps(self.identity, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:_HASH_LETTERS]
+
+    @property
+    def title(self) -> str:
+        """Its values: `nodes 2, --batch-size 256`."""
+        return ", ".join(f"{name} {value}" for name, value in self.values.items())
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of its job: one for each GPU, or as many as a local run has."""
+        if self.machine:
+            return int(self.values["ranks"])
+        if isinstance(self.spec, NcclTestJobSpec):
+            return self.spec.nodes * self.spec.instance.gpus
+        return self.spec.world_size
+
+    @property
+    def nodes(self) -> int:
+        """Nodes that its job occupies; 0 of a cluster for a local run."""
+        return 0 if self.machine else math.ceil(self.ranks / self.spec.instance.gpus)
+
+    @property
+    def usd_per_hour(self) -> float:
+        """On-Demand price of its nodes."""
+        price = self.spec.instance.price
+        return self.nodes * price.usd_per_hour if price else 0.0
+
+
+def sweep_cells(sweep: Sweep, machine: str = "") -> list[Cell]:
+    """Return the cells of a sweep: those of one instance type together, the most nodes first, as nodes are then kept.
+
+    Args:
+        sweep: The sweep.
+        machine: This machine, for a local run.
+
+    Raises:
+        InputError: A job is not possible; every problem of every cell, each once.
+    """
+    recipes, pushed = find_recipes(), pushed_images()
+    combinations = [dict(zip(sweep.axes, values, strict=True)) for values in itertools.product(*sweep.axes.values())]
+    cells, problems = [], dict[str, Problem]()
+    for values in combinations:
+        cell = Cell(values=values, make=partial(_job, sweep, values, recipes, pushed), machine=machine)
+        try:
+            check(_possible(cell, sweep))
+        except InputError as error:
+            found = (sweep.located(_in_the_file(each, sweep)) for each in error.problems)
+            problems |= {str(each): each for each in found}
+        else:
+            cells.append(cell)
+    if problems:
+        raise InputError(*problems.values())
+    return sorted(cells, key=lambda cell: (cell.spec.instance_type, -cell.ranks))
+
+
+def _possible(cell: Cell, sweep: Sweep) -> Any:
+    """Yield what forbids a job of a sweep, beside the rules of the job itself."""
+    spec = cell.spec
+    if not isinstance(spec, _RankedSpec):
+        yield Problem(path=("recipe",), given=sweep.recipe, allowed="its job has no ranks", fix="choose another")
+    elif sweep.runner == "cluster":
+        if spec.image.startswith("localhost/"):
+            fix = "push it with 'trainctl image push', or give its address"
+            yield Problem(path=("job", "image"), given=spec.image, allowed="only this machine has it", fix=fix)
+        if not spec.instance.price:
+            allowed = "the catalog has no price of it, so no budget can be kept"
+            yield Problem(path=("instance_type",), given=spec.instance_type, allowed=allowed, fix="choose another type")
+
+
+def _in_the_file(problem: Problem, sweep: Sweep) -> Problem:
+    """Return a problem of a job under the key of the file that gave the value."""
+    first = str(problem.path[0]) if problem.path else ""
+    axis = {"workers": "nodes", "volumes": "storage"}.get(first, first)
+    if first in sweep.axes or axis in sweep.axes:
+        name = first if first in sweep.axes else axis
+        return dataclasses.replace(problem, path=("axes", name))
+    return problem.under("job") if first in sweep.job else problem
+
+
+def _job(
+    sweep: Sweep, values: Mapping[str, Any], recipes: Mapping[str, Recipe], pushed: Mapping[str, str], name: str
+) -> Any:
+    """Return the job of some values."""
+    check(one_of("storage", values["storage"], _CLAIMS) if "storage" in values else ())
+    given = {**sweep.job, **values}
+    options = {key: given.pop(key) for key in list(given) if key.startswith("--")}
+    own = {field.name for field in dataclasses.fields(Scheduling)}
+    scheduling = {key: given.pop(key) for key in list(given) if key in own}
+    nodes, storage = given.pop("nodes", None), given.pop("storage", None)
+    given.pop("ranks", None)
+    spec: Any = recipe(sweep.recipe, name, among=recipes, scheduling=scheduling, **given)
+    changes: dict[str, Any] = {"image": pushed[spec.image]} if spec.image in pushed else {}
+    if nodes is not None:
+        changes |= (
+            {"nodes": nodes} if isinstance(spec, NcclTestJobSpec) else {"workers": nodes, "gpus_per_worker": None}
+        )
+    if storage is not None:
+        changes["volumes"] = tuple(
+            SharedVolume(claim=_CLAIMS[storage], mount_path=each.mount_path) for each in getattr(spec, "volumes", ())
+        )
+    words = [*sweep.arguments, *(str(word) for key, value in options.items() for word in (key, _word(value)))]
+    if words:
+        _rejects_words(spec, sweep, options)
+        # argparse takes the last one of an option.
+        changes["command"] = (*spec.command, *words)
+    return dataclasses.replace(spec, **changes)
+
+
+def _rejects_words(spec: Any, sweep: Sweep, options: Mapping[str, Any]) -> None:
+    if not hasattr(spec, "command"):
+        path = ("arguments",) if sweep.arguments else (next(iter(options)),)
+        allowed = f"the command of {sweep.recipe} is derived from its fields"
+        raise InputError(Problem(path=path, given="options of a program", allowed=allowed, fix="omit it"))
+
+
+def _word(value: Any) -> str:
+    # YAML reads on and off as booleans.
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def _option(command: tuple[str, ...], name: str) -> str | None:
+    """Return the last value of an option."""
+    places = [index for index, word in enumerate(command[:-1]) if word == name]
+    return command[places[-1] + 1] if places else None
+
+
+def planned_setup(cell: Mapping[str, Any]) -> TrainingSetup | None:
+    """Return what `plan` can predict of a cell, from its file; None where it does not know program, type or values."""
+    job = cell["identity"]["job"]
+    command, type_name = tuple(job.get("command") or ()), str(cell["instance_type"])
+    model, option = _MODELS.get(command[:3]), partial(_option, command)
+    whole_nodes = type_name and cell["ranks"] == cell["nodes"] * INSTANCE_TYPES[type_name].gpus
+    # Random images from memory are no input, and the plan has always one.
+    if model is None or not whole_nodes or "--synthetic" in command:
+        return None
+    try:
+        return TrainingSetup(
+            model=model,
+            instance_type=type_name,
+            nodes=cell["nodes"],
+            batch_size=int(option("--batch-size") or 0) or None,
+            precision=_PRECISIONS[option("--precision") or "mixed_float16"],
+            compression=option("--compression") or "none",
+            efa=None if job["efa"] else False,
+            storage="lustre" if option("--cache") in (None, "off") else "memory",
+        )
+    except (InputError, KeyError, ValueError):
+        return None

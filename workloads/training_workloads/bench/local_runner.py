@@ -1,0 +1,88 @@
+"""Jobs of a sweep as ranks of this machine."""
+
+import json
+import os
+import platform
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from training_workloads.bench.cells import Cell
+from training_workloads.bench.sweep_run import Outcome
+from training_workloads.jobs.volumes import RUNS_DIRECTORY
+from training_workloads.mpijob.programs import explained
+from training_workloads.rendering import render_jobs
+from training_workloads.run_local.runner import run_locally
+
+__all__ = ["LocalRunner", "machine_name"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocalRunner:
+    """Runs the ranks of a job on this machine, by the command of its manifest.
+
+    Attributes:
+        owner: Which jobs belong to the results folder.
+        volumes: Local folder in place of the shared file system.
+        environment: Virtual environment of the jobs.
+    """
+
+    owner: str
+    volumes: Path
+    environment: Path
+
+    def clean(self, keep: Sequence[str]) -> Sequence[str]:
+        """Remove what killed runs wrote; their ranks ended with them, so none exists."""
+        for path in [*self._runs.glob(f"bench-{self.owner}-*"), *self._runs.glob(f".bench-{self.owner}-*")]:
+            _remove(path)
+        return ()
+
+    def run(self, cell: Cell, job: str, folder: Path, seconds: float | None) -> Outcome:
+        """Run a job to its end; a signal that ends it ends the sweep."""
+        (manifest,), _ = render_jobs([cell.make(job)], folder)
+        began = time.monotonic()
+        try:
+            code = run_locally(manifest, volumes=self.volumes, environment=self.environment, ranks=cell.ranks)
+            _end_after_a_signal(code)
+            results = self._runs / job / "results.json"
+            content = _content(results) if code == 0 else None
+            reason = explained(code) if code else "" if content else f"succeeded without {results.name}"
+            return Outcome(results=content, seconds=time.monotonic() - began, reason=reason)
+        finally:
+            self.clean(())
+
+    @property
+    def _runs(self) -> Path:
+        return self.volumes / RUNS_DIRECTORY
+
+
+def machine_name() -> str:
+    """Return the processor of this machine, its number of cores, and its memory: what decides on a speed here."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores, {gib:.0f} GiB"
+
+
+def _end_after_a_signal(code: int) -> None:
+    """End the sweep as the run was ended, by a signal to this program or by its closed output."""
+    if code == 128 + signal.SIGINT:
+        raise KeyboardInterrupt
+    if code in (128 + signal.SIGTERM, 128 + signal.SIGHUP, 128 + signal.SIGPIPE):
+        sys.exit(code)
+
+
+def _content(path: Path) -> dict[str, Any] | None:
+    return dict(json.loads(path.read_text())) if path.exists() else None
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

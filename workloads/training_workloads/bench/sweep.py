@@ -1,0 +1,156 @@
+"""A sweep file: a recipe, and the axes over which its job is measured."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, known_names, one_of
+from training_workloads.yaml_lines import Typed, YamlDocument, read_yaml
+
+__all__ = ["RUNNERS", "Sweep", "load_sweep"]
+
+#: Where the jobs of a sweep run: on a cluster, or as ranks of this machine.
+RUNNERS: Final = ("cluster", "local")
+
+_KEYS = ("recipe", "runner", "axes", "job", "arguments", "repeats", "budget", "planned_hours")
+_MOST_REPEATS = 99
+
+# What a job of a cluster costs; ranks of this machine cost nothing.
+_COSTS = ("budget", "planned_hours")
+
+# Of a job's nodes, which a run on this machine does not have.
+_OF_NODES = ("nodes", "workers", "instance_type", "storage")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sweep:
+    """What is measured.
+
+    Attributes:
+        recipe: Name of the recipe.
+        runner: `cluster` or `local`.
+        axes: Values by axis. An axis is a field of the recipe's job, an option of its program such as `--batch-size`,
+            `nodes`, `storage` (lustre, efs), or of a local run `ranks`.
+        job: Fields of every job, such as its image.
+        arguments: Words that every job's program gets behind those of the recipe.
+        repeats: Repetitions of each cell, of which the report shows the medians.
+        budget: Dollars that the jobs may cost; None for a local run.
+        planned_hours: Hours that a job takes, until one of its cell was measured.
+        document: The file, for the places of problems.
+    """
+
+    recipe: str
+    runner: str
+    axes: Mapping[str, tuple[Any, ...]]
+    job: Mapping[str, Any] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    repeats: int = 1
+    budget: float | None = None
+    planned_hours: float | None = None
+    document: YamlDocument
+
+    def located(self, problem: Problem) -> Problem:
+        """Return a problem with its place in the file."""
+        return _located(problem, self.document)
+
+
+def load_sweep(path: str) -> Sweep:
+    """Return the sweep of a file.
+
+    Raises:
+        InputError: The file cannot be read, or has mistakes: all of them.
+    """
+    document = _read(path)
+    content = document.content
+    problems = [*document.problems, *(_located(each, document) for each in _problems(content))]
+    if problems:
+        raise InputError(*problems)
+    return Sweep(
+        recipe=content["recipe"],
+        runner=content["runner"],
+        axes={name: tuple(values) for name, values in content["axes"].items()},
+        job=content.get("job") or {},
+        arguments=tuple(map(str, content.get("arguments") or ())),
+        repeats=content.get("repeats", 1),
+        budget=content.get("budget"),
+        planned_hours=content.get("planned_hours"),
+        document=document,
+    )
+
+
+def _read(name: str) -> YamlDocument:
+    try:
+        text = Path(name).read_bytes()
+    except OSError as error:
+        allowed = f"it cannot be read ({error.strerror})"
+        raise InputError(Problem(path=("sweep",), given=name, allowed=allowed, fix="give a sweep file")) from error
+    documents = read_yaml(text, name, strict=True)
+    if len(documents) != 1 or not isinstance(documents[0].content, dict):
+        given = f"{len(documents)} documents" if len(documents) != 1 else documents[0].typed(())
+        raise InputError(Problem(path=(), given=Typed(given), fix="write 'key: value' lines", source=name))
+    return documents[0]
+
+
+def _located(problem: Problem, document: YamlDocument) -> Problem:
+    return replace(problem, source=document.where(problem.path))
+
+
+def _problems(content: dict[str, Any]) -> Problems:
+    for key in content:
+        if key not in _KEYS:
+            allowed = "it is not a key of a sweep"
+            yield Problem(path=(key,), given=content[key], allowed=allowed, fix=known_names(key, _KEYS))
+    recipe = content.get("recipe", MISSING)
+    if not isinstance(recipe, str) or not recipe:
+        yield Problem(path=("recipe",), given=recipe, fix="give the name of a recipe, such as resnet50-p3")
+    runner = content.get("runner", MISSING)
+    yield from one_of("runner", runner, RUNNERS)
+    yield from _axes(content.get("axes", MISSING), runner)
+    job = content.get("job")
+    if job is not None and not (isinstance(job, dict) and all(map(_is_scalar, job.values()))):
+        yield Problem(path=("job",), given=job, fix="give fields of the job with a text or a number each")
+    arguments = content.get("arguments")
+    if arguments is not None and not (isinstance(arguments, list) and all(map(_is_scalar, arguments))):
+        yield Problem(path=("arguments",), given=arguments, fix="give a list of words")
+    if "repeats" in content:
+        yield from at_least("repeats", content["repeats"], 1, _MOST_REPEATS)
+    yield from _costs(content, runner)
+
+
+def _axes(axes: Any, runner: Any) -> Iterator[Problem]:
+    if not isinstance(axes, dict) or not axes:
+        yield Problem(path=("axes",), given=axes, fix="give at least one axis with its values, such as nodes: [1, 2]")
+        return
+    for name, values in axes.items():
+        if not isinstance(values, list) or not values or not all(map(_is_scalar, values)):
+            yield Problem(path=("axes", name), given=values, fix="give a list of values")
+        elif len({(type(each), each) for each in values}) < len(values):
+            yield Problem(path=("axes", name), given=values, allowed="a value is there twice", fix="omit one of them")
+    if runner == "local":
+        if "ranks" not in axes:
+            yield Problem(path=("axes", "ranks"), given=MISSING, fix="give numbers of ranks, such as [1, 2]")
+        for name in set(_OF_NODES) & set(axes):
+            allowed = "ranks of this machine have no nodes"
+            yield Problem(path=("axes", name), given=axes[name], allowed=allowed, fix="omit it, or use runner: cluster")
+    elif "ranks" in axes:
+        allowed = "the ranks of a cluster are the GPUs of its nodes"
+        yield Problem(path=("axes", "ranks"), given=axes["ranks"], allowed=allowed, fix="use nodes")
+    ranks = axes.get("ranks")
+    for number in ranks if isinstance(ranks, list) else ():
+        yield from (problem.under("axes") for problem in at_least("ranks", number, 1))
+
+
+def _costs(content: dict[str, Any], runner: Any) -> Iterator[Problem]:
+    for key in _COSTS:
+        given = content.get(key, MISSING)
+        if runner == "local":
+            if given is not MISSING:
+                yield Problem(path=(key,), given=given, allowed="ranks of this machine cost nothing", fix="omit it")
+        elif isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < float("inf"):
+            sample = "dollars, such as 500" if key == "budget" else "hours of a job, such as 0.5"
+            yield Problem(path=(key,), given=given, fix=f"give {sample}")
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str | int | float)

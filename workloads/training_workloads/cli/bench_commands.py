@@ -1,0 +1,121 @@
+"""The group `bench`: measure a sweep of jobs, report it, and compare two measurements."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from training_workloads.cli.cluster_output import ContextOption, NamespaceOption, note, note_waiting, progress, session
+from training_workloads.cli.command_classes import Command, Program
+from training_workloads.cli.help_text import MORE
+from training_workloads.cli.program import app
+from training_workloads.cli.typed_values import number
+from training_workloads.exit_codes import CHECK_FAILED
+from training_workloads.validation import InputError, Problem
+
+# The commands import what they run, so that `--help` and each other command start fast.
+if TYPE_CHECKING:
+    from training_workloads.bench.cells import Cell
+    from training_workloads.bench.results_folder import ResultsFolder
+    from training_workloads.bench.sweep import Sweep
+
+__all__ = ["compare", "report", "run"]
+
+bench = typer.Typer(cls=Program, no_args_is_help=True, help="Measure jobs over types, nodes and settings.")
+app.add_typer(bench, name="bench", rich_help_panel=MORE)
+
+_FolderArgument = Annotated[str, typer.Argument(metavar="RESULTS", help="Results folder of a sweep.")]
+
+
+@bench.command(cls=Command)
+def run(
+    sweep: Annotated[
+        str, typer.Argument(metavar="SWEEP", help="Sweep file, such as examples/bench/digits_local.yaml.")
+    ],
+    results: Annotated[str, typer.Option(metavar="DIRECTORY", help="Results folder.")] = "dist/bench",
+    list_only: Annotated[bool, typer.Option("--list", help="Print the cells and what they cost; run none.")] = False,
+    volumes: Annotated[
+        str, typer.Option(metavar="DIRECTORY", help="Of a local run: folder in place of the shared file system.")
+    ] = ".",
+    environment: Annotated[
+        str, typer.Option(metavar="DIRECTORY", help="Of a local run: virtual environment of the jobs.")
+    ] = ".venv-training",
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
+) -> None:
+    """Run what a sweep has not measured yet, and write the report; the same command resumes."""
+    from training_workloads.bench.bench_report import write_report
+    from training_workloads.bench.cells import sweep_cells
+    from training_workloads.bench.local_runner import LocalRunner, machine_name
+    from training_workloads.bench.results_folder import ResultsFolder
+    from training_workloads.bench.sweep import load_sweep
+    from training_workloads.bench.sweep_run import run_sweep, signals_end_in_order
+
+    read = load_sweep(sweep)
+    is_local = read.runner == "local"
+    cells = sweep_cells(read, machine_name() if is_local else "")
+    if list_only:
+        _list(read, cells)
+        return
+    folder = ResultsFolder(path=Path(results))
+    with folder.locked(), signals_end_in_order():
+        if is_local:
+            runner = LocalRunner(owner=folder.id, volumes=Path(volumes), environment=Path(environment))
+            complete = run_sweep(read, cells, folder, runner, note)
+        else:
+            complete = _run_on_cluster(read, cells, folder, context, namespace)
+        print(write_report(folder))
+    if not complete:
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _run_on_cluster(
+    sweep: "Sweep", cells: "list[Cell]", folder: "ResultsFolder", context: str | None, namespace: str | None
+) -> bool:
+    from training_workloads.bench.cluster_runner import ClusterRunner
+    from training_workloads.bench.sweep_run import run_sweep
+
+    where = namespace or cells[0].spec.namespace
+    with session(context, where) as cluster, progress(note_waiting()) as show:
+        runner = ClusterRunner(cluster=cluster, owner=folder.id, note=note, progress=show)
+        return run_sweep(sweep, cells, folder, runner, note)
+
+
+def _list(sweep: "Sweep", cells: "list[Cell]") -> None:
+    for cell in cells:
+        usd = cell.usd_per_hour * (sweep.planned_hours or 0.0) * sweep.repeats
+        cost = f"; {cell.nodes} x {cell.spec.instance_type}, ${usd:,.2f} as planned" if cell.nodes else ""
+        print(f"{cell.name}  {cell.title}; {cell.ranks} ranks{cost}")
+
+
+@bench.command(cls=Command)
+def report(results: _FolderArgument) -> None:
+    """Write the report of a results folder again."""
+    from training_workloads.bench.bench_report import write_report
+    from training_workloads.bench.results_folder import ResultsFolder
+
+    print(write_report(ResultsFolder(path=Path(results))))
+
+
+@bench.command(cls=Command)
+def compare(
+    before: _FolderArgument,
+    after: _FolderArgument,
+    margin: Annotated[
+        float, typer.Option(parser=number, metavar="NUMBER", help="Share by which a cell may be slower.")
+    ] = 0.05,
+) -> None:
+    """Compare two results folders; exit with 1 if a cell of the first is slower in the second, or missing."""
+    from training_workloads.bench.bench_compare import compare as compared_cells
+    from training_workloads.bench.results_folder import ResultsFolder
+
+    if not 0 <= margin < 1:
+        raise InputError(Problem(path=("margin",), given=margin, fix="give a share from 0 to 1, such as 0.05"))
+    found = compared_cells(ResultsFolder(path=Path(before)), ResultsFolder(path=Path(after)))
+    slower = [each for each in found if each.is_regression(margin)]
+    for each in found:
+        print(f"{'SLOWER  ' if each in slower else 'ok      '}{each}")
+    if slower:
+        print(f"error: {len(slower)} of {len(found)} cells are slower by more than {margin:.1%}", file=sys.stderr)
+        raise typer.Exit(CHECK_FAILED)
