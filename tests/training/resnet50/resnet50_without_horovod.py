@@ -2,8 +2,9 @@
 
 import sys
 
+import tests.training.resnet50.tiny_resnet50
 import tests.training.without_horovod  # noqa: F401
-from tests.training.resnet50.tiny_resnet50 import start
+from training.resnet50 import __main__
 
 if __name__ == "__main__":
-    sys.exit(start())
+    sys.exit(__main__.start())

@@ -6,9 +6,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.training.mpirun import ROOT, Run, free_ports
 from training.runtime import checkpoint
@@ -65,7 +67,7 @@ def by_multiworker(multiworker: Start, tmp_path_factory: pytest.TempPathFactory)
     return run
 
 
-def arrays(output: Path, step: int) -> list[np.ndarray]:
+def arrays(output: Path, step: int) -> list[NDArray[Any]]:
     """Return weights, optimizer and the statistics of each rank, after a step."""
     return list(checkpoint.read(output / "checkpoints" / f"step-{step:08d}.checkpoint").arrays)
 

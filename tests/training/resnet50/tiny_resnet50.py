@@ -4,8 +4,7 @@ import dataclasses
 import sys
 from unittest import mock
 
-from training.resnet50 import model, training_job
-from training.resnet50.__main__ import start
+from training.resnet50 import __main__, model, training_job
 from training.runtime import lines, loop
 from training.runtime.task import Plan
 
@@ -24,4 +23,4 @@ def plan(job: training_job.Job) -> Plan:
 mock.patch.object(training_job.Job, "_plan", plan).start()
 
 if __name__ == "__main__":
-    sys.exit(start())
+    sys.exit(__main__.start())
