@@ -78,11 +78,12 @@ def test_nothing_is_wrong_with_our_recipes(name: str) -> None:
     assert [str(finding) for job in jobs for finding in lint_manifest(manifest(job))] == []
 
 
-@pytest.mark.parametrize("efa", [True, False])
+# By default, EFA where the type has it.
+@pytest.mark.parametrize("efa", [None, False])
 @pytest.mark.parametrize("gpus_per_worker", [1, None])
 @pytest.mark.parametrize("instance_type", [one.name for one in INSTANCE_TYPES.values() if one.gpus])
 def test_nothing_is_wrong_with_a_horovod_job_on_any_type(
-    job_spec: HorovodJobSpec, instance_type: str, gpus_per_worker: int | None, efa: bool
+    job_spec: HorovodJobSpec, instance_type: str, gpus_per_worker: int | None, efa: bool | None
 ) -> None:
     instance = INSTANCE_TYPES[instance_type]
     # A worker with few of a node's GPUs may not get a whole EFA device.
