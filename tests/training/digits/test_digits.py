@@ -68,7 +68,7 @@ def test_prints_its_arithmetic_first(finished: Run) -> None:
 
 def test_each_line_is_printed_once_and_tensorflow_is_silent(finished: Run) -> None:
     lines = finished.stdout.splitlines()
-    assert len(lines) == len(set(lines)) == 4 + 12
+    assert len(lines) == len(set(lines)) == 4 + 12 + 1
     assert "Unable to register" not in finished.stderr
 
 
