@@ -46,7 +46,8 @@ def mpirun(ranks: int) -> list[str]:
 
 def free_ports(count: int) -> int:
     """Return the first of some ports in a row that no program has."""
-    for first in range(20000 + os.getpid() % 5000, 32000, count):
+    # Apart from those of pytest's other worker, whose process has the next number: it may not have opened its own yet.
+    for first in range(20000 + os.getpid() % 1000 * 10, 32000, count):
         with ExitStack() as stack:
             try:
                 for port in range(first, first + count):
