@@ -102,11 +102,11 @@ test-image: $(CDK) ## Build the image for GPUs from packages, and test it withou
 	@setup/containers.sh
 	@python -m pytest tests/containers/gpu_image.py -rs
 
-test-deploy: $(CDK) $(DEPLOY) ## Deploy, change, break and destroy five configurations on an emulator of AWS; 8 minutes
+test-deploy: $(CDK) $(DEPLOY) ## Deploy, change, break and destroy five configurations on an emulator of AWS; 9 minutes
 	@python -m pytest tests/deploy -x -v --durations=0 --durations-min=5
 
 test-faults: $(TRAINING) ## Inject faults into runs of ResNet-50 and Mask R-CNN; 20 minutes (SEED=7, FAULTS=1000, LIVES=killed-3; a full disk needs root)
-	@.venv-training/bin/python -m tests.faults $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $$LIVES
+	@.venv-training/bin/python -m tests.faults $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $${LIVES:-}
 
 check: lint types scan docs test test-runs ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting, and the Dockerfiles
