@@ -49,17 +49,17 @@ class Timer:
     def restart(self) -> None:
         """Start again: it has happened."""
         # The monotonic clock: a wall clock that is set would delay a save for hours.
-        self._since, self._failed = time.monotonic(), False
+        self._since, self._retry = time.monotonic(), False
 
-    def failed(self) -> None:
-        """Try again after a minute: it has happened, but in vain."""
-        self._failed = True
+    def retry(self) -> None:
+        """Be due after a minute: what has happened has failed."""
+        self._retry = True
 
     @property
     def due(self) -> bool:
         """Whether the minutes have passed on this rank's clock, or one minute after a failure."""
         seconds = time.monotonic() - self._since
-        return self._every.after_seconds(seconds) or (self._failed and seconds >= _RETRY_SECONDS)
+        return self._every.after_seconds(seconds) or (self._retry and seconds >= _RETRY_SECONDS)
 
 
 def every(text: str) -> Every:

@@ -117,7 +117,7 @@ class Loop:
     def _exchange(self) -> Exchanged:
         """Learn of all ranks' progress, and end the run if any rank got a stop request."""
         if self._writer.failed:
-            self._checkpoints.failed()
+            self._checkpoints.retry()
         exchanged = self._progress.exchange()
         self._epoch_losses.extend(exchanged.losses.names, exchanged.finite_losses.vector)
         self._clock.add(exchanged.losses.weight * self._plan.batch_size)

@@ -29,10 +29,8 @@ def end_with_the_launcher() -> None:
             # It has no output.
             return
         with suppress(OSError):
-            reason = (
-                "error: the other end of this rank's output is closed, as when its launcher is lost: the rank ends\n"
-            )
-            os.write(2, reason.encode())
+            reason = "the other end of this rank's output is closed, as when its launcher is lost: the rank ends"
+            os.write(2, f"error: {reason}\n".encode())
         # Without cleaning up, which would wait for ranks that have ended too.
         os._exit(1)
 

@@ -71,7 +71,7 @@ def test_what_failed_is_due_again_after_a_minute(monkeypatch: pytest.MonkeyPatch
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     timer = Timer(Every(9, unit))
-    timer.failed()
+    timer.retry()
     now += 59
     assert not timer.due
     now += 1

@@ -1,15 +1,14 @@
 """The speed of a job: what the ranks print, and beside it what was predicted when the job was rendered."""
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from training_workloads.cluster.client import Cluster
-from training_workloads.cluster.failures import ClusterError
-from training_workloads.cluster.job_summaries import has_started, moment
-from training_workloads.cluster.jobs import ClusterJob, launcher_pods
+from training_workloads.cluster.job_summaries import moment
+from training_workloads.cluster.jobs import ClusterJob
+from training_workloads.cluster.logs import launcher_lines
 from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.programs import PROGRESS_SPEED
 from training_workloads.mpijob.spec import PREDICTION_ANNOTATION
@@ -57,17 +56,10 @@ def read_speed(cluster: Cluster, job: ClusterJob) -> JobSpeed | None:
 
 
 def _measured(cluster: Cluster, job: ClusterJob) -> tuple[datetime | None, float] | None:
-    started = [pod for pod in launcher_pods(job) if has_started(pod)]
-    if not started or not job.is_mpi_job:
-        return None
-    pod, container = started[-1]["metadata"]["name"], started[-1]["spec"]["containers"][0]["name"]
     found = None
-    # As of the network: the state of the job is known without its log.
-    with suppress(ClusterError):
-        for line in cluster.log(pod, container, follow=False, query={"tailLines": str(_LAST_LINES)}):
-            time, _, text = line.partition(" ")
-            if match := PROGRESS_SPEED.search(text):
-                found = moment(time), float(match["speed"].replace(",", ""))
+    for time, text in launcher_lines(cluster, job, {"tailLines": str(_LAST_LINES)}):
+        if match := PROGRESS_SPEED.search(text):
+            found = moment(time), float(match["speed"].replace(",", ""))
     return found
 
 

@@ -24,7 +24,7 @@ from training_workloads.cluster.resources import MPI_JOBS
 from training_workloads.mpijob.programs import NETWORK_LINE
 from training_workloads.validation import InputError, Problem, Problems, enforce
 
-__all__ = ["follow_log", "read_log", "read_network"]
+__all__ = ["follow_log", "launcher_lines", "read_log", "read_network"]
 
 # NCCL's own lines of a large job are before the launcher's line about the network.
 _NETWORK_BYTES = 2**20
@@ -93,18 +93,30 @@ def read_network(cluster: Cluster, job: ClusterJob) -> str | None:
     Returns:
         The text of the last such line in the beginning of the log; `None` without one, and without a log to read.
     """
+    found = None
+    for _, text in launcher_lines(cluster, job, {"limitBytes": str(_NETWORK_BYTES)}):
+        if text.startswith(NETWORK_LINE):
+            found = text.removeprefix(NETWORK_LINE)
+    return found
+
+
+def launcher_lines(cluster: Cluster, job: ClusterJob, query: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield time and text of each line in the newest launcher's log; none without one, and without a log to read.
+
+    Args:
+        cluster: The cluster.
+        job: The job.
+        query: Parameters of Kubernetes' log that bound it, such as `tailLines`.
+    """
     started = [pod for pod in launcher_pods(job) if has_started(pod)]
     if not started or not job.is_mpi_job:
-        return None
+        return
     pod, container = started[-1]["metadata"]["name"], started[-1]["spec"]["containers"][0]["name"]
-    found = None
     # The state of the job is known without its log, which a lost node or a missing permission keeps.
     with suppress(ClusterError):
-        for line in cluster.log(pod, container, follow=False, query={"limitBytes": str(_NETWORK_BYTES)}):
-            text = line.partition(" ")[2]
-            if text.startswith(NETWORK_LINE):
-                found = text.removeprefix(NETWORK_LINE)
-    return found
+        for line in cluster.log(pod, container, follow=False, query=query):
+            time, _, text = line.partition(" ")
+            yield time, text
 
 
 def follow_log(
