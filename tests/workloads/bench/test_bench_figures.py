@@ -79,6 +79,16 @@ def test_the_report_has_the_plan_and_what_was_published_beside_the_medians(tmp_p
         assert (tmp_path / f"{name}.svg").read_text().startswith("<svg")
 
 
+@pytest.mark.parametrize(
+    "options", [("--strategy", "multiworker"), ("--xla", "off"), ("--synthetic",), ("--batch-size", "many")]
+)
+def test_what_the_plan_does_not_know_has_none_in_the_report(tmp_path: Path, options: tuple[str, ...]) -> None:
+    job = {**JOB, "command": [*COMMAND, *options]}
+    cell(tmp_path, "aa", 1, [9000], identity={"job": job})
+    (found,) = summarize(ResultsFolder(path=tmp_path))
+    assert found.predicted is None
+
+
 def test_the_report_of_a_test_of_the_network_has_its_curve(tmp_path: Path) -> None:
     cell(tmp_path, "aa", 2, [None], identity={"job": NCCL}, instance_type="p5.48xlarge")
     sizes = [

@@ -52,6 +52,7 @@ def test_other_recipes_have_none(name: str) -> None:
         (("--epochs", "3", "--optimizer", "lars", "--seed=1"), True),
         # What the program does by default.
         (("--xla=on", "--precision", "mixed_float16", "--decode", "cpu", "--image-size", "224"), True),
+        (("--strategy", "horovod"), True),
         (("--cache", "records"), True),
         # Over EFA it has little to win: 3.8 ms become 1.9.
         (("--compression", "fp16"), False),
@@ -72,6 +73,8 @@ def test_options_that_the_plan_knows(options: tuple[str, ...], as_many_images: b
         ("--batch-size",),
         ("--xla", "off"),
         ("--deterministic",),
+        # The rates and the constants are of Horovod's runs.
+        ("--strategy", "multiworker"),
         ("--synthetic",),
         ("--decode", "gpu"),
         ("--cache", "decoded"),

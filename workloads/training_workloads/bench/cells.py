@@ -12,15 +12,13 @@ from typing import Any, Final
 
 from training_workloads.bench.sweep import Sweep
 from training_workloads.catalog.instances import INSTANCE_TYPES
-from training_workloads.catalog.published_rates import MASK_RCNN as MASK_RCNN_MODEL
-from training_workloads.catalog.published_rates import RESNET50 as RESNET50_MODEL
 from training_workloads.images.pushed_images import pushed_images
 from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.torch_elastic_job import TorchElasticJobSpec
 from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM, SharedVolume
-from training_workloads.mpijob.programs import MASK_RCNN, RESNET50
+from training_workloads.planning.job_prediction import planned_values
 from training_workloads.planning.training_setup import TrainingSetup
 from training_workloads.recipes import Recipe, find_recipes, recipe
 from training_workloads.validation import InputError, Problem, check, one_of
@@ -33,8 +31,6 @@ _RankedSpec = HorovodJobSpec | TorchElasticJobSpec | NcclTestJobSpec
 #: The claims of the axis `storage`; each is mounted where the recipe's file system is.
 _CLAIMS: Final = {"lustre": LUSTRE_CLAIM, "efs": EFS_CLAIM}
 
-_MODELS = {RESNET50: RESNET50_MODEL, MASK_RCNN: MASK_RCNN_MODEL}
-_PRECISIONS = {"mixed_float16": "mixed", "float32": "float32"}
 
 # A job name for the hash: the real one has the hash in it.
 _NO_NAME = "bench"
@@ -193,31 +189,14 @@ def _word(value: Any) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
-def _option(command: tuple[str, ...], name: str) -> str | None:
-    """Return the last value of an option."""
-    places = [index for index, word in enumerate(command[:-1]) if word == name]
-    return command[places[-1] + 1] if places else None
-
-
 def planned_setup(cell: Mapping[str, Any]) -> TrainingSetup | None:
     """Return what `plan` can predict of a cell, from its file; None where it does not know program, type or values."""
-    job = cell["identity"]["job"]
-    command, type_name = tuple(job.get("command") or ()), str(cell["instance_type"])
-    model, option = _MODELS.get(command[:3]), partial(_option, command)
-    whole_nodes = type_name and cell["ranks"] == cell["nodes"] * INSTANCE_TYPES[type_name].gpus
-    # Random images from memory are no input, and the plan has always one.
-    if model is None or not whole_nodes or "--synthetic" in command:
+    job, type_name = cell["identity"]["job"], str(cell["instance_type"])
+    values = planned_values(job.get("command") or (), job.get("environment") or {})
+    if values is None or not type_name or cell["ranks"] != cell["nodes"] * INSTANCE_TYPES[type_name].gpus:
         return None
     try:
-        return TrainingSetup(
-            model=model,
-            instance_type=type_name,
-            nodes=cell["nodes"],
-            batch_size=int(option("--batch-size") or 0) or None,
-            precision=_PRECISIONS[option("--precision") or "mixed_float16"],
-            compression=option("--compression") or "none",
-            efa=None if job["efa"] else False,
-            storage="lustre" if option("--cache") in (None, "off") else "memory",
-        )
-    except (InputError, KeyError, ValueError):
+        efa = None if job["efa"] else False
+        return TrainingSetup(instance_type=type_name, nodes=cell["nodes"], efa=efa, **values)
+    except InputError:
         return None

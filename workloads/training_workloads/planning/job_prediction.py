@@ -4,7 +4,7 @@ A job gets no prediction where one option, variable or number differs from what 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from training_workloads.planning.prediction import predict
 from training_workloads.planning.training_setup import TrainingSetup, published_rate
 from training_workloads.validation import InputError
 
-__all__ = ["predicted_annotations"]
+__all__ = ["planned_values", "predicted_annotations"]
 
 #: Begin the names of variables that change the network or the compiled graph.
 _CHANGES_THE_STEP: Final = ("HOROVOD_", "NCCL_", "FI_", "TF_XLA_", "XLA_")
@@ -54,7 +54,14 @@ _PROGRAMS: Final = (
         model=RESNET50,
         command=programs.RESNET50,
         batches={"": 256},
-        fixed={**_FIXED, "--synthetic": None, "--decode": "cpu", "--image-size": "224", "--classes": "1000"},
+        fixed={
+            **_FIXED,
+            "--strategy": "horovod",
+            "--synthetic": None,
+            "--decode": "cpu",
+            "--image-size": "224",
+            "--classes": "1000",
+        },
     ),
     _Program(
         model=MASK_RCNN,
@@ -79,27 +86,30 @@ def predicted_annotations(spec: Any) -> dict[str, str]:
     return {PREDICTION_ANNOTATION: json.dumps(predicted)}
 
 
-def _setup(spec: HorovodJobSpec) -> TrainingSetup | None:
-    """Return the plan's setup of a job."""
-    program = next((one for one in _PROGRAMS if spec.command[: len(one.command)] == one.command), None)
-    if program is None or spec.resources.gpus != spec.instance.gpus:
+def planned_values(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return a program's model and options in the plan's words; None where the plan has no word for one.
+
+    Args:
+        command: The command of a job's ranks.
+        environment: The job's own variables.
+    """
+    program = next((one for one in _PROGRAMS if tuple(command[: len(one.command)]) == one.command), None)
+    if program is None or any(name.startswith(_CHANGES_THE_STEP) for name in environment):
         return None
-    if any(name.startswith(_CHANGES_THE_STEP) for name in spec.environment):
-        return None
-    options = _options(spec.command[len(program.command) :])
+    options = _options(command[len(program.command) :])
     if any(options.get(name, value) != value for name, value in program.fixed.items()):
         return None
-    values = _values(program, options)
-    if values is None or not _is_on_lustre(spec, options.get("--data-dir", "")):
+    return _values(program, options)
+
+
+def _setup(spec: HorovodJobSpec) -> TrainingSetup | None:
+    """Return the plan's setup of a job."""
+    values = planned_values(spec.command, spec.environment)
+    if values is None or spec.resources.gpus != spec.instance.gpus or not _is_on_lustre(spec):
         return None
+    efa = spec.resources.efa_interfaces > 0
     try:
-        setup = TrainingSetup(
-            model=program.model,
-            instance_type=spec.instance_type,
-            nodes=spec.workers,
-            efa=spec.resources.efa_interfaces > 0,
-            **values,
-        )
+        setup = TrainingSetup(instance_type=spec.instance_type, nodes=spec.workers, efa=efa, **values)
     except InputError:
         # Nothing is published for this GPU, or the nodes cannot hold the images.
         return None
@@ -108,7 +118,7 @@ def _setup(spec: HorovodJobSpec) -> TrainingSetup | None:
     return setup if rate.batch == setup.batch_size and not rate.is_ceiling else None
 
 
-def _options(words: tuple[str, ...]) -> dict[str, str]:
+def _options(words: Sequence[str]) -> dict[str, str]:
     """Return the options with their values, the last one where one is repeated; empty for one without."""
     found: dict[str, str] = {}
     for word, following in zip(words, (*words[1:], "--"), strict=True):
@@ -126,9 +136,16 @@ def _values(program: _Program, options: Mapping[str, str]) -> dict[str, Any] | N
     if not batch.isdecimal() or precision is None or storage is None:
         return None
     compression = options.get("--compression", "none")
-    return {"batch_size": int(batch), "precision": precision, "compression": compression, "storage": storage}
+    return {
+        "model": program.model,
+        "batch_size": int(batch),
+        "precision": precision,
+        "compression": compression,
+        "storage": storage,
+    }
 
 
-def _is_on_lustre(spec: HorovodJobSpec, folder: str) -> bool:
+def _is_on_lustre(spec: HorovodJobSpec) -> bool:
+    folder = _options(spec.command).get("--data-dir", "")
     mounts = [volume.mount_path.rstrip("/") + "/" for volume in spec.volumes if volume.claim == LUSTRE_CLAIM]
     return any(folder.startswith(mount) for mount in mounts)
