@@ -9,6 +9,7 @@ from training_workloads.planning.calibration import (
     fit,
     fitted_constants,
     hop_seconds,
+    is_sent_by_jobs,
     line_rate_share,
     predicted_rate,
     within_node,
@@ -29,9 +30,20 @@ def test_the_share_of_the_line_rate_is_that_of_the_largest_message() -> None:
 
 def test_a_hop_is_half_of_what_is_not_transfer() -> None:
     # 128 MiB at 64.31 GB/s take 3.9132 ms; the transfer is 134,217,728 bytes / 41.776 GB/s = 3.2128 ms.
-    assert hop_seconds("p4de.24xlarge") == pytest.approx(0.00035020, abs=1e-8)
+    assert hop_seconds("p4de.24xlarge", 128 * 2**20) == pytest.approx(0.00035020, abs=1e-8)
+
+
+def test_the_latency_is_the_mean_of_the_sizes_that_jobs_send() -> None:
+    # 33,554,432 bytes at 40.85 GB/s take 1.5401 ms, of which 0.8032 are transfer; 64 MiB at 47.58: 2.6446 and 1.6064.
+    assert hop_seconds("p4de.24xlarge") == pytest.approx((0.00036847 + 0.00051909) / 2, abs=1e-7)
     assert hop_seconds("p4d.24xlarge") == hop_seconds("p4de.24xlarge")
     assert hop_seconds("p5.48xlarge") < hop_seconds("p4de.24xlarge")
+
+
+def test_jobs_send_clusters_of_gradients_up_to_a_fusion_buffer() -> None:
+    # A quarter of 25,557,032 gradients in float32 is 25.56 MB.
+    sizes = [mib for mib in (16, 24, 25, 32, 64, 65, 128) if is_sent_by_jobs(mib * 2**20)]
+    assert sizes == [25, 32, 64]
 
 
 def test_nvlink_of_the_v100_has_the_share_of_the_a100() -> None:
@@ -60,4 +72,4 @@ def test_a_row_is_met_by_the_constants_that_are_fitted_to_it() -> None:
 def test_the_constants_are_those_of_the_named_rows() -> None:
     constants = fitted_constants()
     assert constants.coordination_seconds == pytest.approx(0.010682, abs=1e-6)
-    assert constants.hidden_share == pytest.approx(0.41013, abs=1e-5)
+    assert constants.hidden_share == pytest.approx(0.41910, abs=1e-5)

@@ -11,19 +11,19 @@ from training_workloads.catalog.all_reduce_curves import (
     BandwidthPoint,
 )
 from training_workloads.catalog.instances import INSTANCE_TYPES
-from training_workloads.catalog.published_rates import MODELS
+from training_workloads.catalog.published_rates import MODELS, RESNET50
 from training_workloads.catalog.published_runs import PUBLISHED_RUNS, PublishedRun
 from training_workloads.planning.all_reduce import Link, Network, all_reduce_seconds, sent_bytes
 from training_workloads.planning.step_time import GradientClusters, StepConstants, exposed_seconds, overhead_seconds
 
 __all__ = [
-    "FITTED_MESSAGE_BYTES",
     "FUSION_BUFFER_BYTES",
     "between_nodes",
     "computation_seconds",
     "fit",
     "fitted_constants",
     "hop_seconds",
+    "is_sent_by_jobs",
     "line_rate_share",
     "pair_network",
     "predicted_rate",
@@ -33,9 +33,6 @@ __all__ = [
 
 #: Horovod's default when the rows were published (https://github.com/horovod/horovod/pull/3241 names the change).
 FUSION_BUFFER_BYTES = 64 * 2**20
-
-#: The size whose two rows give the latencies of a hop.
-FITTED_MESSAGE_BYTES = 128 * 2**20
 
 _GIGA = 1e9
 _GPUS = 8
@@ -76,17 +73,32 @@ def between_nodes(network_gbps: float, *, instance_type: str = "") -> Link:
     return Link(bytes_per_second=_line_rate(network_gbps) * line_rate_share(), hop_seconds=hop_seconds(instance_type))
 
 
+def is_sent_by_jobs(message_bytes: int) -> bool:
+    """Return whether jobs send messages of a size: from a cluster of ResNet-50's gradients to a full fusion buffer.
+
+    The rows of these sizes give the latency of a hop. In larger messages it hardly shows, and what they imply is
+    mostly the error of the bandwidth; smaller ones are sent by no job of the plan.
+    """
+    model = MODELS[RESNET50]
+    cluster = sent_bytes(model.parameters, float16=False) / model.gradient_clusters
+    return cluster <= message_bytes <= FUSION_BUFFER_BYTES
+
+
 @cache
-def hop_seconds(instance_type: str = "", message_bytes: int = FITTED_MESSAGE_BYTES) -> float:
+def hop_seconds(instance_type: str = "", message_bytes: int | None = None) -> float:
     """Return the latency of a hop: what a pair's all-reduce takes beyond its transfer, by the two hops.
 
     Args:
         instance_type: The type of the pair. Default, and for a type without a result: the slower pair.
-        message_bytes: The size whose row is used.
+        message_bytes: The size whose row is used. Default: the mean of the sizes that jobs send.
     """
-    points = {point.instance_type: point for point in EFA_PAIRS if point.message_bytes == message_bytes}
-    chosen = [points[instance_type]] if instance_type in points else list(points.values())
-    return max(map(_hop_of, chosen))
+    hops: dict[str, list[float]] = {}
+    for point in EFA_PAIRS:
+        wanted = is_sent_by_jobs(point.message_bytes) if message_bytes is None else point.message_bytes == message_bytes
+        if wanted:
+            hops.setdefault(point.instance_type, []).append(_hop_of(point))
+    means = {name: statistics.fmean(found) for name, found in hops.items()}
+    return means.get(instance_type, max(means.values()))
 
 
 def _hop_of(point: BandwidthPoint) -> float:

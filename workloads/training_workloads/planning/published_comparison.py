@@ -8,10 +8,10 @@ from training_workloads.catalog.all_reduce_curves import EFA_PAIRS, BandwidthPoi
 from training_workloads.catalog.published_runs import PUBLISHED_RUNS, PublishedRun
 from training_workloads.planning.all_reduce import all_reduce_seconds, bus_bandwidth
 from training_workloads.planning.calibration import (
-    FITTED_MESSAGE_BYTES,
     fit,
     fitted_constants,
     hop_seconds,
+    is_sent_by_jobs,
     pair_network,
     predicted_rate,
 )
@@ -130,7 +130,7 @@ def _bandwidth_without_it(point: BandwidthPoint) -> float | None:
 
 
 def _fitted(point: BandwidthPoint) -> str:
-    if point.message_bytes == FITTED_MESSAGE_BYTES:
+    if is_sent_by_jobs(point.message_bytes):
         return "latency of a hop"
     slower = min(EFA_PAIRS, key=lambda each: each.bus_gigabytes).instance_type
     largest = max((each for each in EFA_PAIRS if each.instance_type == slower), key=lambda each: each.message_bytes)
