@@ -124,7 +124,8 @@ def test_jobs_are_submitted_measured_and_deleted(
     assert [(each["network"], each["results"]["images_per_second"]) for each in found] == [("tcp (Socket)", 9000)] * 2
     assert RESULTS in (folder / f"results/{named[2]}/1/log.txt").read_text()
     # 9,000 images/s on 16 GPUs are half of twice those on 8.
-    assert "| 2 | 16 | 9,000.0 | 8,000.0 | 215.5 | 50.0% | 24.48 |" in (folder / "results/report.md").read_text()
+    report = (folder / "results/report.md").read_text()
+    assert "| resnet50-p3 | 2 | 16 | 9,000.0 | 8,000.0 | 215.5 | 50.0% | 24.48 |" in report
     assert (program(*RUN).code, len(jobs)) == (0, 2)
 
 
@@ -135,8 +136,8 @@ def test_stops_before_a_cell_that_exceeds_the_budget(
     stopped = program(*RUN)
     assert (stopped.code, len(jobs)) == (1, 1)
     assert (
-        "note: stopped before nodes 1: it would cost $12.24, and $24.48 of the budget of $36.70 are used; raise the "
-        "budget, and the same command continues"
+        "note: stopped before resnet50-p3, nodes 1: it would cost $12.24, and $24.48 of the budget of $36.70 "
+        "are used; raise the budget, and the same command continues"
     ) in stopped.err
     (folder / "sweep.yaml").write_text(SWEEP.replace("budget: 100", "budget: 36.72"))
     assert (program(*RUN).code, len(jobs)) == (0, 2)
@@ -149,7 +150,8 @@ def test_a_job_that_fails_is_deleted_and_its_reason_reported(
     assert program(*RUN).code == 1
     assert left(cluster) == []
     assert {each["state"] for each in records(folder / "results")} == {"failed"}
-    assert "- nodes 1: Succeeded (the operator says Succeeded)" in (folder / "results/report.md").read_text()
+    report = (folder / "results/report.md").read_text()
+    assert "- resnet50-p3, nodes 1: Succeeded (the operator says Succeeded)" in report
 
 
 def test_a_log_without_results_is_no_measurement(
@@ -203,7 +205,7 @@ def test_after_a_kill_the_job_is_waited_for_and_others_are_deleted(
     result = program(*RUN)
     assert result.code == 0
     assert f"note: deleting job '{stray}', which an earlier start left" in result.err
-    assert f"note: nodes 1: waiting for job '{mine}', which an earlier start created" in result.err
+    assert f"note: resnet50-p3, nodes 1: waiting for job '{mine}', which an earlier start created" in result.err
     assert [job["metadata"]["name"] for job in jobs] == [f"bench-abc123-{names()[2]}-1-1"]
     assert [path for path in left(cluster) if "/mpijobs/" in path] == [f"{JOBS}/{foreign}"]
     assert [each["job"] for each in records(folder / "results")] == [mine, jobs[0]["metadata"]["name"]]

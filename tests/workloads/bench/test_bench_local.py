@@ -55,7 +55,7 @@ def test_a_program_that_fails_is_not_repeated_and_is_run_again_by_the_next_start
 ) -> None:
     failing = program(*RUN, with_mpirun(folder, "if ranks == '2': sys.exit(3)"))
     assert (failing.code, started(folder)) == (1, ["2", "1", "1"])
-    assert "- ranks 2: exit code 3" in (folder / "results/report.md").read_text()
+    assert "- fake, ranks 2: exit code 3" in (folder / "results/report.md").read_text()
     assert program(*RUN, with_mpirun(folder)).code == 0
     assert started(folder)[3:] == ["2", "2"]
 

@@ -84,6 +84,21 @@ def test_a_local_run_has_ranks_and_no_nodes_or_costs(folder: Path) -> None:
     ]
 
 
+def test_reports_the_jobs_beside_the_file_and_every_axis_beside_an_unknown_one(folder: Path) -> None:
+    text = GOOD.replace("[1, 2]", "[0]").replace("  --xla: [on]", "  colour: [red]\n  storage: [s3]\nrepeats: 0")
+    assert [each.split(" is ")[0] for each in problems(folder, text)] == [
+        "sweep.yaml:9: 'axes.storage'",
+        "sweep.yaml:10: 'repeats'",
+        "sweep.yaml:8: 'axes.colour'",
+        "sweep.yaml:6: 'axes.nodes'",
+    ]
+    assert [each.split(" is ")[0] for each in problems(folder, text.replace("resnet50-p3", "resnet50-p9"))] == [
+        "sweep.yaml:9: 'axes.storage'",
+        "sweep.yaml:10: 'repeats'",
+        "sweep.yaml:2: 'recipe'",
+    ]
+
+
 def test_reports_every_job_that_is_not_possible_once(folder: Path) -> None:
     text = GOOD.replace("p3dn.24xlarge", "p3.17xlarge").replace("[1, 2]", "[0, 2]").replace("registry", "localhost")
     found = problems(folder, text)

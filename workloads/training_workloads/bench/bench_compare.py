@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.bench.bench_summary import CellSummary, summarize
+from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import ResultsFolder
 from training_workloads.validation import InputError, Problem
 
@@ -19,7 +20,7 @@ class ComparedCell:
     """A cell of the first folder, in both.
 
     Attributes:
-        values: Its values of the axes.
+        values: Its recipe, and its values of the axes.
         before: The figure of the first folder.
         after: That of the second one; None where it has no finished repetition of the cell.
     """
@@ -33,7 +34,7 @@ class ComparedCell:
         return self.after is None or self.after < self.before * (1 - margin)
 
     def __str__(self) -> str:
-        title = ", ".join(f"{name} {value}" for name, value in self.values.items())
+        title = values_text(self.values)
         if self.after is None:
             return f"{title}: {self.before:,.6g} before, not measured after"
         return f"{title}: {self.before:,.6g} before, {self.after:,.6g} after ({self.after / self.before - 1:+.1%})"

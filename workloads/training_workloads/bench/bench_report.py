@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from training_workloads.bench.bench_summary import FIGURES, CellSummary, figures, summarize
+from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import ResultsFolder, write_atomically
 from training_workloads.planning.line_chart import Line, line_chart
 
@@ -119,7 +120,7 @@ def _failures(cells: Sequence[CellSummary]) -> Iterator[str]:
     if failed:
         yield from ("", "Without results:", "")
     for each, reason in failed:
-        yield f"- {', '.join(f'{name} {value}' for name, value in each.values.items())}: {reason}"
+        yield f"- {values_text(each.values)}: {reason}"
 
 
 # ------------------------------------------------------------------------------------------------------------ charts

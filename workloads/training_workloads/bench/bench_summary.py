@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from training_workloads.bench.cells import planned_setup
+from training_workloads.bench.cells import planned_setup, values_text
 from training_workloads.bench.results_folder import FINISHED, ResultsFolder
 from training_workloads.catalog.all_reduce_curves import EFA_PAIRS
 from training_workloads.catalog.instances import INSTANCE_TYPES
@@ -36,7 +36,7 @@ class CellSummary:
 
     Attributes:
         cell: Its name.
-        values: Its value of each axis.
+        values: The recipe, and its value of each axis.
         instance_type: EC2's name; empty for a run on this machine.
         nodes: Nodes.
         ranks: Ranks, and so GPUs of a cluster.
@@ -76,7 +76,7 @@ class CellSummary:
     @property
     def kind_title(self) -> str:
         """The same as text."""
-        return ", ".join(f"{name} {value}" for name, value in self.kind) or "measured"
+        return values_text(dict(self.kind))
 
 
 def figures(results: Mapping[str, Any]) -> dict[str, float]:

@@ -8,28 +8,25 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Any
 
-from training_workloads.bench.sweep import Sweep
+from training_workloads.bench.sweep import STORAGES, Sweep
 from training_workloads.catalog.instances import INSTANCE_TYPES
 from training_workloads.images.pushed_images import pushed_images
 from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.torch_elastic_job import TorchElasticJobSpec
-from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM, SharedVolume
+from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.planning.job_prediction import planned_values
 from training_workloads.planning.training_setup import TrainingSetup
 from training_workloads.recipes import Recipe, find_recipes, recipe
-from training_workloads.validation import InputError, Problem, check, one_of
+from training_workloads.validation import InputError, Problem, check
 
-__all__ = ["Cell", "planned_setup", "sweep_cells"]
+__all__ = ["Cell", "planned_setup", "sweep_cells", "values_text"]
 
 # Every kind of job that has ranks; an elastic Horovod job is a Horovod job.
 _RankedSpec = HorovodJobSpec | TorchElasticJobSpec | NcclTestJobSpec
-
-#: The claims of the axis `storage`; each is mounted where the recipe's file system is.
-_CLAIMS: Final = {"lustre": LUSTRE_CLAIM, "efs": EFS_CLAIM}
 
 
 # A job name for the hash: the real one has the hash in it.
@@ -43,7 +40,7 @@ class Cell:
     """One combination of values.
 
     Attributes:
-        values: Its value of each axis.
+        values: The recipe, and its value of each axis.
         make: Returns the job with a name.
         machine: The machine of a local run; empty on a cluster.
     """
@@ -73,8 +70,8 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """Its values: `nodes 2, --batch-size 256`."""
-        return ", ".join(f"{name} {value}" for name, value in self.values.items())
+        """Its values as text."""
+        return values_text(self.values)
 
     @property
     def ranks(self) -> int:
@@ -97,6 +94,11 @@ class Cell:
         return self.nodes * price.usd_per_hour if price else 0.0
 
 
+def values_text(values: Mapping[str, Any]) -> str:
+    """Return the values of a cell: `resnet50-p3, nodes 2, --batch-size 256`."""
+    return ", ".join(str(value) if name == "recipe" else f"{name} {value}" for name, value in values.items())
+
+
 def sweep_cells(sweep: Sweep, machine: str = "") -> list[Cell]:
     """Return the cells of a sweep: those of one instance type together, the most nodes first, as nodes are then kept.
 
@@ -105,13 +107,14 @@ def sweep_cells(sweep: Sweep, machine: str = "") -> list[Cell]:
         machine: This machine, for a local run.
 
     Raises:
-        InputError: A job is not possible; every problem of every cell, each once.
+        InputError: The file has mistakes, or a job is not possible: every problem of the file and of every cell, once.
     """
     recipes, pushed = find_recipes(), pushed_images()
     combinations = [dict(zip(sweep.axes, values, strict=True)) for values in itertools.product(*sweep.axes.values())]
-    cells, problems = [], dict[str, Problem]()
-    for values in combinations:
-        cell = Cell(values=values, make=partial(_job, sweep, values, recipes, pushed), machine=machine)
+    cells, problems = [], {str(each): each for each in sweep.problems}
+    for values in combinations if sweep.recipe else ():
+        make = partial(_job, sweep, values, recipes, pushed)
+        cell = Cell(values={"recipe": sweep.recipe, **values}, make=make, machine=machine)
         try:
             check(_possible(cell, sweep))
         except InputError as error:
@@ -152,29 +155,27 @@ def _job(
     sweep: Sweep, values: Mapping[str, Any], recipes: Mapping[str, Recipe], pushed: Mapping[str, str], name: str
 ) -> Any:
     """Return the job of some values."""
-    check(one_of("storage", values["storage"], _CLAIMS) if "storage" in values else ())
     given = {**sweep.job, **values}
     options = {key: given.pop(key) for key in list(given) if key.startswith("--")}
     own = {field.name for field in dataclasses.fields(Scheduling)}
     scheduling = {key: given.pop(key) for key in list(given) if key in own}
     nodes, storage = given.pop("nodes", None), given.pop("storage", None)
     given.pop("ranks", None)
-    spec: Any = recipe(sweep.recipe, name, among=recipes, scheduling=scheduling, **given)
-    changes: dict[str, Any] = {"image": pushed[spec.image]} if spec.image in pushed else {}
+    needed = recipes[sweep.recipe].needs if sweep.recipe in recipes else ()
+    plain: Any = recipe(sweep.recipe, name, among=recipes, **{key: given[key] for key in needed if key in given})
+    if found := pushed.get(given.get("image", getattr(plain, "image", ""))):
+        given["image"] = found
     if nodes is not None:
-        changes |= (
-            {"nodes": nodes} if isinstance(spec, NcclTestJobSpec) else {"workers": nodes, "gpus_per_worker": None}
-        )
-    if storage is not None:
-        changes["volumes"] = tuple(
-            SharedVolume(claim=_CLAIMS[storage], mount_path=each.mount_path) for each in getattr(spec, "volumes", ())
-        )
+        given |= {"nodes": nodes} if isinstance(plain, NcclTestJobSpec) else {"workers": nodes, "gpus_per_worker": None}
+    if storage in STORAGES:
+        volumes = getattr(plain, "volumes", ())
+        given["volumes"] = tuple(SharedVolume(claim=STORAGES[storage], mount_path=each.mount_path) for each in volumes)
     words = [*sweep.arguments, *(str(word) for key, value in options.items() for word in (key, _word(value)))]
     if words:
-        _rejects_words(spec, sweep, options)
+        _rejects_words(plain, sweep, options)
         # argparse takes the last one of an option.
-        changes["command"] = (*spec.command, *words)
-    return dataclasses.replace(spec, **changes)
+        given["command"] = (*plain.command, *words)
+    return recipe(sweep.recipe, name, among=recipes, scheduling=scheduling, **given)
 
 
 def _rejects_words(spec: Any, sweep: Sweep, options: Mapping[str, Any]) -> None:

@@ -2,16 +2,21 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
 from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, known_names, one_of
 from training_workloads.yaml_lines import Typed, YamlDocument, read_yaml
 
-__all__ = ["RUNNERS", "Sweep", "load_sweep"]
+__all__ = ["RUNNERS", "STORAGES", "Sweep", "load_sweep"]
 
 #: Where the jobs of a sweep run: on a cluster, or as ranks of this machine.
 RUNNERS: Final = ("cluster", "local")
+
+#: The claims of the axis `storage`; each is mounted where the recipe's file system is.
+STORAGES: Final = {"lustre": LUSTRE_CLAIM, "efs": EFS_CLAIM}
 
 _KEYS = ("recipe", "runner", "axes", "job", "arguments", "repeats", "budget", "planned_hours")
 _MOST_REPEATS = 99
@@ -38,6 +43,7 @@ class Sweep:
         budget: Dollars that the jobs may cost; None for a local run.
         planned_hours: Hours that a job takes, until one of its cell was measured.
         document: The file, for the places of problems.
+        problems: The mistakes of the file itself; the values that have one are omitted above.
     """
 
     recipe: str
@@ -49,6 +55,7 @@ class Sweep:
     budget: float | None = None
     planned_hours: float | None = None
     document: YamlDocument
+    problems: tuple[Problem, ...] = ()
 
     def located(self, problem: Problem) -> Problem:
         """Return a problem with its place in the file."""
@@ -56,26 +63,25 @@ class Sweep:
 
 
 def load_sweep(path: str) -> Sweep:
-    """Return the sweep of a file.
+    """Return the sweep of a file, with its mistakes: `sweep_cells` reports them together with those of the jobs.
 
     Raises:
-        InputError: The file cannot be read, or has mistakes: all of them.
+        InputError: The file cannot be read.
     """
     document = _read(path)
     content = document.content
-    problems = [*document.problems, *(_located(each, document) for each in _problems(content))]
-    if problems:
-        raise InputError(*problems)
+    axes, job, arguments = (content.get(key) for key in ("axes", "job", "arguments"))
     return Sweep(
-        recipe=content["recipe"],
-        runner=content["runner"],
-        axes={name: tuple(values) for name, values in content["axes"].items()},
-        job=content.get("job") or {},
-        arguments=tuple(map(str, content.get("arguments") or ())),
+        recipe=content["recipe"] if isinstance(content.get("recipe"), str) else "",
+        runner=str(content.get("runner")),
+        axes={name: tuple(values) for name, values in axes.items() if _is_list(values)} if _is_map(axes) else {},
+        job={name: value for name, value in job.items() if _is_scalar(value)} if _is_map(job) else {},
+        arguments=tuple(map(str, arguments)) if _is_list(arguments) else (),
         repeats=content.get("repeats", 1),
         budget=content.get("budget"),
         planned_hours=content.get("planned_hours"),
         document=document,
+        problems=(*document.problems, *(_located(each, document) for each in _problems(content))),
     )
 
 
@@ -108,10 +114,10 @@ def _problems(content: dict[str, Any]) -> Problems:
     yield from one_of("runner", runner, RUNNERS)
     yield from _axes(content.get("axes", MISSING), runner)
     job = content.get("job")
-    if job is not None and not (isinstance(job, dict) and all(map(_is_scalar, job.values()))):
+    if job is not None and not (_is_map(job) and all(map(_is_scalar, job.values()))):
         yield Problem(path=("job",), given=job, fix="give fields of the job with a text or a number each")
     arguments = content.get("arguments")
-    if arguments is not None and not (isinstance(arguments, list) and all(map(_is_scalar, arguments))):
+    if arguments is not None and not _is_list(arguments):
         yield Problem(path=("arguments",), given=arguments, fix="give a list of words")
     if "repeats" in content:
         yield from at_least("repeats", content["repeats"], 1, _MOST_REPEATS)
@@ -119,11 +125,11 @@ def _problems(content: dict[str, Any]) -> Problems:
 
 
 def _axes(axes: Any, runner: Any) -> Iterator[Problem]:
-    if not isinstance(axes, dict) or not axes:
+    if not _is_map(axes) or not axes:
         yield Problem(path=("axes",), given=axes, fix="give at least one axis with its values, such as nodes: [1, 2]")
         return
     for name, values in axes.items():
-        if not isinstance(values, list) or not values or not all(map(_is_scalar, values)):
+        if not _is_list(values) or not values:
             yield Problem(path=("axes", name), given=values, fix="give a list of values")
         elif len({(type(each), each) for each in values}) < len(values):
             yield Problem(path=("axes", name), given=values, allowed="a value is there twice", fix="omit one of them")
@@ -136,9 +142,10 @@ def _axes(axes: Any, runner: Any) -> Iterator[Problem]:
     elif "ranks" in axes:
         allowed = "the ranks of a cluster are the GPUs of its nodes"
         yield Problem(path=("axes", "ranks"), given=axes["ranks"], allowed=allowed, fix="use nodes")
-    ranks = axes.get("ranks")
-    for number in ranks if isinstance(ranks, list) else ():
-        yield from (problem.under("axes") for problem in at_least("ranks", number, 1))
+    for name, rule in (("ranks", partial(at_least, minimum=1)), ("storage", partial(one_of, allowed=STORAGES))):
+        values = axes.get(name)
+        for value in values if _is_list(values) else ():
+            yield from (problem.under("axes") for problem in rule(name, value))
 
 
 def _costs(content: dict[str, Any], runner: Any) -> Iterator[Problem]:
@@ -150,6 +157,14 @@ def _costs(content: dict[str, Any], runner: Any) -> Iterator[Problem]:
         elif isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < float("inf"):
             sample = "dollars, such as 500" if key == "budget" else "hours of a job, such as 0.5"
             yield Problem(path=(key,), given=given, fix=f"give {sample}")
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_scalar, value))
 
 
 def _is_scalar(value: Any) -> bool:

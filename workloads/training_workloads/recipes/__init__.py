@@ -43,17 +43,27 @@ def recipe(
         for field, what in needs.items()
         if field not in changes
     )
-    spec = known[name].job(job_name, **{field: changes[field] for field in needs})
+    spec: Any = known[name].job(job_name, **{field: changes[field] for field in needs})
     own = {field.name for field in dataclasses.fields(spec)}
     given = {**changes, **({} if "scheduling" in own else scheduling or {})}
-    _raise(
+    strange = [
         Problem(path=(field,), given=given[field], allowed=f"{name} does not have it", fix=_recipes_with(field))
         for field in sorted(set(given) - own)
-    )
+    ]
+    try:
+        made: JobSpec = _changed(spec, scheduling if "scheduling" in own else None, changes, own)
+    except InputError as error:
+        raise InputError(*strange, *error.problems) from None
+    _raise(strange)
+    return made
+
+
+def _changed(spec: Any, scheduling: Mapping[str, Any] | None, changes: Mapping[str, Any], own: Iterable[str]) -> Any:
+    """Return a job with other values of the fields that it has."""
+    values = {field: value for field, value in changes.items() if field in own}
     if scheduling:
-        present: Any = spec
-        changes["scheduling"] = dataclasses.replace(present.scheduling, **scheduling)
-    return dataclasses.replace(spec, **changes)
+        values["scheduling"] = dataclasses.replace(spec.scheduling, **scheduling)
+    return dataclasses.replace(spec, **values)
 
 
 def _raise(problems: Iterable[Problem]) -> None:
