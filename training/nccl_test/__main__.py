@@ -200,6 +200,14 @@ def results(settings: Settings, log: Log, reasons: Sequence[str]) -> dict[str, A
     }
 
 
+def brief(content: dict[str, Any]) -> dict[str, Any]:
+    """Return what the report of `trainctl bench` shows of results: the verdict, and GB/s by the bytes of a message."""
+    names = ("passed", "bus_bandwidth")
+    return {name: content[name] for name in names} | {
+        "bandwidths": {each["bytes"]: each["out_of_place"] for each in content["sizes"]}
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code."""
     try:
@@ -212,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr, flush=True)
         return USER_ERROR
     reasons = list(failures(settings, log, code))
-    print(files.results_line(results(settings, log, reasons)), flush=True)
+    print(files.results_line(brief(results(settings, log, reasons))), flush=True)
     for sentence in sentences(settings, log, reasons):
         print(sentence, flush=True)
     if settings.output_dir:

@@ -71,11 +71,11 @@ def _write(task: Task, outcome: dict[str, Any]) -> None:
         files.write_json(output / "results.json", outcome)
     except OSError as error:
         raise files.unwritable(output, error) from error
-    print(files.results_line(_brief(outcome)), flush=True)
+    print(files.results_line(_brief(outcome, task.score)), flush=True)
 
 
-def _brief(outcome: dict[str, Any]) -> dict[str, Any]:
-    """Return results without the lists: mpirun cuts a line of some thousand letters in pieces."""
-    brief = {name: value for name, value in outcome.items() if not isinstance(value, list)}
+def _brief(outcome: dict[str, Any], score: str) -> dict[str, Any]:
+    """Return what a log needs of the results: people read it, and mpirun cuts a line of some thousand letters."""
+    brief = {name: outcome[name] for name in (score, *files.REPORTED) if name in outcome}
     waits = outcome.get("data_wait_share_per_rank")
     return brief | ({"data_wait_share": max(waits)} if waits else {})

@@ -14,6 +14,10 @@ from training.runtime.errors import UserError
 #: How the line with the results of a program begins, for who has its log alone, such as `trainctl bench`.
 RESULTS_LINE = "results: "
 
+#: What that line has of a training run, beside its score: what the report of `trainctl bench` shows. results.json has
+#: everything.
+REPORTED = ("images_per_second", "wall_images_per_second", "wall_seconds", "step_milliseconds", "global_batch_size")
+
 
 def write_atomically(
     path: Path, content: bytes | Sequence[bytes | memoryview], check: Callable[[Path], object] | None = None

@@ -1,6 +1,7 @@
 """A sweep on a cluster whose jobs end as soon as they exist."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,13 @@ import pytest
 from tests.workloads.bench.conftest import records
 from tests.workloads.cluster.conftest import Program, condition
 from tests.workloads.cluster.fake_cluster import FakeCluster, Log
+from training.nccl_test import __main__ as nccl_test
+from training.nccl_test import nccl_log
+from training.runtime import files
 from training_workloads.bench import cluster_runner
 from training_workloads.bench.cells import sweep_cells
 from training_workloads.bench.sweep import load_sweep
+from training_workloads.cluster import polling
 
 SWEEP = """
 recipe: resnet50-p3
@@ -220,3 +225,52 @@ def test_a_rejected_job_costs_nothing_and_leaves_nothing(
     assert "training-lustre" in result.err
     assert (jobs, left(cluster)) == ([], [])
     assert [(each["state"], each["usd"]) for each in records(folder / "results")] == [("rejected", 0.0)]
+
+
+def test_a_test_of_the_network_has_the_curve_of_its_log(
+    program: Program, folder: Path, jobs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Published: https://github.com/awslabs/awsome-distributed-ai, micro-benchmarks/nccl-tests/README.md at 0b55ba5f.
+    published = (Path(__file__).parent / "recorded/nccl_tests_p4de.txt").read_text().splitlines()
+    log = nccl_log.Log()
+    for line in published:
+        log.read(line)
+    settings = nccl_test.Settings.parse(["--collective=all_reduce", "--efa-interfaces=4", "--", "all_reduce_perf"])
+    line = files.results_line(nccl_test.brief(nccl_test.results(settings, log, [])))
+    monkeypatch.setattr(cluster_runner, "read_log", lambda *_, **__: iter([*published, line]))
+    sweep = SWEEP.replace("resnet50-p3", "nccl-p4d").replace("  nodes: [1, 2]", "  instance_type: [p4de.24xlarge]")
+    (folder / "sweep.yaml").write_text(sweep)
+    assert program(*RUN).code == 0
+    (found,) = json.loads((folder / "results/summary.json").read_text())
+    assert (found["figures"]["bus_bandwidth"], len(found["bandwidths"])) == (78.33, 29)
+    assert found["bandwidths"][-8:-6] == [[2**24, 26.39], [2**25, 40.85]]
+    report = (folder / "results/report.md").read_text()
+    assert "| nccl-p4d | p4de.24xlarge | 16 | 78.33 |" in report
+    assert "| 78.33 (at 2 GiB) |" in report
+    # The smallest ones print 0.00 GB/s, which a logarithmic axis has no place for.
+    (curve,) = re.findall(r'<polyline points="([^"]*)"', (folder / "results/bandwidth.svg").read_text())
+    assert len(curve.split()) == 23
+
+
+def test_a_job_that_uses_up_the_budget_is_cancelled(
+    program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = cluster.add
+
+    def never_ending(document: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+        created = add(document, **metadata)
+        created.pop("status", None)
+        return created
+
+    monkeypatch.setattr(cluster, "add", never_ending)
+    # The clock of the fixture `cluster`, in which only pauses take time.
+    monkeypatch.setattr(cluster_runner, "time", vars(polling)["time"])
+    # $24.48 an hour: the budget lasts for 0.3 seconds.
+    text = SWEEP.replace("budget: 100", "budget: 0.002").replace("planned_hours: 0.5", "planned_hours: 0.00001")
+    (folder / "sweep.yaml").write_text(text.replace("[1, 2]", "[1]"))
+    result = program(*RUN)
+    assert (result.code, len(jobs), left(cluster)) == (1, 1, [])
+    (record,) = records(folder / "results")
+    assert (record["state"], record["usd"]) == ("failed", 0.002)
+    assert record["reason"] == "cancelled, as the budget is used"
+    assert "cancelled, as the budget is used" in (folder / "results/report.md").read_text()

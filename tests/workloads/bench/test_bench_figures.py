@@ -1,15 +1,18 @@
 """The arithmetic of a report, and the comparison of two, from figures on the disk."""
 
 import json
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.workloads.cluster.conftest import Program
+from training.runtime import files
 from training_workloads.bench.bench_report import write_report
-from training_workloads.bench.bench_summary import figures, medians, scaling_efficiency, summarize
+from training_workloads.bench.bench_summary import FIGURES, figures, medians, scaling_efficiency, summarize
 from training_workloads.bench.results_folder import ResultsFolder
+from training_workloads.bench.step_chart import step_splits
 
 COMMAND = ["python", "-m", "training.resnet50", "--batch-size", "128", "--batch-size", "256", "--compression", "fp16"]
 JOB = {"kind": "HorovodJobSpec", "command": COMMAND, "efa": True}
@@ -59,6 +62,51 @@ def test_reads_the_figures_of_results() -> None:
     assert figures({"bus_bandwidth": 78.3, "images_per_second": None}) == {"bus_bandwidth": 78.3}
 
 
+def test_the_line_in_a_log_has_every_figure_of_a_training() -> None:
+    # The wait is in results.json for each rank, and in the line that of the slowest.
+    names = {path[0] for path in FIGURES.values()} - {"bus_bandwidth", "data_wait_share"}
+    assert names == set(files.REPORTED)
+
+
+def steps(folder: Path, name: str, ranks: int, speed: float, waits: list[float]) -> None:
+    results = {"images_per_second": speed, "global_batch_size": 32 * ranks, "data_wait_share_per_rank": waits}
+    cell(folder, name, 1, [None], ranks=ranks, values={"recipe": "digits-p3", "ranks": ranks})
+    record = {"state": "finished", "usd": 0, "results": results}
+    (folder / name / "1/record.json").write_text(json.dumps(record))
+
+
+def test_a_step_is_split_into_what_was_measured(tmp_path: Path) -> None:
+    steps(tmp_path, "aa", 1, 320, [0.1])
+    # 64 images at 400 a second are 160 ms, of which the slower rank waits for 40; one rank computes for 90.
+    steps(tmp_path, "bb", 2, 400, [0.25, 0.1])
+    one, two = step_splits(summarize(ResultsFolder(path=tmp_path)))
+    assert (one.computation, one.other_ranks, one.images) == pytest.approx((90, 0, 10))
+    assert (two.computation, two.other_ranks, two.images) == pytest.approx((90, 30, 40))
+    assert "![step](step.svg)" in write_report(ResultsFolder(path=tmp_path)).read_text()
+    picture = ElementTree.fromstring((tmp_path / "step.svg").read_text())
+    texts = [each.text for each in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"digits-p3, ranks 2", "160 ms", "beyond it, for other ranks"} <= set(texts)
+    # The longest bar is 690 pixels: 90 of 160 ms, then 30, then 40.
+    widths = [float(each.attrib["width"]) for each in picture.iter("{http://www.w3.org/2000/svg}rect")]
+    assert widths[-3:] == pytest.approx([388.125, 129.375, 172.5], abs=0.01)
+
+
+def test_a_step_without_its_wait_is_not_split(tmp_path: Path) -> None:
+    cell(tmp_path, "aa", 1, [9000])
+    assert step_splits(summarize(ResultsFolder(path=tmp_path))) == []
+    assert "step.svg" not in write_report(ResultsFolder(path=tmp_path)).read_text()
+
+
+def test_each_kind_has_its_ideal_line(tmp_path: Path) -> None:
+    for name, recipe in (("a", "digits-p3"), ("b", "resnet50-p3")):
+        for ranks in (1, 2):
+            values = {"recipe": recipe, "ranks": ranks}
+            cell(tmp_path, f"{name}{ranks}", 1, [100.0 * ranks], ranks=ranks, values=values, instance_type="")
+    write_report(ResultsFolder(path=tmp_path))
+    picture = (tmp_path / "throughput.svg").read_text()
+    assert [f"ideal, {name}" in picture for name in ("digits-p3", "resnet50-p3")] == [True, True]
+
+
 def test_the_report_has_the_plan_and_what_was_published_beside_the_medians(tmp_path: Path) -> None:
     cell(tmp_path, "aa", 1, [9000, 9400, 9200])
     cell(tmp_path, "bb", 2, [17_480, None])
@@ -91,12 +139,8 @@ def test_what_the_plan_does_not_know_has_none_in_the_report(tmp_path: Path, opti
 
 def test_the_report_of_a_test_of_the_network_has_its_curve(tmp_path: Path) -> None:
     cell(tmp_path, "aa", 2, [None], identity={"job": NCCL}, instance_type="p5.48xlarge")
-    sizes = [
-        {"bytes": 8, "out_of_place": 0.0},
-        {"bytes": 2**30, "out_of_place": 300.0},
-        {"bytes": 2**31, "out_of_place": 350},
-    ]
-    record = {"state": "finished", "usd": 1, "results": {"bus_bandwidth": 350.0, "sizes": sizes}}
+    bandwidths = {"8": 0.0, "1073741824": 300.0, "2147483648": 350}
+    record = {"state": "finished", "usd": 1, "results": {"bus_bandwidth": 350.0, "bandwidths": bandwidths}}
     (tmp_path / "aa/1/record.json").write_text(json.dumps(record))
     (found,) = summarize(ResultsFolder(path=tmp_path))
     assert (found.figures, found.predicted) == ({"bus_bandwidth": 350.0}, None)

@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from training_workloads.bench.bench_summary import FIGURES, CellSummary, figures, summarize
 from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import ResultsFolder, write_atomically
+from training_workloads.bench.step_chart import step_chart, step_splits
 from training_workloads.planning.line_chart import Line, line_chart
 
 __all__ = ["write_report"]
@@ -17,7 +19,8 @@ __all__ = ["write_report"]
 _NOTES = (
     "Figures are medians of the repetitions. Steady: steps after the warm-up, without evaluation and checkpoints;",
     "wall clock: with start, evaluation and checkpoints. Efficiency: share of as many times the speed of a rank in the",
-    "smallest run of the same kind. Plan: by `trainctl plan`, not measured. Published: the same model on as many GPUs.",
+    "smallest run of the same kind; the chart of the step compares with the same run. Plan: by `trainctl plan`, not",
+    "measured. Published: the same model on as many GPUs.",
 )
 
 _Column = tuple[str, Callable[[CellSummary], str]]
@@ -133,6 +136,8 @@ def _charts(cells: Sequence[CellSummary]) -> Iterator[tuple[str, str]]:
         "throughput",
         _chart("Steady throughput", "images/s", [*speed, *_ideal(cells), *_beside(cells)] if speed else []),
     )
+    splits = step_splits(cells)
+    yield "step", step_chart(splits) if splits else ""
     yield "efficiency", _chart("Efficiency", "%", _lines(cells, lambda each: each.efficiency and 100 * each.efficiency))
     yield "cost", _chart("Cost of a run", "$", _lines(cells, lambda each: each.usd or None))
     curves = [
@@ -156,13 +161,17 @@ def _lines(cells: Sequence[CellSummary], value: Callable[[CellSummary], float | 
     return [Line(name=name, points=points, marks=len(points) == 1) for name, points in kinds.items()]
 
 
-def _ideal(cells: Sequence[CellSummary]) -> list[Line]:
-    """Return the line of a speed that grows as the ranks do, from the smallest run of the first kind."""
-    first = [each for each in cells if each.kind == cells[0].kind and each.figures.get("images_per_second")]
-    if len(first) < 2:
-        return []
-    each_rank = first[0].figures["images_per_second"] / first[0].ranks
-    return [Line(name="ideal", points=[(each.ranks, each.ranks * each_rank) for each in first], dashed=True)]
+def _ideal(cells: Sequence[CellSummary]) -> Iterator[Line]:
+    """Yield the line of a speed that grows as the ranks do, from the smallest run of each kind that has several."""
+    kinds: dict[Any, list[CellSummary]] = {}
+    for each in cells:
+        if each.figures.get("images_per_second"):
+            kinds.setdefault(each.kind, []).append(each)
+    for alike in kinds.values():
+        each_rank = alike[0].figures["images_per_second"] / alike[0].ranks
+        points = [(each.ranks, each.ranks * each_rank) for each in alike]
+        if len(points) > 1:
+            yield Line(name=f"ideal, {alike[0].kind_title}", points=points, dashed=True)
 
 
 def _beside(cells: Sequence[CellSummary]) -> list[Line]:

@@ -23,6 +23,7 @@ FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
     "step_milliseconds_p50": ("step_milliseconds", "p50"),
     "step_milliseconds_p99": ("step_milliseconds", "p99"),
     "data_wait_share": ("data_wait_share",),
+    "global_batch_size": ("global_batch_size",),
     "bus_bandwidth": ("bus_bandwidth",),
 }
 
@@ -118,7 +119,7 @@ def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: lis
     finished = [each for each in records if each["state"] == FINISHED]
     found = _medians_of(records)
     speed = found.get("images_per_second")
-    sizes = finished[-1]["results"].get("sizes", []) if finished else []
+    bandwidths = finished[-1]["results"].get("bandwidths", {}) if finished else {}
     smallest_ranks, smallest_speed = min(alike, default=(0, 0.0))
     predicted, published = _beside(cell)
     return CellSummary(
@@ -133,7 +134,7 @@ def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: lis
         efficiency=scaling_efficiency(speed, cell["ranks"], smallest_speed, smallest_ranks) if speed else None,
         predicted=predicted,
         published=published,
-        bandwidths=[(each["bytes"], each["out_of_place"]) for each in sizes],
+        bandwidths=[(int(size), value) for size, value in bandwidths.items()],
         failures=[str(each.get("reason") or each["state"]) for each in records if each["state"] != FINISHED],
         networks=sorted({each["network"] for each in finished if each.get("network")}),
         machines=sorted({each["machine"] for each in finished if each.get("machine")}),

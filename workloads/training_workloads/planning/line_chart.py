@@ -4,18 +4,20 @@
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
 __all__ = [
     "BACKGROUND",
+    "COLORS",
     "DASH",
     "DOT_RADIUS",
     "GRID",
     "HEIGHT",
     "STROKE_WIDTH",
     "WIDTH",
+    "Box",
     "Dot",
     "Label",
     "Line",
@@ -24,6 +26,7 @@ __all__ = [
     "Stroke",
     "chart_shapes",
     "line_chart",
+    "svg_picture",
 ]
 
 #: Of the picture, in pixels.
@@ -38,8 +41,10 @@ DASH = (6, 5)
 _LEFT, _RIGHT, _TOP, _BOTTOM = 80, 235, 50, 60
 _FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
 _TEXT, _SOFT = "#1f2933", "#52606d"
-_COLORS = ("#c96f12", "#4c82c3", "#6aa271", "#8561b5", "#7b8794")
 _LABEL_HEIGHT = 17
+
+#: Of lines and bars, in their order.
+COLORS = ("#c96f12", "#4c82c3", "#6aa271", "#8561b5", "#7b8794")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,17 +101,32 @@ class Label:
     color: str = _TEXT
 
 
-Shape = Rule | Stroke | Dot | Label
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Box:
+    """A filled rectangle."""
+
+    place: tuple[float, float]
+    width: float
+    height: float
+    color: str
+
+
+Shape = Rule | Stroke | Dot | Label | Box
 
 
 def line_chart(title: str, x_name: str, y_name: str, lines: Sequence[Line]) -> str:
     """Return the picture as SVG."""
+    return svg_picture(title, HEIGHT, chart_shapes(title, x_name, y_name, lines))
+
+
+def svg_picture(title: str, height: int, shapes: Iterable[Shape]) -> str:
+    """Return shapes as SVG."""
     parts = [
-        f'<svg role="img" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'width="{WIDTH}" height="{HEIGHT}" font-family="{_FAMILY}" font-size="13" fill="{_TEXT}">',
+        f'<svg role="img" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        f'width="{WIDTH}" height="{height}" font-family="{_FAMILY}" font-size="13" fill="{_TEXT}">',
         f"<title>{escape(title)}</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{BACKGROUND}"/>',
-        *map(_drawn, chart_shapes(title, x_name, y_name, lines)),
+        _drawn(Box(place=(0, 0), width=WIDTH, height=height, color=BACKGROUND)),
+        *map(_drawn, shapes),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -156,7 +176,7 @@ def _lines(axes: _Axes, lines: Sequence[Line]) -> Iterator[Shape]:
     last = -math.inf
     order = sorted(range(len(lines)), key=lambda index: axes.place(lines[index].points[-1])[1])
     for index in order:
-        line, color = lines[index], _COLORS[index % len(_COLORS)]
+        line, color = lines[index], COLORS[index % len(COLORS)]
         places = [axes.place(point) for point in line.points]
         if line.marks:
             yield from (Dot(place=place, color=color) for place in places)
@@ -182,6 +202,9 @@ def _powers_of_two(limits: tuple[float, float]) -> list[float]:
 
 
 def _drawn(shape: Shape) -> str:
+    if isinstance(shape, Box):
+        x, y = shape.place
+        return f'<rect x="{x:g}" y="{y:g}" width="{shape.width:g}" height="{shape.height:g}" fill="{shape.color}"/>'
     if isinstance(shape, Dot):
         x, y = shape.place
         return f'<circle cx="{x}" cy="{y}" r="{DOT_RADIUS}" fill="{shape.color}"/>'
