@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.workloads.bench.conftest import records
+from tests.workloads.bench.conftest import RECIPES, records
 from tests.workloads.cluster.conftest import Program, condition
 from tests.workloads.cluster.fake_cluster import FakeCluster, Log
 from training.nccl_test import __main__ as nccl_test
@@ -274,3 +274,28 @@ def test_a_job_that_uses_up_the_budget_is_cancelled(
     assert (record["state"], record["usd"]) == ("failed", 0.002)
     assert record["reason"] == "cancelled, as the budget is used"
     assert "cancelled, as the budget is used" in (folder / "results/report.md").read_text()
+
+
+def test_a_cluster_of_another_tool_needs_an_operator_and_nothing_else(
+    program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]]
+) -> None:
+    cluster.kinds = {name: kinds for name, kinds in cluster.kinds.items() if name != "apps/v1"}
+    claim = "/api/v1/namespaces/team/persistentvolumeclaims/training-lustre"
+    cluster.objects[claim.replace("training-lustre", "their-data")] = cluster.objects.pop(claim)
+    (folder / "recipes.py").write_text(RECIPES.replace("SharedVolume()", "SharedVolume(claim='their-data')"))
+    (folder / "sweep.yaml").write_text(SWEEP.replace("resnet50-p3", "fake"))
+    result = program(*RUN)
+    assert (result.code, len(jobs), left(cluster)) == (0, 2, [])
+    assert [each["state"] for each in records(folder / "results")] == ["finished", "finished"]
+    asked = {path.partition("/namespaces/team/")[2].split("/")[0].split("?")[0] for path in cluster.requests}
+    assert asked - {""} == {"mpijobs", "jobs", "pods", "networkpolicies", "persistentvolumeclaims"}
+
+
+def test_a_cluster_without_an_operator_is_a_sentence(
+    program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]]
+) -> None:
+    del cluster.kinds["kubeflow.org/v2beta1"]
+    result = program(*RUN)
+    assert (result.code, jobs) == (3, [])
+    assert "install the operator with 'trainctl platform render'" in result.err
+    assert "Traceback" not in result.err
