@@ -22,11 +22,10 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from training.pods import await_workers, first_process, gate, job_end, reachable_hosts
-from training.pods.first_process import Child
+from training.pods import await_workers, first_process, gate, job_end, ranks_attempt, reachable_hosts
 from training.pods.job_end import Decided, JobEnd
 from training.pods.network_line import NetworkWatch
-from training.pods.ranks_output import RanksOutput
+from training.pods.ranks_attempt import Attempt
 from training.pods.requested import Requested
 from training.runtime import command_line, mpirun_environment
 from training.runtime.errors import USER_ERROR, UserError
@@ -44,9 +43,6 @@ _SOON_SECONDS = 60.0
 
 # As the fields of an MPIJob.
 _MOST = 2**31 - 1
-
-# Ranks that do not end at SIGTERM.
-_KILL_SECONDS = 15.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,65 +91,15 @@ class Settings:
         return cls(requested=Requested.take(given), command=command, gate=gate_wanted, **given)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Attempt:
-    """One start of the ranks, and how it ended.
-
-    Attributes:
-        code: Exit code of the launch command; that of the first rank that failed, where the command prints it.
-        stopped: Whether this process got a stop request.
-        not_efa: The line about the network, if it is not the EFA that the job requested.
-        message: The last error that a rank printed.
-        seconds: How long it ran.
-    """
-
-    code: int
-    stopped: bool
-    not_efa: str | None
-    message: str
-    seconds: float
-
-    def __str__(self) -> str:
-        return f"the ranks ended with exit code {self.code}{f': {self.message}' if self.message else ''}"
-
-
 def run_ranks(settings: Settings) -> Attempt:
     """Run the launch command to its end; forward its output, and stop requests to its ranks."""
     slots = await_workers.read_hosts(settings.hostfile)
     network = NetworkWatch(nodes=len(slots), ranks=sum(slots.values()), efa=settings.requested.efa)
-    started = time.monotonic()
-    asked: list[float] = []
-
-    def end_ranks() -> None:
-        asked.append(time.monotonic())
-        if len(asked) == 1:
-            program.send(signal.SIGTERM)
-        elif asked[-1] - asked[0] > _KILL_SECONDS:
-            program.send(signal.SIGKILL)
-
     # Workers that answered an earlier start may have been lost since.
     reachable_hosts.ANSWERED.unlink(missing_ok=True)
-    output = RanksOutput(network, end_ranks)
-    program = Child(_with_hosts(settings.command, slots), output.ends)
-    output.start()
-    stopped = False
-    name = settings.command[0]
-    forwarded = signal.SIGUSR1 if Path(name).name in _FORWARDS_SIGUSR1 else signal.SIGTERM
-    while program.wait_for_stop_request():
-        stopped = True
-        print(f"stop request: sends {forwarded.name} to {name} and waits for its ranks", flush=True)
-        program.send(forwarded)
-    output.finish()
-    code = program.code or 0
-    if not stopped:
-        program.unblock_signals()
-    return Attempt(
-        code=(output.code_of_a_rank or code) if code == 1 else code,
-        stopped=stopped,
-        not_efa=network.line if network.not_efa else None,
-        message=output.message,
-        seconds=time.monotonic() - started,
-    )
+    name = Path(settings.command[0]).name
+    forwarded = signal.SIGUSR1 if name in _FORWARDS_SIGUSR1 else signal.SIGTERM
+    return ranks_attempt.run(_with_hosts(settings.command, slots), network, forwarded)
 
 
 def _with_hosts(command: tuple[str, ...], slots: Mapping[str, int]) -> tuple[str, ...]:

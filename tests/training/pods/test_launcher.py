@@ -13,6 +13,7 @@ from tests.training.pods.conftest import Sshd
 from training.pods import launcher
 from training.pods.job_end import JobEnd
 from training.pods.launcher import Settings
+from training.pods.ranks_attempt import Attempt
 from training.pods.reachable_hosts import ANSWERED
 
 Answer = Callable[[str, str], None]
@@ -285,7 +286,7 @@ def test_ranks_that_are_stopped_as_soon_as_they_start_restart_as_often_as_others
 def test_pauses_grow_to_a_minute(restarts: int, seconds: float, tmp_path: Path) -> None:
     (tmp_path / "hostfile").touch()
     settings = Settings.parse(["--restarts", "2000", str(tmp_path / "hostfile"), "--", "true"])
-    attempt = launcher.Attempt(code=1, stopped=False, not_efa=None, message="", seconds=1.0)
+    attempt = Attempt(code=1, stopped=False, not_efa=None, message="", seconds=1.0)
     assert launcher.next_pause(settings, attempt, restarts) == seconds
 
 
