@@ -10,7 +10,7 @@ from constructs import Construct
 from training_cluster.checks import valid_bucket, valid_key, valid_repository
 from training_cluster.identity.folder_access import allow_folder, allow_key_through_s3, valid_prefix
 from training_cluster.stack_order import order_stacks
-from training_cluster.suppressions import suppress_wildcard
+from training_cluster.suppressions import suppress, suppress_wildcard
 from training_workloads.validation import check
 
 __all__ = [
@@ -135,3 +135,4 @@ def allow_network_interfaces(role: iam.Role) -> None:
     role.add_to_policy(iam.PolicyStatement(actions=[*_NETWORK_INTERFACES], resources=["*"]))
     reason = "SageMaker's validation of a job in a VPC allows no filter; ECR's token and CloudWatch's metrics have none"
     suppress_wildcard(role, reason, "*")
+    suppress(role.node.find_child("DefaultPolicy"), reason, "CKV_AWS_109", "CKV_AWS_111")
