@@ -16,7 +16,7 @@ if __name__ == "__main__":
 
 import aws_cdk as cdk
 
-from stacks import TrainingClusterStack, TrainingDataStack
+from stacks import SageMakerTrainingStack, TrainingClusterStack, TrainingDataStack
 from training_cluster import ClusterConfig, load_config
 
 # Beside this file, where `cdk` starts the app; `python app.py` may start it anywhere.
@@ -24,7 +24,7 @@ CONFIG = os.path.relpath(Path(__file__).with_name("cluster.yaml"))
 
 
 def build(config: ClusterConfig, app: cdk.App | None = None) -> cdk.App:
-    """Define both stacks.
+    """Define the stacks: that of SageMaker where the configuration has its section.
 
     Args:
         config: The configuration of the cluster.
@@ -35,6 +35,15 @@ def build(config: ClusterConfig, app: cdk.App | None = None) -> cdk.App:
         app, "TrainingDataStack", monthly_budget_usd=config.monthly_budget_usd, email=config.alarm_email
     )
     TrainingClusterStack(app, "TrainingClusterStack", config=config, bucket=data.bucket, encryption_key=data.key)
+    if config.sagemaker:
+        SageMakerTrainingStack(
+            app,
+            "SageMakerTrainingStack",
+            config=config.sagemaker,
+            bucket=data.bucket,
+            repository=data.repository,
+            encryption_key=data.key,
+        )
     return app
 
 

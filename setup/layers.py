@@ -26,9 +26,10 @@ LAYERS = {
         {"identity"},
         {"storage", "platform"},
         {"monitoring", "nodes"},
-        {"cluster"},
+        {"cluster", "sagemaker"},
         {"config"},
-        {"complete_training_cluster", "account"},
+        {"imported_site"},
+        {"complete_training_cluster", "complete_sagemaker_training", "account"},
     ],
     "training": [
         {"runtime"},

@@ -9,6 +9,7 @@ import aws_cdk as cdk
 import jsii
 from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
@@ -17,15 +18,17 @@ from setup.source_tree import PROJECT
 from stacks import TrainingDataStack
 from training_cluster import (
     ClusterConfig,
+    CompleteSageMakerTraining,
     CompleteTrainingCluster,
     LustreFileSystem,
     LustreVolume,
+    SageMakerConfig,
     TrainingBucket,
     TrainingCluster,
     TrainingKey,
     TrainingNetwork,
 )
-from training_cluster.config import GpuNodeGroupConfig
+from training_cluster.config import GpuNodeGroupConfig, NotebookConfig
 
 CONFIG = ClusterConfig(
     node_groups={"gpu": GpuNodeGroupConfig(instance_type="p4d.24xlarge", max_size=2)},
@@ -180,3 +183,18 @@ def test_the_data_stack_of_a_written_project_has_what_that_of_this_app_has() -> 
     ours = TrainingDataStack(cdk.App(), "TrainingDataStack", monthly_budget_usd=100, email="team@example.com")
     assert "AWS::Budgets::Budget" in kinds(written)
     assert kinds(written) == kinds(ours)
+
+
+def test_a_written_project_has_the_stack_of_sagemaker_where_its_file_has_the_section() -> None:
+    context = {"config": str(PROJECT / "cluster.yaml"), "sagemaker.notebook": "true"}
+    written = runpy.run_path(str(PROJECT / "app.py"))["build"](cdk.App(context=context))
+    ours = CompleteSageMakerTraining(
+        cdk.Stack(cdk.App(), "Ours"),
+        "Default",
+        config=SageMakerConfig(notebook=NotebookConfig()),
+        bucket=s3.Bucket.from_bucket_name(cdk.Stack(cdk.App(), "Other"), "Bucket", "data"),
+        repository=ecr.Repository.from_repository_name(cdk.Stack(cdk.App(), "Images"), "Images", "images"),
+    )
+    (stack,) = [each for each in written.node.children if each.node.id == "SageMakerTrainingStack"]
+    assert isinstance(stack, cdk.Stack)
+    assert kinds(stack) == kinds(cdk.Stack.of(ours))

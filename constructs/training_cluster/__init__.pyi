@@ -1,7 +1,8 @@
 from .cluster.imported_cluster import ImportedCluster
 from .cluster.training_cluster import TrainingCluster
+from .complete_sagemaker_training import CompleteSageMakerTraining
 from .complete_training_cluster import CompleteTrainingCluster
-from .config import ClusterConfig, load_config
+from .config import ClusterConfig, SageMakerConfig, load_config
 from .identity.encryption_key import TrainingKey
 from .identity.job_identity import JobIdentity
 from .identity.pod_identity import PodRole
@@ -20,6 +21,9 @@ from .platform.mpi_operator import MpiOperator
 from .platform.namespaces import Namespaces
 from .platform.pre_pulled_images import PrePulledImages
 from .platform.training_platform import TrainingPlatform
+from .sagemaker.sagemaker_training import SageMakerTraining
+from .sagemaker.training_notebook import TrainingNotebook
+from .sagemaker.training_role import SageMakerTrainingRole
 from .storage.data_repository import DataRepository
 from .storage.elastic_file_system import ElasticFileSystem, ElasticVolume
 from .storage.image_build import ImageBuild
@@ -32,6 +36,7 @@ __all__ = [
     "ClusterAutoscaler",
     "ClusterConfig",
     "ClusterMonitoring",
+    "CompleteSageMakerTraining",
     "CompleteTrainingCluster",
     "CostEstimate",
     "DataRepository",
@@ -56,11 +61,15 @@ __all__ = [
     "NvidiaDevicePlugin",
     "PodRole",
     "PrePulledImages",
+    "SageMakerConfig",
+    "SageMakerTraining",
+    "SageMakerTrainingRole",
     "TrainingBucket",
     "TrainingBudget",
     "TrainingCluster",
     "TrainingKey",
     "TrainingNetwork",
+    "TrainingNotebook",
     "TrainingPlatform",
     "hourly_cost",
     "load_config",

@@ -13,12 +13,13 @@ from constructs import Construct
 from training_cluster.checks import valid_bucket, valid_key
 from training_cluster.cluster.training_cluster import TrainingCluster
 from training_cluster.config import ClusterConfig
+from training_cluster.imported_site import imported_efs, imported_lustre, imported_vpc
 from training_cluster.monitoring.cost import CostEstimate, hourly_cost
 from training_cluster.network.endpoints import service_names
 from training_cluster.network.training_network import TrainingNetwork, private_subnets
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.nodes.system_nodes import SYSTEM_NODES
-from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
+from training_cluster.storage.elastic_file_system import ElasticVolume
 from training_cluster.storage.lustre_file_system import LustreFileSystem, LustreFileSystemBase
 from training_cluster.storage.lustre_spec import LustreSpec
 from training_cluster.storage.lustre_volume import LustreVolume
@@ -58,7 +59,8 @@ class CompleteTrainingCluster(Construct):
             scope: A stack, or a construct in one.
             id: Id in the scope.
             config: Everything that can be chosen. Its `monthly_budget_usd` has no effect here: `TrainingDataStack`, or
-                a `TrainingBudget` of your own, defines the budget, because it outlives a cluster.
+                a `TrainingBudget` of your own, defines the budget, because it outlives a cluster. Nor has its
+                `sagemaker`: see `CompleteSageMakerTraining`.
             bucket: The bucket of datasets, checkpoints and results.
             encryption_key: Key of secrets, volumes, file systems and logs. Default: the services' own keys.
 
@@ -98,13 +100,7 @@ class CompleteTrainingCluster(Construct):
         config = self.config
         if config.existing_vpc:
             self._warn_of_missing_endpoints()
-            return ec2.Vpc.from_vpc_attributes(
-                self,
-                "Network",
-                vpc_id=config.existing_vpc.vpc_id,
-                availability_zones=list(config.availability_zones),
-                private_subnet_ids=list(config.existing_vpc.private_subnet_ids),
-            )
+            return imported_vpc(self, config.existing_vpc, config.availability_zones)
         return TrainingNetwork(
             self,
             "Network",
@@ -152,17 +148,8 @@ class CompleteTrainingCluster(Construct):
         return self.cluster.file_systems
 
     def _existing_lustre(self) -> tuple[LustreFileSystemBase, ...]:
-        existing, stack = self.config.existing_lustre, Stack.of(self)
-        assert existing
-        file_system = LustreFileSystem.from_lustre_file_system_attributes(
-            self,
-            "Lustre",
-            file_system_id=existing.file_system_id,
-            dns_name=f"{existing.file_system_id}.fsx.{stack.region}.{stack.url_suffix}",
-            mount_name=existing.mount_name,
-            capacity=existing.capacity_gib,
-            security_group=self._group("LustreGroup", existing.security_group_id),
-        )
+        assert self.config.existing_lustre
+        file_system = imported_lustre(self, self.config.existing_lustre)
         LustreVolume(self, "LustreVolume", cluster=self.cluster, file_system=file_system, mirror=self.config.mirror)
         return (file_system,)
 
@@ -171,17 +158,7 @@ class CompleteTrainingCluster(Construct):
         if self.config.efs:
             self.cluster.add_efs("Efs")
         elif existing:
-            file_system = ElasticFileSystem.from_elastic_file_system_attributes(
-                self,
-                "Efs",
-                file_system_id=existing.file_system_id,
-                access_point_id=existing.access_point_id,
-                security_group=self._group("EfsGroup", existing.security_group_id),
-            )
-            ElasticVolume(self, "EfsVolume", cluster=self.cluster, file_system=file_system)
-
-    def _group(self, id: str, group: str | None) -> ec2.ISecurityGroup | None:
-        return ec2.SecurityGroup.from_security_group_id(self, id, group) if group else None
+            ElasticVolume(self, "EfsVolume", cluster=self.cluster, file_system=imported_efs(self, existing))
 
     def _add_options(self) -> None:
         if self.config.job_queue:

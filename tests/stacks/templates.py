@@ -1,4 +1,4 @@
-"""Both stacks of each scenario, synthesized once."""
+"""The stacks of each scenario, synthesized once."""
 
 import json
 from functools import cache

@@ -12,7 +12,7 @@ from training_cluster import TrainingNetwork
 GROUP = "AWS::Logs::LogGroup"
 
 
-@pytest.fixture(params=["TrainingClusterStack", "TrainingDataStack"])
+@pytest.fixture(params=["SageMakerTrainingStack", "TrainingClusterStack", "TrainingDataStack"])
 def template(request: pytest.FixtureRequest) -> assertions.Template:
     return templates("p4d-reservation")[request.param]
 

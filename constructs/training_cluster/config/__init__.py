@@ -6,6 +6,7 @@ Top-level keys: `cluster_config`; nested sections: `sections`.
 from training_cluster.config.cluster_config import ClusterConfig
 from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
 from training_cluster.config.loader import load_config
+from training_cluster.config.sagemaker_section import NotebookConfig, SageMakerConfig
 from training_cluster.config.sections import (
     DataRepositoryConfig,
     GpuNodeGroupConfig,
@@ -27,6 +28,8 @@ __all__ = [
     "LustreConfig",
     "NodeRepairConfig",
     "NodeRepairOverrideConfig",
+    "NotebookConfig",
+    "SageMakerConfig",
     "ServiceAccountConfig",
     "load_config",
 ]

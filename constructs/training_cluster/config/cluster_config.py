@@ -10,8 +10,10 @@ from pydantic import AfterValidator, Field, model_validator
 from training_cluster.cluster.access import valid_admin_arns, valid_public_access_cidrs
 from training_cluster.cluster.kubectl_layer import valid_kubernetes_version
 from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
+from training_cluster.config.existing_rules import EXISTING_RULES
 from training_cluster.config.further_zones import valid_further_zones
 from training_cluster.config.registries import images_without_nat, mirror_without_nat
+from training_cluster.config.sagemaker_section import SageMakerSection
 from training_cluster.config.sections import GpuNodeGroupConfig, JobQueueSection, LustreConfig, ServiceAccountConfig
 from training_cluster.config.strict_model import StrictModel
 from training_cluster.config.subnet_size import subnet_holds_nodes
@@ -96,6 +98,7 @@ class ClusterConfig(StrictModel):
             none.
         gpu_details: Whether CloudWatch gets why GPUs ran below their clocks, NVLink and energy. Default: no.
         alarm_email: Address that gets a message when GPUs are idle, Lustre fills up or a node fails. Default: none.
+        sagemaker: Training on SageMaker beside the cluster or without it; `true` for its defaults. Default: none.
         monthly_budget_usd: Budget of the account in US dollars a month; `alarm_email` gets a message at 80 % and when
             the forecast exceeds it. Default: no budget.
     """
@@ -129,6 +132,7 @@ class ClusterConfig(StrictModel):
         default={}, examples=["trainer: {prefix: runs}"]
     )
     gpu_details: bool = False
+    sagemaker: SageMakerSection = Field(default=None, examples=["notebook: true"])
     alarm_email: str | None = Field(default=None, examples=["team@example.com"])
     monthly_budget_usd: int | None = Field(default=None, examples=[20000])
 
@@ -296,49 +300,6 @@ def further_zones_are_other_zones_with_nodes(config: ClusterConfig) -> Problems:
     yield from valid_further_zones(zones, of_network=network, training_zone=config.training_zone, of_nodes=nodes)
 
 
-def an_existing_vpc_has_its_zones_named(config: ClusterConfig) -> Problems:
-    """A template does not look up the zones of subnets, and CDK needs them."""
-    if config.existing_vpc and not config.availability_zones:
-        allowed, fix = "existing_vpc needs it", "name the zones of private_subnet_ids, two or more, in the same order"
-        related: tuple[Path, ...] = (("existing_vpc",),)
-        yield Problem(path=("availability_zones",), given=MISSING, allowed=allowed, fix=fix, related=related)
-
-
-def an_existing_vpc_has_a_subnet_in_each_zone(config: ClusterConfig) -> Problems:
-    """CDK matches zones and subnets by their order."""
-    if not config.existing_vpc or not config.availability_zones:
-        return
-    if len(config.existing_vpc.private_subnet_ids) != len(config.availability_zones):
-        yield Problem(
-            path=("existing_vpc", "private_subnet_ids"),
-            given=config.existing_vpc.private_subnet_ids,
-            allowed=f"availability_zones is {', '.join(config.availability_zones)}",
-            fix="give one subnet for each zone, in the same order",
-            related=(("availability_zones",),),
-        )
-
-
-def existing_file_systems_are_in_an_existing_vpc(config: ClusterConfig) -> Problems:
-    """A new VPC has no way to the file system."""
-    for key in ("existing_lustre", "existing_efs"):
-        if getattr(config, key) is not None and config.existing_vpc is None:
-            allowed, fix = f"{key} needs it", "name the VPC of the file system"
-            yield Problem(path=("existing_vpc",), given=MISSING, allowed=allowed, fix=fix, related=((key,),))
-
-
-def what_exists_is_not_described_too(config: ClusterConfig) -> Problems:
-    """The description would have no effect."""
-    described = {"existing_vpc": ("vpc_cidr", "nat"), "existing_lustre": ("lustre",), "existing_efs": ("efs",)}
-    for existing, keys in described.items():
-        for key in keys if getattr(config, existing) is not None else ():
-            value = getattr(config, key)
-            # Not to want an EFS is no description.
-            if key in config.model_fields_set and (key, value) != ("efs", False):
-                given = Typed("a section") if key == "lustre" else value
-                allowed = f"{existing} names what exists"
-                yield Problem(path=(key,), given=given, allowed=allowed, fix="omit it", related=((existing,),))
-
-
 def reserved_capacity_names_its_zone(config: ClusterConfig) -> Problems:
     """A reservation belongs to one zone, which is seldom the first zone of the region."""
     for name, group in config.node_groups.items():
@@ -428,10 +389,7 @@ RULES = (
     named_zones_are_zones_of_the_network,
     nodes_and_file_system_share_a_zone,
     further_zones_are_other_zones_with_nodes,
-    an_existing_vpc_has_its_zones_named,
-    an_existing_vpc_has_a_subnet_in_each_zone,
-    existing_file_systems_are_in_an_existing_vpc,
-    what_exists_is_not_described_too,
+    *EXISTING_RULES,
     reserved_capacity_names_its_zone,
     training_subnet_holds_the_nodes,
     alarm_email_is_an_address,

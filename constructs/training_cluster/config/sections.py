@@ -4,8 +4,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from training_cluster.config.strict_model import StrictModel
-from training_cluster.identity.job_identity import valid_prefix
+from training_cluster.config.strict_model import StrictModel, switch
+from training_cluster.identity.folder_access import valid_prefix
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.nodes.node_repair import NodeRepair, NodeRepairOverride
 from training_cluster.platform.job_queue import MAX_JOBS, QUEUE_NAME, valid_queue
@@ -254,12 +254,7 @@ class JobQueueConfig(StrictModel):
         return self.model_dump()
 
 
-def _switch(value: Any) -> Any:
-    """Return an empty section for true, and none for false."""
-    return ({} if value else None) if isinstance(value, bool) else value
-
-
-JobQueueSection = Annotated[JobQueueConfig | None, BeforeValidator(_switch)]
+JobQueueSection = Annotated[JobQueueConfig | None, BeforeValidator(switch)]
 
 
 class ServiceAccountConfig(StrictModel):

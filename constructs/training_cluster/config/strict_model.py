@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from training_workloads.validation import MISSING, InputError, Problem, known_names
 from training_workloads.yaml_lines import OddNumber, read_yaml
 
-__all__ = ["Override", "StrictModel"]
+__all__ = ["Override", "StrictModel", "switch"]
 
 # By pydantic's names of its errors: https://docs.pydantic.dev/latest/errors/validation_errors/
 _WANTED = {
@@ -87,6 +87,11 @@ class StrictModel(BaseModel):
         python = {name: _as_python(value, fields.get(name)) for name, value in values.items()}
         optional = {name for name, field in fields.items() if not field.is_required()}
         return {name: value for name, value in python.items() if value is not None or name not in optional}
+
+
+def switch(value: Any) -> Any:
+    """Return an empty section for true, and none for false."""
+    return ({} if value else None) if isinstance(value, bool) else value
 
 
 def _as_python(value: Any, field: FieldInfo | None) -> Any:

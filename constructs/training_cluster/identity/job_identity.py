@@ -3,26 +3,21 @@
 from typing import cast
 
 import jsii
-from aws_cdk import Aws, Token
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_bucket, valid_cluster, valid_flag, valid_folder, valid_key
+from training_cluster.checks import valid_bucket, valid_cluster, valid_flag, valid_key
+from training_cluster.identity.folder_access import allow_folder, allow_key_through_s3, valid_prefix
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.lifecycle import after_namespaces, after_network_addons
 from training_cluster.single_owner import own
-from training_cluster.suppressions import suppress_wildcard
 from training_workloads.names import dns_label
-from training_workloads.validation import Problem, Problems, check
+from training_workloads.validation import check
 
-__all__ = ["JobIdentity", "valid_prefix"]
-
-_READ = ("s3:GetObject",)
-_WRITE = ("s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
-_DELETE = ("s3:DeleteObject",)
+__all__ = ["JobIdentity"]
 
 
 @jsii.implements(iam.IGrantable)
@@ -80,8 +75,8 @@ class JobIdentity(Construct):
         target = cast(eks.ICluster, cluster)
         own(self, target, f"role of service account {namespace}/{service_account}")
         self.role = PodRole(self, "Role", cluster=cluster, namespace=namespace, service_account=service_account)
-        self._grant_objects(bucket, prefix.strip("/"), allow_delete)
-        self._grant_key(encryption_key or bucket.encryption_key)
+        allow_folder(self, self.role, bucket, prefix, delete=allow_delete)
+        allow_key_through_s3(self.role, encryption_key or bucket.encryption_key)
         self.service_account = eks.KubernetesManifest(
             self, "ServiceAccount", cluster=target, manifest=[_manifest(service_account, namespace)]
         )
@@ -94,44 +89,6 @@ class JobIdentity(Construct):
     def grant_principal(self) -> iam.IPrincipal:
         """The role of the pods."""
         return self.role
-
-    def _grant_objects(self, bucket: s3.IBucket, folder: str, allow_delete: bool) -> None:
-        objects = bucket.arn_for_objects(f"{folder}/*" if folder else "*")
-        actions = [*_READ, *_WRITE, *(_DELETE if allow_delete else ())]
-        self.role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=[objects]))
-        suppress_wildcard(self, "the objects under the job's prefix, whose names only the job knows", objects)
-        # Without a condition the names of all objects could be listed.
-        below = {"StringLike": {"s3:prefix": [folder, f"{folder}/*"]}} if folder else {}
-        listing = iam.PolicyStatement(actions=["s3:ListBucket"], resources=[bucket.bucket_arn], conditions=below)
-        self.role.add_to_principal_policy(listing)
-
-    def _grant_key(self, key: kms.IKey | None) -> None:
-        if key is None:
-            return
-        # Only through S3: the job cannot decrypt a volume or a secret with it.
-        via = {"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.amazonaws.com"}}
-        actions = ["kms:Decrypt", "kms:GenerateDataKey"]
-        self.role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=[key.key_arn], conditions=via))
-
-
-def valid_prefix(name: str, prefix: str) -> Problems:
-    """Reject a prefix that names more than one folder, or the whole bucket by accident.
-
-    Args:
-        name: The argument, as the user typed it.
-        prefix: Folder of a bucket; a token is allowed.
-    """
-    if Token.is_unresolved(prefix):
-        return
-    if not isinstance(prefix, str) or not prefix.strip():
-        fix = "give a folder of the bucket, such as runs/resnet50, or / for all"
-        yield Problem(path=(name,), given=prefix, fix=fix)
-        return
-    if mistakes := list(valid_folder(name, prefix)):
-        yield from mistakes
-    elif wildcards := [character for character in "*?$" if character in prefix]:
-        allowed = f"IAM reads {' and '.join(wildcards)} as a wildcard or a variable"
-        yield Problem(path=(name,), given=prefix, allowed=allowed, fix="give the name of a folder")
 
 
 def _manifest(name: str, namespace: str) -> dict[str, object]:

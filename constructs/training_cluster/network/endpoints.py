@@ -1,10 +1,15 @@
-"""The AWS services that nodes without internet reach inside the VPC."""
+"""The AWS services that nodes and notebooks without internet reach inside the VPC."""
+
+from collections.abc import Mapping
 
 from aws_cdk import Annotations
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-__all__ = ["ServiceEndpoints", "service_names"]
+__all__ = ["ServiceEndpoints", "Services", "cluster_services", "service_names"]
+
+#: Services by the id of their endpoint.
+Services = Mapping[str, ec2.InterfaceVpcEndpointAwsService]
 
 _SERVICE = ec2.InterfaceVpcEndpointAwsService
 
@@ -44,10 +49,15 @@ def service_names(*, ssm: bool = False) -> list[str]:
     Args:
         ssm: Whether Session Manager is reached too.
     """
-    return [service.short_name for service in _services(ssm).values()]
+    return [service.short_name for service in cluster_services(ssm=ssm).values()]
 
 
-def _services(ssm: bool) -> dict[str, ec2.InterfaceVpcEndpointAwsService]:
+def cluster_services(*, ssm: bool = False) -> Services:
+    """Return the services that a cluster without NAT needs.
+
+    Args:
+        ssm: Whether Session Manager is reached too.
+    """
     return _SERVICES | (_SSM_SERVICES if ssm else {})
 
 
@@ -59,7 +69,7 @@ class ServiceEndpoints(Construct):
         endpoints: The endpoints by the name of the service.
     """
 
-    def __init__(self, scope: Construct, id: str, *, vpc: ec2.Vpc, cidr: str, ssm: bool = False) -> None:
+    def __init__(self, scope: Construct, id: str, *, vpc: ec2.Vpc, cidr: str, services: Services) -> None:
         """Define the endpoints.
 
         Args:
@@ -67,7 +77,7 @@ class ServiceEndpoints(Construct):
             id: Id in the scope.
             vpc: A VPC with isolated subnets; each gets a network interface of every endpoint.
             cidr: Its address range.
-            ssm: Whether Session Manager is reached too. Default: no.
+            services: The services.
         """
         super().__init__(scope, id)
         self.security_group = ec2.SecurityGroup(
@@ -86,6 +96,8 @@ class ServiceEndpoints(Construct):
                 # CDK would add a second rule.
                 open=False,
             )
-            for name, service in _services(ssm).items()
+            for name, service in services.items()
         }
-        Annotations.of(self).add_warning_v2("cdk-training-cluster:no-nat", _WARNING)
+        # Only a cluster pulls charts and images by itself.
+        if "Eks" in services:
+            Annotations.of(self).add_warning_v2("cdk-training-cluster:no-nat", _WARNING)

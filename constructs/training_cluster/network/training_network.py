@@ -13,7 +13,7 @@ from constructs import Construct
 
 from training_cluster.checks import valid_flag, valid_key, valid_list
 from training_cluster.network.addresses import PUBLIC_SUBNET_PREFIX, valid_vpc_cidr
-from training_cluster.network.endpoints import ServiceEndpoints
+from training_cluster.network.endpoints import ServiceEndpoints, Services, cluster_services
 from training_cluster.suppressions import (
     children_of_type,
     suppress,
@@ -70,6 +70,7 @@ class TrainingNetwork(ec2.Vpc):
         training_zone: str | None = None,
         nat: bool = True,
         ssm: bool = False,
+        services: Services | None = None,
         encryption_key: kms.IKey | None = None,
     ) -> None:
         """Define the network.
@@ -82,6 +83,8 @@ class TrainingNetwork(ec2.Vpc):
             training_zone: The zone with the GPU capacity, one of `availability_zones`. Default: the first.
             nat: Whether nodes reach the internet through a NAT gateway. If not, `endpoints` lead to AWS only.
             ssm: Whether the endpoints of a VPC without NAT lead to Session Manager too. Default: no.
+            services: The services to which the endpoints of a VPC without NAT lead, by the id of the endpoint. Default:
+                those that a cluster needs.
             encryption_key: Key of the flow logs; its policy must allow CloudWatch Logs, as that of `TrainingKey`
                 does. Default: a key of CloudWatch Logs.
 
@@ -102,7 +105,8 @@ class TrainingNetwork(ec2.Vpc):
         super().__init__(scope, id, **_options(cidr, list(zones), nat))
         self._keep_logs_of_cdks_function(encryption_key)
         self._suppress_findings(named_zones=bool(zones))
-        self.endpoints = None if nat else ServiceEndpoints(self, "Endpoints", vpc=self, cidr=cidr, ssm=ssm)
+        inside = cluster_services(ssm=ssm) if services is None else services
+        self.endpoints = None if nat else ServiceEndpoints(self, "Endpoints", vpc=self, cidr=cidr, services=inside)
         self.flow_logs = self._log_connections(encryption_key)
         self.node_subnets = private_subnets(self)
         self.training_subnet = self.node_subnets[zones.index(training_zone) if training_zone else 0]

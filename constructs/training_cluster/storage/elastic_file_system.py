@@ -17,6 +17,7 @@ from training_cluster.checks import (
     is_a,
     unless_token,
     valid_cluster,
+    valid_flag,
     valid_key,
     valid_security_group,
     valid_subnets,
@@ -33,7 +34,7 @@ from training_workloads.platform.efs_volume import EfsVolumeChart
 from training_workloads.platform.file_systems import efs_access_point_id, efs_id
 from training_workloads.validation import MISSING, Problem, Problems, check
 
-__all__ = ["ElasticFileSystem", "ElasticVolume", "ImportedElasticFileSystem"]
+__all__ = ["ElasticFileSystem", "ElasticVolume", "ImportedElasticFileSystem", "open_nfs_port", "valid_elastic"]
 
 _NFS = 2049
 _FOLDER = "/training"
@@ -62,6 +63,7 @@ class ElasticFileSystem(efs.FileSystem):
         *,
         vpc: ec2.IVpc,
         subnets: Sequence[ec2.ISubnet] | None = None,
+        for_sagemaker: bool = False,
         encryption_key: kms.IKey | None = None,
     ) -> None:
         """Define the file system.
@@ -72,13 +74,16 @@ class ElasticFileSystem(efs.FileSystem):
             vpc: The VPC of the subnets.
             subnets: Subnets of its mount targets, one in each zone whose nodes mount it. Default: the VPC's private
                 subnets, or its isolated ones if it has no other.
+            for_sagemaker: Whether training jobs of SageMaker mount it: it then accepts clients without TLS, and as
+                root. Default: clients use TLS, and none is root.
             encryption_key: Key of the stored files. Default: the account's key for EFS.
 
         Raises:
-            InputError: `vpc`, a subnet or `encryption_key` is of another type.
+            InputError: `vpc`, a subnet or `encryption_key` is of another type, or `for_sagemaker` is not a bool.
         """
         check(
             valid_vpc("vpc", vpc),
+            valid_flag("for_sagemaker", for_sagemaker),
             () if subnets is None else valid_subnets(subnets),
             valid_key(encryption_key),
         )
@@ -96,7 +101,7 @@ class ElasticFileSystem(efs.FileSystem):
             security_group=self.security_group,
             encrypted=True,
             kms_key=encryption_key,
-            file_system_policy=_policy(),
+            file_system_policy=_policy(for_sagemaker=for_sagemaker),
             # The policy is complete: without this, CDK adds a statement that lets clients be root.
             allow_anonymous_access=True,
             # Paid by what is read and written; bursting would slow a small file system down to almost nothing.
@@ -205,14 +210,18 @@ def _add_folder(file_system: efs.FileSystem) -> efs.AccessPoint:
     )
 
 
-def _policy() -> iam.PolicyDocument:
-    """Let nodes mount without IAM, through the mount target, with TLS, and not as root.
+def _policy(*, for_sagemaker: bool) -> iam.PolicyDocument:
+    """Let clients mount without IAM, through the mount target; those of a cluster with TLS, and not as root.
 
+    A channel of a training job has no option for TLS or for an access point, and "POSIX permissions are ignored" in it:
+    https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_FileSystemDataSource.html and
+    https://docs.aws.amazon.com/sagemaker/latest/dg/security_iam_id-based-policy-examples.html (read 2026-11-23).
     https://docs.aws.amazon.com/efs/latest/ug/create-file-system-policy.html
     """
+    root = ["elasticfilesystem:ClientRootAccess"] if for_sagemaker else []
     mount = iam.PolicyStatement(
         principals=[iam.AnyPrincipal()],
-        actions=["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"],
+        actions=["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite", *root],
         conditions={"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},
     )
     plain_text = iam.PolicyStatement(
@@ -221,7 +230,7 @@ def _policy() -> iam.PolicyDocument:
         actions=["*"],
         conditions={"Bool": {"aws:SecureTransport": "false"}},
     )
-    return iam.PolicyDocument(statements=[mount, plain_text])
+    return iam.PolicyDocument(statements=[mount] if for_sagemaker else [mount, plain_text])
 
 
 class ElasticVolume(Volume):
@@ -261,7 +270,7 @@ class ElasticVolume(Volume):
         """
         check(
             valid_cluster("cluster", cluster),
-            _valid_elastic("file_system", file_system),
+            valid_elastic("file_system", file_system),
             _valid_access_point(access_point, file_system),
             valid_nodes("cluster", cluster, file_system),
         )
@@ -283,14 +292,25 @@ class ElasticVolume(Volume):
         )
 
     def _open_port(self, connections: ec2.Connections) -> Construct:
-        scope, ports = Construct(self, "Ports"), range(_NFS, _NFS + 1)
-        for number, group in enumerate(connections.security_groups):
-            nodes = self._cluster.cluster_security_group
-            allow_tcp(scope, str(number), group=group, peer=nodes, ports=ports, description="NFS from its clients")
+        scope = Construct(self, "Ports")
+        open_nfs_port(scope, connections, self._cluster.cluster_security_group)
         return scope
 
 
-def _valid_elastic(name: str, file_system: Any) -> Problems:
+def open_nfs_port(scope: Construct, connections: ec2.Connections, clients: ec2.ISecurityGroup) -> None:
+    """Define the rules that admit clients to the mount targets of a file system.
+
+    Args:
+        scope: Where the rules are defined.
+        connections: Those of the file system.
+        clients: The security group of the clients.
+    """
+    for number, group in enumerate(connections.security_groups):
+        ports = range(_NFS, _NFS + 1)
+        allow_tcp(scope, str(number), group=group, peer=clients, ports=ports, description="NFS from its clients")
+
+
+def valid_elastic(name: str, file_system: Any) -> Problems:
     """Reject what is not an Elastic File System, such as one for Lustre."""
     if not isinstance(file_system, ImportedElasticFileSystem) and not is_a(file_system, "mount_targets_available"):
         fix = "give an ElasticFileSystem, or import one with ElasticFileSystem.from_elastic_file_system_attributes"

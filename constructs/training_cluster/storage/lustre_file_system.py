@@ -22,16 +22,16 @@ from training_workloads.catalog.versions import LUSTRE_VERSION
 from training_workloads.platform.file_systems import lustre_dns_name, lustre_id, lustre_mount_name
 from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, check
 
-__all__ = ["EFA_RULE", "LUSTRE_PORTS", "LustreFileSystem", "LustreFileSystemBase", "lustre_metric"]
+__all__ = ["LustreFileSystem", "LustreFileSystemBase", "lustre_metric", "open_lustre_ports"]
 
-#: Every range of TCP ports, between the servers and between servers and clients, in both directions.
-#: https://docs.aws.amazon.com/fsx/latest/LustreGuide/limit-access-security-groups.html
-LUSTRE_PORTS = (range(988, 989), range(1018, 1024))
+# Every range of TCP ports, between the servers and between servers and clients, in both directions.
+# https://docs.aws.amazon.com/fsx/latest/LustreGuide/limit-access-security-groups.html
+_PORTS = (range(988, 989), range(1018, 1024))
 
-EFA_RULE = "Lustre over EFA"
+_EFA_RULE = "Lustre over EFA"
 
 # One range for `connections`, as CDK's LustreFileSystem has it.
-_DEFAULT_PORT = ec2.Port.tcp_range(LUSTRE_PORTS[0].start, LUSTRE_PORTS[-1].stop - 1)
+_DEFAULT_PORT = ec2.Port.tcp_range(_PORTS[0].start, _PORTS[-1].stop - 1)
 
 
 def lustre_metric(file_system: fsx.IFileSystem, name: str, **options: Any) -> cloudwatch.Metric:
@@ -242,11 +242,11 @@ class LustreFileSystem(LustreFileSystemBase):
         between = "Lustre between its servers"
         rules = [
             allow_tcp(self, f"Servers{ports.start}", group=group, peer=group, ports=ports, description=between)
-            for ports in LUSTRE_PORTS
+            for ports in _PORTS
         ]
         if self.efa:
             scope = Construct(self, "Efa")
-            rules += allow_all(scope, "ServersIn", "ServersOut", group=group, peer=group, description=EFA_RULE)
+            rules += allow_all(scope, "ServersIn", "ServersOut", group=group, peer=group, description=_EFA_RULE)
         for rule in rules:
             self.file_system.add_resource_dependency(rule)
 
@@ -325,6 +325,28 @@ class _ImportedLustreFileSystem(LustreFileSystemBase):
     @property
     def mount_name(self) -> str:
         return self._mount_name
+
+
+def open_lustre_ports(
+    scope: Construct, file_system: LustreFileSystemBase | fsx.LustreFileSystem, clients: ec2.ISecurityGroup
+) -> None:
+    """Define the rules between the servers of a file system and its clients, in both directions.
+
+    Args:
+        scope: Where the rules are defined.
+        file_system: One of this library, imported or not, or one of the CDK.
+        clients: The security group of the clients.
+    """
+    for number, servers in enumerate(file_system.connections.security_groups):
+        rules = Construct(scope, str(number))
+        for ports in _PORTS:
+            start = ports.start
+            inward, outward = "Lustre from its clients", "Lustre to its clients"
+            allow_tcp(rules, f"Servers{start}", group=servers, peer=clients, ports=ports, description=inward)
+            allow_tcp(rules, f"Clients{start}", group=clients, peer=servers, ports=ports, description=outward)
+        if isinstance(file_system, LustreFileSystemBase) and file_system.efa:
+            allow_all(rules, "EfaServersIn", "EfaServersOut", group=servers, peer=clients, description=_EFA_RULE)
+            allow_all(rules, "EfaClientsIn", "EfaClientsOut", group=clients, peer=servers, description=_EFA_RULE)
 
 
 def _default_repositories(bucket: s3.IBucket | None) -> tuple[DataRepository, ...]:

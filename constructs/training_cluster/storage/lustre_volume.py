@@ -9,9 +9,8 @@ from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
 from training_cluster.checks import is_a, valid_cluster, valid_mirror
-from training_cluster.network.security_group_rules import allow_all, allow_tcp
 from training_cluster.storage.cluster_volume import Volume, valid_nodes
-from training_cluster.storage.lustre_file_system import EFA_RULE, LUSTRE_PORTS, LustreFileSystemBase
+from training_cluster.storage.lustre_file_system import LustreFileSystemBase, open_lustre_ports
 from training_workloads import LustreVolumeChart
 from training_workloads.jobs.volumes import LUSTRE_CLAIM
 from training_workloads.validation import Problem, Problems, check
@@ -78,16 +77,7 @@ class LustreVolume(Volume):
 
     def _open_ports(self, file_system: LustreFileSystemBase | fsx.LustreFileSystem) -> Construct:
         scope = Construct(self, "Ports")
-        for number, servers in enumerate(file_system.connections.security_groups):
-            rules, nodes = Construct(scope, str(number)), self._cluster.cluster_security_group
-            for ports in LUSTRE_PORTS:
-                start = ports.start
-                inward, outward = "Lustre from its clients", "Lustre to its clients"
-                allow_tcp(rules, f"Servers{start}", group=servers, peer=nodes, ports=ports, description=inward)
-                allow_tcp(rules, f"Clients{start}", group=nodes, peer=servers, ports=ports, description=outward)
-            if isinstance(file_system, LustreFileSystemBase) and file_system.efa:
-                allow_all(rules, "EfaServersIn", "EfaServersOut", group=servers, peer=nodes, description=EFA_RULE)
-                allow_all(rules, "EfaClientsIn", "EfaClientsOut", group=nodes, peer=servers, description=EFA_RULE)
+        open_lustre_ports(scope, file_system, self._cluster.cluster_security_group)
         return scope
 
 

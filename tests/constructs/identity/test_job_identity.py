@@ -10,7 +10,8 @@ from aws_cdk import aws_s3 as s3
 from tests.constructs.site import Site, properties
 from tests.schemas import check_manifest
 from training_cluster import TrainingBucket, TrainingCluster, TrainingKey
-from training_cluster.identity.job_identity import JobIdentity, valid_prefix
+from training_cluster.identity.folder_access import valid_prefix
+from training_cluster.identity.job_identity import JobIdentity
 from training_workloads import InputError
 
 

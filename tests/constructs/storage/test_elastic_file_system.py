@@ -59,6 +59,19 @@ def test_nodes_mount_it_with_tls_and_not_as_root(site: Site) -> None:
     ]
 
 
+def test_jobs_of_sagemaker_mount_it_without_tls_and_as_root(site: Site) -> None:
+    ElasticFileSystem(site.stack, "Efs", vpc=site.vpc, for_sagemaker=True)
+    (made,) = properties(site.template(), "AWS::EFS::FileSystem")
+    (statement,) = made["FileSystemPolicy"]["Statement"]
+    assert statement["Action"] == [
+        "elasticfilesystem:ClientMount",
+        "elasticfilesystem:ClientWrite",
+        "elasticfilesystem:ClientRootAccess",
+    ]
+    with pytest.raises(InputError, match="'for_sagemaker' is 'yes'; give True or False"):
+        ElasticFileSystem(site.stack, "Other", vpc=site.vpc, for_sagemaker="yes")  # type: ignore[arg-type]
+
+
 def test_rejects_root_with_the_recommended_flags_of_the_cdk_too() -> None:
     """CDK's flag adds statements to a policy, ClientRootAccess among them."""
     stack = cdk.Stack(cdk.App(context={"@aws-cdk/aws-efs:denyAnonymousAccess": True}), "Site")

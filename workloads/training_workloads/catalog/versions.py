@@ -18,6 +18,8 @@ __all__ = [
     "LUSTRE_VERSION",
     "MPI_OPERATOR_IMAGE",
     "MPI_OPERATOR_KUBERNETES_VERSION",
+    "NOTEBOOK_INSTANCE_TYPE",
+    "NOTEBOOK_PLATFORM",
     "NVIDIA_DEVICE_PLUGIN",
     "SYSTEM_INSTANCE_TYPE",
     "AmiDrivers",
@@ -50,6 +52,11 @@ MPI_OPERATOR_KUBERNETES_VERSION = "1.35"
 
 #: Nodes of the operator, the launchers and the cluster's services.
 SYSTEM_INSTANCE_TYPE = "m5.xlarge"
+
+#: SageMaker's notebook instances, and their operating system: since 1 July 2026 none can be created on Amazon Linux 2
+#: (https://docs.aws.amazon.com/sagemaker/latest/dg/nbi-al2.html, read 2026-11-23).
+NOTEBOOK_INSTANCE_TYPE = "ml.t3.medium"
+NOTEBOOK_PLATFORM = "notebook-al2023-v1"
 
 #: Makes the job folders of a new file system writable for the non-root user of the jobs.
 CHOWN_IMAGE = "public.ecr.aws/docker/library/busybox:1.37.0"

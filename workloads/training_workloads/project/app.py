@@ -12,6 +12,7 @@ import aws_cdk as cdk
 
 from training_cluster import (
     ClusterConfig,
+    CompleteSageMakerTraining,
     CompleteTrainingCluster,
     ImageBuild,
     ImageRepository,
@@ -30,12 +31,12 @@ class TrainingDataStack(cdk.Stack):
         super().__init__(app, "TrainingDataStack")
         self.key = TrainingKey(self, "Key")
         self.bucket = TrainingBucket(self, "Bucket", encryption_key=self.key)
-        repository = ImageRepository(self, "Images", encryption_key=self.key)
-        build = ImageBuild(self, "ImageBuild", repository=repository, bucket=self.bucket, encryption_key=self.key)
+        self.repository = ImageRepository(self, "Images", encryption_key=self.key)
+        build = ImageBuild(self, "ImageBuild", repository=self.repository, bucket=self.bucket, encryption_key=self.key)
         if config.monthly_budget_usd is not None and config.alarm_email is not None:
             TrainingBudget(self, "Budget", monthly_usd=config.monthly_budget_usd, email=config.alarm_email)
         cdk.CfnOutput(self, "BucketName", value=self.bucket.bucket_name)
-        cdk.CfnOutput(self, "ImageRepositoryUri", value=repository.repository_uri)
+        cdk.CfnOutput(self, "ImageRepositoryUri", value=self.repository.repository_uri)
         cdk.CfnOutput(self, "ImageBuildProject", value=build.project_name)
 
 
@@ -53,7 +54,17 @@ def build(app: cdk.App) -> cdk.App:
     """Define the stacks of cluster.yaml; `-c <key>=<value>` overrides a value of it, `-c config=<file>` all of it."""
     context: dict[str, Any] = dict(app.node.get_all_context())
     config = load_config(context.pop("config", "cluster.yaml"), context)
-    TrainingClusterStack(app, TrainingDataStack(app, config), config)
+    data = TrainingDataStack(app, config)
+    TrainingClusterStack(app, data, config)
+    if config.sagemaker:
+        CompleteSageMakerTraining(
+            cdk.Stack(app, "SageMakerTrainingStack"),
+            "Default",
+            config=config.sagemaker,
+            bucket=data.bucket,
+            repository=data.repository,
+            encryption_key=data.key,
+        )
     return app
 
 

@@ -1,0 +1,78 @@
+"""What a role may do with the objects of one folder of a bucket, and with the key of the bucket."""
+
+from typing import Any
+
+from aws_cdk import Aws, Token
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from training_cluster.checks import valid_folder
+from training_cluster.suppressions import suppress_wildcard
+from training_workloads.validation import Problem, Problems
+
+__all__ = ["allow_folder", "allow_key_through_s3", "valid_prefix"]
+
+_READ = ("s3:GetObject",)
+_WRITE = ("s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
+_DELETE = ("s3:DeleteObject",)
+
+
+def allow_folder(
+    scope: Construct, role: iam.Role, bucket: s3.IBucket, prefix: str, *, write: bool = True, delete: bool = False
+) -> None:
+    """Allow a role to list and to read the objects of a folder.
+
+    Args:
+        scope: The role, or a construct above it.
+        role: The role.
+        bucket: The bucket.
+        prefix: Folder of the bucket; `/` for the whole bucket.
+        write: Whether the role writes objects too.
+        delete: Whether it deletes them too.
+    """
+    folder = prefix.strip("/")
+    objects = bucket.arn_for_objects(f"{folder}/*" if folder else "*")
+    actions = [*_READ, *(_WRITE if write else ()), *(_DELETE if delete else ())]
+    role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=[objects]))
+    suppress_wildcard(scope, "the objects under the job's prefix, whose names only the job knows", objects)
+    # Without a condition the names of all objects could be listed.
+    below = {"StringLike": {"s3:prefix": [folder, f"{folder}/*"]}} if folder else {}
+    listing = iam.PolicyStatement(actions=["s3:ListBucket"], resources=[bucket.bucket_arn], conditions=below)
+    role.add_to_principal_policy(listing)
+
+
+def allow_key_through_s3(role: iam.Role, key: kms.IKey | None, *more: str) -> None:
+    """Allow a role to use the key of a bucket, through S3 only: it cannot decrypt a volume or a secret with it.
+
+    Args:
+        role: The role.
+        key: The key; None where the bucket has none.
+        *more: Further actions, beside those that read and write objects.
+    """
+    if key is None:
+        return
+    via = {"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.amazonaws.com"}}
+    actions = ["kms:Decrypt", "kms:GenerateDataKey", *more]
+    role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=[key.key_arn], conditions=via))
+
+
+def valid_prefix(name: str, prefix: Any) -> Problems:
+    """Reject a prefix that names more than one folder, or the whole bucket by accident.
+
+    Args:
+        name: The argument, as the user typed it.
+        prefix: Folder of a bucket; a token is allowed.
+    """
+    if Token.is_unresolved(prefix):
+        return
+    if not isinstance(prefix, str) or not prefix.strip():
+        fix = "give a folder of the bucket, such as runs/resnet50, or / for all"
+        yield Problem(path=(name,), given=prefix, fix=fix)
+        return
+    if mistakes := list(valid_folder(name, prefix)):
+        yield from mistakes
+    elif wildcards := [character for character in "*?$" if character in prefix]:
+        allowed = f"IAM reads {' and '.join(wildcards)} as a wildcard or a variable"
+        yield Problem(path=(name,), given=prefix, allowed=allowed, fix="give the name of a folder")

@@ -1,0 +1,1 @@
+"""Training on Amazon SageMaker: its role, its network and a notebook instance."""

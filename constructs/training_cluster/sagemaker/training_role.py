@@ -1,0 +1,138 @@
+"""What training jobs of SageMaker may do: read the data set, write the results, pull the image."""
+
+from aws_cdk import Aws, Stack
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from training_cluster.checks import valid_bucket, valid_key, valid_repository
+from training_cluster.identity.folder_access import allow_folder, allow_key_through_s3, valid_prefix
+from training_cluster.stack_order import order_stacks
+from training_cluster.suppressions import suppress, suppress_wildcard
+from training_workloads.validation import check
+
+__all__ = [
+    "DATA_PREFIX",
+    "RESULTS_PREFIX",
+    "SageMakerTrainingRole",
+    "allow_logs",
+    "allow_network_interfaces",
+    "sagemaker_principal",
+]
+
+#: The folders of the bucket that a cluster's jobs use too.
+DATA_PREFIX = "data"
+RESULTS_PREFIX = "runs"
+
+# In the order of https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html#sagemaker-roles-createtrainingjob-perms
+_NETWORK_INTERFACES = (
+    "ec2:CreateNetworkInterface",
+    "ec2:CreateNetworkInterfacePermission",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DeleteNetworkInterfacePermission",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeVpcs",
+    "ec2:DescribeDhcpOptions",
+    "ec2:DescribeSubnets",
+    "ec2:DescribeSecurityGroups",
+)
+_LOGS = ("logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents")
+
+
+class SageMakerTrainingRole(iam.Role):
+    """The execution role of training jobs, with the permissions that SageMaker documents, scoped where it allows it.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html#sagemaker-roles-createtrainingjob-perms (read
+    2026-11-23). It is a grantee: `other_bucket.grant_read(role)` adds to its permissions.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        bucket: s3.IBucket,
+        repository: ecr.IRepository,
+        data_prefix: str = DATA_PREFIX,
+        results_prefix: str = RESULTS_PREFIX,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        """Define the role.
+
+        Args:
+            scope: A stack, or a construct in one.
+            id: Id in the scope.
+            bucket: The bucket of data sets and results.
+            repository: The repository of the training images.
+            data_prefix: Folder of the bucket that jobs read; `/` for the whole bucket. Default: `data`.
+            results_prefix: Folder of the bucket that jobs read and write. Default: `runs`.
+            encryption_key: Key of the bucket. Default: the bucket's own, if the bucket knows it.
+
+        Raises:
+            InputError: An argument is of another type, a prefix is no folder, or a stack would wait for itself.
+        """
+        check(
+            valid_bucket(bucket),
+            valid_repository(repository),
+            valid_prefix("data_prefix", data_prefix),
+            valid_prefix("results_prefix", results_prefix),
+            valid_key(encryption_key),
+        )
+        order_stacks(scope, id, bucket=bucket, repository=repository, encryption_key=encryption_key)
+        super().__init__(scope, id, assumed_by=sagemaker_principal())
+        self._bucket, self._key = bucket, encryption_key or bucket.encryption_key
+        self._data_prefix, self._results_prefix = data_prefix, results_prefix
+        self.allow_objects(self)
+        repository.grant_pull(self)
+        allow_logs(self, "TrainingJobs")
+        self.add_to_policy(iam.PolicyStatement(actions=["cloudwatch:PutMetricData"], resources=["*"]))
+        allow_network_interfaces(self)
+
+    def allow_objects(self, role: iam.Role) -> None:
+        """Allow a role the same objects: to read the data sets, and to read and write the results.
+
+        Args:
+            role: The role, such as that of a notebook instance.
+        """
+        allow_folder(role, role, self._bucket, self._data_prefix, write=False)
+        allow_folder(role, role, self._bucket, self._results_prefix)
+        # SageMaker asks for kms:Encrypt where the output of a job names the key.
+        allow_key_through_s3(role, self._key, "kms:Encrypt")
+
+
+def sagemaker_principal() -> iam.IPrincipal:
+    """Return SageMaker, as long as it works for this account.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/security-confused-deputy-prevention.html (read 2026-11-23)
+    """
+    account = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
+    return iam.ServicePrincipal("sagemaker.amazonaws.com", conditions=account)
+
+
+def allow_logs(role: iam.Role, kind: str) -> None:
+    """Allow a role to write the logs of what it runs.
+
+    SageMaker creates the group with the first log of the account: ADR 0025 says why no stack owns it.
+
+    Args:
+        role: The role.
+        kind: The last part of the log group's name, such as TrainingJobs.
+    """
+    group = Stack.of(role).format_arn(service="logs", resource=f"log-group:/aws/sagemaker/{kind}")
+    streams = f"{group}:*"
+    role.add_to_policy(iam.PolicyStatement(actions=[*_LOGS], resources=[group, streams]))
+    suppress_wildcard(role, "the streams of the log group, which SageMaker names after the job and its hosts", streams)
+
+
+def allow_network_interfaces(role: iam.Role) -> None:
+    """Allow a role what SageMaker needs in a VPC.
+
+    "Don't scope in the policy with any conditions or resource filters", as the validation of a job fails otherwise:
+    https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html (read 2026-11-23, on processing jobs).
+    """
+    role.add_to_policy(iam.PolicyStatement(actions=[*_NETWORK_INTERFACES], resources=["*"]))
+    reason = "SageMaker's validation of a job in a VPC allows no filter; ECR's token and CloudWatch's metrics have none"
+    suppress_wildcard(role, reason, "*")
+    suppress(role.node.find_child("DefaultPolicy"), reason, "CKV_AWS_109", "CKV_AWS_111")
