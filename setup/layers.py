@@ -17,7 +17,7 @@ LAYERS = {
         {"rendering"},
         {"run_local", "cluster", "aws"},
         {"images"},
-        {"bench"},
+        {"bench", "sagemaker"},
         {"cli"},
         {"__main__"},
     ],
