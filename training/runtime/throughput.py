@@ -77,8 +77,11 @@ class Throughput:
 
 
 def rate(images_per_second: float) -> str:
-    """Return a speed as it is printed, never rounded to 0."""
-    return f"{images_per_second:,.0f}" if images_per_second >= 10 else f"{images_per_second:.2g}"
+    """Return a speed as it is printed, never rounded to 0.
+
+    Without commas between thousands: what reads the log, such as SageMaker for CloudWatch, would take a part of it.
+    """
+    return f"{images_per_second:.0f}" if images_per_second >= 10 else f"{images_per_second:.2g}"
 
 
 def speeds(images_per_second: float) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from training_workloads.aws.aws_session import DATA_STACK
 from training_workloads.cli.cluster_output import ContextOption, JsonOption, print_json
 from training_workloads.cli.command_classes import Command, Program
 from training_workloads.cli.failures_as_lines import failures_as_lines
 from training_workloads.exit_codes import CHECK_FAILED, CLUSTER_FAILED
-from training_workloads.images.aws_session import DATA_STACK
 from training_workloads.validation import InputError, Problem
 
 if TYPE_CHECKING:

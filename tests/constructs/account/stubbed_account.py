@@ -4,7 +4,7 @@ from typing import Any
 
 import boto3
 
-from tests.workloads.images.stubbed_session import StubbedSession
+from tests.workloads.aws.stubbed_session import StubbedSession
 from training_cluster.account.account_requests import Account
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.config import ClusterConfig

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.workloads.aws.stubbed_session import DIGEST, PASSWORD, REPOSITORY, StubbedSession
 from tests.workloads.cli.conftest import Command
-from tests.workloads.images.stubbed_session import DIGEST, PASSWORD, REPOSITORY, StubbedSession
 from training_workloads.cli import image_commands
 from training_workloads.images import container_engine
 from training_workloads.validation import InputError

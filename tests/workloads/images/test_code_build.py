@@ -6,7 +6,7 @@ from zipfile import ZipFile
 import pytest
 from botocore.stub import ANY
 
-from tests.workloads.images.stubbed_session import DIGEST, REPOSITORY, StubbedSession
+from tests.workloads.aws.stubbed_session import DIGEST, REPOSITORY, StubbedSession
 from training_workloads.images import code_build
 from training_workloads.images.code_build import RemoteBuild, start_build
 from training_workloads.images.image_error import ImageError

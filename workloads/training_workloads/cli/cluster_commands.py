@@ -1,6 +1,5 @@
 """The commands for jobs on a cluster: `submit`, `list`, `status`, `logs`, `wait`, `scale` and `cancel`."""
 
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -31,7 +30,7 @@ from training_workloads.cli.cluster_output import (
 from training_workloads.cli.command_classes import Command
 from training_workloads.cli.help_text import JOBS_ON_A_CLUSTER
 from training_workloads.cli.program import app
-from training_workloads.cli.typed_values import number_option
+from training_workloads.cli.typed_values import number_option, seconds
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.elastic_scaling import scale_job, wait_until_scaled
 from training_workloads.cluster.failures import ForbiddenError
@@ -64,9 +63,6 @@ __all__ = ["cancel", "list_all", "logs", "scale", "status", "submit", "wait"]
 # What a pod gets to end (30 s by default), and after which the pods of a lost node are deleted (5 minutes).
 _PODS_END_SECONDS = 360
 
-_TIME = r"(\d+)([smhd]?)"
-_UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Patience:
@@ -78,7 +74,7 @@ class _Patience:
     @classmethod
     def of(cls, timeout: str | None) -> Self:
         """Return what `--timeout` says, from now on."""
-        return cls(seconds=None if timeout is None else _seconds(timeout), since=time.monotonic())
+        return cls(seconds=None if timeout is None else seconds("timeout", timeout), since=time.monotonic())
 
     @property
     def deadline(self) -> float | None:
@@ -92,13 +88,6 @@ class _Patience:
 
     def __str__(self) -> str:
         return short_time(timedelta(seconds=self.seconds or 0))
-
-
-def _seconds(text: str) -> int:
-    if problems := list(matches("timeout", text, _TIME, "seconds, or a number with s, m, h or d, such as 10m")):
-        raise InputError(*problems)
-    number, unit = re.fullmatch(_TIME, text).groups()  # type: ignore[union-attr]
-    return int(number) * _UNIT_SECONDS[unit]
 
 
 @dataclass(kw_only=True, slots=True)

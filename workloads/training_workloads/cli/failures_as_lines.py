@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import typer
 
+from training_workloads.aws.aws_errors import AwsError
 from training_workloads.exit_codes import CLUSTER_FAILED
-from training_workloads.images.aws_errors import AwsError
 from training_workloads.images.image_error import ImageError
 
 __all__ = ["failures_as_lines"]

@@ -8,10 +8,10 @@ from typing import Annotated, Final
 
 import typer
 
+from training_workloads.aws.aws_errors import aws_errors
+from training_workloads.aws.aws_session import DATA_STACK, AwsSession, new_tag, repository_address
 from training_workloads.cli.command_classes import Command, Program
 from training_workloads.cli.failures_as_lines import failures_as_lines
-from training_workloads.images.aws_errors import aws_errors
-from training_workloads.images.aws_session import DATA_STACK, AwsSession, new_tag, repository_address
 from training_workloads.images.build_folder import build_arguments, find_dockerfile, local_name
 from training_workloads.images.code_build import start_build
 from training_workloads.images.container_engine import ENGINES, find_engine

@@ -6,15 +6,19 @@ from typing import Any
 
 import typer
 
-from training_workloads.validation import Problem
+from training_workloads.validation import InputError, Problem, matches
 
-__all__ = ["NotANumberError", "number", "number_option", "whole_number"]
+__all__ = ["NotANumberError", "number", "number_option", "seconds", "whole_number"]
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _ANY = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 # More than any field of Kubernetes takes; a longer number is a mistake, and Python rejects 4300 digits.
 _MOST_DIGITS = 18
+
+
+_TIME = r"(\d{1,9})([smhd]?)"
+_UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 class NotANumberError(typer.BadParameter):
@@ -49,6 +53,22 @@ def number(text: str | float) -> float:
     if not math.isfinite(value := float(text)):
         raise NotANumberError(text, "give a number that is less than 1e308")
     return value
+
+
+def seconds(name: str, text: str) -> int:
+    """Return a time in seconds.
+
+    Args:
+        name: The argument, as the user typed it.
+        text: What they gave, such as `90s`, `10m` or `2h`.
+
+    Raises:
+        InputError: It is no time.
+    """
+    if problems := list(matches(name, text, _TIME, "seconds, or a number with s, m, h or d, such as 10m")):
+        raise InputError(*problems)
+    count, unit = re.fullmatch(_TIME, text).groups()  # type: ignore[union-attr]
+    return int(count) * _UNIT_SECONDS[unit]
 
 
 def number_option(help: str, sample: int = 2) -> Any:

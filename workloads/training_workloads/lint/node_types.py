@@ -7,18 +7,15 @@ from typing import NamedTuple
 
 from training_workloads.catalog import INSTANCE_TYPES, InstanceType
 from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL
+from training_workloads.catalog.sagemaker_types import bare_type
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import mapping, sequence
 from training_workloads.validation import Path
 
-__all__ = ["SAGEMAKER_PREFIX", "TYPE_LABELS", "NodeSize", "node_sizes", "node_types", "selected_labels", "type_names"]
+__all__ = ["TYPE_LABELS", "NodeSize", "node_sizes", "node_types", "selected_labels", "type_names"]
 
 #: Labels with EC2's name of a node's type.
 TYPE_LABELS = (INSTANCE_TYPE_LABEL, "beta.kubernetes.io/instance-type")
-
-#: SageMaker HyperPod's nodes have types with this prefix
-#: (https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-hyperpod-eks.html).
-SAGEMAKER_PREFIX = "ml."
 
 _REQUIRED = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 
@@ -58,7 +55,7 @@ def type_names(pods: PodGroup) -> list[tuple[Path, str]]:
 
 def node_types(pods: PodGroup) -> list[InstanceType]:
     """Return the catalog's records of a pod's node types; none where one of them is unknown."""
-    names = [name.removeprefix(SAGEMAKER_PREFIX) for _, name in type_names(pods)]
+    names = [bare_type(name) for _, name in type_names(pods)]
     known = [INSTANCE_TYPES[name] for name in names if name in INSTANCE_TYPES]
     return known if len(known) == len(names) else []
 
@@ -109,7 +106,7 @@ _ORDINARY = re.compile(r"(?P<kind>[mcr])[5-9](a|i|g|d|ad|id|gd)?\.((?P<times>\d+
 
 def node_sizes(pods: PodGroup) -> list[NodeSize]:
     """Return what the nodes of a pod's types have; none where one of them is unknown."""
-    names = [name.removeprefix(SAGEMAKER_PREFIX) for _, name in type_names(pods)]
+    names = [bare_type(name) for _, name in type_names(pods)]
     sizes = [size for name in names if (size := _size(name))]
     return sizes if len(sizes) == len(names) else []
 

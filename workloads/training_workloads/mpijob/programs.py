@@ -20,6 +20,7 @@ __all__ = [
     "RESNET50",
     "RESULTS_LINE",
     "RUN_WORKER",
+    "SAGEMAKER",
     "SSHD_CONFIG",
     "SSH_PORT",
     "STAGING",
@@ -76,6 +77,9 @@ REACHABLE_HOSTS = python_module("training.pods.reachable_hosts")
 
 #: Starts a worker's sshd and forwards a stop request to the ranks, which sshd does not.
 RUN_WORKER = (*python_module("training.pods.worker"), "--")
+
+#: The entry point of the image on SageMaker, which starts it on every host.
+SAGEMAKER = python_module("training.pods.sagemaker")
 
 #: An error in what the user typed or wrote in a file; a restart would repeat it.
 USER_ERROR = 2

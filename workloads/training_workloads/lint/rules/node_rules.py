@@ -16,8 +16,8 @@ from training_workloads.catalog.nodes import (
     KARPENTER_CAPACITY_TYPE_LABEL,
     vcpus_left_to_daemons,
 )
+from training_workloads.catalog.sagemaker_types import SAGEMAKER_PREFIX, bare_type
 from training_workloads.lint.node_types import (
-    SAGEMAKER_PREFIX,
     TYPE_LABELS,
     NodeSize,
     node_sizes,
@@ -119,7 +119,7 @@ def instance_type_name(pods: PodGroup) -> Iterator[Found]:
 
 def _meant_type(name: str) -> str | None:
     """Return the type that a wrong name means, empty where that is not clear; None where the name may be right."""
-    bare = name.removeprefix(SAGEMAKER_PREFIX)
+    bare = bare_type(name)
     family, dot, size = bare.partition(".")
     close = get_close_matches(bare.lower(), _GPU_TYPES, n=1, cutoff=_CLOSE)
     meant = close[0] if close else ""
@@ -189,7 +189,7 @@ def node_label_key(pods: PodGroup) -> Iterator[Found]:
         if key in _KEYS or is_placeholder(key):
             continue
         close = get_close_matches(key, _KEYS, n=1, cutoff=_CLOSE_KEY)
-        last, is_type = key.rpartition("/")[2].lower(), value.removeprefix(SAGEMAKER_PREFIX) in INSTANCE_TYPES
+        last, is_type = key.rpartition("/")[2].lower(), bare_type(value) in INSTANCE_TYPES
         if is_type and _TYPE_KEY.fullmatch(last) and ("/" not in key or _RESERVED.fullmatch(key)):
             close = [INSTANCE_TYPE_LABEL]
         if close:

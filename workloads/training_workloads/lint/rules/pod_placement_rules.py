@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import DO_NOT_DISRUPT, EFA_RESOURCE, GPU_RESOURCE, SAFE_TO_EVICT
-from training_workloads.lint.node_types import SAGEMAKER_PREFIX, node_sizes, node_types, selected_labels, type_names
+from training_workloads.catalog.sagemaker_types import SAGEMAKER_PREFIX, bare_type
+from training_workloads.lint.node_types import node_sizes, node_types, selected_labels, type_names
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import GI, is_placeholder, mapping, names_placeholder, sequence
@@ -84,7 +85,7 @@ def sagemaker_type(workload: WorkloadView) -> Iterator[Found]:
             if name.startswith(SAGEMAKER_PREFIX) and (mixed or others):
                 beside = f"the label {others[0]}" if others else "types of EC2"
                 problem = f"is {name}, as SageMaker HyperPod calls its nodes, beside {beside}"
-                yield Found(path, problem, f"write {name.removeprefix(SAGEMAKER_PREFIX)}")
+                yield Found(path, problem, f"write {bare_type(name)}")
 
 
 @error("The pods after the first find no devices, and stay Pending (derived)")

@@ -1,4 +1,4 @@
-"""AWS as an image needs it: the outputs of the data stack, a password for ECR, and the digest of what was pushed."""
+"""AWS with the user's credentials: the outputs of a stack, a password for ECR, the digest of what was pushed."""
 
 import base64
 import re
@@ -55,7 +55,7 @@ class AwsSession:
             if "does not exist" not in str(error):
                 raise
             allowed = f"this account has no such stack in {client.meta.region_name}"
-            fix = f"deploy it ('cdk deploy {DATA_STACK}'), or set AWS_PROFILE and AWS_REGION to where it is"
+            fix = "deploy it with 'cdk deploy', or set AWS_PROFILE and AWS_REGION to where it is"
             raise InputError(Problem(path=("stack",), given=stack, allowed=allowed, fix=fix)) from error
         return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", ())}
 

@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.workloads.images.stubbed_session import DIGEST, PASSWORD, REPOSITORY, StubbedSession
-from training_workloads.images.aws_session import new_tag, repository_address
+from tests.workloads.aws.stubbed_session import DIGEST, PASSWORD, REPOSITORY, StubbedSession
+from training_workloads.aws.aws_session import new_tag, repository_address
 from training_workloads.validation import InputError
 
 

@@ -4,9 +4,9 @@ import pytest
 from botocore import exceptions
 from botocore.parsers import ResponseParserError
 
-from tests.workloads.images.stubbed_session import StubbedSession
-from training_workloads.images.aws_errors import AwsError, RequestError, aws_errors
-from training_workloads.images.aws_session import AwsSession
+from tests.workloads.aws.stubbed_session import StubbedSession
+from training_workloads.aws.aws_errors import AwsError, RequestError, aws_errors
+from training_workloads.aws.aws_session import AwsSession
 
 
 @pytest.fixture

@@ -1,0 +1,45 @@
+import pytest
+
+from tests.workloads.sagemaker.sagemaker_samples import GROUP, OUTPUTS, ROLE, SUBNET
+from training_workloads.sagemaker.place import Place
+from training_workloads.validation import InputError
+
+
+def changed(place: Place, **given: str) -> Place:
+    return place.changed(**{"role": None, "bucket": None, "subnets": None, "security_groups": None, **given})
+
+
+def test_the_outputs_of_the_stack_say_everything() -> None:
+    place = Place.of_stack(OUTPUTS)
+    place.check()
+    assert place.subnets == (SUBNET, "subnet-0123456789abcdef1")
+    assert place.lustre_folder is None
+    lustre = {"LustreFileSystemId": "fs-0123456789abcdef0", "LustreMountName": "abcdefgh"}
+    assert Place.of_stack(OUTPUTS | lustre).lustre_folder == "fs-0123456789abcdef0:/abcdefgh"
+
+
+def test_an_option_goes_before_an_output() -> None:
+    lustre = {"LustreFileSystemId": "fs-0123456789abcdef0", "LustreMountName": "abcdefgh"}
+    place = Place.of_stack(OUTPUTS | lustre)
+    assert changed(place, role=f"{ROLE}2").role == f"{ROLE}2"
+    assert changed(place, role=f"{ROLE}2").lustre_folder == "fs-0123456789abcdef0:/abcdefgh"
+    # Lustre mirrors the stack's bucket.
+    other = changed(place, bucket="other", subnets=f"{SUBNET}, {SUBNET}")
+    assert (other.bucket, other.subnets, other.lustre_folder) == ("other", (SUBNET, SUBNET), None)
+
+
+def test_every_mistake_is_named_at_once() -> None:
+    with pytest.raises(InputError) as raised:
+        changed(Place.of_stack({}), bucket="s3://b", subnets="vpc-1").check()
+    assert [str(problem) for problem in raised.value.problems] == [
+        "'role' is missing; give the ARN of a role that SageMaker may assume",
+        "'bucket' is 's3://b'; give the name of a bucket, without s3://",
+        "'subnets' is 'vpc-1'; give an id such as subnet-0123456789abcdef0 (aws ec2 describe-subnets)",
+        "'security_groups' is missing, but a VPC needs both subnets and security groups; give it, or omit the other "
+        "one",
+    ]
+
+
+def test_a_network_needs_subnets_too() -> None:
+    with pytest.raises(InputError, match="'subnets' is missing, but a VPC needs both"):
+        changed(Place.of_stack({}), role=ROLE, bucket="bucket", security_groups=GROUP).check()
