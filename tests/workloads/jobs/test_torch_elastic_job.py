@@ -227,6 +227,11 @@ def test_a_mistake_that_the_lint_finds_stops_the_app() -> None:
     assert "the lint reports" in str(caught.value)
 
 
+def test_an_image_of_ones_own_is_not_checked() -> None:
+    assert spec(instance_type="p3.16xlarge", image="localhost/training-torch-cuda12:latest").instance.gpus == 8
+    assert spec(instance_type="p3.16xlarge", image="repository/own:1").instance.gpus == 8
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -253,6 +258,15 @@ def test_a_mistake_that_the_lint_finds_stops_the_app() -> None:
             "torchrun and its options",
         ),
         ({"command": ("bash", "-c", "python -m torch.distributed.run train.py")}, "starts it with torchrun"),
+        (
+            {"instance_type": "p3.16xlarge", "image": "localhost/training-torch:latest"},
+            "'instance_type' is 'p3.16xlarge', but its V100 has compute capability 7.0, and PyTorch 2.15 with CUDA "
+            "13.2 supports 7.5 to 12.x; choose a type with another GPU, or give another image",
+        ),
+        (
+            {"instance_type": "p6-b200.48xlarge", "image": "pytorch/pytorch:2.6.0-cuda12.6-cudnn9-runtime"},
+            "its B200 has compute capability 10.0, and the image's CUDA 12.6 supports 5.0 to 9.x",
+        ),
         (
             {"environment": {"WORLD_SIZE": "16"}},
             "'environment.WORLD_SIZE' is '16', but torchrun sets it for each rank; omit it",

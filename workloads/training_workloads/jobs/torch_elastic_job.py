@@ -7,6 +7,12 @@ from typing import Any, get_args
 
 from constructs import Construct
 
+from training_workloads.catalog.framework_images import (
+    TORCH_FRAMEWORKS,
+    shown_capability,
+    supported_compute_capabilities,
+)
+from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.jobs.gpu_job import GPU_JOB_RULES, GpuJobSpec, elastic_bounds
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import JobNetworkPolicy
@@ -16,11 +22,18 @@ from training_workloads.jobs.rank_environment import torch_environment
 from training_workloads.jobs.rendezvous_store import RENDEZVOUS_STORES, STORE_SUFFIX, Rendezvous, RendezvousStore
 from training_workloads.jobs.wire_object import wire_object
 from training_workloads.manifests.torchrun import torchrun
+from training_workloads.mpijob.programs import LOCAL_TORCH_CUDA12_IMAGE, LOCAL_TORCH_IMAGE
 from training_workloads.mpijob.spec import DAY_SECONDS, JOB_NAME_LABEL, JOB_ROLE_LABEL, WORKER
 from training_workloads.names import dns_1035_label, leaves_room
 from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
 
 __all__ = ["TorchElasticJob", "TorchElasticJobSpec"]
+
+# What an image that was built here contains; of any other, only its address may say it.
+_LOCAL_IMAGES = {
+    LOCAL_TORCH_IMAGE: TORCH_FRAMEWORKS["torch"],
+    LOCAL_TORCH_CUDA12_IMAGE: TORCH_FRAMEWORKS["torch-cuda12"],
+}
 
 # A finished job's pods, and with them their logs, are kept for a week.
 _TTL_SECONDS = 7 * DAY_SECONDS
@@ -194,6 +207,21 @@ def _name(spec: TorchElasticJobSpec) -> Problems:
         yield from leaves_room("name", spec.name, STORE_SUFFIX, "Kubernetes")
 
 
+def _gpu_of_the_image(spec: TorchElasticJobSpec) -> Problems:
+    """Reject a GPU for which the image's PyTorch has no code: the ranks would end at the first kernel."""
+    # Other rules report an image that is no text, and a wrong type.
+    image = str(spec.image)
+    known = _LOCAL_IMAGES.get(image) or supported_compute_capabilities(image)
+    if known is None or list(supported_gpu_type(spec.instance_type)):
+        return
+    gpu = spec.instance.gpu
+    if gpu and not known.includes(gpu):
+        allowed = f"its {gpu.model} has compute capability {shown_capability(gpu.compute_capability)}, and {known}"
+        fix = "choose a type with another GPU, or give another image"
+        given = spec.instance_type
+        yield Problem(path=("instance_type",), given=given, allowed=allowed, fix=fix, related=(("image",),))
+
+
 def _countable(spec: TorchElasticJobSpec) -> Problems:
     for name in ("workers", "max_workers"):
         value = getattr(spec, name)
@@ -233,6 +261,7 @@ def _set_by_the_job(spec: TorchElasticJobSpec) -> Problems:
 _RULES: tuple[Callable[[TorchElasticJobSpec], Problems], ...] = (
     _name,
     *GPU_JOB_RULES,
+    _gpu_of_the_image,
     elastic_bounds,
     _countable,
     lambda spec: at_least("max_restarts", spec.max_restarts, 0),
