@@ -160,29 +160,38 @@ def run_local(
         str,
         typer.Argument(
             metavar="JOB",
-            help="A recipe, a manifest or a folder with one MPIJob, - for the standard input, or a Python script.",
+            help="A recipe, a manifest or a folder with one job, - for the standard input, or a Python script.",
             autocompletion=complete_recipes,
         ),
     ],
     argument: Annotated[
         list[str] | None, typer.Argument(metavar="ARGUMENT", help="Arguments of a script, behind a lone --.")
     ] = None,
-    ranks: Annotated[int | None, number_option("Number of ranks. Default: that of the job; 2 for a script.")] = None,
+    ranks: Annotated[
+        int | None, number_option("Number of ranks. Default: the job's; 2 for a script or torchrun.")
+    ] = None,
     volumes: Annotated[
         str, typer.Option(metavar="DIRECTORY", help="Local folder in place of the shared file system.")
     ] = ".",
     environment: Annotated[
-        str, typer.Option(metavar="DIRECTORY", help="Virtual environment of the job.")
-    ] = ".venv-training",
+        str | None,
+        typer.Option(
+            metavar="DIRECTORY", help="Virtual environment of the job. Default: .venv-training, or .venv-torch."
+        ),
+    ] = None,
 ) -> None:
     """Run a job or a Python script on this machine, on the CPU, and return its exit code."""
     from training_workloads.run_local.runner import run_locally
 
     # The empty text of an unset variable would be the current folder.
     given = (("volumes", volumes), ("environment", environment))
-    check(Problem(path=(name,), given=value, fix="give a folder") for name, value in given if not value)
+    check(Problem(path=(name,), given=value, fix="give a folder") for name, value in given if value == "")
     code = run_locally(
-        file, volumes=Path(volumes), environment=Path(environment), ranks=ranks, arguments=argument or ()
+        file,
+        volumes=Path(volumes),
+        environment=None if environment is None else Path(environment),
+        ranks=ranks,
+        arguments=argument or (),
     )
     raise typer.Exit(code)
 
