@@ -54,7 +54,7 @@ def render(
     nodes: Annotated[int | None, number_option("Nodes of an NCCL test.")] = None,
     collective: Annotated[str | None, typer.Option(help="Collective of an NCCL test: all_reduce, …")] = None,
     efa_interfaces: Annotated[
-        int | None, number_option("Number of EFA interfaces of an NCCL test. Default: all of the type.")
+        int | None, number_option("Number of EFA interfaces of each node. Default: all of the type.")
     ] = None,
     source: Annotated[str | None, typer.Option(help="Folder in S3 that stage-data reads.")] = None,
     folder: Annotated[
