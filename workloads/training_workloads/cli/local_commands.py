@@ -43,6 +43,9 @@ def render(
     framework: Annotated[
         str | None, typer.Option(help="What the image contains, such as tensorflow-2.15, or other.")
     ] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="What a torch-… recipe creates: Job, or TrainJob of Kubeflow Trainer.")
+    ] = None,
     workers: Annotated[int | None, number_option("Worker pods.")] = None,
     min_workers: Annotated[int | None, number_option("Minimum of an elastic job.")] = None,
     max_workers: Annotated[int | None, number_option("Maximum of an elastic job.")] = None,
@@ -96,6 +99,7 @@ def render(
         service_account=service_account,
         instance_type=instance_type,
         framework=framework,
+        kind=kind,
         workers=workers,
         min_workers=min_workers,
         max_workers=max_workers,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from constructs import Construct
 
@@ -20,6 +20,7 @@ from training_workloads.jobs.linted_document import lint_warnings
 from training_workloads.jobs.pod_template import check_kind
 from training_workloads.jobs.rank_environment import torch_environment
 from training_workloads.jobs.rendezvous_store import RENDEZVOUS_STORES, STORE_SUFFIX, Rendezvous, RendezvousStore
+from training_workloads.jobs.train_job import TRAIN_JOB, TRAIN_JOB_API, expressible_as_train_job, train_job
 from training_workloads.jobs.wire_object import wire_object
 from training_workloads.jobs.worker_resources import WorkerResources, interfaces_of_the_type, worker_resources
 from training_workloads.manifests.torchrun import torchrun
@@ -77,6 +78,8 @@ class TorchElasticJobSpec(GpuJobSpec):
             lost with its node, or evicted, does not count. Default: 3.
         rendezvous: Where the workers meet: `c10d`, torch's store in a pod with the job's image, or `etcd`.
             Default: `c10d`.
+        kind: What is created: a `Job` of Kubernetes with a store, or a `TrainJob` of Kubeflow Trainer 2, whose number
+            of workers is fixed. Default: `Job`.
         efa_interfaces: EFA interfaces of each node that whole workers use, to measure what they are worth: 0 is TCP.
             Default: all that the type has.
     """
@@ -86,6 +89,7 @@ class TorchElasticJobSpec(GpuJobSpec):
     max_restarts: int = 10
     backoff_limit: int = 3
     rendezvous: Rendezvous = "c10d"
+    kind: Literal["Job", "TrainJob"] = "Job"
     efa_interfaces: int | None = None
 
     def __post_init__(self) -> None:
@@ -121,7 +125,15 @@ class TorchElasticJobSpec(GpuJobSpec):
         return self._pods(self.workers)
 
     def job(self) -> dict[str, Any]:
-        """Return the `spec` of the Job."""
+        """Return the `spec` of the Job, or of the TrainJob."""
+        if self.kind == TRAIN_JOB:
+            return train_job(
+                self._worker(),
+                resources=self.resources,
+                workers=self.workers,
+                scheduling=self.scheduling,
+                deadline_seconds=self.deadline_seconds,
+            )
         return {
             "completionMode": "Indexed",
             # `kubectl` and the API change both together, or neither: the Job is elastic.
@@ -145,7 +157,9 @@ class TorchElasticJobSpec(GpuJobSpec):
 
     def _worker(self) -> dict[str, Any]:
         variables = {**torch_environment(self.resources, self.largest), **self.environment}
-        env = [_FROM_LABEL, *({"name": name, "value": value} for name, value in variables.items())]
+        env: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in variables.items()]
+        if self.kind != TRAIN_JOB:
+            env.insert(0, _FROM_LABEL)
         return self.pods.worker(
             self._torchrun(),
             container={"env": env},
@@ -156,6 +170,9 @@ class TorchElasticJobSpec(GpuJobSpec):
         )
 
     def _torchrun(self) -> list[str]:
+        if self.kind == TRAIN_JOB:
+            # The trainer sets nodes, ranks, and the address of the pod of index 0 as variables (`PET_…`).
+            return ["torchrun", "--no-python", *self.command]
         return [
             "torchrun",
             f"--nnodes={self.min_workers}:{self.largest}",
@@ -169,12 +186,12 @@ class TorchElasticJobSpec(GpuJobSpec):
 
 
 class TorchElasticJob(Construct):
-    """A job of torchrun in a chart: the Job, its store, their Services, and a NetworkPolicy.
+    """A job of torchrun in a chart: the Job, its store, their Services, and a NetworkPolicy; or a TrainJob with that.
 
     Attributes:
         spec: What the job was made from.
         warnings: The lint's warnings as text; docs/lint.md explains each.
-        job: The Job.
+        job: The Job, or the TrainJob.
         network_policy: Keeps other pods from those of the job.
     """
 
@@ -193,13 +210,19 @@ class TorchElasticJob(Construct):
         super().__init__(scope, id)
         self.spec = spec
         wire = spec.job()
+        api = TRAIN_JOB_API if spec.kind == TRAIN_JOB else "batch/v1"
         self.warnings = lint_warnings(
-            {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": spec.name}, "spec": wire}
+            {"apiVersion": api, "kind": spec.kind, "metadata": {"name": spec.name}, "spec": wire}
         )
         labels = spec.scheduling.labels()
         self.job = wire_object(
-            self, "Resource", kind="Job", name=spec.name, namespace=spec.namespace, spec=wire, labels=labels
+            self, "Resource", kind=spec.kind, name=spec.name, namespace=spec.namespace, spec=wire, labels=labels
         )
+        if spec.kind != TRAIN_JOB:
+            self._define_rendezvous(spec)
+        self.network_policy = JobNetworkPolicy(self, "NetworkPolicy", job_name=spec.name, namespace=spec.namespace)
+
+    def _define_rendezvous(self, spec: TorchElasticJobSpec) -> None:
         store = spec.name + STORE_SUFFIX
         for child, kind, name, one in (
             ("Service", "Service", spec.name, spec.service()),
@@ -207,7 +230,6 @@ class TorchElasticJob(Construct):
             ("StoreService", "Service", store, spec.store.service(spec.name)),
         ):
             wire_object(self, child, kind=kind, name=name, namespace=spec.namespace, spec=one)
-        self.network_policy = JobNetworkPolicy(self, "NetworkPolicy", job_name=spec.name, namespace=spec.namespace)
 
 
 def _name(spec: TorchElasticJobSpec) -> Problems:
@@ -294,6 +316,8 @@ _RULES: tuple[Callable[[TorchElasticJobSpec], Problems], ...] = (
     lambda spec: at_least("max_restarts", spec.max_restarts, 0),
     lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
     lambda spec: one_of("rendezvous", spec.rendezvous, get_args(Rendezvous)),
+    lambda spec: one_of("kind", spec.kind, ("Job", TRAIN_JOB)),
+    expressible_as_train_job,
     _no_gang,
     _one_torchrun,
     _set_by_the_job,

@@ -1,4 +1,4 @@
-"""The command of this machine for a Job of torchrun: one node, whose ranks meet at a store of their own.
+"""The command of this machine for a Job or TrainJob of torchrun: one node, whose ranks meet at a store here.
 
 Torchrun's options are those of this machine: no other node is waited for, and a rank that failed is not started again.
 The program is that of the job, with a local folder for each mounted claim.
@@ -7,8 +7,9 @@ The program is that of the job, with a local folder for each mounted claim.
 from pathlib import Path
 
 from training_workloads.jobs.rank_environment import OPENMP_THREADS
+from training_workloads.jobs.train_job import TRAIN_JOB
 from training_workloads.manifests.documents import Document
-from training_workloads.manifests.other_workloads import JobView, other_workload
+from training_workloads.manifests.other_workloads import other_workload
 from training_workloads.manifests.torchrun import Torchrun, torchrun
 from training_workloads.manifests.values import mapping
 from training_workloads.run_local.local_plan import LocalRun, local_threads, localized_path, shown_name
@@ -27,7 +28,7 @@ _LINES = {"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE": "[${rank}]<stdout>:"}
 
 
 def runs_torchrun(document: Document) -> bool:
-    """Return whether a document is a Job whose container runs torchrun."""
+    """Return whether a document is a Job or a TrainJob whose container runs torchrun."""
     return _torchrun(document) is not None
 
 
@@ -45,8 +46,8 @@ def plan_torchrun(document: Document, volumes: Path, scratch: Path, ranks: int |
     """
     run, view = _torchrun(document), other_workload(document.content)
     assert run is not None
-    assert isinstance(view, JobView)
-    pods = view.jobs[0].pods
+    assert view is not None
+    pods = view.groups[0]
     container, claims = pods.first, pods.claim_mounts
     if Path(container.argv[0]).name != TORCHRUN:
         raise InputError(_cannot_start(document, container.argv, container.argv_path("torch")))
@@ -77,9 +78,9 @@ def _options(run: Torchrun, ranks: int, scratch: Path) -> list[str]:
 
 def _torchrun(document: Document) -> Torchrun | None:
     view = other_workload(mapping(document.content))
-    if not isinstance(view, JobView) or view.kind != "Job" or not view.jobs[0].pods.containers:
+    if view is None or view.kind not in ("Job", TRAIN_JOB) or not view.groups[0].containers:
         return None
-    return torchrun(view.jobs[0].pods.first.argv)
+    return torchrun(view.groups[0].first.argv)
 
 
 def _cannot_start(document: Document, argv: list[str], path: tuple[str | int, ...]) -> Problem:
