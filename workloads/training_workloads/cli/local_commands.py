@@ -93,13 +93,9 @@ def render(
     outdir: Annotated[str, typer.Option(metavar="DIRECTORY", help="Folder of the manifests.")] = "dist/jobs",
 ) -> None:
     """Render recipes into manifests; `platform` renders what they need in a cluster."""
-    job = _given(
-        image=image,
-        namespace=namespace,
-        service_account=service_account,
+    job = _given(image=image, namespace=namespace, service_account=service_account, framework=framework, kind=kind)
+    job |= _given(
         instance_type=instance_type,
-        framework=framework,
-        kind=kind,
         workers=workers,
         min_workers=min_workers,
         max_workers=max_workers,
