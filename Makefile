@@ -102,6 +102,10 @@ test-image: $(CDK) ## Build the image for GPUs from packages, and test it withou
 	@setup/containers.sh
 	@python -m pytest tests/containers/gpu_image.py -rs
 
+test-torch-image: $(CDK) ## Build the image with PyTorch from packages, and test it without a GPU (needs root; podman)
+	@setup/containers.sh
+	@python -m pytest tests/containers/torch_image.py -rs
+
 test-deploy: $(CDK) $(DEPLOY) ## Deploy, change, break and destroy five configurations on an emulator of AWS; 9 minutes
 	@python -m pytest tests/deploy -x -v --durations=0 --durations-min=5
 
@@ -112,7 +116,7 @@ check: lint types scan docs test test-runs ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting, and the Dockerfiles
 	@ruff check
 	@ruff format --check
-	@hadolint training/Dockerfile training/cuda/base.Dockerfile workloads/training_workloads/project/Dockerfile
+	@hadolint training/Dockerfile training/torch.Dockerfile training/cuda/base.Dockerfile workloads/training_workloads/project/Dockerfile
 types: $(CDK) $(TRAINING) ## Check types: the CDK side with .venv, the training side with the interpreter of .venv-training
 	@mypy
 	@mypy --cache-dir .mypy_cache/training --follow-imports silent --python-executable .venv-training/bin/python \
@@ -159,7 +163,7 @@ snapshots: $(CDK) ## Update the snapshots; review the diff before you commit
 	@python -m pytest --ignore=tests/training --ignore=tests/containers --ignore=tests/deploy -n 2 --snapshot-update
 
 lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
-	@for group in mpi torch training; do $(LOCK) --group $$group -o requirements/$$group.txt; done
+	@for group in mpi torch torch-cuda12 training; do $(LOCK) --group $$group -o requirements/$$group.txt; done
 	@$(LOCK) --group dali --constraint requirements/training.txt -o requirements/dali.txt
 	@for group in cuda horovod; do $(LOCK) --group $$group --no-deps -o requirements/$$group.txt; done
 	@for group in deploy node scan uv; do $(LOCK) --universal --group $$group -o requirements/$$group.txt; done
@@ -178,5 +182,5 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs setup-torch synth jobs run-local summary test test-cdk test-training \
-	test-containers test-deploy test-faults test-image test-mask-rcnn test-runs test-torch check lint types scan docs pictures pod-types bench bench-synth bench-input \
+	test-containers test-deploy test-faults test-image test-mask-rcnn test-runs test-torch test-torch-image check lint types scan docs pictures pod-types bench bench-synth bench-input \
 	bench-scaling bench-accuracy bench-roi-align train-shapes wheel snapshots lock outdated clean help

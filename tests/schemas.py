@@ -1,4 +1,4 @@
-"""Validate manifests against the Kubernetes schemas, and MPIJobs against the definition of this project."""
+"""Validate manifests against the Kubernetes schemas, MPIJobs against this project's definition, and TrainJobs."""
 
 from functools import cache
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import jsonschema
 import kubernetes_validate
 
+from tests.train_job_definition import TRAIN_JOB_SCHEMA
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.mpijob.definition import mpi_job_definition
 
@@ -17,6 +18,8 @@ def check_manifest(document: dict[str, Any]) -> None:
     """Raise unless the document is valid for every Kubernetes version of a cluster and has no unknown field."""
     if document["kind"] == "MPIJob":
         check_mpi_job(document)
+    elif document["kind"] == "TrainJob":
+        check_train_job(document)
     else:
         check_object(document)
 
@@ -35,6 +38,22 @@ def check_mpi_job(job: dict[str, Any]) -> None:
     for role in job["spec"]["mpiReplicaSpecs"].values():
         template = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "x"}, "template": role["template"]}
         check_object(template)
+
+
+def check_train_job(job: dict[str, Any]) -> None:
+    """Raise unless the job matches its definition, and what it changes of a pod matches Kubernetes' schema."""
+    jsonschema.Draft202012Validator(TRAIN_JOB_SCHEMA).validate(job)
+    trainer = job["spec"]["trainer"]
+    for patch in job["spec"]["runtimePatches"]:
+        for each in patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]:
+            template = each["template"]["spec"]["template"]
+            own = {name: trainer[name] for name in ("image", "command", "env")}
+            containers = [
+                {**container, **own, "resources": trainer["resourcesPerNode"]}
+                for container in template["spec"]["containers"]
+            ]
+            whole = {**template, "spec": {**template["spec"], "containers": containers}}
+            check_object({"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "x"}, "template": whole})
 
 
 @cache

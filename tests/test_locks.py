@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ["cdk", "cuda", "dali", "deploy", "docs", "horovod", "mpi", "node", "scan", "torch", "training", "uv"]
+LOCKS = [
+    *("cdk", "cuda", "dali", "deploy", "docs", "horovod", "mpi", "node", "scan"),
+    *("torch", "torch-cuda12", "training", "uv"),
+]
 
 
 @pytest.mark.parametrize("name", LOCKS)

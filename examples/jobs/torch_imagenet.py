@@ -1,17 +1,16 @@
+from dataclasses import replace
+
 import cdk8s
-from training_workloads import TorchElasticJob, TorchElasticJobSpec
+from training_workloads import Scheduling, TorchElasticJob
+from training_workloads.recipes.torch_jobs import torch_resnet50_p4d
 
 app = cdk8s.App()
-spec = TorchElasticJobSpec(
-    name="imagenet-torch",
-    image="111122223333.dkr.ecr.us-east-1.amazonaws.com/imagenet-torch:1",
-    command=(
-        *("python", "-m", "training.torch_imagenet"),
-        *("--data-dir", "/fsx/data/imagenet", "--output-dir", "/fsx/runs/imagenet-torch"),
-        *("--checkpoint-every", "500steps"),
-    ),
-    instance_type="p4d.24xlarge",
-    workers=2,
+spec = replace(
+    torch_resnet50_p4d("resnet50-spot"),
+    image="111122223333.dkr.ecr.us-east-1.amazonaws.com/training-torch:1",
+    workers=4,
+    max_workers=8,
+    scheduling=Scheduling(capacity_type="SPOT"),
 )
-TorchElasticJob(cdk8s.Chart(app, "imagenet-torch"), "Job", spec=spec)
+TorchElasticJob(cdk8s.Chart(app, spec.name), "Job", spec=spec)
 app.synth()

@@ -12,6 +12,7 @@ from training_workloads import (
     NcclTestJobSpec,
     StageDataJobSpec,
     TensorBoardSpec,
+    TorchElasticJobSpec,
 )
 from training_workloads.jobs.kinds import define_job
 from training_workloads.recipes import NEEDS, RECIPES, recipe
@@ -80,6 +81,36 @@ def test_a_recipe_of_the_digits_runs_their_program(name: str) -> None:
         "--output-dir",
         f"/fsx/runs/{name}",
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "model", "batch_size"),
+    [
+        # CUDA 13, and so the newest PyTorch, has no code for V100.
+        ("torch-resnet50-p3", "training-torch-cuda12", "resnet50", "256"),
+        ("torch-resnet50-p4d", "training-torch", "resnet50", "256"),
+        ("torch-efficientnet-b7-p3", "training-torch-cuda12", "efficientnet-b7", "4"),
+        ("torch-efficientnet-b7-p4d", "training-torch", "efficientnet-b7", "8"),
+    ],
+)
+def test_a_recipe_of_torch_has_the_image_and_the_batch_of_its_hardware(
+    name: str, image: str, model: str, batch_size: str
+) -> None:
+    job = made(TorchElasticJobSpec, name)
+    assert job.instance_type == {"p3": "p3.16xlarge", "4d": "p4d.24xlarge"}[name[-2:]]
+    assert (job.image, job.workers, job.resources.gpus) == (f"localhost/{image}:latest", 2, 8)
+    program = ("python", "-m", "training.torch_imagenet")
+    folders = ("--data-dir", "/fsx/data/imagenet", "--output-dir", f"/fsx/runs/{name}")
+    options = ("--model", model, "--batch-size", batch_size, "--checkpoint-every", "500steps")
+    assert job.command == (*program, *folders, *options)
+
+
+@pytest.mark.parametrize(
+    ("name", "workers"), [("torch-resnet50-p3", "7"), ("torch-resnet50-p4d", "11"), ("torch-efficientnet-b7-p4d", "11")]
+)
+def test_a_rank_of_torch_reads_with_the_vcpus_of_its_gpu(name: str, workers: str) -> None:
+    (container,) = manifests(name)[0]["spec"]["template"]["spec"]["containers"]
+    assert {"name": "TRAINING_DATA_THREADS", "value": workers} in container["env"]
 
 
 def test_digits_on_spot_runs_with_one_to_four_workers() -> None:
@@ -242,5 +273,5 @@ def test_rejects_a_field_of_another_kind_of_job() -> None:
         "'source' is 's3://bucket/data/', but tensorboard does not have it; omit it, or use it with stage-data",
         "'workers' is 2, but tensorboard does not have it; omit it, or use it with digits-p3, digits-p4d, "
         "digits-p5, digits-spot, mask-rcnn-p3, mask-rcnn-p4d, mask-rcnn-spot, resnet50-p3, resnet50-p4d, resnet50-p5, "
-        "resnet50-spot",
+        "resnet50-spot, torch-efficientnet-b7-p3, torch-efficientnet-b7-p4d, torch-resnet50-p3, torch-resnet50-p4d",
     ]

@@ -6,7 +6,6 @@ What must be there follows from the image: with CUDA, Horovod has NCCL; with the
 """
 
 import ctypes
-import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,11 +13,8 @@ from pathlib import Path
 
 import horovod.tensorflow as hvd
 
-from training.pods import device_checks
+from training.pods import device_checks, image_parts
 from training.pods.requested import Requested
-
-#: NCCL's own number of 2.18.5, the first for P5; the EFA plugin needs 2.17.1 (https://github.com/aws/aws-ofi-nccl).
-OLDEST_NCCL = 21805
 
 # What TensorFlow 2.15 opens on a GPU, and only there: on another machine it starts without them.
 _CUDA_LIBRARIES = (
@@ -30,22 +26,16 @@ _CUDA_LIBRARIES = (
 def main(root: Path = Path("/")) -> int:
     """Print what is wrong; return 1 if anything is."""
     built = {"MPI": hvd.mpi_built(), "Gloo": hvd.gloo_built(), "NCCL": hvd.nccl_built()}
-    problems = [*python(sys.version_info.releaselevel), *horovod(built)]
+    problems = [*image_parts.python(sys.version_info.releaselevel), *horovod(built)]
     if device_checks.has_cuda(root):
         problems += [*nccl(built["NCCL"], version_of("libnccl.so.2")), *cuda()]
         # After the libraries above are loaded.
-        problems += one_nccl(Path("/proc/self/maps").read_text())
+        problems += image_parts.one_nccl(Path("/proc/self/maps").read_text())
     if (root / "opt/amazon/efa").exists():
         problems += map(str, device_checks.efa_plugin(Requested(efa=1), root))
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return 1 if problems else 0
-
-
-def python(level: str) -> Iterator[str]:
-    """Yield that Python is no release: distributions keep release candidates without updates."""
-    if level != "final":
-        yield f"Python {sys.version.split()[0]} is no release; build with a Python that gets security updates"
 
 
 def horovod(built: Mapping[str, int]) -> Iterator[str]:
@@ -60,16 +50,8 @@ def nccl(built: int, loaded: int) -> Iterator[str]:
     if not built:
         yield "Horovod was built without NCCL, although the base has CUDA: the ranks would reduce on the CPU"
         return
-    for number, which in ((built, "Horovod was built with"), (loaded, "the image loads")):
-        if number < OLDEST_NCCL:
-            yield f"{which} NCCL {_words(number)}; P5 and the EFA plugin need {_words(OLDEST_NCCL)} or newer"
-
-
-def one_nccl(maps: str) -> Iterator[str]:
-    """Yield that a process has several NCCLs: the EFA plugin would be that of one of them."""
-    found = sorted(set(re.findall(r"/\S*libnccl\.so\S*", maps)))
-    if len(found) > 1:
-        yield f"a rank loads several NCCLs: {', '.join(found)}; keep that of the base"
+    yield from image_parts.new_enough(built, "Horovod was built with")
+    yield from image_parts.new_enough(loaded, "the image loads")
 
 
 def cuda() -> Iterator[str]:
@@ -91,11 +73,6 @@ def version_of(library: str) -> int:
     except OSError:
         return 0
     return number.value
-
-
-def _words(number: int) -> str:
-    """Return 21805 as 2.18.5."""
-    return f"{number // 10_000}.{number // 100 % 100}.{number % 100}"
 
 
 if __name__ == "__main__":

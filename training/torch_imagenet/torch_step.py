@@ -42,12 +42,13 @@ def forward_of(network: Network, device: torch.device, *, deterministic: bool, c
         forward = DistributedDataParallel(
             forward,
             device_ids=[device.index] if device.type == "cuda" else None,
-            # Each rank has the statistics of its images, as under TensorFlow; the mean is evaluated.
-            forward_sync_buffers=False,
             # Otherwise the first step decides the order of the gradients in a message, so that a resumed run would have
             # another one: should_rebuild_buckets() in torch/csrc/distributed/c10d/reducer.hpp of 2.15.
             find_unused_parameters=deterministic,
         )
+        # Each rank has the statistics of its images, as under TensorFlow; the mean is evaluated. Not as an argument:
+        # that is `forward_sync_buffers` in torch 2.15, which 2.10, for V100, does not have.
+        forward.broadcast_buffers = False
     made: Forward = torch.compile(forward) if compiled else forward
     return made
 

@@ -47,6 +47,8 @@ METADATA: dict[str, Any] = {
     "dataset": {"train": "a"},
 }
 NAMES = ("position", "skipped", "training_images")
+#: The network of training.resnet50, before a test makes it smaller.
+WHOLE = models.MODELS[convert_checkpoint.MODEL]
 
 
 def small(num_classes: int) -> torch.nn.Module:
@@ -62,37 +64,59 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def keras(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run of the smaller network."""
+    return trained(tmp_path_factory.mktemp("keras"), METADATA, (2, 1, 1, 1))
+
+
+def trained(folder: Path, metadata: dict[str, Any], blocks: tuple[int, ...]) -> Path:
     """Return the folder of a run that TensorFlow has trained for two steps."""
-    folder = tmp_path_factory.mktemp("keras")
-    (folder / "metadata.json").write_text(json.dumps(METADATA))
-    command = [str(ROOT / ".venv-training/bin/python"), "-m", "tests.training.torch_imagenet.keras_run", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    (folder / "metadata.json").write_text(json.dumps(metadata))
+    program = [str(ROOT / ".venv-training/bin/python"), "-m", "tests.training.torch_imagenet.keras_run"]
+    done = subprocess.run([*program, str(folder), *map(str, blocks)], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder
 
 
-def resumed(keras: Path, output: Path) -> tuple[Network, dict[str, Any]]:
+def resumed(keras: Path, output: Path, **settings: Any) -> tuple[Network, dict[str, Any]]:
     """Return the network that the program makes, with what it resumes."""
     convert_checkpoint.main(["--from-dir", str(keras), "--output-dir", str(output)])
-    network = Network(models.build(convert_checkpoint.MODEL, 10), momentum=0.875, weight_decay=0.01, scaled=False)
+    given = SETTINGS | settings
+    model = models.build(convert_checkpoint.MODEL, given["--classes"])
+    network = Network(model, momentum=0.875, weight_decay=0.01, scaled=False)
     written = rank_checkpoint.resume(
         output,
         network.variables,
-        {"--model": "resnet50-same", **SETTINGS},
+        {"--model": "resnet50-same", **given},
         per_rank=network.statistics,
         names=NAMES,
     )
     return network, written
 
 
-def test_the_first_logits_are_those_of_keras(keras: Path, tmp_path: Path) -> None:
-    network, _ = resumed(keras, tmp_path)
+def assert_same_logits(network: Network, keras: Path) -> None:
     found = np.load(keras / "keras.npz")
     images = torch.from_numpy(found["images"][2]).permute(0, 3, 1, 2)
     with torch.no_grad():
         logits = network.model.eval()(to_float(images, torch.zeros(4, dtype=torch.bool))).numpy()
     assert np.ptp(found["logits"]) > 0.1
     np.testing.assert_allclose(logits, found["logits"], rtol=0, atol=1e-4)
+
+
+def test_the_first_logits_are_those_of_keras(keras: Path, tmp_path: Path) -> None:
+    network, _ = resumed(keras, tmp_path)
+    assert_same_logits(network, keras)
+
+
+@pytest.mark.whole_run
+def test_the_first_logits_of_the_whole_resnet50_are_those_of_keras(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(models.MODELS, convert_checkpoint.MODEL, WHOLE)
+    of_imagenet = {"--image-size": 128, "--classes": 1000, "--learning-rate": 0.01}
+    keras = trained(tmp_path, {**METADATA, "settings": METADATA["settings"] | of_imagenet}, (3, 4, 6, 3))
+    network, _ = resumed(keras, tmp_path / "torch", **of_imagenet)
+    assert sum(each.numel() for each in network.model.parameters()) == 25_557_032
+    assert_same_logits(network, keras)
 
 
 def test_the_next_step_is_that_of_keras(keras: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from training_workloads import INSTANCE_TYPES, ElasticHorovodJobSpec, HorovodJob
 from training_workloads.catalog import Gpu
 from training_workloads.catalog.framework_images import (
     FRAMEWORKS,
+    TORCH_FRAMEWORKS,
     SupportedGpus,
     shown_capability,
     supported_compute_capabilities,
@@ -33,7 +34,7 @@ PUBLIC = (
 
 def rows() -> dict[str, SupportedGpus]:
     public = {image: supported_compute_capabilities(image) for image in PUBLIC}
-    return FRAMEWORKS | {image: known for image, known in public.items() if known}
+    return FRAMEWORKS | TORCH_FRAMEWORKS | {image: known for image, known in public.items() if known}
 
 
 def cell(supported: SupportedGpus, capability: tuple[int, int]) -> str:

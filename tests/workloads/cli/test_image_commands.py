@@ -68,6 +68,15 @@ def test_podman_builds_where_docker_has_no_daemon(command: Command, engine: Engi
     assert calls.read_text() == f"version\n{words}\n"
 
 
+def test_the_next_command_names_an_image_of_another_dockerfile(command: Command, engine: Engine, project: Path) -> None:
+    calls = engine("docker")
+    (project / "torch.Dockerfile").write_text("FROM scratch\n")
+    code, _, errors = command("image", "build", "project", "--dockerfile=torch.Dockerfile")
+    name = "localhost/project-torch:latest"
+    assert (code, errors) == (0, f"built {name}; next: trainctl image push --image {name}\n")
+    assert calls.read_text().endswith(f"build --file project/torch.Dockerfile --tag {name} project\n")
+
+
 def test_podman_builds_where_dockers_daemon_hangs(
     command: Command, engine: Engine, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

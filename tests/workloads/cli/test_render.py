@@ -31,7 +31,10 @@ def render(command: Command, tmp_path: Path) -> Render:
 
 def test_writes_every_recipe_that_needs_no_option(tmp_path: Path, command: Command) -> None:
     code, output, errors = command("render")
-    assert (code, errors) == (0, f"{LOCAL_ONLY}skipped stage-data, which needs --source and --service-account\n")
+    # Those of PyTorch, in the order of their names.
+    images = [LOCAL_ONLY.replace("training:", f"training-torch{each}:") for each in ("-cuda12", "")]
+    skipped = "skipped stage-data, which needs --source and --service-account\n"
+    assert (code, errors) == (0, "".join([*images, LOCAL_ONLY, skipped]))
     names = set(RECIPES) - set(NEEDS)
     assert names_in(tmp_path / "dist/jobs") == names
     assert set(output.split()) == {f"dist/jobs/{name}.k8s.yaml" for name in names}

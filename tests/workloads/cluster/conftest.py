@@ -158,3 +158,9 @@ def pod() -> Callable[..., dict[str, Any]]:
         }
 
     return make
+
+
+@pytest.fixture
+def claims(cluster: FakeCluster) -> None:
+    for name in ("training-lustre", "home"):
+        cluster.add({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}})

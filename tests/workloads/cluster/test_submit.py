@@ -24,12 +24,6 @@ def manifest(tmp_path: Path, job_spec: HorovodJobSpec) -> Path:
     return path
 
 
-@pytest.fixture
-def claims(cluster: FakeCluster) -> None:
-    for name in ("training-lustre", "home"):
-        cluster.add({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}})
-
-
 def created(cluster: FakeCluster) -> list[str]:
     return [path for path in cluster.objects if "/mpijobs/" in path or "/networkpolicies/" in path]
 
@@ -367,8 +361,8 @@ def test_rejects_manifests_without_a_job(program: Program, cluster: FakeCluster,
     result = submit_text(program, tmp_path, "{apiVersion: v1, kind: Service, metadata: {name: board}}")
     assert (result.code, result.err) == (
         2,
-        f"error: 'FILE' is '{tmp_path}/job.yaml', but it contains Service, and only an MPIJob or a Job runs; use "
-        "'kubectl apply -f' for other objects\n",
+        f"error: 'FILE' is '{tmp_path}/job.yaml', but it contains Service, and only an MPIJob, a Job or a TrainJob "
+        "runs; use 'kubectl apply -f' for other objects\n",
     )
 
 

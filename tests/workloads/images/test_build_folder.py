@@ -11,6 +11,7 @@ from training_workloads.images.build_folder import (
     local_name,
     pack,
 )
+from training_workloads.mpijob.programs import LOCAL_TORCH_IMAGE
 from training_workloads.validation import InputError
 
 
@@ -49,6 +50,22 @@ def test_the_name_is_that_in_the_recipes(tmp_path: Path, root: Path) -> None:
     project = tmp_path / "My-project"
     project.mkdir()
     assert local_name(project) == "localhost/my-project:latest"
+    assert local_name(project, Path("Dockerfile")) == "localhost/my-project:latest"
+
+
+def test_another_dockerfile_makes_another_image(tmp_path: Path, root: Path) -> None:
+    assert local_name(root, Path("training/torch.Dockerfile")) == LOCAL_TORCH_IMAGE == "localhost/training-torch:latest"
+    assert local_name(tmp_path / "own", Path("GPU.Dockerfile")) == "localhost/own-gpu:latest"
+
+
+def test_the_image_with_pytorch_is_built_from_its_own_files(root: Path) -> None:
+    names = packed(root, "training/torch.Dockerfile")
+    assert {"training/torch.Dockerfile", "training/torch_imagenet/__main__.py"} <= set(names)
+    assert [name for name in names if name.startswith("requirements/")] == [
+        "requirements/torch-cuda12.txt",
+        "requirements/torch.txt",
+    ]
+    assert [name for name in names if not name.startswith(("requirements/", "training/"))] == []
 
 
 def test_the_archive_has_what_docker_would_read(tmp_path: Path) -> None:

@@ -201,6 +201,24 @@ def test_devices_and_places_are_those_of_every_gpu_job() -> None:
     assert "labels" not in made["store"]["metadata"]
 
 
+@pytest.mark.parametrize(
+    ("interfaces", "limits", "network"),
+    [
+        (None, {"vpc.amazonaws.com/efa": 4, "hugepages-2Mi": "5120Mi"}, "AWS Libfabric"),
+        (1, {"vpc.amazonaws.com/efa": 1, "hugepages-2Mi": "5120Mi"}, "AWS Libfabric"),
+        (0, {}, "Socket"),
+    ],
+)
+def test_a_measurement_may_use_some_of_the_efa_interfaces(
+    interfaces: int | None, limits: dict[str, Any], network: str
+) -> None:
+    job = objects(efa_interfaces=interfaces)["job"]
+    made = container(job)["resources"]["limits"]
+    assert {name: amount for name, amount in made.items() if "efa" in name or "huge" in name} == limits
+    assert made["nvidia.com/gpu"] == 8
+    assert variables(job)["NCCL_NET"] == network
+
+
 @pytest.mark.parametrize("capacity_type", ["ON_DEMAND", "SPOT", None])
 def test_only_a_job_that_names_on_demand_capacity_holds_its_nodes(capacity_type: CapacityType | None) -> None:
     made = objects(scheduling=Scheduling(capacity_type=capacity_type))
@@ -225,6 +243,11 @@ def test_a_mistake_that_the_lint_finds_stops_the_app() -> None:
     with pytest.raises(InputError) as caught:
         objects(environment={"NCCL_SOCKET_IFNAME": "lo"})
     assert "the lint reports" in str(caught.value)
+
+
+def test_an_image_of_ones_own_is_not_checked() -> None:
+    assert spec(instance_type="p3.16xlarge", image="localhost/training-torch-cuda12:latest").instance.gpus == 8
+    assert spec(instance_type="p3.16xlarge", image="repository/own:1").instance.gpus == 8
 
 
 @pytest.mark.parametrize(
@@ -253,6 +276,22 @@ def test_a_mistake_that_the_lint_finds_stops_the_app() -> None:
             "torchrun and its options",
         ),
         ({"command": ("bash", "-c", "python -m torch.distributed.run train.py")}, "starts it with torchrun"),
+        (
+            {"instance_type": "p3.16xlarge", "image": "localhost/training-torch:latest"},
+            "'instance_type' is 'p3.16xlarge', but its V100 has compute capability 7.0, and PyTorch 2.15 with CUDA "
+            "13.2 supports 7.5 to 12.x; choose a type with another GPU, or give another image",
+        ),
+        (
+            {"instance_type": "p6-b200.48xlarge", "image": "pytorch/pytorch:2.6.0-cuda12.6-cudnn9-runtime"},
+            "its B200 has compute capability 10.0, and the image's CUDA 12.6 supports 5.0 to 9.x",
+        ),
+        ({"efa_interfaces": 5}, "'efa_interfaces' is 5, but p4d.24xlarge has 4; lower it, or omit it to use all"),
+        ({"efa_interfaces": -1}, "'efa_interfaces' is -1; give 0 or more"),
+        (
+            {"efa_interfaces": 1, "gpus_per_worker": 4},
+            "'gpus_per_worker' is 4, but with efa_interfaces each worker is a whole node; omit it",
+        ),
+        ({"efa_interfaces": 1, "efa": True}, "'efa' is True, but with efa_interfaces each worker is a whole node"),
         (
             {"environment": {"WORLD_SIZE": "16"}},
             "'environment.WORLD_SIZE' is '16', but torchrun sets it for each rank; omit it",

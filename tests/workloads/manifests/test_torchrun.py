@@ -22,6 +22,15 @@ def test_the_numbers_of_a_command_line_are_read(argv: list[str], ranks: int | No
     assert (found.ranks, found.nodes) == (ranks, nodes)
 
 
+def test_the_program_keeps_its_words() -> None:
+    found = torchrun(["torchrun", "--nnodes=2", "--no-python", "sh", "-c", "echo --nnodes=3 torchrun"])
+    assert found is not None
+    assert (found.nodes, found.program) == (2, ("sh", "-c", "echo --nnodes=3 torchrun"))
+    script = torchrun(["bash", "-c", "torchrun --nproc-per-node 8 train.py --epochs 3"])
+    assert script is not None
+    assert script.program == ("train.py", "--epochs", "3")
+
+
 @pytest.mark.parametrize(
     ("nodes", "bounds"), [("1:4", (1, 4)), ("2:2", (2, 2)), ("2", None), ("1:$(MOST)", None), (":4", None)]
 )

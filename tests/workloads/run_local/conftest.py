@@ -8,7 +8,7 @@ import pytest
 
 from training_workloads.recipes import recipe
 from training_workloads.rendering import render_jobs
-from training_workloads.run_local.run_target import read_mpi_job
+from training_workloads.run_local.run_target import read_job
 
 
 @pytest.fixture(params=["Open MPI 5", "Open MPI 4"])
@@ -30,7 +30,7 @@ def manifest(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def job(manifest: Path) -> dict[str, Any]:
-    return dict(read_mpi_job(manifest).content)
+    return dict(read_job(manifest).content)
 
 
 def launcher_of(job: dict[str, Any]) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def test_a_file_with_recipes_runs_once(folder: Path, capsys: pytest.CaptureFixtu
     ("recipe", "words"),
     [
         ("stage-data", "it needs source and service_account, which only 'trainctl render' takes; render it"),
-        ("tensorboard", "it contains Deployment, Service, NetworkPolicy, and only the launcher of one MPIJob can run"),
+        ("tensorboard", "it contains Deployment, Service, NetworkPolicy, and only the launcher of one MPIJob, or"),
     ],
 )
 def test_a_recipe_without_an_mpi_job_is_rejected(recipe: str, words: str) -> None:

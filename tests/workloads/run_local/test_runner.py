@@ -17,7 +17,7 @@ from training_workloads import InputError
 from training_workloads.manifests.documents import read_documents
 from training_workloads.mpijob.launch_command import horovodrun_command
 from training_workloads.run_local.local_plan import LocalRun, plan_local_run
-from training_workloads.run_local.run_target import read_mpi_job
+from training_workloads.run_local.run_target import read_job
 from training_workloads.run_local.runner import run_locally
 
 # A placeholder of mpirun that prints its arguments.
@@ -205,7 +205,7 @@ def test_a_rank_that_fails_is_named_in_the_last_line(
 def test_rejects_a_missing_manifest(manifest: Path) -> None:
     missing = manifest.with_name("digits-p5.k8s.yaml")
     with pytest.raises(InputError) as caught:
-        read_mpi_job(missing)
+        read_job(missing)
     assert str(caught.value) == (
         f"'file' is '{missing}', but it does not exist; render manifests with 'trainctl render', or give one "
         f"of {manifest}"
@@ -225,10 +225,10 @@ def test_rejects_a_file_without_exactly_one_job(text: str, found: str, tmp_path:
     path = tmp_path / "file.yaml"
     path.write_text(text)
     with pytest.raises(InputError) as caught:
-        read_mpi_job(path)
+        read_job(path)
     assert str(caught.value) == (
-        f"'file' is '{path}', but it contains {found}, and only the launcher of one MPIJob can run here; give a file "
-        "with exactly one MPIJob, or a Python script, whose name ends in .py"
+        f"'file' is '{path}', but it contains {found}, and only the launcher of one MPIJob, or one Job of torchrun, "
+        "can run here; give a file with exactly one of them, or a Python script, whose name ends in .py"
     )
 
 
@@ -237,17 +237,17 @@ def test_rejects_a_file_that_is_not_yaml(content: bytes, tmp_path: Path) -> None
     path = tmp_path / "file.yaml"
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        read_mpi_job(path)
+        read_job(path)
     assert caught.value.problems[0].source.startswith(str(path))
 
 
 def test_a_folder_may_have_the_one_job(manifest: Path) -> None:
-    assert read_mpi_job(manifest.parent).where() == read_mpi_job(manifest).where()
+    assert read_job(manifest.parent).where() == read_job(manifest).where()
 
 
 def test_the_option_of_other_commands_is_not_advised(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        read_mpi_job(tmp_path)
+        read_job(tmp_path)
     assert str(caught.value).endswith("; give a folder with manifests")
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "DEFAULT_FRAMEWORK",
     "FRAMEWORKS",
     "OTHER_FRAMEWORK",
+    "TORCH_FRAMEWORKS",
     "SupportedGpus",
     "known_framework",
     "shown_capability",
@@ -69,6 +70,15 @@ FRAMEWORKS = {
     ),
     "tensorflow-2.18": SupportedGpus(
         software="TensorFlow 2.18 with CUDA 12.5 and cuDNN 9.3", oldest=(7, 0), newest_major=9, evidence=_INVALID_PTX
+    ),
+}
+
+#: What the images of `training/torch.Dockerfile` contain, by the lock in `requirements/`. The machine code of each
+#: wheel was printed with `torch._C._cuda_getArchFlags()` on 2026-11-23: from 7.5, and from 7.0, to 12.0.
+TORCH_FRAMEWORKS = {
+    "torch": SupportedGpus(software="PyTorch 2.15 with CUDA 13.2", oldest=(7, 5), newest_major=12, evidence=_VOLTA),
+    "torch-cuda12": SupportedGpus(
+        software="PyTorch 2.10 with CUDA 12.8", oldest=(7, 0), newest_major=12, evidence=_TORCH_BUILDS
     ),
 }
 

@@ -177,7 +177,7 @@ def submit(
             return
         for job in (each for each in submitting.created if each.is_job):
             elsewhere = namespace or (job.cluster.namespace if job.cluster.namespace != cluster.namespace else None)
-            print(f"next: {command_line('logs -f', job.name, context, elsewhere)}")
+            print(f"next: {command_line('logs -f', job.name_for_logs, context, elsewhere)}")
 
 
 @app.command(name="list", cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)

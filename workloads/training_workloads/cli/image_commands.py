@@ -32,7 +32,8 @@ _ImageOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help=f"Name of the image on this machine. Default: {LOCAL_IMAGE} in a clone, else localhost/<folder>:latest.",
+        help=f"Name of the image on this machine. Default: {LOCAL_IMAGE} in a clone, else localhost/<folder>:latest; "
+        "with -torch for torch.Dockerfile.",
     ),
 ]
 _StackOption = Annotated[str, typer.Option(help="Stack with the repository.")]
@@ -57,12 +58,13 @@ def build(
     """Build the image of the jobs: here, or in AWS with the project of the data stack."""
     place = Path(folder)
     file, arguments = find_dockerfile(place, dockerfile), build_arguments(build_arg or [])
-    name = image or local_name(place)
+    name = image or local_name(place, file)
     if engine != _CODEBUILD:
         chosen = find_engine(_known(engine, *ENGINES, _CODEBUILD), otherwise=f"give '{_CODEBUILD}' to build in AWS")
         with failures_as_lines():
             chosen.build(place, file, name, arguments)
-        print(f"built {name}; next: trainctl image push", file=sys.stderr)
+        other = f" --image {name}" * (name != local_name(place))
+        print(f"built {name}; next: trainctl image push{other}", file=sys.stderr)
         return
     with failures_as_lines(), aws_errors():
         started = start_build(AwsSession(), stack, place, file, arguments)

@@ -43,6 +43,9 @@ def render(
     framework: Annotated[
         str | None, typer.Option(help="What the image contains, such as tensorflow-2.15, or other.")
     ] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="What a torch-… recipe creates: Job, or TrainJob of Kubeflow Trainer.")
+    ] = None,
     workers: Annotated[int | None, number_option("Worker pods.")] = None,
     min_workers: Annotated[int | None, number_option("Minimum of an elastic job.")] = None,
     max_workers: Annotated[int | None, number_option("Maximum of an elastic job.")] = None,
@@ -54,7 +57,7 @@ def render(
     nodes: Annotated[int | None, number_option("Nodes of an NCCL test.")] = None,
     collective: Annotated[str | None, typer.Option(help="Collective of an NCCL test: all_reduce, …")] = None,
     efa_interfaces: Annotated[
-        int | None, number_option("Number of EFA interfaces of an NCCL test. Default: all of the type.")
+        int | None, number_option("Number of EFA interfaces of each node. Default: all of the type.")
     ] = None,
     source: Annotated[str | None, typer.Option(help="Folder in S3 that stage-data reads.")] = None,
     folder: Annotated[
@@ -90,12 +93,9 @@ def render(
     outdir: Annotated[str, typer.Option(metavar="DIRECTORY", help="Folder of the manifests.")] = "dist/jobs",
 ) -> None:
     """Render recipes into manifests; `platform` renders what they need in a cluster."""
-    job = _given(
-        image=image,
-        namespace=namespace,
-        service_account=service_account,
+    job = _given(image=image, namespace=namespace, service_account=service_account, framework=framework, kind=kind)
+    job |= _given(
         instance_type=instance_type,
-        framework=framework,
         workers=workers,
         min_workers=min_workers,
         max_workers=max_workers,
@@ -160,29 +160,38 @@ def run_local(
         str,
         typer.Argument(
             metavar="JOB",
-            help="A recipe, a manifest or a folder with one MPIJob, - for the standard input, or a Python script.",
+            help="A recipe, a manifest or a folder with one job, - for the standard input, or a Python script.",
             autocompletion=complete_recipes,
         ),
     ],
     argument: Annotated[
         list[str] | None, typer.Argument(metavar="ARGUMENT", help="Arguments of a script, behind a lone --.")
     ] = None,
-    ranks: Annotated[int | None, number_option("Number of ranks. Default: that of the job; 2 for a script.")] = None,
+    ranks: Annotated[
+        int | None, number_option("Number of ranks. Default: the job's; 2 for a script or torchrun.")
+    ] = None,
     volumes: Annotated[
         str, typer.Option(metavar="DIRECTORY", help="Local folder in place of the shared file system.")
     ] = ".",
     environment: Annotated[
-        str, typer.Option(metavar="DIRECTORY", help="Virtual environment of the job.")
-    ] = ".venv-training",
+        str | None,
+        typer.Option(
+            metavar="DIRECTORY", help="Virtual environment of the job. Default: .venv-training, or .venv-torch."
+        ),
+    ] = None,
 ) -> None:
     """Run a job or a Python script on this machine, on the CPU, and return its exit code."""
     from training_workloads.run_local.runner import run_locally
 
     # The empty text of an unset variable would be the current folder.
     given = (("volumes", volumes), ("environment", environment))
-    check(Problem(path=(name,), given=value, fix="give a folder") for name, value in given if not value)
+    check(Problem(path=(name,), given=value, fix="give a folder") for name, value in given if value == "")
     code = run_locally(
-        file, volumes=Path(volumes), environment=Path(environment), ranks=ranks, arguments=argument or ()
+        file,
+        volumes=Path(volumes),
+        environment=None if environment is None else Path(environment),
+        ranks=ranks,
+        arguments=argument or (),
     )
     raise typer.Exit(code)
 

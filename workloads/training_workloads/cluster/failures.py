@@ -9,7 +9,7 @@ from http import HTTPStatus
 from http.client import BadStatusLine
 from typing import Any
 
-from training_workloads.cluster.resources import MPI_JOBS, Resource
+from training_workloads.cluster.resources import MPI_JOBS, TRAIN_JOBS, Resource
 
 __all__ = [
     "ClusterError",
@@ -209,6 +209,9 @@ def unknown_resource(resource: Resource) -> ClusterError:
             "the cluster does not know MPIJobs",
             "install the operator with 'trainctl platform render' and 'kubectl apply -f dist/platform/'",
         )
+    if resource.kind == TRAIN_JOBS.kind:
+        fix = "install Kubeflow Trainer 2.2 or newer, or render the job without kind"
+        return ClusterError("the cluster does not know TrainJobs", fix)
     return ClusterError(
         f"the cluster does not know {resource.kind_and_version}",
         "install its definition, or remove the document from the file",

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from training_workloads.cluster.client import Cluster
+from training_workloads.cluster.failures import ClusterError
 from training_workloads.cluster.job_summaries import (
     JobSummary,
     PodSummary,
@@ -22,9 +23,11 @@ from training_workloads.cluster.resources import (
     NETWORK_POLICIES,
     PODS,
     SERVICES,
+    TRAIN_JOBS,
     Resource,
 )
 from training_workloads.jobs.rendezvous_store import STORE_SUFFIX
+from training_workloads.jobs.train_job import NODES_SUFFIX
 from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
 from training_workloads.validation import InputError, Problem, known_names
@@ -258,9 +261,21 @@ def by_age(pod: dict[str, Any]) -> tuple[str, str]:
 
 
 def _no_such_job(cluster: Cluster, name: str) -> Problem:
+    if _is_train_job(cluster, name):
+        allowed = f"it is a TrainJob, whose workers are those of the Job {name + NODES_SUFFIX!r}"
+        fix = f"give that name to status, logs and wait; 'kubectl delete trainjob {name}' ends it"
+        return Problem(path=("name",), given=name, allowed=allowed, fix=fix)
     names = [each["metadata"]["name"] for each in _every_job(cluster)]
     fix = known_names(name, names) if names else "there is none; 'list -A' shows those of every namespace"
     return Problem(path=("name",), given=name, allowed=f"namespace {cluster.namespace!r} has no such job", fix=fix)
+
+
+def _is_train_job(cluster: Cluster, name: str) -> bool:
+    try:
+        return cluster.get(TRAIN_JOBS, name) is not None
+    except ClusterError:
+        # Most clusters have no such kind, and who may not read it has none.
+        return False
 
 
 def _every_job(cluster: Cluster, *, all_namespaces: bool = False) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from training_workloads.jobs.train_job import TRAIN_JOB, TRAIN_JOB_API
 from training_workloads.mpijob.spec import API_VERSION
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "NODES",
     "PODS",
     "SERVICES",
+    "TRAIN_JOBS",
     "Resource",
 ]
 
@@ -55,6 +57,7 @@ class Resource:
 
 MPI_JOBS = Resource(api_version=API_VERSION, kind="MPIJob", plural="mpijobs")
 BATCH_JOBS = Resource(api_version="batch/v1", kind="Job", plural="jobs")
+TRAIN_JOBS = Resource(api_version=TRAIN_JOB_API, kind=TRAIN_JOB, plural="trainjobs")
 PODS = Resource(api_version="v1", kind="Pod", plural="pods")
 CONFIG_MAPS = Resource(api_version="v1", kind="ConfigMap", plural="configmaps")
 EVENTS = Resource(api_version="v1", kind="Event", plural="events")

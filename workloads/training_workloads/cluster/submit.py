@@ -12,7 +12,8 @@ from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ConflictError, ForbiddenError, RejectedError
 from training_workloads.cluster.job_pods import job_pods
 from training_workloads.cluster.jobs import try_find_job
-from training_workloads.cluster.resources import BATCH_JOBS, CLAIMS, MPI_JOBS, NAMESPACES, PODS, Resource
+from training_workloads.cluster.resources import BATCH_JOBS, CLAIMS, MPI_JOBS, NAMESPACES, PODS, TRAIN_JOBS, Resource
+from training_workloads.jobs.train_job import NODES_SUFFIX
 from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
 from training_workloads.manifests.documents import Document
 from training_workloads.manifests.values import amount_of
@@ -86,6 +87,11 @@ class Submission:
         return str(self.content["metadata"]["name"])
 
     @property
+    def name_for_logs(self) -> str:
+        """The name by which `logs` and `status` find a job: that of a TrainJob's workers."""
+        return self.name + NODES_SUFFIX if self.resource.kind == TRAIN_JOBS.kind else self.name
+
+    @property
     def title(self) -> str:
         """Its kind, name and namespace: `MPIJob 'digits' in namespace 'team'`."""
         where = f" in namespace {self.cluster.namespace!r}" if self.resource.namespaced else ""
@@ -94,7 +100,7 @@ class Submission:
     @property
     def is_job(self) -> bool:
         """Whether it runs ranks or stages data, rather than being something that a job needs."""
-        kinds = [(each.api_version, each.kind) for each in (MPI_JOBS, BATCH_JOBS)]
+        kinds = [(each.api_version, each.kind) for each in (MPI_JOBS, BATCH_JOBS, TRAIN_JOBS)]
         return (self.resource.api_version, self.resource.kind) in kinds
 
     def problem(self, path: Path, given: Any, *, fix: str, allowed: str = "") -> Problem:
@@ -216,7 +222,7 @@ def _there_is_a_job(submissions: list[Submission]) -> Problems:
     if not any(each.is_job for each in submissions):
         files = ", ".join(dict.fromkeys(each.document.yaml.source for each in submissions))
         kinds = ", ".join(each.resource.kind for each in submissions)
-        allowed = f"it contains {kinds}, and only an MPIJob or a Job runs"
+        allowed = f"it contains {kinds}, and only an MPIJob, a Job or a TrainJob runs"
         yield Problem(path=("file",), given=files, allowed=allowed, fix="use 'kubectl apply -f' for other objects")
 
 

@@ -34,11 +34,19 @@ def find_dockerfile(folder: Path, given: str | None) -> Path:
     raise InputError(problem)
 
 
-def local_name(folder: Path) -> str:
-    """Return an image's name on this machine: that in the recipes of the library, or of a project."""
-    if (folder / _DOCKERFILES[0]).is_file():
-        return LOCAL_IMAGE
-    return f"localhost/{folder.resolve().name.lower()}:latest"
+def local_name(folder: Path, dockerfile: Path | None = None) -> str:
+    """Return an image's name on this machine: that in the recipes of the library, or of a project.
+
+    Args:
+        folder: Where it is built.
+        dockerfile: Its Dockerfile; `torch.Dockerfile` adds `-torch` to the name. Default: that of the folder.
+    """
+    name = LOCAL_IMAGE
+    if not (folder / _DOCKERFILES[0]).is_file():
+        name = f"localhost/{folder.resolve().name.lower()}:latest"
+    if dockerfile is not None and dockerfile.suffix == f".{_DOCKERFILES[1]}":
+        name = name.replace(":", f"-{dockerfile.stem.lower()}:")
+    return name
 
 
 def build_arguments(given: list[str]) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from training_workloads.jobs.mpi_pods import mpi_job
 from training_workloads.jobs.pod_template import above_zero, image, namespace
 from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.jobs.scheduling import Scheduling, is_scheduling
-from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
+from training_workloads.jobs.worker_resources import WorkerResources, interfaces_of_the_type, worker_resources
 from training_workloads.mpijob.launch_command import mpirun_command
 from training_workloads.mpijob.programs import NCCL_TEST
 from training_workloads.mpijob.spec import MpiJobSpec
@@ -166,20 +166,6 @@ def _message_that_fits(instance: InstanceType) -> int:
     return 1 << (room.bit_length() - 1)
 
 
-def _interfaces(spec: NcclTestJobSpec) -> Problems:
-    if spec.efa_interfaces is None:
-        return
-    wrong = list(at_least("efa_interfaces", spec.efa_interfaces, 0))
-    yield from wrong
-    # Another rule reports a wrong type.
-    if wrong or list(supported_gpu_type(spec.instance_type)):
-        return
-    if spec.efa_interfaces > spec.instance.efa_interfaces:
-        allowed = f"{spec.instance.name} has {spec.instance.efa_interfaces}"
-        fix = "lower it, or omit it to use all"
-        yield Problem(path=("efa_interfaces",), given=spec.efa_interfaces, allowed=allowed, fix=fix)
-
-
 def _message(spec: NcclTestJobSpec) -> Problems:
     if spec.message_gib is None:
         return
@@ -199,7 +185,7 @@ _RULES = (
     lambda spec: supported_gpu_type(spec.instance_type),
     lambda spec: at_least("nodes", spec.nodes, 1),
     lambda spec: one_of("collective", spec.collective, get_args(Collective)),
-    _interfaces,
+    lambda spec: interfaces_of_the_type(spec.instance_type, spec.efa_interfaces),
     _message,
     lambda spec: above_zero("minimum_bus_bandwidth", spec.minimum_bus_bandwidth),
 )

@@ -7,6 +7,7 @@ from training_workloads.jobs.worker_resources import WorkerResources
 __all__ = [
     "DATA_THREADS",
     "INTRAOP_THREADS",
+    "OPENMP_THREADS",
     "hierarchical_all_reduce",
     "nccl_environment",
     "rank_environment",
@@ -15,6 +16,9 @@ __all__ = [
 
 #: TensorFlow's pool for the inside of one operation.
 INTRAOP_THREADS = "TF_NUM_INTRAOP_THREADS"
+
+#: The same of PyTorch.
+OPENMP_THREADS = "OMP_NUM_THREADS"
 
 #: Threads of a rank's input pipeline; for tf.data they are for `options.threading.private_threadpool_size`. TensorFlow
 #: and PyTorch have no variable for it, so the programs read this one.
@@ -53,7 +57,7 @@ def torch_environment(resources: WorkerResources, workers: int) -> dict[str, str
     """
     return {
         # The GPU computes; torchrun sets the same, with a warning, where a node has several ranks.
-        "OMP_NUM_THREADS": "1",
+        OPENMP_THREADS: "1",
         DATA_THREADS: str(resources.cpus_per_rank),
         # Each start of the ranks gets another store, on the node of rank zero. The one that torchrun would share
         # between all starts keeps the keys of the last one, in later releases the address of a lost node

@@ -1,26 +1,41 @@
 """A job of PyTorch's torchrun: an elastic Indexed Job, whose workers meet at a store in a small pod beside them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from constructs import Construct
 
-from training_workloads.jobs.gpu_job import GPU_JOB_RULES, GpuJobSpec, elastic_bounds
+from training_workloads.catalog.framework_images import (
+    TORCH_FRAMEWORKS,
+    shown_capability,
+    supported_compute_capabilities,
+)
+from training_workloads.catalog.instances import supported_gpu_type
+from training_workloads.jobs.gpu_job import GPU_JOB_RULES, GpuJobSpec, elastic_bounds, type_and_gpus
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import JobNetworkPolicy
 from training_workloads.jobs.linted_document import lint_warnings
 from training_workloads.jobs.pod_template import check_kind
 from training_workloads.jobs.rank_environment import torch_environment
 from training_workloads.jobs.rendezvous_store import RENDEZVOUS_STORES, STORE_SUFFIX, Rendezvous, RendezvousStore
+from training_workloads.jobs.train_job import TRAIN_JOB, TRAIN_JOB_API, expressible_as_train_job, train_job
 from training_workloads.jobs.wire_object import wire_object
+from training_workloads.jobs.worker_resources import WorkerResources, interfaces_of_the_type, worker_resources
 from training_workloads.manifests.torchrun import torchrun
+from training_workloads.mpijob.programs import LOCAL_TORCH_CUDA12_IMAGE, LOCAL_TORCH_IMAGE
 from training_workloads.mpijob.spec import DAY_SECONDS, JOB_NAME_LABEL, JOB_ROLE_LABEL, WORKER
 from training_workloads.names import dns_1035_label, leaves_room
 from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
 
 __all__ = ["TorchElasticJob", "TorchElasticJobSpec"]
+
+# What an image that was built here contains; of any other, only its address may say it.
+_LOCAL_IMAGES = {
+    LOCAL_TORCH_IMAGE: TORCH_FRAMEWORKS["torch"],
+    LOCAL_TORCH_CUDA12_IMAGE: TORCH_FRAMEWORKS["torch-cuda12"],
+}
 
 # A finished job's pods, and with them their logs, are kept for a week.
 _TTL_SECONDS = 7 * DAY_SECONDS
@@ -63,6 +78,10 @@ class TorchElasticJobSpec(GpuJobSpec):
             lost with its node, or evicted, does not count. Default: 3.
         rendezvous: Where the workers meet: `c10d`, torch's store in a pod with the job's image, or `etcd`.
             Default: `c10d`.
+        kind: What is created: a `Job` of Kubernetes with a store, or a `TrainJob` of Kubeflow Trainer 2, whose number
+            of workers is fixed. Default: `Job`.
+        efa_interfaces: EFA interfaces of each node that whole workers use, to measure what they are worth: 0 is TCP.
+            Default: all that the type has.
     """
 
     min_workers: int = 1
@@ -70,10 +89,20 @@ class TorchElasticJobSpec(GpuJobSpec):
     max_restarts: int = 10
     backoff_limit: int = 3
     rendezvous: Rendezvous = "c10d"
+    kind: Literal["Job", "TrainJob"] = "Job"
+    efa_interfaces: int | None = None
 
     def __post_init__(self) -> None:
         """Check everything that can be known before the job runs."""
         enforce(self, _RULES)
+
+    @cached_property
+    def resources(self) -> WorkerResources:
+        """The requests of each worker."""
+        if self.efa_interfaces is None:
+            return super().resources
+        whole = worker_resources(self.instance, self.instance.gpus, efa=self.efa_interfaces > 0)
+        return replace(whole, efa_interfaces=self.efa_interfaces)
 
     @property
     def largest(self) -> int:
@@ -96,7 +125,15 @@ class TorchElasticJobSpec(GpuJobSpec):
         return self._pods(self.workers)
 
     def job(self) -> dict[str, Any]:
-        """Return the `spec` of the Job."""
+        """Return the `spec` of the Job, or of the TrainJob."""
+        if self.kind == TRAIN_JOB:
+            return train_job(
+                self._worker(),
+                resources=self.resources,
+                workers=self.workers,
+                scheduling=self.scheduling,
+                deadline_seconds=self.deadline_seconds,
+            )
         return {
             "completionMode": "Indexed",
             # `kubectl` and the API change both together, or neither: the Job is elastic.
@@ -120,7 +157,9 @@ class TorchElasticJobSpec(GpuJobSpec):
 
     def _worker(self) -> dict[str, Any]:
         variables = {**torch_environment(self.resources, self.largest), **self.environment}
-        env = [_FROM_LABEL, *({"name": name, "value": value} for name, value in variables.items())]
+        env: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in variables.items()]
+        if self.kind != TRAIN_JOB:
+            env.insert(0, _FROM_LABEL)
         return self.pods.worker(
             self._torchrun(),
             container={"env": env},
@@ -131,6 +170,9 @@ class TorchElasticJobSpec(GpuJobSpec):
         )
 
     def _torchrun(self) -> list[str]:
+        if self.kind == TRAIN_JOB:
+            # The trainer sets nodes, ranks, and the address of the pod of index 0 as variables (`PET_…`).
+            return ["torchrun", "--no-python", *self.command]
         return [
             "torchrun",
             f"--nnodes={self.min_workers}:{self.largest}",
@@ -144,12 +186,12 @@ class TorchElasticJobSpec(GpuJobSpec):
 
 
 class TorchElasticJob(Construct):
-    """A job of torchrun in a chart: the Job, its store, their Services, and a NetworkPolicy.
+    """A job of torchrun in a chart: the Job, its store, their Services, and a NetworkPolicy; or a TrainJob with that.
 
     Attributes:
         spec: What the job was made from.
         warnings: The lint's warnings as text; docs/lint.md explains each.
-        job: The Job.
+        job: The Job, or the TrainJob.
         network_policy: Keeps other pods from those of the job.
     """
 
@@ -168,13 +210,19 @@ class TorchElasticJob(Construct):
         super().__init__(scope, id)
         self.spec = spec
         wire = spec.job()
+        api = TRAIN_JOB_API if spec.kind == TRAIN_JOB else "batch/v1"
         self.warnings = lint_warnings(
-            {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": spec.name}, "spec": wire}
+            {"apiVersion": api, "kind": spec.kind, "metadata": {"name": spec.name}, "spec": wire}
         )
         labels = spec.scheduling.labels()
         self.job = wire_object(
-            self, "Resource", kind="Job", name=spec.name, namespace=spec.namespace, spec=wire, labels=labels
+            self, "Resource", kind=spec.kind, name=spec.name, namespace=spec.namespace, spec=wire, labels=labels
         )
+        if spec.kind != TRAIN_JOB:
+            self._define_rendezvous(spec)
+        self.network_policy = JobNetworkPolicy(self, "NetworkPolicy", job_name=spec.name, namespace=spec.namespace)
+
+    def _define_rendezvous(self, spec: TorchElasticJobSpec) -> None:
         store = spec.name + STORE_SUFFIX
         for child, kind, name, one in (
             ("Service", "Service", spec.name, spec.service()),
@@ -182,7 +230,6 @@ class TorchElasticJob(Construct):
             ("StoreService", "Service", store, spec.store.service(spec.name)),
         ):
             wire_object(self, child, kind=kind, name=name, namespace=spec.namespace, spec=one)
-        self.network_policy = JobNetworkPolicy(self, "NetworkPolicy", job_name=spec.name, namespace=spec.namespace)
 
 
 def _name(spec: TorchElasticJobSpec) -> Problems:
@@ -194,12 +241,41 @@ def _name(spec: TorchElasticJobSpec) -> Problems:
         yield from leaves_room("name", spec.name, STORE_SUFFIX, "Kubernetes")
 
 
+def _gpu_of_the_image(spec: TorchElasticJobSpec) -> Problems:
+    """Reject a GPU for which the image's PyTorch has no code: the ranks would end at the first kernel."""
+    # Other rules report an image that is no text, and a wrong type.
+    image = str(spec.image)
+    known = _LOCAL_IMAGES.get(image) or supported_compute_capabilities(image)
+    if known is None or list(supported_gpu_type(spec.instance_type)):
+        return
+    gpu = spec.instance.gpu
+    if gpu and not known.includes(gpu):
+        allowed = f"its {gpu.model} has compute capability {shown_capability(gpu.compute_capability)}, and {known}"
+        fix = "choose a type with another GPU, or give another image"
+        given = spec.instance_type
+        yield Problem(path=("instance_type",), given=given, allowed=allowed, fix=fix, related=(("image",),))
+
+
 def _countable(spec: TorchElasticJobSpec) -> Problems:
     for name in ("workers", "max_workers"):
         value = getattr(spec, name)
         # Other rules report what is no number.
         if value is not None and not list(at_least(name, value, 1)) and value > _MOST_PODS:
             yield Problem(path=(name,), given=value, fix=f"give {_MOST_PODS} or less")
+
+
+def _interfaces(spec: TorchElasticJobSpec) -> Problems:
+    """Reject a number of EFA interfaces that is none of the type, or of a part of a node."""
+    yield from interfaces_of_the_type(spec.instance_type, spec.efa_interfaces)
+    if spec.efa_interfaces is None or list(type_and_gpus(spec)):
+        return
+    for name, given, wrong in (
+        ("gpus_per_worker", spec.gpus_per_worker, spec.gpus_per_worker not in (None, spec.instance.gpus)),
+        ("efa", spec.efa, spec.efa is not None),
+    ):
+        if wrong:
+            allowed = "with efa_interfaces each worker is a whole node"
+            yield Problem(path=(name,), given=given, allowed=allowed, fix="omit it", related=(("efa_interfaces",),))
 
 
 def _no_gang(spec: TorchElasticJobSpec) -> Problems:
@@ -233,11 +309,15 @@ def _set_by_the_job(spec: TorchElasticJobSpec) -> Problems:
 _RULES: tuple[Callable[[TorchElasticJobSpec], Problems], ...] = (
     _name,
     *GPU_JOB_RULES,
+    _gpu_of_the_image,
     elastic_bounds,
     _countable,
+    _interfaces,
     lambda spec: at_least("max_restarts", spec.max_restarts, 0),
     lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
     lambda spec: one_of("rendezvous", spec.rendezvous, get_args(Rendezvous)),
+    lambda spec: one_of("kind", spec.kind, ("Job", TRAIN_JOB)),
+    expressible_as_train_job,
     _no_gang,
     _one_torchrun,
     _set_by_the_job,

@@ -6,6 +6,8 @@ from typing import Any
 import cdk8s
 from constructs import Construct
 
+from training_workloads.jobs.train_job import TRAIN_JOB, TRAIN_JOB_API
+
 __all__ = ["wire_object"]
 
 _API_VERSIONS = {
@@ -13,6 +15,7 @@ _API_VERSIONS = {
     "Job": "batch/v1",
     "NetworkPolicy": "networking.k8s.io/v1",
     "Service": "v1",
+    TRAIN_JOB: TRAIN_JOB_API,
 }
 
 

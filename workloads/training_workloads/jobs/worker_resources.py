@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from training_workloads.catalog import InstanceType
+from training_workloads.catalog import InstanceType, gpu_instance_type
+from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.catalog.nodes import (
     EFA_HUGEPAGES_MIB,
     EFA_RESOURCE,
@@ -12,7 +13,7 @@ from training_workloads.catalog.nodes import (
 )
 from training_workloads.validation import Problem, Problems, at_least, enforce
 
-__all__ = ["WorkerResources", "gpus_that_fit", "worker_resources"]
+__all__ = ["WorkerResources", "gpus_that_fit", "interfaces_of_the_type", "worker_resources"]
 
 # What a node's daemons and the kubelet take of its memory.
 _DAEMON_MEMORY_FRACTION = 0.1
@@ -108,3 +109,23 @@ def gpus_that_fit(instance: InstanceType, gpus_per_worker: int, *, efa: bool = T
         allowed = f"on {instance.name} an EFA interface serves {step} GPUs"
         fix = f"use a multiple of {step}, or no EFA (--no-efa)"
         yield Problem(path=path, given=gpus_per_worker, allowed=allowed, fix=fix)
+
+
+def interfaces_of_the_type(instance_type: str, number: int | None) -> Problems:
+    """Reject more EFA interfaces than a type has.
+
+    Args:
+        instance_type: Its name.
+        number: Of each node; None for all.
+    """
+    if number is None:
+        return
+    wrong = list(at_least("efa_interfaces", number, 0))
+    yield from wrong
+    # Another rule reports a wrong type.
+    if wrong or list(supported_gpu_type(instance_type)):
+        return
+    instance = gpu_instance_type(instance_type)
+    if number > instance.efa_interfaces:
+        allowed, fix = f"{instance.name} has {instance.efa_interfaces}", "lower it, or omit it to use all"
+        yield Problem(path=("efa_interfaces",), given=number, allowed=allowed, fix=fix)

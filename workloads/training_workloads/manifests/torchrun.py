@@ -18,12 +18,14 @@ class Torchrun:
         nodes: Nodes; None where that is not one number. Torchrun's default is 1.
         bounds: The fewest and the most nodes of `--nnodes=MIN:MAX`; None where it is no such range.
         options: Its options by name, with `-` for `_`, each with its value.
+        program: What each rank runs, as torchrun gets it: a script, or with the option `no-python` any command.
     """
 
     ranks: int | None
     nodes: int | None
     bounds: tuple[int, int] | None
     options: Mapping[str, str]
+    program: tuple[str, ...]
 
     @property
     def address(self) -> str:
@@ -34,19 +36,24 @@ class Torchrun:
 
 def torchrun(argv: Sequence[str]) -> Torchrun | None:
     """Return what torchrun starts by a command line or a shell script with one; None where neither is clear."""
-    words = [word for argument in argv for word in _words(argument)]
+    direct = bool(argv) and _is_torchrun(argv[0])
+    words = list(argv) if direct else [word for argument in argv for word in _words(argument)]
     starts = [
         number
         for number, word in enumerate(words)
-        if word.rpartition("/")[2] == "torchrun" or (word in _MODULES and words[number - 1] == "-m")
+        if _is_torchrun(word) or (word in _MODULES and words[number - 1] == "-m")
     ]
     if len(starts) != 1:
         return None
-    options = _options(words[starts[0] + 1 :])
+    options, program = _options(words[starts[0] + 1 :])
     nodes = options.get("nnodes", "1")
     fewest, _, most = nodes.partition(":")
     bounds = (int(fewest), int(most)) if _number(fewest) and _number(most) else None
-    return Torchrun(_number(options.get("nproc-per-node", "")), _number(nodes), bounds, options)
+    return Torchrun(_number(options.get("nproc-per-node", "")), _number(nodes), bounds, options, program)
+
+
+def _is_torchrun(word: str) -> bool:
+    return word.rpartition("/")[2] == "torchrun"
 
 
 def _words(argument: str) -> list[str]:
@@ -58,20 +65,20 @@ def _words(argument: str) -> list[str]:
         return []
 
 
-def _options(words: Sequence[str]) -> dict[str, str]:
-    """Return the options in front of the program, with `-` for `_` in their names."""
+def _options(words: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the options in front of the program, with `-` for `_` in their names, and the program."""
     found: dict[str, str] = {}
     following = iter(words)
     for word in following:
         if not word.startswith("--"):
-            break
+            return found, (word, *following)
         name, equals, value = word.removeprefix("--").partition("=")
         name = name.replace("_", "-")
         # These are the options without a value.
         if not equals and name not in ("standalone", "no-python", "run-path", "m", "use-env"):
             value = next(following, "")
         found[name] = value
-    return found
+    return found, ()
 
 
 def _number(text: str) -> int | None:

@@ -11,6 +11,8 @@ __all__ = [
     "HOME",
     "LAUNCHER",
     "LOCAL_IMAGE",
+    "LOCAL_TORCH_CUDA12_IMAGE",
+    "LOCAL_TORCH_IMAGE",
     "MASK_RCNN",
     "MASK_RCNN_EVALUATION",
     "NCCL_TEST",
@@ -25,6 +27,7 @@ __all__ = [
     "SSH_PORT",
     "STAGING",
     "STOPPED",
+    "TORCH_IMAGENET",
     "UID",
     "USER_ERROR",
     "explained",
@@ -42,6 +45,10 @@ SSHD_CONFIG = f"{HOME}/.sshd_config"
 #: A name for local builds; for a cluster `render --image` gives the address in its registry.
 LOCAL_IMAGE = "localhost/training:latest"
 
+#: The same of `training/torch.Dockerfile`, and of that with the lock torch-cuda12, which has code for V100.
+LOCAL_TORCH_IMAGE = "localhost/training-torch:latest"
+LOCAL_TORCH_CUDA12_IMAGE = "localhost/training-torch-cuda12:latest"
+
 
 def python_module(name: str) -> tuple[str, ...]:
     """Return the command that runs a Python module of the image."""
@@ -55,6 +62,7 @@ MASK_RCNN = python_module("training.mask_rcnn")
 MASK_RCNN_EVALUATION = python_module("training.mask_rcnn.evaluate")
 NCCL_TEST = python_module("training.nccl_test")
 STAGING = python_module("training.staging")
+TORCH_IMAGENET = python_module("training.torch_imagenet")
 CLASS_FOLDERS = python_module("training.imagenet.class_folders")
 
 #: Runs the launch command behind its `--`: when every worker answers, and again when ranks are lost.

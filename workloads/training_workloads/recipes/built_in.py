@@ -20,6 +20,10 @@ RECIPES = {
     "resnet50-spot": "training_workloads.recipes.resnet50:resnet50_spot",
     "stage-data": "training_workloads.recipes.other_jobs:stage_data",
     "tensorboard": "training_workloads.recipes.other_jobs:tensorboard",
+    "torch-efficientnet-b7-p3": "training_workloads.recipes.torch_jobs:torch_efficientnet_b7_p3",
+    "torch-efficientnet-b7-p4d": "training_workloads.recipes.torch_jobs:torch_efficientnet_b7_p4d",
+    "torch-resnet50-p3": "training_workloads.recipes.torch_jobs:torch_resnet50_p3",
+    "torch-resnet50-p4d": "training_workloads.recipes.torch_jobs:torch_resnet50_p4d",
 }
 
 #: Values that only the user can know, by recipe and field.

@@ -8,11 +8,12 @@ from functools import cached_property
 from pathlib import Path
 
 from training_workloads.run_local.local_plan import LocalRun
+from training_workloads.run_local.torchrun_plan import TORCHRUN
 from training_workloads.validation import Problem, Problems, enforce
 
 __all__ = ["check_environment"]
 
-_FIX = "create it ('make setup', or as README.md of your project says), or give the one with the job's programs"
+_FIX = "create it ({}, or as README.md of your project says), or give the one with the job's programs"
 
 # The environment's own Python answers. It finds packages and reads files, because to import TensorFlow takes seconds.
 # Other imports are not checked: the program may extend its search path, and Python's own message names the module.
@@ -127,7 +128,9 @@ def check_environment(run: LocalRun, environment: Path, variables: dict[str, str
 
 
 def _problem(needs: _Needs, allowed: str) -> Problem:
-    return Problem(path=("environment",), given=str(needs.environment), allowed=allowed, fix=_FIX)
+    command = "'make setup-torch'" if needs.run.launcher == TORCHRUN else "'make setup'"
+    fix = _FIX.format(command)
+    return Problem(path=("environment",), given=str(needs.environment), allowed=allowed, fix=fix)
 
 
 def _has_programs(needs: _Needs) -> Problems:

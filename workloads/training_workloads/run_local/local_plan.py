@@ -1,4 +1,4 @@
-"""The command of this machine for a job: the launcher's own, with localhost for the workers; or that of a script.
+"""The command of this machine for an MPIJob: the launcher's own, with localhost for the workers; or that of a script.
 
 Nothing else changes: the command does not wait for workers, the hostfile or the discovery script contains localhost,
 each mounted claim is a local folder, no rank has a standard input, and the slots, the thread counts and the binding of
@@ -38,7 +38,15 @@ from training_workloads.mpijob.launch_options import (
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import MISSING, InputError, Problem, at_least, enforce
 
-__all__ = ["LocalRun", "plan_local_run", "plan_script", "write_hosts"]
+__all__ = [
+    "LocalRun",
+    "local_threads",
+    "localized_path",
+    "plan_local_run",
+    "plan_script",
+    "shown_name",
+    "write_hosts",
+]
 
 # Other launchers of MPI do not know the options that are inserted here.
 _LAUNCHERS = ("mpirun", HOROVODRUN)
@@ -121,17 +129,17 @@ def plan_local_run(document: Document, volumes: Path, scratch: Path, ranks: int 
     paths = {HOSTFILE: scratch / Path(HOSTFILE).name, **dict.fromkeys(claims, volumes)}
     # There are no workers to wait for, and to check.
     argv = unwrapped(job.launcher.first.argv)
-    found = find_launch([_localized_path(word, paths) for word in argv])
+    found = find_launch([localized_path(word, paths) for word in argv])
     if found is None or found[1].launcher not in _LAUNCHERS or (ranks is None and found[1].ranks is None):
         raise InputError(_cannot_start(document, job, argv, found[1].launcher if found else None))
     before, launch = found
     count = ranks if ranks is not None else launch.ranks or 0
     # All ranks are on this machine, however many a worker has.
-    here = {**_threads(count), DEFAULT_SLOTS: str(count)}
+    here = {**local_threads(count), DEFAULT_SLOTS: str(count)}
     variables = {name: value for name, (value, _) in job.launcher.first.environment.items() if value is not None}
-    local = {name: _localized_path(str(value), paths) for name, value in variables.items()}
+    local = {name: localized_path(str(value), paths) for name, value in variables.items()}
     return LocalRun(
-        name=_shown_name(document),
+        name=shown_name(document),
         launcher=launch.launcher,
         command=before + _localized(launch, count, scratch / _DISCOVERY).words,
         environment={name: here.get(name, value) for name, value in local.items()},
@@ -154,7 +162,7 @@ def plan_script(script: str, arguments: Sequence[str], scratch: Path, ranks: int
         InputError: `ranks` is below 1.
     """
     count = _RANKS_OF_A_SCRIPT if ranks is None else ranks
-    threads = _threads(count)
+    threads = local_threads(count)
     program = ("python", script, *arguments)
     launcher, *options = mpirun_command(count, threads, program)[: -len(program)]
     hostfile = str(scratch / Path(HOSTFILE).name)
@@ -169,7 +177,7 @@ def plan_script(script: str, arguments: Sequence[str], scratch: Path, ranks: int
     )
 
 
-def _threads(ranks: int) -> dict[str, str]:
+def local_threads(ranks: int) -> dict[str, str]:
     """Return the thread counts of each rank: its share of this machine."""
     enforce(ranks, [lambda number: at_least("ranks", number, 1, _MOST_RANKS)])
     return dict.fromkeys(_THREADS, str(max(1, (os.cpu_count() or 1) // ranks)))
@@ -190,7 +198,7 @@ def _localized(launch: Launch, ranks: int, discovery: Path) -> Launch:
     return launch.with_option(TAG_OUTPUT)
 
 
-def _localized_path(word: str, paths: dict[str, Path]) -> str:
+def localized_path(word: str, paths: dict[str, Path]) -> str:
     """Replace a container's path at the start of a word, or of an option's value, by the local one."""
     option, equals, value = word.rpartition("=")
     for path, local in paths.items():
@@ -207,10 +215,10 @@ def write_hosts(scratch: Path, ranks: int) -> None:
     script.chmod(0o700)
 
 
-def _shown_name(document: Document) -> str:
+def shown_name(document: Document) -> str:
     """Return the name of a job; that of its kind where it has none."""
     name = mapping(mapping(document.content).get("metadata")).get("name")
-    return str(name) if name else "an MPIJob without a name"
+    return str(name) if name else "a job without a name"
 
 
 def _cannot_start(document: Document, job: MpiJobView, argv: list[str], launcher: str | None) -> Problem:

@@ -10,9 +10,10 @@ from training_workloads.manifests.documents import STANDARD_INPUT, Document, rea
 from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.spec import KIND
 from training_workloads.recipes import Recipe, find_recipes, recipe
+from training_workloads.run_local.torchrun_plan import runs_torchrun
 from training_workloads.validation import InputError, Problem, Problems, enforce, known_names
 
-__all__ = ["Target", "is_script", "read_mpi_job", "read_target"]
+__all__ = ["Target", "is_script", "read_job", "read_target"]
 
 _SCRIPT_SUFFIX = ".py"
 _RENDERED = Path("dist/jobs")
@@ -27,7 +28,7 @@ class Target:
     """A job, and what the user reads about where it is from.
 
     Attributes:
-        job: The MPIJob.
+        job: An MPIJob, or a Job of torchrun.
         origin: Such as `recipe digits-p3`, or `dist/jobs/digits-p3.k8s.yaml`.
         note: What the user may have meant instead; empty if that is certain.
     """
@@ -46,10 +47,10 @@ def read_target(name: str) -> Target:
     """Return the job of a manifest, of a folder with one, of the standard input, or of a recipe.
 
     Raises:
-        InputError: There is no such file and no such recipe, or it does not have exactly one MPIJob.
+        InputError: There is no such file and no such recipe, or it does not have exactly one job.
     """
     if not name or name == STANDARD_INPUT or Path(name).exists():
-        return Target(job=read_mpi_job(name), origin="the standard input" if name == STANDARD_INPUT else name)
+        return Target(job=read_job(name), origin="the standard input" if name == STANDARD_INPUT else name)
     # `recipes.py` is run once, and only for what may be in it.
     recipes = find_recipes()
     if name not in recipes:
@@ -61,11 +62,11 @@ def read_target(name: str) -> Target:
     return Target(job=_job_of_recipe(recipes, name), origin=where, note=note)
 
 
-def read_mpi_job(file: str | Path) -> Document:
-    """Return the one MPIJob of a manifest; other objects in it are ignored.
+def read_job(file: str | Path) -> Document:
+    """Return the one MPIJob of a manifest, or Job of torchrun; other objects in it are ignored.
 
     Raises:
-        InputError: The file cannot be read, or does not have exactly one MPIJob.
+        InputError: The file cannot be read, or does not have exactly one.
     """
     enforce(str(file), [_exists])
     read, problems = read_manifests([file])
@@ -93,12 +94,12 @@ def _needs_nothing(found: Recipe) -> Problems:
 
 def _one_job(documents: list[Document], given: str) -> Document:
     kinds = [(mapping(document.content).get("kind"), document) for document in documents]
-    jobs = [document for kind, document in kinds if kind == KIND]
+    jobs = [document for kind, document in kinds if kind == KIND or runs_torchrun(document)]
     if len(jobs) == 1:
         return jobs[0]
     found = ", ".join(str(kind) for kind, _ in kinds if kind) or "no Kubernetes object"
-    allowed = f"it contains {found}, and only the launcher of one {KIND} can run here"
-    fix = f"give a file with exactly one {KIND}, or a Python script, whose name ends in {_SCRIPT_SUFFIX}"
+    allowed = f"it contains {found}, and only the launcher of one {KIND}, or one Job of torchrun, can run here"
+    fix = f"give a file with exactly one of them, or a Python script, whose name ends in {_SCRIPT_SUFFIX}"
     raise InputError(Problem(path=("file",), given=given, allowed=allowed, fix=fix))
 
 

@@ -13,28 +13,40 @@ from training_workloads.run_local.job_lock import only_run
 from training_workloads.run_local.local_plan import LocalRun, plan_local_run, plan_script, write_hosts
 from training_workloads.run_local.run_target import is_script, read_target
 from training_workloads.run_local.supervisor import supervise
+from training_workloads.run_local.torchrun_plan import TORCHRUN, plan_torchrun, runs_torchrun
 from training_workloads.validation import InputError, Problem
 
 __all__ = ["run_locally"]
+
+# Those of `make setup-training` and of `make setup-torch`: TensorFlow and PyTorch need different releases of NumPy.
+_ENVIRONMENT = Path(".venv-training")
+_TORCH_ENVIRONMENT = Path(".venv-torch")
 
 # mpirun does not run as root without both; root in a container is often the only user.
 _ALLOW_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 
 
 def run_locally(
-    target: str | Path, *, volumes: Path, environment: Path, ranks: int | None = None, arguments: Sequence[str] = ()
+    target: str | Path,
+    *,
+    volumes: Path,
+    environment: Path | None = None,
+    ranks: int | None = None,
+    arguments: Sequence[str] = (),
 ) -> int:
     """Run a job or a script to its end, with each rank's number in front of its lines.
 
     Args:
-        target: A manifest with one MPIJob, a folder with one, `-`, a recipe, or a Python script.
+        target: A manifest with one MPIJob or Job of torchrun, a folder with one, `-`, a recipe, or a Python script.
         volumes: Local folder in place of each mounted claim.
-        environment: Virtual environment with the programs of the launcher and the ranks.
-        ranks: Number of ranks. Default: that of the launcher's command; 2 for a script.
+        environment: Virtual environment with the programs of the launcher and the ranks. Default: `.venv-training`, or
+            `.venv-torch` for torchrun.
+        ranks: Number of ranks. Default: that of the launcher's command; 2 for a script and for torchrun.
         arguments: Those of a script.
 
     Returns:
-        The launcher's exit code; 128 plus the number of the signal if a signal ended the launcher or this program.
+        The launcher's exit code, with torchrun that of the rank that ended first; 128 plus the number of the signal if
+        a signal ended the launcher or this program.
 
     Raises:
         InputError: The target or an argument has a problem, or a program is missing.
@@ -43,8 +55,9 @@ def run_locally(
         scratch = Path(folder)
         run, origin, note = _planned(str(target), volumes.absolute(), scratch, ranks, arguments)
         write_hosts(scratch, run.ranks)
-        variables = _process_environment(environment, run)
-        check_environment(run, environment, variables)
+        venv = environment or (_TORCH_ENVIRONMENT if run.launcher == TORCHRUN else _ENVIRONMENT)
+        variables = _process_environment(venv, run)
+        check_environment(run, venv, variables)
         with only_run(run.name, volumes) if run.writes else contextlib.nullcontext():
             return _run(run, variables, scratch, origin, note)
 
@@ -60,7 +73,8 @@ def _planned(
         fix = "omit it; 'trainctl render' changes a job"
         raise InputError(Problem(path=("argument",), given=arguments[0], allowed=allowed, fix=fix))
     found = read_target(target)
-    return plan_local_run(found.job, volumes, scratch, ranks), found.origin, found.note
+    plan = plan_torchrun if runs_torchrun(found.job) else plan_local_run
+    return plan(found.job, volumes, scratch, ranks), found.origin, found.note
 
 
 def _run(run: LocalRun, variables: dict[str, str], scratch: Path, origin: str, note: str) -> int:

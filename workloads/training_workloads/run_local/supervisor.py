@@ -19,10 +19,12 @@ _PAUSE_SECONDS = 0.1
 # (https://tldp.org/LDP/abs/html/exitcodes.html).
 _ENDED_BY_SIGNAL = 128
 
-# The messages with which mpirun (Open MPI 4 and 5) and horovodrun end, with their line breaks as spaces.
+# The messages with which mpirun (Open MPI 4 and 5), horovodrun and torchrun end, with their line breaks as spaces.
 _SIGNAL = re.compile(r"noticed that process rank (\d+) .*?exited on signal (\d+)")
 _CODE = re.compile(r"Process name: (?:\S*[\[,])?(\d+)\]? Exit code: (\d+)")
 _ABORT = re.compile(r"MPI_ABORT was invoked on rank (\d+) .*?errorcode:? (\d+)", re.IGNORECASE)
+# Its own code is 1, whatever the rank did.
+_TORCH = re.compile(r"Root Cause .*?rank *: (\d+) \(local_rank: \d+\) exitcode *: (-?\d+)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,7 +74,8 @@ def supervise(command: Sequence[str], environment: dict[str, str], *, name: str)
     if status == 0:
         return Ending(code=0, reason=None)
     reason = f"{what_ended_it(name, status, output.last_lines)}; no rank runs any more"
-    return Ending(code=exit_code(status), reason=reason)
+    blamed = _TORCH.search(" ".join(output.last_lines.split()))
+    return Ending(code=exit_code(int(blamed[2]) if blamed else status), reason=reason)
 
 
 def _start(command: Sequence[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -107,6 +110,8 @@ def what_ended_it(launcher: str, status: int, words: str) -> str:
         return f"{launcher} {_how(exit_code(status))}"
     if found := _SIGNAL.search(text):
         return f"rank {found[1]} {_how(_ENDED_BY_SIGNAL + int(found[2]))}"
+    if found := _TORCH.search(text):
+        return f"rank {found[1]} {_how(exit_code(int(found[2])))}"
     if found := _CODE.search(text) or _ABORT.search(text):
         return f"rank {found[1]} {_how(int(found[2]))}"
     hint = f", as a rank that {_how(status)}" if _signal_name(status) else ""

@@ -1,0 +1,111 @@
+"""A TrainJob of Kubeflow Trainer 2 in place of a Job and its store: the trainer makes pods and rendezvous.
+
+The job names the runtime `torch-distributed`, which the trainer's chart installs, and changes its pods by a patch
+(https://www.kubeflow.org/docs/components/trainer/operator-guides/runtime-patches/, read 2026-11-23). A patch has some
+fields of a pod alone: tests/train_job_definition.py has the pinned definition.
+"""
+
+from typing import Any, Protocol
+
+from training_workloads.jobs.scheduling import Scheduling
+from training_workloads.jobs.worker_resources import WorkerResources
+from training_workloads.names import leaves_room
+from training_workloads.validation import Problem, Problems
+
+__all__ = ["NODES_SUFFIX", "TRAIN_JOB", "TRAIN_JOB_API", "expressible_as_train_job", "train_job"]
+
+TRAIN_JOB = "TrainJob"
+TRAIN_JOB_API = "trainer.kubeflow.org/v1alpha1"
+
+_RUNTIME = {"apiGroup": "trainer.kubeflow.org", "kind": "ClusterTrainingRuntime", "name": "torch-distributed"}
+
+# The runtime's replicated job, and the container in it, have one name.
+_NODE = "node"
+
+#: What the Job of its workers, which JobSet makes, has behind its name.
+NODES_SUFFIX = f"-{_NODE}-0"
+
+# Whose patch it is: other controllers, such as Kueue, add theirs.
+_MANAGER = "training-cluster/job"
+
+# What a patch may have of the pod, of what the jobs here use.
+_PATCHED = ("serviceAccountName", "volumes", "securityContext", "nodeSelector", "affinity", "tolerations")
+
+# What a TrainJob cannot say, with the reason; the defaults of a Job are ignored.
+_ONLY_A_JOB = {
+    "min_workers": "its number of workers is fixed",
+    "max_workers": "its number of workers is fixed",
+    "max_restarts": "failurePolicy of its runtime decides on restarts",
+    "backoff_limit": "failurePolicy of its runtime decides on restarts",
+    "rendezvous": "its workers meet at the pod of index 0",
+    "start_timeout_seconds": "its workers wait as long as torchrun's default",
+}
+_ONLY_A_JOB_PLACES = ("priority_class", "spread_over")
+
+
+def train_job(
+    template: dict[str, Any], *, resources: WorkerResources, workers: int, scheduling: Scheduling, deadline_seconds: int
+) -> dict[str, Any]:
+    """Return the `spec` of a TrainJob.
+
+    Args:
+        template: Of the workers' pods, whose container runs torchrun.
+        resources: Of each worker.
+        workers: Worker pods.
+        scheduling: Where and when they start.
+        deadline_seconds: Seconds after which the job ends.
+    """
+    pod = template["spec"]
+    (container,) = pod["containers"]
+    node = {"name": _NODE, **{field: container[field] for field in ("volumeMounts", "securityContext")}}
+    changed = {field: pod[field] for field in _PATCHED if field in pod} | {"containers": [node]}
+    job = {"name": _NODE, "template": {"spec": {"template": {"metadata": template["metadata"], "spec": changed}}}}
+    return {
+        "runtimeRef": _RUNTIME,
+        "trainer": {
+            "image": container["image"],
+            "command": container["command"],
+            "env": container["env"],
+            "numNodes": workers,
+            "numProcPerNode": resources.gpus,
+            "resourcesPerNode": resources.to_wire(),
+        },
+        "runtimePatches": [
+            {"manager": _MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [job]}}}}
+        ],
+        "activeDeadlineSeconds": deadline_seconds,
+        **({"suspend": True} if scheduling.suspend() else {}),
+    }
+
+
+class _IsTrainJob(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def scheduling(self) -> Scheduling: ...
+
+
+def expressible_as_train_job(spec: _IsTrainJob) -> Problems:
+    """Reject what a TrainJob cannot say; of a Job nothing."""
+    if spec.kind != TRAIN_JOB:
+        return
+    for name, why in _ONLY_A_JOB.items():
+        given = getattr(spec, name)
+        if given != getattr(type(spec), name):
+            yield _problem((name,), given, why)
+    for name in _ONLY_A_JOB_PLACES:
+        # Another rule reports what is no Scheduling.
+        if (given := getattr(spec.scheduling, name, None)) is not None:
+            yield _problem(("scheduling", name), given, "a patch of its pods does not have it")
+    if isinstance(spec.name, str):
+        # JobSet's name of the last pod.
+        yield from leaves_room("name", spec.name, f"{NODES_SUFFIX}-99999", "Kubernetes")
+
+
+def _problem(path: tuple[str, ...], given: Any, why: str) -> Problem:
+    fix = "omit it, or omit kind for a Job of Kubernetes"
+    return Problem(path=path, given=given, allowed=f"of a TrainJob {why}", fix=fix, related=(("kind",),))
