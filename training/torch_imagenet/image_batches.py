@@ -1,6 +1,5 @@
 """The batches of a rank: records read in a given order and decoded by the processes of a DataLoader."""
 
-import ctypes
 import io
 import os
 import signal
@@ -20,13 +19,11 @@ from training.records.epoch_order import Order
 from training.records.numbered_records import Records
 from training.records.tfrecords import DamagedRecordError
 from training.runtime.errors import UserError
+from training.torch_imagenet import parent_death
 from training.torch_imagenet.image_windows import Window, evaluation_window, training_window
 
 WindowOf = Callable[[int, int, int], Window]
 """Chooses a part by an image's height and width, and its record's number."""
-
-# https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
-_PR_SET_PDEATHSIG = 1
 
 
 class Batch(NamedTuple):
@@ -282,7 +279,7 @@ def _as_it_is(made: Made) -> Made:
 
 def _end_with_the_rank(_: int) -> None:
     """Let only the rank end a process of the DataLoader: by its own end, too, since both have its lock."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent_death.send_when_the_parent_ends(signal.SIGKILL)
     # torchrun and terminals signal the group of a rank, which must still read when it saves its state.
     os.setsid()
     # By default again: the rank's handler would only take a note, and its exit would wait for ever.

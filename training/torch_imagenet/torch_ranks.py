@@ -1,6 +1,7 @@
 """The ranks that torch.distributed connects: those that torchrun has started, or this process alone."""
 
 import os
+import signal
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 
 from training.runtime import ranks, watchdog
+from training.torch_imagenet import parent_death
 
 # Rank zero waits this long for the ranks that start after it.
 _SECONDS_BETWEEN_ANSWERS = 0.05
@@ -89,6 +91,8 @@ def connected() -> Iterator[None]:
     if "WORLD_SIZE" not in os.environ:
         yield
         return
+    # Ranks whose torchrun was killed would train on, beside those of its next start: they stop, and save before.
+    parent_death.send_when_the_parent_ends(signal.SIGTERM)
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     store, rank, size = next(dist.rendezvous("env://", timeout=limit))
     store.set_timeout(limit)

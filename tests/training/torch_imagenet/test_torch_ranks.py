@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import time
 from multiprocessing.queues import SimpleQueue
 from typing import Any
@@ -11,6 +12,7 @@ import torch.distributed as dist
 
 from tests.training.mpirun import PATIENCE
 from training.runtime import ranks
+from training.runtime.stop_request import StopRequest
 from training.torch_imagenet import torch_ranks
 
 
@@ -60,3 +62,30 @@ def test_a_question_of_a_rank_that_was_lost_changes_nothing(store: dist.TCPStore
 
 def test_a_rank_alone_waits_for_no_other(store: dist.TCPStore) -> None:
     assert start(store, size=1, late=0.0) == [(0, [0])]
+
+
+def test_a_rank_stops_when_its_torchrun_is_killed(store: dist.TCPStore) -> None:
+    context = multiprocessing.get_context("fork")
+    found = context.SimpleQueue()
+    torchrun = context.Process(target=_start_a_rank, args=(found, store.port))
+    torchrun.start()
+    assert found.get() == "connected"
+    torchrun.kill()
+    assert found.get() == "stopped"
+    torchrun.join(PATIENCE)
+
+
+def _start_a_rank(found: "SimpleQueue[Any]", port: int) -> None:
+    multiprocessing.get_context("fork").Process(target=_wait_for_a_stop_request, args=(found, port)).start()
+    signal.pause()
+
+
+def _wait_for_a_stop_request(found: "SimpleQueue[Any]", port: int) -> None:
+    os.environ.update({"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})
+    os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "True"
+    stop, deadline = StopRequest(), time.monotonic() + 30
+    with torch_ranks.connected():
+        found.put("connected")
+        while not stop.received and time.monotonic() < deadline:
+            time.sleep(0.05)
+        found.put("stopped" if stop.received else "not stopped after 30 s")
