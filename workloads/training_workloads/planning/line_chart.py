@@ -192,9 +192,16 @@ def _share(value: float, limits: tuple[float, float]) -> float:
 
 
 def _ticks(limits: tuple[float, float]) -> list[float]:
-    powers = range(math.floor(math.log10(limits[0])), math.ceil(math.log10(limits[1])) + 1)
+    """Return 1, 2 and 5 of each power of ten; where fewer than three of them are within the limits, even steps."""
+    low, high = limits
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [step * 10.0**power for power in powers for step in (1, 2, 5)]
-    return [value for value in values if limits[0] <= value <= limits[1]]
+    found = [value for value in values if low <= value <= high]
+    if len(found) > 2 or low == high:
+        return found
+    power = math.floor(math.log10(high - low))
+    step = next(each for each in (10.0 ** (power - 1) * digit for digit in (2, 5, 10, 20)) if (high - low) / each < 8)
+    return [round(step * number, 12) for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def _powers_of_two(limits: tuple[float, float]) -> list[float]:
