@@ -43,6 +43,9 @@ _FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
 _TEXT, _SOFT = "#1f2933", "#52606d"
 _LABEL_HEIGHT = 17
 
+# Labels of the horizontal axis, and letters of a line's name, for which there is room.
+_MOST_PLACES, _MOST_LETTERS = 11, 33
+
 #: Of lines and bars, in their order.
 COLORS = ("#c96f12", "#4c82c3", "#6aa271", "#8561b5", "#7b8794")
 
@@ -183,7 +186,8 @@ def _lines(axes: _Axes, lines: Sequence[Line]) -> Iterator[Shape]:
         else:
             yield Stroke(places=places, color=color, dashed=line.dashed)
         last = max(places[-1][1] + 4, last + _LABEL_HEIGHT)
-        yield Label(place=(WIDTH - _RIGHT + 12, last), text=line.name, color=color)
+        name = line.name if len(line.name) <= _MOST_LETTERS else f"{line.name[: _MOST_LETTERS - 1]}…"
+        yield Label(place=(WIDTH - _RIGHT + 12, last), text=name, color=color)
 
 
 def _share(value: float, limits: tuple[float, float]) -> float:
@@ -205,7 +209,10 @@ def _ticks(limits: tuple[float, float]) -> list[float]:
 
 
 def _powers_of_two(limits: tuple[float, float]) -> list[float]:
-    return [2.0**power for power in range(32) if limits[0] <= 2**power <= limits[1]]
+    """Return as many as there is room for, with the same factor between them."""
+    powers = [power for power in range(32) if limits[0] <= 2**power <= limits[1]]
+    factor = math.ceil(len(powers) / _MOST_PLACES)
+    return [2.0**power for power in powers if power % factor == 0]
 
 
 def _drawn(shape: Shape) -> str:
