@@ -1,3 +1,4 @@
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -63,3 +64,27 @@ def test_everything_is_inside_the_picture(points: list[tuple[float, float]]) -> 
     for circle in root.iter(f"{SVG}circle"):
         assert 80 <= float(circle.get("cx", "-1")) <= 625
         assert 50 <= float(circle.get("cy", "-1")) <= 460
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ((94.9, 100.0), ["90", "95", "100", "105"]),
+        ((20.0, 400.0), ["20", "50", "100", "200"]),
+        ((0.95, 1.0), ["0.9", "0.95", "1", "1.05"]),
+        ((8.9, 9.0), ["8.5", "9", "9.5"]),
+    ],
+)
+def test_an_axis_has_three_ticks_also_where_values_differ_little(values: tuple[float, float], ticks: list[str]) -> None:
+    picture = line_chart("speed", "GPUs", "images/s", [Line(name="a", points=[(1, values[0]), (2, values[1])])])
+    shown = re.findall(r'text-anchor="end"[^>]*>([^<]*)<', picture)
+    assert len(shown) >= 3
+    assert set(ticks) <= set(shown)
+
+
+def test_labels_have_room() -> None:
+    line = Line(name="a name of more than thirty-three letters", points=[(0.5, 1), (2**21, 80)])
+    picture = line_chart("bandwidth", "KiB", "GB/s", [line])
+    shown = re.findall(r'text-anchor="middle"[^>]*>([^<]*)<', picture)
+    assert shown == ["1", "4", "16", "64", "256", "1,024", "4,096", "16,384", "65,536", "262,144", "1,048,576", "KiB"]
+    assert "a name of more than thirty-three…" in picture

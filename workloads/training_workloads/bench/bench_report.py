@@ -23,6 +23,7 @@ _NOTES = (
     "measured. Published: the same model on as many GPUs.",
 )
 
+_Kind = tuple[tuple[str, Any], ...]
 _Column = tuple[str, Callable[[CellSummary], str]]
 
 
@@ -33,7 +34,7 @@ def write_report(folder: ResultsFolder) -> Path:
         InputError: The folder has no cells.
     """
     cells = summarize(folder)
-    charts = {name: picture for name, picture in _charts(cells) if picture}
+    charts = dict(_charts(cells))
     for name, picture in charts.items():
         write_atomically(folder.path / f"{name}.svg", picture)
     write_atomically(folder.path / "repetitions.csv", _rows(folder))
@@ -130,48 +131,49 @@ def _failures(cells: Sequence[CellSummary]) -> Iterator[str]:
 
 
 def _charts(cells: Sequence[CellSummary]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each chart, and its picture; an empty one where nothing was measured for it."""
+    """Yield the name of each chart for which something was measured, and its picture."""
     speed = _lines(cells, lambda each: each.figures.get("images_per_second"))
-    yield (
-        "throughput",
-        _chart("Steady throughput", "images/s", [*speed, *_ideal(cells), *_beside(cells)] if speed else []),
-    )
-    splits = step_splits(cells)
-    yield "step", step_chart(splits) if splits else ""
-    yield "efficiency", _chart("Efficiency", "%", _lines(cells, lambda each: each.efficiency and 100 * each.efficiency))
-    yield "cost", _chart("Cost of a run", "$", _lines(cells, lambda each: each.usd or None))
-    curves = [
-        Line(name=f"{each.instance_type}, {each.kind_title}, {each.ranks} GPUs", points=_above_zero(each.bandwidths))
-        for each in cells
-        if _above_zero(each.bandwidths)
-    ]
-    yield "bandwidth", line_chart("Bus bandwidth", "bytes", "GB/s", curves) if curves else ""
+    if speed:
+        lines = [*speed, *_ideal(speed), *_beside(cells)]
+        yield "throughput", line_chart("Steady throughput", "ranks", "images/s", lines)
+    if splits := step_splits(cells):
+        yield "step", step_chart(splits)
+    if shares := _lines(cells, lambda each: each.efficiency and 100 * each.efficiency):
+        yield "efficiency", line_chart("Efficiency", "ranks", "%", shares)
+    if costs := _lines(cells, lambda each: each.usd):
+        yield "cost", line_chart("Cost of a run", "ranks", "$", costs)
+    names = _line_names(cells)
+    curves = [(each, [(size / 1024, value) for size, value in each.bandwidths if value > 0]) for each in cells]
+    if found := [
+        Line(name=f"{names[each.kind]}, {each.ranks} GPUs", points=points) for each, points in curves if points
+    ]:
+        yield "bandwidth", line_chart("Bus bandwidth", "KiB", "GB/s", found)
 
 
-def _chart(title: str, unit: str, lines: Sequence[Line]) -> str:
-    return line_chart(title, "ranks", unit, lines) if lines else ""
+def _line_names(cells: Sequence[CellSummary]) -> dict[_Kind, str]:
+    """Return the name of each kind of cell: the values that not all kinds have."""
+    kinds = list(dict.fromkeys(each.kind for each in cells))
+    common = set.intersection(*map(set, kinds)) if len(kinds) > 1 else set()
+    return {kind: values_text(dict(pair for pair in kind if pair not in common)) for kind in kinds}
 
 
 def _lines(cells: Sequence[CellSummary], value: Callable[[CellSummary], float | None]) -> list[Line]:
     """Return a line for each kind of cell; points where it has one size alone."""
     kinds: dict[str, list[tuple[float, float]]] = {}
+    names = _line_names(cells)
     for each in cells:
         if (found := value(each)) and found > 0:
-            kinds.setdefault(each.kind_title, []).append((each.ranks, found))
+            kinds.setdefault(names[each.kind], []).append((each.ranks, found))
     return [Line(name=name, points=points, marks=len(points) == 1) for name, points in kinds.items()]
 
 
-def _ideal(cells: Sequence[CellSummary]) -> Iterator[Line]:
+def _ideal(speed: Sequence[Line]) -> Iterator[Line]:
     """Yield the line of a speed that grows as the ranks do, from the smallest run of each kind that has several."""
-    kinds: dict[Any, list[CellSummary]] = {}
-    for each in cells:
-        if each.figures.get("images_per_second"):
-            kinds.setdefault(each.kind, []).append(each)
-    for alike in kinds.values():
-        each_rank = alike[0].figures["images_per_second"] / alike[0].ranks
-        points = [(each.ranks, each.ranks * each_rank) for each in alike]
-        if len(points) > 1:
-            yield Line(name=f"ideal, {alike[0].kind_title}", points=points, dashed=True)
+    for line in speed:
+        ranks, smallest = line.points[0]
+        if not line.marks:
+            points = [(each, each * smallest / ranks) for each, _ in line.points]
+            yield Line(name=f"ideal, {line.name}", points=points, dashed=True)
 
 
 def _beside(cells: Sequence[CellSummary]) -> list[Line]:
@@ -180,7 +182,3 @@ def _beside(cells: Sequence[CellSummary]) -> list[Line]:
     published = sorted({(each.ranks, value) for each in cells for value in each.published.values() if each.predicted})
     marks = [("plan", predicted), ("published", published)]
     return [Line(name=name, points=points, marks=True) for name, points in marks if points]
-
-
-def _above_zero(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    return [point for point in points if min(point) > 0]

@@ -72,7 +72,7 @@ class CellSummary:
     @property
     def kind(self) -> tuple[tuple[str, Any], ...]:
         """Its values but for its size: cells of one kind are points of one line."""
-        return tuple((name, value) for name, value in self.values.items() if name not in _SIZES)
+        return _kind(self.values)
 
     @property
     def kind_title(self) -> str:
@@ -110,8 +110,8 @@ def summarize(folder: ResultsFolder) -> list[CellSummary]:
     speeds: dict[Any, list[tuple[int, float]]] = {}
     for cell, records in measured:
         if speed := _medians_of(records).get("images_per_second"):
-            speeds.setdefault(_kind(cell), []).append((cell["ranks"], speed))
-    found = [_summary(cell, records, speeds.get(_kind(cell), [])) for cell, records in measured]
+            speeds.setdefault(_kind(cell["values"]), []).append((cell["ranks"], speed))
+    found = [_summary(cell, records, speeds.get(_kind(cell["values"]), [])) for cell, records in measured]
     return sorted(found, key=lambda each: (each.instance_type, str(each.kind), each.ranks))
 
 
@@ -145,8 +145,8 @@ def _medians_of(records: Sequence[dict[str, Any]]) -> dict[str, float]:
     return medians([figures(each["results"]) for each in records if each["state"] == FINISHED])
 
 
-def _kind(cell: dict[str, Any]) -> str:
-    return str([(name, value) for name, value in cell["values"].items() if name not in _SIZES])
+def _kind(values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, value) for name, value in values.items() if name not in _SIZES)
 
 
 def _value(results: Any, path: tuple[str, ...]) -> Any:

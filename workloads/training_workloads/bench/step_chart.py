@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from training_workloads.bench.bench_summary import CellSummary
 from training_workloads.bench.cells import values_text
@@ -11,6 +10,7 @@ from training_workloads.planning.line_chart import COLORS, WIDTH, Box, Label, Sh
 __all__ = ["StepSplit", "step_chart", "step_splits"]
 
 _LEFT, _RIGHT, _TOP, _ROW, _BAR = 40, 130, 80, 46, 20
+_MEASURED = ("images_per_second", "global_batch_size", "data_wait_share")
 _PARTS = ("computation, as in the smallest run", "beyond it, for other ranks", "wait for images")
 
 
@@ -20,15 +20,22 @@ class StepSplit:
 
     Attributes:
         title: The values of the cell.
+        kind: Its values but for its size.
         computation: What the step of the smallest run of the same kind takes, without its wait for images.
         other_ranks: What this step takes beyond that: all-reduce that nothing hides, and slower ranks.
         images: The wait for images of the rank that waits longest.
     """
 
     title: str
+    kind: str
     computation: float
     other_ranks: float
     images: float
+
+    @property
+    def total(self) -> float:
+        """The step."""
+        return self.computation + self.other_ranks + self.images
 
 
 def step_splits(cells: Sequence[CellSummary]) -> list[StepSplit]:
@@ -37,7 +44,7 @@ def step_splits(cells: Sequence[CellSummary]) -> list[StepSplit]:
     Args:
         cells: Summaries, the smallest of each kind first.
     """
-    smallest: dict[Any, float] = {}
+    smallest: dict[str, float] = {}
     found = []
     for each in cells:
         speed, batch, share = (each.figures.get(name) for name in _MEASURED)
@@ -45,9 +52,10 @@ def step_splits(cells: Sequence[CellSummary]) -> list[StepSplit]:
             continue
         step = 1000 * batch / speed
         busy = step * (1 - share)
-        computation = min(busy, smallest.setdefault(each.kind, busy))
+        computation = min(busy, smallest.setdefault(each.kind_title, busy))
         split = StepSplit(
             title=values_text(each.values),
+            kind=each.kind_title,
             computation=computation,
             other_ranks=busy - computation,
             images=step - busy,
@@ -56,12 +64,9 @@ def step_splits(cells: Sequence[CellSummary]) -> list[StepSplit]:
     return found
 
 
-_MEASURED = ("images_per_second", "global_batch_size", "data_wait_share")
-
-
 def step_chart(splits: Sequence[StepSplit]) -> str:
     """Return the bars as SVG."""
-    title = "Mean step"
+    title = "Mean step, to the scale of each kind of run"
     return svg_picture(title, _TOP + _ROW * len(splits) + 10, _shapes(title, splits))
 
 
@@ -70,16 +75,14 @@ def _shapes(title: str, splits: Sequence[StepSplit]) -> Iterator[Shape]:
     for index, name in enumerate(_PARTS):
         yield Box(place=(_LEFT + 260 * index, 42), width=12, height=12, color=COLORS[index])
         yield Label(place=(_LEFT + 260 * index + 18, 53), text=name)
-    longest = max(_total(each) for each in splits)
+    longest: dict[str, float] = {}
+    for each in splits:
+        longest[each.kind] = max(each.total, longest.get(each.kind, 0.0))
     for row, each in enumerate(splits):
         top, left = _TOP + _ROW * row, float(_LEFT)
         yield Label(place=(_LEFT, top + 10), text=each.title)
         for index, part in enumerate((each.computation, each.other_ranks, each.images)):
-            width = part / longest * (WIDTH - _LEFT - _RIGHT)
+            width = part / longest[each.kind] * (WIDTH - _LEFT - _RIGHT)
             yield Box(place=(left, top + 16), width=width, height=_BAR, color=COLORS[index])
             left += width
-        yield Label(place=(left + 8, top + 31), text=f"{_total(each):,.4g} ms")
-
-
-def _total(split: StepSplit) -> float:
-    return split.computation + split.other_ranks + split.images
+        yield Label(place=(left + 8, top + 31), text=f"{each.total:,.4g} ms")

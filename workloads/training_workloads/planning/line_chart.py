@@ -43,6 +43,9 @@ _FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
 _TEXT, _SOFT = "#1f2933", "#52606d"
 _LABEL_HEIGHT = 17
 
+# Labels of the horizontal axis, and letters of a line's name, for which there is room.
+_MOST_PLACES, _MOST_LETTERS = 11, 33
+
 #: Of lines and bars, in their order.
 COLORS = ("#c96f12", "#4c82c3", "#6aa271", "#8561b5", "#7b8794")
 
@@ -183,7 +186,8 @@ def _lines(axes: _Axes, lines: Sequence[Line]) -> Iterator[Shape]:
         else:
             yield Stroke(places=places, color=color, dashed=line.dashed)
         last = max(places[-1][1] + 4, last + _LABEL_HEIGHT)
-        yield Label(place=(WIDTH - _RIGHT + 12, last), text=line.name, color=color)
+        name = line.name if len(line.name) <= _MOST_LETTERS else f"{line.name[: _MOST_LETTERS - 1]}…"
+        yield Label(place=(WIDTH - _RIGHT + 12, last), text=name, color=color)
 
 
 def _share(value: float, limits: tuple[float, float]) -> float:
@@ -192,13 +196,23 @@ def _share(value: float, limits: tuple[float, float]) -> float:
 
 
 def _ticks(limits: tuple[float, float]) -> list[float]:
-    powers = range(math.floor(math.log10(limits[0])), math.ceil(math.log10(limits[1])) + 1)
+    """Return 1, 2 and 5 of each power of ten; where fewer than three of them are within the limits, even steps."""
+    low, high = limits
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [step * 10.0**power for power in powers for step in (1, 2, 5)]
-    return [value for value in values if limits[0] <= value <= limits[1]]
+    found = [value for value in values if low <= value <= high]
+    if len(found) > 2 or low == high:
+        return found
+    power = math.floor(math.log10(high - low))
+    step = next(each for each in (10.0 ** (power - 1) * digit for digit in (2, 5, 10, 20)) if (high - low) / each < 8)
+    return [round(step * number, 12) for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def _powers_of_two(limits: tuple[float, float]) -> list[float]:
-    return [2.0**power for power in range(32) if limits[0] <= 2**power <= limits[1]]
+    """Return as many as there is room for, with the same factor between them."""
+    powers = [power for power in range(32) if limits[0] <= 2**power <= limits[1]]
+    factor = math.ceil(len(powers) / _MOST_PLACES)
+    return [2.0**power for power in powers if power % factor == 0]
 
 
 def _drawn(shape: Shape) -> str:
