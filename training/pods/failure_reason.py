@@ -2,23 +2,30 @@
 
 import re
 
+from training.pods.first_process import SIGNAL_CODES
+
 # The tag of mpirun or horovodrun: "[1,0]<stderr>:".
 _LINE = re.compile(r"(\[[^\]\s]*\]<\w+>: ?)?(.*)", re.DOTALL)
 _MESSAGE = re.compile(r"(?:[\w./-]+: )?error: (.+)")
 _EXCEPTION = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)(?::.*)?")
 # Python cannot raise it, such as one of a destructor at the exit; its traceback follows.
 _IGNORED = "Exception ignored "
-# In what a rank prints that has lost another one.
-_HOROVOD = "horovod"
+# In what a rank prints that has lost another one, and in the last exception of torchrun.
+_OF_OTHERS = ("horovod", "childfailederror")
 # The first rank that failed, in the last lines of horovodrun, which itself ends with 1
 # (https://github.com/horovod/horovod/blob/v0.28.1/horovod/runner/gloo_run.py, launch_gloo_elastic).
 _CODE = re.compile(r"Process name: .*\nExit code: (\d+)")
+# The same in the last lines of torchrun, which itself ends with 1; a signal's number is negative (torch 2.15.0).
+_TORCHRUN_CODE = re.compile(r"Root Cause \(first observed failure\):\n(?:.*\n){,5}? +exitcode +: (-?\d+) ")
 
 
 def code_of_a_rank(text: str) -> int | None:
     """Return the exit code of the first rank that failed, where the launch command prints one."""
-    found = _CODE.findall(text)
-    return int(found[-1]) if found else None
+    found = _CODE.findall(text) or _TORCHRUN_CODE.findall(text)
+    if not found:
+        return None
+    code = int(found[-1])
+    return code if code >= 0 else SIGNAL_CODES - code
 
 
 def message(text: str) -> str:
@@ -39,5 +46,5 @@ def message(text: str) -> str:
                 exceptions.append((tag, words.strip()))
     # Lines without a tag are those of the launch command, where the ranks' have one.
     ranks = [words for tag, words in exceptions if tag] or [words for _, words in exceptions]
-    own = [words for words in ranks if _HOROVOD not in words.lower()]
+    own = [words for words in ranks if not any(part in words.lower() for part in _OF_OTHERS)]
     return (messages or own or ranks or [""])[-1]

@@ -199,7 +199,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USER_ERROR
     for number in first_process.STOP_SIGNALS:
         signal.signal(number, lambda received, _: ranks.send(received))
-    ranks.start()
+    try:
+        ranks.start()
+    except OSError as error:
+        command = ranks.settings.command[0]
+        print(f"error: {command!r} cannot be run: {error.strerror}; give a program", file=sys.stderr, flush=True)
+        return USER_ERROR
     ranks.wait()
     return ranks.code
 

@@ -108,7 +108,8 @@ def rank_variables(hosts: Hosts) -> dict[str, str]:
     chosen = {
         "HOROVOD_CONTROLLER": "gloo",
         "HOROVOD_CPU_OPERATIONS": "gloo",
-        "HOROVOD_GLOO_RENDEZVOUS_ADDR": socket.gethostbyname(hosts.names[0]),
+        # Its own name is the only one that the first host has not needed so far.
+        "HOROVOD_GLOO_RENDEZVOUS_ADDR": "127.0.0.1" if hosts.number == 0 else socket.gethostbyname(hosts.names[0]),
         "HOROVOD_GLOO_RENDEZVOUS_PORT": str(_RENDEZVOUS_PORT),
         "HOROVOD_GLOO_IFACE": hosts.interface,
     }
@@ -148,7 +149,10 @@ def run_job(settings: Settings, folders: Folders) -> Decision:
         if problem := folders.unwritable(program):
             return host.finish(USER_ERROR, problem)
         if host.name == host.first and not _is_torchrun(program):
-            serve_rendezvous(hosts, settings.processes_per_host)
+            try:
+                serve_rendezvous(hosts, settings.processes_per_host)
+            except UserError as error:
+                return host.finish(USER_ERROR, str(error))
         if not host.wait_for_start():
             return host.finish()
         os.environ.update(rank_variables(hosts))

@@ -1,7 +1,8 @@
 """What SageMaker gives a container, and what it takes from it: the files below /opt/ml.
 
-https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-running-container.html and
-https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-output.html (read 2026-11-23)
+https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-running-container.html,
+https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-output.html and, for the list of hosts,
+the tests of https://github.com/aws/sagemaker-python-sdk (read 2026-11-23)
 """
 
 import json

@@ -59,3 +59,41 @@ def test_the_reason_is_the_rank_s_own_error(text: str, message: str) -> None:
 def test_the_exit_code_is_that_of_the_first_rank_that_failed() -> None:
     assert failure_reason.code_of_a_rank(HOROVODRUN) == 3
     assert failure_reason.code_of_a_rank("Killed\n") is None
+
+
+# What torchrun of torch 2.15.0 printed for two ranks, one of which failed first.
+TORCHRUN = """Traceback (most recent call last):
+  File "t.py", line 3, in <module>
+ValueError: NaN
+E1123 14:59:06.338000 26135 torch/…/api.py:1002] failed (exitcode: {code}) local_rank: 0
+Traceback (most recent call last):
+  File "torchrun", line 10, in <module>
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:{space}
+============================================================
+t.py FAILED
+------------------------------------------------------------
+Failures:
+[1]:
+  time      : 2026-11-23_14:59:06
+  host      : localhost
+  rank      : 1 (local_rank: 1)
+  exitcode  : 7 (pid: 26215){space}
+  error_file: <N/A>
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-23_14:59:06
+  host      : localhost
+  rank      : 0 (local_rank: 0)
+  exitcode  : {code} (pid: 26214){space}
+  error_file: <N/A>
+"""
+
+
+@pytest.mark.parametrize(("printed", "code"), [(2, 2), (75, 75), (-9, 137)])
+def test_torchrun_prints_the_code_of_the_first_rank_that_failed(printed: int, code: int) -> None:
+    assert failure_reason.code_of_a_rank(TORCHRUN.format(code=printed, space=" ")) == code
+
+
+def test_the_reason_is_a_ranks_and_not_torchruns() -> None:
+    assert failure_reason.message(TORCHRUN.format(code=2, space=" ")) == "ValueError: NaN"

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import psutil
 import pytest
@@ -119,3 +120,12 @@ def test_a_process_that_outlives_its_rank_does_not_keep_the_others_waiting() -> 
 def test_a_host_that_does_not_exist_is_rejected() -> None:
     with pytest.raises(UserError, match="'--host' is 3, but '--hosts' has 3; give 2 or less"):
         Settings.parse(["--host", "3", "--hosts", "a,b,c", "--processes", "1", "--", "true"])
+
+
+def test_a_file_that_is_no_program_is_a_message(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("1")
+    (tmp_path / "data").chmod(0o755)
+    settings = Settings(host=0, hosts=HOSTS, processes=1, command=(str(tmp_path / "data"),))
+    ended = subprocess.run(settings.words(), capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 2
+    assert ended.stderr == f"error: '{tmp_path}/data' cannot be run: Exec format error; give a program\n"

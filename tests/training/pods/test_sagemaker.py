@@ -1,6 +1,5 @@
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -54,13 +53,13 @@ def test_torchrun_gets_the_hosts_and_keeps_its_options(
 
 
 def test_the_job_chooses_gloo_for_the_controller_and_may_choose_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    hosts = Hosts(name="localhost", names=("localhost",), interface="eth0")
+    hosts = Hosts(name="algo-1", names=("algo-1", "algo-2"), interface="eth0")
     for name in ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "HOROVOD_GLOO_TIMEOUT_SECONDS"):
         monkeypatch.delenv(name, raising=False)
     assert sagemaker.rank_variables(hosts) == {
         "HOROVOD_CONTROLLER": "gloo",
         "HOROVOD_CPU_OPERATIONS": "gloo",
-        "HOROVOD_GLOO_RENDEZVOUS_ADDR": socket.gethostbyname("localhost"),
+        "HOROVOD_GLOO_RENDEZVOUS_ADDR": "127.0.0.1",
         "HOROVOD_GLOO_RENDEZVOUS_PORT": "23401",
         "HOROVOD_GLOO_IFACE": "eth0",
         "HOROVOD_GLOO_TIMEOUT_SECONDS": "180",
@@ -106,8 +105,9 @@ def run(ml: Path, *words: str) -> subprocess.CompletedProcess[str]:
         "sys.exit(sagemaker.main(sys.argv[2:], Path(sys.argv[1])))"
     )
     command = [sys.executable, "-c", script, str(ml), *words]
+    path = os.pathsep.join([os.environ.get("BEFORE", ""), str(ROOT)])
     return subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300
+        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=300
     )
 
 
@@ -121,6 +121,21 @@ def test_one_host_runs_its_ranks_with_the_hyperparameters(ml: Path) -> None:
         "localhost: starts 2 of 2 ranks",
     ]
     assert not (ml / "output/failure").exists()
+
+
+def test_the_log_has_the_line_about_the_network(ml: Path) -> None:
+    line = "host:7:27 [0] NCCL INFO Using network Socket"
+    ended = run(ml, "--processes-per-host", "1", "--", "echo", line)
+    assert f"[1,0]<stdout>:{line}" in ended.stdout
+    assert "network: none, one node: NVLink, PCIe or shared memory carry the gradients" in ended.stdout
+
+
+def test_an_image_without_horovod_is_a_message(ml: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "horovod.py").write_text("raise ImportError('no such module')")
+    monkeypatch.setenv("BEFORE", str(tmp_path))
+    assert run(ml, "--processes-per-host", "1", "--", "true").returncode == 2
+    reason = "localhost: the image has no Horovod (no such module); give its image, or a command with 'torchrun'"
+    assert (ml / "output/failure").read_text() == reason
 
 
 def test_a_failed_rank_gives_code_and_reason(ml: Path) -> None:

@@ -97,6 +97,7 @@ def test_a_stop_request_reaches_the_ranks_of_all_hosts(make: Make) -> None:
     assert_gone(processes)
 
 
+@pytest.mark.whole_run
 @pytest.mark.parametrize("killed", [0, 2])
 def test_a_killed_host_ends_the_others(make: Make, killed: int) -> None:
     hosts = make(3)
@@ -111,6 +112,7 @@ def test_a_killed_host_ends_the_others(make: Make, killed: int) -> None:
     assert_gone(processes)
 
 
+@pytest.mark.whole_run
 @pytest.mark.parametrize("cut", [0, 2])
 def test_a_host_whose_network_is_lost_ends_itself_and_the_others(make: Make, cut: int) -> None:
     hosts = make(3)

@@ -1,6 +1,7 @@
 """Whole runs on two hosts in network namespaces: trained, stopped, resumed, and compared with those of mpirun."""
 
 import json
+import os
 import shutil
 import signal
 import sys
@@ -30,8 +31,10 @@ def hosts(tmp_path: Path) -> Iterator[NamespaceHosts]:
 
 
 def start(hosts: NamespaceHosts, full: str = "", room_kib: int = 0) -> None:
-    hosts.hosts[0].start(*PROGRAM, full=full, room_kib=room_kib)
-    hosts.hosts[1].start(*PROGRAM)
+    # As two ranks of mpirun on one machine share its cores: other threads add in another order.
+    variables = {"TF_NUM_INTRAOP_THREADS": str(max(1, (os.cpu_count() or 1) // 2))}
+    hosts.hosts[0].start(*PROGRAM, full=full, room_kib=room_kib, variables=variables)
+    hosts.hosts[1].start(*PROGRAM, variables=variables)
 
 
 def state(folder: Path) -> list[bytes]:
@@ -87,13 +90,13 @@ def test_a_disk_that_is_full_ends_both_hosts_with_the_reason(hosts: NamespaceHos
     }
 
 
-def test_a_disk_that_becomes_full_ends_both_hosts_with_the_reason(hosts: NamespaceHosts) -> None:
-    # Two checkpoints of 0.7 MiB.
+def test_a_disk_that_becomes_full_does_not_end_the_training(hosts: NamespaceHosts) -> None:
+    # Two checkpoints of 0.7 MiB. As on a cluster, later ones are a warning each.
     start(hosts, full="checkpoints", room_kib=1800)
-    hosts.hosts[0].wait_for("epoch 2/12")
-    assert hosts.codes() == [2, 2]
-    (reason,) = {host.failure for host in hosts.hosts}
-    assert "No space left on device" in reason
+    assert hosts.codes() == [0, 0]
+    assert "could not be written" in hosts.hosts[0].log
+    assert "No space left on device" in hosts.hosts[0].log
+    assert (hosts.hosts[0].ml / "output/data/digits/results.json").exists()
 
 
 def test_a_users_mistake_ends_both_hosts_with_the_programs_words(hosts: NamespaceHosts) -> None:

@@ -1,0 +1,76 @@
+"""Agents of torchrun on two hosts in network namespaces, started by SageMaker's entry point."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.training.pods import namespace_hosts
+from tests.training.pods.namespace_hosts import NamespaceHosts
+
+pytestmark = [
+    pytest.mark.whole_run,
+    pytest.mark.skipif(namespace_hosts.why_not() is not None, reason=str(namespace_hosts.why_not())),
+]
+
+RANK = """
+import os, signal, sys, time
+import torch, torch.distributed as dist
+stopped = []
+signal.signal(signal.SIGTERM, lambda *_: stopped.append(1))
+dist.init_process_group("gloo")
+sum = torch.tensor([dist.get_rank() + 1])
+dist.all_reduce(sum)
+print("rank", dist.get_rank(), "of", dist.get_world_size(), "has", int(sum), flush=True)
+if os.environ.get("FAILS") == os.environ["RANK"]:
+    print("error: it failed", file=sys.stderr, flush=True)
+    sys.exit(2)
+while os.environ.get("WAITS") and not stopped:
+    time.sleep(0.1)
+dist.barrier()
+dist.destroy_process_group()
+sys.exit(75 if stopped else 0)
+"""
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[NamespaceHosts]:
+    with NamespaceHosts(tmp_path, 2) as made:
+        yield made
+
+
+def start(hosts: NamespaceHosts, **variables: str) -> None:
+    (hosts.folder / "rank.py").write_text(RANK)
+    torchrun = str(Path(sys.executable).with_name("torchrun"))
+    for host in hosts.hosts:
+        words = ("--processes-per-host", "2", "--", torchrun, str(hosts.folder / "rank.py"))
+        host.start(*words, variables={"OMP_NUM_THREADS": "1", **variables})
+
+
+def test_torchrun_connects_the_ranks_of_all_hosts(hosts: NamespaceHosts) -> None:
+    start(hosts)
+    assert hosts.codes() == [0, 0], hosts.hosts[0].log + hosts.hosts[1].log
+    for number, host in enumerate(hosts.hosts):
+        for rank in (2 * number, 2 * number + 1):
+            assert f"rank {rank} of 4 has 10" in host.log
+
+
+def test_a_rank_that_fails_ends_both_hosts_with_its_code_and_reason(hosts: NamespaceHosts) -> None:
+    start(hosts, FAILS="3")
+    assert hosts.codes() == [2, 2], hosts.hosts[0].log + hosts.hosts[1].log
+    assert {host.failure for host in hosts.hosts} == {"algo-2: the ranks ended with exit code 2: it failed"}
+
+
+def test_a_stop_request_ends_the_ranks_of_both_hosts(hosts: NamespaceHosts) -> None:
+    start(hosts, WAITS="yes")
+    for host in hosts.hosts:
+        host.wait_for("has 10")
+    ranks = [rank for host in hosts.hosts for rank in host.ranks]
+    for host in hosts.hosts:
+        host.send(signal.SIGTERM)
+    (code, other) = hosts.codes()
+    # torchrun itself ends with 1 after a signal, whatever its ranks end with.
+    assert code == other != 0
+    assert not any(rank.is_running() for rank in ranks)
