@@ -77,7 +77,6 @@ class CompleteSageMakerTraining(Construct):
             lustre=self.lustre,
             elastic_file_system=self.elastic_file_system,
             data_prefix=config.data_prefix,
-            results_prefix=config.results_prefix,
             encryption_key=encryption_key,
         )
         self.notebook = self._notebook()

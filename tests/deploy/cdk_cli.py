@@ -11,7 +11,6 @@ from tests.deploy.aws_account import Aws
 from tests.deploy.emulator import ROOT
 
 CDK = ROOT / ".venv/bin/cdk"
-STACKS = ("TrainingDataStack", "TrainingClusterStack")
 
 
 class CdkError(RuntimeError):
@@ -49,7 +48,7 @@ class CdkCli:
         return output
 
     def deploy(self, assembly: Path, *, may_fail: bool = False) -> bool:
-        """Deploy both stacks, and return whether it succeeded."""
+        """Deploy all stacks, and return whether it succeeded."""
         arguments = ("deploy", "--app", str(assembly), "--all", "--require-approval", "never", "--ci")
         return self.run(*arguments, may_fail=may_fail).returncode == 0
 
@@ -66,4 +65,5 @@ class CdkCli:
 
 def templates(assembly: Path) -> dict[str, dict[str, Any]]:
     """Return the synthesized templates by stack."""
-    return {stack: json.loads((assembly / f"{stack}.template.json").read_text()) for stack in STACKS}
+    paths = sorted(assembly.glob("*.template.json"))
+    return {path.name.removesuffix(".template.json"): json.loads(path.read_text()) for path in paths}

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 from tests.deploy.aws_account import Aws
-from tests.deploy.cdk_cli import STACKS
 from tests.deploy.read_back import Resource, Unknown
 
 
@@ -62,7 +61,7 @@ class DeployedStacks:
             templates: The deployed templates, by stack.
         """
         self._aws, self._templates = aws, templates
-        self._ids: dict[str, dict[str, str]] = {stack: self._physical_ids(stack) for stack in STACKS}
+        self._ids: dict[str, dict[str, str]] = {stack: self._physical_ids(stack) for stack in templates}
 
     def _physical_ids(self, stack: str) -> dict[str, str]:
         pages = self._aws("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
@@ -80,7 +79,7 @@ class DeployedStacks:
         return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
 
     def resources(self) -> list[Resource]:
-        """Return all resources of both stacks."""
+        """Return all resources of the stacks."""
         return [
             Resource(
                 logical_id,

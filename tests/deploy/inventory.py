@@ -21,6 +21,7 @@ LISTS = (
     ("iam", "list_roles", "Roles", "RoleName"),
     ("lambda", "list_functions", "Functions", "FunctionName"),
     ("lambda", "list_layers", "Layers", "LayerName"),
+    ("sagemaker", "list_notebook_instances", "NotebookInstances", "NotebookInstanceArn"),
     ("logs", "describe_log_groups", "logGroups", "logGroupName"),
     ("cloudwatch", "describe_alarms", "MetricAlarms", "AlarmName"),
     ("cloudwatch", "list_dashboards", "DashboardEntries", "DashboardName"),

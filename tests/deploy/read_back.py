@@ -281,6 +281,13 @@ def _access_point(aws: Aws, resource: Resource) -> Properties:
     return found | {"AccessPointTags": found["Tags"]}
 
 
+@reads("AWS::SageMaker::NotebookInstance")
+def _notebook_instance(aws: Aws, resource: Resource) -> Properties:
+    name = resource.physical_id.rpartition("/")[2]
+    found: Properties = aws("sagemaker").describe_notebook_instance(NotebookInstanceName=name)
+    return found | {"SecurityGroupIds": found["SecurityGroups"]}
+
+
 @reads("AWS::SNS::Topic")
 def _topic(aws: Aws, resource: Resource) -> Properties:
     found: Properties = aws("sns").get_topic_attributes(TopicArn=resource.physical_id)["Attributes"]

@@ -120,7 +120,10 @@ def test_each_node_group_is_in_the_zone_of_its_file_system(deployment: Deploymen
         return [{subnets[id]["AvailabilityZone"] for id in each[key]} for each in found]
 
     training = config.training_zone or f"{deployment.aws.region}a"
-    assert zones("AWS::FSx::FileSystem", "SubnetIds") == [{zone} for zone in (training, *config.lustre.further_zones)]
+    # The templates in the order of their names: that of SageMaker before that of the cluster.
+    managed = [config.sagemaker.training_zone] if config.sagemaker and config.sagemaker.lustre else []
+    expected = [*managed, training, *config.lustre.further_zones]
+    assert zones("AWS::FSx::FileSystem", "SubnetIds") == [{zone} for zone in expected]
     # The system nodes have a node in each of two zones.
     groups = [each for each in zones("AWS::EKS::Nodegroup", "Subnets") if len(each) == 1]
     wanted = [{group.availability_zone or training} for group in config.node_groups.values()]
@@ -180,6 +183,30 @@ def test_kubernetes_gets_valid_objects_and_pinned_charts(deployment: Deployment)
         upstream = "--repo" in arguments and "--version" in arguments
         from_mirror = arguments[0] in ("pull", "registry") or not any("://" in each for each in arguments)
         assert from_mirror if deployment.config.mirror else upstream, arguments
+
+
+def test_the_outputs_of_sagemaker_name_what_is_deployed(deployment: Deployment) -> None:
+    section = deployment.config.sagemaker
+    if section is None:
+        assert "SageMakerTrainingStack" not in deployment.templates
+        return
+    outputs, aws = deployment.stacks().outputs("SageMakerTrainingStack"), deployment.aws
+    subnets = aws("ec2").describe_subnets(SubnetIds=outputs["SubnetIds"].split(","))["Subnets"]
+    zones = [section.training_zone] if section.lustre else sorted(section.availability_zones)
+    assert sorted(each["AvailabilityZone"] for each in subnets) == zones
+    (group,) = aws("ec2").describe_security_groups(GroupIds=[outputs["SecurityGroupId"]])["SecurityGroups"]
+    assert {each["VpcId"] for each in subnets} == {group["VpcId"]}
+    role = aws("iam").get_role(RoleName=outputs["TrainingRoleArn"].rpartition("/")[2])["Role"]
+    assert role["Arn"] == outputs["TrainingRoleArn"]
+    assert aws("s3").head_bucket(Bucket=outputs["BucketName"])
+    name = outputs["ImageRepositoryUri"].partition("/")[2]
+    assert aws("ecr").describe_repositories(repositoryNames=[name])["repositories"]
+    # The emulator has no SageMaker: tests/deploy/emulated_aws keeps what the template says, and starts nothing.
+    notebook = aws("sagemaker").describe_notebook_instance(NotebookInstanceName=outputs["NotebookInstanceName"])
+    assert (notebook["DirectInternetAccess"], notebook["RootAccess"]) == ("Disabled", "Disabled")
+    if section.lustre:
+        (lustre,) = aws("fsx").describe_file_systems(FileSystemIds=[outputs["LustreFileSystemId"]])["FileSystems"]
+        assert lustre["LustreConfiguration"]["MountName"] == outputs["LustreMountName"]
 
 
 def test_the_difference_is_empty(deployment: Deployment) -> None:

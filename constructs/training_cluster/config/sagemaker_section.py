@@ -12,7 +12,7 @@ from training_cluster.identity.folder_access import valid_prefix
 from training_cluster.network.addresses import valid_vpc_cidr
 from training_cluster.network.training_network import valid_zones
 from training_cluster.sagemaker.training_notebook import NOTEBOOK_VOLUME_GIB, valid_notebook
-from training_cluster.sagemaker.training_role import DATA_PREFIX, RESULTS_PREFIX
+from training_cluster.sagemaker.training_role import DATA_PREFIX
 from training_workloads.catalog.versions import NOTEBOOK_INSTANCE_TYPE
 from training_workloads.validation import Problem, Problems, enforce
 
@@ -57,7 +57,6 @@ class SageMakerConfig(StrictModel):
         efs: Whether there is an EFS file system that jobs mount. Default: no.
         existing_efs: An EFS file system in the existing VPC, in place of `efs`. Default: none.
         data_prefix: Folder of the bucket that jobs read; `/` for the whole bucket. Default: data.
-        results_prefix: Folder of the bucket that jobs read and write. Default: runs.
         notebook: A notebook instance; `true` for its defaults. Default: none.
     """
 
@@ -74,7 +73,6 @@ class SageMakerConfig(StrictModel):
     efs: bool = False
     existing_efs: ExistingEfsConfig | None = Field(default=None, examples=["{file_system_id: …, access_point_id: …}"])
     data_prefix: str = DATA_PREFIX
-    results_prefix: str = RESULTS_PREFIX
     notebook: Annotated[NotebookConfig | None, BeforeValidator(switch)] = Field(
         default=None, examples=["repository: https://github.com/my-team/training.git"]
     )
@@ -129,10 +127,9 @@ def sagemaker_lustre_is_in_the_vpc(config: SageMakerConfig) -> Problems:
         yield Problem(path=("lustre", "further_zones"), given=lustre.further_zones, allowed=allowed, fix=fix)
 
 
-def sagemaker_prefixes_are_folders(config: SageMakerConfig) -> Problems:
+def sagemaker_data_is_in_a_folder(config: SageMakerConfig) -> Problems:
     """Reject a wildcard, and the whole bucket unless it is meant."""
     yield from valid_prefix("data_prefix", config.data_prefix)
-    yield from valid_prefix("results_prefix", config.results_prefix)
 
 
 def repository_of_the_notebook_is_reached(config: SageMakerConfig) -> Problems:
@@ -149,6 +146,6 @@ RULES = (
     sagemaker_zones_are_two_or_none,
     sagemaker_lustre_is_in_the_vpc,
     *EXISTING_RULES,
-    sagemaker_prefixes_are_folders,
+    sagemaker_data_is_in_a_folder,
     repository_of_the_notebook_is_reached,
 )

@@ -59,8 +59,7 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
         {"existing_vpc": VPC, "availability_zones": ZONES, "vpc_cidr": "10.1.0.0/16"},
         "'vpc_cidr' is '10.1.0.0/16', but existing_vpc names what exists; omit it",
     ),
-    (sagemaker_section.sagemaker_prefixes_are_folders, {"data_prefix": "s3://b/data"}, "'data_prefix'"),
-    (sagemaker_section.sagemaker_prefixes_are_folders, {"results_prefix": ""}, "'results_prefix' is ''"),
+    (sagemaker_section.sagemaker_data_is_in_a_folder, {"data_prefix": "s3://b/data"}, "'data_prefix'"),
     (
         sagemaker_section.repository_of_the_notebook_is_reached,
         {"notebook": {"repository": REPOSITORY}},
@@ -118,7 +117,7 @@ def test_every_mistake_has_its_place_in_the_file(tmp_path: Path) -> None:
         "  gpu: {instance_type: p3.16xlarge}\n"
         "sagemaker:\n"
         "  vpc_cidr: 10.0.0.0/8\n"
-        "  results_prefix: runs/*\n"
+        "  data_prefix: data/*\n"
         "  notebook:\n"
         "    instance_type: t3.medium\n"
         "    volume_gib: 1\n"
@@ -131,7 +130,7 @@ def test_every_mistake_has_its_place_in_the_file(tmp_path: Path) -> None:
     ]
     assert places == [
         ("4", "sagemaker.vpc_cidr"),
-        ("5", "sagemaker.results_prefix"),
+        ("5", "sagemaker.data_prefix"),
         ("7", "sagemaker.notebook.instance_type"),
         ("8", "sagemaker.notebook.volume_gib"),
         ("9", "sagemaker.notebok"),

@@ -14,6 +14,7 @@ from tests.deploy.emulated_aws import (  # noqa: F401
     launch_template_answers,
     lustre_service,
     metric_math,
+    notebook_instances,
     placement_groups,
 )
 
