@@ -29,12 +29,11 @@ from training_workloads.sagemaker.data_source import DataSource, InputMode, data
 from training_workloads.sagemaker.log_metrics import metric_definitions
 from training_workloads.sagemaker.place import Place
 from training_workloads.sagemaker.request_model import model_problems
+from training_workloads.sagemaker.training_jobs import NAME
 from training_workloads.validation import MISSING, Problem, Problems, at_least, check, enforce, matches
 
-__all__ = ["NAME", "SageMakerJob", "run_folder", "training_job_request"]
+__all__ = ["SageMakerJob", "run_folder", "training_job_request"]
 
-#: The form of the name of a training job.
-NAME = r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}"
 _NAME_RULE = "letters, digits and '-', at most 63, without '-' at the ends"
 
 # The image's address is short enough with a digest only if the repository's name is; the API's limit is 255.
