@@ -79,7 +79,8 @@ def submit(
         str | None, typer.Option(metavar="NAME", help="An ended job whose run this one continues.")
     ] = None,
     volume_gb: Annotated[
-        int | None, number_option("Disk of each instance without one of its own. Default: 500 with copied data.", 500)
+        int | None,
+        number_option("Disk of each instance without an instance store. Default: 500 with copied data.", 500),
     ] = None,
     data: Annotated[str | None, typer.Option(metavar="S3", help="s3://bucket/folder.", rich_help_panel=_DATA)] = None,
     input_mode: Annotated[
