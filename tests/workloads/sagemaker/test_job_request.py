@@ -321,7 +321,7 @@ def test_without_a_vpc_s3_is_enough() -> None:
         ({"resume": "a_b"}, "'resume' is 'a_b'; give letters"),
         (
             {"volume_gb": 100},
-            "'volume_gb' is 100, but p4d.24xlarge has 8000 GB of its own, which SageMaker uses",
+            "'volume_gb' is 100, but p4d.24xlarge has an instance store of 8000 GB, which SageMaker",
         ),
         (
             {"max_wait_seconds": 60},

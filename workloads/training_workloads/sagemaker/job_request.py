@@ -29,12 +29,11 @@ from training_workloads.sagemaker.data_source import DataSource, InputMode, data
 from training_workloads.sagemaker.log_metrics import metric_definitions
 from training_workloads.sagemaker.place import Place
 from training_workloads.sagemaker.request_model import model_problems
+from training_workloads.sagemaker.training_jobs import NAME
 from training_workloads.validation import MISSING, Problem, Problems, at_least, check, enforce, matches
 
-__all__ = ["NAME", "SageMakerJob", "run_folder", "training_job_request"]
+__all__ = ["SageMakerJob", "run_folder", "training_job_request"]
 
-#: The form of the name of a training job.
-NAME = r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}"
 _NAME_RULE = "letters, digits and '-', at most 63, without '-' at the ends"
 
 # The image's address is short enough with a digest only if the repository's name is; the API's limit is 255.
@@ -69,7 +68,7 @@ class SageMakerJob:
         spot: Whether it runs on Spot capacity. Default: where the job does on a cluster.
         max_wait_seconds: For Spot, the longest time in all, waiting and running. Default: a day more than it may run.
         resume: Name of the training job whose checkpoints it resumes from. Default: none.
-        volume_gb: Size of each instance's disk, for types without one of their own. Default: 500 GB where data is
+        volume_gb: Size of each instance's disk, for types without an instance store. Default: 500 GB where data is
             copied from S3, else 100.
     """
 
@@ -232,7 +231,7 @@ def _volume(job: SageMakerJob, place: Place) -> dict[str, int]:
 
 
 def _retries(spec: GpuJobSpec) -> dict[str, int]:
-    """Return how often SageMaker starts the job again after a failure of its own, such as of an instance."""
+    """Return how often SageMaker starts the job again after an internal failure, such as of an instance."""
     limit = getattr(spec, "backoff_limit", 0)
     return {"MaximumRetryAttempts": min(limit, _MOST_RETRIES)} if limit else {}
 
@@ -325,7 +324,7 @@ def _volume_size(job: SageMakerJob) -> Problems:
     # Another rule reports an unknown type.
     instance = INSTANCE_TYPES.get(job.spec.instance_type)
     if instance and instance.local_nvme_gb:
-        allowed = f"{instance.name} has {instance.local_nvme_gb} GB of its own, which SageMaker uses"
+        allowed = f"{instance.name} has an instance store of {instance.local_nvme_gb} GB, which SageMaker uses"
         yield Problem(path=("volume_gb",), given=job.volume_gb, allowed=allowed, fix="omit it")
 
 

@@ -8,7 +8,11 @@ from training_workloads.aws.aws_errors import RejectionError, aws_errors
 from training_workloads.aws.aws_session import AwsSession
 from training_workloads.validation import InputError, Problem
 
-__all__ = ["COMPLETED", "TrainingJob", "TrainingJobs", "Transition"]
+__all__ = ["COMPLETED", "NAME", "TrainingJob", "TrainingJobs", "Transition"]
+
+#: The form of a job's name
+#: (https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html, read 2026-11-23).
+NAME: Final = r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}"
 
 #: The status of a job that has succeeded.
 COMPLETED: Final = "Completed"

@@ -1,0 +1,320 @@
+"""The group `sagemaker`: the recipes as training jobs of SageMaker, and these jobs."""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from training_workloads.aws.aws_errors import RejectionError, UnreachableError, aws_errors
+from training_workloads.aws.aws_session import AwsSession
+from training_workloads.cli.cluster_output import JsonOption, note, print_json, print_table, progress, short_time
+from training_workloads.cli.command_classes import Command, Program
+from training_workloads.cli.completion import complete_recipes
+from training_workloads.cli.failures_as_lines import failures_as_lines
+from training_workloads.cli.typed_values import number_option, seconds
+from training_workloads.cluster.failures import TransientError
+from training_workloads.cluster.polling import Poller
+from training_workloads.exit_codes import CLUSTER_FAILED, JOB_FAILED
+from training_workloads.images.pushed_images import PUSHED_IMAGES, pushed_images
+from training_workloads.recipes import find_recipes
+from training_workloads.recipes import recipe as job_of_recipe
+from training_workloads.sagemaker.job_log import JobLog
+from training_workloads.sagemaker.place import SAGEMAKER_STACK, Place
+from training_workloads.sagemaker.training_jobs import COMPLETED, NAME, TrainingJob, TrainingJobs
+from training_workloads.validation import InputError, Problem, check, matches
+
+# Here and below, because the kinds of jobs start Node.js.
+if TYPE_CHECKING:
+    from training_workloads.sagemaker.data_source import InputMode
+
+__all__ = ["app", "logs", "status", "stop", "submit"]
+
+app = typer.Typer(
+    cls=Program, no_args_is_help=True, rich_markup_mode=None, help="Run recipes on SageMaker instead of a cluster."
+)
+
+_DATA = "Where the data set is"
+_WHERE = "In place of the stack's outputs"
+
+# What is left of a name of at most 63 characters, beside the time.
+_LONGEST_PREFIX = 47
+
+_THROTTLED = re.compile("Throttl|TooManyRequests|RequestLimitExceeded|SlowDown")
+
+
+def _check_name(name: str) -> str:
+    """Reject what is not a name before a request is sent, such as an unset variable of a script."""
+    check(matches("name", name, NAME, "the name of a training job, as 'submit' prints it"))
+    return name
+
+
+_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the training job.", callback=_check_name)]
+
+
+@app.command(cls=Command)
+def submit(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As for 'render'.", autocompletion=complete_recipes)],
+    name: Annotated[str | None, typer.Option(help="Name of the job. Default: the recipe's with the time.")] = None,
+    image: Annotated[
+        str | None, typer.Option(help="Image in ECR by its digest. Default: that of 'image push'.")
+    ] = None,
+    instance_type: Annotated[
+        str | None, typer.Option(help="Type of the instances, with or without ml. Default: the recipe's.")
+    ] = None,
+    instances: Annotated[
+        int | None, number_option("Instances, with all GPUs of each. Default: as few as hold the recipe's ranks.")
+    ] = None,
+    spot: Annotated[bool | None, typer.Option(help="Spot capacity. Default: as the recipe.")] = None,
+    max_wait: Annotated[
+        str | None, typer.Option(help="Longest time with Spot, waiting and running. Default: a day to wait.")
+    ] = None,
+    max_runtime: Annotated[str | None, typer.Option(help="Longest time, such as 12h. Default: the recipe's.")] = None,
+    resume: Annotated[
+        str | None, typer.Option(metavar="NAME", help="An ended job whose run this one continues.")
+    ] = None,
+    volume_gb: Annotated[
+        int | None,
+        number_option("Disk of each instance without an instance store. Default: 500 with copied data.", 500),
+    ] = None,
+    data: Annotated[str | None, typer.Option(metavar="S3", help="s3://bucket/folder.", rich_help_panel=_DATA)] = None,
+    input_mode: Annotated[
+        str | None,
+        typer.Option(help="For S3: File copies it first; FastFile reads on demand.", rich_help_panel=_DATA),
+    ] = None,
+    lustre: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="fs-…:/<mount name>/folder.", rich_help_panel=_DATA)
+    ] = None,
+    efs: Annotated[str | None, typer.Option(metavar="FOLDER", help="fs-…:/folder.", rich_help_panel=_DATA)] = None,
+    stack: Annotated[str, typer.Option(help="Stack with role, network and bucket.")] = SAGEMAKER_STACK,
+    role: Annotated[str | None, typer.Option(metavar="ARN", help="Role of the job.", rich_help_panel=_WHERE)] = None,
+    bucket: Annotated[str | None, typer.Option(help="Bucket of data and runs.", rich_help_panel=_WHERE)] = None,
+    subnets: Annotated[str | None, typer.Option(help="Ids, joined by commas.", rich_help_panel=_WHERE)] = None,
+    security_groups: Annotated[str | None, typer.Option(help="Ids, joined by commas.", rich_help_panel=_WHERE)] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the request, for 'aws sagemaker create-training-job'.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Start a recipe as a training job, after the request was checked."""
+    from training_workloads.sagemaker.job_request import SageMakerJob, run_folder, training_job_request
+
+    job = SageMakerJob(
+        spec=_spec(recipe, image, instance_type, max_runtime),
+        name=_default_name(recipe) if name is None else name,
+        instances=instances,
+        data=data,
+        lustre=lustre,
+        efs=efs,
+        # The job rejects any other.
+        input_mode=cast("InputMode | None", input_mode),
+        spot=spot,
+        max_wait_seconds=None if max_wait is None else seconds("max_wait", max_wait),
+        resume=resume,
+        volume_gb=volume_gb,
+    )
+    with failures_as_lines():
+        place = _place(stack, role=role, bucket=bucket, subnets=subnets, security_groups=security_groups)
+        request = training_job_request(job, place)
+        if dry_run:
+            print(json.dumps(request, indent=2))
+            return
+        jobs = _jobs()
+        if resume is not None:
+            _check_ended(jobs.describe(resume, "resume"))
+        arn = jobs.create(request)
+    folder = run_folder(place.bucket, job.run)
+    if as_json:
+        print_json({"name": job.name, "arn": arn, "run_folder": folder})
+    else:
+        print(f"created training job {job.name!r}, whose run is in {folder}\nnext: {_command('logs -f', job.name)}")
+
+
+@app.command(cls=Command)
+def status(name: _NameArgument, as_json: JsonOption = False) -> None:
+    """Show the states of a job, why it failed, what it costs, and its last metrics."""
+    with failures_as_lines():
+        job = _jobs().describe(name)
+    if as_json:
+        print_json(job)
+    else:
+        _print_status(job)
+
+
+@app.command(cls=Command)
+def logs(
+    name: _NameArgument,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue until the end of the job.")] = False,
+) -> None:
+    """Print the log of all hosts; with -f, exit as the job does: 0 completed, 1 failed or stopped."""
+    with failures_as_lines(), _still_runs(name), progress() as show:
+        jobs = _jobs()
+        job, log = jobs.describe(name), JobLog(jobs.session, name)
+        if not follow:
+            _print_new(log, lambda question: question())
+            return
+        poller = Poller(note=note)
+        while True:
+            # The state first: what the log has after the end is still shown.
+            show("")
+            _print_new(log, lambda question: _ask(poller, question))
+            if job.is_ended:
+                break
+            show(_sentence(job))
+            poller.pause()
+            job = _ask(poller, lambda: jobs.describe(name))
+    _exit_as(job)
+
+
+@app.command(cls=Command)
+def stop(name: _NameArgument, as_json: JsonOption = False) -> None:
+    """Stop a job, and wait until it has: its ranks have two minutes to save a checkpoint."""
+    with failures_as_lines(), _still_runs(name), progress() as show:
+        jobs = _jobs()
+        job = jobs.describe(name)
+        was_ended = job.is_ended
+        if not was_ended:
+            jobs.stop(name)
+            poller = Poller(note=note)
+            while not job.is_ended:
+                show(_sentence(job))
+                poller.pause()
+                job = _ask(poller, lambda: jobs.describe(name))
+            show("")
+    if as_json:
+        print_json({"name": name, "status": job.status, "run_folder": job.run_folder})
+    else:
+        print(f"training job {name!r} had ended: {job.status}" if was_ended else _sentence(job))
+
+
+def _spec(name: str, image: str | None, instance_type: str | None, max_runtime: str | None) -> Any:
+    """Return the job of a recipe, with its image as it was pushed."""
+    from training_workloads.catalog.sagemaker_types import bare_type
+
+    found = find_recipes()
+    changes: dict[str, Any] = {} if image is None else {"image": image}
+    if max_runtime is not None:
+        changes["deadline_seconds"] = seconds("max_runtime", max_runtime)
+    spec: Any = job_of_recipe(name, among=found, **changes)
+    if instance_type is not None:
+        changes["instance_type"] = bare_type(instance_type)
+        # A part of a node may have no whole EFA interface; SageMaker puts the ranks on whole instances.
+        changes |= {"efa": False} if getattr(spec, "gpus_per_worker", None) is not None else {}
+        spec = job_of_recipe(name, among=found, **changes)
+    if address := pushed_images().get(spec.image):
+        print(f"the image is {address}, by {PUSHED_IMAGES}", file=sys.stderr)
+        return replace(spec, image=address)
+    return spec
+
+
+def _default_name(name: str) -> str:
+    """Return a name that no job has had: SageMaker keeps the names of all jobs."""
+    prefix = re.sub("[^a-zA-Z0-9]+", "-", name)[:_LONGEST_PREFIX].strip("-")
+    return f"{prefix}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+
+
+def _place(
+    stack: str, *, role: str | None, bucket: str | None, subnets: str | None, security_groups: str | None
+) -> Place:
+    """Return where the job runs; with both a role and a bucket, no stack is asked."""
+    outputs: Mapping[str, str] = {}
+    if role is None or bucket is None:
+        with aws_errors("cloudformation"):
+            outputs = AwsSession().outputs(stack)
+    place = Place.of_stack(outputs).changed(role=role, bucket=bucket, subnets=subnets, security_groups=security_groups)
+    place.check()
+    return place
+
+
+def _jobs() -> TrainingJobs:
+    with aws_errors("sagemaker"):
+        return TrainingJobs(AwsSession())
+
+
+def _check_ended(job: TrainingJob) -> None:
+    if not job.is_ended:
+        allowed = f"it is {job.secondary_status}, and two jobs must not write one run"
+        fix = f"wait for its end, or '{_command('stop', job.name)}'"
+        raise InputError(Problem(path=("resume",), given=job.name, allowed=allowed, fix=fix))
+
+
+def _ask(poller: Poller, question: Callable[[], Any]) -> Any:
+    """Return the answer; retry while SageMaker cannot be reached, or has too many requests."""
+
+    def tolerant() -> Any:
+        try:
+            return question()
+        except UnreachableError as error:
+            raise TransientError(str(error), "check the network of this machine") from error
+        except RejectionError as error:
+            if _THROTTLED.search(error.code):
+                raise TransientError(str(error), "try again later") from error
+            raise
+
+    try:
+        return poller.ask(tolerant)
+    except TransientError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise typer.Exit(CLUSTER_FAILED) from error
+
+
+def _print_new(log: JobLog, ask: Callable[[Callable[[], Any]], Any]) -> None:
+    more = True
+    while more:
+        lines, more = ask(log.read)
+        for line in lines:
+            print(line, flush=True)
+
+
+@contextmanager
+def _still_runs(name: str) -> Iterator[None]:
+    """After Ctrl-C, print what continues and how to end it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"the training job continues; '{_command('stop', name)}' ends it", file=sys.stderr)
+        raise
+
+
+def _exit_as(job: TrainingJob) -> None:
+    """End the command as the job ended."""
+    print(_sentence(job), file=sys.stderr)
+    if job.status != COMPLETED:
+        raise typer.Exit(JOB_FAILED)
+
+
+def _command(verb: str, name: str) -> str:
+    return f"trainctl sagemaker {verb} {name}"
+
+
+def _sentence(job: TrainingJob) -> str:
+    state = job.status if job.secondary_status in ("", job.status) else f"{job.status}, {job.secondary_status}"
+    return f"training job {job.name!r}: {state}{f' ({job.failure_reason})' * bool(job.failure_reason)}"
+
+
+def _print_status(job: TrainingJob) -> None:
+    now = datetime.now(UTC)
+    print(_sentence(job))
+    trained = [
+        f"{words} {short_time(timedelta(seconds=given))}"
+        for words, given in (("trained", job.training_seconds), ("billable", job.billable_seconds))
+        if given is not None
+    ]
+    capacity = f"{job.instances} x {job.instance_type}{' on Spot capacity' * job.spot}"
+    print(", ".join([capacity, f"age {short_time(now - job.created)}", *trained]))
+    if job.run_folder:
+        print(f"run: {job.run_folder}")
+    if job.metrics:
+        print(f"metrics: {', '.join(f'{name} {value:g}' for name, value in job.metrics.items())}")
+    if job.transitions:
+        print()
+        rows = [
+            (one.status, f"{one.start.astimezone(UTC):%H:%M:%S}", short_time((one.end or now) - one.start), one.message)
+            for one in job.transitions
+        ]
+        print_table(["STATE", "FROM (UTC)", "FOR", "MESSAGE"], rows)
