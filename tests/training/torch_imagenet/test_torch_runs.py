@@ -74,6 +74,29 @@ def test_a_run_whose_rank_is_killed_ends_as_an_undisturbed_one(
     assert results(again)["history"][-1]["accuracy"] == results(finished)["history"][-1]["accuracy"]
 
 
+def test_a_rank_that_hangs_ends_and_so_does_the_one_that_waits_for_it(
+    finished: Ranks, start: Callable[..., Ranks], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Ranks inherit it. Long enough for a step on a busy machine.
+    limit = 20
+    monkeypatch.setenv("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", str(limit))
+    run = start(2, tmp_path / "run")
+    run.wait_for("step 8:")
+    hangs, waits = run.processes[1], run.processes[0]
+    os.kill(hangs.pid or 0, signal.SIGSTOP)
+    waits.join(PATIENCE)
+    # It has not waited for Gloo, whose limit is half an hour.
+    assert waits.exitcode == 1, run.log.read_text()
+    assert f"Timeout (0:00:{limit})!" in run.log.read_text()
+    # The one that hung ends too as soon as it runs: its time is over, and the other one is gone.
+    os.kill(hangs.pid or 0, signal.SIGCONT)
+    assert run.end().codes[1] not in (0, None)
+    monkeypatch.undo()
+    again = start(2, tmp_path / "run").end()
+    assert again.codes == [0, 0], again.log.read_text()
+    assert state(again) == state(finished)
+
+
 def test_a_stopped_run_resumes_at_the_next_image_with_another_number_of_ranks(
     start: Callable[..., Ranks], tmp_path: Path
 ) -> None:
