@@ -119,8 +119,18 @@ def test_the_store_is_alone_off_spot_and_off_the_gpu_nodes(rendezvous: str) -> N
         "matchExpressions"
     ]
     assert "tolerations" not in pod
-    # A budget for training jobs would hold its node after the job has ended.
-    assert "training.kubeflow.org/job-role" not in store["template"]["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("rendezvous", ["c10d", "etcd"])
+@pytest.mark.parametrize("capacity_type", ["ON_DEMAND", "SPOT", None])
+def test_the_store_holds_no_node_when_the_job_has_ended(rendezvous: str, capacity_type: CapacityType | None) -> None:
+    """It is a Deployment, which stays: a budget for training jobs, or an autoscaler, would wait for it for ever."""
+    store = objects(rendezvous=rendezvous, scheduling=Scheduling(capacity_type=capacity_type))["store"]["spec"]
+    assert store["template"]["metadata"] == {
+        "labels": {"training.kubeflow.org/job-name": "job", "app.kubernetes.io/component": "store"},
+        # An emptyDir, as etcd has, would hold the node too.
+        "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"},
+    }
 
 
 def test_etcd_has_its_old_api_and_the_address_that_its_clients_have() -> None:
@@ -222,9 +232,8 @@ def test_a_measurement_may_use_some_of_the_efa_interfaces(
 @pytest.mark.parametrize("capacity_type", ["ON_DEMAND", "SPOT", None])
 def test_only_a_job_that_names_on_demand_capacity_holds_its_nodes(capacity_type: CapacityType | None) -> None:
     made = objects(scheduling=Scheduling(capacity_type=capacity_type))
-    templates = [made[name]["spec"]["template"] for name in ("job", "store")]
-    held = [template["metadata"]["labels"].get("training-cluster/hold") for template in templates]
-    assert held == ["true" if capacity_type == "ON_DEMAND" else None] * 2
+    held = made["job"]["spec"]["template"]["metadata"]["labels"].get("training-cluster/hold")
+    assert held == ("true" if capacity_type == "ON_DEMAND" else None)
 
 
 @pytest.mark.parametrize("rendezvous", ["c10d", "etcd"])

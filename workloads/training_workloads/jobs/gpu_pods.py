@@ -80,17 +80,29 @@ class GpuPods:
             **fields,
         )
 
-    def beside(self, container: dict[str, Any], *, labels: dict[str, str] | None = None) -> dict[str, Any]:
+    def beside(self, container: dict[str, Any]) -> dict[str, Any]:
         """Return the template of a pod without GPUs whose loss every rank would notice: it is never on a Spot node.
 
         Args:
             container: In the Kubernetes wire format, without its rights.
-            labels: Of the pod, beside those of the scheduling. Default: those of its controller.
         """
+        return self._off_spot(container, self.scheduling.pod_labels(), may_move=False)
+
+    def store(self, container: dict[str, Any], labels: dict[str, str]) -> dict[str, Any]:
+        """Return the template of a pod beside the job that stays when the job has ended, and so holds no node.
+
+        Args:
+            container: In the Kubernetes wire format, without its rights.
+            labels: Of the pod.
+        """
+        return self._off_spot(container, labels, may_move=True)
+
+    def _off_spot(self, container: dict[str, Any], labels: dict[str, str], *, may_move: bool) -> dict[str, Any]:
         return pod_template(
             container | {"securityContext": UNPRIVILEGED},
             service_account=self.service_account,
-            labels=(labels or {}) | self.scheduling.pod_labels(),
+            labels=labels,
+            may_move=may_move,
             terminationGracePeriodSeconds=_GRACE_SECONDS,
             affinity=not_on_spot(),
             **self.scheduling.pod_fields(),
