@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from training.runtime import command_line, ranks
+from training.runtime import command_line, ranks, torchrun_environment
 from training.runtime.errors import USER_ERROR, LostFileSystemError, RankError, UserError
 from training.runtime.ranks import Variable
 from training.runtime.stop_request import STOPPED, Stopped
@@ -100,11 +100,14 @@ def run(program: Callable[[], None]) -> int:
         program()
     except (RankError, LostFileSystemError) as error:
         print(f"error: rank {ranks.rank()}: {error}", file=sys.stderr, flush=True)
+        if isinstance(error, UserError):
+            torchrun_environment.report_user_error(str(error))
         # Without cleaning up, which would wait for the other ranks, which wait for this one. Their launcher ends them.
         os._exit(USER_ERROR if isinstance(error, UserError) else 1)
     except UserError as error:
         if ranks.rank() == 0:
             print(f"error: {error}", file=sys.stderr, flush=True)
+        torchrun_environment.report_user_error(str(error))
         # The launcher ends the other ranks as soon as one fails: rank zero must have printed the error before.
         barrier()
         return USER_ERROR

@@ -51,6 +51,7 @@ def variables(document: dict[str, Any]) -> dict[str, str]:
 def test_torchrun_gets_the_nodes_the_ranks_and_the_store() -> None:
     made = objects(min_workers=1, workers=2, max_workers=4, max_restarts=5)
     assert container(made["job"])["command"] == [
+        *("python", "-m", "training.pods.torch_agent", "--"),
         "torchrun",
         "--nnodes=1:4",
         "--nproc-per-node=8",
@@ -75,9 +76,15 @@ def test_the_job_is_an_elastic_indexed_job_that_survives_a_lost_node() -> None:
     assert (job["backoffLimitPerIndex"], job["maxFailedIndexes"]) == (4, 0)
     assert "backoffLimit" not in job
     disrupted = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
-    assert job["podFailurePolicy"] == {"rules": [disrupted]}
+    assert job["podFailurePolicy"]["rules"][1:] == [disrupted]
     # Kubernetes takes both policies only with it.
     assert job["template"]["spec"]["restartPolicy"] == "Never"
+
+
+def test_a_user_s_error_ends_the_job_at_once() -> None:
+    # Before the rule for lost nodes: a worker that ends with such an error may be on a node that is lost.
+    first = objects()["job"]["spec"]["podFailurePolicy"]["rules"][0]
+    assert first == {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [2]}}
 
 
 def test_a_run_has_its_own_rendezvous() -> None:
@@ -136,7 +143,7 @@ def test_the_store_holds_no_node_when_the_job_has_ended(rendezvous: str, capacit
 def test_etcd_has_its_old_api_and_the_address_that_its_clients_have() -> None:
     made = objects(rendezvous="etcd", start_timeout_seconds=600)
     words = container(made["job"])["command"]
-    assert words[4:7] == ["--rdzv-backend=etcd", "--rdzv-endpoint=job-store:2379", "--rdzv-conf=timeout=600"]
+    assert words[8:11] == ["--rdzv-backend=etcd", "--rdzv-endpoint=job-store:2379", "--rdzv-conf=timeout=600"]
     store = container(made["store"])
     assert re.fullmatch(r"gcr\.io/etcd-development/etcd:v3\.5\.\d+", store["image"])
     assert "--enable-v2=true" in store["command"]

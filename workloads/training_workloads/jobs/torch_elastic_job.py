@@ -23,7 +23,12 @@ from training_workloads.jobs.rendezvous_store import RENDEZVOUS_STORES, STORE_SU
 from training_workloads.jobs.wire_object import wire_object
 from training_workloads.jobs.worker_resources import WorkerResources, interfaces_of_the_type, worker_resources
 from training_workloads.manifests.torchrun import torchrun
-from training_workloads.mpijob.programs import LOCAL_TORCH_CUDA12_IMAGE, LOCAL_TORCH_IMAGE
+from training_workloads.mpijob.programs import (
+    LOCAL_TORCH_CUDA12_IMAGE,
+    LOCAL_TORCH_IMAGE,
+    RUN_TORCHRUN,
+    USER_ERROR,
+)
 from training_workloads.mpijob.spec import DAY_SECONDS, JOB_NAME_LABEL, JOB_ROLE_LABEL, WORKER
 from training_workloads.names import dns_1035_label, leaves_room
 from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
@@ -64,7 +69,8 @@ class TorchElasticJobSpec(GpuJobSpec):
 
     A worker is a pod, and so a node of torchrun: its agent starts one rank per GPU. When a worker is lost, the others
     start their ranks again without it, and when it is back, with it; each start resumes from the newest checkpoint or
-    snapshot, which is the program's task. The image has torch, the program, and the non-root user 1000; for `etcd` the
+    snapshot, which is the program's task. A rank that reports a user's error, as those of `training.runtime` do, ends
+    the job at once. The image has torch, `training.pods`, the program, and the non-root user 1000; for `etcd` the
     package python-etcd too. The command may be any: torchrun starts it with `--no-python`.
 
     Attributes:
@@ -130,8 +136,12 @@ class TorchElasticJobSpec(GpuJobSpec):
             # By worker, because all of them fail when the store is lost; none is given up while the others train.
             "backoffLimitPerIndex": self.backoff_limit,
             "maxFailedIndexes": 0,
+            # The first rule that fits decides.
             "podFailurePolicy": {
-                "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+                "rules": [
+                    {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [USER_ERROR]}},
+                    {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+                ]
             },
             "activeDeadlineSeconds": self.deadline_seconds,
             "ttlSecondsAfterFinished": _TTL_SECONDS,
@@ -157,6 +167,7 @@ class TorchElasticJobSpec(GpuJobSpec):
 
     def _torchrun(self) -> list[str]:
         return [
+            *RUN_TORCHRUN,
             "torchrun",
             f"--nnodes={self.min_workers}:{self.largest}",
             f"--nproc-per-node={self.resources.gpus}",

@@ -21,6 +21,7 @@ __all__ = [
     "REACHABLE_HOSTS",
     "RESNET50",
     "RESULTS_LINE",
+    "RUN_TORCHRUN",
     "RUN_WORKER",
     "SSHD_CONFIG",
     "SSH_PORT",
@@ -84,6 +85,9 @@ REACHABLE_HOSTS = python_module("training.pods.reachable_hosts")
 
 #: Starts a worker's sshd and forwards a stop request to the ranks, which sshd does not.
 RUN_WORKER = (*python_module("training.pods.worker"), "--")
+
+#: Runs a worker's torchrun behind its `--`, and ends it with `USER_ERROR` when a rank reports such an error.
+RUN_TORCHRUN = (*python_module("training.pods.torch_agent"), "--")
 
 #: An error in what the user typed or wrote in a file; a restart would repeat it.
 USER_ERROR = 2

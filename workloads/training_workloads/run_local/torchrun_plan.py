@@ -9,7 +9,7 @@ from pathlib import Path
 from training_workloads.jobs.rank_environment import OPENMP_THREADS
 from training_workloads.manifests.documents import Document
 from training_workloads.manifests.other_workloads import JobView, other_workload
-from training_workloads.manifests.torchrun import Torchrun, torchrun
+from training_workloads.manifests.torchrun import Torchrun, own_words, torchrun
 from training_workloads.manifests.values import mapping
 from training_workloads.run_local.local_plan import LocalRun, local_threads, localized_path, shown_name
 from training_workloads.validation import MISSING, InputError, Problem
@@ -48,7 +48,7 @@ def plan_torchrun(document: Document, volumes: Path, scratch: Path, ranks: int |
     assert isinstance(view, JobView)
     pods = view.jobs[0].pods
     container, claims = pods.first, pods.claim_mounts
-    if Path(container.argv[0]).name != TORCHRUN:
+    if not own_words(container.argv):
         raise InputError(_cannot_start(document, container.argv, container.argv_path("torch")))
     count = _RANKS if ranks is None else ranks
     threads = local_threads(count)
