@@ -70,6 +70,11 @@ def test_torchrun_gets_the_nodes_the_ranks_and_the_store() -> None:
     assert (run.ranks, run.address) == (8, "job-store")
 
 
+def test_restarts_last_for_many_lost_workers() -> None:
+    # They count for the life of a worker, also for each other worker that is lost or taken away.
+    assert "--max-restarts=100" in container(objects()["job"])["command"]
+
+
 def test_the_job_is_an_elastic_indexed_job_that_survives_a_lost_node() -> None:
     job = objects(backoff_limit=4)["job"]["spec"]
     assert (job["completionMode"], job["completions"], job["parallelism"]) == ("Indexed", 2, 2)

@@ -77,8 +77,9 @@ class TorchElasticJobSpec(GpuJobSpec):
         workers: Worker pods when the job is created.
         min_workers: Workers with which it starts, and below which it waits for others. Default: 1.
         max_workers: Workers that it can be scaled to. Default: `workers`.
-        max_restarts: How often each worker starts its ranks again after one of them failed; a lost worker counts for
-            the others, because their ranks fail. Then the job ends. Default: 10.
+        max_restarts: How often in its life each worker starts its ranks again after one of them failed; then the job
+            ends. A worker that is lost, or taken away by `scale`, counts for the others, because their ranks fail; one
+            that joins does not. Default: 100, for weeks on Spot nodes: a user's error ends the job before.
         backoff_limit: How often the pod of each worker is replaced after it failed, such as with the store. One that is
             lost with its node, or evicted, does not count. Default: 3.
         rendezvous: Where the workers meet: `c10d`, torch's store in a pod with the job's image, or `etcd`.
@@ -89,7 +90,7 @@ class TorchElasticJobSpec(GpuJobSpec):
 
     min_workers: int = 1
     max_workers: int | None = None
-    max_restarts: int = 10
+    max_restarts: int = 100
     backoff_limit: int = 3
     rendezvous: Rendezvous = "c10d"
     efa_interfaces: int | None = None
