@@ -194,6 +194,8 @@ def test_ranks_have_the_variables_of_several_workers_even_with_one() -> None:
         "OMP_NUM_THREADS": "2",
         "TRAINING_DATA_THREADS": "11",
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+        # Of the pod's 100.
+        "PET_SHUTDOWN_TIMEOUT": "90",
         "NCCL_DEBUG": "INFO",
         "NCCL_DEBUG_SUBSYS": "INIT,NET",
         "NCCL_SOCKET_IFNAME": "^lo,docker,veth",

@@ -10,13 +10,13 @@ from training_workloads.jobs.scheduling import Scheduling, not_on_spot
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources
 
-__all__ = ["GpuPods"]
+__all__ = ["GRACE_SECONDS", "GpuPods"]
 
-# How long the ranks of a pod that ends may take to agree on a step and save a checkpoint: the two minutes between a
-# Spot notice and the node's end, less 5 seconds between two checks for a notice, which is AWS's advice
-# (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html), and less 15 for the
-# eviction to reach the pod and for the last lines and exit codes to leave it.
-_GRACE_SECONDS = 100
+#: How long the ranks of a pod that ends may take to agree on a step and save a checkpoint: the two minutes between a
+#: Spot notice and the node's end, less 5 seconds between two checks for a notice, which is AWS's advice
+#: (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html), and less 15 for the
+#: eviction to reach the pod and for the last lines and exit codes to leave it.
+GRACE_SECONDS = 100
 
 _SHM_MOUNT = {"name": "shm", "mountPath": "/dev/shm"}
 
@@ -72,7 +72,7 @@ class GpuPods:
             service_account=self.service_account,
             labels=(labels or {}) | self.scheduling.pod_labels(),
             annotations=self.scheduling.worker_annotations(),
-            terminationGracePeriodSeconds=_GRACE_SECONDS,
+            terminationGracePeriodSeconds=GRACE_SECONDS,
             nodeSelector={INSTANCE_TYPE_LABEL: self.instance.name} | self.scheduling.node_selector(),
             tolerations=[gpu_toleration()],
             volumes=[_shm_volume(self.resources), *(volume.to_wire(name) for name, volume in volumes)],
@@ -103,7 +103,7 @@ class GpuPods:
             service_account=self.service_account,
             labels=labels,
             may_move=may_move,
-            terminationGracePeriodSeconds=_GRACE_SECONDS,
+            terminationGracePeriodSeconds=GRACE_SECONDS,
             affinity=not_on_spot(),
             **self.scheduling.pod_fields(),
         )

@@ -2,6 +2,7 @@
 
 from training_workloads.catalog import InstanceType
 from training_workloads.catalog.gpus import V100_16
+from training_workloads.jobs.gpu_pods import GRACE_SECONDS
 from training_workloads.jobs.worker_resources import WorkerResources
 
 __all__ = [
@@ -28,6 +29,9 @@ DATA_THREADS = "TRAINING_DATA_THREADS"
 # Plugins up to 1.11.0 have no other; later ones take it beside their own, "Libfabric"
 # (https://github.com/aws/aws-ofi-nccl/pull/530).
 _EFA_PLUGIN = "AWS Libfabric"
+
+# For torchrun to end after its ranks, and for the last lines to leave the pod.
+_AFTER_THE_RANKS_SECONDS = 10
 
 # A rank that waits this long for the others ends the job, which then restarts from its checkpoint.
 _STALL_SHUTDOWN_SECONDS = 600
@@ -63,6 +67,9 @@ def torch_environment(resources: WorkerResources, workers: int) -> dict[str, str
         # between all starts keeps the keys of the last one, in later releases the address of a lost node
         # (docs/adr/0022, https://github.com/pytorch/pytorch/issues/135712).
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+        # How long torchrun waits for the ranks after a stop request, instead of 30 seconds (`--shutdown-timeout` in
+        # torch/distributed/run.py, read in torch 2.15.0). A variable, because older releases reject the option.
+        "PET_SHUTDOWN_TIMEOUT": str(GRACE_SECONDS - _AFTER_THE_RANKS_SECONDS),
         # NCCL's way between the nodes is chosen even if the job starts with one worker, since others may come.
         **nccl_environment(resources, max(2, workers)),
     }
