@@ -193,6 +193,8 @@ def test_ranks_have_the_variables_of_several_workers_even_with_one() -> None:
     assert made == {
         "OMP_NUM_THREADS": "2",
         "TRAINING_DATA_THREADS": "11",
+        # Of the programs' watchdog.
+        "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "600",
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
         # Of the pod's 100.
         "PET_SHUTDOWN_TIMEOUT": "90",

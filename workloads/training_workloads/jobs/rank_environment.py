@@ -33,8 +33,9 @@ _EFA_PLUGIN = "AWS Libfabric"
 # For torchrun to end after its ranks, and for the last lines to leave the pod.
 _AFTER_THE_RANKS_SECONDS = 10
 
-# A rank that waits this long for the others ends the job, which then restarts from its checkpoint.
-_STALL_SHUTDOWN_SECONDS = 600
+# A rank that waits this long for the others ends the job, which then restarts from its checkpoint. Without Horovod it
+# is the limit of the programs' watchdog, and of what their ranks wait for each other.
+_STALLS = {"HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "600"}
 
 
 def rank_environment(resources: WorkerResources, workers: int) -> dict[str, str]:
@@ -46,7 +47,7 @@ def rank_environment(resources: WorkerResources, workers: int) -> dict[str, str]
     """
     return {
         **_threads(resources),
-        "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": str(_STALL_SHUTDOWN_SECONDS),
+        **_STALLS,
         **nccl_environment(resources, workers),
         **(_batches_of_gradients(resources) if workers > 1 else {}),
     }
@@ -63,6 +64,7 @@ def torch_environment(resources: WorkerResources, workers: int) -> dict[str, str
         # The GPU computes; torchrun sets the same, with a warning, where a node has several ranks.
         OPENMP_THREADS: "1",
         DATA_THREADS: str(resources.cpus_per_rank),
+        **_STALLS,
         # Each start of the ranks gets another store, on the node of rank zero. The one that torchrun would share
         # between all starts keeps the keys of the last one, in later releases the address of a lost node
         # (docs/adr/0022, https://github.com/pytorch/pytorch/issues/135712).
