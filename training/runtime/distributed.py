@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from training.runtime import command_line, ranks
-from training.runtime.errors import USER_ERROR, LostFileSystemError, RankError, UserError
+from training.runtime import command_line, ranks, torchrun_environment
+from training.runtime.errors import USER_ERROR, LostFileSystemError, LostRanksError, RankError, UserError
 from training.runtime.ranks import Variable
 from training.runtime.stop_request import STOPPED, Stopped
 
@@ -94,17 +94,21 @@ def run(program: Callable[[], None]) -> int:
     Returns:
         `USER_ERROR` for a user's error, printed once; `STOPPED` for a run that has saved its state on request.
         Every rank must raise the `UserError`: all do where they check the same values, and where `on_rank_zero` and
-        `on_every_rank` run the check. A `RankError` ends the process, and so does a `LostFileSystemError`, with 1.
+        `on_every_rank` run the check. A `RankError` ends the process, and so do a `LostFileSystemError` and a
+        `LostRanksError`, with 1.
     """
     try:
         program()
-    except (RankError, LostFileSystemError) as error:
+    except (RankError, LostFileSystemError, LostRanksError) as error:
         print(f"error: rank {ranks.rank()}: {error}", file=sys.stderr, flush=True)
+        if isinstance(error, UserError):
+            torchrun_environment.report_user_error(str(error))
         # Without cleaning up, which would wait for the other ranks, which wait for this one. Their launcher ends them.
         os._exit(USER_ERROR if isinstance(error, UserError) else 1)
     except UserError as error:
         if ranks.rank() == 0:
             print(f"error: {error}", file=sys.stderr, flush=True)
+        torchrun_environment.report_user_error(str(error))
         # The launcher ends the other ranks as soon as one fails: rank zero must have printed the error before.
         barrier()
         return USER_ERROR

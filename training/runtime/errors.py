@@ -18,5 +18,9 @@ class RankError(UserError):
 LOST_FILE_SYSTEM = (errno.EIO, errno.ESTALE, errno.ESHUTDOWN, errno.ETIMEDOUT, errno.ENOTCONN)
 
 
+class LostRanksError(Exception):
+    """Other ranks that this rank cannot reach: the launcher starts the ranks again."""
+
+
 class LostFileSystemError(Exception):
     """A file system that was lost, on this rank at least: the launcher starts the ranks again."""

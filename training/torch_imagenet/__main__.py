@@ -3,7 +3,6 @@
 import sys
 
 from training.runtime import complete_run, curve, wall_clock, watchdog
-from training.runtime.distributed import run
 from training.runtime.stop_request import StopRequest
 from training.torch_imagenet import torch_devices, torch_ranks
 from training.torch_imagenet.settings import parse
@@ -27,6 +26,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     # torchrun's environment says where the other ranks are; without it this one is alone.
-    with torch_ranks.connected():
-        code = run(main)
-    sys.exit(code)
+    sys.exit(torch_ranks.run(main))

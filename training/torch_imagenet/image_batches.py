@@ -18,7 +18,7 @@ from training.records.epoch_choices import epoch_key, mirrored
 from training.records.epoch_order import Order
 from training.records.numbered_records import Records
 from training.records.tfrecords import DamagedRecordError
-from training.runtime.errors import UserError
+from training.runtime.errors import LostFileSystemError, UserError
 from training.torch_imagenet import parent_death
 from training.torch_imagenet.image_windows import Window, evaluation_window, training_window
 
@@ -46,7 +46,7 @@ class Made(NamedTuple):
     """None with an error."""
     damaged: dict[int, DamagedRecordError]
     """The skipped records of the step, by their numbers."""
-    error: UserError | None = None
+    error: UserError | LostFileSystemError | None = None
     """A damaged record that must not be skipped, or a file that cannot be read."""
 
 
@@ -94,7 +94,7 @@ class Steps(torch.utils.data.Dataset[Made]):
         try:
             contents = self._contents(self.order.numbers[step].tolist())
             made = [self._image(step, place, contents, damaged) for place in range(self.order.numbers.shape[1])]
-        except UserError as error:
+        except (UserError, LostFileSystemError) as error:
             # Returned: PyTorch would raise another error with its text.
             return Made(None, damaged, error)
         images, labels, numbers, weights = zip(*made, strict=True)
@@ -236,6 +236,7 @@ class ImageBatches:
 
         Raises:
             UserError: There is no batch.
+            LostFileSystemError: The same, because the file system of the records was lost.
         """
         if made.batch is None:
             raise made.error or AssertionError("a step has neither images nor an error")

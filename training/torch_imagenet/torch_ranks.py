@@ -4,8 +4,8 @@ import os
 import signal
 import time
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +14,8 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
-from training.runtime import ranks, watchdog
+from training.runtime import distributed, ranks, watchdog
+from training.runtime.errors import LostRanksError, UserError
 from training.torch_imagenet import parent_death
 
 # Rank zero waits this long for the ranks that start after it.
@@ -83,9 +84,34 @@ class TorchRanks(ranks.Ranks):
             variable.assign(value.numpy())
 
 
+class _Starting(ranks.Ranks):
+    """The ranks before they are connected: rank zero prints what is wrong on all."""
+
+    def rank(self) -> int:
+        """Return this process's number, from 0."""
+        number = os.environ.get("RANK", "")
+        return int(number) if number.isdecimal() else 0
+
+
+def run(program: Callable[[], None]) -> int:
+    """Connect the ranks, run a program on every rank, and return its exit code, as `distributed.run` does."""
+    with ExitStack() as connection:
+
+        def connect_and_run() -> None:
+            connection.enter_context(connected())
+            program()
+
+        return distributed.run(connect_and_run)
+
+
 @contextmanager
 def connected() -> Iterator[None]:
-    """Connect the ranks during the block; without torchrun's environment this process is alone."""
+    """Connect the ranks during the block; without torchrun's environment this process is alone.
+
+    Raises:
+        UserError: The environment does not say where the ranks are.
+        LostRanksError: Another rank does not answer.
+    """
     # Before the ranks wait for each other: the limit of their waits is the watchdog's.
     limit = timedelta(seconds=watchdog.limit())
     if "WORLD_SIZE" not in os.environ:
@@ -94,15 +120,33 @@ def connected() -> Iterator[None]:
     # Ranks whose torchrun was killed would train on, beside those of its next start: they stop, and save before.
     parent_death.send_when_the_parent_ends(signal.SIGTERM)
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    store, rank, size = next(dist.rendezvous("env://", timeout=limit))
-    store.set_timeout(limit)
-    part = dist.PrefixStore(_agreed_name(store, rank, size, limit), store)
-    dist.init_process_group(backend, store=part, rank=rank, world_size=size, timeout=limit)
-    # Apart from the gradients: an exchange of a few numbers does not wait for a GPU.
-    ranks.use(TorchRanks(dist.new_group(backend="gloo", timeout=limit)))
+    ranks.use(_Starting())
+    _check_environment()
+    try:
+        store, rank, size = next(dist.rendezvous("env://", timeout=limit))
+        store.set_timeout(limit)
+        part = dist.PrefixStore(_agreed_name(store, rank, size, limit), store)
+        dist.init_process_group(backend, store=part, rank=rank, world_size=size, timeout=limit)
+        # Apart from the gradients: an exchange of a few numbers does not wait for a GPU.
+        ranks.use(TorchRanks(dist.new_group(backend="gloo", timeout=limit)))
+    except (dist.DistError, TimeoutError) as error:
+        address = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+        reason = str(error).strip().partition("\n")[0]
+        raise LostRanksError(f"the ranks do not find each other at {address}: {reason}") from error
     yield
     # Not after an error: the other ranks may be lost.
     dist.destroy_process_group()
+
+
+def _check_environment() -> None:
+    """Reject an environment in which only a part of torchrun's variables is set."""
+    fix = "start the ranks with torchrun, or unset WORLD_SIZE for a process alone"
+    for name in ("RANK", "WORLD_SIZE", "MASTER_PORT", "MASTER_ADDR"):
+        given = os.environ.get(name)
+        if given is None:
+            raise UserError(f"the environment variable WORLD_SIZE is set, and {name} is not; {fix}")
+        if name != "MASTER_ADDR" and not given.isdecimal():
+            raise UserError(f"the environment variable {name} is {given!r}, and no whole number; {fix}")
 
 
 def _agreed_name(store: dist.Store, rank: int, size: int, limit: timedelta) -> str:

@@ -13,7 +13,7 @@ from PIL import Image
 from training.records.epoch_order import Order
 from training.records.jpeg_folder import JpegFolder
 from training.records.numbered_records import Records
-from training.runtime.errors import UserError
+from training.runtime.errors import LostFileSystemError, UserError
 from training.torch_imagenet.image_batches import Batch, ImageBatches, Settings, cut
 from training.torch_imagenet.image_windows import Window, evaluation_window, training_window
 from training.torch_imagenet.torch_step import to_float
@@ -102,6 +102,21 @@ def test_a_file_that_cannot_be_read_ends_the_run(tmp_path: Path) -> None:
     Path(records.where(3)).unlink()
     with pytest.raises(UserError, match="cannot be read"):
         list(batches_of(records, skip=True, workers=1).training(ORDER, epoch=0))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_lost_file_system_is_one_on_the_rank_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    records = folder(tmp_path)
+
+    def lost(*_: object) -> list[bytes]:
+        raise LostFileSystemError("/fsx is lost")
+
+    # A process of the DataLoader is forked, and has it too.
+    monkeypatch.setattr(JpegFolder, "read", lost)
+    with pytest.raises(LostFileSystemError, match=r"^/fsx is lost$"):
+        list(batches_of(records, workers=workers).training(ORDER, epoch=0))
 
 
 def test_the_record_before_takes_the_place_of_a_damaged_one(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

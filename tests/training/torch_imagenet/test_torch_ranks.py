@@ -3,6 +3,9 @@
 import multiprocessing
 import os
 import signal
+import socket
+import subprocess
+import sys
 import time
 from multiprocessing.queues import SimpleQueue
 from typing import Any
@@ -10,7 +13,7 @@ from typing import Any
 import pytest
 import torch.distributed as dist
 
-from tests.training.mpirun import PATIENCE
+from tests.training.mpirun import PATIENCE, ROOT
 from training.runtime import ranks
 from training.runtime.stop_request import StopRequest
 from training.torch_imagenet import torch_ranks
@@ -89,3 +92,49 @@ def _wait_for_a_stop_request(found: "SimpleQueue[Any]", port: int) -> None:
         while not stop.received and time.monotonic() < deadline:
             time.sleep(0.05)
         found.put("stopped" if stop.received else "not stopped after 30 s")
+
+
+# A rank that no one answers waits only this long.
+_SECONDS = "2"
+
+_PROGRAM = """\
+from training.torch_imagenet import torch_ranks
+raise SystemExit(torch_ranks.run(lambda: print("connected")))
+"""
+
+
+def ended(**variables: str) -> "subprocess.CompletedProcess[str]":
+    """Return how a rank with these variables of torchrun ends."""
+    environment = os.environ | variables | {"HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": _SECONDS}
+    command = [sys.executable, "-c", _PROGRAM]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+
+
+WHERE = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"WORLD_SIZE": "2"}, "the environment variable WORLD_SIZE is set, and RANK is not"),
+        ({**WHERE, "MASTER_PORT": "any"}, "the environment variable MASTER_PORT is 'any', and no whole number"),
+    ],
+)
+def test_a_part_of_torchruns_variables_is_a_user_s_error(variables: dict[str, str], message: str) -> None:
+    end = ended(**variables)
+    fix = "start the ranks with torchrun, or unset WORLD_SIZE for a process alone"
+    assert (end.returncode, end.stderr) == (2, f"error: {message}; {fix}\n")
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_ranks_that_are_not_found_are_one_line_and_no_user_s_error(rank: str) -> None:
+    with socket.socket() as found:
+        # Rank zero listens itself, and no other rank comes; at the port of rank 1 nothing listens.
+        found.bind(("127.0.0.1", 0))
+        port = str(found.getsockname()[1])
+        found.close()
+        end = ended(**{**WHERE, "RANK": rank, "MASTER_PORT": port})
+    assert end.returncode == 1
+    # PyTorch itself writes warnings of its tries.
+    assert f"error: rank {rank}: the ranks do not find each other at 127.0.0.1:{port}: " in end.stderr
+    assert "Traceback" not in end.stderr

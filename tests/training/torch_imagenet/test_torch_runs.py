@@ -147,3 +147,15 @@ def test_torchrun_starts_the_ranks_again_when_one_is_lost(finished: Ranks, digit
         end(process)
     assert re.search(r"resuming after step [36], ", log.read_text())
     assert state(Ranks([], log, output)) == state(finished)
+
+
+def test_a_user_s_error_ends_a_worker_of_torchrun_at_its_first_start(tmp_path: Path) -> None:
+    agent = [sys.executable, "-m", "training.pods.torch_agent", "--", sys.executable, "-m", "torch.distributed.run"]
+    options = ["--standalone", "--nproc-per-node", "2", "--max-restarts", "3", "-m", "training.torch_imagenet"]
+    program = ["--data-dir", str(tmp_path / "data"), "--output-dir", str(tmp_path / "run")]
+    ended = subprocess.run([*agent, *options, *program], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    assert ended.returncode == 2, ended.stderr
+    errors = [line for line in ended.stderr.splitlines() if line.startswith("error: ")]
+    # Once by rank zero, and once by the worker.
+    assert len(errors) == 2, ended.stderr
+    assert errors[1] == f"{errors[0]}. A restart would repeat it: cancel the job, fix it, submit it again"

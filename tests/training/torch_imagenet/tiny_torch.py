@@ -5,7 +5,6 @@ import sys
 import torchvision
 
 from training.runtime import lines, loop
-from training.runtime.distributed import run
 from training.torch_imagenet import models, torch_ranks
 from training.torch_imagenet.__main__ import main
 from training.torch_imagenet.models import Model
@@ -21,8 +20,7 @@ def train() -> int:
     models.MODELS["resnet50"] = Model(tiny, 32)
     loop._EXCHANGE_STEPS = 1
     lines._SECONDS_BETWEEN_LINES = 0.0
-    with torch_ranks.connected():
-        return run(main)
+    return torch_ranks.run(main)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,7 @@ def variables(document: dict[str, Any]) -> dict[str, str]:
 def test_torchrun_gets_the_nodes_the_ranks_and_the_store() -> None:
     made = objects(min_workers=1, workers=2, max_workers=4, max_restarts=5)
     assert container(made["job"])["command"] == [
+        *("python", "-m", "training.pods.torch_agent", "--"),
         "torchrun",
         "--nnodes=1:4",
         "--nproc-per-node=8",
@@ -69,15 +70,26 @@ def test_torchrun_gets_the_nodes_the_ranks_and_the_store() -> None:
     assert (run.ranks, run.address) == (8, "job-store")
 
 
+def test_restarts_last_for_many_lost_workers() -> None:
+    # They count for the life of a worker, also for each other worker that is lost or taken away.
+    assert "--max-restarts=100" in container(objects()["job"])["command"]
+
+
 def test_the_job_is_an_elastic_indexed_job_that_survives_a_lost_node() -> None:
     job = objects(backoff_limit=4)["job"]["spec"]
     assert (job["completionMode"], job["completions"], job["parallelism"]) == ("Indexed", 2, 2)
     assert (job["backoffLimitPerIndex"], job["maxFailedIndexes"]) == (4, 0)
     assert "backoffLimit" not in job
     disrupted = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
-    assert job["podFailurePolicy"] == {"rules": [disrupted]}
+    assert job["podFailurePolicy"]["rules"][1:] == [disrupted]
     # Kubernetes takes both policies only with it.
     assert job["template"]["spec"]["restartPolicy"] == "Never"
+
+
+def test_a_user_s_error_ends_the_job_at_once() -> None:
+    # Before the rule for lost nodes: a worker that ends with such an error may be on a node that is lost.
+    first = objects()["job"]["spec"]["podFailurePolicy"]["rules"][0]
+    assert first == {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [2]}}
 
 
 def test_a_run_has_its_own_rendezvous() -> None:
@@ -119,14 +131,24 @@ def test_the_store_is_alone_off_spot_and_off_the_gpu_nodes(rendezvous: str) -> N
         "matchExpressions"
     ]
     assert "tolerations" not in pod
-    # A budget for training jobs would hold its node after the job has ended.
-    assert "training.kubeflow.org/job-role" not in store["template"]["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("rendezvous", ["c10d", "etcd"])
+@pytest.mark.parametrize("capacity_type", ["ON_DEMAND", "SPOT", None])
+def test_the_store_holds_no_node_when_the_job_has_ended(rendezvous: str, capacity_type: CapacityType | None) -> None:
+    """It is a Deployment, which stays: a budget for training jobs, or an autoscaler, would wait for it for ever."""
+    store = objects(rendezvous=rendezvous, scheduling=Scheduling(capacity_type=capacity_type))["store"]["spec"]
+    assert store["template"]["metadata"] == {
+        "labels": {"training.kubeflow.org/job-name": "job", "app.kubernetes.io/component": "store"},
+        # An emptyDir, as etcd has, would hold the node too.
+        "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"},
+    }
 
 
 def test_etcd_has_its_old_api_and_the_address_that_its_clients_have() -> None:
     made = objects(rendezvous="etcd", start_timeout_seconds=600)
     words = container(made["job"])["command"]
-    assert words[4:7] == ["--rdzv-backend=etcd", "--rdzv-endpoint=job-store:2379", "--rdzv-conf=timeout=600"]
+    assert words[8:11] == ["--rdzv-backend=etcd", "--rdzv-endpoint=job-store:2379", "--rdzv-conf=timeout=600"]
     store = container(made["store"])
     assert re.fullmatch(r"gcr\.io/etcd-development/etcd:v3\.5\.\d+", store["image"])
     assert "--enable-v2=true" in store["command"]
@@ -171,7 +193,11 @@ def test_ranks_have_the_variables_of_several_workers_even_with_one() -> None:
     assert made == {
         "OMP_NUM_THREADS": "2",
         "TRAINING_DATA_THREADS": "11",
+        # Of the programs' watchdog.
+        "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "600",
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+        # Of the pod's 100.
+        "PET_SHUTDOWN_TIMEOUT": "90",
         "NCCL_DEBUG": "INFO",
         "NCCL_DEBUG_SUBSYS": "INIT,NET",
         "NCCL_SOCKET_IFNAME": "^lo,docker,veth",
@@ -222,9 +248,8 @@ def test_a_measurement_may_use_some_of_the_efa_interfaces(
 @pytest.mark.parametrize("capacity_type", ["ON_DEMAND", "SPOT", None])
 def test_only_a_job_that_names_on_demand_capacity_holds_its_nodes(capacity_type: CapacityType | None) -> None:
     made = objects(scheduling=Scheduling(capacity_type=capacity_type))
-    templates = [made[name]["spec"]["template"] for name in ("job", "store")]
-    held = [template["metadata"]["labels"].get("training-cluster/hold") for template in templates]
-    assert held == ["true" if capacity_type == "ON_DEMAND" else None] * 2
+    held = made["job"]["spec"]["template"]["metadata"]["labels"].get("training-cluster/hold")
+    assert held == ("true" if capacity_type == "ON_DEMAND" else None)
 
 
 @pytest.mark.parametrize("rendezvous", ["c10d", "etcd"])

@@ -14,6 +14,7 @@ from training_workloads.manifests.torchrun import torchrun
         (["python", "-m", "torch.distributed.run", "--nproc-per-node=4", "train.py"], 4, 1),
         (["bash", "-c", "cd /x\ntorchrun --nnodes 2 \\\n  --nproc-per-node 8 train.py"], 8, 2),
         (["torchrun"], None, 1),
+        (["python", "-m", "agent", "--", "torchrun", "--nnodes=2", "train.py", "--", "torchrun"], None, 2),
     ],
 )
 def test_the_numbers_of_a_command_line_are_read(argv: list[str], ranks: int | None, nodes: int | None) -> None:
@@ -26,6 +27,9 @@ def test_the_program_keeps_its_words() -> None:
     found = torchrun(["torchrun", "--nnodes=2", "--no-python", "sh", "-c", "echo --nnodes=3 torchrun"])
     assert found is not None
     assert (found.nodes, found.program) == (2, ("sh", "-c", "echo --nnodes=3 torchrun"))
+    watched = torchrun(["python", "-m", "agent", "--", "torchrun", "--no-python", "sh", "-c", "echo torchrun"])
+    assert watched is not None
+    assert watched.program == ("sh", "-c", "echo torchrun")
     script = torchrun(["bash", "-c", "torchrun --nproc-per-node 8 train.py --epochs 3"])
     assert script is not None
     assert script.program == ("train.py", "--epochs", "3")

@@ -10,13 +10,13 @@ from training_workloads.jobs.scheduling import Scheduling, not_on_spot
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources
 
-__all__ = ["GpuPods"]
+__all__ = ["GRACE_SECONDS", "GpuPods"]
 
-# How long the ranks of a pod that ends may take to agree on a step and save a checkpoint: the two minutes between a
-# Spot notice and the node's end, less 5 seconds between two checks for a notice, which is AWS's advice
-# (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html), and less 15 for the
-# eviction to reach the pod and for the last lines and exit codes to leave it.
-_GRACE_SECONDS = 100
+#: How long the ranks of a pod that ends may take to agree on a step and save a checkpoint: the two minutes between a
+#: Spot notice and the node's end, less 5 seconds between two checks for a notice, which is AWS's advice
+#: (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html), and less 15 for the
+#: eviction to reach the pod and for the last lines and exit codes to leave it.
+GRACE_SECONDS = 100
 
 _SHM_MOUNT = {"name": "shm", "mountPath": "/dev/shm"}
 
@@ -72,7 +72,7 @@ class GpuPods:
             service_account=self.service_account,
             labels=(labels or {}) | self.scheduling.pod_labels(),
             annotations=self.scheduling.worker_annotations(),
-            terminationGracePeriodSeconds=_GRACE_SECONDS,
+            terminationGracePeriodSeconds=GRACE_SECONDS,
             nodeSelector={INSTANCE_TYPE_LABEL: self.instance.name} | self.scheduling.node_selector(),
             tolerations=[gpu_toleration()],
             volumes=[_shm_volume(self.resources), *(volume.to_wire(name) for name, volume in volumes)],
@@ -80,18 +80,30 @@ class GpuPods:
             **fields,
         )
 
-    def beside(self, container: dict[str, Any], *, labels: dict[str, str] | None = None) -> dict[str, Any]:
+    def beside(self, container: dict[str, Any]) -> dict[str, Any]:
         """Return the template of a pod without GPUs whose loss every rank would notice: it is never on a Spot node.
 
         Args:
             container: In the Kubernetes wire format, without its rights.
-            labels: Of the pod, beside those of the scheduling. Default: those of its controller.
         """
+        return self._off_spot(container, self.scheduling.pod_labels(), may_move=False)
+
+    def store(self, container: dict[str, Any], labels: dict[str, str]) -> dict[str, Any]:
+        """Return the template of a pod beside the job that stays when the job has ended, and so holds no node.
+
+        Args:
+            container: In the Kubernetes wire format, without its rights.
+            labels: Of the pod.
+        """
+        return self._off_spot(container, labels, may_move=True)
+
+    def _off_spot(self, container: dict[str, Any], labels: dict[str, str], *, may_move: bool) -> dict[str, Any]:
         return pod_template(
             container | {"securityContext": UNPRIVILEGED},
             service_account=self.service_account,
-            labels=(labels or {}) | self.scheduling.pod_labels(),
-            terminationGracePeriodSeconds=_GRACE_SECONDS,
+            labels=labels,
+            may_move=may_move,
+            terminationGracePeriodSeconds=GRACE_SECONDS,
             affinity=not_on_spot(),
             **self.scheduling.pod_fields(),
         )

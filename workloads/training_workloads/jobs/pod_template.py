@@ -40,6 +40,7 @@ def pod_template(
     service_account: str | None,
     labels: dict[str, str] | None = None,
     annotations: dict[str, str] | None = None,
+    may_move: bool = False,
     **fields: Any,
 ) -> dict[str, Any]:
     """Return a pod template with one container, for the image's non-root user.
@@ -49,6 +50,7 @@ def pod_template(
         service_account: Of the pod; None for the namespace's default.
         labels: Of the pod. Default: those of its controller.
         annotations: Of the pod, beside those that keep it on its node. Default: none.
+        may_move: Whether an autoscaler may move the pod to another node.
         fields: Further fields of the pod's spec.
     """
     # Jobs do not call the API of Kubernetes; Pod Identity gives a service account's permissions another way.
@@ -60,7 +62,9 @@ def pod_template(
     if service_account:
         spec["serviceAccountName"] = service_account
     # A training pod cannot move to another node: autoscalers wait for its end, or the job would restart.
-    stays = {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"}
+    # Without the word, the Cluster Autoscaler also keeps the node of a pod with an emptyDir
+    # (https://kyverno.io/policies/best-practices/add-safe-to-evict/add-safe-to-evict, read 2026-11-23).
+    stays = {SAFE_TO_EVICT: "true"} if may_move else {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"}
     metadata = {"annotations": stays | (annotations or {})} | ({"labels": labels} if labels else {})
     return {"metadata": metadata, "spec": spec | fields}
 

@@ -2,6 +2,7 @@
 
 from training_workloads.catalog import InstanceType
 from training_workloads.catalog.gpus import V100_16
+from training_workloads.jobs.gpu_pods import GRACE_SECONDS
 from training_workloads.jobs.worker_resources import WorkerResources
 
 __all__ = [
@@ -29,8 +30,12 @@ DATA_THREADS = "TRAINING_DATA_THREADS"
 # (https://github.com/aws/aws-ofi-nccl/pull/530).
 _EFA_PLUGIN = "AWS Libfabric"
 
-# A rank that waits this long for the others ends the job, which then restarts from its checkpoint.
-_STALL_SHUTDOWN_SECONDS = 600
+# For torchrun to end after its ranks, and for the last lines to leave the pod.
+_AFTER_THE_RANKS_SECONDS = 10
+
+# A rank that waits this long for the others ends the job, which then restarts from its checkpoint. Without Horovod it
+# is the limit of the programs' watchdog, and of what their ranks wait for each other.
+_STALLS = {"HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "600"}
 
 
 def rank_environment(resources: WorkerResources, workers: int) -> dict[str, str]:
@@ -42,7 +47,7 @@ def rank_environment(resources: WorkerResources, workers: int) -> dict[str, str]
     """
     return {
         **_threads(resources),
-        "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": str(_STALL_SHUTDOWN_SECONDS),
+        **_STALLS,
         **nccl_environment(resources, workers),
         **(_batches_of_gradients(resources) if workers > 1 else {}),
     }
@@ -59,10 +64,14 @@ def torch_environment(resources: WorkerResources, workers: int) -> dict[str, str
         # The GPU computes; torchrun sets the same, with a warning, where a node has several ranks.
         OPENMP_THREADS: "1",
         DATA_THREADS: str(resources.cpus_per_rank),
+        **_STALLS,
         # Each start of the ranks gets another store, on the node of rank zero. The one that torchrun would share
         # between all starts keeps the keys of the last one, in later releases the address of a lost node
         # (docs/adr/0022, https://github.com/pytorch/pytorch/issues/135712).
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+        # How long torchrun waits for the ranks after a stop request, instead of 30 seconds (`--shutdown-timeout` in
+        # torch/distributed/run.py, read in torch 2.15.0). A variable, because older releases reject the option.
+        "PET_SHUTDOWN_TIMEOUT": str(GRACE_SECONDS - _AFTER_THE_RANKS_SECONDS),
         # NCCL's way between the nodes is chosen even if the job starts with one worker, since others may come.
         **nccl_environment(resources, max(2, workers)),
     }

@@ -78,8 +78,8 @@ class RendezvousStore:
             pods: Those of the job.
         """
         labels = _labels(pods.job)
-        # Without the role of a training job's pod: its budget would hold a node for a store whose job has ended.
-        template = pods.beside(self._container(backend, pods), labels=labels)
+        # Without the role and the hold label of a job's pod: budgets would hold a node for a store whose job has ended.
+        template = pods.store(self._container(backend, pods), labels)
         if backend == "etcd":
             template["spec"]["volumes"] = [{"name": _ETCD_VOLUME, "emptyDir": {"sizeLimit": "1Gi"}}]
         # Two stores at once would divide the workers between them.

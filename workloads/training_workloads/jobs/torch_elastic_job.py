@@ -24,7 +24,12 @@ from training_workloads.jobs.train_job import TRAIN_JOB, TRAIN_JOB_API, expressi
 from training_workloads.jobs.wire_object import wire_object
 from training_workloads.jobs.worker_resources import WorkerResources, interfaces_of_the_type, worker_resources
 from training_workloads.manifests.torchrun import torchrun
-from training_workloads.mpijob.programs import LOCAL_TORCH_CUDA12_IMAGE, LOCAL_TORCH_IMAGE
+from training_workloads.mpijob.programs import (
+    LOCAL_TORCH_CUDA12_IMAGE,
+    LOCAL_TORCH_IMAGE,
+    RUN_TORCHRUN,
+    USER_ERROR,
+)
 from training_workloads.mpijob.spec import DAY_SECONDS, JOB_NAME_LABEL, JOB_ROLE_LABEL, WORKER
 from training_workloads.names import dns_1035_label, leaves_room
 from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
@@ -65,15 +70,17 @@ class TorchElasticJobSpec(GpuJobSpec):
 
     A worker is a pod, and so a node of torchrun: its agent starts one rank per GPU. When a worker is lost, the others
     start their ranks again without it, and when it is back, with it; each start resumes from the newest checkpoint or
-    snapshot, which is the program's task. The image has torch, the program, and the non-root user 1000; for `etcd` the
+    snapshot, which is the program's task. A rank that reports a user's error, as those of `training.runtime` do, ends
+    the job at once. The image has torch, `training.pods`, the program, and the non-root user 1000; for `etcd` the
     package python-etcd too. The command may be any: torchrun starts it with `--no-python`.
 
     Attributes:
         workers: Worker pods when the job is created.
         min_workers: Workers with which it starts, and below which it waits for others. Default: 1.
         max_workers: Workers that it can be scaled to. Default: `workers`.
-        max_restarts: How often each worker starts its ranks again after one of them failed; a lost worker counts for
-            the others, because their ranks fail. Then the job ends. Default: 10.
+        max_restarts: How often in its life each worker starts its ranks again after one of them failed; then the job
+            ends. A worker that is lost, or taken away by `scale`, counts for the others, because their ranks fail; one
+            that joins does not. Default: 100, for weeks on Spot nodes: a user's error ends the job before.
         backoff_limit: How often the pod of each worker is replaced after it failed, such as with the store. One that is
             lost with its node, or evicted, does not count. Default: 3.
         rendezvous: Where the workers meet: `c10d`, torch's store in a pod with the job's image, or `etcd`.
@@ -86,7 +93,7 @@ class TorchElasticJobSpec(GpuJobSpec):
 
     min_workers: int = 1
     max_workers: int | None = None
-    max_restarts: int = 10
+    max_restarts: int = 100
     backoff_limit: int = 3
     rendezvous: Rendezvous = "c10d"
     kind: Literal["Job", "TrainJob"] = "Job"
@@ -142,8 +149,12 @@ class TorchElasticJobSpec(GpuJobSpec):
             # By worker, because all of them fail when the store is lost; none is given up while the others train.
             "backoffLimitPerIndex": self.backoff_limit,
             "maxFailedIndexes": 0,
+            # The first rule that fits decides.
             "podFailurePolicy": {
-                "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+                "rules": [
+                    {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [USER_ERROR]}},
+                    {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+                ]
             },
             "activeDeadlineSeconds": self.deadline_seconds,
             "ttlSecondsAfterFinished": _TTL_SECONDS,
@@ -174,6 +185,7 @@ class TorchElasticJobSpec(GpuJobSpec):
             # The trainer sets nodes, ranks, and the address of the pod of index 0 as variables (`PET_…`).
             return ["torchrun", "--no-python", *self.command]
         return [
+            *RUN_TORCHRUN,
             "torchrun",
             f"--nnodes={self.min_workers}:{self.largest}",
             f"--nproc-per-node={self.resources.gpus}",

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Torchrun", "torchrun"]
+__all__ = ["Torchrun", "own_words", "torchrun"]
 
 _MODULES = ("torch.distributed.run", "torch.distributed.launch")
 
@@ -36,20 +36,31 @@ class Torchrun:
 
 def torchrun(argv: Sequence[str]) -> Torchrun | None:
     """Return what torchrun starts by a command line or a shell script with one; None where neither is clear."""
-    direct = bool(argv) and _is_torchrun(argv[0])
-    words = list(argv) if direct else [word for argument in argv for word in _words(argument)]
+    own = own_words(argv)
+    words = own or [word for argument in argv for word in _words(argument)]
     starts = [
         number
         for number, word in enumerate(words)
         if _is_torchrun(word) or (word in _MODULES and words[number - 1] == "-m")
     ]
-    if len(starts) != 1:
+    if len(starts) != 1 and not own:
         return None
     options, program = _options(words[starts[0] + 1 :])
     nodes = options.get("nnodes", "1")
     fewest, _, most = nodes.partition(":")
     bounds = (int(fewest), int(most)) if _number(fewest) and _number(most) else None
     return Torchrun(_number(options.get("nproc-per-node", "")), _number(nodes), bounds, options, program)
+
+
+def own_words(argv: Sequence[str]) -> list[str]:
+    """Return torchrun's words where the argv has them as its own; none where a shell script has them.
+
+    Also behind the first `--` of another program, which starts torchrun and watches it.
+    """
+    for start in (0, list(argv).index("--") + 1 if "--" in argv else 0):
+        if start < len(argv) and _is_torchrun(argv[start]):
+            return list(argv[start:])
+    return []
 
 
 def _is_torchrun(word: str) -> bool:

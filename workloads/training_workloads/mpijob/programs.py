@@ -21,6 +21,7 @@ __all__ = [
     "REACHABLE_HOSTS",
     "RESNET50",
     "RESULTS_LINE",
+    "RUN_TORCHRUN",
     "RUN_WORKER",
     "SAGEMAKER",
     "SSHD_CONFIG",
@@ -88,6 +89,9 @@ RUN_WORKER = (*python_module("training.pods.worker"), "--")
 
 #: The entry point of the image on SageMaker, which starts it on every host.
 SAGEMAKER = python_module("training.pods.sagemaker")
+
+#: Runs a worker's torchrun behind its `--`, and ends it with `USER_ERROR` when a rank reports such an error.
+RUN_TORCHRUN = (*python_module("training.pods.torch_agent"), "--")
 
 #: An error in what the user typed or wrote in a file; a restart would repeat it.
 USER_ERROR = 2

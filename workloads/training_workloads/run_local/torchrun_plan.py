@@ -10,7 +10,7 @@ from training_workloads.jobs.rank_environment import OPENMP_THREADS
 from training_workloads.jobs.train_job import TRAIN_JOB
 from training_workloads.manifests.documents import Document
 from training_workloads.manifests.other_workloads import other_workload
-from training_workloads.manifests.torchrun import Torchrun, torchrun
+from training_workloads.manifests.torchrun import Torchrun, own_words, torchrun
 from training_workloads.manifests.values import mapping
 from training_workloads.run_local.local_plan import LocalRun, local_threads, localized_path, shown_name
 from training_workloads.validation import MISSING, InputError, Problem
@@ -49,7 +49,7 @@ def plan_torchrun(document: Document, volumes: Path, scratch: Path, ranks: int |
     assert view is not None
     pods = view.groups[0]
     container, claims = pods.first, pods.claim_mounts
-    if Path(container.argv[0]).name != TORCHRUN:
+    if not own_words(container.argv):
         raise InputError(_cannot_start(document, container.argv, container.argv_path("torch")))
     count = _RANKS if ranks is None else ranks
     threads = local_threads(count)

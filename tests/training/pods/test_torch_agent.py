@@ -1,0 +1,109 @@
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.training.mpirun import PATIENCE
+from training.pods import torch_agent
+
+# A rank of training.runtime, which ends as its last word says; torchrun would start it again after any code.
+RANK = """
+import sys
+from training.runtime.distributed import run
+from training.runtime.errors import LostFileSystemError, RankError, UserError
+from training.runtime.stop_request import Stopped
+
+def program():
+    name = sys.argv[1]
+    if name != "success":
+        errors = {"user": UserError, "rank": RankError, "lost": LostFileSystemError, "stopped": Stopped}
+        raise errors[name]("the reason")
+
+sys.exit(run(program))
+"""
+
+# Torchrun starts the ranks again until it gets SIGTERM, or three times; its own exit code is 1.
+TORCHRUN = """
+import pathlib, signal, subprocess, sys, time
+pathlib.Path("torchrun-runs").touch()
+for start in range(3):
+    with open("starts", "a") as starts:
+        print(start, file=starts)
+    if subprocess.run(sys.argv[1:]).returncode == 0:
+        sys.exit(0)
+    time.sleep(5)
+sys.exit(1)
+"""
+
+
+@contextmanager
+def started(folder: Path, *command: str) -> Iterator[subprocess.Popen[str]]:
+    words = [sys.executable, "-m", "training.pods.torch_agent", "--", *command]
+    environment = os.environ | {"PYTHONPATH": str(Path(torch_agent.__file__).parents[2])}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                for member in [*psutil.Process(process.pid).children(recursive=True), process]:
+                    member.kill()
+
+
+def ended(folder: Path, how: str) -> tuple[int, int, str]:
+    """Return the exit code, how often the ranks started, and the errors, for a rank that ends in this way."""
+    with started(folder, sys.executable, "-c", TORCHRUN, sys.executable, "-c", RANK, how) as process:
+        _, errors = process.communicate(timeout=PATIENCE)
+    return process.returncode, len((folder / "starts").read_text().splitlines()), errors
+
+
+@pytest.mark.parametrize(("how", "shown"), [("user", "error: the reason"), ("rank", "error: rank 0: the reason")])
+def test_a_user_s_error_of_a_rank_ends_the_worker_at_its_first_start(tmp_path: Path, how: str, shown: str) -> None:
+    code, starts, errors = ended(tmp_path, how)
+    assert (code, starts) == (2, 1)
+    assert errors.splitlines() == [
+        shown,
+        "error: the reason. A restart would repeat it: cancel the job, fix it, submit it again",
+    ]
+
+
+@pytest.mark.parametrize("how", ["lost", "stopped"])
+def test_ranks_start_again_after_what_a_restart_may_fix(tmp_path: Path, how: str) -> None:
+    assert ended(tmp_path, how)[:2] == (1, 3)
+
+
+def test_a_success_is_one(tmp_path: Path) -> None:
+    assert ended(tmp_path, "success") == (0, 1, "")
+
+
+def test_a_stop_request_reaches_torchrun(tmp_path: Path) -> None:
+    script = "trap 'echo stopped; exit 7' TERM; echo ready; while :; do sleep 0.1; done"
+    with started(tmp_path, "sh", "-c", script) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, output, errors) == (7, "stopped\n", "")
+
+
+def test_a_torchrun_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_agent, "_KILL_SECONDS", 0.5)
+    monkeypatch.setenv(torch_agent.USER_ERROR_FILE, "")
+    log = tmp_path / "termination-log"
+    log.touch()
+    script = f"trap '' TERM; printf 'the reason' > \"${torch_agent.USER_ERROR_FILE}\"; while :; do sleep 0.1; done"
+    assert torch_agent.main(["--", "sh", "-c", script], log) == 2
+    assert log.read_text() == "the reason. A restart would repeat it: cancel the job, fix it, submit it again"
+
+
+def test_a_command_that_does_not_exist_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    assert torch_agent.main(["--", "torchrunn"]) == 2
+    assert capsys.readouterr().err == (
+        "error: the command is 'torchrunn'; give a program of the image after '--', such as torchrun\n"
+    )

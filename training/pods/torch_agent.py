@@ -1,0 +1,86 @@
+"""Run a worker's torchrun, and end it when a rank reports a user's error.
+
+python -m training.pods.torch_agent -- torchrun --nnodes 1:4 … --no-python python -m training.torch_imagenet …
+
+Torchrun starts ranks again whatever their exit codes are, and ends with 1. Here a rank that meets a user's error writes
+it into a file; this program then ends torchrun, and ends with code 2, at which the Job fails at once: a restart would
+repeat the error on all GPUs. Kubernetes ends a worker with SIGTERM, which torchrun forwards to the ranks.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from training.pods import first_process, job_end
+from training.pods.first_process import Child
+from training.runtime import command_line
+from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.torchrun_environment import USER_ERROR_FILE
+
+# Between two looks for the file. Torchrun takes longer to start ranks again.
+_PAUSE_SECONDS = 0.2
+
+# Ranks that wait for the one with the error, which has ended, do not save anything: as the launcher of an MPIJob.
+_KILL_SECONDS = 15.0
+
+
+def parse_command(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return the words of the command line after '--'."""
+    description = (__doc__ or "").splitlines()[0]
+    parser = command_line.Parser(prog="python -m training.pods.torch_agent", description=description)
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="-- torchrun …")
+    return first_process.command_of(parser.parse_args(arguments).command, "torchrun")
+
+
+def run(command: Sequence[str], reported: Path) -> int:
+    """Run torchrun to its end, and return its exit code.
+
+    Args:
+        command: Torchrun's.
+        reported: Where a rank writes a user's error.
+
+    Raises:
+        UserError: A rank has reported one.
+    """
+    os.environ[USER_ERROR_FILE] = str(reported)
+    ended, torchrun = threading.Event(), Child(command)
+
+    def end_at_an_error() -> None:
+        while not ended.wait(_PAUSE_SECONDS):
+            if reported.exists():
+                torchrun.send(signal.SIGTERM)
+                if not ended.wait(_KILL_SECONDS):
+                    torchrun.send(signal.SIGKILL)
+                return
+
+    watching = threading.Thread(target=end_at_an_error, name="end-at-an-error")
+    watching.start()
+    while torchrun.wait_for_stop_request():
+        torchrun.send(signal.SIGTERM)
+    ended.set()
+    watching.join()
+    code = torchrun.code or 0
+    if code and reported.exists():
+        message = reported.read_text(encoding="utf-8")
+        raise UserError(f"{message}. A restart would repeat it: cancel the job, fix it, submit it again")
+    return code
+
+
+def main(arguments: Sequence[str] | None = None, termination_log: Path = job_end.TERMINATION_LOG) -> int:
+    """Run the program and return its exit code: torchrun's, or 2 for a user's error."""
+    try:
+        command = parse_command(arguments)
+        with tempfile.TemporaryDirectory(prefix="torch-agent-") as folder:
+            return run(command, Path(folder) / "user-error")
+    except UserError as error:
+        job_end.show(str(error), termination_log)
+        return USER_ERROR
+
+
+if __name__ == "__main__":
+    sys.exit(main())
