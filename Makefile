@@ -139,8 +139,10 @@ pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definiti
 outdated: $(CDK) ## List what in the catalog is older than its source, or was read long ago (DAYS=90)
 	@python -m setup.outdated $(if $(DAYS),--days "$$DAYS")
 
-bench: $(CDK) $(TRAINING) ## Measure one and two ranks of the digits on this machine, three times each, into dist/bench/
-	@trainctl bench run examples/bench/digits_local.yaml --results dist/bench
+bench: $(CDK) $(TRAINING) ## Measure one and two ranks of the digits and of ResNet-50 on this machine, three times each, into dist/bench/
+	@.venv-training/bin/python -m training.imagenet.digit_shards --output-dir dist/bench-data/data/imagenet
+	@trainctl bench run examples/bench/digits_local.yaml --results dist/bench --volumes dist/bench-data
+	@trainctl bench run examples/bench/resnet50_local.yaml --results dist/bench --volumes dist/bench-data
 bench-synth: $(CDK) ## Compare cdk synth with that of an app with one VPC; the limit is 2 x
 	@python benchmarks/synth_time.py
 bench-lint: $(CDK) ## Count how many of 578 mistakes the lint finds; the limit is 85 % in each set; 30 seconds

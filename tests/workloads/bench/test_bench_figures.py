@@ -107,6 +107,14 @@ def test_each_kind_has_its_ideal_line(tmp_path: Path) -> None:
     assert [f"ideal, {name}<" in picture for name in ("digits-p3", "resnet50-p3")] == [True, True]
 
 
+def test_a_column_is_there_once(tmp_path: Path) -> None:
+    steps(tmp_path, "aa", 2, 400, [0.25, 0.1])
+    write_report(ResultsFolder(path=tmp_path))
+    names = (tmp_path / "repetitions.csv").read_text().splitlines()[0].split(",")
+    assert names[:6] == ["cell", "job", "state", "recipe", "ranks", "type"]
+    assert names.count("ranks") == 1
+
+
 def test_a_line_is_named_by_what_differs(tmp_path: Path) -> None:
     for compression in ("none", "fp16"):
         for nodes in (1, 2):

@@ -86,5 +86,5 @@ def test_labels_have_room() -> None:
     line = Line(name="a name of more than thirty-three letters", points=[(0.5, 1), (2**21, 80)])
     picture = line_chart("bandwidth", "KiB", "GB/s", [line])
     shown = re.findall(r'text-anchor="middle"[^>]*>([^<]*)<', picture)
-    assert shown == ["1", "4", "16", "64", "256", "1,024", "4,096", "16,384", "65,536", "262,144", "1,048,576", "KiB"]
+    assert shown == ["1", "16", "256", "4,096", "65,536", "1,048,576", "KiB"]
     assert "a name of more than thirty-three…" in picture

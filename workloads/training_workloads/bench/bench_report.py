@@ -50,7 +50,8 @@ def _rows(folder: ResultsFolder) -> str:
     axes = list(dict.fromkeys(name for cell, _ in measured for name in cell["values"]))
     text = io.StringIO()
     columns = ["cell", "job", "state", *axes, "type", "ranks", "seconds", "usd", *FIGURES, "network", "machine"]
-    table = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    # An axis may be one of the others.
+    table = csv.DictWriter(text, list(dict.fromkeys(columns)), restval="", extrasaction="ignore", lineterminator="\n")
     table.writeheader()
     for cell, records in measured:
         fixed = {"cell": cell["cell"], "type": cell["instance_type"], "ranks": cell["ranks"]}
@@ -103,7 +104,7 @@ def _columns(cells: Sequence[CellSummary]) -> Iterator[_Column]:
     for title, figure, form in (
         ("images/s, steady", "images_per_second", "{:,.1f}"),
         ("wall clock", "wall_images_per_second", "{:,.1f}"),
-        ("step, ms", "step_milliseconds_p50", "{:,.1f}"),
+        ("median step, ms", "step_milliseconds_p50", "{:,.1f}"),
         ("waits for images", "data_wait_share", "{:.1%}"),
         ("bus GB/s", "bus_bandwidth", "{:,.2f}"),
     ):

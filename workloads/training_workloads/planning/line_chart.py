@@ -43,8 +43,8 @@ _FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
 _TEXT, _SOFT = "#1f2933", "#52606d"
 _LABEL_HEIGHT = 17
 
-# Labels of the horizontal axis, and letters of a line's name, for which there is room.
-_MOST_PLACES, _MOST_LETTERS = 11, 33
+# Of most letters, in pixels, and how many of a line's name there is room for.
+_LETTER_WIDTH, _MOST_LETTERS = 7.5, 33
 
 #: Of lines and bars, in their order.
 COLORS = ("#c96f12", "#4c82c3", "#6aa271", "#8561b5", "#7b8794")
@@ -211,7 +211,8 @@ def _ticks(limits: tuple[float, float]) -> list[float]:
 def _powers_of_two(limits: tuple[float, float]) -> list[float]:
     """Return as many as there is room for, with the same factor between them."""
     powers = [power for power in range(32) if limits[0] <= 2**power <= limits[1]]
-    factor = math.ceil(len(powers) / _MOST_PLACES)
+    label = 8 + _LETTER_WIDTH * max((len(f"{2**power:,}") for power in powers), default=1)
+    factor = math.ceil(len(powers) * label / (WIDTH - _LEFT - _RIGHT))
     return [2.0**power for power in powers if power % factor == 0]
 
 
