@@ -103,6 +103,12 @@ class HostReports:
                 self._decision = self._decide(now)
             return self._decision
 
+    def listening(self) -> set[str]:
+        """Return the hosts that have reported lately, so that they will ask for the decision."""
+        with self._lock:
+            now = self.clock()
+            return {host for host, last in self._last.items() if now - last <= _SETTLE_SECONDS / 2}
+
     def _decide(self, now: float) -> Decision:
         missing = tuple(host for host in self.hosts if host not in self._last)
         failed = [report for report in self._ended.values() if report.code]
@@ -271,9 +277,9 @@ class Host:
         return replace(decision, reason=f"{decision.reason}; {reason}") if self._alone and reason else decision
 
     def _wait_for_others(self, server: _Server) -> None:
-        """Return when the others know the end; they ask each second."""
+        """Return when the others that are not lost know the end; they ask each second."""
         deadline = time.monotonic() + 2 * _REQUEST_SECONDS + _PAUSE_SECONDS
-        while len(server.told) < len(self.hosts) - 1 and time.monotonic() < deadline:
+        while server.reports.listening() - server.told - {self.name} and time.monotonic() < deadline:
             time.sleep(_PAUSE_SECONDS / 10)
 
     def _follow(self, report: Report) -> Decision:

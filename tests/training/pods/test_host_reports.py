@@ -139,6 +139,13 @@ def test_a_host_that_is_lost_before_the_start_ends_the_job(reports: HostReports,
     assert report(reports, "algo-1").reason == "lost: algo-2, silent for 61 s"
 
 
+def test_the_first_host_does_not_wait_for_lost_hosts_to_learn_the_end(reports: HostReports, clock: Clock) -> None:
+    report(reports, "algo-2", "algo-3")
+    clock.now += 6
+    report(reports, "algo-1", "algo-3")
+    assert reports.listening() == {"algo-1", "algo-3"}
+
+
 def test_an_end_that_is_decided_stays(reports: HostReports, clock: Clock) -> None:
     report(reports, *NAMES)
     report(reports, *NAMES, code=0)
