@@ -104,10 +104,12 @@ class HostReports:
             return self._decision
 
     def listening(self) -> set[str]:
-        """Return the hosts that have reported lately, so that they will ask for the decision."""
+        """Return the hosts that will ask for the decision: they have reported lately, or still have time to come."""
         with self._lock:
             now = self.clock()
-            return {host for host, last in self._last.items() if now - last <= _SETTLE_SECONDS / 2}
+            lately = {host for host, last in self._last.items() if now - last <= _SETTLE_SECONDS / 2}
+            in_time = now - self._began <= self.start_seconds
+            return lately | {host for host in self.hosts if host not in self._last and in_time}
 
     def _decide(self, now: float) -> Decision:
         missing = tuple(host for host in self.hosts if host not in self._last)
@@ -278,8 +280,7 @@ class Host:
 
     def _wait_for_others(self, server: _Server) -> None:
         """Return when the others that are not lost know the end; they ask each second."""
-        deadline = time.monotonic() + 2 * _REQUEST_SECONDS + _PAUSE_SECONDS
-        while server.reports.listening() - server.told - {self.name} and time.monotonic() < deadline:
+        while server.reports.listening() - server.told - {self.name}:
             time.sleep(_PAUSE_SECONDS / 10)
 
     def _follow(self, report: Report) -> Decision:

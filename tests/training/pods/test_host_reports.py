@@ -140,10 +140,34 @@ def test_a_host_that_is_lost_before_the_start_ends_the_job(reports: HostReports,
 
 
 def test_the_first_host_does_not_wait_for_lost_hosts_to_learn_the_end(reports: HostReports, clock: Clock) -> None:
-    report(reports, "algo-2", "algo-3")
+    report(reports, "algo-1", "algo-2", "algo-3")
     clock.now += 6
     report(reports, "algo-1", "algo-3")
     assert reports.listening() == {"algo-1", "algo-3"}
+
+
+def test_the_first_host_waits_for_those_that_still_have_time_to_come(reports: HostReports, clock: Clock) -> None:
+    report(reports, "algo-1", code=2, reason="it cannot write")
+    clock.now += 599
+    assert reports.listening() == {"algo-2", "algo-3"}
+    clock.now += 2
+    assert reports.listening() == set()
+
+
+def test_a_host_that_comes_after_the_first_one_has_failed_learns_the_end() -> None:
+    first, second = (Host(name, ADDRESSES, 60) for name in ADDRESSES)
+    ends: list[Decision] = []
+
+    def run_first() -> None:
+        with first.serve():
+            ends.append(first.finish(2, "it cannot write"))
+
+    thread = in_thread(run_first)
+    time.sleep(0.5)
+    assert not second.wait_for_start()
+    assert second.finish() == Decision(code=2, reason="127.0.0.1: it cannot write")
+    thread.join(60)
+    assert ends == [Decision(code=2, reason="127.0.0.1: it cannot write")]
 
 
 def test_an_end_that_is_decided_stays(reports: HostReports, clock: Clock) -> None:
