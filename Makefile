@@ -90,7 +90,10 @@ test-training: $(TRAINING) ## Run the fast tests of the training code
 test-runs: $(TRAINING) ## Train the programs on two ranks, stop, kill and resume them; 8 minutes
 	@$(TEST_TRAINING) -m whole_run
 test-torch: $(TRAINING) $(TORCH) ## Train with PyTorch on two ranks, kill, stop and resume them; and its unit tests
-	@.venv-torch/bin/python -m pytest tests/training/torch_imagenet
+	@.venv-torch/bin/python -m pytest tests/training/torch_imagenet --ignore=tests/training/torch_imagenet/long_runs
+test-torch-elastic: $(CDK) $(TRAINING) $(TORCH) ## Lose and start nodes and stores of torchrun, c10d and etcd (needs root; etcd needs Debian)
+	@setup/etcd.sh
+	@.venv-torch/bin/python -m pytest tests/training/torch_imagenet/long_runs -rs
 test-mask-rcnn: $(TRAINING) ## Kill, resume and evaluate tiny runs of Mask R-CNN on two ranks; 10 minutes
 	@.venv-training/bin/python -m pytest tests/training/mask_rcnn/long_runs
 
@@ -111,6 +114,9 @@ test-deploy: $(CDK) $(DEPLOY) ## Deploy, change, break and destroy five configur
 
 test-faults: $(TRAINING) ## Inject faults into runs of ResNet-50 and Mask R-CNN; 20 minutes (SEED=7, FAULTS=1000, LIVES=killed-3; a full disk needs root)
 	@.venv-training/bin/python -m tests.faults $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $${LIVES:-}
+
+test-torch-faults: $(CDK) $(TRAINING) $(TORCH) ## Inject faults into runs with PyTorch (SEED=7, FAULTS=200, LIVES=store-1; a full disk needs root)
+	@.venv-torch/bin/python -m tests.faults --torch $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $${LIVES:-}
 
 check: lint types scan docs test test-runs ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting, and the Dockerfiles
@@ -151,6 +157,12 @@ bench-scaling: $(TRAINING) ## Compare two ranks of ResNet-50 on the CPU with one
 	@.venv-training/bin/python -m benchmarks.scaling
 bench-accuracy: $(TRAINING) ## Train ResNet-50 on the digits as JPEG TFRecords; the limit is 0.95 within 10 minutes
 	@.venv-training/bin/python -m benchmarks.accuracy
+bench-torch-scaling: $(TRAINING) $(TORCH) ## The same as bench-scaling, with PyTorch
+	@.venv-training/bin/python -m benchmarks.scaling --torch
+bench-torch-accuracy: $(TRAINING) $(TORCH) ## The same as bench-accuracy, with PyTorch
+	@.venv-training/bin/python -m benchmarks.accuracy --torch
+bench-gpu: $(TRAINING) $(TORCH) ## Train ResNet-50 with PyTorch on one GPU, from noise and from JPEG images, up to the largest batch
+	@.venv-torch/bin/python -m benchmarks.gpu
 train-shapes: $(TRAINING) ## Train a small Mask R-CNN on made shapes; box AP50 0.90, mask AP50 0.85 within 20 minutes, and a picture
 	@.venv-training/bin/python -m benchmarks.shapes_accuracy
 bench-input: $(TRAINING) ## Compare the input of ImageNet with the naive one and with the JPEG decoder; 2 minutes
@@ -181,8 +193,8 @@ clean: ## Remove the output of all other targets, except runs/ with its checkpoi
 	find . -name __pycache__ -not -path './runs/*' -not -path './data/*' -prune -exec rm -r {} +
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs setup-torch synth jobs run-local summary test test-cdk test-training \
-	test-containers test-deploy test-faults test-image test-mask-rcnn test-runs test-torch test-torch-image check lint types scan docs pictures pod-types bench bench-synth bench-input \
-	bench-scaling bench-accuracy bench-roi-align train-shapes wheel snapshots lock outdated clean help
+	test-containers test-deploy test-faults test-image test-mask-rcnn test-runs test-torch test-torch-elastic test-torch-faults test-torch-image check lint types scan docs pictures pod-types bench bench-synth bench-input \
+	bench-scaling bench-accuracy bench-torch-scaling bench-torch-accuracy bench-gpu bench-roi-align train-shapes wheel snapshots lock outdated clean help

@@ -1,4 +1,6 @@
-"""The accuracy of ResNet-50 by the whole path, from JPEG TFRecords, on two ranks: `make bench-accuracy`.
+"""The accuracy of ResNet-50 by the whole path, from JPEG TFRecords, on two ranks.
+
+`make bench-accuracy` trains with TensorFlow, `make bench-torch-accuracy` with PyTorch.
 
 scikit-learn's 1,437 handwritten digits replace ImageNet's 1,281,167 images: in the same layout, through the same
 program, and with the whole network, but with images of 32 pixels.
@@ -22,13 +24,15 @@ OPTIONS += ["--learning-rate", "0.02", "--min-crop-area", "0.5", "--mirror", "of
 
 def main() -> None:
     """Print the accuracy and the time; the exit code is 1 where one of them misses its bar."""
+    torch = sys.argv[1:] == ["--torch"]
+    program = "training.torch_imagenet" if torch else "training.resnet50"
     with tempfile.TemporaryDirectory() as folder:
         data, output = Path(folder) / "data", Path(folder) / "run"
         digits = [sys.executable, "-m", "training.imagenet.digit_shards", "--output-dir", str(data)]
         subprocess.run(digits, cwd=mpirun_ranks.ROOT, check=True)
-        results, seconds = trained.train(["-m", "training.resnet50", "--data-dir", str(data), *OPTIONS], output)
+        results, seconds = trained.train(["-m", program, "--data-dir", str(data), *OPTIONS], output, torch=torch)
     accuracy, images = results["accuracy"], results["evaluated_images"]
-    print(f"ResNet-50 on the digits, two ranks: top-1 {accuracy:.4f} of {images} images in {seconds:.0f} s")
+    print(f"{program} on the digits, two ranks: top-1 {accuracy:.4f} of {images} images in {seconds:.0f} s")
     if accuracy < LEAST or seconds > MOST_SECONDS:
         sys.exit(f"error: the bar is {LEAST} within {MOST_SECONDS} s")
 

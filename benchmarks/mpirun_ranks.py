@@ -50,7 +50,7 @@ def start(
 
 
 def finish(process: subprocess.Popen[str]) -> None:
-    """Wait for the end of the ranks, and end this program if they failed."""
+    """Wait for the end of the ranks of either launcher, and end this program if they failed."""
     _, errors = process.communicate()
     if process.returncode:
         sys.exit(f"error: the ranks ended with {process.returncode}\n{errors}")

@@ -1,8 +1,8 @@
-"""The speed of two ranks compared with one: `make bench-scaling`.
+"""The speed of two ranks compared with one: `make bench-scaling`, and `make bench-torch-scaling` with PyTorch.
 
 The same step of ResNet-50 by one rank and by two, each bound to one core, in turn: a shared machine is a fifth slower
 in one minute than in the next. Steps take seconds: the network takes the time, as on a GPU, and the gradients cost the
-rest. The three ranks hold 5 GB each.
+rest. The three ranks hold 5 GB each. How long the gradients take is known from Horovod's timeline only.
 """
 
 import json
@@ -13,7 +13,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from benchmarks import mpirun_ranks
+from benchmarks import mpirun_ranks, torchrun_ranks
 
 TURNS = 12
 LEAST = 1.9
@@ -21,22 +21,24 @@ LEAST = 1.9
 
 def main() -> None:
     """Print the throughputs, their ratio and the share of the all-reduce; the exit code is 1 below the bar."""
+    torch = sys.argv[1:] == ["--torch"]
     with tempfile.TemporaryDirectory() as folder:
         timelines = {size: Path(folder) / f"{size}.json" for size in (1, 2)}
-        jobs = {size: _start(size, timeline) for size, timeline in timelines.items()}
+        jobs = {size: _start_torch(size) if torch else _start(size, timeline) for size, timeline in timelines.items()}
         turns = [{size: _step(job) for size, job in jobs.items()} for _ in range(TURNS)]
         for job in jobs.values():
             # mpirun does not forward the end of its input.
             _send(job, "end")
             mpirun_ranks.finish(job)
-        adding_up = all_reduce_seconds(timelines[2])
+        adding_up = None if torch else all_reduce_seconds(timelines[2])
     for size in jobs:
         speeds = [turn[size]["images"] / turn[size]["seconds"] for turn in turns]
         spread = f"[{min(speeds):.2f} to {max(speeds):.2f}]"
         print(f"{size} rank{'s' * (size > 1)}: {statistics.median(speeds):.2f} images/s {spread}")
-    share = adding_up / sum(turn[2]["seconds"] for turn in turns)
     ratio = statistics.median(2 * turn[1]["seconds"] / turn[2]["seconds"] for turn in turns)
-    print(f"all-reduce: {share:.1%} of a step by Horovod's timeline, some of it during computation")
+    if adding_up is not None:
+        share = adding_up / sum(turn[2]["seconds"] for turn in turns)
+        print(f"all-reduce: {share:.1%} of a step by Horovod's timeline, some of it during computation")
     print(f"two ranks / one: {ratio:.2f}, median of {TURNS} pairs of steps; the bar is {LEAST}")
     if ratio < LEAST:
         sys.exit(f"error: {ratio:.3f} x is less than {LEAST} x")
@@ -47,6 +49,12 @@ def _start(size: int, timeline: Path) -> subprocess.Popen[str]:
     variables = {"TF_CPP_MIN_LOG_LEVEL": "3", "HOROVOD_TIMELINE": "DYNAMIC"}
     arguments = ["-m", "benchmarks.scaling_rank", str(timeline)]
     job = mpirun_ranks.start(size, arguments, bind_to="core", pipes=subprocess.PIPE, **variables)
+    _line(job)
+    return job
+
+
+def _start_torch(size: int) -> subprocess.Popen[str]:
+    job = torchrun_ranks.start(size, ["-m", "benchmarks.torch_scaling_rank"], bind_to="none", pipes=subprocess.PIPE)
     _line(job)
     return job
 

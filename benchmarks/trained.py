@@ -6,13 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import mpirun_ranks
+from benchmarks import mpirun_ranks, torchrun_ranks
 
 
-def train(arguments: Sequence[str], output: Path) -> tuple[dict[str, Any], float]:
-    """Run Python with these arguments and '--output-dir' on two ranks; return results.json and the seconds."""
+def train(arguments: Sequence[str], output: Path, *, torch: bool = False) -> tuple[dict[str, Any], float]:
+    """Run Python with these arguments and '--output-dir' on two ranks; return results.json and the seconds.
+
+    Args:
+        arguments: Of Python.
+        output: Of the run.
+        torch: Whether PyTorch's launcher and environment start the ranks, not MPI's.
+    """
     started = time.monotonic()
-    mpirun_ranks.finish(mpirun_ranks.start(2, [*arguments, "--output-dir", str(output)], bind_to="none"))
+    launcher = torchrun_ranks if torch else mpirun_ranks
+    mpirun_ranks.finish(launcher.start(2, [*arguments, "--output-dir", str(output)], bind_to="none"))
     seconds = time.monotonic() - started
     results: dict[str, Any] = json.loads((output / "results.json").read_text())
     return results, seconds

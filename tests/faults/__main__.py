@@ -1,4 +1,6 @@
-"""Disturb runs in many ways, each to its end, and compare them with the undisturbed one: `make test-faults`.
+"""Disturb runs in many ways, each to its end, and compare them with the undisturbed one.
+
+`make test-faults` is of the programs on TensorFlow, `make test-torch-faults` of that on PyTorch.
 
 No run may be lost or hang. Where a life fails, all its faults count as lost or hung, because none of them is proven.
 """
@@ -19,6 +21,7 @@ from tests.faults import disks, plans
 from tests.faults.disturbed_programs import MASK_RCNN, RESNET50
 from tests.faults.launched import ENVIRONMENT, Launched
 from tests.faults.life import Site
+from tests.faults.plans import Suite
 from tests.faults.processes import MARK
 from tests.faults.session import Session
 from tests.training.mpirun import ROOT
@@ -39,10 +42,12 @@ def _copy_program(site: Site) -> None:
             shutil.copy(ROOT / name, target)
 
 
-def _make_data(site: Site) -> None:
+def _make_data(site: Site, suite: Suite) -> None:
     """Write the digits and the shapes as shards, and with them TensorFlow's bytecode."""
     digits = ["--image-size", "32", "--train-shards", "4"]
     _run(site, "training.imagenet.digit_shards", "--output-dir", str(site.data(RESNET50)), *digits)
+    if MASK_RCNN not in suite.programs:
+        return
     drawn = str(site.folder / "drawn")
     _run(site, "training.coco.shapes", "--output-dir", drawn, "--images", "48")
     shards = ["--train-shards", "2", "--validation-shards", "1"]
@@ -50,7 +55,9 @@ def _make_data(site: Site) -> None:
 
 
 def _run(site: Site, module: str, *arguments: str) -> None:
-    made = Launched([sys.executable, "-m", module, *arguments], site.folder / module, site.program, site.variables)
+    # TensorFlow's, which .venv-torch has not.
+    python = str(ROOT / ".venv-training/bin/python")
+    made = Launched([python, "-m", module, *arguments], site.folder / module, site.program, site.variables)
     try:
         code = made.end()
     finally:
@@ -60,12 +67,12 @@ def _run(site: Site, module: str, *arguments: str) -> None:
 
 
 @contextmanager
-def _fork_server(site: Site) -> Iterator["subprocess.Popen[bytes]"]:
+def _fork_server(site: Site, suite: Suite) -> Iterator["subprocess.Popen[bytes]"]:
     """Start the process that forks ranks, and end it by closing its input."""
     variables = os.environ | ENVIRONMENT | site.variables | {MARK: str(site.folder / "fork-server")}
     # NumPy's threads would be lost in a fork.
     variables |= {"OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.faults.fork_server", str(site.fork_server)]
+    command = [sys.executable, "-m", "tests.faults.fork_server", str(site.fork_server), suite.programs[0].launcher.rank]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, cwd=site.program, env=variables, start_new_session=True
     ) as server:
@@ -87,6 +94,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "lives", nargs="*", help="lives to run, such as killed-17, or kinds of them, such as killed (each kind)"
     )
+    parser.add_argument("--torch", action="store_true", help="of PyTorch's program, not of TensorFlow's")
     parser.add_argument("--seed", type=int, default=_SEED, help="decides when faults happen, and where (%(default)s)")
     parser.add_argument("--faults", type=int, help="inject at least so many, in the same mix (one round of lives)")
     given = parser.parse_args()
@@ -102,15 +110,16 @@ def main() -> int:
     may_mount = disks.can_mount(folder / "mount")
     if not may_mount:
         print("this user may not mount: no disk will be full or read-only, only the size of files limited")
-    chosen = plans.choose(given.seed, may_mount, lives=given.lives, faults=given.faults)
+    suite = plans.TORCH if given.torch else plans.TENSORFLOW
+    chosen = plans.choose(suite, given.seed, may_mount, lives=given.lives, faults=given.faults)
     total = sum(plan.injects for plan in chosen)
     print(f"seed {given.seed}: {total} faults in {len(chosen)} lives, in {folder}", flush=True)
-    site = Site(folder=folder)
-    session = Session(site, given.seed)
+    site = Site(folder=folder, is_compiled=given.torch)
+    session = Session(site, suite, given.seed)
     _copy_program(site)
-    _make_data(site)
+    _make_data(site, suite)
     try:
-        with _fork_server(site) as fork_server:
+        with _fork_server(site, suite) as fork_server:
             session.live(chosen, fork_server)
     except KeyboardInterrupt:
         print(f"\ninterrupted; kept: {folder}")

@@ -1,11 +1,14 @@
-"""A process that has imported TensorFlow and forks ranks, so that no start imports it again.
+"""A process that has imported TensorFlow or PyTorch and forks ranks, so that no start imports it again.
+
+python -m tests.faults.fork_server SOCKET MODULE
 
 The fork is safe because this process has one thread: it has imported modules, and started no device, Horovod or MPI.
-mpirun starts `fork_client`; the rank initializes MPI with mpirun's variables, writes to mpirun's pipes, and is killed
+The launcher starts `fork_client`; the rank connects with the launcher's variables, writes to its pipes, and is killed
 and suspended like any other process. Undisturbed runs start without it, so each comparison also compares the two ways.
 """
 
 import gc
+import importlib
 import json
 import os
 import selectors
@@ -16,7 +19,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tests.faults import rank
 from tests.faults.processes import note_rank
 
 _LONGEST_REQUEST = 2**18
@@ -100,7 +102,7 @@ def _forward(forked: Forked, selector: selectors.BaseSelector) -> None:
 
 
 def _become(request: dict[str, Any]) -> None:
-    """Take over what mpirun gave to the client."""
+    """Take over what the launcher gave to the client."""
     os.environ.clear()
     os.environ.update(request["variables"])
     os.chdir(request["folder"])
@@ -110,6 +112,8 @@ def _become(request: dict[str, Any]) -> None:
 
 def main() -> int:
     """Serve, and return the exit code: in the forked ranks that of the rank."""
+    address, module = sys.argv[1:]
+    rank = importlib.import_module(module)
     # What is imported stays: Python need not look through it for garbage in each rank.
     gc.collect()
     gc.freeze()
@@ -117,13 +121,15 @@ def main() -> int:
     if threads > 1:
         raise SystemExit(f"the fork server has {threads} threads, and may not fork")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind(sys.argv[1])
+        listener.bind(address)
         listener.listen(64)
         request = serve(listener)
     if request is None:
-        return 0
+        # Without cleaning up: PyTorch's libraries would print what they leave.
+        os._exit(0)
     _become(request)
-    return rank.main(forked=True)
+    code: int = rank.main(forked=True)
+    return code
 
 
 if __name__ == "__main__":

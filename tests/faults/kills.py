@@ -52,15 +52,16 @@ def rank_while_starting(number: int, seconds: float) -> Fault:
 
 
 def launcher(step: int) -> Fault:
-    """Kill mpirun; the ranks must not continue as orphans, beside those of the next start."""
+    """Kill the launcher; the ranks must not continue as orphans, beside those of the next start."""
 
     def inject(life: Life) -> None:
-        with life.run() as run:
+        # Not forked: a rank whose parent is the fork server would not learn of it by itself.
+        with life.run(forked=False) as run:
             run.wait_for_step(step)
             run.launcher.kill()
             failed(run.end())
 
-    return Fault(kind="kill -9 of mpirun", what=f"after step {step}", inject=inject)
+    return Fault(kind="kill -9 of the launcher", what=f"after step {step}", inject=inject)
 
 
 def save(number: int, stage: int) -> Fault:
@@ -76,10 +77,11 @@ def save(number: int, stage: int) -> Fault:
 
 
 def beside_write(number: int | None, step: int) -> Fault:
-    """Kill a rank, or mpirun where none is given, while a checkpoint is being written and training continues."""
+    """Kill a rank, or the launcher where none is given, while a checkpoint is being written and training continues."""
 
     def inject(life: Life) -> None:
-        with life.run({"FAULTS_FSYNC": f"{step}:{_SLOW_SECONDS}"}) as run:
+        slow = {"FAULTS_FSYNC": f"{step}:{_SLOW_SECONDS}"}
+        with life.run(slow, forked=number is not None) as run:
             victim = run.launcher if number is None else run.rank(number)
             run.wait_for("slow fsync")
             run.wait_for_step(max(run.losses) + 1)
@@ -87,7 +89,7 @@ def beside_write(number: int | None, step: int) -> Fault:
             victim.kill()
             failed(run.end())
 
-    whom = "mpirun" if number is None else f"rank {number}"
+    whom = "the launcher" if number is None else f"rank {number}"
     return Fault(kind="kill -9 beside a write", what=f"{whom}, in a write after step {step}", inject=inject)
 
 

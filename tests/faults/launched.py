@@ -16,6 +16,8 @@ from tests.training.mpirun import ALLOW_ROOT
 DEADLINE_SECONDS = 600.0
 
 _STEP = re.compile(r"epoch \d+/\d+, step (\d+): loss ([^\s,]+)[ ,].*\n")
+# In the report of torchrun, whose own code is 1: last that of the rank that failed first.
+_RANK_CODE = re.compile(r"exitcode +: (-?\d+) \(pid")
 _RESUMED = re.compile(r"resuming after step (\d+), .*\n")
 
 
@@ -71,6 +73,11 @@ class Launched:
             return int(found[1])
         return 0 if self.losses else None
 
+    @property
+    def resumptions(self) -> list[int]:
+        """The steps after which it resumed, where its launcher started the ranks again."""
+        return [int(step) for step in _RESUMED.findall(self.stdout)]
+
     def wait_for_step(self, step: int) -> None:
         """Return as soon as this step or a later one is in the log."""
         self.wait_until(lambda: max(self.losses, default=0) >= step, f"step {step}")
@@ -97,7 +104,7 @@ class Launched:
         return psutil.Process(self._launcher.pid)
 
     def rank(self, rank: int) -> psutil.Process:
-        """Return the process of a rank, as soon as it exists."""
+        """Return the process of a rank, as soon as it exists: the first with its number, which may fork others."""
         found: list[psutil.Process] = []
 
         def find() -> bool:
@@ -107,14 +114,14 @@ class Launched:
             return bool(found)
 
         self.wait_until(find, f"the process of rank {rank}", pause=0.05)
-        return found[0]
+        return min(found, key=lambda process: float(process.create_time()))
 
     def _family(self) -> list[psutil.Process]:
         """Return all living processes."""
         return forked_ranks(self._folder) or [process for process, _ in marked(self._folder)]
 
     def end(self, seconds: float = DEADLINE_SECONDS) -> int:
-        """Wait until all its processes have ended, and return the launcher's exit code.
+        """Wait until all its processes have ended, and return the launcher's exit code, or that of the first lost rank.
 
         Raises:
             Hung: A process is alive after these seconds.
@@ -125,7 +132,8 @@ class Launched:
                 alive = ", ".join(f"{process.pid} {process.name()}" for process in self._family())
                 raise Hung(f"still alive {seconds:.0f} s after the fault: {alive}")
             time.sleep(0.05)
-        return self._launcher.returncode
+        codes = _RANK_CODE.findall(self.stderr)
+        return int(codes[-1]) if codes else self._launcher.returncode
 
     @staticmethod
     def first_to_end(runs: "Sequence[Launched]") -> "Launched":

@@ -11,7 +11,7 @@ from typing import Any
 from tests.faults.disturbed_programs import CHECKPOINT_STEPS, RESNET50, Program
 from tests.faults.launched import Launched, Lost
 from tests.faults.processes import FORK_CLIENT
-from tests.training.mpirun import mpirun, own_files
+from tests.training.mpirun import own_files
 from training.runtime import checkpoint
 
 # Of ResNet-50: of 1,437 images, 64 a step, 22 steps an epoch.
@@ -26,6 +26,8 @@ class Site:
 
     folder: Path
     """Of this session."""
+    is_compiled: bool
+    """Whether setup has compiled the framework's modules."""
 
     def data(self, program: Program) -> Path:
         """The undamaged shards of a program."""
@@ -44,7 +46,8 @@ class Site:
     @property
     def variables(self) -> dict[str, str]:
         # Not beside TensorFlow's modules, which may be read-only.
-        return {"PYTHONPYCACHEPREFIX": str(self.folder / "bytecode"), "FAULTS_PAUSE": "0.05"}
+        bytecode = {} if self.is_compiled else {"PYTHONPYCACHEPREFIX": str(self.folder / "bytecode")}
+        return {**bytecode, "FAULTS_PAUSE": "0.05"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,7 +106,9 @@ class Life:
 
     def arguments(self, forked: bool = True) -> list[str]:
         """Return what follows `python`: the program, or a client that has it forked, and its options."""
-        program = ["-I", "-S", FORK_CLIENT, str(self.site.fork_server)] if forked else ["-m", "tests.faults.rank"]
+        program = ["-m", self.program.launcher.rank]
+        if forked:
+            program = ["-I", "-S", FORK_CLIENT, str(self.site.fork_server)]
         folders = ["--data-dir", str(self.data), "--output-dir", str(self.output)]
         return [*program, *folders, *self.program.options, *self._options]
 
@@ -143,7 +148,7 @@ class Life:
         self, name: str, variables: Mapping[str, str] = _NOTHING, *, ranks: int = 2, forked: bool = True
     ) -> Launched:
         """Start the program and return at once; the caller must end it and check it."""
-        command = [*mpirun(ranks), *self.arguments(forked)]
+        command = [*self.program.launcher.command(ranks), *self.arguments(forked)]
         return Launched(command, self.folder / name, self.site.program, {**self.variables, **variables})
 
     def check(self, run: Launched, saved: int) -> None:

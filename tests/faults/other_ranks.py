@@ -32,7 +32,7 @@ def finish(life: Life) -> None:
     seen: dict[int, Counter[int]] = {epoch: Counter() for epoch in range(EPOCHS)}
     for number, (first, last) in enumerate(zip(firsts, [*firsts[1:], end.state.step], strict=True), 1):
         for path in (life.folder / f"seen-{number}").iterdir():
-            for epoch, records in map(json.loads, path.read_text().splitlines()[: last - first]):
+            for *_, epoch, records in map(json.loads, path.read_text().splitlines()[: last - first]):
                 seen[epoch].update(records)
     for epoch, counts in seen.items():
         twice = [record for record, count in counts.items() if count > 1]

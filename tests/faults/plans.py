@@ -3,11 +3,23 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
-from tests.faults import checkpoints, clocks, disks, kills, lost_ranks, other_ranks, reads, shards, stops, two_starts
-from tests.faults.disturbed_programs import MASK_RCNN, RESNET50, Program
+from tests.faults import (
+    checkpoints,
+    clocks,
+    disks,
+    kills,
+    lost_ranks,
+    other_ranks,
+    reads,
+    shards,
+    stops,
+    torch_agents,
+    two_starts,
+)
+from tests.faults.disturbed_programs import MASK_RCNN, RESNET50, TORCH_IMAGENET, Program
 from tests.faults.life import STEPS, Fault, Life
 
 
@@ -38,31 +50,47 @@ class Plan:
         return len(self.lasting) + len(self.faults)
 
 
-def choose(seed: int, may_mount: bool, *, lives: Sequence[str] = (), faults: int | None = None) -> list[Plan]:
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The lives of the programs of one framework."""
+
+    target: str
+    """Of make."""
+    programs: Sequence[Program]
+    """All have the same ranks. The first is the one of a plan that names none."""
+    round: Sequence[str]
+    """The kind of each life of a round."""
+
+
+def choose(
+    suite: Suite, seed: int, may_mount: bool, *, lives: Sequence[str] = (), faults: int | None = None
+) -> list[Plan]:
     """Return the lives that were asked for; each follows from the seed and its name, and from nothing else.
 
     Args:
+        suite: Of which.
         seed: Of all lives.
         may_mount: Whether this user may mount small disks.
         lives: Names, or kinds whose lives of one round are meant. Default: all of one round.
         faults: As many lives of all kinds as inject this number of faults. Default: one round.
     """
     if faults is None:
-        names = list(_round(may_mount, Counter()))
+        names = list(_round(suite, may_mount, Counter()))
         chosen = [name for name in names if not lives or name.rpartition("-")[0] in lives]
-        return [_plan(seed, name) for name in dict.fromkeys([*chosen, *(life for life in lives if life not in _KINDS)])]
+        named = [life for life in lives if life not in suite.round]
+        return [_plan(suite, seed, name) for name in dict.fromkeys([*chosen, *named])]
     plans: list[Plan] = []
     numbers: Counter[str] = Counter()
     while True:
-        for name in _round(may_mount, numbers):
-            plans.append(_plan(seed, name))
+        for name in _round(suite, may_mount, numbers):
+            plans.append(_plan(suite, seed, name))
             if sum(plan.injects for plan in plans) >= faults:
                 return plans
 
 
-def _round(may_mount: bool, numbers: Counter[str]) -> Iterator[str]:
+def _round(suite: Suite, may_mount: bool, numbers: Counter[str]) -> Iterator[str]:
     """Yield the names of a round of lives: each kind counts its own on."""
-    for kind in _ROUND:
+    for kind in suite.round:
         if kind in _NEED_MOUNTS and not may_mount:
             continue
         numbers[kind] += 1
@@ -70,13 +98,13 @@ def _round(may_mount: bool, numbers: Counter[str]) -> Iterator[str]:
             yield f"{kind}-{numbers[kind]}"
 
 
-def _plan(seed: int, name: str) -> Plan:
+def _plan(suite: Suite, seed: int, name: str) -> Plan:
     kind, _, number = name.rpartition("-")
-    if kind not in _KINDS or not number.isdecimal():
-        raise SystemExit(
-            f"there is no life {name!r}; give a kind, or a life of it such as killed-17: {' '.join(_KINDS)}"
-        )
-    return _KINDS[kind](name, int(number), Random(f"{seed} {name}"))
+    if kind not in suite.round or not number.isdecimal():
+        kinds = " ".join(dict.fromkeys(suite.round))
+        raise SystemExit(f"there is no life {name!r}; give a kind, or a life of it such as killed-17: {kinds}")
+    plan = _KINDS[kind](name, int(number), Random(f"{seed} {name}"))
+    return plan if plan.program in suite.programs else replace(plan, program=suite.programs[0])
 
 
 # --------------------------------------------------------------------------------------------------------------- kinds
@@ -182,6 +210,16 @@ def _elastic(name: str, number: int, random: Random) -> Plan:
     return Plan(name=name, faults=[lost], compared=False, finish=lost_ranks.finish)
 
 
+def _started_again(name: str, number: int, random: Random) -> Plan:
+    faults = [torch_agents.rank_started_again(_rank(random), step) for step in _steps(random, 2, first=10)]
+    return Plan(name=name, program=TORCH_IMAGENET, faults=faults)
+
+
+def _store(name: str, number: int, random: Random) -> Plan:
+    faults = [torch_agents.lost_store(step) for step in _steps(random, 2)]
+    return Plan(name=name, program=TORCH_IMAGENET, faults=faults)
+
+
 def _mask_rcnn(name: str, number: int, random: Random) -> Plan:
     first, second, third = _steps(random, 3, last=34)
     faults = [kills.rank(_rank(random), first, random.uniform(0, 0.1)), stops.request(_rank(random), second)]
@@ -227,15 +265,53 @@ _KINDS: dict[str, Callable[[str, int, Random], Plan]] = {
     "limited": _limited,
     "mask_rcnn": _mask_rcnn,
     "mask_rcnn_elastic": _mask_rcnn_elastic,
+    "again": _started_again,
+    "store": _store,
     "disks": _disks,
     "filling": _filling,
 }
 
 # Lives that wait stand beside lives that compute.
-_ROUND = (
-    *("hanging", "killed", "saves", "reading", "killed", "damaged", "twice", "killed", "writes", "elastic", "saves"),
-    *("stopped", "clocks", "damaged", "shards", "elastic", "skipped", "stopped", "ranks", "limited", "disks", "disks"),
-    *("filling", "mask_rcnn", "mask_rcnn_elastic"),
+TENSORFLOW = Suite(
+    "test-faults",
+    (RESNET50, MASK_RCNN),
+    (
+        *(
+            "hanging",
+            "killed",
+            "saves",
+            "reading",
+            "killed",
+            "damaged",
+            "twice",
+            "killed",
+            "writes",
+            "elastic",
+            "saves",
+        ),
+        *(
+            "stopped",
+            "clocks",
+            "damaged",
+            "shards",
+            "elastic",
+            "skipped",
+            "stopped",
+            "ranks",
+            "limited",
+            "disks",
+            "disks",
+        ),
+        *("filling", "mask_rcnn", "mask_rcnn_elastic"),
+    ),
+)
+TORCH = Suite(
+    "test-torch-faults",
+    (TORCH_IMAGENET,),
+    (
+        *("hanging", "killed", "store", "reading", "damaged", "twice", "saves", "again", "writes", "stopped"),
+        *("clocks", "shards", "damaged", "skipped", "ranks", "limited", "disks", "disks", "filling"),
+    ),
 )
 
 _NEED_MOUNTS = ("disks", "filling")

@@ -13,7 +13,8 @@ MARK = "FAULTS_START"
 #: What mpirun starts instead of a rank that is forked.
 FORK_CLIENT = str(Path(__file__).with_name("fork_client.py"))
 
-_RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "HOROVOD_RANK")
+# Of mpirun, Horovod and torchrun.
+_RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "HOROVOD_RANK", "RANK")
 
 
 def own_rank() -> str:

@@ -12,7 +12,7 @@ from threading import Lock
 
 from tests.faults.launched import Hung, Lost
 from tests.faults.life import End, Fault, Life, Site
-from tests.faults.plans import Plan
+from tests.faults.plans import Plan, Suite
 from tests.faults.processes import kill, marked_below
 
 #: Lives at a time. Two or three of them keep two cores busy while others only wait, such as for the watchdog.
@@ -41,10 +41,10 @@ class Session:
         failures: A sentence for each life in which something was lost or hung.
     """
 
-    def __init__(self, site: Site, seed: int) -> None:
+    def __init__(self, site: Site, suite: Suite, seed: int) -> None:
         self.injected: list[Injected] = []
         self.failures: list[str] = []
-        self._site, self._seed = site, seed
+        self._site, self._target, self._seed = site, suite.target, seed
         self._started = time.monotonic()
         self._undisturbed: dict[tuple[object, ...], Future[End]] = {}
         self._undisturbed_lock = Lock()
@@ -149,7 +149,7 @@ class Session:
         if self._interrupted:
             return
         name = life.folder.name
-        again = f"make test-faults SEED={self._seed} LIVES={name}"
+        again = f"make {self._target} SEED={self._seed} LIVES={name}"
         self.failures.append(f"{outcome}: {name}: {failure}\n  again: {again}\n  kept: {life.folder}")
         lines = [] if isinstance(failure, Lost | Hung) else traceback.format_exception(failure)
         if life.starts:

@@ -1,5 +1,6 @@
 """What a rank trains, with what, and how: everything that the command line decides."""
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from training.records.data_threads import data_threads
 from training.records.shard_files import TRAIN, VALIDATION
 from training.resnet50.recipe import Recipe, sgd
 from training.runtime import ranks
-from training.runtime.files import make_atomically
+from training.runtime.files import write_atomically
 from training.runtime.position import Position
 from training.runtime.schedule import batch_sentence, check_batch_size
 from training.runtime.task import Evaluation, Plan, StepInput, Task
@@ -237,7 +238,10 @@ def _seed(seed: int, step: int) -> int:
 
 def _export(model: torch.nn.Module, path: Path) -> None:
     """Write the weights, for `load_state_dict` of torchvision's network, at once."""
-    make_atomically(path, path.with_name(f".{path.name}"), partial(torch.save, model.state_dict()))
+    # Through memory: where a disk is full, torch.save raises an error that does not say so.
+    content = io.BytesIO()
+    torch.save(model.state_dict(), content)
+    write_atomically(path, [content.getbuffer()])
 
 
 def _lower(settings: Settings) -> str:

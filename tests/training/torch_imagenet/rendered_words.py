@@ -1,0 +1,63 @@
+"""The words with which a TorchElasticJob starts its agents and its store."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.training.mpirun import ROOT
+
+STORE = "job-store"
+UID = "$(TRAINING_JOB_UID)"
+PORT = 29400
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Words:
+    """The containers of a rendered job."""
+
+    agent: Sequence[str]
+    """Of a worker, whose variable Kubernetes expands."""
+    environment: dict[str, str]
+    """Of a worker, as far as the manifest has the values, and without those of GPUs' networks."""
+    store: Sequence[str]
+
+    def expanded(self, uid: str) -> list[str]:
+        """Return a worker's words as its container gets them, by the Python of these tests."""
+        words = [word.replace(UID, uid) for word in self.agent]
+        assert words[0] == "torchrun"
+        return [sys.executable, "-m", "torch.distributed.run", *words[1:]]
+
+    def agent_at(self, address: str) -> list[str]:
+        """Return a worker's words with the address of another store."""
+        return [word.replace(f"{STORE}:{PORT}", address) for word in self.expanded("uid-1")]
+
+    def store_at(self, port: int) -> list[str]:
+        """Return the words of torch's store with another port."""
+        assert self.store[0] == "python"
+        return [sys.executable, *(word.replace(str(PORT), str(port)) for word in self.store[1:])]
+
+
+def rendered(backend: str, *, workers: int, min_workers: int, gpus: int, command: Sequence[str]) -> Words:
+    """Return the words of a job whose name is `job`.
+
+    Args:
+        backend: Its `rendezvous`.
+        workers: Its agents.
+        min_workers: The fewest.
+        gpus: Of each worker: its ranks.
+        command: Of each rank.
+    """
+    given = {"rendezvous": backend, "workers": workers, "min_workers": min_workers, "gpus_per_worker": gpus}
+    libraries = os.pathsep.join(str(ROOT / folder) for folder in ("constructs", "workloads"))
+    made = subprocess.run(
+        [str(ROOT / ".venv/bin/python"), "-m", "tests.workloads.jobs.torch_job_words", json.dumps(given), *command],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": libraries},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return Words(**json.loads(made.stdout))
