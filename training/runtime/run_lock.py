@@ -27,7 +27,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from training.runtime import elastic, stop_request, watchdog
+from training.runtime import elastic, stop_request, torchrun_environment, watchdog
 from training.runtime.distributed import on_rank_zero
 from training.runtime.errors import LOST_FILE_SYSTEM, USER_ERROR, UserError
 from training.runtime.files import unwritable
@@ -177,7 +177,8 @@ class Lock:
         """Return why the other run may be the start before of the same job; empty where it is not."""
         if _owner(content).get("host") == self._host:
             return "it is on this host"
-        return "rank zero of an elastic run may have been on another host" if elastic.active() else ""
+        is_elastic = elastic.active() or torchrun_environment.by_torchrun()
+        return "rank zero of an elastic run may have been on another host" if is_elastic else ""
 
     def _write_settles(self) -> bool:
         """Write the content, and return whether no other process that found the file free wrote after this one."""

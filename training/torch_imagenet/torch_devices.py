@@ -15,19 +15,21 @@ def choose() -> torch.device:
     """Give each rank of a machine one GPU, or its share of the CPU's cores.
 
     Raises:
-        RankError: The machine has more ranks than GPUs.
+        RankError: There is no GPU for this rank.
     """
     current, gpus = ranks.current(), torch.cuda.device_count()
     if not gpus:
         # torchrun would leave one core to each of several ranks.
         torch.set_num_threads(share_of_cores(len(os.sched_getaffinity(0)), os.cpu_count() or 1, current.local_size()))
         return torch.device("cpu")
-    if 1 < gpus < current.local_size():
+    # NCCL does not connect two ranks on one GPU.
+    if current.local_rank() >= gpus:
         raise RankError(
-            f"{current.local_size()} ranks on this machine, which has {gpus} GPUs; start {gpus} ranks or fewer on each"
+            f"it sees {gpus} of the machine's GPUs, and LOCAL_RANK is {current.local_rank()}, counted from 0; give "
+            f"torchrun '--nproc-per-node {gpus}' or less. Where each rank sees only its own GPU, set LOCAL_RANK to 0, "
+            "as torchrun does with '--virtual-local-rank'"
         )
-    # Where the scheduler shows a rank only one GPU, it is this rank's.
-    device = torch.device("cuda", current.local_rank() % gpus)
+    device = torch.device("cuda", current.local_rank())
     torch.cuda.set_device(device)
     return device
 

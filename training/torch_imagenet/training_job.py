@@ -237,10 +237,16 @@ def _seed(seed: int, step: int) -> int:
 
 
 def _export(model: torch.nn.Module, path: Path) -> None:
-    """Write the weights, for `load_state_dict` of torchvision's network, at once."""
+    """Write the weights at once, for `load_state_dict` of the network that `models.build` makes.
+
+    Without the padding of `resnet50-same`, which is no part of the weights: torchvision's resnet50 loads its file
+    without an error, and computes something else until `pad_as_tensorflow` has changed it.
+    """
+    # On the CPU: a machine without a GPU cannot load them otherwise.
+    weights = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
     # Through memory: where a disk is full, torch.save raises an error that does not say so.
     content = io.BytesIO()
-    torch.save(model.state_dict(), content)
+    torch.save(weights, content)
     write_atomically(path, [content.getbuffer()])
 
 

@@ -12,6 +12,11 @@ def test_cores_are_shared_unless_mpirun_bound_the_ranks(usable: int, present: in
     assert cores.share_of_cores(usable, present, local_size) == share
 
 
+def test_ranks_of_torchrun_share_the_cores_of_their_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "1")
+    assert [cores.share_of_cores(usable, 96, 8) for usable in (96, 24, 2)] == [12, 3, 1]
+
+
 @pytest.mark.parametrize(("visible", "local_rank", "chosen"), [(8, 0, 0), (8, 5, 5), (1, 5, 0)])
 def test_each_rank_gets_one_gpu(monkeypatch: pytest.MonkeyPatch, visible: int, local_rank: int, chosen: int) -> None:
     calls: list[tuple[object, ...]] = []

@@ -17,7 +17,7 @@ from queue import Queue
 import pytest
 
 from tests.training.mpirun import PATIENCE, ROOT
-from training.runtime import elastic, run_lock, watchdog
+from training.runtime import run_lock, watchdog
 from training.runtime.errors import UserError
 from training.runtime.run_lock import Lock
 
@@ -237,11 +237,12 @@ def test_a_restart_on_the_same_host_waits_until_the_watchdog_has_ended_an_orphan
     assert out.endswith("; for up to 5 s, as it is on this host\n")
 
 
+@pytest.mark.parametrize("variable", ["HOROVOD_ELASTIC", "TORCHELASTIC_RUN_ID"])
 def test_an_elastic_start_waits_until_the_watchdog_has_ended_rank_zero_on_another_host(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str
 ) -> None:
     monkeypatch.setattr(watchdog, "limit", lambda: 4)
-    monkeypatch.setattr(elastic, "active", lambda: True)
+    monkeypatch.setenv(variable, "1")
     first = taken(tmp_path)
     timer = threading.Timer(2.5, first.release)
     timer.start()

@@ -1,12 +1,28 @@
-"""The exported weights of a run whose disk is full."""
+"""The weights that a run leaves."""
 
 import resource
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 from tests.training.torch_imagenet.tiny_torch import tiny
 from training.torch_imagenet import training_job
+
+
+class _OnGpu:
+    """What PyTorch would write as a tensor of a GPU: this machine has none."""
+
+    def cpu(self) -> torch.Tensor:
+        return torch.ones(2)
+
+
+def test_the_weights_can_be_loaded_without_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network: Any = torch.nn.Linear(2, 2)
+    monkeypatch.setattr(network, "state_dict", lambda: {"weight": _OnGpu()})
+    training_job._export(network, tmp_path / "model.pt")
+    assert torch.load(tmp_path / "model.pt", weights_only=True)["weight"].tolist() == [1, 1]
 
 
 def test_a_disk_without_room_for_the_weights_is_an_error_of_the_system(tmp_path: Path) -> None:
