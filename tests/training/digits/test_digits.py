@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.training.mpirun import PATIENCE, Run, end, start
-from training.runtime import checkpoint
+from training.runtime import checkpoint, files
 
 pytestmark = pytest.mark.whole_run
 
@@ -70,6 +70,13 @@ def test_each_line_is_printed_once_and_tensorflow_is_silent(finished: Run) -> No
     lines = finished.stdout.splitlines()
     assert len(lines) == len(set(lines)) == 4 + 12 + 1
     assert "Unable to register" not in finished.stderr
+
+
+def test_the_last_line_has_the_figures_of_a_report_and_no_more(finished: Run) -> None:
+    content = json.loads((finished.output / "results.json").read_text())
+    line = json.loads(finished.stdout.splitlines()[-1].removeprefix("results: "))
+    assert line.pop("data_wait_share") == max(content["data_wait_share_per_rank"])
+    assert line == {name: content[name] for name in ("accuracy", *files.REPORTED)}
 
 
 def test_one_rank_writes_the_files(finished: Run) -> None:

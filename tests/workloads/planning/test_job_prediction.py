@@ -148,6 +148,8 @@ def test_the_programs_have_the_defaults_that_are_assumed() -> None:
     assert 'add("--batch-size", type=command_line.whole_number(1), default=256,' in resnet50
     assert 'add("--image-size", type=command_line.whole_number(32), default=224,' in resnet50
     assert 'add("--classes", type=command_line.whole_number(2), default=1000,' in resnet50
+    assert 'STRATEGIES = ("horovod", ' in resnet50
+    assert "default=STRATEGIES[0]" in resnet50
     mask_rcnn = (ROOT / "training/mask_rcnn/settings.py").read_text()
     assert 'SIDES = {"resnet50-fpn": (800, 1333),' in mask_rcnn
     assert 'default="reference",' in mask_rcnn
