@@ -11,6 +11,7 @@ import pytest
 
 from tests.training.mpirun import PATIENCE
 from training.pods import torch_agent
+from training.runtime.torchrun_environment import USER_ERROR_FILE
 
 # A rank of training.runtime, which ends as its last word says; torchrun would start it again after any code.
 RANK = """
@@ -94,10 +95,10 @@ def test_a_stop_request_reaches_torchrun(tmp_path: Path) -> None:
 
 def test_a_torchrun_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_agent, "_KILL_SECONDS", 0.5)
-    monkeypatch.setenv(torch_agent.USER_ERROR_FILE, "")
+    monkeypatch.setenv(USER_ERROR_FILE, "")
     log = tmp_path / "termination-log"
     log.touch()
-    script = f"trap '' TERM; printf 'the reason' > \"${torch_agent.USER_ERROR_FILE}\"; while :; do sleep 0.1; done"
+    script = f"trap '' TERM; printf 'the reason' > \"${USER_ERROR_FILE}\"; while :; do sleep 0.1; done"
     assert torch_agent.main(["--", "sh", "-c", script], log) == 2
     assert log.read_text() == "the reason. A restart would repeat it: cancel the job, fix it, submit it again"
 
