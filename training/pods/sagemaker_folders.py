@@ -95,6 +95,8 @@ class Folders:
         return [
             word
             for name, value in sorted(found.items())
+            # A tuning job adds its own, such as _tuning_objective_metric.
+            if not name.startswith("_")
             for word in ([f"--{name}={value}"] if value.startswith("-") else [f"--{name}", *([value] if value else [])])
         ]
 

@@ -54,6 +54,11 @@ def test_hyperparameters_become_options_in_the_same_order_on_every_host(folders:
     assert folders.hyperparameters() == ["--batch-size", "256", "--deterministic", "--epochs", "90", "--offset=-1"]
 
 
+def test_what_a_tuning_job_adds_is_no_option(folders: Folders) -> None:
+    write(folders, "hyperparameters.json", {"epochs": "90", "_tuning_objective_metric": "accuracy"})
+    assert folders.hyperparameters() == ["--epochs", "90"]
+
+
 def test_a_job_without_hyperparameters_has_no_options(folders: Folders) -> None:
     assert folders.hyperparameters() == []
 

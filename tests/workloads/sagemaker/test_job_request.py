@@ -272,6 +272,16 @@ def test_the_lustre_of_the_stack_is_the_default() -> None:
     )
 
 
+def test_the_key_of_the_stack_encrypts_the_output() -> None:
+    key = "arn:aws:kms:us-west-2:111122223333:key/1"
+    assert request(job(), replace(PLACE, key=key))["OutputDataConfig"]["KmsKeyId"] == key
+
+
+def test_gloo_has_no_all_reduce_in_stages() -> None:
+    made = job("resnet50-p3", instances=4)
+    assert "HOROVOD_HIERARCHICAL_ALLREDUCE" not in request(made)["Environment"]
+
+
 def test_a_type_without_a_disk_gets_one_that_the_data_fits_on() -> None:
     assert request(job("resnet50-p3"))["ResourceConfig"]["VolumeSizeInGB"] == 500
     assert request(job("resnet50-p3", input_mode="FastFile"))["ResourceConfig"]["VolumeSizeInGB"] == 100

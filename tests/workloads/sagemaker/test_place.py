@@ -28,6 +28,13 @@ def test_an_option_goes_before_an_output() -> None:
     assert (other.bucket, other.subnets, other.lustre_folder) == ("other", (SUBNET, SUBNET), None)
 
 
+def test_the_key_of_the_stack_is_for_its_role_and_its_bucket() -> None:
+    key = "arn:aws:kms:us-west-2:111122223333:key/1"
+    place = Place.of_stack(OUTPUTS | {"KeyArn": key})
+    assert (place.key, changed(place, subnets=SUBNET, security_groups=GROUP).key) == (key, key)
+    assert (changed(place, role=f"{ROLE}2").key, changed(place, bucket="other").key) == (None, None)
+
+
 def test_every_mistake_is_named_at_once() -> None:
     with pytest.raises(InputError) as raised:
         changed(Place.of_stack({}), bucket="s3://b", subnets="vpc-1").check()

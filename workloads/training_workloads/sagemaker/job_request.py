@@ -49,8 +49,9 @@ _MOST_RETRIES = 30
 _COPIED_GB = 500
 _OTHER_GB = 100
 
-# The entry point sets it to the interface that SageMaker names.
-_SET_BY_THE_ENTRY_POINT = "NCCL_SOCKET_IFNAME"
+# The entry point sets the first to the interface that SageMaker names. The second is for ranks that MPI connects, and
+# on SageMaker Gloo does (docs/adr/0024-each-host-of-sagemaker-starts-its-own-ranks.md).
+_NOT_ON_SAGEMAKER = ("NCCL_SOCKET_IFNAME", "HOROVOD_HIERARCHICAL_ALLREDUCE")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +141,7 @@ class SageMakerJob:
         derived = (torch_environment if isinstance(self.spec, TorchElasticJobSpec) else rank_environment)(
             resources, hosts
         )
-        chosen = {_SET_BY_THE_ENTRY_POINT}
+        chosen = set(_NOT_ON_SAGEMAKER)
         if resources.efa_interfaces and instance.name not in EFA_IN_TRAINING_JOBS:
             # NCCL takes EFA where it finds it: to demand it could end a job for which TCP is all there is.
             chosen |= {"FI_PROVIDER", "NCCL_NET"}
@@ -165,8 +166,7 @@ def training_job_request(job: SageMakerJob, place: Place) -> dict[str, Any]:
         "RoleArn": place.role,
         "HyperParameters": job.program.hyperparameters,
         "InputDataConfig": [source.channel(name) for name, source in job.sources(place).items()],
-        # What is in /opt/ml/output/data and /opt/ml/model at the end, as files instead of archives.
-        "OutputDataConfig": {"S3OutputPath": run_folder(place.bucket, "output"), "CompressionType": "NONE"},
+        "OutputDataConfig": _output(place),
         "ResourceConfig": _instances(job, place),
         "VpcConfig": _vpc(place),
         "StoppingCondition": _limits(job),
@@ -178,6 +178,12 @@ def training_job_request(job: SageMakerJob, place: Place) -> dict[str, Any]:
     request = {name: value for name, value in request.items() if value not in ({}, [])}
     check(model_problems(request))
     return request
+
+
+def _output(place: Place) -> dict[str, str]:
+    """Return where what is in /opt/ml/output/data and /opt/ml/model at the end goes, as files instead of archives."""
+    key = {"KmsKeyId": place.key} if place.key else {}
+    return {"S3OutputPath": run_folder(place.bucket, "output"), "CompressionType": "NONE", **key}
 
 
 def _container(job: SageMakerJob) -> dict[str, Any]:

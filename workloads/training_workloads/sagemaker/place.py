@@ -29,6 +29,7 @@ class Place:
         security_groups: Ids of the security groups, in the same VPC.
         lustre_folder: Id and mount name of the file system that mirrors the bucket, such as `fs-…:/abcdefgh`.
             Default: none.
+        key: ARN of the key that encrypts what SageMaker writes at the end. Default: Amazon S3's own.
     """
 
     role: str
@@ -36,6 +37,7 @@ class Place:
     subnets: tuple[str, ...] = ()
     security_groups: tuple[str, ...] = ()
     lustre_folder: str | None = None
+    key: str | None = None
 
     @classmethod
     def of_stack(cls, outputs: Mapping[str, str]) -> Self:
@@ -47,6 +49,7 @@ class Place:
             subnets=_words(outputs.get("SubnetIds", "")),
             security_groups=_words(outputs.get("SecurityGroupId", "")),
             lustre_folder=f"{file_system}:/{mount_name}" if file_system and mount_name else None,
+            key=outputs.get("KeyArn"),
         )
 
     def changed(
@@ -60,6 +63,8 @@ class Place:
             security_groups=self.security_groups if security_groups is None else _words(security_groups),
             # The file system of the stack mirrors its bucket, and is in its network.
             lustre_folder=self.lustre_folder if bucket is None and subnets is None else None,
+            # Another role may not use the key.
+            key=self.key if bucket is None and role is None else None,
         )
 
     def check(self) -> None:
