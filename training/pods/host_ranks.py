@@ -11,7 +11,6 @@ and the exit code is that of the first that failed. A stop request reaches every
 """
 
 import argparse
-import ctypes
 import os
 import selectors
 import signal
@@ -23,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import IO, Self
 
 from training.pods import first_process
-from training.runtime import command_line
+from training.runtime import command_line, parent_death
 from training.runtime.errors import USER_ERROR, UserError
 
 _PART = 65536
@@ -34,9 +33,6 @@ _KILL_SECONDS = 10.0
 
 # Processes that a rank started may keep its pipe open after its end.
 _DRAIN_SECONDS = 5.0
-
-# https://man7.org/linux/man-pages/man2/prctl.2.html
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -187,7 +183,7 @@ class HostRanks:
 
 def _end_with_parent() -> None:
     """Let the kernel end this process when its parent is killed, which could not end it itself."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
+    parent_death.send_when_the_parent_ends(signal.SIGKILL)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

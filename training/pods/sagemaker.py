@@ -59,6 +59,8 @@ class Settings:
     processes_per_host: int
     timeout: int
     """Seconds in which every host must report."""
+    root: Path
+    """SageMaker's folder."""
     command: tuple[str, ...]
 
     @classmethod
@@ -70,6 +72,7 @@ class Settings:
         add, whole = parser.add_argument, command_line.whole_number
         add("--processes-per-host", type=whole(1), required=True, help="ranks of each host: one per GPU")
         add("--timeout", type=whole(1), default=600, help="seconds for every host to report (%(default)s)")
+        add("--root", type=Path, default=ROOT, help="folder in place of %(default)s, for a run without SageMaker")
         add("command", nargs=argparse.REMAINDER, help="-- python -m … or -- torchrun …")
         given = vars(parser.parse_args(arguments))
         command = first_process.command_of(given.pop("command"), "python")
@@ -177,20 +180,17 @@ def _is_torchrun(program: Sequence[str]) -> bool:
     return Path(program[0]).name == _TORCHRUN
 
 
-def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
-    """Run the program and return its exit code, which is the same on every host.
-
-    Args:
-        arguments: The command line.
-        root: SageMaker's folder.
-    """
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code, which is the same on every host."""
     # The kernel drops a signal that a container's first process does not handle.
     for number in first_process.STOP_SIGNALS:
         signal.signal(number, lambda received, _: os._exit(first_process.SIGNAL_CODES + received))
     adopt_orphans()
-    folders = Folders(root)
+    folders = Folders(ROOT)
     try:
-        end = run_job(Settings.parse(arguments), folders)
+        settings = Settings.parse(arguments)
+        folders = Folders(settings.root)
+        end = run_job(settings, folders)
     except UserError as error:
         end = Decision(code=USER_ERROR, reason=str(error))
     if end.code:

@@ -18,8 +18,8 @@ from training.records.epoch_choices import epoch_key, mirrored
 from training.records.epoch_order import Order
 from training.records.numbered_records import Records
 from training.records.tfrecords import DamagedRecordError
+from training.runtime import parent_death
 from training.runtime.errors import LostFileSystemError, UserError
-from training.torch_imagenet import parent_death
 from training.torch_imagenet.image_windows import Window, evaluation_window, training_window
 
 WindowOf = Callable[[int, int, int], Window]

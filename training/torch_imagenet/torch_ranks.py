@@ -14,9 +14,8 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
-from training.runtime import distributed, ranks, watchdog
+from training.runtime import distributed, parent_death, ranks, watchdog
 from training.runtime.errors import LostRanksError, UserError
-from training.torch_imagenet import parent_death
 
 # Rank zero waits this long for the ranks that start after it.
 _SECONDS_BETWEEN_ANSWERS = 0.05

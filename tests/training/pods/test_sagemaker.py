@@ -100,9 +100,9 @@ def run(ml: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a job whose ports are free ones; the product's are the same on every host."""
     port = free_ports(3)
     script = (
-        "import sys; from pathlib import Path; from training.pods import host_reports, sagemaker\n"
+        "import sys; from training.pods import host_reports, sagemaker\n"
         f"host_reports.PORT, sagemaker._RENDEZVOUS_PORT, sagemaker._STORE_PORT = {port}, {port + 1}, {port + 2}\n"
-        "sys.exit(sagemaker.main(sys.argv[2:], Path(sys.argv[1])))"
+        "sys.exit(sagemaker.main(['--root', *sys.argv[1:]]))"
     )
     command = [sys.executable, "-c", script, str(ml), *words]
     path = os.pathsep.join([os.environ.get("BEFORE", ""), str(ROOT)])

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tests.training.mpirun import ROOT
@@ -26,18 +26,30 @@ class Words:
 
     def expanded(self, uid: str) -> list[str]:
         """Return a worker's words as its container gets them, by the Python of these tests."""
-        words = [word.replace(UID, uid) for word in self.agent]
-        assert words[0] == "torchrun"
-        return [sys.executable, "-m", "torch.distributed.run", *words[1:]]
+        start, words = self._divided()
+        assert start[0] == "python"
+        return [sys.executable, *start[1:], *_torchrun(word.replace(UID, uid) for word in words)]
 
     def agent_at(self, address: str) -> list[str]:
-        """Return a worker's words with the address of another store."""
-        return [word.replace(f"{STORE}:{PORT}", address) for word in self.expanded("uid-1")]
+        """Return the words of torchrun alone, with the address of another store."""
+        _, words = self._divided()
+        return _torchrun(word.replace(UID, "uid-1").replace(f"{STORE}:{PORT}", address) for word in words)
+
+    def _divided(self) -> tuple[list[str], list[str]]:
+        """Return the program around torchrun, and torchrun with its words."""
+        behind = list(self.agent).index("--") + 1
+        return list(self.agent[:behind]), list(self.agent[behind:])
 
     def store_at(self, port: int) -> list[str]:
         """Return the words of torch's store with another port."""
         assert self.store[0] == "python"
         return [sys.executable, *(word.replace(str(PORT), str(port)) for word in self.store[1:])]
+
+
+def _torchrun(words: Iterable[str]) -> list[str]:
+    name, *others = words
+    assert name == "torchrun"
+    return [sys.executable, "-m", "torch.distributed.run", *others]
 
 
 def rendered(backend: str, *, workers: int, min_workers: int, gpus: int, command: Sequence[str]) -> Words:

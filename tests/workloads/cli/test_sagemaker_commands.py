@@ -285,3 +285,18 @@ def test_the_help_needs_no_cdk8s(sagemaker: Command, monkeypatch: pytest.MonkeyP
     assert "--input-mode" in out
     assert "submit" in sagemaker("--help").out
     assert sys.argv[0] == "trainctl"
+
+
+def test_a_job_that_cannot_run_there_does_not_run_here_either(sagemaker: Command, tmp_path: Path) -> None:
+    code, _, err = sagemaker("run-local", "digits-spot", f"--volumes={tmp_path}")
+    assert code == 2
+    assert "is an elastic job, and SageMaker has no workers that come and go" in err
+
+
+def test_a_local_run_without_the_training_environment_says_how_to_make_it(
+    sagemaker: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, err = sagemaker("run-local", "digits-p3")
+    assert code == 2
+    assert "make setup" in err

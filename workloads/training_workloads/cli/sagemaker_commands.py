@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -33,7 +34,7 @@ from training_workloads.validation import InputError, Problem, check, matches
 if TYPE_CHECKING:
     from training_workloads.sagemaker.data_source import InputMode
 
-__all__ = ["app", "logs", "status", "stop", "submit"]
+__all__ = ["app", "logs", "run_local", "status", "stop", "submit"]
 
 app = typer.Typer(
     cls=Program, no_args_is_help=True, rich_markup_mode=None, help="Run recipes on SageMaker instead of a cluster."
@@ -133,6 +134,34 @@ def submit(
         print_json({"name": job.name, "arn": arn, "run_folder": folder})
     else:
         print(f"created training job {job.name!r}, whose run is in {folder}\nnext: {_command('logs -f', job.name)}")
+
+
+@app.command(cls=Command)
+def run_local(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As for 'render'.", autocompletion=complete_recipes)],
+    ranks: Annotated[int | None, number_option("Number of ranks. Default: 2.")] = None,
+    volumes: Annotated[
+        str, typer.Option(metavar="DIRECTORY", help="Local folder in place of the shared file system.")
+    ] = ".",
+    environment: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIRECTORY", help="Virtual environment of the job. Default: .venv-training, or .venv-torch."
+        ),
+    ] = None,
+) -> None:
+    """Run a recipe on this machine as one host of SageMaker does, on the CPU, and return its exit code."""
+    from training_workloads.sagemaker.local_run import run_as_on_sagemaker
+
+    given = (("volumes", volumes), ("environment", environment))
+    check(Problem(path=(name,), given=value, fix="give a folder") for name, value in given if value == "")
+    code = run_as_on_sagemaker(
+        job_of_recipe(recipe, among=find_recipes()),
+        volumes=Path(volumes),
+        environment=None if environment is None else Path(environment),
+        ranks=ranks,
+    )
+    raise typer.Exit(code)
 
 
 @app.command(cls=Command)

@@ -16,7 +16,7 @@ from training_workloads.run_local.supervisor import supervise
 from training_workloads.run_local.torchrun_plan import TORCHRUN, plan_torchrun, runs_torchrun
 from training_workloads.validation import InputError, Problem
 
-__all__ = ["run_locally"]
+__all__ = ["run_locally", "run_planned"]
 
 # Those of `make setup-training` and of `make setup-torch`: TensorFlow and PyTorch need different releases of NumPy.
 _ENVIRONMENT = Path(".venv-training")
@@ -55,11 +55,30 @@ def run_locally(
         scratch = Path(folder)
         run, origin, note = _planned(str(target), volumes.absolute(), scratch, ranks, arguments)
         write_hosts(scratch, run.ranks)
-        venv = environment or (_TORCH_ENVIRONMENT if run.launcher == TORCHRUN else _ENVIRONMENT)
-        variables = _process_environment(venv, run)
-        check_environment(run, venv, variables)
-        with only_run(run.name, volumes) if run.writes else contextlib.nullcontext():
-            return _run(run, variables, scratch, origin, note)
+        return run_planned(run, scratch, volumes=volumes, environment=environment, origin=origin, note=note)
+
+
+def run_planned(
+    run: LocalRun, scratch: Path, *, volumes: Path, environment: Path | None, origin: str = "", note: str = ""
+) -> int:
+    """Run what is planned to its end, and return its exit code.
+
+    Args:
+        run: What to start.
+        scratch: The run's folder of temporary files, which its caller removes.
+        volumes: Local folder in place of the shared file system.
+        environment: Virtual environment. Default: as for `run_locally`.
+        origin: Where the job is from, for its first line.
+        note: What the user may have meant instead.
+
+    Raises:
+        InputError: A program is missing, or the same job runs here already.
+    """
+    venv = environment or (_TORCH_ENVIRONMENT if run.launcher == TORCHRUN else _ENVIRONMENT)
+    variables = _process_environment(venv, run)
+    check_environment(run, venv, variables)
+    with only_run(run.name, volumes) if run.writes else contextlib.nullcontext():
+        return _run(run, variables, scratch, origin, note)
 
 
 def _planned(

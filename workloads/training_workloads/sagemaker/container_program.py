@@ -9,15 +9,18 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import Any
 
+from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJobSpec
 from training_workloads.jobs.gpu_job import GpuJobSpec
+from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.jobs.torch_elastic_job import TorchElasticJobSpec
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume
 from training_workloads.mpijob.programs import SAGEMAKER
 from training_workloads.sagemaker.data_source import INPUT
-from training_workloads.validation import Problem
+from training_workloads.validation import Problem, Problems
 
-__all__ = ["CHECKPOINTS", "DATA_CHANNEL", "ContainerProgram", "container_program", "is_file"]
+__all__ = ["CHECKPOINTS", "DATA_CHANNEL", "ContainerProgram", "container_program", "is_file", "runs_on_sagemaker"]
 
 #: https://docs.aws.amazon.com/sagemaker/latest/dg/model-checkpoints.html (read 2026-11-23)
 CHECKPOINTS = "/opt/ml/checkpoints"
@@ -66,6 +69,20 @@ class ContainerProgram:
     def entry_point(self) -> list[str]:
         """The image's entry point."""
         return list(SAGEMAKER)
+
+
+def runs_on_sagemaker(spec: Any) -> Problems:
+    """Reject a kind of job that SageMaker cannot run."""
+    if isinstance(spec, ElasticHorovodJobSpec):
+        allowed = "it is an elastic job, and SageMaker has no workers that come and go"
+        fix = (
+            "give one with a fixed number of workers, and --spot: after an interruption it resumes from its checkpoint"
+        )
+        yield Problem(path=("recipe",), given=spec.name, allowed=allowed, fix=fix)
+    elif not isinstance(spec, HorovodJobSpec | TorchElasticJobSpec):
+        fix = "give a job that trains, with Horovod or torchrun"
+        kind = type(spec).__name__.removesuffix("Spec")
+        yield Problem(path=("recipe",), given=spec.name, allowed=f"SageMaker does not run a {kind}", fix=fix)
 
 
 def container_program(spec: GpuJobSpec) -> ContainerProgram:

@@ -10,9 +10,7 @@ from typing import Any
 
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.sagemaker_types import EFA_IN_TRAINING_JOBS, SAGEMAKER_PREFIX, sagemaker_type
-from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJobSpec
 from training_workloads.jobs.gpu_job import GpuJobSpec
-from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.jobs.rank_environment import rank_environment, torch_environment
 from training_workloads.jobs.torch_elastic_job import TorchElasticJobSpec
 from training_workloads.jobs.volumes import RUNS_DIRECTORY
@@ -24,6 +22,7 @@ from training_workloads.sagemaker.container_program import (
     ContainerProgram,
     container_program,
     is_file,
+    runs_on_sagemaker,
 )
 from training_workloads.sagemaker.data_source import DataSource, InputMode, data_options, data_source
 from training_workloads.sagemaker.log_metrics import metric_definitions
@@ -88,7 +87,7 @@ class SageMakerJob:
     def __post_init__(self) -> None:
         """Check everything that does not depend on the place."""
         # A kind of job that SageMaker cannot run has other fields.
-        enforce(self, (_kind,))
+        enforce(self.spec, (runs_on_sagemaker,))
         enforce(self, _RULES)
 
     @cached_property
@@ -257,20 +256,6 @@ def _channels(job: SageMakerJob, place: Place) -> Problems:
         allowed = f"the program reads the channel {channel}, which has no place"
         fix = "give --data, --lustre or --efs" if channel == DATA_CHANNEL else "give a path of the file system instead"
         yield Problem(path=("command",), given=" ".join(job.spec.command), allowed=allowed, fix=fix)
-
-
-def _kind(job: SageMakerJob) -> Problems:
-    spec: Any = job.spec
-    if isinstance(spec, ElasticHorovodJobSpec):
-        allowed = "it is an elastic job, and SageMaker has no workers that come and go"
-        fix = (
-            "give one with a fixed number of workers, and --spot: after an interruption it resumes from its checkpoint"
-        )
-        yield Problem(path=("recipe",), given=spec.name, allowed=allowed, fix=fix)
-    elif not isinstance(spec, HorovodJobSpec | TorchElasticJobSpec):
-        fix = "give a job that trains, with Horovod or torchrun"
-        kind = type(spec).__name__.removesuffix("Spec")
-        yield Problem(path=("recipe",), given=spec.name, allowed=f"SageMaker does not run a {kind}", fix=fix)
 
 
 def _image(job: SageMakerJob) -> Problems:
