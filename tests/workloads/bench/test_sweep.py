@@ -121,3 +121,21 @@ def test_reports_every_job_that_is_not_possible_once(folder: Path) -> None:
 def test_names_the_axis_of_a_value_that_is_not_possible(folder: Path, axis: str, said: str) -> None:
     (found,) = problems(folder, GOOD.replace("nodes: [1, 2]", axis))
     assert found.startswith(f"sweep.yaml:6: {said}")
+
+
+@pytest.mark.parametrize(
+    ("axis", "first", "second"),
+    [
+        # What argparse gets is the same text.
+        ("--seed: [3, '3']", "--seed 3", "--seed 3"),
+        ("--xla: [on, 'on']", "--xla True", "--xla on"),
+    ],
+)
+def test_two_combinations_that_are_one_job_are_rejected(folder: Path, axis: str, first: str, second: str) -> None:
+    text = GOOD.replace("  --xla: [on]\n", "").replace("nodes: [1, 2]", axis).replace(", p3dn.24xlarge", "")
+    (found,) = problems(folder, text)
+    title = "resnet50-p3, {}, instance_type p3.16xlarge"
+    assert found == (
+        f"sweep.yaml:6: 'axes.{axis.split(':')[0]}' is '{title.format(second)}', but {title.format(first)} is the same "
+        "job; omit one of them"
+    )

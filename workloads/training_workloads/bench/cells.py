@@ -5,7 +5,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -122,9 +122,20 @@ def sweep_cells(sweep: Sweep, machine: str = "") -> list[Cell]:
             problems |= {str(each): each for each in found}
         else:
             cells.append(cell)
+    problems |= {str(each): each for each in map(sweep.located, _same_jobs(cells))}
     if problems:
         raise InputError(*problems.values())
     return sorted(cells, key=lambda cell: (cell.spec.instance_type, -cell.ranks))
+
+
+def _same_jobs(cells: list[Cell]) -> Iterator[Problem]:
+    """Yield each cell that is the job of another one: both would share a folder, and the second would run again."""
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        other = first.setdefault(cell.name, cell)
+        if other is not cell:
+            path = ("axes", *(name for name, value in cell.values.items() if value is not other.values[name]))[:2]
+            yield Problem(path=path, given=cell.title, allowed=f"{other.title} is the same job", fix="omit one of them")
 
 
 def _possible(cell: Cell, sweep: Sweep) -> Any:
