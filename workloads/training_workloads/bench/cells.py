@@ -122,9 +122,7 @@ def sweep_cells(sweep: Sweep, machine: str = "") -> list[Cell]:
             problems |= {str(each): each for each in found}
         else:
             cells.append(cell)
-    problems |= {str(each): each for each in map(sweep.located, _same_jobs(cells))}
-    if problems:
-        raise InputError(*problems.values())
+    check(problems.values() or map(sweep.located, _same_jobs(cells)))
     return sorted(cells, key=lambda cell: (cell.spec.instance_type, -cell.ranks))
 
 
