@@ -190,3 +190,13 @@ def test_a_folder_without_results_is_rejected(tmp_path: Path, program: Program) 
     assert result.code == 2
     assert "but it has no cell of a sweep" in result.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", ["{cut", "[1]", "7"])
+def test_a_damaged_record_is_named(tmp_path: Path, program: Program, content: str) -> None:
+    cell(tmp_path, "aa", 1, [1000])
+    record = tmp_path / "aa/1/record.json"
+    record.write_text(content)
+    result = program("bench", "report", str(tmp_path))
+    assert result.code == 2
+    assert f"'{record}', but it is damaged; restore the file, or delete it to measure again" in result.err

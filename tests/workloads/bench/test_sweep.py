@@ -165,3 +165,11 @@ def test_workers_beside_nodes_are_rejected(folder: Path) -> None:
 def test_a_local_run_has_no_such_field(folder: Path, job: str) -> None:
     (found,) = problems(folder, f"{{recipe: fake, runner: local, axes: {{ranks: [2]}}, job: {{{job}}}}}")
     assert found.startswith(f"sweep.yaml:1: 'job.{job.split(':')[0]}' is ")
+
+
+@pytest.mark.parametrize("name", ["name", "job_name", "among", "scheduling"])
+def test_what_is_no_field_of_a_job_is_a_problem(folder: Path, name: str) -> None:
+    (found,) = problems(folder, GOOD.replace("image: registry/training:1", f"image: registry/training:1, {name}: a"))
+    assert found.startswith(f"sweep.yaml:4: 'job.{name}' is 'a', but a sweep cannot set it; ")
+    (found,) = problems(folder, GOOD.replace("  --xla: [on]", f"  {name}: [a]"))
+    assert found.startswith(f"sweep.yaml:8: 'axes.{name}' is ['a'], but a sweep cannot set it; ")

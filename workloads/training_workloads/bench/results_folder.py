@@ -39,7 +39,11 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    return dict(json.loads(path.read_text())) if path.exists() else {}
+    try:
+        return dict(json.loads(path.read_text())) if path.exists() else {}
+    except (OSError, TypeError, ValueError) as error:
+        fix = "restore the file, or delete it to measure again"
+        raise InputError(Problem(path=("results",), given=str(path), allowed="it is damaged", fix=fix)) from error
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

@@ -23,6 +23,9 @@ _MOST_REPEATS = 99
 # What a job of a cluster costs; ranks of this machine cost nothing.
 _COSTS = ("budget", "planned_hours")
 
+# No field of a job that a sweep can set: its name has the hash, and the others are not fields.
+_NO_FIELDS = ("name", "job_name", "among", "scheduling")
+
 # A job gets them from `nodes`.
 _FROM_NODES = ("workers", "gpus_per_worker")
 
@@ -76,8 +79,12 @@ def load_sweep(path: str) -> Sweep:
     return Sweep(
         recipe=content["recipe"] if isinstance(content.get("recipe"), str) else "",
         runner=str(content.get("runner")),
-        axes={name: tuple(values) for name, values in axes.items() if _is_list(values)} if _is_map(axes) else {},
-        job={name: value for name, value in job.items() if _is_scalar(value)} if _is_map(job) else {},
+        axes={name: tuple(values) for name, values in axes.items() if _is_list(values) and name not in _NO_FIELDS}
+        if _is_map(axes)
+        else {},
+        job={name: value for name, value in job.items() if _is_scalar(value) and name not in _NO_FIELDS}
+        if _is_map(job)
+        else {},
         arguments=tuple(map(str, arguments)) if _is_list(arguments) else (),
         repeats=content.get("repeats", 1),
         budget=content.get("budget"),
@@ -138,7 +145,7 @@ def _axes(axes: Any, runner: Any) -> Iterator[Problem]:
         yield Problem(path=("axes", "ranks"), given=MISSING, fix="give numbers of ranks, such as [1, 2]")
     for name, values in axes.items():
         found = [each for value in (values if _is_list(values) else ()) for each in _value(name, value)]
-        yield from (problem.under("axes") for problem in (*_where_it_runs(name, values, runner), *found))
+        yield from (problem.under("axes") for problem in (*_no_field_here(name, values, runner), *found))
 
 
 def _job(job: Any, axes: Any, runner: Any) -> Iterator[Problem]:
@@ -154,13 +161,16 @@ def _job(job: Any, axes: Any, runner: Any) -> Iterator[Problem]:
         elif name == "ranks" and runner == "local":
             yield Problem(path=("job", name), given=value, allowed="it is an axis", fix="omit it here")
         else:
-            found = (*_where_it_runs(name, value, runner), *_value(name, value))
+            found = (*_no_field_here(name, value, runner), *_value(name, value))
             yield from (problem.under("job") for problem in found)
 
 
-def _where_it_runs(name: str, given: Any, runner: Any) -> Iterator[Problem]:
-    """Yield what a run on this machine, or on a cluster, does not have."""
-    if runner == "local" and name in _OF_NODES:
+def _no_field_here(name: str, given: Any, runner: Any) -> Iterator[Problem]:
+    """Yield what no job of a sweep, or none on this machine or on a cluster, has."""
+    if name in _NO_FIELDS:
+        fix = "omit it" if name != "scheduling" else "give one of its fields, such as queue"
+        yield Problem(path=(name,), given=given, allowed="a sweep cannot set it", fix=fix)
+    elif runner == "local" and name in _OF_NODES:
         allowed = "ranks of this machine have no nodes"
         yield Problem(path=(name,), given=given, allowed=allowed, fix="omit it, or use runner: cluster")
     elif runner != "local" and name == "ranks":
