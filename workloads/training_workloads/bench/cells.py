@@ -11,19 +11,16 @@ from functools import cached_property, partial
 from typing import Any
 
 from training_workloads.bench.sweep import STORAGES, Sweep
-from training_workloads.catalog.instances import INSTANCE_TYPES
 from training_workloads.images.pushed_images import pushed_images
 from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.torch_elastic_job import TorchElasticJobSpec
 from training_workloads.jobs.volumes import SharedVolume
-from training_workloads.planning.job_prediction import planned_values
-from training_workloads.planning.training_setup import TrainingSetup
 from training_workloads.recipes import Recipe, find_recipes, recipe
 from training_workloads.validation import InputError, Problem, check
 
-__all__ = ["Cell", "planned_setup", "sweep_cells", "values_text"]
+__all__ = ["Cell", "sweep_cells", "values_text"]
 
 # Every kind of job that has ranks; an elastic Horovod job is a Horovod job.
 _RankedSpec = HorovodJobSpec | TorchElasticJobSpec | NcclTestJobSpec
@@ -197,16 +194,3 @@ def _rejects_words(spec: Any, sweep: Sweep, options: Mapping[str, Any]) -> None:
 def _word(value: Any) -> str:
     # YAML reads on and off as booleans.
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-
-
-def planned_setup(cell: Mapping[str, Any]) -> TrainingSetup | None:
-    """Return what `plan` can predict of a cell, from its file; None where it does not know program, type or values."""
-    job, type_name = cell["identity"]["job"], str(cell["instance_type"])
-    values = planned_values(job.get("command") or (), job.get("environment") or {})
-    if values is None or not type_name or cell["ranks"] != cell["nodes"] * INSTANCE_TYPES[type_name].gpus:
-        return None
-    try:
-        efa = None if job["efa"] else False
-        return TrainingSetup(instance_type=type_name, nodes=cell["nodes"], efa=efa, **values)
-    except InputError:
-        return None
