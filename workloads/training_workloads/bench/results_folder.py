@@ -10,6 +10,7 @@ results/<cell>/<n>/log.txt        of the launcher, from a cluster
 import fcntl
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,7 +63,10 @@ class Repetition:
 
     @property
     def attempt(self) -> dict[str, Any]:
-        """The last attempt: `number`, `job`, and `usd` of what the attempts before may have cost; empty without one."""
+        """The last attempt; empty without one.
+
+        `number`, `job`, when it `began`, and `usd` of what the attempts before may have cost.
+        """
         return _read(self.folder / "attempt.json")
 
     @property
@@ -82,7 +86,8 @@ class Repetition:
         """
         number = self.attempt.get("number", 0) + 1
         job = f"bench-{owner}-{self.folder.parent.name}-{self.folder.name}-{number}"
-        attempt = {"number": number, "job": job, "usd_before": self.usd, "planned_usd": planned_usd}
+        before = {"usd_before": self.usd, "planned_usd": planned_usd}
+        attempt = {"number": number, "job": job, "began": time.time(), **before}
         (self.folder / "record.json").unlink(missing_ok=True)
         _write(self.folder / "attempt.json", attempt)
         return job
