@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -253,8 +254,20 @@ def test_a_test_of_the_network_has_the_curve_of_its_log(
     assert len(curve.split()) == 23
 
 
-def test_a_job_that_uses_up_the_budget_is_cancelled(
-    program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("budget", "hours", "usd"),
+    # The first one has the rest of the budget, the other three times the planned hours.
+    [(0.02, 0.0005, 0.02), (100, 0.001, 0.003 * 24.48)],
+)
+def test_a_job_that_takes_too_long_is_cancelled(
+    program: Program,
+    cluster: FakeCluster,
+    folder: Path,
+    jobs: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    budget: float,
+    hours: float,
+    usd: float,
 ) -> None:
     add = cluster.add
 
@@ -266,15 +279,41 @@ def test_a_job_that_uses_up_the_budget_is_cancelled(
     monkeypatch.setattr(cluster, "add", never_ending)
     # The clock of the fixture `cluster`, in which only pauses take time.
     monkeypatch.setattr(cluster_runner, "time", vars(polling)["time"])
-    # $24.48 an hour: the budget lasts for 0.3 seconds.
-    text = SWEEP.replace("budget: 100", "budget: 0.002").replace("planned_hours: 0.5", "planned_hours: 0.00001")
+    text = SWEEP.replace("budget: 100", f"budget: {budget}").replace("planned_hours: 0.5", f"planned_hours: {hours}")
     (folder / "sweep.yaml").write_text(text.replace("[1, 2]", "[1]"))
     result = program(*RUN)
     assert (result.code, len(jobs), left(cluster)) == (1, 1, [])
     (record,) = records(folder / "results")
-    assert (record["state"], record["usd"]) == ("failed", 0.002)
-    assert record["reason"] == "cancelled, as the budget is used"
-    assert "cancelled, as the budget is used" in (folder / "results/report.md").read_text()
+    assert (record["state"], record["usd"]) == ("failed", pytest.approx(usd, abs=0.0002))
+    said = f"cancelled after {usd / 24.48 * 3600:.0f} s: the rest of the budget, or three times planned_hours"
+    assert record["reason"] == said
+    assert said in (folder / "results/report.md").read_text()
+
+
+def test_an_adopted_job_has_cost_since_it_was_created(
+    program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "sweep.yaml").write_text(SWEEP.replace("[1, 2]", "[1]").replace("planned_hours: 0.5", "planned_hours: 2"))
+    mine = f"bench-abc123-{names()[1]}-1-1"
+    cluster.add(
+        {
+            "apiVersion": "kubeflow.org/v2beta1",
+            "kind": "MPIJob",
+            "metadata": {"name": mine, "labels": {"trainctl/sweep": "abc123"}},
+            "spec": {},
+        }
+    ).pop("status")
+    attempt = folder / f"results/{names()[1]}/1/attempt.json"
+    attempt.parent.mkdir(parents=True)
+    attempt.write_text(json.dumps({"number": 1, "job": mine, "usd_before": 0, "planned_usd": 24.48}))
+    monkeypatch.setattr(cluster_runner, "time", vars(polling)["time"])
+    # It was created on 2026-11-21 at 10:00.
+    clock = type("Clock", (datetime,), {"now": classmethod(lambda *_: datetime(2026, 11, 21, 17, tzinfo=UTC))})
+    monkeypatch.setattr(cluster_runner, "datetime", clock)
+    assert program(*RUN).code == 1
+    (record,) = records(folder / "results")
+    # Seven hours; without them it would get the four that the budget of $100 pays for, again.
+    assert (record["state"], record["usd"]) == ("failed", pytest.approx(7 * 24.48, rel=0.01))
 
 
 def test_a_cluster_of_another_tool_needs_an_operator_and_nothing_else(

@@ -14,8 +14,10 @@ from training_workloads.bench.bench_summary import FIGURES, figures, medians, sc
 from training_workloads.bench.results_folder import ResultsFolder
 from training_workloads.bench.step_chart import step_splits
 
-COMMAND = ["python", "-m", "training.resnet50", "--batch-size", "128", "--batch-size", "256", "--compression", "fp16"]
-JOB = {"kind": "HorovodJobSpec", "command": COMMAND, "efa": True}
+BATCHES = ["--batch-size", "128", "--batch-size", "256"]
+COMMAND = ["python", "-m", "training.resnet50", *BATCHES, "--compression", "fp16", "--data-dir", "/fsx/imagenet"]
+LUSTRE = [{"claim": "training-lustre", "mount_path": "/fsx"}]
+JOB = {"kind": "HorovodJobSpec", "command": COMMAND, "efa": True, "volumes": LUSTRE}
 NCCL = {"kind": "NcclTestJobSpec", "efa_interfaces": None}
 
 
@@ -146,11 +148,35 @@ def test_the_report_has_the_plan_and_what_was_published_beside_the_medians(tmp_p
 
 
 @pytest.mark.parametrize(
-    "options", [("--strategy", "multiworker"), ("--xla", "off"), ("--synthetic",), ("--batch-size", "many")]
+    "options",
+    [
+        ("--strategy", "multiworker"),
+        ("--xla", "off"),
+        ("--synthetic",),
+        ("--batch-size", "many"),
+        ("--batch-size", "64"),
+    ],
 )
 def test_what_the_plan_does_not_know_has_none_in_the_report(tmp_path: Path, options: tuple[str, ...]) -> None:
     job = {**JOB, "command": [*COMMAND, *options]}
     cell(tmp_path, "aa", 1, [9000], identity={"job": job})
+    (found,) = summarize(ResultsFolder(path=tmp_path))
+    assert found.predicted is None
+
+
+@pytest.mark.parametrize(
+    ("job", "instance_type"),
+    [
+        ({"volumes": [{"claim": "training-efs", "mount_path": "/fsx"}]}, "p3.16xlarge"),
+        ({"kind": "ElasticHorovodJobSpec"}, "p3.16xlarge"),
+        # H100 has only the ceiling of another framework.
+        ({"command": [*COMMAND, "--batch-size", "408"]}, "p5.48xlarge"),
+    ],
+)
+def test_what_render_does_not_predict_is_no_plan_in_the_report(
+    tmp_path: Path, job: dict[str, Any], instance_type: str
+) -> None:
+    cell(tmp_path, "aa", 1, [9000], identity={"job": {**JOB, **job}}, instance_type=instance_type)
     (found,) = summarize(ResultsFolder(path=tmp_path))
     assert found.predicted is None
 
@@ -190,3 +216,13 @@ def test_a_folder_without_results_is_rejected(tmp_path: Path, program: Program) 
     assert result.code == 2
     assert "but it has no cell of a sweep" in result.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", ["{cut", "[1]", "7"])
+def test_a_damaged_record_is_named(tmp_path: Path, program: Program, content: str) -> None:
+    cell(tmp_path, "aa", 1, [1000])
+    record = tmp_path / "aa/1/record.json"
+    record.write_text(content)
+    result = program("bench", "report", str(tmp_path))
+    assert result.code == 2
+    assert f"'{record}', but it is damaged; restore the file, or delete it to measure again" in result.err

@@ -121,3 +121,55 @@ def test_reports_every_job_that_is_not_possible_once(folder: Path) -> None:
 def test_names_the_axis_of_a_value_that_is_not_possible(folder: Path, axis: str, said: str) -> None:
     (found,) = problems(folder, GOOD.replace("nodes: [1, 2]", axis))
     assert found.startswith(f"sweep.yaml:6: {said}")
+
+
+@pytest.mark.parametrize(
+    ("axis", "first", "second"),
+    [
+        # What argparse gets is the same text.
+        ("--seed: [3, '3']", "--seed 3", "--seed 3"),
+        ("--xla: [on, 'on']", "--xla True", "--xla on"),
+    ],
+)
+def test_two_combinations_that_are_one_job_are_rejected(folder: Path, axis: str, first: str, second: str) -> None:
+    text = GOOD.replace("  --xla: [on]\n", "").replace("nodes: [1, 2]", axis).replace(", p3dn.24xlarge", "")
+    (found,) = problems(folder, text)
+    title = "resnet50-p3, {}, instance_type p3.16xlarge"
+    assert found == (
+        f"sweep.yaml:6: 'axes.{axis.split(':')[0]}' is '{title.format(second)}', but {title.format(first)} is the same "
+        "job; omit one of them"
+    )
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        ("storage: hello", "'job.storage' is 'hello'; give one of lustre, efs"),
+        ("ranks: hello", "'job.ranks' is 'hello', but the ranks of a cluster are the GPUs of its nodes; use nodes"),
+        ("nodes: 4", "'job.nodes' is 4, but it is an axis too; omit one of them"),
+        ("gpus_per_worker: 4", "'job.gpus_per_worker' is 4, but 'nodes' sets it; omit one of them"),
+        ("workers: 4", "'job.workers' is 4, but 'nodes' sets it; omit one of them"),
+    ],
+)
+def test_a_field_of_the_job_is_used_or_rejected(folder: Path, job: str, said: str) -> None:
+    found = problems(folder, GOOD.replace("image: registry/training:1", f"image: registry/training:1, {job}"))
+    assert found[0] == f"sweep.yaml:4: {said}"
+
+
+def test_workers_beside_nodes_are_rejected(folder: Path) -> None:
+    (found,) = problems(folder, GOOD.replace("  --xla: [on]", "  workers: [2, 3]"))
+    assert found == "sweep.yaml:8: 'axes.workers' is [2, 3], but 'nodes' sets it; omit one of them"
+
+
+@pytest.mark.parametrize("job", ["ranks: 1", "storage: efs", "nodes: 1"])
+def test_a_local_run_has_no_such_field(folder: Path, job: str) -> None:
+    (found,) = problems(folder, f"{{recipe: fake, runner: local, axes: {{ranks: [2]}}, job: {{{job}}}}}")
+    assert found.startswith(f"sweep.yaml:1: 'job.{job.split(':')[0]}' is ")
+
+
+@pytest.mark.parametrize("name", ["name", "job_name", "among", "scheduling"])
+def test_what_is_no_field_of_a_job_is_a_problem(folder: Path, name: str) -> None:
+    (found,) = problems(folder, GOOD.replace("image: registry/training:1", f"image: registry/training:1, {name}: a"))
+    assert found.startswith(f"sweep.yaml:4: 'job.{name}' is 'a', but a sweep cannot set it; ")
+    (found,) = problems(folder, GOOD.replace("  --xla: [on]", f"  {name}: [a]"))
+    assert found.startswith(f"sweep.yaml:8: 'axes.{name}' is ['a'], but a sweep cannot set it; ")

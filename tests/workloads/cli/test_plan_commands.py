@@ -88,6 +88,14 @@ def test_a_search_names_type_and_nodes(command: Command) -> None:
     assert (on_p3["setup"]["instance_type"], on_p3["usd_to_accuracy"] <= 90) == ("p3.16xlarge", True)
 
 
+def test_a_search_recommends_no_ceiling(command: Command) -> None:
+    # By MXNet's rate p5.48xlarge would be the fastest for this budget.
+    found = json.loads(command("plan", "--budget=2000", "--json").out)
+    assert found["setup"]["instance_type"] == "p4d.24xlarge"
+    named = command("plan", "--instance-type=p5.48xlarge", "--budget=2000").out
+    assert "images/s at most (a ceiling), " in named
+
+
 def test_the_input_of_a_model_without_a_measurement_is_not_known(command: Command) -> None:
     output = command("plan", "--model=mask-rcnn", "--instance-type=p3dn.24xlarge").out
     assert "84 images/s" in output

@@ -63,15 +63,15 @@ def test_both_are_met() -> None:
     ("wish", "problem"),
     [
         (Wish(target_epoch_minutes=1e-6), "'target_epoch_minutes' is 1e-06, but the shortest predicted epoch is"),
-        (Wish(budget=1), r"'budget' is 1, but the cheapest predicted run is 21\.71 dollars; raise it$"),
+        (Wish(budget=1), r"'budget' is 1, but the cheapest predicted run is 22\.22 dollars; raise it$"),
         (
             Wish(budget=1, target_epoch_minutes=0.03),
-            r"is 0.03, but the shortest predicted epoch with a published recipe is 0\.0428 minutes; raise it\n"
-            r"'budget' is 1, but that run is 43\.02 dollars; raise it$",
+            r"is 0.03, but the shortest predicted epoch with a published recipe is 0\.0438 minutes; raise it\n"
+            r"'budget' is 1, but that run is 44\.05 dollars; raise it$",
         ),
         (
             Wish(budget=2000, target_epoch_minutes=0.03),
-            r"is 0.03, but the shortest predicted epoch within the budget is 0\.0428 minutes; raise it$",
+            r"is 0.03, but the shortest predicted epoch within the budget is 0\.0438 minutes; raise it$",
         ),
         (
             Wish(budget=25, target_epoch_minutes=0.1),

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from training_workloads import InputError
-from training_workloads.planning.prediction import predict
+from training_workloads.planning.prediction import _bottleneck, predict
+from training_workloads.planning.step_time import StepTime
 from training_workloads.planning.training_setup import TrainingSetup, types_with_rates
 
 P4D = TrainingSetup(model="resnet50", instance_type="p4d.24xlarge")
@@ -42,12 +43,24 @@ def test_a_node_loses_the_coordination_and_what_is_not_hidden() -> None:
 
 def test_an_epoch_is_its_steps_and_an_evaluation() -> None:
     one = predict(P4D)
-    # 626 steps of 2,048 images; 50,000 images at three times the speed.
-    assert one.evaluation_seconds == pytest.approx(50_000 / (3 * one.images_per_second))
+    # 626 steps of 2,048 images; 50,000 images at what 88 vCPUs prepare, which is less than three times the speed.
+    assert one.vcpus == 88
+    assert one.evaluation_seconds == pytest.approx(50_000 / (88 * 721 * 0.325))
     assert one.epoch_seconds == pytest.approx(626 * one.step.total + one.evaluation_seconds)
     # p4d.24xlarge: 21.957642 dollars an hour.
     assert one.usd_per_epoch == pytest.approx(21.957642 * one.epoch_seconds / 3600)
     assert one.usd_to_accuracy == pytest.approx(90 * 21.957642 * one.epoch_seconds / 3600)
+
+
+def test_an_evaluation_is_as_fast_as_its_images_come() -> None:
+    # One GPU of P5 and its CPUs: 23 vCPUs prepare less than the GPU trains. A V100 of P3 evaluates 3 x 1,270 images/s.
+    of_p5, of_p3 = (predict(replace(P4D, instance_type=name)) for name in ("p5.48xlarge", "p3.2xlarge"))
+    assert of_p5.evaluation_seconds == pytest.approx(50_000 / of_p5.images_per_second)
+    assert of_p3.lustre
+    # 7 vCPUs give 1,640 images/s, the smallest file system 150 MB/s: 1,363 images of 110 kB.
+    expected = min(3 * 1270, of_p3.vcpus * 721 * 0.325, of_p3.lustre.sustained_mbps * 1e6 / 110_000)
+    assert of_p3.evaluation_seconds == pytest.approx(50_000 / expected)
+    assert expected < 3 * 1270
 
 
 @pytest.mark.parametrize(
@@ -67,6 +80,12 @@ def test_the_input_limits_what_the_cpus_cannot_feed() -> None:
     assert on_p5.images_per_second == pytest.approx(184 * 721 * 0.325)
     # 408 x 8 images in 58.2 ms, at 234.325 images/s of a vCPU: more than the 184.
     assert on_p5.vcpus_needed == 240
+
+
+@pytest.mark.parametrize(("share", "limit"), [(0.09, "GPU"), (0.1, "input")])
+def test_a_wait_limits_where_it_takes_a_tenth_as_every_other_loss(share: float, limit: str) -> None:
+    step = StepTime(computation=1 - share, coordination=0, exposed_all_reduce=0, input_wait=share)
+    assert _bottleneck(step) == limit
 
 
 def test_the_network_limits_p3() -> None:

@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from training_workloads.bench.cells import planned_setup, values_text
+from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import FINISHED, ResultsFolder
 from training_workloads.catalog.all_reduce_curves import EFA_PAIRS
 from training_workloads.catalog.instances import INSTANCE_TYPES
 from training_workloads.catalog.published_runs import PUBLISHED_RUNS
+from training_workloads.jobs.horovod_job import HorovodJobSpec
+from training_workloads.planning.job_prediction import planned_setup
 from training_workloads.planning.prediction import predict
-from training_workloads.validation import InputError
+from training_workloads.planning.training_setup import TrainingSetup
 
 __all__ = ["FIGURES", "CellSummary", "figures", "medians", "scaling_efficiency", "summarize"]
 
@@ -157,7 +159,7 @@ def _value(results: Any, path: tuple[str, ...]) -> Any:
 
 def _beside(cell: dict[str, Any]) -> tuple[float | None, dict[str, float]]:
     """Return the prediction of the plan, and the published speeds on as many of the same GPUs."""
-    setup = planned_setup(cell)
+    setup = _planned(cell)
     if setup is None:
         return None, _published_bandwidth(cell)
     gpu = INSTANCE_TYPES[setup.instance_type].gpu
@@ -166,10 +168,19 @@ def _beside(cell: dict[str, Any]) -> tuple[float | None, dict[str, float]]:
         for each in PUBLISHED_RUNS
         if (each.model, each.gpu, each.gpus) == (setup.model, gpu.model if gpu else "", cell["ranks"])
     }
-    try:
-        return predict(setup).images_per_second, published
-    except InputError:
-        return None, published
+    return predict(setup).images_per_second, published
+
+
+def _planned(cell: dict[str, Any]) -> TrainingSetup | None:
+    """Return what the plan can say of a cell, from its file: as `render` does, for a Horovod job on whole nodes."""
+    job, type_name = cell["identity"]["job"], str(cell["instance_type"])
+    if job["kind"] != HorovodJobSpec.__name__ or not type_name:
+        return None
+    if cell["ranks"] != cell["nodes"] * INSTANCE_TYPES[type_name].gpus:
+        return None
+    mounts = [(each["claim"], each["mount_path"]) for each in job.get("volumes") or ()]
+    on = {"instance_type": type_name, "nodes": cell["nodes"], "efa": None if job["efa"] else False}
+    return planned_setup(job["command"], job.get("environment") or {}, mounts, **on)
 
 
 def _published_bandwidth(cell: dict[str, Any]) -> dict[str, float]:

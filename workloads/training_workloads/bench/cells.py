@@ -5,25 +5,22 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 from training_workloads.bench.sweep import STORAGES, Sweep
-from training_workloads.catalog.instances import INSTANCE_TYPES
 from training_workloads.images.pushed_images import pushed_images
 from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.torch_elastic_job import TorchElasticJobSpec
 from training_workloads.jobs.volumes import SharedVolume
-from training_workloads.planning.job_prediction import planned_values
-from training_workloads.planning.training_setup import TrainingSetup
 from training_workloads.recipes import Recipe, find_recipes, recipe
 from training_workloads.validation import InputError, Problem, check
 
-__all__ = ["Cell", "planned_setup", "sweep_cells", "values_text"]
+__all__ = ["Cell", "sweep_cells", "values_text"]
 
 # Every kind of job that has ranks; an elastic Horovod job is a Horovod job.
 _RankedSpec = HorovodJobSpec | TorchElasticJobSpec | NcclTestJobSpec
@@ -122,9 +119,18 @@ def sweep_cells(sweep: Sweep, machine: str = "") -> list[Cell]:
             problems |= {str(each): each for each in found}
         else:
             cells.append(cell)
-    if problems:
-        raise InputError(*problems.values())
+    check(problems.values() or map(sweep.located, _same_jobs(cells)))
     return sorted(cells, key=lambda cell: (cell.spec.instance_type, -cell.ranks))
+
+
+def _same_jobs(cells: list[Cell]) -> Iterator[Problem]:
+    """Yield each cell that is the job of another one: both would share a folder, and the second would run again."""
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        other = first.setdefault(cell.name, cell)
+        if other is not cell:
+            path = ("axes", *(name for name, value in cell.values.items() if value is not other.values[name]))[:2]
+            yield Problem(path=path, given=cell.title, allowed=f"{other.title} is the same job", fix="omit one of them")
 
 
 def _possible(cell: Cell, sweep: Sweep) -> Any:
@@ -188,16 +194,3 @@ def _rejects_words(spec: Any, sweep: Sweep, options: Mapping[str, Any]) -> None:
 def _word(value: Any) -> str:
     # YAML reads on and off as booleans.
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-
-
-def planned_setup(cell: Mapping[str, Any]) -> TrainingSetup | None:
-    """Return what `plan` can predict of a cell, from its file; None where it does not know program, type or values."""
-    job, type_name = cell["identity"]["job"], str(cell["instance_type"])
-    values = planned_values(job.get("command") or (), job.get("environment") or {})
-    if values is None or not type_name or cell["ranks"] != cell["nodes"] * INSTANCE_TYPES[type_name].gpus:
-        return None
-    try:
-        efa = None if job["efa"] else False
-        return TrainingSetup(instance_type=type_name, nodes=cell["nodes"], efa=efa, **values)
-    except InputError:
-        return None

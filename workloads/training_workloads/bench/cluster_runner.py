@@ -80,14 +80,19 @@ class ClusterRunner:
 
     def run(self, cell: Cell, job: str, folder: Path, seconds: float | None) -> Outcome:
         """Run a job, or wait for the existing one, and delete it in any case."""
-        deadline = None if seconds is None else time.monotonic() + seconds
+        began = time.monotonic()
         created: list[Submission] = []
         try:
-            if try_find_job(self.cluster, job) is None:
+            if found := try_find_job(self.cluster, job):
+                # Its nodes cost since it was created, by an earlier start.
+                began -= found.summary.age(datetime.now(UTC)).total_seconds()
+            else:
                 self._submit(cell, job, folder, created)
-            return self._ended(find_job(self.cluster, job), folder, deadline)
+            return self._ended(find_job(self.cluster, job), folder, began, seconds)
         except DeadlineError:
-            return Outcome(results=None, seconds=seconds or 0.0, reason="cancelled, as the budget is used")
+            ran = time.monotonic() - began
+            reason = f"cancelled after {ran:,.0f} s: the rest of the budget, or three times planned_hours"
+            return Outcome(results=None, seconds=ran, reason=reason)
         finally:
             self._remove(job, created)
 
@@ -105,8 +110,8 @@ class ClusterRunner:
         labels = {**metadata.get("labels", {}), SWEEP_LABEL: self.owner}
         return dataclasses.replace(document, content={**document.content, "metadata": {**metadata, "labels": labels}})
 
-    def _ended(self, first: ClusterJob, folder: Path, deadline: float | None) -> Outcome:
-        poller, began = Poller(note=self.note, deadline=deadline), time.monotonic()
+    def _ended(self, first: ClusterJob, folder: Path, began: float, seconds: float | None) -> Outcome:
+        poller = Poller(note=self.note, deadline=None if seconds is None else began + seconds)
         job = wait_for_end(
             self.cluster, first, poller, lambda now: self.progress(f"{now.summary.name}: {now.summary.state}")
         )
@@ -122,8 +127,7 @@ class ClusterRunner:
         elif results is None:
             reason = f"succeeded without a line '{RESULTS_LINE}…' in its log"
         network = next((line.removeprefix(NETWORK_LINE) for line in lines if line.startswith(NETWORK_LINE)), "")
-        seconds = ran.total_seconds() if ran else 0.0
-        return Outcome(results=results, seconds=seconds, reason=reason, network=network)
+        return Outcome(results=results, seconds=ran.total_seconds() if ran else 0.0, reason=reason, network=network)
 
     def _log(self, job: ClusterJob) -> list[str]:
         try:

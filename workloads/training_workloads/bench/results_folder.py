@@ -10,6 +10,7 @@ results/<cell>/<n>/log.txt        of the launcher, from a cluster
 import fcntl
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,7 +40,11 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    return dict(json.loads(path.read_text())) if path.exists() else {}
+    try:
+        return dict(json.loads(path.read_text())) if path.exists() else {}
+    except (OSError, TypeError, ValueError) as error:
+        fix = "restore the file, or delete it to measure again"
+        raise InputError(Problem(path=("results",), given=str(path), allowed="it is damaged", fix=fix)) from error
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
@@ -58,7 +63,10 @@ class Repetition:
 
     @property
     def attempt(self) -> dict[str, Any]:
-        """The last attempt: `number`, `job`, and `usd` of what the attempts before may have cost; empty without one."""
+        """The last attempt; empty without one.
+
+        `number`, `job`, when it `began`, and `usd` of what the attempts before may have cost.
+        """
         return _read(self.folder / "attempt.json")
 
     @property
@@ -78,7 +86,8 @@ class Repetition:
         """
         number = self.attempt.get("number", 0) + 1
         job = f"bench-{owner}-{self.folder.parent.name}-{self.folder.name}-{number}"
-        attempt = {"number": number, "job": job, "usd_before": self.usd, "planned_usd": planned_usd}
+        before = {"usd_before": self.usd, "planned_usd": planned_usd}
+        attempt = {"number": number, "job": job, "began": time.time(), **before}
         (self.folder / "record.json").unlink(missing_ok=True)
         _write(self.folder / "attempt.json", attempt)
         return job

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +22,12 @@ _MOST_REPEATS = 99
 
 # What a job of a cluster costs; ranks of this machine cost nothing.
 _COSTS = ("budget", "planned_hours")
+
+# No field of a job that a sweep can set: its name has the hash, and the others are not fields.
+_NO_FIELDS = ("name", "job_name", "among", "scheduling")
+
+# A job gets them from `nodes`.
+_FROM_NODES = ("workers", "gpus_per_worker")
 
 # Of a job's nodes, which a run on this machine does not have.
 _OF_NODES = ("nodes", "workers", "instance_type", "storage")
@@ -74,8 +79,12 @@ def load_sweep(path: str) -> Sweep:
     return Sweep(
         recipe=content["recipe"] if isinstance(content.get("recipe"), str) else "",
         runner=str(content.get("runner")),
-        axes={name: tuple(values) for name, values in axes.items() if _is_list(values)} if _is_map(axes) else {},
-        job={name: value for name, value in job.items() if _is_scalar(value)} if _is_map(job) else {},
+        axes={name: tuple(values) for name, values in axes.items() if _is_list(values) and name not in _NO_FIELDS}
+        if _is_map(axes)
+        else {},
+        job={name: value for name, value in job.items() if _is_scalar(value) and name not in _NO_FIELDS}
+        if _is_map(job)
+        else {},
         arguments=tuple(map(str, arguments)) if _is_list(arguments) else (),
         repeats=content.get("repeats", 1),
         budget=content.get("budget"),
@@ -113,9 +122,8 @@ def _problems(content: dict[str, Any]) -> Problems:
     runner = content.get("runner", MISSING)
     yield from one_of("runner", runner, RUNNERS)
     yield from _axes(content.get("axes", MISSING), runner)
-    job = content.get("job")
-    if job is not None and not (_is_map(job) and all(map(_is_scalar, job.values()))):
-        yield Problem(path=("job",), given=job, fix="give fields of the job with a text or a number each")
+    yield from _job(content.get("job"), content.get("axes"), runner)
+    yield from _nodes_alone(content.get("axes"), content.get("job"))
     arguments = content.get("arguments")
     if arguments is not None and not _is_list(arguments):
         yield Problem(path=("arguments",), given=arguments, fix="give a list of words")
@@ -133,19 +141,58 @@ def _axes(axes: Any, runner: Any) -> Iterator[Problem]:
             yield Problem(path=("axes", name), given=values, fix="give a list of values")
         elif len({(type(each), each) for each in values}) < len(values):
             yield Problem(path=("axes", name), given=values, allowed="a value is there twice", fix="omit one of them")
-    if runner == "local":
-        if "ranks" not in axes:
-            yield Problem(path=("axes", "ranks"), given=MISSING, fix="give numbers of ranks, such as [1, 2]")
-        for name in set(_OF_NODES) & set(axes):
-            allowed = "ranks of this machine have no nodes"
-            yield Problem(path=("axes", name), given=axes[name], allowed=allowed, fix="omit it, or use runner: cluster")
-    elif "ranks" in axes:
+    if runner == "local" and "ranks" not in axes:
+        yield Problem(path=("axes", "ranks"), given=MISSING, fix="give numbers of ranks, such as [1, 2]")
+    for name, values in axes.items():
+        found = [each for value in (values if _is_list(values) else ()) for each in _value(name, value)]
+        yield from (problem.under("axes") for problem in (*_no_field_here(name, values, runner), *found))
+
+
+def _job(job: Any, axes: Any, runner: Any) -> Iterator[Problem]:
+    if job is None:
+        return
+    if not _is_map(job) or not all(map(_is_scalar, job.values())):
+        yield Problem(path=("job",), given=job, fix="give fields of the job with a text or a number each")
+        return
+    swept = axes if _is_map(axes) else {}
+    for name, value in job.items():
+        if name in swept:
+            yield Problem(path=("job", name), given=value, allowed="it is an axis too", fix="omit one of them")
+        elif name == "ranks" and runner == "local":
+            yield Problem(path=("job", name), given=value, allowed="it is an axis", fix="omit it here")
+        else:
+            found = (*_no_field_here(name, value, runner), *_value(name, value))
+            yield from (problem.under("job") for problem in found)
+
+
+def _no_field_here(name: str, given: Any, runner: Any) -> Iterator[Problem]:
+    """Yield what no job of a sweep, or none on this machine or on a cluster, has."""
+    if name in _NO_FIELDS:
+        fix = "omit it" if name != "scheduling" else "give one of its fields, such as queue"
+        yield Problem(path=(name,), given=given, allowed="a sweep cannot set it", fix=fix)
+    elif runner == "local" and name in _OF_NODES:
+        allowed = "ranks of this machine have no nodes"
+        yield Problem(path=(name,), given=given, allowed=allowed, fix="omit it, or use runner: cluster")
+    elif runner != "local" and name == "ranks":
         allowed = "the ranks of a cluster are the GPUs of its nodes"
-        yield Problem(path=("axes", "ranks"), given=axes["ranks"], allowed=allowed, fix="use nodes")
-    for name, rule in (("ranks", partial(at_least, minimum=1)), ("storage", partial(one_of, allowed=STORAGES))):
-        values = axes.get(name)
-        for value in values if _is_list(values) else ():
-            yield from (problem.under("axes") for problem in rule(name, value))
+        yield Problem(path=(name,), given=given, allowed=allowed, fix="use nodes")
+
+
+def _value(name: str, value: Any) -> Problems:
+    if name == "ranks":
+        yield from at_least(name, value, minimum=1)
+    elif name == "storage":
+        yield from one_of(name, value, STORAGES)
+
+
+def _nodes_alone(axes: Any, job: Any) -> Iterator[Problem]:
+    """Yield what `nodes` would overwrite."""
+    parts = {"axes": axes if _is_map(axes) else {}, "job": job if _is_map(job) else {}}
+    if any("nodes" in part for part in parts.values()):
+        for key, part in parts.items():
+            for name in (each for each in _FROM_NODES if each in part):
+                allowed = "'nodes' sets it"
+                yield Problem(path=(key, name), given=part[name], allowed=allowed, fix="omit one of them")
 
 
 def _costs(content: dict[str, Any], runner: Any) -> Iterator[Problem]:

@@ -18,6 +18,10 @@ from training_workloads.validation import InputError
 __all__ = ["Outcome", "Runner", "run_sweep", "signals_end_in_order"]
 
 
+# A job that hangs would use up what the other cells need.
+_MOST_PLANNED = 3
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
     """How a job ended.
@@ -42,7 +46,7 @@ class Runner(Protocol):
         """Remove what an earlier start of this results folder left, but for some jobs; return those that exist."""
 
     def run(self, cell: Cell, job: str, folder: Path, seconds: float | None) -> Outcome:
-        """Run a job, or wait for it if it exists, for some seconds at most; remove it in any case."""
+        """Run a job, or wait for it if it exists, for some seconds since it began at most; remove it in any case."""
 
 
 def run_sweep(
@@ -96,11 +100,11 @@ def _measured(
     note: Callable[[str], None],
 ) -> bool:
     """Run a job and write its record; return whether it has results."""
-    began = time.time()
+    # An adopted job began in an earlier start.
+    began = each.attempt.get("began") or time.time()
     base = {"job": job, "began": began, "machine": cell.machine}
-    left = None if sweep.budget is None else sweep.budget - results.usd + each.attempt["planned_usd"]
     try:
-        outcome = runner.run(cell, job, each.folder, None if left is None else left / cell.usd_per_hour * 3600)
+        outcome = runner.run(cell, job, each.folder, _most_seconds(cell, each, sweep, results))
     except InputError:
         # Rejected, so it did not run.
         each.end({**base, "state": "rejected", "usd": 0.0})
@@ -115,6 +119,14 @@ def _measured(
     cost = f", ${usd:,.2f}" if usd else ""
     note(f"{cell.title}: repetition {each.folder.name} {outcome.reason or state} after {outcome.seconds:.0f} s{cost}")
     return outcome.results is not None
+
+
+def _most_seconds(cell: Cell, each: Repetition, sweep: Sweep, results: ResultsFolder) -> float | None:
+    """Return how long a job may run: for the rest of the budget, and for a multiple of what was planned."""
+    if sweep.budget is None or sweep.planned_hours is None:
+        return None
+    left = sweep.budget - results.usd + each.attempt["planned_usd"]
+    return min(left / cell.usd_per_hour, _MOST_PLANNED * sweep.planned_hours) * 3600
 
 
 def _hours(cell: Cell, sweep: Sweep, results: ResultsFolder) -> float:

@@ -91,7 +91,8 @@ def plan(
         gradient_clusters=gradient_clusters,
     )
     if searches:
-        _print([best(setups, Wish(target_epoch_minutes=target_epoch_minutes, budget=budget))], as_json=as_json)
+        wish = Wish(target_epoch_minutes=target_epoch_minutes, budget=budget)
+        _print([best(setups, wish, type_is_named=instance_type is not None)], as_json=as_json)
     elif sweep:
         _print([predict(setup) for setup in setups], as_json=as_json, chart=chart, table=True)
     else:

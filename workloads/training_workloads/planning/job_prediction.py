@@ -4,7 +4,7 @@ A job gets no prediction where one option, variable or number differs from what 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,10 +14,10 @@ from training_workloads.jobs.volumes import LUSTRE_CLAIM
 from training_workloads.mpijob import programs
 from training_workloads.mpijob.spec import PREDICTION_ANNOTATION
 from training_workloads.planning.prediction import predict
-from training_workloads.planning.training_setup import TrainingSetup, published_rate
+from training_workloads.planning.training_setup import TrainingSetup, may_be_shown
 from training_workloads.validation import InputError
 
-__all__ = ["planned_values", "predicted_annotations"]
+__all__ = ["planned_setup", "predicted_annotations"]
 
 #: Begin the names of variables that change the network or the compiled graph.
 _CHANGES_THE_STEP: Final = ("HOROVOD_", "NCCL_", "FI_", "TF_XLA_", "XLA_")
@@ -86,13 +86,36 @@ def predicted_annotations(spec: Any) -> dict[str, str]:
     return {PREDICTION_ANNOTATION: json.dumps(predicted)}
 
 
-def planned_values(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return a program's model and options in the plan's words; None where the plan has no word for one.
+def planned_setup(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    mounts: Iterable[tuple[str, str]],
+    **on: Any,
+) -> TrainingSetup | None:
+    """Return what the plan can say of a job on whole nodes: for `render` and for the report of `bench`.
 
     Args:
         command: The command of a job's ranks.
         environment: The job's own variables.
+        mounts: Claim and folder of each volume.
+        on: Type, nodes and EFA of the setup.
+
+    Returns:
+        None where the plan has no word for an option, or its figure may not be shown.
     """
+    values = _planned_values(command, environment)
+    if values is None or not _is_on_lustre(command, mounts):
+        return None
+    try:
+        setup = TrainingSetup(**on, **values)
+    except InputError:
+        # Nothing is published for this GPU, or the nodes cannot hold the images.
+        return None
+    return setup if may_be_shown(setup) else None
+
+
+def _planned_values(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return a program's model and options in the plan's words; None where the plan has no word for one."""
     program = next((one for one in _PROGRAMS if tuple(command[: len(one.command)]) == one.command), None)
     if program is None or any(name.startswith(_CHANGES_THE_STEP) for name in environment):
         return None
@@ -104,18 +127,12 @@ def planned_values(command: Sequence[str], environment: Mapping[str, str]) -> di
 
 def _setup(spec: HorovodJobSpec) -> TrainingSetup | None:
     """Return the plan's setup of a job."""
-    values = planned_values(spec.command, spec.environment)
-    if values is None or spec.resources.gpus != spec.instance.gpus or not _is_on_lustre(spec):
+    if spec.resources.gpus != spec.instance.gpus:
         return None
+    mounts = [(volume.claim, volume.mount_path) for volume in spec.volumes]
     efa = spec.resources.efa_interfaces > 0
-    try:
-        setup = TrainingSetup(instance_type=spec.instance_type, nodes=spec.workers, efa=efa, **values)
-    except InputError:
-        # Nothing is published for this GPU, or the nodes cannot hold the images.
-        return None
-    rate = published_rate(setup)
-    # With fewer images on a GPU it is slower than its published rate, and nothing is published for more.
-    return setup if rate.batch == setup.batch_size and not rate.is_ceiling else None
+    on = {"instance_type": spec.instance_type, "nodes": spec.workers, "efa": efa}
+    return planned_setup(spec.command, spec.environment, mounts, **on)
 
 
 def _options(words: Sequence[str]) -> dict[str, str]:
@@ -145,7 +162,6 @@ def _values(program: _Program, options: Mapping[str, str]) -> dict[str, Any] | N
     }
 
 
-def _is_on_lustre(spec: HorovodJobSpec) -> bool:
-    folder = _options(spec.command).get("--data-dir", "")
-    mounts = [volume.mount_path.rstrip("/") + "/" for volume in spec.volumes if volume.claim == LUSTRE_CLAIM]
-    return any(folder.startswith(mount) for mount in mounts)
+def _is_on_lustre(command: Sequence[str], mounts: Iterable[tuple[str, str]]) -> bool:
+    folder = _options(command).get("--data-dir", "")
+    return any(claim == LUSTRE_CLAIM and folder.startswith(path.rstrip("/") + "/") for claim, path in mounts)

@@ -102,7 +102,8 @@ def _subjects(one: Prediction) -> Iterator[tuple[str, str]]:
     efficiencies = (
         f"{one.efficiency_of_one_gpu:.1%} of as many times one GPU, {one.efficiency_of_one_node:.1%} of one node"
     )
-    yield "speed", f"{one.images_per_second:,.0f} images/s, {efficiencies}"
+    ceiling = " at most (a ceiling)" if one.rate.is_ceiling else ""
+    yield "speed", f"{one.images_per_second:,.0f} images/s{ceiling}, {efficiencies}"
     yield "step", _step_text(one.step)
     yield "all-reduce", _all_reduce_text(one)
     yield "input", _input_text(one)

@@ -1,13 +1,13 @@
 """Several setups: those of a sweep, and the cheapest one that meets a wish."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from itertools import product
 from typing import Any
 
 from training_workloads.planning.prediction import Prediction, predict
-from training_workloads.planning.training_setup import MOST_NODES, TrainingSetup
+from training_workloads.planning.training_setup import MOST_NODES, TrainingSetup, may_be_shown
 from training_workloads.validation import InputError, Problem, Problems, enforce
 
 __all__ = ["SWEPT_NODES", "Wish", "best", "possible_setups", "searched_nodes"]
@@ -33,16 +33,23 @@ class Wish:
         enforce(self, (_is_above_zero,))
 
 
-def best(setups: Iterable[TrainingSetup], wish: Wish) -> Prediction:
+def best(setups: Sequence[TrainingSetup], wish: Wish, *, type_is_named: bool = True) -> Prediction:
     """Return the prediction that meets a wish.
 
     With a longest epoch it is the one with the cheapest epoch; with a budget alone the fastest one, because the
     cheapest is one node in nearly every case.
 
+    Args:
+        setups: What is compared.
+        wish: What it must reach.
+        type_is_named: Whether the user chose the type, which then keeps its figure, with a note. Else no type is
+            recommended by the ceiling of another framework.
+
     Raises:
         InputError: No setup meets it; the message has the closest.
     """
-    found = [predict(setup) for setup in setups]
+    compared = setups if type_is_named else [one for one in setups if may_be_shown(one, any_batch=True)]
+    found = [predict(setup) for setup in compared or setups]
     met = [one for one in found if _in_time(one, wish) and _in_budget(one, wish)]
     if not met:
         raise InputError(*_not_met(found, wish))

@@ -48,7 +48,8 @@ class Prediction:
         epochs: Epochs to the accuracy; None where no recipe is published for this global batch.
         accuracy: The accuracy that they reach.
         usd_per_epoch: Of the instances; None if the type has no price.
-        bottleneck: What limits the speed: input, all-reduce, coordination or GPU.
+        bottleneck: What limits the speed: input, all-reduce, coordination or GPU. Never the storage, which is sized
+            for the speed.
         rate: The published rate of the GPU.
     """
 
@@ -97,9 +98,9 @@ def predict(setup: TrainingSetup) -> Prediction:
     step = _with_input(timed, batch, supply)
     speed = batch / step.total
     epochs, accuracy = _recipe(model, batch)
-    evaluation = model.evaluation_images / (speed * _EVALUATION_SPEED)
-    epoch = math.ceil(model.training_images / batch) * step.total + evaluation
     lustre = _lustre(setup, model, speed)
+    evaluation = model.evaluation_images / _evaluation_speed(speed, supply, lustre)
+    epoch = math.ceil(model.training_images / batch) * step.total + evaluation
     return Prediction(
         setup=setup,
         gpus=gpus,
@@ -173,6 +174,16 @@ def _lustre(setup: TrainingSetup, model: TrainedModel, speed: float) -> LustreSi
     )
 
 
+def _evaluation_speed(speed: float, supply: InputSupply | None, lustre: LustreSizing | None) -> float:
+    """Return what the GPUs evaluate, or less where CPUs or the file system give less: it is sized for the training."""
+    limits = [speed * _EVALUATION_SPEED]
+    if supply:
+        limits.append(supply.expected)
+    if lustre:
+        limits.append(lustre.sustained_mbps * 1e6 / lustre.bytes_per_image)
+    return min(limits)
+
+
 def _checkpoint_seconds(model: TrainedModel, lustre: LustreSizing | None) -> float:
     """Return the time to write one file: by default Lustre keeps it on one server, of the smallest capacity."""
     mbps_per_tib = lustre.throughput_mbps_per_tib if lustre else LUSTRE_THROUGHPUTS["PERSISTENT_2"][0]
@@ -186,8 +197,10 @@ def _usd(setup: TrainingSetup, seconds: float) -> float | None:
 
 
 def _bottleneck(step: StepTime) -> str:
-    if step.input_wait > 0:
-        return "input"
-    losses = {"all-reduce": step.exposed_all_reduce, "coordination": step.coordination}
+    losses = {
+        "input": step.input_wait,
+        "all-reduce": step.exposed_all_reduce,
+        "coordination": step.coordination,
+    }
     name = max(losses, key=lambda each: losses[each])
     return name if losses[name] >= _NOTABLE * step.total else "GPU"

@@ -46,7 +46,7 @@ class StepTime:
         computation: Of one GPU alone.
         coordination: Lost to the other ranks.
         exposed_all_reduce: All-reduce that the backward pass does not hide.
-        input_wait: Wait for images, where the CPUs or the storage give fewer than the GPUs take.
+        input_wait: Wait for images, where the CPUs prepare fewer than the GPUs take.
     """
 
     computation: float

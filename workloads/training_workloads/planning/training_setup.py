@@ -7,7 +7,7 @@ from training_workloads.catalog.instances import INSTANCE_TYPES, gpu_instance_ty
 from training_workloads.catalog.published_rates import MODELS, RATES, PublishedRate
 from training_workloads.validation import InputError, Problem, Problems, at_least, check, enforce, one_of, unknown
 
-__all__ = ["MOST_NODES", "TrainingSetup", "published_rate", "types_with_rates"]
+__all__ = ["MOST_NODES", "TrainingSetup", "may_be_shown", "published_rate", "types_with_rates"]
 
 #: The model was compared with runs of up to 20 nodes; beyond, its latencies are extrapolated.
 MOST_NODES: Final = 512
@@ -63,6 +63,20 @@ class TrainingSetup:
 def published_rate(setup: TrainingSetup) -> PublishedRate:
     """Return the rate of the setup's GPU."""
     return _rates(setup)[0]
+
+
+def may_be_shown(setup: TrainingSetup, *, any_batch: bool = False) -> bool:
+    """Return whether a prediction may stand beside a job, or be recommended, without a word on its rate.
+
+    With fewer images on a GPU it is slower than its published rate, and nothing is published for more. A ceiling is the
+    rate of another framework, which no job of this project reaches.
+
+    Args:
+        setup: What is predicted.
+        any_batch: Whether the user chose the batch for a search. Default: it is that of a job.
+    """
+    rate = published_rate(setup)
+    return (any_batch or setup.batch_size in (None, rate.batch)) and not rate.is_ceiling
 
 
 def types_with_rates(model: str, precision: str) -> list[str]:
