@@ -19,7 +19,17 @@ from training_workloads.validation import InputError, Problem, check
 
 # The commands import what they run, so that `--help` and each other command start fast.
 
-__all__ = ["render", "run_local"]
+__all__ = ["EnvironmentOption", "VolumesOption", "local_folders", "render", "run_local"]
+
+#: Where a local run reads and writes what a job does in the cluster's file system.
+VolumesOption = Annotated[
+    str, typer.Option(metavar="DIRECTORY", help="Local folder in place of the shared file system.")
+]
+
+EnvironmentOption = Annotated[
+    str | None,
+    typer.Option(metavar="DIRECTORY", help="Virtual environment of the job. Default: .venv-training, or .venv-torch."),
+]
 
 _SCHEDULING = "Where and when its pods start"
 
@@ -170,30 +180,22 @@ def run_local(
     ranks: Annotated[
         int | None, number_option("Number of ranks. Default: the job's; 2 for a script or torchrun.")
     ] = None,
-    volumes: Annotated[
-        str, typer.Option(metavar="DIRECTORY", help="Local folder in place of the shared file system.")
-    ] = ".",
-    environment: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIRECTORY", help="Virtual environment of the job. Default: .venv-training, or .venv-torch."
-        ),
-    ] = None,
+    volumes: VolumesOption = ".",
+    environment: EnvironmentOption = None,
 ) -> None:
     """Run a job or a Python script on this machine, on the CPU, and return its exit code."""
     from training_workloads.run_local.runner import run_locally
 
+    folders = local_folders(volumes, environment)
+    raise typer.Exit(run_locally(file, **folders, ranks=ranks, arguments=argument or ()))
+
+
+def local_folders(volumes: str, environment: str | None) -> dict[str, Any]:
+    """Return the folders of a local run, by the names of its arguments."""
     # The empty text of an unset variable would be the current folder.
-    given = (("volumes", volumes), ("environment", environment))
-    check(Problem(path=(name,), given=value, fix="give a folder") for name, value in given if value == "")
-    code = run_locally(
-        file,
-        volumes=Path(volumes),
-        environment=None if environment is None else Path(environment),
-        ranks=ranks,
-        arguments=argument or (),
-    )
-    raise typer.Exit(code)
+    given = {"volumes": volumes, "environment": environment}
+    check(Problem(path=(name,), given=value, fix="give a folder") for name, value in given.items() if value == "")
+    return {name: None if value is None else Path(value) for name, value in given.items()}
 
 
 def _with_pushed_image(spec: Any, pushed: Mapping[str, str]) -> Any:

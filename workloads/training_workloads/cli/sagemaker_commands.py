@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -18,6 +17,7 @@ from training_workloads.cli.cluster_output import JsonOption, note, print_json, 
 from training_workloads.cli.command_classes import Command, Program
 from training_workloads.cli.completion import complete_recipes
 from training_workloads.cli.failures_as_lines import failures_as_lines
+from training_workloads.cli.local_commands import EnvironmentOption, VolumesOption, local_folders
 from training_workloads.cli.typed_values import number_option, seconds
 from training_workloads.cluster.failures import TransientError
 from training_workloads.cluster.polling import Poller
@@ -140,28 +140,14 @@ def submit(
 def run_local(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As for 'render'.", autocompletion=complete_recipes)],
     ranks: Annotated[int | None, number_option("Number of ranks. Default: 2.")] = None,
-    volumes: Annotated[
-        str, typer.Option(metavar="DIRECTORY", help="Local folder in place of the shared file system.")
-    ] = ".",
-    environment: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIRECTORY", help="Virtual environment of the job. Default: .venv-training, or .venv-torch."
-        ),
-    ] = None,
+    volumes: VolumesOption = ".",
+    environment: EnvironmentOption = None,
 ) -> None:
     """Run a recipe on this machine as one host of SageMaker does, on the CPU, and return its exit code."""
     from training_workloads.sagemaker.local_run import run_as_on_sagemaker
 
-    given = (("volumes", volumes), ("environment", environment))
-    check(Problem(path=(name,), given=value, fix="give a folder") for name, value in given if value == "")
-    code = run_as_on_sagemaker(
-        job_of_recipe(recipe, among=find_recipes()),
-        volumes=Path(volumes),
-        environment=None if environment is None else Path(environment),
-        ranks=ranks,
-    )
-    raise typer.Exit(code)
+    job = job_of_recipe(recipe, among=find_recipes())
+    raise typer.Exit(run_as_on_sagemaker(job, **local_folders(volumes, environment), ranks=ranks))
 
 
 @app.command(cls=Command)
