@@ -1,5 +1,6 @@
 """The page that compares the predictions of `trainctl plan` with what was published, and its chart."""
 
+import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from textwrap import fill
@@ -36,6 +37,8 @@ _MIXED = next(run.source for run in PUBLISHED_RUNS if run.name.endswith("mixed, 
 
 _HEAD = """
 What [`trainctl plan`](plan.md) predicts for runs that were published; none of them was measured here.
+It tests the model by rows with their own programs and settings, not each default of `trainctl plan`: no row has an
+all-reduce in two steps, gradients in float16, a fusion buffer of 16 MiB, or a wait for images.
 `make pictures` writes this page from [planning/](../workloads/training_workloads/planning), and from
 [published_runs.py](../workloads/training_workloads/catalog/published_runs.py) and
 [all_reduce_curves.py](../workloads/training_workloads/catalog/all_reduce_curves.py), which have the rows.
@@ -75,6 +78,10 @@ epochs in about 50 minutes), and MLPerf on 64 and 512 H100. Because `plan` does 
 Inception V3, ResNet-101, VGG-16. Because the set-up is known to be slow: Horovod issue 396 (an overlay network, no
 placement group) and NCCL issue 527 (pairs of p4d). Because gradients are reduced in another way: NVIDIA's Mask R-CNN
 with MirroredStrategy, which reaches 50 % on 8 A100.
+- Not compared either: 523.8 GB/s of a pair of p6-b200.48xlarge at 8 GiB, because the catalog has neither a bandwidth
+within a node of B200 nor a latency of its network;
+MLPerf's 27,200 images/s on 8 A100, with MXNet, and about
+7,475 images/s of TensorFlow 2 with Keras on 8 V100, because no rate of the same program on one GPU is published.
 - Nothing is published for TensorFlow on H100, and nothing was compared beyond 20 nodes.
 - Input: how many images a vCPU of EC2 prepares is an estimate. No row tests it.
 """
@@ -147,11 +154,24 @@ def _summary(runs: Sequence[Compared], bandwidths: Sequence[Compared]) -> str:
     every, training, network = (100 * median_error(each) for each in (free, unfitted(runs), unfitted(bandwidths)))
     far_off = f"{beyond or 'none'} {'are' if beyond > 1 else 'is'} more than 25 % off"
     left_out = 100 * median_error(rows, lambda row: row.left_out_error)
+    alone = [abs(row.left_out_error) for row in rows if row.left_out_error is not None]
+    far_alone = sum(each > _LIMIT for each in alone)
+    perfect = [
+        abs(run.gpus / run.base_gpus * run.base_images_per_second / run.images_per_second - 1) for run in _free()
+    ]
     return _wrapped(
         f"**{len(rows)} rows, of which {len(rows) - len(free)} were used to fit. Of the other {len(free)} the median "
         f"error is {every:.1f} %** ({training:.1f} % of training, {network:.1f} % of bandwidths; the bar is 10 %), "
-        f"**and {far_off}**. With each row left out in turn the median is {left_out:.1f} %."
+        f"**and {far_off}. With each row left out in turn the median is {left_out:.1f} %, the worst is "
+        f"{100 * max(alone):.1f} %, and {far_alone} of {len(alone)} are more than 25 % off.** "
+        "Perfect scaling, which is the rate of the smaller run by the number of GPUs, would be off by "
+        f"{100 * statistics.median(perfect):.1f} % in the median of the same {len(perfect)} rows of training, and by "
+        f"{100 * max(perfect):.1f} % in the worst."
     )
+
+
+def _free() -> list[PublishedRun]:
+    return [run for run in PUBLISHED_RUNS if not run.fitted]
 
 
 def _constants() -> str:

@@ -109,6 +109,15 @@ def test_each_kind_has_its_ideal_line(tmp_path: Path) -> None:
     assert [f"ideal, {name}<" in picture for name in ("digits-p3", "resnet50-p3")] == [True, True]
 
 
+def test_a_kind_with_one_size_has_no_efficiency(tmp_path: Path) -> None:
+    cell(tmp_path, "aa", 2, [9000])
+    (one,) = summarize(ResultsFolder(path=tmp_path))
+    assert one.efficiency is None
+    assert "| efficiency |" not in write_report(ResultsFolder(path=tmp_path)).read_text()
+    cell(tmp_path, "bb", 1, [4500])
+    assert [each.efficiency for each in summarize(ResultsFolder(path=tmp_path))] == [1.0, 1.0]
+
+
 def test_a_column_is_there_once(tmp_path: Path) -> None:
     steps(tmp_path, "aa", 2, 400, [0.25, 0.1])
     write_report(ResultsFolder(path=tmp_path))

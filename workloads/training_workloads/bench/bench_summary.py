@@ -46,7 +46,8 @@ class CellSummary:
         repetitions: Finished repetitions.
         figures: The medians of their figures.
         usd: Dollars of one of them, the median.
-        efficiency: Share of as many times the speed of a rank in the smallest run of the same kind; None without one.
+        efficiency: Share of as many times the speed of a rank in the smallest run of the same kind; None
+            with one size.
         predicted: Images/s of the plan; None where it knows nothing.
         published: Speeds of the same model on as many of the same GPUs, by their source's name.
         bandwidths: Bytes and GB/s of an NCCL test, of its last repetition.
@@ -123,6 +124,8 @@ def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: lis
     speed = found.get("images_per_second")
     bandwidths = finished[-1]["results"].get("bandwidths", {}) if finished else {}
     smallest_ranks, smallest_speed = min(alike, default=(0, 0.0))
+    # With one size, 100 % would be a share of itself.
+    has_sizes = len({ranks for ranks, _ in alike}) > 1
     predicted, published = _beside(cell)
     return CellSummary(
         cell=cell["cell"],
@@ -133,7 +136,9 @@ def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: lis
         repetitions=len(finished),
         figures=found,
         usd=statistics.median([each["usd"] for each in finished]) if finished else 0.0,
-        efficiency=scaling_efficiency(speed, cell["ranks"], smallest_speed, smallest_ranks) if speed else None,
+        efficiency=scaling_efficiency(speed, cell["ranks"], smallest_speed, smallest_ranks)
+        if speed and has_sizes
+        else None,
         predicted=predicted,
         published=published,
         bandwidths=[(int(size), value) for size, value in bandwidths.items()],
