@@ -125,7 +125,8 @@ def _most_seconds(cell: Cell, each: Repetition, sweep: Sweep, results: ResultsFo
     """Return how long a job may run: for the rest of the budget, and for a multiple of what was planned."""
     if sweep.budget is None or sweep.planned_hours is None:
         return None
-    left = sweep.budget - results.usd + each.attempt["planned_usd"]
+    planned: float = each.attempt["planned_usd"]
+    left = sweep.budget - results.usd + planned
     return min(left / cell.usd_per_hour, _MOST_PLANNED * sweep.planned_hours) * 3600
 
 
