@@ -214,8 +214,8 @@ class Loop:
 
     def _speed(self) -> dict[str, Any]:
         throughput = self._steps.throughput
-        if self.outcome and not throughput.steps:
-            # A start that only evaluates keeps the speed of the one before.
+        if "images_per_second" in self.outcome and not throughput.steps:
+            # A start that only evaluates keeps the speed of the one before, if that has ended an epoch.
             return {}
         # Each rank measures itself. The rank that waits longest for its images delays the others.
         figures = ranks.current().gather(throughput.figures(), "figures")

@@ -154,6 +154,17 @@ speed = ("images_per_second", "images_per_second_per_rank", "step_milliseconds",
 answers["speed of the last start"] = [last[name] == steps[name] for name in speed] + [len(last["history"])]
 
 
+# The same after the last step of the first epoch: the checkpoint has no speed yet.
+written = {"position": Position(step=12).to_json(), "results": {"training_seconds": 1.0}}
+with CheckpointWriter(output / "first") as writer:
+    task = task_of("first", "2epochs", "2epochs")
+    task = dataclasses.replace(task, batches=lambda position: batches(position) if position.epoch else iter(()))
+    found = loop.Loop(task, StopRequest(), writer, written, time.monotonic()).train(lambda: None)
+watchdog.finished()
+barrier()
+answers["steps after the first epoch"] = [found["steps"], found["images_per_second"] > 0]
+
+
 # Minutes: each step takes half a minute of rank zero's clock, and the other's stands still.
 clock = 0.0
 

@@ -64,6 +64,10 @@ def test_a_start_without_a_step_keeps_the_speed_of_the_one_before(answers: dict[
     assert answers["speed of the last start"] == [True, True, True, True, 7]
 
 
+def test_a_start_without_a_step_of_the_first_epoch_has_no_speed_yet(answers: dict[str, Any]) -> None:
+    assert answers["steps after the first epoch"] == [24, True]
+
+
 def test_warns_where_nothing_is_saved_or_tested_before_the_end(probe: Run) -> None:
     warnings = [line for line in probe.stdout.splitlines() if line.startswith("warning: '--")]
     assert warnings == [
