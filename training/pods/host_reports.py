@@ -209,6 +209,7 @@ class Host:
     start_seconds: float
     _server: _Server | None = field(default=None, init=False)
     _answered: float = field(default_factory=time.monotonic, init=False)
+    _reached: bool = field(default=False, init=False)
     _started: bool = field(default=False, init=False)
     _alone: bool = field(default=False, init=False)
     _end: Decision | None = field(default=None, init=False)
@@ -290,7 +291,7 @@ class Host:
                 decision = self._ask(report)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 return self._without_first(error)
-            self._answered = time.monotonic()
+            self._answered, self._reached = time.monotonic(), True
             if decision.code is None:
                 return decision
             # Not asked for again: the first host ends when each host knows it.
@@ -311,11 +312,11 @@ class Host:
 
     def _without_first(self, error: Exception) -> Decision:
         limit = GONE_SECONDS if isinstance(error, ConnectionRefusedError) else LOST_SECONDS
-        if not self._started:
+        if not self._reached:
             limit = self.start_seconds + _MARGIN_SECONDS
         if time.monotonic() - self._answered > limit:
             reason = f"lost: {self.first}, the first host, does not answer ({_words(error)})"
-            if not self._started:
+            if not self._reached:
                 reason = (
                     f"{self.first}, the first of {len(self.hosts)} hosts, did not answer within {limit:g} s "
                     f"({_words(error)}). Check in the job's log of that host whether its container has started, and "

@@ -193,6 +193,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         end = run_job(settings, folders)
     except UserError as error:
         end = Decision(code=USER_ERROR, reason=str(error))
+    except OSError as error:
+        # Such as a port of this host that another program has, or no memory for a process.
+        end = Decision(code=1, reason=f"this host cannot run its ranks: {error}")
     if end.code:
         folders.fail(end.reason)
     with suppress(UserError):

@@ -84,20 +84,23 @@ class SageMakerTrainingRole(iam.Role):
         super().__init__(scope, id, assumed_by=sagemaker_principal())
         self._bucket, self._key = bucket, encryption_key or bucket.encryption_key
         self._data_prefix, self._results_prefix = data_prefix, results_prefix
-        self.allow_objects(self)
+        # What a job deletes below /opt/ml/checkpoints, such as an old checkpoint, SageMaker deletes in S3 too
+        # (https://docs.aws.amazon.com/sagemaker/latest/dg/model-checkpoints.html, read 2026-11-23).
+        self.allow_objects(self, delete=True)
         repository.grant_pull(self)
         allow_logs(self, "TrainingJobs")
         self.add_to_policy(iam.PolicyStatement(actions=["cloudwatch:PutMetricData"], resources=["*"]))
         allow_network_interfaces(self)
 
-    def allow_objects(self, role: iam.Role) -> None:
+    def allow_objects(self, role: iam.Role, *, delete: bool = False) -> None:
         """Allow a role the same objects: to read the data sets, and to read and write the results.
 
         Args:
             role: The role, such as that of a notebook instance.
+            delete: Whether it deletes results too.
         """
         allow_folder(role, role, self._bucket, self._data_prefix, write=False)
-        allow_folder(role, role, self._bucket, self._results_prefix)
+        allow_folder(role, role, self._bucket, self._results_prefix, delete=delete)
         # SageMaker asks for kms:Encrypt where the output of a job names the key.
         allow_key_through_s3(role, self._key, "kms:Encrypt")
 

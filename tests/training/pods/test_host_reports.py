@@ -260,6 +260,20 @@ def test_a_host_ends_when_the_first_one_is_gone(monkeypatch: pytest.MonkeyPatch)
     assert end == Decision(code=1, reason=f"{lost}; HorovodInternalError")
 
 
+def test_a_host_ends_when_the_first_one_is_gone_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_reports, "GONE_SECONDS", 0.3)
+    first, second = (Host(name, [*ADDRESSES, "127.0.0.3"], 600) for name in ADDRESSES)
+    started: list[bool] = []
+    with first.serve():
+        thread = in_thread(lambda: started.append(second.wait_for_start()))
+        # The second host has had its answer: the third one is missing.
+        while first._ask(Report(host=first.name)).missing != ("127.0.0.3",):
+            time.sleep(0.05)
+    thread.join(60)
+    assert started == [False]
+    assert second.finish().reason == "lost: 127.0.0.1, the first host, does not answer (connection refused)"
+
+
 def test_a_host_whose_first_host_never_answers_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_reports, "_MARGIN_SECONDS", 0.2)
     second = Host("127.0.0.2", ADDRESSES, 0.2)

@@ -96,10 +96,11 @@ def ml(tmp_path: Path) -> Path:
     return tmp_path / "ml"
 
 
-def run(ml: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a job whose ports are free ones; the product's are the same on every host."""
+def run(ml: Path, *words: str, taken: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run a job whose ports are free ones, or that of the reports taken; the product's are the same on every host."""
     port = free_ports(3)
     script = (
+        f"import socket; other = socket.create_server(('', {port})) if {taken} else None\n"
         "import sys; from training.pods import host_reports, sagemaker\n"
         f"host_reports.PORT, sagemaker._RENDEZVOUS_PORT, sagemaker._STORE_PORT = {port}, {port + 1}, {port + 2}\n"
         "sys.exit(sagemaker.main(['--root', *sys.argv[1:]]))"
@@ -109,6 +110,13 @@ def run(ml: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=300
     )
+
+
+def test_a_port_that_another_program_has_is_the_reason(ml: Path) -> None:
+    ended = run(ml, "--processes-per-host", "1", "--", "true", taken=True)
+    reason = "this host cannot run its ranks: [Errno 98] Address already in use"
+    assert (ended.returncode, ended.stderr) == (1, f"error: {reason}\n")
+    assert (ml / "output/failure").read_text() == reason
 
 
 def test_one_host_runs_its_ranks_with_the_hyperparameters(ml: Path) -> None:

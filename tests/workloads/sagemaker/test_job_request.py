@@ -225,12 +225,12 @@ def test_a_torch_job_starts_with_torchrun_and_has_its_variables() -> None:
     ("options", "channel"),
     [
         (
-            {"data": "s3://other/imagenet", "input_mode": "File"},
-            {"S3DataType": "S3Prefix", "S3Uri": "s3://other/imagenet", "S3DataDistributionType": "FullyReplicated"},
+            {"data": "s3://other/imagenet/", "input_mode": "File"},
+            {"S3DataType": "S3Prefix", "S3Uri": "s3://other/imagenet/", "S3DataDistributionType": "FullyReplicated"},
         ),
         (
             {"data": "s3://other/imagenet", "input_mode": "FastFile"},
-            {"S3DataType": "S3Prefix", "S3Uri": "s3://other/imagenet", "S3DataDistributionType": "FullyReplicated"},
+            {"S3DataType": "S3Prefix", "S3Uri": "s3://other/imagenet/", "S3DataDistributionType": "FullyReplicated"},
         ),
         (
             {"lustre": LUSTRE_FOLDER},
@@ -332,6 +332,10 @@ def test_without_a_vpc_s3_is_enough() -> None:
         (
             {"volume_gb": 100},
             "'volume_gb' is 100, but p4d.24xlarge has an instance store of 8000 GB, which SageMaker",
+        ),
+        (
+            {"spec": {"instance_type": "p3.16xlarge"}, "volume_gb": 16385},
+            "'volume_gb' is 16385; give 16384 or less",
         ),
         (
             {"max_wait_seconds": 60},

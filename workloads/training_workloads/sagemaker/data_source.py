@@ -80,7 +80,8 @@ def data_source(*, data: str | None, lustre: str | None, efs: str | None, mode: 
         mode: How data in S3 comes.
     """
     if data is not None:
-        return DataSource.s3(data, mode)
+        # Without the slash it is the prefix of every folder that begins like it, such as imagenet21k.
+        return DataSource.s3(f"{data.rstrip('/')}/", mode)
     if lustre is not None:
         return DataSource.file_system_folder("FSxLustre", lustre)
     return None if efs is None else DataSource.file_system_folder("EFS", efs)

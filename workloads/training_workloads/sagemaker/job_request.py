@@ -48,6 +48,10 @@ _MOST_RETRIES = 30
 _COPIED_GB = 500
 _OTHER_GB = 100
 
+# A gp2 volume's (https://docs.aws.amazon.com/sdk-for-kotlin/api/latest/ec2/
+# aws.sdk.kotlin.services.ec2.model/-launch-template-ebs-block-device-request/volume-size.html, read 2026-11-23).
+_MOST_VOLUME_GB = 16384
+
 # The entry point sets the first to the interface that SageMaker names. The second is for ranks that MPI connects, and
 # on SageMaker Gloo does (docs/adr/0024-each-host-of-sagemaker-starts-its-own-ranks.md).
 _NOT_ON_SAGEMAKER = ("NCCL_SOCKET_IFNAME", "HOROVOD_HIERARCHICAL_ALLREDUCE")
@@ -311,7 +315,7 @@ def _spot(job: SageMakerJob) -> Problems:
 def _volume_size(job: SageMakerJob) -> Problems:
     if job.volume_gb is None:
         return
-    yield from at_least("volume_gb", job.volume_gb, 1)
+    yield from at_least("volume_gb", job.volume_gb, 1, _MOST_VOLUME_GB)
     # Another rule reports an unknown type.
     instance = INSTANCE_TYPES.get(job.spec.instance_type)
     if instance and instance.local_nvme_gb:
