@@ -177,6 +177,15 @@ def test_a_run_is_continued_when_its_job_has_ended(sagemaker: Command, session: 
     assert json.loads(out) == {"name": "b", "arn": ARN, "run_folder": f"s3://bucket/runs/{NAME}"}
 
 
+def test_the_run_of_a_job_that_has_continued_another_is_continued(sagemaker: Command, session: StubbedSession) -> None:
+    first = {"S3Uri": "s3://other/runs/first"}
+    answer_job(session, "Stopped", "Stopped", CheckpointConfig=first)
+    request = json.loads(sagemaker(*DIGITS, *PLACE, f"--resume={NAME}", "--name=c", "--dry-run").out)
+    assert request["CheckpointConfig"]["S3Uri"] == "s3://other/runs/first"
+    answer_job(session, "Stopped", "Stopped", CheckpointConfig={"S3Uri": ""})
+    assert "it has saved no checkpoints; omit it" in sagemaker(*DIGITS, *PLACE, f"--resume={NAME}", "--name=c").err
+
+
 TRANSITIONS: list[dict[str, Any]] = [
     {"Status": "Starting", "StartTime": at(0), "EndTime": at(2), "StatusMessage": "Preparing the instances"},
     {

@@ -306,7 +306,7 @@ def test_efa_is_demanded_only_where_a_training_job_has_it_for_certain() -> None:
 
 
 def test_a_job_continues_the_run_of_another() -> None:
-    made = request(job("resnet50-p4d", name="second", resume="first"))
+    made = request(job("resnet50-p4d", name="second", resume="first", resume_folder="s3://bucket/runs/first"))
     assert made["CheckpointConfig"]["S3Uri"] == "s3://bucket/runs/first"
 
 

@@ -103,7 +103,7 @@ def submit(
     as_json: JsonOption = False,
 ) -> None:
     """Start a recipe as a training job, after the request was checked."""
-    from training_workloads.sagemaker.job_request import SageMakerJob, run_folder, training_job_request
+    from training_workloads.sagemaker.job_request import SageMakerJob, training_job_request
 
     job = SageMakerJob(
         spec=_spec(recipe, image, instance_type, max_runtime),
@@ -121,15 +121,14 @@ def submit(
     )
     with failures_as_lines():
         place = _place(stack, role=role, bucket=bucket, subnets=subnets, security_groups=security_groups)
+        if resume is not None:
+            job = replace(job, resume_folder=_run_of(_jobs().describe(resume, "resume")))
         request = training_job_request(job, place)
         if dry_run:
             print(json.dumps(request, indent=2))
             return
-        jobs = _jobs()
-        if resume is not None:
-            _check_ended(jobs.describe(resume, "resume"))
-        arn = jobs.create(request)
-    folder = run_folder(place.bucket, job.run)
+        arn = _jobs().create(request)
+    folder = job.run_folder(place)
     if as_json:
         print_json({"name": job.name, "arn": arn, "run_folder": folder})
     else:
@@ -251,11 +250,16 @@ def _jobs() -> TrainingJobs:
         return TrainingJobs(AwsSession())
 
 
-def _check_ended(job: TrainingJob) -> None:
+def _run_of(job: TrainingJob) -> str:
+    """Return the folder of an ended job's run, which may be that of one before it."""
     if not job.is_ended:
         allowed = f"it is {job.secondary_status}, and two jobs must not write one run"
         fix = f"wait for its end, or '{_command('stop', job.name)}'"
         raise InputError(Problem(path=("resume",), given=job.name, allowed=allowed, fix=fix))
+    if not job.run_folder:
+        allowed = "it has saved no checkpoints"
+        raise InputError(Problem(path=("resume",), given=job.name, allowed=allowed, fix="omit it, to begin a run"))
+    return job.run_folder
 
 
 def _ask(poller: Poller, question: Callable[[], Any]) -> Any:

@@ -31,7 +31,7 @@ from training_workloads.sagemaker.request_model import model_problems
 from training_workloads.sagemaker.training_jobs import NAME
 from training_workloads.validation import MISSING, Problem, Problems, at_least, check, enforce, matches
 
-__all__ = ["SageMakerJob", "run_folder", "training_job_request"]
+__all__ = ["SageMakerJob", "training_job_request"]
 
 _NAME_RULE = "letters, digits and '-', at most 63, without '-' at the ends"
 
@@ -71,7 +71,8 @@ class SageMakerJob:
         input_mode: How data in S3 comes: `File` copies it first, `FastFile` reads on demand. Default: `File`.
         spot: Whether it runs on Spot capacity. Default: where the job does on a cluster.
         max_wait_seconds: For Spot, the longest time in all, waiting and running. Default: a day more than it may run.
-        resume: Name of the training job whose checkpoints it resumes from. Default: none.
+        resume: Name of the ended training job that it continues. Default: none.
+        resume_folder: Folder in S3 of the run that it continues, as the job before has it. Default: a new run.
         volume_gb: Size of each instance's disk, for types without an instance store. Default: 500 GB where data is
             copied from S3, else 100.
     """
@@ -86,6 +87,7 @@ class SageMakerJob:
     spot: bool | None = None
     max_wait_seconds: int | None = None
     resume: str | None = None
+    resume_folder: str | None = None
     volume_gb: int | None = None
 
     def __post_init__(self) -> None:
@@ -120,11 +122,6 @@ class SageMakerJob:
         return hosts, ranks // hosts
 
     @property
-    def run(self) -> str:
-        """Name of the training job whose folder in S3 has the checkpoints."""
-        return self.name if self.resume is None else self.resume
-
-    @property
     def named_source(self) -> DataSource | None:
         """Where the user says that the data set is; None where they do not say it."""
         return data_source(data=self.data, lustre=self.lustre, efs=self.efs, mode=self.input_mode or "File")
@@ -134,6 +131,10 @@ class SageMakerJob:
         inputs = self.program.inputs.items()
         found = {channel: _mirrored(channel, path, place, self.input_mode) for channel, path in inputs}
         return found | ({DATA_CHANNEL: self.named_source} if self.named_source else {})
+
+    def run_folder(self, place: Place) -> str:
+        """Return the folder in S3 with the run's checkpoints, curves and results."""
+        return self.resume_folder or _run_folder(place, self.name)
 
     def environment(self) -> dict[str, str]:
         """Return the variables of the ranks: those of a worker that has a whole node."""
@@ -151,9 +152,9 @@ class SageMakerJob:
         return {name: value for name, value in derived.items() if name not in chosen} | self.spec.environment
 
 
-def run_folder(bucket: str, run: str) -> str:
-    """Return the folder of a run in S3, with its checkpoints, curves and results: where a cluster exports it to."""
-    return f"s3://{bucket}/{RUNS_DIRECTORY}/{run}"
+def _run_folder(place: Place, run: str) -> str:
+    """Return the folder of a run in S3: where a cluster exports it to."""
+    return f"s3://{place.bucket}/{RUNS_DIRECTORY}/{run}"
 
 
 def training_job_request(job: SageMakerJob, place: Place) -> dict[str, Any]:
@@ -186,7 +187,7 @@ def training_job_request(job: SageMakerJob, place: Place) -> dict[str, Any]:
 def _output(place: Place) -> dict[str, str]:
     """Return where what is in /opt/ml/output/data and /opt/ml/model at the end goes, as files instead of archives."""
     key = {"KmsKeyId": place.key} if place.key else {}
-    return {"S3OutputPath": run_folder(place.bucket, "output"), "CompressionType": "NONE", **key}
+    return {"S3OutputPath": _run_folder(place, "output"), "CompressionType": "NONE", **key}
 
 
 def _container(job: SageMakerJob) -> dict[str, Any]:
@@ -211,7 +212,7 @@ def _limits(job: SageMakerJob) -> dict[str, int]:
 
 def _checkpoints(job: SageMakerJob, place: Place) -> dict[str, str]:
     """Return the folder that SageMaker keeps in S3; TensorBoard's events are in it, so that they are there at once."""
-    return {"S3Uri": run_folder(place.bucket, job.run), "LocalPath": CHECKPOINTS} if job.program.writes else {}
+    return {"S3Uri": job.run_folder(place), "LocalPath": CHECKPOINTS} if job.program.writes else {}
 
 
 def _mirrored(channel: str, path: str, place: Place, mode: InputMode | None) -> DataSource:
