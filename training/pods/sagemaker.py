@@ -200,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folders.fail(end.reason)
     with suppress(UserError):
         hosts = folders.hosts()
-        # Rank zero, on the first host, has written the results; SageMaker puts the files of all hosts into one archive.
+        # Rank zero, on the first host, has written the results; SageMaker copies the files of all hosts to one folder.
         if hosts.number == 0:
             folders.hand_over()
     return end.code or 0
