@@ -28,6 +28,11 @@ def code_of_a_rank(text: str) -> int | None:
     return code if code >= 0 else SIGNAL_CODES - code
 
 
+def is_of_others(reason: str) -> bool:
+    """Return whether a reason is that of a rank that has lost another one."""
+    return any(part in reason.lower() for part in _OF_OTHERS)
+
+
 def message(text: str) -> str:
     """Return the last error that a rank printed, rather than what others print because of it; empty if none did."""
     messages, exceptions, ignored = list[str](), list[tuple[str | None, str]](), set[str | None]()
@@ -46,5 +51,5 @@ def message(text: str) -> str:
                 exceptions.append((tag, words.strip()))
     # Lines without a tag are those of the launch command, where the ranks' have one.
     ranks = [words for tag, words in exceptions if tag] or [words for _, words in exceptions]
-    own = [words for words in ranks if not any(part in words.lower() for part in _OF_OTHERS)]
+    own = [words for words in ranks if not is_of_others(words)]
     return (messages or own or ranks or [""])[-1]

@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from training.pods import first_process
+from training.pods.failure_reason import is_of_others
 from training.runtime import listing
 from training.runtime.errors import USER_ERROR
 
@@ -47,9 +48,6 @@ _MARGIN_SECONDS = 15.0
 _REQUEST_SECONDS = 5.0
 _MOST_BYTES = 65536
 _NAMED = 3
-
-# In what a rank prints that has lost another one.
-_HOROVOD = "horovod"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,7 +135,7 @@ class HostReports:
     def _failure(self, failed: Sequence[Report], lost: dict[str, float]) -> Decision:
         """Return the end by the report that names the cause, not by those of ranks that have lost others."""
         rejected = [report for report in failed if report.code == USER_ERROR]
-        own = [report for report in failed if _HOROVOD not in report.reason.lower()]
+        own = [report for report in failed if not is_of_others(report.reason)]
         cause = (rejected or own or failed)[0]
         reason = f"{cause.host}: {cause.reason}"
         if lost and not rejected:
