@@ -145,6 +145,7 @@ class CompleteSageMakerTraining(Construct):
             "SubnetIds": ",".join(subnet.subnet_id for subnet in training.subnets),
             "SecurityGroupId": training.security_group.security_group_id,
             "BucketName": training.bucket.bucket_name,
+            "DataPrefix": self.config.data_prefix,
             "ImageRepositoryUri": training.repository.repository_uri,
         }
         if self._key:

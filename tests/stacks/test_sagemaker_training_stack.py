@@ -2,7 +2,15 @@ import json
 
 from tests.stacks.templates import SCENARIOS, templates
 
-OUTPUTS = {"TrainingRoleArn", "SubnetIds", "SecurityGroupId", "BucketName", "ImageRepositoryUri", "KeyArn"}
+OUTPUTS = {
+    "TrainingRoleArn",
+    "SubnetIds",
+    "SecurityGroupId",
+    "BucketName",
+    "DataPrefix",
+    "ImageRepositoryUri",
+    "KeyArn",
+}
 
 
 def test_it_exists_where_the_configuration_has_its_section() -> None:

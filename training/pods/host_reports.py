@@ -105,7 +105,9 @@ class HostReports:
         """Return the hosts that will ask for the decision: they have reported lately, or still have time to come."""
         with self._lock:
             now = self.clock()
-            lately = {host for host, last in self._last.items() if now - last <= _SETTLE_SECONDS / 2}
+            # A host that has reported its end is alive; one whose ranks still run may be the lost one.
+            limit = {host: LOST_SECONDS if host in self._ended else _SETTLE_SECONDS / 2 for host in self._last}
+            lately = {host for host, last in self._last.items() if now - last <= limit[host]}
             in_time = now - self._began <= self.start_seconds
             return lately | {host for host in self.hosts if host not in self._last and in_time}
 
@@ -134,7 +136,10 @@ class HostReports:
 
     def _failure(self, failed: Sequence[Report], lost: dict[str, float]) -> Decision:
         """Return the end by the report that names the cause, not by those of ranks that have lost others."""
-        rejected = [report for report in failed if report.code == USER_ERROR]
+        # A mistake that all ranks see is printed by rank zero alone, so by the first host.
+        rejected = sorted(
+            (report for report in failed if report.code == USER_ERROR), key=lambda report: self.hosts.index(report.host)
+        )
         own = [report for report in failed if not is_of_others(report.reason)]
         cause = (rejected or own or failed)[0]
         reason = f"{cause.host}: {cause.reason}"

@@ -12,7 +12,8 @@ with `torchrun` gets the options by which its agents meet at the first host.
   your-algorithms-training-algo-dockerfile.html, read 2026-11-23), reaches every rank, which saves a checkpoint.
 - A program whose '--output-dir' is below /opt/ml/checkpoints resumes exactly after a Spot interruption: SageMaker
   restores that folder before it starts the containers again. Its results are in /opt/ml/output/data at the end too.
-- The reason of a failure is the last line of the log, on every host, and SageMaker's `FailureReason`.
+- The reason of a failure is the last line of the log, on every host, and SageMaker's `FailureReason`. Ranks that end on
+  request have none.
 """
 
 import argparse
@@ -36,6 +37,7 @@ from training.pods.sagemaker_folders import ROOT, Folders, Hosts
 from training.pods.worker import adopt_orphans
 from training.runtime import command_line
 from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.stop_request import STOPPED
 
 _TORCHRUN = "torchrun"
 
@@ -164,7 +166,11 @@ def run_job(settings: Settings, folders: Folders) -> Decision:
         print(f"{hosts.name}: starts {ranks} of {ranks * len(hosts.names)} ranks", flush=True)
         attempt = ranks_attempt.run(launch_command(settings, hosts, program), network, signal.SIGTERM, host.watch)
         end_processes()
-        return host.finish(attempt.code, str(attempt) if attempt.code else "")
+        code = attempt.code
+        if attempt.stopped and code == 1 and _is_torchrun(program):
+            # Its own code after a signal, whatever those of its ranks are.
+            code = STOPPED
+        return host.finish(code, str(attempt) if code else "")
 
 
 def end_processes() -> None:
@@ -196,7 +202,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         # Such as a port of this host that another program has, or no memory for a process.
         end = Decision(code=1, reason=f"this host cannot run its ranks: {error}")
-    if end.code:
+    if end.code == STOPPED:
+        print(f"the ranks have ended on request, with exit code {STOPPED}", flush=True)
+    elif end.code:
         folders.fail(end.reason)
     with suppress(UserError):
         hosts = folders.hosts()

@@ -61,6 +61,7 @@ def test_by_default_there_is_a_private_network_and_data_in_s3() -> None:
         "SubnetIds",
         "SecurityGroupId",
         "BucketName",
+        "DataPrefix",
         "ImageRepositoryUri",
     }
     assert len(outputs(made)["SubnetIds"]["Fn::Join"][1]) == 3

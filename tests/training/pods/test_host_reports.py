@@ -89,6 +89,12 @@ def test_a_failed_host_ends_the_job_when_the_others_had_time_to_fail_too(reports
             2,
             "algo-2: '--epochs' is 0",
         ),
+        # Rank zero alone prints a mistake that all ranks see; another host may be faster.
+        (
+            [("algo-2", 2, "exit code 2"), ("algo-1", 2, "exit code 2: '--epochs' is 0"), ("algo-3", 2, "exit code 2")],
+            2,
+            "algo-1: exit code 2: '--epochs' is 0",
+        ),
         # The first report may be that of a rank that has lost another one.
         (
             [
@@ -143,6 +149,16 @@ def test_the_first_host_does_not_wait_for_lost_hosts_to_learn_the_end(reports: H
     report(reports, "algo-1", "algo-2", "algo-3")
     clock.now += 6
     report(reports, "algo-1", "algo-3")
+    assert reports.listening() == {"algo-1", "algo-3"}
+
+
+def test_the_first_host_waits_for_a_silent_host_that_has_reported_its_end(reports: HostReports, clock: Clock) -> None:
+    report(reports, *NAMES)
+    report(reports, "algo-2", code=0)
+    clock.now += 59
+    report(reports, "algo-1", "algo-3", code=0)
+    assert reports.listening() == set(NAMES)
+    clock.now += 2
     assert reports.listening() == {"algo-1", "algo-3"}
 
 

@@ -94,6 +94,8 @@ def test_a_stop_request_reaches_the_ranks_of_all_hosts(make: Make) -> None:
         host.send(signal.SIGTERM)
     assert hosts.codes() == [75, 75, 75]
     assert [host.log.count("saved") for host in hosts.hosts] == [2, 2, 2]
+    assert [host.failure for host in hosts.hosts] == ["", "", ""]
+    assert all(host.log.endswith("the ranks have ended on request, with exit code 75\n") for host in hosts.hosts)
     assert_gone(processes)
 
 

@@ -112,6 +112,12 @@ def test_the_image_is_the_one_that_was_pushed(tmp_path: Path, sagemaker: Command
     assert json.loads(out)["AlgorithmSpecification"]["TrainingImage"] == IMAGE
 
 
+def test_a_longest_time_of_nothing_is_rejected_by_the_options_name(sagemaker: Command) -> None:
+    code, out, err = sagemaker(*DIGITS, *PLACE, "--max-runtime=0s", "--dry-run")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: '--max-runtime' is 0; give 1 or more")
+
+
 def test_mistakes_are_lines_with_the_options_names(sagemaker: Command, session: StubbedSession) -> None:
     options = ("--instances=0", "--volume-gb=1", "--input-mode=Pipe", "--efs=x", "--resume=_", "--name=a_b")
     code, out, err = sagemaker("submit", "digits-p4d", *options)

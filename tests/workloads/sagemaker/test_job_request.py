@@ -266,10 +266,31 @@ def test_the_lustre_of_the_stack_is_the_default() -> None:
     found = channels(request(job("mask-rcnn-p4d"), WITH_LUSTRE))
     folders = {name: each["DataSource"]["FileSystemDataSource"]["DirectoryPath"] for name, each in found.items()}
     assert folders == {"training": "/abcdefgh/data/coco", "backbone": "/abcdefgh/runs/resnet50-p4d"}
-    # A way to read S3 is one that the user wants.
-    assert uri(channels(request(job("resnet50-p4d", input_mode="FastFile"), WITH_LUSTRE))["training"]) == (
-        "s3://bucket/data/imagenet/"
+    # A way to read S3 is one that the user wants, for the data set.
+    found = channels(request(job("mask-rcnn-p4d", input_mode="FastFile"), WITH_LUSTRE))
+    assert uri(found["training"]) == "s3://bucket/data/coco/"
+    assert "FileSystemDataSource" in found["backbone"]["DataSource"]
+
+
+def test_the_input_mode_is_that_of_the_data_set() -> None:
+    found = channels(request(job("mask-rcnn-p4d", input_mode="FastFile")))
+    assert {name: each["InputMode"] for name, each in found.items()} == {"training": "FastFile", "backbone": "File"}
+
+
+def test_a_folder_that_the_stacks_role_may_not_read_is_rejected() -> None:
+    place = replace(PLACE, data_prefix="datasets")
+    with pytest.raises(InputError) as raised:
+        request(job("mask-rcnn-p4d"), place)
+    (problem,) = raised.value.problems
+    assert str(problem) == (
+        "'data' is 's3://bucket/data/coco/', but the stack's role reads only s3://bucket/datasets/ and "
+        "s3://bucket/runs/; give a folder in s3://bucket/datasets/, or change sagemaker.data_prefix in cluster.yaml and deploy it"
     )
+    found = channels(request(job("mask-rcnn-p4d", data="s3://bucket/datasets/coco"), place))
+    assert uri(found["training"]) == "s3://bucket/datasets/coco/"
+    # The role of another bucket's owner may allow it.
+    assert request(job("resnet50-p4d", data="s3://other/imagenet"), place)
+    assert request(job("resnet50-p4d"), replace(PLACE, data_prefix="", lustre_folder=None))
 
 
 def test_the_key_of_the_stack_encrypts_the_output() -> None:
@@ -327,6 +348,7 @@ def test_without_a_vpc_s3_is_enough() -> None:
         ({"name": "my_job"}, r"'name' is 'my_job'; give letters, digits and '-', at most 63"),
         ({"name": "a" * 64}, "'name' is 'a+'; give letters"),
         ({"name": "-a"}, "'name' is '-a'; give letters"),
+        ({"name": "output"}, "'name' is 'output', but runs/output of the bucket has the results of"),
         ({"instances": 0}, "'instances' is 0; give 1 or more"),
         ({"resume": "a_b"}, "'resume' is 'a_b'; give letters"),
         (

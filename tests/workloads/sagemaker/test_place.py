@@ -35,6 +35,14 @@ def test_the_key_of_the_stack_is_for_its_role_and_its_bucket() -> None:
     assert (changed(place, role=f"{ROLE}2").key, changed(place, bucket="other").key) == (None, None)
 
 
+def test_the_folder_of_the_stacks_role_is_not_that_of_another() -> None:
+    place = Place.of_stack(OUTPUTS | {"DataPrefix": "datasets/"})
+    assert (place.data_prefix, changed(place, subnets=SUBNET, security_groups=GROUP).data_prefix) == ("datasets",) * 2
+    assert (changed(place, role=f"{ROLE}2").data_prefix, changed(place, bucket="other").data_prefix) == (None, None)
+    # The whole bucket.
+    assert Place.of_stack(OUTPUTS | {"DataPrefix": "/"}).data_prefix == ""
+
+
 def test_every_mistake_is_named_at_once() -> None:
     with pytest.raises(InputError) as raised:
         changed(Place.of_stack({}), bucket="s3://b", subnets="vpc-1").check()

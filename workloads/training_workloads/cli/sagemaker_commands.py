@@ -28,7 +28,7 @@ from training_workloads.recipes import recipe as job_of_recipe
 from training_workloads.sagemaker.job_log import JobLog
 from training_workloads.sagemaker.place import SAGEMAKER_STACK, Place
 from training_workloads.sagemaker.training_jobs import COMPLETED, NAME, TrainingJob, TrainingJobs
-from training_workloads.validation import InputError, Problem, check, matches
+from training_workloads.validation import InputError, Problem, at_least, check, matches
 
 # Here and below, because the kinds of jobs start Node.js.
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def submit(
     data: Annotated[str | None, typer.Option(metavar="S3", help="s3://bucket/folder.", rich_help_panel=_DATA)] = None,
     input_mode: Annotated[
         str | None,
-        typer.Option(help="For S3: File copies it first; FastFile reads on demand.", rich_help_panel=_DATA),
+        typer.Option(help="From S3: File copies it first; FastFile reads on demand.", rich_help_panel=_DATA),
     ] = None,
     lustre: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="fs-…:/<mount name>/folder.", rich_help_panel=_DATA)
@@ -213,7 +213,8 @@ def _spec(name: str, image: str | None, instance_type: str | None, max_runtime: 
     found = find_recipes()
     changes: dict[str, Any] = {} if image is None else {"image": image}
     if max_runtime is not None:
-        changes["deadline_seconds"] = seconds("max_runtime", max_runtime)
+        changes["deadline_seconds"] = longest = seconds("max_runtime", max_runtime)
+        check(at_least("max_runtime", longest, 1))
     spec: Any = job_of_recipe(name, among=found, **changes)
     if instance_type is not None:
         changes["instance_type"] = bare_type(instance_type)

@@ -38,6 +38,9 @@ _NAME_RULE = "letters, digits and '-', at most 63, without '-' at the ends"
 # The image's address is short enough with a digest only if the repository's name is; the API's limit is 255.
 _DIGEST = r".+@sha256:[a-f0-9]{64}"
 
+# Beside the runs, what SageMaker copies to S3 at the end of each job.
+_OUTPUTS = "output"
+
 _LONGEST_ARGUMENT = 256
 _MOST_ARGUMENTS = 100
 _MOST_RUNTIME_SECONDS = 28 * DAY_SECONDS
@@ -68,7 +71,8 @@ class SageMakerJob:
         data: Folder of the data set in S3. Default: the same path on the stack's Lustre, else in its bucket.
         lustre: The same on FSx for Lustre: `fs-…:/<mount name>/folder`.
         efs: The same on EFS: `fs-…:/folder`.
-        input_mode: How data in S3 comes: `File` copies it first, `FastFile` reads on demand. Default: `File`.
+        input_mode: How the data set comes from S3: `File` copies it first, `FastFile` reads on demand. Default: from
+            the stack's Lustre, else `File`.
         spot: Whether it runs on Spot capacity. Default: where the job does on a cluster.
         max_wait_seconds: For Spot, the longest time in all, waiting and running. Default: a day more than it may run.
         resume: Name of the ended training job that it continues. Default: none.
@@ -163,7 +167,7 @@ def training_job_request(job: SageMakerJob, place: Place) -> dict[str, Any]:
     Raises:
         InputError: The place has not what the job needs, or SageMaker would reject the request.
     """
-    check(_network(job, place), _channels(job, place))
+    check(_network(job, place), _channels(job, place), _readable(job, place))
     request = {
         "TrainingJobName": job.name,
         "AlgorithmSpecification": _container(job),
@@ -187,7 +191,7 @@ def training_job_request(job: SageMakerJob, place: Place) -> dict[str, Any]:
 def _output(place: Place) -> dict[str, str]:
     """Return where what is in /opt/ml/output/data and /opt/ml/model at the end goes, as files instead of archives."""
     key = {"KmsKeyId": place.key} if place.key else {}
-    return {"S3OutputPath": _run_folder(place, "output"), "CompressionType": "NONE", **key}
+    return {"S3OutputPath": _run_folder(place, _OUTPUTS), "CompressionType": "NONE", **key}
 
 
 def _container(job: SageMakerJob) -> dict[str, Any]:
@@ -218,6 +222,8 @@ def _checkpoints(job: SageMakerJob, place: Place) -> dict[str, str]:
 def _mirrored(channel: str, path: str, place: Place, mode: InputMode | None) -> DataSource:
     """Return where the stack has a path of the cluster's file system: its bucket mirrors it, and so does its Lustre."""
     one_file = is_file(channel, path)
+    # The user's choice is about the data set: a model, say, is read as a whole before the first step.
+    mode = mode if channel == DATA_CHANNEL else None
     if place.lustre_folder and mode is None:
         folder = path.rpartition("/")[0] if one_file else path
         return DataSource.file_system_folder("FSxLustre", f"{place.lustre_folder}/{folder}")
@@ -261,6 +267,26 @@ def _channels(job: SageMakerJob, place: Place) -> Problems:
         allowed = f"the program reads the channel {channel}, which has no place"
         fix = "give --data, --lustre or --efs" if channel == DATA_CHANNEL else "give a path of the file system instead"
         yield Problem(path=("command",), given=" ".join(job.spec.command), allowed=allowed, fix=fix)
+
+
+def _readable(job: SageMakerJob, place: Place) -> Problems:
+    """Reject a folder of the stack's bucket that the stack's role may not read."""
+    if not place.data_prefix:
+        return
+    readable = [f"s3://{place.bucket}/{prefix}/" for prefix in (place.data_prefix, RUNS_DIRECTORY)]
+    for channel, source in job.sources(place).items():
+        if source.path.startswith(f"s3://{place.bucket}/") and not source.path.startswith(tuple(readable)):
+            allowed = f"the stack's role reads only {' and '.join(readable)}"
+            fix = f"give a folder in {readable[0]}, or change sagemaker.data_prefix in cluster.yaml and deploy it"
+            path = "data" if channel == DATA_CHANNEL else channel
+            yield Problem(path=(path,), given=source.path, allowed=allowed, fix=fix)
+
+
+def _name(job: SageMakerJob) -> Problems:
+    yield from matches("name", job.name, NAME, _NAME_RULE)
+    if job.name == _OUTPUTS:
+        allowed = f"{RUNS_DIRECTORY}/{_OUTPUTS} of the bucket has the results of all jobs"
+        yield Problem(path=("name",), given=job.name, allowed=allowed, fix="give another name")
 
 
 def _image(job: SageMakerJob) -> Problems:
@@ -330,7 +356,7 @@ def _resume(job: SageMakerJob) -> Problems:
 
 
 _RULES: tuple[Callable[[SageMakerJob], Problems], ...] = (
-    lambda job: matches("name", job.name, NAME, _NAME_RULE),
+    _name,
     _image,
     lambda job: sagemaker_type(job.spec.instance_type),
     lambda job: at_least("instances", 1 if job.instances is None else job.instances, 1),

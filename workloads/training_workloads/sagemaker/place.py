@@ -29,6 +29,8 @@ class Place:
         security_groups: Ids of the security groups, in the same VPC.
         lustre_folder: Id and mount name of the file system that mirrors the bucket, such as `fs-…:/abcdefgh`.
             Default: none.
+        data_prefix: Folder of the bucket that the role may read, beside `runs`; empty for the whole bucket. Default:
+            not known.
         key: ARN of the key that encrypts what SageMaker writes at the end. Default: Amazon S3's own.
     """
 
@@ -37,6 +39,7 @@ class Place:
     subnets: tuple[str, ...] = ()
     security_groups: tuple[str, ...] = ()
     lustre_folder: str | None = None
+    data_prefix: str | None = None
     key: str | None = None
 
     @classmethod
@@ -49,6 +52,7 @@ class Place:
             subnets=_words(outputs.get("SubnetIds", "")),
             security_groups=_words(outputs.get("SecurityGroupId", "")),
             lustre_folder=f"{file_system}:/{mount_name}" if file_system and mount_name else None,
+            data_prefix=outputs["DataPrefix"].strip("/") if "DataPrefix" in outputs else None,
             key=outputs.get("KeyArn"),
         )
 
@@ -63,7 +67,8 @@ class Place:
             security_groups=self.security_groups if security_groups is None else _words(security_groups),
             # The file system of the stack mirrors its bucket, and is in its network.
             lustre_folder=self.lustre_folder if bucket is None and subnets is None else None,
-            # Another role may not use the key.
+            # Another role may read other folders, and may not use the key.
+            data_prefix=self.data_prefix if bucket is None and role is None else None,
             key=self.key if bucket is None and role is None else None,
         )
 
