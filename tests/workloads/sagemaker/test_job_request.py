@@ -284,7 +284,8 @@ def test_a_folder_that_the_stacks_role_may_not_read_is_rejected() -> None:
     (problem,) = raised.value.problems
     assert str(problem) == (
         "'data' is 's3://bucket/data/coco/', but the stack's role reads only s3://bucket/datasets/ and "
-        "s3://bucket/runs/; give a folder in s3://bucket/datasets/, or change sagemaker.data_prefix in cluster.yaml and deploy it"
+        "s3://bucket/runs/; give a folder in s3://bucket/datasets/, or change sagemaker.data_prefix in cluster.yaml "
+        "and deploy it"
     )
     found = channels(request(job("mask-rcnn-p4d", data="s3://bucket/datasets/coco"), place))
     assert uri(found["training"]) == "s3://bucket/datasets/coco/"
