@@ -9,7 +9,7 @@ import training_cluster
 from docs.site.page_list import LIST, pages
 from setup.source_tree import ROOT, files, relative
 from training_workloads.lint.rules import EVERY_RULE
-from training_workloads.recipes import RECIPES
+from training_workloads.recipes import NEEDS, RECIPES
 
 PAGES = [path for path in files() if path.suffix == ".md" and not path.is_relative_to(ROOT / "workloads")]
 
@@ -57,6 +57,11 @@ def test_every_public_name_has_its_page() -> None:
 def test_the_readme_has_the_number_of_rules() -> None:
     number = len(EVERY_RULE)
     assert f"[{number} lint rules](docs/lint.md)" in (ROOT / "README.md").read_text()
+
+
+def test_the_readme_has_the_number_of_jobs() -> None:
+    number = len(RECIPES) - len(NEEDS)
+    assert f"  dist/jobs/       {number} jobs\n" in (ROOT / "README.md").read_text()
 
 
 def test_every_recipe_is_in_the_table() -> None:
