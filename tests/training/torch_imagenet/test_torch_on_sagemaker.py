@@ -23,9 +23,10 @@ signal.signal(signal.SIGTERM, lambda *_: stopped.append(1))
 dist.init_process_group("gloo")
 sum = torch.tensor([dist.get_rank() + 1])
 dist.all_reduce(sum)
-print("rank", dist.get_rank(), "of", dist.get_world_size(), "has", int(sum), flush=True)
+# In one write: the ranks of a host share its output.
+sys.stdout.write(f"rank {dist.get_rank()} of {dist.get_world_size()} has {int(sum)}\\n")
 if os.environ.get("FAILS") == os.environ["RANK"]:
-    print("error: it failed", file=sys.stderr, flush=True)
+    sys.stderr.write("error: it failed\\n")
     sys.exit(2)
 while os.environ.get("WAITS") and not stopped:
     time.sleep(0.1)
