@@ -29,6 +29,9 @@ FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
     "bus_bandwidth": ("bus_bandwidth",),
 }
 
+# A cell with its records.
+_Measured = tuple[dict[str, Any], list[dict[str, Any]]]
+
 # The axes that say how large a run is, rather than what it is.
 _SIZES = ("nodes", "workers", "ranks")
 
@@ -109,13 +112,22 @@ def summarize(folder: ResultsFolder) -> list[CellSummary]:
     Raises:
         InputError: The folder has no cells.
     """
-    measured = folder.measured()
+    measured = _latest(folder.measured())
     speeds: dict[Any, list[tuple[int, float]]] = {}
     for cell, records in measured:
         if speed := _medians_of(records).get("images_per_second"):
             speeds.setdefault(_kind(cell["values"]), []).append((cell["ranks"], speed))
     found = [_summary(cell, records, speeds.get(_kind(cell["values"]), [])) for cell, records in measured]
     return sorted(found, key=lambda each: (each.instance_type, str(each.kind), each.ranks))
+
+
+def _latest(measured: Sequence[_Measured]) -> list[_Measured]:
+    """Return the cells without those that others replace: with the same values, of a sweep that ran later.
+
+    They differ in what is no axis, such as an image, so that no reader could tell them apart.
+    """
+    in_order = sorted(measured, key=lambda each: float(each[0].get("swept", 0.0)))
+    return list({values_text(cell["values"]): (cell, records) for cell, records in in_order}.values())
 
 
 def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: list[tuple[int, float]]) -> CellSummary:

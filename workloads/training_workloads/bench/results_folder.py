@@ -150,14 +150,14 @@ class ResultsFolder:
         folder = self.path / cell.name
         folder.mkdir(exist_ok=True)
         described = {
+            "swept": time.time(),
             "values": dict(cell.values),
             "ranks": cell.ranks,
             "nodes": cell.nodes,
             "instance_type": "" if cell.machine else cell.spec.instance_type,
             "identity": cell.identity,
         }
-        if _read(folder / "cell.json") != described:
-            _write(folder / "cell.json", described)
+        _write(folder / "cell.json", described)
         found = [Repetition(folder=folder / str(number)) for number in range(1, repeats + 1)]
         for each in found:
             each.folder.mkdir(exist_ok=True)
