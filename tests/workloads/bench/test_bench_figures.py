@@ -1,6 +1,7 @@
 """The arithmetic of a report, and the comparison of two, from figures on the disk."""
 
 import json
+import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -242,11 +243,20 @@ def test_a_folder_without_results_is_rejected(tmp_path: Path, program: Program) 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("content", ["{cut", "[1]", "7"])
-def test_a_damaged_record_is_named(tmp_path: Path, program: Program, content: str) -> None:
+@pytest.mark.parametrize("name", ["aa/1/record.json", "aa/cell.json"])
+@pytest.mark.parametrize("content", ["{cut", "[1]", "7", "{}"])
+def test_a_damaged_file_is_named(tmp_path: Path, program: Program, name: str, content: str) -> None:
     cell(tmp_path, "aa", 1, [1000])
-    record = tmp_path / "aa/1/record.json"
-    record.write_text(content)
+    damaged = tmp_path / name
+    damaged.write_text(content)
     result = program("bench", "report", str(tmp_path))
     assert result.code == 2
-    assert f"'{record}', but it is damaged; restore the file, or delete it to measure again" in result.err
+    assert f"'{damaged}', but it is damaged; restore the file, or delete it to measure again" in result.err
+
+
+def test_a_copy_of_a_repetition_is_no_repetition(tmp_path: Path, program: Program) -> None:
+    cell(tmp_path, "aa", 1, [1000])
+    shutil.copytree(tmp_path / "aa/1", tmp_path / "aa/1.bak")
+    assert program("bench", "report", str(tmp_path)).code == 0
+    (found,) = summarize(ResultsFolder(path=tmp_path))
+    assert found.repetitions == 1

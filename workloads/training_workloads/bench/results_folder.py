@@ -12,7 +12,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,12 +39,18 @@ def write_atomically(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, *needed: str) -> dict[str, Any]:
+    """Return the content of a file that has some keys; empty without the file."""
+    if not path.exists():
+        return {}
     try:
-        return dict(json.loads(path.read_text())) if path.exists() else {}
-    except (OSError, TypeError, ValueError) as error:
+        found = dict(json.loads(path.read_text()))
+        if not found.keys() >= set(needed):
+            raise KeyError(*needed)
+    except (KeyError, OSError, TypeError, ValueError) as error:
         fix = "restore the file, or delete it to measure again"
         raise InputError(Problem(path=("results",), given=str(path), allowed="it is damaged", fix=fix)) from error
+    return found
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
@@ -67,12 +73,12 @@ class Repetition:
 
         `number`, `job`, when it `began`, and `usd` of what the attempts before may have cost.
         """
-        return _read(self.folder / "attempt.json")
+        return _read(self.folder / "attempt.json", "number", "job")
 
     @property
     def record(self) -> dict[str, Any]:
         """How the last attempt ended; empty while that is not known."""
-        return _read(self.folder / "record.json")
+        return _read(self.folder / "record.json", "state")
 
     @property
     def is_finished(self) -> bool:
@@ -166,7 +172,7 @@ class ResultsFolder:
     @property
     def usd(self) -> float:
         """Dollars of every attempt in the folder, of this sweep and of those before it."""
-        return sum(Repetition(folder=path.parent).usd for path in self.path.glob("*/*/attempt.json"))
+        return sum(Repetition(folder=path.parent).usd for path in _numbered(self.path.glob("*/*/attempt.json")))
 
     def measured(self) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
         """Return each cell with its records.
@@ -175,7 +181,10 @@ class ResultsFolder:
             InputError: There is none.
         """
         found = [
-            ({"cell": path.parent.name, **_read(path)}, [_read(each) for each in _records(path.parent)])
+            (
+                {"cell": path.parent.name, **_read(path, "values", "ranks", "nodes", "instance_type", "identity")},
+                [Repetition(folder=each.parent).record for each in _numbered(path.parent.glob("*/record.json"))],
+            )
             for path in sorted(self.path.glob("*/cell.json"))
         ]
         if not found:
@@ -184,5 +193,6 @@ class ResultsFolder:
         return found
 
 
-def _records(cell: Path) -> list[Path]:
-    return sorted(cell.glob("*/record.json"), key=lambda path: int(path.parent.name))
+def _numbered(files: Iterable[Path]) -> list[Path]:
+    """Return the files of repetitions in their order, without those of a copy such as `1.bak`."""
+    return sorted((each for each in files if each.parent.name.isdecimal()), key=lambda each: int(each.parent.name))
