@@ -15,7 +15,7 @@ from training_workloads.planning.calibration import (
     pair_network,
     predicted_rate,
 )
-from training_workloads.planning.line_chart import Line, line_chart
+from training_workloads.planning.line_chart import PUBLISHED, Line, line_chart
 from training_workloads.planning.prediction import predict
 from training_workloads.planning.published_comparison import (
     Compared,
@@ -123,7 +123,7 @@ def seed_chart() -> str:
         Line(name="predicted, today's settings", points=[(each.gpus, each.images_per_second) for each in today]),
         Line(name="predicted, without XLA", points=old),
         Line(name="published, 98,000 on 160", points=[(_SEED_GPUS, seed.images_per_second)], marks=True),
-        Line(name="published, Horovod issue 779", points=published, marks=True),
+        Line(name="published, Horovod issue 779", points=published, marks=True, color=PUBLISHED),
     ]
     return line_chart(f"ResNet-50 on {_P3}", "V100 GPUs", "images/s", lines)
 

@@ -249,7 +249,7 @@ def test_a_test_of_the_network_has_the_curve_of_its_log(
     assert "| nccl-p4d | p4de.24xlarge | 16 | 78.33 |" in report
     assert "| 78.33 (at 2 GiB) |" in report
     # The smallest ones print 0.00 GB/s, which a logarithmic axis has no place for.
-    assert "nccl-p4d, instance_type p4de.24x…" in (folder / "results/bandwidth.svg").read_text()
+    assert "nccl-p4d, instance_type" in (folder / "results/bandwidth.svg").read_text()
     (curve,) = re.findall(r'<polyline points="([^"]*)"', (folder / "results/bandwidth.svg").read_text())
     assert len(curve.split()) == 23
 

@@ -14,6 +14,7 @@ from training_workloads.bench.bench_report import write_report
 from training_workloads.bench.bench_summary import FIGURES, figures, medians, scaling_efficiency, summarize
 from training_workloads.bench.results_folder import ResultsFolder
 from training_workloads.bench.step_chart import step_splits
+from training_workloads.planning.line_chart import COLORS
 
 BATCHES = ["--batch-size", "128", "--batch-size", "256"]
 COMMAND = ["python", "-m", "training.resnet50", *BATCHES, "--compression", "fp16", "--data-dir", "/fsx/imagenet"]
@@ -106,8 +107,11 @@ def test_each_kind_has_its_ideal_line(tmp_path: Path) -> None:
             values = {"recipe": recipe, "ranks": ranks}
             cell(tmp_path, f"{name}{ranks}", 1, [100.0 * ranks], ranks=ranks, values=values, instance_type="")
     write_report(ResultsFolder(path=tmp_path))
-    picture = (tmp_path / "throughput.svg").read_text()
-    assert [f"ideal, {name}<" in picture for name in ("digits-p3", "resnet50-p3")] == [True, True]
+    strokes = [
+        (each.attrib["stroke"], "stroke-dasharray" in each.attrib)
+        for each in ElementTree.parse(tmp_path / "throughput.svg").iter("{http://www.w3.org/2000/svg}polyline")
+    ]
+    assert sorted(strokes) == [(color, dashed) for color in sorted(COLORS[:2]) for dashed in (False, True)]
 
 
 def test_a_kind_with_one_size_has_no_efficiency(tmp_path: Path) -> None:
@@ -134,7 +138,7 @@ def test_a_line_is_named_by_what_differs(tmp_path: Path) -> None:
             cell(tmp_path, f"{compression}{nodes}", nodes, [100.0 * nodes], values=values)
     write_report(ResultsFolder(path=tmp_path))
     texts = [each.text for each in ElementTree.parse(tmp_path / "throughput.svg").iter()]
-    assert {"--compression fp16", "ideal, --compression fp16", "--compression none"} <= set(texts)
+    assert {"--compression fp16", "--compression none"} <= set(texts)
 
 
 def test_the_report_has_the_plan_and_what_was_published_beside_the_medians(tmp_path: Path) -> None:

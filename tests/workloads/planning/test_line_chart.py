@@ -1,11 +1,12 @@
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training_workloads.planning.line_chart import Line, line_chart
+from training_workloads.planning.line_chart import COLORS, Line, line_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHART = line_chart(
@@ -87,4 +88,16 @@ def test_labels_have_room() -> None:
     picture = line_chart("bandwidth", "KiB", "GB/s", [line])
     shown = re.findall(r'text-anchor="middle"[^>]*>([^<]*)<', picture)
     assert shown == ["1", "16", "256", "4,096", "65,536", "1,048,576", "KiB"]
-    assert "a name of more than thirty-three…" in picture
+    assert re.findall(r">([^<]*)</text>", picture)[-2:] == ["a name of more than thirty-three", "letters"]
+
+
+def test_a_line_has_the_color_of_its_place_or_its_own_and_may_have_no_name() -> None:
+    line = Line(name="named", points=[(1, 1), (2, 2)])
+    root = ElementTree.fromstring(line_chart("t", "x", "y", [line, replace(line, name="", color="#123456"), line]))
+    assert [each.get("stroke") for each in root.iter(f"{SVG}polyline")] == [COLORS[0], "#123456", COLORS[2]]
+    assert texts(root).count("named") == 2
+
+
+def test_a_single_point_is_a_mark() -> None:
+    root = ElementTree.fromstring(line_chart("t", "x", "y", [Line(name="n", points=[(1, 1)])]))
+    assert len(list(root.iter(f"{SVG}circle"))) == 1

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from training_workloads.bench.bench_summary import FIGURES, CellSummary, figures
 from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import ResultsFolder, write_atomically
 from training_workloads.bench.step_chart import step_chart, step_splits
-from training_workloads.planning.line_chart import Line, line_chart
+from training_workloads.planning.line_chart import COLORS, PREDICTED, PUBLISHED, Line, line_chart
 
 __all__ = ["write_report"]
 
@@ -135,8 +136,9 @@ def _charts(cells: Sequence[CellSummary]) -> Iterator[tuple[str, str]]:
     """Yield the name of each chart for which something was measured, and its picture."""
     speed = _lines(cells, lambda each: each.figures.get("images_per_second"))
     if speed:
-        lines = [*speed, *_ideal(speed), *_beside(cells)]
-        yield "throughput", line_chart("Steady throughput", "ranks", "images/s", lines)
+        ideal = list(_ideal(speed))
+        title = f"Steady throughput{'; ideal scaling is dashed' if ideal else ''}"
+        yield "throughput", line_chart(title, "ranks", "images/s", [*speed, *ideal, *_beside(cells)])
     if splits := step_splits(cells):
         yield "step", step_chart(splits)
     if shares := _lines(cells, lambda each: each.efficiency and 100 * each.efficiency):
@@ -159,27 +161,27 @@ def _line_names(cells: Sequence[CellSummary]) -> dict[_Kind, str]:
 
 
 def _lines(cells: Sequence[CellSummary], value: Callable[[CellSummary], float | None]) -> list[Line]:
-    """Return a line for each kind of cell; points where it has one size alone."""
+    """Return a line for each kind of cell."""
     kinds: dict[str, list[tuple[float, float]]] = {}
     names = _line_names(cells)
     for each in cells:
         if (found := value(each)) and found > 0:
             kinds.setdefault(names[each.kind], []).append((each.ranks, found))
-    return [Line(name=name, points=points, marks=len(points) == 1) for name, points in kinds.items()]
+    return [Line(name=name, points=points) for name, points in kinds.items()]
 
 
 def _ideal(speed: Sequence[Line]) -> Iterator[Line]:
     """Yield the line of a speed that grows as the ranks do, from the smallest run of each kind that has several."""
-    for line in speed:
+    for line, color in zip(speed, cycle(COLORS), strict=False):
         ranks, smallest = line.points[0]
-        if not line.marks:
+        if len(line.points) > 1:
             points = [(each, each * smallest / ranks) for each, _ in line.points]
-            yield Line(name=f"ideal, {line.name}", points=points, dashed=True)
+            yield Line(name="", points=points, dashed=True, color=color)
 
 
 def _beside(cells: Sequence[CellSummary]) -> list[Line]:
     """Return what the plan predicts, and what was published."""
     predicted = sorted({(each.ranks, each.predicted) for each in cells if each.predicted})
     published = sorted({(each.ranks, value) for each in cells for value in each.published.values() if each.predicted})
-    marks = [("plan", predicted), ("published", published)]
-    return [Line(name=name, points=points, marks=True) for name, points in marks if points]
+    marks = [("plan", predicted, PREDICTED), ("published", published, PUBLISHED)]
+    return [Line(name=name, points=points, marks=True, color=color) for name, points, color in marks if points]

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 
 __all__ = [
     "BACKGROUND",
@@ -15,6 +16,8 @@ __all__ = [
     "DOT_RADIUS",
     "GRID",
     "HEIGHT",
+    "PREDICTED",
+    "PUBLISHED",
     "STROKE_WIDTH",
     "WIDTH",
     "Box",
@@ -43,11 +46,14 @@ _FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
 _TEXT, _SOFT = "#1f2933", "#52606d"
 _LABEL_HEIGHT = 17
 
-# Of most letters, in pixels, and how many of a line's name there is room for.
+# Of most letters, in pixels, and how many of them a row of a line's name has room for.
 _LETTER_WIDTH, _MOST_LETTERS = 7.5, 33
 
 #: Of lines and bars, in their order.
-COLORS = ("#c96f12", "#4c82c3", "#6aa271", "#8561b5", "#7b8794")
+COLORS = ("#c96f12", "#4c82c3", "#6aa271", "#8561b5", "#b5484a", "#2f8f8f", "#8a7a2a", "#c05a9a")
+
+#: Of what was not measured, beside lines that were: predictions, and published figures.
+PREDICTED, PUBLISHED = "#1f2933", "#7b8794"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,16 +61,18 @@ class Line:
     """One line.
 
     Attributes:
-        name: Written beside its end.
+        name: Written beside its end; empty for a line without a name.
         points: Values by their place, all above 0.
-        marks: Whether the points are drawn instead of a line between them.
+        marks: Whether the points are drawn instead of a line between them, as a single one always is.
         dashed: Whether the line is an ideal or a limit.
+        color: Default: that of its place among the lines.
     """
 
     name: str
     points: Sequence[tuple[float, float]]
     marks: bool = False
     dashed: bool = False
+    color: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -179,15 +187,16 @@ def _lines(axes: _Axes, lines: Sequence[Line]) -> Iterator[Shape]:
     last = -math.inf
     order = sorted(range(len(lines)), key=lambda index: axes.place(lines[index].points[-1])[1])
     for index in order:
-        line, color = lines[index], COLORS[index % len(COLORS)]
+        line = lines[index]
+        color = line.color or COLORS[index % len(COLORS)]
         places = [axes.place(point) for point in line.points]
-        if line.marks:
+        if line.marks or len(places) == 1:
             yield from (Dot(place=place, color=color) for place in places)
         else:
             yield Stroke(places=places, color=color, dashed=line.dashed)
-        last = max(places[-1][1] + 4, last + _LABEL_HEIGHT)
-        name = line.name if len(line.name) <= _MOST_LETTERS else f"{line.name[: _MOST_LETTERS - 1]}…"
-        yield Label(place=(WIDTH - _RIGHT + 12, last), text=name, color=color)
+        for text in wrap(line.name, _MOST_LETTERS, break_on_hyphens=False):
+            last = max(places[-1][1] + 4, last + _LABEL_HEIGHT)
+            yield Label(place=(WIDTH - _RIGHT + 12, last), text=text, color=color)
 
 
 def _share(value: float, limits: tuple[float, float]) -> float:
