@@ -20,7 +20,7 @@ BATCHES = ["--batch-size", "128", "--batch-size", "256"]
 COMMAND = ["python", "-m", "training.resnet50", *BATCHES, "--compression", "fp16", "--data-dir", "/fsx/imagenet"]
 LUSTRE = [{"claim": "training-lustre", "mount_path": "/fsx"}]
 JOB = {"kind": "HorovodJobSpec", "command": COMMAND, "efa": True, "volumes": LUSTRE}
-NCCL = {"kind": "NcclTestJobSpec", "efa_interfaces": None}
+NCCL = {"kind": "NcclTestJobSpec", "collective": "all_reduce", "efa_interfaces": None}
 
 
 def cell(folder: Path, name: str, nodes: int, speeds: list[float | None], **other: Any) -> None:
@@ -150,7 +150,12 @@ def test_the_report_has_the_plan_and_what_was_published_beside_the_medians(tmp_p
     assert (two.usd, two.failures) == (24.48, ["Failed"])
     assert one.predicted == pytest.approx(9510, rel=0.05)
     assert one.published["DGX-1, TensorFlow 1, mixed, XLA"] == 9510
+    assert "DGX-1, TensorFlow 1, float32, XLA" not in one.published
     report = write_report(ResultsFolder(path=tmp_path)).read_text()
+    assert ("| 5,000 to 9,510 | 3 |" in report, "| 16 | 12,828 | p3.16xlarge, TensorFlow 1, Horovod" in report) == (
+        True,
+        True,
+    )
     assert report.splitlines()[0:3] == ["# Benchmark", "", "Network: tcp"]
     assert "| p3.16xlarge | 2 | 16 | 17,480.0 | 30.0% | 95.0% | 24.48 |" in report
     assert "- nodes 2: Failed" in report
@@ -202,8 +207,25 @@ def test_the_report_of_a_test_of_the_network_has_its_curve(tmp_path: Path) -> No
     (tmp_path / "aa/1/record.json").write_text(json.dumps(record))
     (found,) = summarize(ResultsFolder(path=tmp_path))
     assert (found.figures, found.predicted) == ({"bus_bandwidth": 350.0}, None)
-    assert list(found.published) == ["at 16 GiB"]
+    assert found.published == {"2 x p5.48xlarge, 16 GiB": 487}
     assert "![bandwidth](bandwidth.svg)" in write_report(ResultsFolder(path=tmp_path)).read_text()
+
+
+@pytest.mark.parametrize(
+    ("job", "published"),
+    [
+        ({"efa_interfaces": 32}, [487]),
+        ({"efa_interfaces": 1}, []),
+        ({"efa_interfaces": 0}, []),
+        ({"collective": "all_gather"}, []),
+    ],
+)
+def test_a_published_bandwidth_stands_beside_an_all_reduce_with_all_interfaces(
+    tmp_path: Path, job: dict[str, Any], published: list[float]
+) -> None:
+    cell(tmp_path, "aa", 2, [None], identity={"job": {**NCCL, **job}}, instance_type="p5.48xlarge")
+    (found,) = summarize(ResultsFolder(path=tmp_path))
+    assert list(found.published.values()) == published
 
 
 @pytest.mark.parametrize(("after", "margin", "code"), [(950.0, "0.05", 0), (949.0, "0.05", 1), (949.0, "0.06", 0)])

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 from itertools import cycle
 from pathlib import Path
@@ -13,15 +13,16 @@ from training_workloads.bench.bench_summary import FIGURES, CellSummary, figures
 from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import ResultsFolder, write_atomically
 from training_workloads.bench.step_chart import step_chart, step_splits
+from training_workloads.catalog.all_reduce_curves import EFA_PAIRS
 from training_workloads.planning.line_chart import COLORS, PREDICTED, PUBLISHED, Line, line_chart
 
 __all__ = ["write_report"]
 
 _NOTES = (
     "Figures are medians of the repetitions. Steady: steps after the warm-up, without evaluation and checkpoints;",
-    "wall clock: with start, evaluation and checkpoints. Efficiency: share of as many times the speed of a rank in the",
-    "smallest run of the same kind; the chart of the step compares with the same run. Plan: by `trainctl plan`, not",
-    "measured. Published: the same model on as many GPUs.",
+    "wall clock: with start, evaluation and checkpoints. Efficiency: the speed of a rank, by that of a rank in the",
+    "smallest run with the same other values; the chart of the step compares with the same run. Plan: by `trainctl",
+    "plan`, not measured. Published: the same model and precision on as many of the same GPUs, by other programs.",
 )
 
 _Kind = tuple[tuple[str, Any], ...]
@@ -78,6 +79,7 @@ def _markdown(cells: Sequence[CellSummary], charts: Sequence[str]) -> str:
             "",
             *_NOTES,
             *(line for name in charts for line in ("", f"![{name}]({name}.svg)")),
+            *_published(cells),
             *_failures(cells),
             "",
         ]
@@ -113,12 +115,25 @@ def _columns(cells: Sequence[CellSummary]) -> Iterator[_Column]:
     yield "efficiency", lambda each: _form("{:.1%}", each.efficiency)
     yield "$ a run", lambda each: _form("{:,.2f}", each.usd or None)
     yield "plan", lambda each: _form("{:,.0f}", each.predicted)
-    yield "published", lambda each: "; ".join(f"{value:,.6g} ({name})" for name, value in each.published.items())
+    yield "published", lambda each: _range(each.published.values())
     yield "runs", lambda each: str(each.repetitions)
 
 
 def _form(form: str, value: float | None) -> str:
     return "" if value is None else form.format(value)
+
+
+def _range(found: Collection[float]) -> str:
+    return " to ".join(f"{value:,.6g}" for value in sorted({min(found), max(found)})) if found else ""
+
+
+def _published(cells: Sequence[CellSummary]) -> Iterator[str]:
+    """Yield a row for each published figure that stands beside a cell."""
+    rows = dict.fromkeys((each.ranks, value, name) for each in cells for name, value in each.published.items())
+    if rows:
+        yield from ("", "| GPUs | published | run |", "|---|---|---|")
+    for ranks, value, name in rows:
+        yield f"| {ranks} | {value:,.6g} | {name} |"
 
 
 def _failures(cells: Sequence[CellSummary]) -> Iterator[str]:
@@ -150,7 +165,14 @@ def _charts(cells: Sequence[CellSummary]) -> Iterator[tuple[str, str]]:
     if found := [
         Line(name=f"{names[each.kind]}, {each.ranks} GPUs", points=points) for each, points in curves if points
     ]:
-        yield "bandwidth", line_chart("Bus bandwidth", "KiB", "GB/s", found)
+        yield "bandwidth", line_chart("Bus bandwidth", "KiB", "GB/s", [*found, *_published_curves(cells)])
+
+
+def _published_curves(cells: Sequence[CellSummary]) -> Iterator[Line]:
+    for name in dict.fromkeys(each.instance_type for each in cells if each.bandwidths and each.published):
+        pairs = [each for each in EFA_PAIRS if each.instance_type == name]
+        if points := [(each.message_bytes / 1024, each.bus_gigabytes) for each in pairs]:
+            yield Line(name=f"published, 2 x {name}", points=points, dashed=True, color=PUBLISHED)
 
 
 def _line_names(cells: Sequence[CellSummary]) -> dict[_Kind, str]:

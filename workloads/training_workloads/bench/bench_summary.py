@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import FINISHED, ResultsFolder
-from training_workloads.catalog.all_reduce_curves import EFA_PAIRS
 from training_workloads.catalog.instances import INSTANCE_TYPES
 from training_workloads.catalog.published_runs import PUBLISHED_RUNS
 from training_workloads.jobs.horovod_job import HorovodJobSpec
+from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
 from training_workloads.planning.job_prediction import planned_setup
 from training_workloads.planning.prediction import predict
 from training_workloads.planning.training_setup import TrainingSetup
@@ -52,7 +52,8 @@ class CellSummary:
         efficiency: Share of as many times the speed of a rank in the smallest run of the same kind; None
             with one size.
         predicted: Images/s of the plan; None where it knows nothing.
-        published: Speeds of the same model on as many of the same GPUs, by their source's name.
+        published: Speeds of the same model in the same precision on as many of the same GPUs, by the name of the run;
+            of an NCCL test the bandwidth.
         bandwidths: Bytes and GB/s of an NCCL test, of its last repetition.
         failures: Why repetitions failed.
         networks: What carried the traffic of the ranks.
@@ -180,10 +181,11 @@ def _beside(cell: dict[str, Any]) -> tuple[float | None, dict[str, float]]:
     if setup is None:
         return None, _published_bandwidth(cell)
     gpu = INSTANCE_TYPES[setup.instance_type].gpu
+    alike = (setup.model, setup.precision, gpu.model if gpu else "", cell["ranks"])
     published = {
-        each.name: each.images_per_second
+        f"{each.name}{f' ({each.note})' if each.note else ''}": each.images_per_second
         for each in PUBLISHED_RUNS
-        if (each.model, each.gpu, each.gpus) == (setup.model, gpu.model if gpu else "", cell["ranks"])
+        if (each.model, each.precision, each.gpu, each.gpus) == alike
     }
     return predict(setup).images_per_second, published
 
@@ -201,10 +203,11 @@ def _planned(cell: dict[str, Any]) -> TrainingSetup | None:
 
 
 def _published_bandwidth(cell: dict[str, Any]) -> dict[str, float]:
-    """Return the published bandwidth of two nodes of the type, for a test of the network with all interfaces."""
-    points = [each for each in EFA_PAIRS if each.instance_type == cell["instance_type"]]
-    job = cell["identity"]["job"]
-    if job["kind"] != "NcclTestJobSpec" or cell["nodes"] != 2 or job["efa_interfaces"] is not None or not points:
+    """Return the published bandwidth of as many nodes of the type, for a test as `NcclTestJobSpec.published` has it."""
+    job, facts = cell["identity"]["job"], INSTANCE_TYPES.get(str(cell["instance_type"]))
+    figure = facts.all_reduce_bandwidth if facts else None
+    if not facts or not figure or job["kind"] != NcclTestJobSpec.__name__ or cell["nodes"] != figure.nodes:
         return {}
-    largest = max(points, key=lambda each: each.message_bytes)
-    return {f"at {largest.message_bytes / 2**30:g} GiB": largest.bus_gigabytes}
+    is_alike = job["collective"] == "all_reduce" and job["efa_interfaces"] in (None, facts.efa_interfaces)
+    name = f"{figure.nodes} x {facts.name}, {figure.message_gib} GiB"
+    return {name: figure.gigabytes_per_second} if is_alike else {}
