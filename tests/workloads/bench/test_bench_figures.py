@@ -240,6 +240,11 @@ def test_a_cell_that_is_slower_by_more_than_the_margin_fails(
     assert f"nodes 1: 1,000 before, {after:g} after" in result.out
 
 
+def test_the_folders_of_a_comparison_have_names(program: Program) -> None:
+    result = program("bench", "compare", "one")
+    assert (result.code, result.err) == (2, "error: 'AFTER' is missing; type 'trainctl bench compare BEFORE AFTER'\n")
+
+
 def test_a_cell_that_is_missing_fails(tmp_path: Path, program: Program) -> None:
     cell(tmp_path / "a", "aa", 1, [1000])
     cell(tmp_path / "b", "aa", 1, [None])

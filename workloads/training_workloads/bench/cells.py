@@ -153,7 +153,9 @@ def _in_the_file(problem: Problem, sweep: Sweep) -> Problem:
     axis = {"workers": "nodes", "volumes": "storage"}.get(first, first)
     if first in sweep.axes or axis in sweep.axes:
         name = first if first in sweep.axes else axis
-        return dataclasses.replace(problem, path=("axes", name))
+        fix = f"{problem.fix}, or write --{name} for an option of its program"
+        is_no_field = problem.fix == "omit it" and not name.startswith("-")
+        return dataclasses.replace(problem, path=("axes", name), fix=fix if is_no_field else problem.fix)
     return problem.under("job") if first in sweep.job else problem
 
 
