@@ -5,15 +5,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from textwrap import fill
 
-from training_workloads.catalog.all_reduce_curves import EFA_PAIRS
+from training_workloads.catalog.all_reduce_curves import EFA_PAIRS, NVLINK_GIGABYTES
+from training_workloads.catalog.published_rates import MASK_RCNN, MODELS
 from training_workloads.catalog.published_runs import PUBLISHED_RUNS, PublishedRun
-from training_workloads.planning.all_reduce import all_reduce_seconds, bus_bandwidth
+from training_workloads.planning.all_reduce import Network, all_reduce_seconds, bus_bandwidth
 from training_workloads.planning.calibration import (
+    between_nodes,
     fitted_constants,
     hop_seconds,
     line_rate_share,
     pair_network,
     predicted_rate,
+    within_node,
 )
 from training_workloads.planning.line_chart import PUBLISHED, Line, line_chart
 from training_workloads.planning.prediction import predict
@@ -77,7 +80,8 @@ _NOT_COMPARED = """
 epochs in about 50 minutes), and MLPerf on 64 and 512 H100. Because `plan` does not have the model: EfficientNet,
 Inception V3, ResNet-101, VGG-16. Because the set-up is known to be slow: Horovod issue 396 (an overlay network, no
 placement group) and NCCL issue 527 (pairs of p4d). Because gradients are reduced in another way: NVIDIA's Mask R-CNN
-with MirroredStrategy, which reaches 50 % on 8 A100.
+with MirroredStrategy, which reaches 50 % on 8 A100. Because `plan` has neither their GPUs nor their programs on one:
+tensorpack on 32 and 256 P100, Habana's processors, MLPerf's and other Mask R-CNN on 8 GPUs.
 - Not compared either: 523.8 GB/s of a pair of p6-b200.48xlarge at 8 GiB, because the catalog has neither a bandwidth
 within a node of B200 nor a latency of its network;
 MLPerf's 27,200 images/s on 8 A100, with MXNet, and about
@@ -85,6 +89,13 @@ MLPerf's 27,200 images/s on 8 A100, with MXNet, and about
 - Nothing is published for TensorFlow on H100, and nothing was compared beyond 20 nodes.
 - Input: how many images a vCPU of EC2 prepares is an estimate. No row tests it.
 """
+
+
+# NCCL issue 235: milliseconds of an all-reduce of 70 MB over EFA, by the nodes; and the README's hours of Mask R-CNN
+# with 12 and with 24 epochs, by the GPUs.
+_P3DN = "https://github.com/NVIDIA/nccl/issues/235"
+_P3DN_MILLISECONDS = {2: 11, 4: 16, 8: 18}
+_MASK_RCNN_HOURS = {12: {8: 5.09, 32: 1.94}, 24: {8: 9.78, 32: 3.33}}
 
 
 def validation_page() -> str:
@@ -177,6 +188,7 @@ def _free() -> list[PublishedRun]:
 def _constants() -> str:
     constants = fitted_constants()
     types = dict.fromkeys(point.instance_type for point in EFA_PAIRS)
+    within = ", ".join(f"{within_node(gpu).bytes_per_second / 1e9:.1f} GB/s ({gpu})" for gpu in NVLINK_GIGABYTES)
     latencies = ", ".join(f"{hop_seconds(name) * 1e6:.0f} µs ({name})" for name in types)
     return f"""| constant | value | rows |
 |---|---|---|
@@ -184,6 +196,8 @@ def _constants() -> str:
 two: NVIDIA's TensorFlow with mixed precision and XLA on a DGX-1 and on a DGX A100 |
 | part of a transfer that the backward pass beside it hides | {100 * constants.hidden_share:.0f} % | \
 one: 64 V100 on {_P3} |
+| bus bandwidth within a node of 8 GPUs | {within} | as published, and in no table below: one result each of a \
+p4d.24xlarge, 1 GiB, and of a p5.48xlarge, 2 GiB; V100 has the A100's share of its NVLinks |
 | part of the network's line rate | {100 * line_rate_share():.1f} % | one: a pair of p4de.24xlarge, 2 GiB |
 | latency of a hop, by type | {latencies} | two each, of which it is the mean: 32 and 64 MiB |"""
 
@@ -213,7 +227,39 @@ def _limits(runs: Sequence[Compared], bandwidths: Sequence[Compared]) -> Iterato
         f"- **{sum(row.error > 0 for row in free)} of the {len(free)} predicted speeds are too high**: a real run has "
         "losses that the model does not have, such as images that come late."
     )
+    yield _wrapped(_p3dn())
+    yield _wrapped(_whole_runs(next(run for run in PUBLISHED_RUNS if run.model == MASK_RCNN and run.gpus == 32)))
     yield _wrapped(_NOT_COMPARED)
+
+
+def _p3dn() -> str:
+    """Return how far the first results of EFA are from the model."""
+    link = between_nodes(100, instance_type="p3dn.24xlarge")
+    networks = [
+        Network(within=within_node("V100"), between=link, gpus_per_node=8, nodes=nodes) for nodes in _P3DN_MILLISECONDS
+    ]
+    predicted = ", ".join(f"{all_reduce_seconds(70e6, each) * 1e3:.1f}" for each in networks)
+    published = ", ".join(map(str, _P3DN_MILLISECONDS.values()))
+    return (
+        "- **A p3dn.24xlarge may be slower than predicted.** Its results are of the first releases of EFA's plugin, in "
+        f"2019, and are not compared: 70 MB on {', '.join(map(str, _P3DN_MILLISECONDS))} nodes took {published} ms "
+        f"([NCCL issue 235]({_P3DN})), where the model has {predicted}."
+    )
+
+
+def _whole_runs(run: PublishedRun) -> str:
+    """Return the errors of Mask R-CNN by the hours of whole runs."""
+    errors = []
+    for epochs, hours in _MASK_RCNN_HOURS.items():
+        base, published = (
+            epochs * MODELS[run.model].training_images / (hours[gpus] * 3600) for gpus in (run.base_gpus, run.gpus)
+        )
+        rate = predicted_rate(replace(run, base_images_per_second=base), fitted_constants())
+        errors.append(_percent(rate / published - 1))
+    return (
+        "- Mask R-CNN is compared without the start, by the hours of 24 epochs less those of 12. By those of whole "
+        f"runs the prediction for {run.gpus} GPUs would be {errors[0]} off with 12 epochs, and {errors[1]} with 24."
+    )
 
 
 def _one_latency(worst: Compared) -> str:
