@@ -309,7 +309,7 @@ def _seed_section() -> str:
 
 ![Images per second over the number of V100](pictures/plan-seed.svg)
 
-| | images/s | of as many times one GPU |
+| | images/s | efficiency against one GPU |
 |---|---|---|
 | published | {seed.images_per_second:,.0f} | {100 * seed.images_per_second / each:.0f} % of the 872 of the same \
 author's program |
