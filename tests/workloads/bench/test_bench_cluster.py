@@ -340,3 +340,12 @@ def test_a_cluster_without_an_operator_is_a_sentence(
     assert (result.code, jobs) == (3, [])
     assert "install the operator with 'trainctl platform render'" in result.err
     assert "Traceback" not in result.err
+
+
+def test_a_namespace_that_is_not_the_jobs_is_rejected(
+    program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]]
+) -> None:
+    result = program(*RUN, "--namespace", "other")
+    assert result.code == 2
+    assert "'--namespace' is 'other'" in result.err
+    assert (jobs, left(cluster)) == ([], [])
