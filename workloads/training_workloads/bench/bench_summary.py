@@ -7,13 +7,6 @@ from typing import Any, Final
 
 from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import FINISHED, ResultsFolder
-from training_workloads.catalog.instances import INSTANCE_TYPES
-from training_workloads.catalog.published_runs import PUBLISHED_RUNS
-from training_workloads.jobs.horovod_job import HorovodJobSpec
-from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
-from training_workloads.planning.job_prediction import planned_setup
-from training_workloads.planning.prediction import predict
-from training_workloads.planning.training_setup import TrainingSetup
 
 __all__ = ["FIGURES", "CellSummary", "figures", "medians", "scaling_efficiency", "summarize"]
 
@@ -139,7 +132,6 @@ def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: lis
     smallest_ranks, smallest_speed = min(alike, default=(0, 0.0))
     # With one size, 100 % would be a share of itself.
     has_sizes = len({ranks for ranks, _ in alike}) > 1
-    predicted, published = _beside(cell)
     return CellSummary(
         cell=cell["cell"],
         values=cell["values"],
@@ -152,8 +144,8 @@ def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: lis
         efficiency=scaling_efficiency(speed, cell["ranks"], smallest_speed, smallest_ranks)
         if speed and has_sizes
         else None,
-        predicted=predicted,
-        published=published,
+        predicted=cell.get("predicted"),
+        published=cell.get("published") or {},
         bandwidths=[(int(size), value) for size, value in bandwidths.items()],
         failures=[str(each.get("reason") or each["state"]) for each in records if each["state"] != FINISHED],
         networks=sorted({each["network"] for each in finished if each.get("network")}),
@@ -173,41 +165,3 @@ def _value(results: Any, path: tuple[str, ...]) -> Any:
     for key in path:
         results = results.get(key) if isinstance(results, dict) else None
     return results
-
-
-def _beside(cell: dict[str, Any]) -> tuple[float | None, dict[str, float]]:
-    """Return the prediction of the plan, and the published speeds on as many of the same GPUs."""
-    setup = _planned(cell)
-    if setup is None:
-        return None, _published_bandwidth(cell)
-    gpu = INSTANCE_TYPES[setup.instance_type].gpu
-    alike = (setup.model, setup.precision, gpu.model if gpu else "", cell["ranks"])
-    published = {
-        f"{each.name}{f' ({each.note})' if each.note else ''}": each.images_per_second
-        for each in PUBLISHED_RUNS
-        if (each.model, each.precision, each.gpu, each.gpus) == alike
-    }
-    return predict(setup).images_per_second, published
-
-
-def _planned(cell: dict[str, Any]) -> TrainingSetup | None:
-    """Return what the plan can say of a cell, from its file: as `render` does, for a Horovod job on whole nodes."""
-    job, type_name = cell["identity"]["job"], str(cell["instance_type"])
-    if job["kind"] != HorovodJobSpec.__name__ or not type_name:
-        return None
-    if cell["ranks"] != cell["nodes"] * INSTANCE_TYPES[type_name].gpus:
-        return None
-    mounts = [(each["claim"], each["mount_path"]) for each in job.get("volumes") or ()]
-    on = {"instance_type": type_name, "nodes": cell["nodes"], "efa": None if job["efa"] else False}
-    return planned_setup(job["command"], job.get("environment") or {}, mounts, **on)
-
-
-def _published_bandwidth(cell: dict[str, Any]) -> dict[str, float]:
-    """Return the published bandwidth of as many nodes of the type, for a test as `NcclTestJobSpec.published` has it."""
-    job, facts = cell["identity"]["job"], INSTANCE_TYPES.get(str(cell["instance_type"]))
-    figure = facts.all_reduce_bandwidth if facts else None
-    if not facts or not figure or job["kind"] != NcclTestJobSpec.__name__ or cell["nodes"] != figure.nodes:
-        return {}
-    is_alike = job["collective"] == "all_reduce" and job["efa_interfaces"] in (None, facts.efa_interfaces)
-    name = f"{figure.nodes} x {facts.name}, {figure.message_gib} GiB"
-    return {name: figure.gigabytes_per_second} if is_alike else {}

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from training_workloads.bench.cells import Cell
+from training_workloads.bench.expected_figures import expected_figures
 from training_workloads.validation import InputError, Problem
 
 __all__ = ["FINISHED", "Repetition", "ResultsFolder", "write_atomically"]
@@ -27,6 +28,9 @@ __all__ = ["FINISHED", "Repetition", "ResultsFolder", "write_atomically"]
 FINISHED: Final = "finished"
 
 _ID_LETTERS = 6
+
+# What a report needs of `cell.json`.
+_OF_A_CELL = ("values", "ranks", "nodes", "instance_type")
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -162,6 +166,7 @@ class ResultsFolder:
             "nodes": cell.nodes,
             "instance_type": "" if cell.machine else cell.spec.instance_type,
             "identity": cell.identity,
+            **expected_figures(cell),
         }
         _write(folder / "cell.json", described)
         found = [Repetition(folder=folder / str(number)) for number in range(1, repeats + 1)]
@@ -182,7 +187,7 @@ class ResultsFolder:
         """
         found = [
             (
-                {"cell": path.parent.name, **_read(path, "values", "ranks", "nodes", "instance_type", "identity")},
+                {"cell": path.parent.name, **_read(path, *_OF_A_CELL)},
                 [Repetition(folder=each.parent).record for each in _numbered(path.parent.glob("*/record.json"))],
             )
             for path in sorted(self.path.glob("*/cell.json"))
