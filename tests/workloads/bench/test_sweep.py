@@ -162,6 +162,14 @@ def test_a_field_of_the_job_is_used_or_rejected(folder: Path, job: str, said: st
     assert found[0] == f"sweep.yaml:4: {said}"
 
 
+def test_a_field_that_a_recipe_needs_belongs_to_the_job(folder: Path) -> None:
+    found = problems(folder, "{recipe: stage-data, runner: local, axes: {ranks: [1]}}")
+    assert [each.split(";")[0] for each in found] == [
+        "sweep.yaml:1: 'job.source' is missing, but stage-data needs it",
+        "sweep.yaml:1: 'job.service_account' is missing, but stage-data needs it",
+    ]
+
+
 def test_workers_beside_nodes_are_rejected(folder: Path) -> None:
     (found,) = problems(folder, GOOD.replace("  --xla: [on]", "  workers: [2, 3]"))
     assert found == "sweep.yaml:8: 'axes.workers' is [2, 3], but 'nodes' sets it; omit one of them"
