@@ -118,7 +118,7 @@ def summarize(folder: ResultsFolder) -> list[CellSummary]:
 def _latest(measured: Sequence[_Measured]) -> list[_Measured]:
     """Return the cells without those that others replace: with the same values, of a sweep that ran later.
 
-    They differ in what is no axis, such as an image, so that no reader could tell them apart.
+    They differ in what is no axis, such as an image, so that their rows of a report would look the same.
     """
     in_order = sorted(measured, key=lambda each: float(each[0].get("swept", 0.0)))
     return list({values_text(cell["values"]): (cell, records) for cell, records in in_order}.values())
