@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from textwrap import wrap
 
 __all__ = [
@@ -153,15 +154,18 @@ def chart_shapes(title: str, x_name: str, y_name: str, lines: Sequence[Line]) ->
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Axes:
-    """The place of values in the picture, from the first to the last of each axis."""
+    """The place of values in the picture, from the first to the last of each axis; `marks` are along the first one."""
 
     x: tuple[float, float]
     y: tuple[float, float]
+    marks: Sequence[float]
 
     @classmethod
     def around(cls, points: Sequence[tuple[float, float]]) -> "_Axes":
-        horizontal, vertical = [x for x, _ in points], [y for _, y in points]
-        return cls(x=(min(horizontal), max(horizontal)), y=(min(vertical) * 0.9, max(vertical) * 1.1))
+        horizontal, vertical = sorted({x for x, _ in points}), [y for _, y in points]
+        limits = (horizontal[0], horizontal[-1])
+        marks = horizontal if _have_room(horizontal, limits) else _powers_of_two(limits)
+        return cls(x=limits, y=(min(vertical) * 0.9, max(vertical) * 1.1), marks=marks)
 
     def place(self, point: tuple[float, float]) -> tuple[float, float]:
         across = _share(point[0], self.x) * (WIDTH - _LEFT - _RIGHT)
@@ -170,7 +174,7 @@ class _Axes:
 
     def shapes(self, x_name: str, y_name: str) -> Iterator[Shape]:
         bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
-        for value in _powers_of_two(self.x):
+        for value in self.marks:
             x, _ = self.place((value, self.y[0]))
             yield Rule(start=(x, _TOP), end=(x, bottom))
             yield Label(place=(x, bottom + 20), text=f"{value:,.12g}", anchor="middle")
@@ -217,10 +221,20 @@ def _ticks(limits: tuple[float, float]) -> list[float]:
     return [round(step * number, 12) for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
+def _label_width(values: Sequence[float]) -> float:
+    return 8 + _LETTER_WIDTH * max((len(f"{value:,.12g}") for value in values), default=1)
+
+
+def _have_room(values: Sequence[float], limits: tuple[float, float]) -> bool:
+    """Return whether the label of each value fits between its neighbors'."""
+    places = [_share(value, limits) * (WIDTH - _LEFT - _RIGHT) for value in values]
+    return all(after - before >= _label_width(values) for before, after in pairwise(places))
+
+
 def _powers_of_two(limits: tuple[float, float]) -> list[float]:
     """Return as many as there is room for, with the same factor between them."""
     powers = [power for power in range(32) if limits[0] <= 2**power <= limits[1]]
-    label = 8 + _LETTER_WIDTH * max((len(f"{2**power:,}") for power in powers), default=1)
+    label = _label_width([2.0**power for power in powers])
     factor = math.ceil(len(powers) * label / (WIDTH - _LEFT - _RIGHT))
     return [2.0**power for power in powers if power % factor == 0]
 
