@@ -194,14 +194,14 @@ def test_a_cell_that_is_missing_fails(tmp_path: Path, program: Program) -> None:
 def test_of_cells_with_the_same_values_the_last_one_counts(
     tmp_path: Path, program: Program, old: str, new: str
 ) -> None:
-    cell(tmp_path / "a", "aa", 1, [1000])
+    cell(tmp_path / "a", "aa", 1, [1000], values={"nodes": 1, "--xla": "on"})
     # Another image was swept first, and failed once.
-    cell(tmp_path / "b", old, 1, [2000, None], swept=1)
-    cell(tmp_path / "b", new, 1, [1000], swept=2)
+    cell(tmp_path / "b", old, 1, [2000, None], swept=1, values={"nodes": 1, "--xla": "on"})
+    cell(tmp_path / "b", new, 1, [1000], swept=2, values={"--xla": "on", "nodes": 1})
     result = program("bench", "compare", str(tmp_path / "a"), str(tmp_path / "b"))
-    assert (result.code, result.out) == (0, "ok      nodes 1: 1,000 before, 1,000 after (+0.0%)\n")
+    assert (result.code, result.out) == (0, "ok      nodes 1, --xla on: 1,000 before, 1,000 after (+0.0%)\n")
     report = write_report(ResultsFolder(path=tmp_path / "b")).read_text()
-    assert (report.count("| p3.16xlarge | 1 |"), "Without results" in report) == (1, False)
+    assert (report.count("| p3.16xlarge | on | 1 |"), "Without results" in report) == (1, False)
     assert len((tmp_path / "b/repetitions.csv").read_text().splitlines()) == 4
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import FINISHED, ResultsFolder
 
-__all__ = ["FIGURES", "CellSummary", "figures", "medians", "scaling_efficiency", "summarize"]
+__all__ = ["FIGURES", "CellSummary", "figures", "medians", "scaling_efficiency", "summarize", "values_key"]
 
 #: The figures of a repetition, by their place in its results.
 FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -80,6 +80,11 @@ class CellSummary:
         return values_text(dict(self.kind))
 
 
+def values_key(values: Mapping[str, Any]) -> str:
+    """Return what two cells with the same values have in common, whatever their order."""
+    return str(sorted((name, str(value)) for name, value in values.items()))
+
+
 def figures(results: Mapping[str, Any]) -> dict[str, float]:
     """Return the figures of one repetition that its results have."""
     if waits := results.get("data_wait_share_per_rank"):
@@ -121,7 +126,7 @@ def _latest(measured: Sequence[_Measured]) -> list[_Measured]:
     They differ in what is no axis, such as an image, so that their rows of a report would look the same.
     """
     in_order = sorted(measured, key=lambda each: float(each[0].get("swept", 0.0)))
-    return list({values_text(cell["values"]): (cell, records) for cell, records in in_order}.values())
+    return list({values_key(cell["values"]): (cell, records) for cell, records in in_order}.values())
 
 
 def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: list[tuple[int, float]]) -> CellSummary:
