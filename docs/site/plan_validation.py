@@ -5,17 +5,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from textwrap import fill
 
-from training_workloads.catalog.all_reduce_curves import EFA_PAIRS
+from training_workloads.catalog.all_reduce_curves import EFA_PAIRS, NVLINK_GIGABYTES
+from training_workloads.catalog.published_rates import MASK_RCNN, MODELS
 from training_workloads.catalog.published_runs import PUBLISHED_RUNS, PublishedRun
-from training_workloads.planning.all_reduce import all_reduce_seconds, bus_bandwidth
+from training_workloads.planning.all_reduce import Network, all_reduce_seconds, bus_bandwidth
 from training_workloads.planning.calibration import (
+    between_nodes,
     fitted_constants,
     hop_seconds,
     line_rate_share,
     pair_network,
     predicted_rate,
+    within_node,
 )
-from training_workloads.planning.line_chart import Line, line_chart
+from training_workloads.planning.line_chart import PUBLISHED, Line, line_chart
 from training_workloads.planning.prediction import predict
 from training_workloads.planning.published_comparison import (
     Compared,
@@ -37,8 +40,8 @@ _MIXED = next(run.source for run in PUBLISHED_RUNS if run.name.endswith("mixed, 
 
 _HEAD = """
 What [`trainctl plan`](plan.md) predicts for runs that were published; none of them was measured here.
-It tests the model by rows with their own programs and settings, not each default of `trainctl plan`: no row has an
-all-reduce in two steps, gradients in float16, a fusion buffer of 16 MiB, or a wait for images.
+It tests the model by rows with their own programs and settings, not each default of `trainctl plan`: no row is
+calculated with an all-reduce in two steps, gradients in float16, a fusion buffer of 16 MiB, or a wait for images.
 `make pictures` writes this page from [planning/](../workloads/training_workloads/planning), and from
 [published_runs.py](../workloads/training_workloads/catalog/published_runs.py) and
 [all_reduce_curves.py](../workloads/training_workloads/catalog/all_reduce_curves.py), which have the rows.
@@ -77,14 +80,26 @@ _NOT_COMPARED = """
 epochs in about 50 minutes), and MLPerf on 64 and 512 H100. Because `plan` does not have the model: EfficientNet,
 Inception V3, ResNet-101, VGG-16. Because the set-up is known to be slow: Horovod issue 396 (an overlay network, no
 placement group) and NCCL issue 527 (pairs of p4d). Because gradients are reduced in another way: NVIDIA's Mask R-CNN
-with MirroredStrategy, which reaches 50 % on 8 A100.
+with MirroredStrategy, which reaches 50 % on 8 A100. Because `plan` has neither their GPUs nor their programs on one:
+tensorpack on 32 and 256 P100, Habana's processors, MLPerf's and other Mask R-CNN on 8 GPUs.
 - Not compared either: 523.8 GB/s of a pair of p6-b200.48xlarge at 8 GiB, because the catalog has neither a bandwidth
 within a node of B200 nor a latency of its network;
 MLPerf's 27,200 images/s on 8 A100, with MXNet, and about
 7,475 images/s of TensorFlow 2 with Keras on 8 V100, because no rate of the same program on one GPU is published.
+- Every row is calculated with an all-reduce in one step and buffers of 64 MiB. AWS's scripts for P3
+([one of them](https://github.com/aws-samples/deep-learning-models/blob/master/legacy/models/resnet/tensorflow/dlami_scripts/train_synthetic.sh))
+set hierarchical all-reduce and 16 MiB, and the rows of p3.16xlarge do not say what they had. With both, 52 % instead of
+42 % of a transfer would be hidden, and no error of these rows would differ by more than 1.2 points.
 - Nothing is published for TensorFlow on H100, and nothing was compared beyond 20 nodes.
 - Input: how many images a vCPU of EC2 prepares is an estimate. No row tests it.
 """
+
+
+# NCCL issue 235: milliseconds of an all-reduce of 70 MB over EFA, by the nodes; and the README's hours of Mask R-CNN
+# with 12 and with 24 epochs, by the GPUs.
+_P3DN = "https://github.com/NVIDIA/nccl/issues/235"
+_P3DN_MILLISECONDS = {2: 11, 4: 16, 8: 18}
+_MASK_RCNN_HOURS = {12: {8: 5.09, 32: 1.94}, 24: {8: 9.78, 32: 3.33}}
 
 
 def validation_page() -> str:
@@ -123,7 +138,7 @@ def seed_chart() -> str:
         Line(name="predicted, today's settings", points=[(each.gpus, each.images_per_second) for each in today]),
         Line(name="predicted, without XLA", points=old),
         Line(name="published, 98,000 on 160", points=[(_SEED_GPUS, seed.images_per_second)], marks=True),
-        Line(name="published, Horovod issue 779", points=published, marks=True),
+        Line(name="published, Horovod issue 779", points=published, marks=True, color=PUBLISHED),
     ]
     return line_chart(f"ResNet-50 on {_P3}", "V100 GPUs", "images/s", lines)
 
@@ -177,6 +192,7 @@ def _free() -> list[PublishedRun]:
 def _constants() -> str:
     constants = fitted_constants()
     types = dict.fromkeys(point.instance_type for point in EFA_PAIRS)
+    within = ", ".join(f"{within_node(gpu).bytes_per_second / 1e9:.1f} GB/s ({gpu})" for gpu in NVLINK_GIGABYTES)
     latencies = ", ".join(f"{hop_seconds(name) * 1e6:.0f} µs ({name})" for name in types)
     return f"""| constant | value | rows |
 |---|---|---|
@@ -184,6 +200,8 @@ def _constants() -> str:
 two: NVIDIA's TensorFlow with mixed precision and XLA on a DGX-1 and on a DGX A100 |
 | part of a transfer that the backward pass beside it hides | {100 * constants.hidden_share:.0f} % | \
 one: 64 V100 on {_P3} |
+| bus bandwidth within a node of 8 GPUs | {within} | as published, and in no table below: one result each of a \
+p4d.24xlarge, 1 GiB, and of a p5.48xlarge, 2 GiB; V100 has the A100's share of its NVLinks |
 | part of the network's line rate | {100 * line_rate_share():.1f} % | one: a pair of p4de.24xlarge, 2 GiB |
 | latency of a hop, by type | {latencies} | two each, of which it is the mean: 32 and 64 MiB |"""
 
@@ -213,7 +231,39 @@ def _limits(runs: Sequence[Compared], bandwidths: Sequence[Compared]) -> Iterato
         f"- **{sum(row.error > 0 for row in free)} of the {len(free)} predicted speeds are too high**: a real run has "
         "losses that the model does not have, such as images that come late."
     )
+    yield _wrapped(_p3dn())
+    yield _wrapped(_whole_runs(next(run for run in PUBLISHED_RUNS if run.model == MASK_RCNN and run.gpus == 32)))
     yield _wrapped(_NOT_COMPARED)
+
+
+def _p3dn() -> str:
+    """Return how far the first results of EFA are from the model."""
+    link = between_nodes(100, instance_type="p3dn.24xlarge")
+    networks = [
+        Network(within=within_node("V100"), between=link, gpus_per_node=8, nodes=nodes) for nodes in _P3DN_MILLISECONDS
+    ]
+    predicted = ", ".join(f"{all_reduce_seconds(70e6, each) * 1e3:.1f}" for each in networks)
+    published = ", ".join(map(str, _P3DN_MILLISECONDS.values()))
+    return (
+        "- **A p3dn.24xlarge may be slower than predicted.** Its results are of the first releases of EFA's plugin, in "
+        f"2019, and are not compared: 70 MB on {', '.join(map(str, _P3DN_MILLISECONDS))} nodes took {published} ms "
+        f"([NCCL issue 235]({_P3DN})), where the model has {predicted}."
+    )
+
+
+def _whole_runs(run: PublishedRun) -> str:
+    """Return the errors of Mask R-CNN by the hours of whole runs."""
+    errors = []
+    for epochs, hours in _MASK_RCNN_HOURS.items():
+        base, published = (
+            epochs * MODELS[run.model].training_images / (hours[gpus] * 3600) for gpus in (run.base_gpus, run.gpus)
+        )
+        rate = predicted_rate(replace(run, base_images_per_second=base), fitted_constants())
+        errors.append(_percent(rate / published - 1))
+    return (
+        "- Mask R-CNN is compared without the start, by the hours of 24 epochs less those of 12. By those of whole "
+        f"runs the prediction for {run.gpus} GPUs would be {errors[0]} off with 12 epochs, and {errors[1]} with 24."
+    )
 
 
 def _one_latency(worst: Compared) -> str:
@@ -263,7 +313,7 @@ def _seed_section() -> str:
 
 ![Images per second over the number of V100](pictures/plan-seed.svg)
 
-| | images/s | of as many times one GPU |
+| | images/s | efficiency against one GPU |
 |---|---|---|
 | published | {seed.images_per_second:,.0f} | {100 * seed.images_per_second / each:.0f} % of the 872 of the same \
 author's program |

@@ -29,6 +29,16 @@ def test_the_pages_have_the_latencies_and_how_far_off_the_worst_row_is() -> None
     assert "none of the 42 rows that nothing was fitted to is more than 25 % off" in plan
 
 
+def test_the_page_says_where_published_rows_without_a_place_in_the_tables_are_off() -> None:
+    page = " ".join(validation_page().split())
+    # 70 MB on two nodes: 70 MB / 10.44 GB/s and two hops of 444 µs; on four 1.5 times 70 MB, and four hops.
+    assert "70 MB on 2, 4, 8 nodes took 11, 16, 18 ms" in page
+    assert "where the model has 7.6, 11.8, 14.4." in page
+    # 24 epochs of 118,287 images in 3.33 hours are 236.8 images/s, and 309.8 are predicted from the 80.6 of 8 GPUs.
+    assert "would be +46.7 % off with 12 epochs, and +30.8 % with 24." in page
+    assert "| 115.4 GB/s (V100), 230.8 GB/s (A100), 468.0 GB/s (H100) |" in page
+
+
 def test_the_chart_is_a_picture_with_its_names() -> None:
     texts = [each.text for each in ElementTree.fromstring(seed_chart()).iter("{http://www.w3.org/2000/svg}text")]
     assert {"published, 98,000 on 160", "predicted, today's settings", "V100 GPUs"} <= set(texts)

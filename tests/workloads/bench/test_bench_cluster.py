@@ -247,11 +247,12 @@ def test_a_test_of_the_network_has_the_curve_of_its_log(
     assert found["bandwidths"][-8:-6] == [[2**24, 26.39], [2**25, 40.85]]
     report = (folder / "results/report.md").read_text()
     assert "| nccl-p4d | p4de.24xlarge | 16 | 78.33 |" in report
-    assert "| 78.33 (at 2 GiB) |" in report
+    assert "| 16 | 78.3 | 2 x p4de.24xlarge, 2 GiB |" in report
     # The smallest ones print 0.00 GB/s, which a logarithmic axis has no place for.
-    assert "nccl-p4d, instance_type p4de.24x…" in (folder / "results/bandwidth.svg").read_text()
-    (curve,) = re.findall(r'<polyline points="([^"]*)"', (folder / "results/bandwidth.svg").read_text())
-    assert len(curve.split()) == 23
+    assert "nccl-p4d, instance_type" in (folder / "results/bandwidth.svg").read_text()
+    curves = re.findall(r'<polyline points="([^"]*)"', (folder / "results/bandwidth.svg").read_text())
+    # The published one begins at 16 MiB.
+    assert sorted(len(each.split()) for each in curves) == [8, 23]
 
 
 @pytest.mark.parametrize(
@@ -339,3 +340,12 @@ def test_a_cluster_without_an_operator_is_a_sentence(
     assert (result.code, jobs) == (3, [])
     assert "install the operator with 'trainctl platform render'" in result.err
     assert "Traceback" not in result.err
+
+
+def test_a_namespace_that_is_not_the_jobs_is_rejected(
+    program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]]
+) -> None:
+    result = program(*RUN, "--namespace", "other")
+    assert result.code == 2
+    assert "'--namespace' is 'other'" in result.err
+    assert (jobs, left(cluster)) == ([], [])

@@ -1,6 +1,7 @@
 """The arithmetic of a report, and the comparison of two, from figures on the disk."""
 
 import json
+import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,7 @@ from training_workloads.bench.bench_report import write_report
 from training_workloads.bench.bench_summary import FIGURES, figures, medians, scaling_efficiency, summarize
 from training_workloads.bench.results_folder import ResultsFolder
 from training_workloads.bench.step_chart import step_splits
-
-BATCHES = ["--batch-size", "128", "--batch-size", "256"]
-COMMAND = ["python", "-m", "training.resnet50", *BATCHES, "--compression", "fp16", "--data-dir", "/fsx/imagenet"]
-LUSTRE = [{"claim": "training-lustre", "mount_path": "/fsx"}]
-JOB = {"kind": "HorovodJobSpec", "command": COMMAND, "efa": True, "volumes": LUSTRE}
-NCCL = {"kind": "NcclTestJobSpec", "efa_interfaces": None}
+from training_workloads.planning.line_chart import COLORS
 
 
 def cell(folder: Path, name: str, nodes: int, speeds: list[float | None], **other: Any) -> None:
@@ -26,7 +22,7 @@ def cell(folder: Path, name: str, nodes: int, speeds: list[float | None], **othe
     described = {"nodes": nodes, "ranks": 8 * nodes, "instance_type": "p3.16xlarge", "values": {"nodes": nodes}}
     path = folder / name
     path.mkdir(parents=True)
-    (path / "cell.json").write_text(json.dumps({**described, "identity": {"job": JOB}, **other}))
+    (path / "cell.json").write_text(json.dumps({**described, **other}))
     for number, speed in enumerate(speeds, 1):
         results = None if speed is None else {"images_per_second": speed, "data_wait_share_per_rank": [0.1, 0.3]}
         state = {"state": "failed", "reason": "Failed"} if speed is None else {"state": "finished"}
@@ -105,8 +101,11 @@ def test_each_kind_has_its_ideal_line(tmp_path: Path) -> None:
             values = {"recipe": recipe, "ranks": ranks}
             cell(tmp_path, f"{name}{ranks}", 1, [100.0 * ranks], ranks=ranks, values=values, instance_type="")
     write_report(ResultsFolder(path=tmp_path))
-    picture = (tmp_path / "throughput.svg").read_text()
-    assert [f"ideal, {name}<" in picture for name in ("digits-p3", "resnet50-p3")] == [True, True]
+    strokes = [
+        (each.attrib["stroke"], "stroke-dasharray" in each.attrib)
+        for each in ElementTree.parse(tmp_path / "throughput.svg").iter("{http://www.w3.org/2000/svg}polyline")
+    ]
+    assert sorted(strokes) == [(color, dashed) for color in sorted(COLORS[:2]) for dashed in (False, True)]
 
 
 def test_a_kind_with_one_size_has_no_efficiency(tmp_path: Path) -> None:
@@ -133,19 +132,20 @@ def test_a_line_is_named_by_what_differs(tmp_path: Path) -> None:
             cell(tmp_path, f"{compression}{nodes}", nodes, [100.0 * nodes], values=values)
     write_report(ResultsFolder(path=tmp_path))
     texts = [each.text for each in ElementTree.parse(tmp_path / "throughput.svg").iter()]
-    assert {"--compression fp16", "ideal, --compression fp16", "--compression none"} <= set(texts)
+    assert {"--compression fp16", "--compression none"} <= set(texts)
 
 
 def test_the_report_has_the_plan_and_what_was_published_beside_the_medians(tmp_path: Path) -> None:
-    cell(tmp_path, "aa", 1, [9000, 9400, 9200])
-    cell(tmp_path, "bb", 2, [17_480, None])
+    published = {"DGX-1": 9510.0, "p3.16xlarge, 2018": 5000.0}
+    cell(tmp_path, "aa", 1, [9000, 9400, 9200], predicted=9628.1, published=published)
+    cell(tmp_path, "bb", 2, [17_480, None], published={"issue 779": 12_828.0})
     one, two = summarize(ResultsFolder(path=tmp_path))
     assert (one.figures["images_per_second"], one.efficiency, one.repetitions) == (9200, 1.0, 3)
     assert two.efficiency == pytest.approx(0.95)
     assert (two.usd, two.failures) == (24.48, ["Failed"])
-    assert one.predicted == pytest.approx(9510, rel=0.05)
-    assert one.published["DGX-1, TensorFlow 1, mixed, XLA"] == 9510
     report = write_report(ResultsFolder(path=tmp_path)).read_text()
+    assert "| 9,628 | 5,000 to 9,510 | 3 |" in report
+    assert "| 16 | 12,828 | issue 779 |" in report
     assert report.splitlines()[0:3] == ["# Benchmark", "", "Network: tcp"]
     assert "| p3.16xlarge | 2 | 16 | 17,480.0 | 30.0% | 95.0% | 24.48 |" in report
     assert "- nodes 2: Failed" in report
@@ -156,48 +156,13 @@ def test_the_report_has_the_plan_and_what_was_published_beside_the_medians(tmp_p
         assert (tmp_path / f"{name}.svg").read_text().startswith("<svg")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--strategy", "multiworker"),
-        ("--xla", "off"),
-        ("--synthetic",),
-        ("--batch-size", "many"),
-        ("--batch-size", "64"),
-    ],
-)
-def test_what_the_plan_does_not_know_has_none_in_the_report(tmp_path: Path, options: tuple[str, ...]) -> None:
-    job = {**JOB, "command": [*COMMAND, *options]}
-    cell(tmp_path, "aa", 1, [9000], identity={"job": job})
-    (found,) = summarize(ResultsFolder(path=tmp_path))
-    assert found.predicted is None
-
-
-@pytest.mark.parametrize(
-    ("job", "instance_type"),
-    [
-        ({"volumes": [{"claim": "training-efs", "mount_path": "/fsx"}]}, "p3.16xlarge"),
-        ({"kind": "ElasticHorovodJobSpec"}, "p3.16xlarge"),
-        # H100 has only the ceiling of another framework.
-        ({"command": [*COMMAND, "--batch-size", "408"]}, "p5.48xlarge"),
-    ],
-)
-def test_what_render_does_not_predict_is_no_plan_in_the_report(
-    tmp_path: Path, job: dict[str, Any], instance_type: str
-) -> None:
-    cell(tmp_path, "aa", 1, [9000], identity={"job": {**JOB, **job}}, instance_type=instance_type)
-    (found,) = summarize(ResultsFolder(path=tmp_path))
-    assert found.predicted is None
-
-
 def test_the_report_of_a_test_of_the_network_has_its_curve(tmp_path: Path) -> None:
-    cell(tmp_path, "aa", 2, [None], identity={"job": NCCL}, instance_type="p5.48xlarge")
+    cell(tmp_path, "aa", 2, [None], instance_type="p5.48xlarge")
     bandwidths = {"8": 0.0, "1073741824": 300.0, "2147483648": 350}
     record = {"state": "finished", "usd": 1, "results": {"bus_bandwidth": 350.0, "bandwidths": bandwidths}}
     (tmp_path / "aa/1/record.json").write_text(json.dumps(record))
     (found,) = summarize(ResultsFolder(path=tmp_path))
     assert (found.figures, found.predicted) == ({"bus_bandwidth": 350.0}, None)
-    assert list(found.published) == ["at 16 GiB"]
     assert "![bandwidth](bandwidth.svg)" in write_report(ResultsFolder(path=tmp_path)).read_text()
 
 
@@ -213,11 +178,31 @@ def test_a_cell_that_is_slower_by_more_than_the_margin_fails(
     assert f"nodes 1: 1,000 before, {after:g} after" in result.out
 
 
+def test_the_folders_of_a_comparison_have_names(program: Program) -> None:
+    result = program("bench", "compare", "one")
+    assert (result.code, result.err) == (2, "error: 'AFTER' is missing; type 'trainctl bench compare BEFORE AFTER'\n")
+
+
 def test_a_cell_that_is_missing_fails(tmp_path: Path, program: Program) -> None:
     cell(tmp_path / "a", "aa", 1, [1000])
     cell(tmp_path / "b", "aa", 1, [None])
     result = program("bench", "compare", str(tmp_path / "a"), str(tmp_path / "b"))
     assert (result.code, result.out) == (1, "SLOWER  nodes 1: 1,000 before, not measured after\n")
+
+
+@pytest.mark.parametrize(("old", "new"), [("aa", "zz"), ("zz", "aa")])
+def test_of_cells_with_the_same_values_the_last_one_counts(
+    tmp_path: Path, program: Program, old: str, new: str
+) -> None:
+    cell(tmp_path / "a", "aa", 1, [1000], values={"nodes": 1, "--xla": "on"})
+    # Another image was swept first, and failed once.
+    cell(tmp_path / "b", old, 1, [2000, None], swept=1, values={"nodes": 1, "--xla": "on"})
+    cell(tmp_path / "b", new, 1, [1000], swept=2, values={"--xla": "on", "nodes": 1})
+    result = program("bench", "compare", str(tmp_path / "a"), str(tmp_path / "b"))
+    assert (result.code, result.out) == (0, "ok      nodes 1, --xla on: 1,000 before, 1,000 after (+0.0%)\n")
+    report = write_report(ResultsFolder(path=tmp_path / "b")).read_text()
+    assert (report.count("| p3.16xlarge | on | 1 |"), "Without results" in report) == (1, False)
+    assert len((tmp_path / "b/repetitions.csv").read_text().splitlines()) == 4
 
 
 def test_a_folder_without_results_is_rejected(tmp_path: Path, program: Program) -> None:
@@ -227,11 +212,20 @@ def test_a_folder_without_results_is_rejected(tmp_path: Path, program: Program) 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("content", ["{cut", "[1]", "7"])
-def test_a_damaged_record_is_named(tmp_path: Path, program: Program, content: str) -> None:
+@pytest.mark.parametrize("name", ["aa/1/record.json", "aa/cell.json"])
+@pytest.mark.parametrize("content", ["{cut", "[1]", "7", "{}"])
+def test_a_damaged_file_is_named(tmp_path: Path, program: Program, name: str, content: str) -> None:
     cell(tmp_path, "aa", 1, [1000])
-    record = tmp_path / "aa/1/record.json"
-    record.write_text(content)
+    damaged = tmp_path / name
+    damaged.write_text(content)
     result = program("bench", "report", str(tmp_path))
     assert result.code == 2
-    assert f"'{record}', but it is damaged; restore the file, or delete it to measure again" in result.err
+    assert f"'{damaged}', but it is damaged; restore the file, or delete it to measure again" in result.err
+
+
+def test_a_copy_of_a_repetition_is_no_repetition(tmp_path: Path, program: Program) -> None:
+    cell(tmp_path, "aa", 1, [1000])
+    shutil.copytree(tmp_path / "aa/1", tmp_path / "aa/1.bak")
+    assert program("bench", "report", str(tmp_path)).code == 0
+    (found,) = summarize(ResultsFolder(path=tmp_path))
+    assert found.repetitions == 1

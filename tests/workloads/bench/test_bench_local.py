@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workloads.bench.conftest import records, with_mpirun
+from tests.workloads.bench.conftest import LOCAL, records, with_mpirun
 from tests.workloads.cluster.conftest import Program, Result
 from training_workloads.cli import main
 
@@ -58,6 +58,14 @@ def test_a_program_that_fails_is_not_repeated_and_is_run_again_by_the_next_start
     assert "- fake, ranks 2: exit code 3" in (folder / "results/report.md").read_text()
     assert program(*RUN, with_mpirun(folder)).code == 0
     assert started(folder)[3:] == ["2", "2"]
+
+
+def test_a_corrected_sweep_replaces_the_cells_of_the_first_one(program: Program, folder: Path) -> None:
+    assert program(*RUN, with_mpirun(folder, "if ranks == '2': sys.exit(2)")).code == 1
+    (folder / "sweep.yaml").write_text(LOCAL + "arguments: [--corrected]")
+    assert program(*RUN, with_mpirun(folder)).code == 0
+    summary = json.loads((folder / "results/summary.json").read_text())
+    assert [(each["ranks"], each["repetitions"], each["failures"]) for each in summary] == [(1, 2, []), (2, 2, [])]
 
 
 def test_a_signal_ends_the_run_and_the_next_start_continues(program: Program, folder: Path) -> None:

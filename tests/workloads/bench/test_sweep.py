@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.workloads.cluster.conftest import Program
 from training_workloads.bench.cells import Cell, sweep_cells
 from training_workloads.bench.sweep import load_sweep
 from training_workloads.validation import InputError
@@ -68,7 +69,7 @@ def test_reports_every_mistake_of_a_file_with_its_key(folder: Path) -> None:
         "arguments, axes, budget, job, planned_hours, recipe, repeats, runner",
         "sweep.yaml:1: 'recipe' is missing; give the name of a recipe, such as resnet50-p3",
         "sweep.yaml:2: 'runner' is 'laptop'; give one of cluster, local",
-        "sweep.yaml:4: 'axes.nodes' is 2; give a list of values",
+        "sweep.yaml:4: 'axes.nodes' is 2; give a list with a text or a number each",
         "sweep.yaml:5: 'axes.batch' is [1, 1], but a value is there twice; omit one of them",
         "sweep.yaml:6: 'repeats' is 0; give 1 or more",
         "sweep.yaml:7: 'budget' is -1; give dollars, such as 500",
@@ -114,7 +115,12 @@ def test_reports_every_job_that_is_not_possible_once(folder: Path) -> None:
     ("axis", "said"),
     [
         ("storage: [s3]", "'axes.storage' is 's3'; give one of lustre, efs"),
-        ("colour: [red]", "'axes.colour' is 'red', but resnet50-p3 does not have it"),
+        (
+            "batch-size: [64]",
+            "'axes.batch-size' is 64, but resnet50-p3 does not have it; omit it, or write --batch-size for an option "
+            "of its program",
+        ),
+        ("--epochs: [1, null]", "'axes.--epochs' is [1, None]; give a list with a text or a number each"),
         ("bind_to: [core]", "'axes.bind_to' is 'core'; give one of socket, none"),
     ],
 )
@@ -156,6 +162,14 @@ def test_a_field_of_the_job_is_used_or_rejected(folder: Path, job: str, said: st
     assert found[0] == f"sweep.yaml:4: {said}"
 
 
+def test_a_field_that_a_recipe_needs_belongs_to_the_job(folder: Path) -> None:
+    found = problems(folder, "{recipe: stage-data, runner: local, axes: {ranks: [1]}}")
+    assert [each.split(";")[0] for each in found] == [
+        "sweep.yaml:1: 'job.source' is missing, but stage-data needs it",
+        "sweep.yaml:1: 'job.service_account' is missing, but stage-data needs it",
+    ]
+
+
 def test_workers_beside_nodes_are_rejected(folder: Path) -> None:
     (found,) = problems(folder, GOOD.replace("  --xla: [on]", "  workers: [2, 3]"))
     assert found == "sweep.yaml:8: 'axes.workers' is [2, 3], but 'nodes' sets it; omit one of them"
@@ -173,3 +187,17 @@ def test_what_is_no_field_of_a_job_is_a_problem(folder: Path, name: str) -> None
     assert found.startswith(f"sweep.yaml:4: 'job.{name}' is 'a', but a sweep cannot set it; ")
     (found,) = problems(folder, GOOD.replace("  --xla: [on]", f"  {name}: [a]"))
     assert found.startswith(f"sweep.yaml:8: 'axes.{name}' is ['a'], but a sweep cannot set it; ")
+
+
+def test_lists_the_cells_and_what_they_cost(folder: Path, program: Program) -> None:
+    (folder / "sweep.yaml").write_text(GOOD.replace(", p3dn.24xlarge", "") + "repeats: 2\n")
+    result = program("bench", "run", "sweep.yaml", "--list")
+    # Half an hour of one or two p3.16xlarge at $24.48, twice.
+    assert [line.partition("; ")[2] for line in result.out.splitlines()[:2]] == [
+        "16 ranks; 2 x p3.16xlarge, $48.96 as planned",
+        "8 ranks; 1 x p3.16xlarge, $24.48 as planned",
+    ]
+    assert result.out.splitlines()[2] == "4 jobs, $73.44 as planned; the budget is $100.00"
+    (folder / "sweep.yaml").write_text("{recipe: fake, runner: local, axes: {ranks: [1]}}")
+    assert program("bench", "run", "sweep.yaml", "--list").out.partition("  ")[2] == "fake, ranks 1; 1 rank\n"
+    assert not (folder / "dist").exists()

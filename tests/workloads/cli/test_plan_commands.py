@@ -22,8 +22,19 @@ def test_a_plan_has_a_line_for_each_subject(command: Command) -> None:
         *("plan", "batch", "speed", "step", "all-reduce", "input", "storage", "epoch", "price", "limit", "source")
     ]
     assert lines["plan"] == "resnet50 on 2 x p4d.24xlarge, 16 GPUs, EFA, not measured"
-    assert lines["speed"].startswith("33,861 images/s, 89.1% of as many times one GPU, 98.3% of one node")
+    assert lines["speed"].startswith("33,861 images/s, efficiency 89.1% against one GPU, 98.3% against one node")
     assert lines["limit"] == "GPU"
+
+
+def test_a_bandwidth_that_bursts_is_named_where_it_decides(command: Command) -> None:
+    said = "10 Gb/s is a burst, which a long run does not keep: several nodes are slower"
+    small = ("plan", "--instance-type=p3.2xlarge")
+    assert [said in command(*small, *options).out for options in (["--nodes=2"], ["--sweep"], ["--nodes=1"])] == [
+        True,
+        True,
+        False,
+    ]
+    assert "is a burst" not in command("plan", P3, "--nodes=2").out
 
 
 def test_json_has_the_units_in_its_names(command: Command) -> None:

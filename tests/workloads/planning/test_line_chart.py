@@ -1,11 +1,12 @@
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training_workloads.planning.line_chart import Line, line_chart
+from training_workloads.planning.line_chart import COLORS, Line, line_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHART = line_chart(
@@ -30,9 +31,9 @@ def test_names_are_escaped_and_written() -> None:
     assert ROOT.findtext(f"{SVG}title") == "A & B"
 
 
-def test_the_axes_have_powers_of_two_and_round_values() -> None:
+def test_the_axes_have_the_values_of_points_and_round_ones() -> None:
     assert [text for text in texts(ROOT) if text and text.replace(",", "").isdigit()] == [
-        *("1", "2", "4", "8", "16"),
+        *("1", "4", "8", "16"),
         *("100", "200", "500", "1,000"),
     ]
 
@@ -83,8 +84,21 @@ def test_an_axis_has_three_ticks_also_where_values_differ_little(values: tuple[f
 
 
 def test_labels_have_room() -> None:
-    line = Line(name="a name of more than thirty-three letters", points=[(0.5, 1), (2**21, 80)])
+    points = [(2**power, power + 2) for power in range(-1, 22)]
+    line = Line(name="a name of more than thirty-three letters", points=points)
     picture = line_chart("bandwidth", "KiB", "GB/s", [line])
     shown = re.findall(r'text-anchor="middle"[^>]*>([^<]*)<', picture)
     assert shown == ["1", "16", "256", "4,096", "65,536", "1,048,576", "KiB"]
-    assert "a name of more than thirty-three…" in picture
+    assert re.findall(r">([^<]*)</text>", picture)[-2:] == ["a name of more than thirty-three", "letters"]
+
+
+def test_a_line_has_the_color_of_its_place_or_its_own_and_may_have_no_name() -> None:
+    line = Line(name="named", points=[(1, 1), (2, 2)])
+    root = ElementTree.fromstring(line_chart("t", "x", "y", [line, replace(line, name="", color="#123456"), line]))
+    assert [each.get("stroke") for each in root.iter(f"{SVG}polyline")] == [COLORS[0], "#123456", COLORS[2]]
+    assert texts(root).count("named") == 2
+
+
+def test_a_single_point_is_a_mark() -> None:
+    root = ElementTree.fromstring(line_chart("t", "x", "y", [Line(name="n", points=[(1, 1)])]))
+    assert len(list(root.iter(f"{SVG}circle"))) == 1

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from training_workloads.bench.bench_summary import CellSummary, summarize
+from training_workloads.bench.bench_summary import CellSummary, summarize, values_key
 from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import ResultsFolder
 from training_workloads.validation import InputError, Problem
@@ -48,21 +48,18 @@ def compare(before: ResultsFolder, after: ResultsFolder) -> list[ComparedCell]:
     Raises:
         InputError: A folder has no cells, or nothing in the first one was measured.
     """
-    others = {_key(each): each for each in summarize(after)}
-    found = [compared for each in summarize(before) for compared in _compared(each, others.get(_key(each)))]
+    others = {values_key(each.values): each for each in summarize(after)}
+    found = [compared for each in summarize(before) for compared in _compared(each, others)]
     if not found:
         allowed = "none of its repetitions is finished"
         raise InputError(Problem(path=("before",), given=str(before.path), allowed=allowed, fix="run its sweep"))
     return found
 
 
-def _compared(each: CellSummary, other: CellSummary | None) -> Sequence[ComparedCell]:
+def _compared(each: CellSummary, others: Mapping[str, CellSummary]) -> Sequence[ComparedCell]:
+    other = others.get(values_key(each.values))
     for name in _COMPARED:
         if value := each.figures.get(name):
             after = other.figures.get(name) if other else None
             return [ComparedCell(values=each.values, before=value, after=after)]
     return []
-
-
-def _key(cell: CellSummary) -> str:
-    return str(sorted((name, str(value)) for name, value in cell.values.items()))

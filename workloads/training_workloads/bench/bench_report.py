@@ -3,8 +3,9 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,16 @@ from training_workloads.bench.bench_summary import FIGURES, CellSummary, figures
 from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import ResultsFolder, write_atomically
 from training_workloads.bench.step_chart import step_chart, step_splits
-from training_workloads.planning.line_chart import Line, line_chart
+from training_workloads.catalog.all_reduce_curves import EFA_PAIRS
+from training_workloads.planning.line_chart import COLORS, PREDICTED, PUBLISHED, Line, line_chart
 
 __all__ = ["write_report"]
 
 _NOTES = (
     "Figures are medians of the repetitions. Steady: steps after the warm-up, without evaluation and checkpoints;",
-    "wall clock: with start, evaluation and checkpoints. Efficiency: share of as many times the speed of a rank in the",
-    "smallest run of the same kind; the chart of the step compares with the same run. Plan: by `trainctl plan`, not",
-    "measured. Published: the same model on as many GPUs.",
+    "wall clock: with start, evaluation and checkpoints. Efficiency: the speed of a rank, by that of a rank in the",
+    "smallest run with the same other values; the chart of the step compares with the same run. Plan: by `trainctl",
+    "plan`, not measured. Published: the same model and precision on as many of the same GPUs, by other programs.",
 )
 
 _Kind = tuple[tuple[str, Any], ...]
@@ -77,6 +79,7 @@ def _markdown(cells: Sequence[CellSummary], charts: Sequence[str]) -> str:
             "",
             *_NOTES,
             *(line for name in charts for line in ("", f"![{name}]({name}.svg)")),
+            *_published(cells),
             *_failures(cells),
             "",
         ]
@@ -112,12 +115,25 @@ def _columns(cells: Sequence[CellSummary]) -> Iterator[_Column]:
     yield "efficiency", lambda each: _form("{:.1%}", each.efficiency)
     yield "$ a run", lambda each: _form("{:,.2f}", each.usd or None)
     yield "plan", lambda each: _form("{:,.0f}", each.predicted)
-    yield "published", lambda each: "; ".join(f"{value:,.6g} ({name})" for name, value in each.published.items())
+    yield "published", lambda each: _range(each.published.values())
     yield "runs", lambda each: str(each.repetitions)
 
 
 def _form(form: str, value: float | None) -> str:
     return "" if value is None else form.format(value)
+
+
+def _range(found: Collection[float]) -> str:
+    return " to ".join(f"{value:,.6g}" for value in sorted({min(found), max(found)})) if found else ""
+
+
+def _published(cells: Sequence[CellSummary]) -> Iterator[str]:
+    """Yield a row for each published figure that stands beside a cell."""
+    rows = dict.fromkeys((each.ranks, value, name) for each in cells for name, value in each.published.items())
+    if rows:
+        yield from ("", "| GPUs | published | run |", "|---|---|---|")
+    for ranks, value, name in rows:
+        yield f"| {ranks} | {value:,.6g} | {name} |"
 
 
 def _failures(cells: Sequence[CellSummary]) -> Iterator[str]:
@@ -135,8 +151,9 @@ def _charts(cells: Sequence[CellSummary]) -> Iterator[tuple[str, str]]:
     """Yield the name of each chart for which something was measured, and its picture."""
     speed = _lines(cells, lambda each: each.figures.get("images_per_second"))
     if speed:
-        lines = [*speed, *_ideal(speed), *_beside(cells)]
-        yield "throughput", line_chart("Steady throughput", "ranks", "images/s", lines)
+        ideal = list(_ideal(speed))
+        title = f"Steady throughput{'; ideal scaling is dashed' if ideal else ''}"
+        yield "throughput", line_chart(title, "ranks", "images/s", [*speed, *ideal, *_beside(cells)])
     if splits := step_splits(cells):
         yield "step", step_chart(splits)
     if shares := _lines(cells, lambda each: each.efficiency and 100 * each.efficiency):
@@ -148,7 +165,14 @@ def _charts(cells: Sequence[CellSummary]) -> Iterator[tuple[str, str]]:
     if found := [
         Line(name=f"{names[each.kind]}, {each.ranks} GPUs", points=points) for each, points in curves if points
     ]:
-        yield "bandwidth", line_chart("Bus bandwidth", "KiB", "GB/s", found)
+        yield "bandwidth", line_chart("Bus bandwidth", "KiB", "GB/s", [*found, *_published_curves(cells)])
+
+
+def _published_curves(cells: Sequence[CellSummary]) -> Iterator[Line]:
+    for name in dict.fromkeys(each.instance_type for each in cells if each.bandwidths and each.published):
+        pairs = [each for each in EFA_PAIRS if each.instance_type == name]
+        if points := [(each.message_bytes / 1024, each.bus_gigabytes) for each in pairs]:
+            yield Line(name=f"published, 2 x {name}", points=points, dashed=True, color=PUBLISHED)
 
 
 def _line_names(cells: Sequence[CellSummary]) -> dict[_Kind, str]:
@@ -159,27 +183,27 @@ def _line_names(cells: Sequence[CellSummary]) -> dict[_Kind, str]:
 
 
 def _lines(cells: Sequence[CellSummary], value: Callable[[CellSummary], float | None]) -> list[Line]:
-    """Return a line for each kind of cell; points where it has one size alone."""
+    """Return a line for each kind of cell."""
     kinds: dict[str, list[tuple[float, float]]] = {}
     names = _line_names(cells)
     for each in cells:
         if (found := value(each)) and found > 0:
             kinds.setdefault(names[each.kind], []).append((each.ranks, found))
-    return [Line(name=name, points=points, marks=len(points) == 1) for name, points in kinds.items()]
+    return [Line(name=name, points=points) for name, points in kinds.items()]
 
 
 def _ideal(speed: Sequence[Line]) -> Iterator[Line]:
     """Yield the line of a speed that grows as the ranks do, from the smallest run of each kind that has several."""
-    for line in speed:
+    for line, color in zip(speed, cycle(COLORS), strict=False):
         ranks, smallest = line.points[0]
-        if not line.marks:
+        if len(line.points) > 1:
             points = [(each, each * smallest / ranks) for each, _ in line.points]
-            yield Line(name=f"ideal, {line.name}", points=points, dashed=True)
+            yield Line(name="", points=points, dashed=True, color=color)
 
 
 def _beside(cells: Sequence[CellSummary]) -> list[Line]:
     """Return what the plan predicts, and what was published."""
     predicted = sorted({(each.ranks, each.predicted) for each in cells if each.predicted})
     published = sorted({(each.ranks, value) for each in cells for value in each.published.values() if each.predicted})
-    marks = [("plan", predicted), ("published", published)]
-    return [Line(name=name, points=points, marks=True) for name, points in marks if points]
+    marks = [("plan", predicted, PREDICTED), ("published", published, PUBLISHED)]
+    return [Line(name=name, points=points, marks=True, color=color) for name, points, color in marks if points]

@@ -7,15 +7,8 @@ from typing import Any, Final
 
 from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import FINISHED, ResultsFolder
-from training_workloads.catalog.all_reduce_curves import EFA_PAIRS
-from training_workloads.catalog.instances import INSTANCE_TYPES
-from training_workloads.catalog.published_runs import PUBLISHED_RUNS
-from training_workloads.jobs.horovod_job import HorovodJobSpec
-from training_workloads.planning.job_prediction import planned_setup
-from training_workloads.planning.prediction import predict
-from training_workloads.planning.training_setup import TrainingSetup
 
-__all__ = ["FIGURES", "CellSummary", "figures", "medians", "scaling_efficiency", "summarize"]
+__all__ = ["FIGURES", "CellSummary", "figures", "medians", "scaling_efficiency", "summarize", "values_key"]
 
 #: The figures of a repetition, by their place in its results.
 FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -28,6 +21,9 @@ FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
     "global_batch_size": ("global_batch_size",),
     "bus_bandwidth": ("bus_bandwidth",),
 }
+
+# A cell with its records.
+_Measured = tuple[dict[str, Any], list[dict[str, Any]]]
 
 # The axes that say how large a run is, rather than what it is.
 _SIZES = ("nodes", "workers", "ranks")
@@ -49,7 +45,8 @@ class CellSummary:
         efficiency: Share of as many times the speed of a rank in the smallest run of the same kind; None
             with one size.
         predicted: Images/s of the plan; None where it knows nothing.
-        published: Speeds of the same model on as many of the same GPUs, by their source's name.
+        published: Speeds of the same model in the same precision on as many of the same GPUs, by the name of the run;
+            of an NCCL test the bandwidth.
         bandwidths: Bytes and GB/s of an NCCL test, of its last repetition.
         failures: Why repetitions failed.
         networks: What carried the traffic of the ranks.
@@ -83,6 +80,11 @@ class CellSummary:
         return values_text(dict(self.kind))
 
 
+def values_key(values: Mapping[str, Any]) -> str:
+    """Return what two cells with the same values have in common, whatever their order."""
+    return str(sorted((name, str(value)) for name, value in values.items()))
+
+
 def figures(results: Mapping[str, Any]) -> dict[str, float]:
     """Return the figures of one repetition that its results have."""
     if waits := results.get("data_wait_share_per_rank"):
@@ -109,13 +111,22 @@ def summarize(folder: ResultsFolder) -> list[CellSummary]:
     Raises:
         InputError: The folder has no cells.
     """
-    measured = folder.measured()
+    measured = _latest(folder.measured())
     speeds: dict[Any, list[tuple[int, float]]] = {}
     for cell, records in measured:
         if speed := _medians_of(records).get("images_per_second"):
             speeds.setdefault(_kind(cell["values"]), []).append((cell["ranks"], speed))
     found = [_summary(cell, records, speeds.get(_kind(cell["values"]), [])) for cell, records in measured]
     return sorted(found, key=lambda each: (each.instance_type, str(each.kind), each.ranks))
+
+
+def _latest(measured: Sequence[_Measured]) -> list[_Measured]:
+    """Return the cells without those that others replace: with the same values, of a sweep that ran later.
+
+    They differ in what is no axis, such as an image, so that their rows of a report would look the same.
+    """
+    in_order = sorted(measured, key=lambda each: float(each[0].get("swept", 0.0)))
+    return list({values_key(cell["values"]): (cell, records) for cell, records in in_order}.values())
 
 
 def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: list[tuple[int, float]]) -> CellSummary:
@@ -126,7 +137,6 @@ def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: lis
     smallest_ranks, smallest_speed = min(alike, default=(0, 0.0))
     # With one size, 100 % would be a share of itself.
     has_sizes = len({ranks for ranks, _ in alike}) > 1
-    predicted, published = _beside(cell)
     return CellSummary(
         cell=cell["cell"],
         values=cell["values"],
@@ -139,8 +149,8 @@ def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: lis
         efficiency=scaling_efficiency(speed, cell["ranks"], smallest_speed, smallest_ranks)
         if speed and has_sizes
         else None,
-        predicted=predicted,
-        published=published,
+        predicted=cell.get("predicted"),
+        published=cell.get("published") or {},
         bandwidths=[(int(size), value) for size, value in bandwidths.items()],
         failures=[str(each.get("reason") or each["state"]) for each in records if each["state"] != FINISHED],
         networks=sorted({each["network"] for each in finished if each.get("network")}),
@@ -160,39 +170,3 @@ def _value(results: Any, path: tuple[str, ...]) -> Any:
     for key in path:
         results = results.get(key) if isinstance(results, dict) else None
     return results
-
-
-def _beside(cell: dict[str, Any]) -> tuple[float | None, dict[str, float]]:
-    """Return the prediction of the plan, and the published speeds on as many of the same GPUs."""
-    setup = _planned(cell)
-    if setup is None:
-        return None, _published_bandwidth(cell)
-    gpu = INSTANCE_TYPES[setup.instance_type].gpu
-    published = {
-        each.name: each.images_per_second
-        for each in PUBLISHED_RUNS
-        if (each.model, each.gpu, each.gpus) == (setup.model, gpu.model if gpu else "", cell["ranks"])
-    }
-    return predict(setup).images_per_second, published
-
-
-def _planned(cell: dict[str, Any]) -> TrainingSetup | None:
-    """Return what the plan can say of a cell, from its file: as `render` does, for a Horovod job on whole nodes."""
-    job, type_name = cell["identity"]["job"], str(cell["instance_type"])
-    if job["kind"] != HorovodJobSpec.__name__ or not type_name:
-        return None
-    if cell["ranks"] != cell["nodes"] * INSTANCE_TYPES[type_name].gpus:
-        return None
-    mounts = [(each["claim"], each["mount_path"]) for each in job.get("volumes") or ()]
-    on = {"instance_type": type_name, "nodes": cell["nodes"], "efa": None if job["efa"] else False}
-    return planned_setup(job["command"], job.get("environment") or {}, mounts, **on)
-
-
-def _published_bandwidth(cell: dict[str, Any]) -> dict[str, float]:
-    """Return the published bandwidth of two nodes of the type, for a test of the network with all interfaces."""
-    points = [each for each in EFA_PAIRS if each.instance_type == cell["instance_type"]]
-    job = cell["identity"]["job"]
-    if job["kind"] != "NcclTestJobSpec" or cell["nodes"] != 2 or job["efa_interfaces"] is not None or not points:
-        return {}
-    largest = max(points, key=lambda each: each.message_bytes)
-    return {f"at {largest.message_bytes / 2**30:g} GiB": largest.bus_gigabytes}

@@ -148,13 +148,15 @@ def _possible(cell: Cell, sweep: Sweep) -> Any:
 
 
 def _in_the_file(problem: Problem, sweep: Sweep) -> Problem:
-    """Return a problem of a job under the key of the file that gave the value."""
+    """Return a problem of a job under the key of the file that gave the value, or has a place for it."""
     first = str(problem.path[0]) if problem.path else ""
     axis = {"workers": "nodes", "volumes": "storage"}.get(first, first)
     if first in sweep.axes or axis in sweep.axes:
         name = first if first in sweep.axes else axis
-        return dataclasses.replace(problem, path=("axes", name))
-    return problem.under("job") if first in sweep.job else problem
+        fix = f"{problem.fix}, or write --{name} for an option of its program"
+        is_no_field = problem.fix == "omit it" and not name.startswith("-")
+        return dataclasses.replace(problem, path=("axes", name), fix=fix if is_no_field else problem.fix)
+    return problem if first in ("", *sweep.__dataclass_fields__) else problem.under("job")
 
 
 def _job(

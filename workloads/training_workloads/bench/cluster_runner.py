@@ -101,7 +101,7 @@ class ClusterRunner:
         documents = read_documents(manifest.read_bytes(), str(manifest))
         check(check_objects(str(manifest), documents))
         labelled = [self._labelled(each, job) for each in documents]
-        submit(plan_submission(self.cluster, labelled, self.note, namespace=None), created.append)
+        submit(plan_submission(self.cluster, labelled, self.note, namespace=self.cluster.namespace), created.append)
 
     def _labelled(self, document: Document, job: str) -> Document:
         metadata = document.content["metadata"]

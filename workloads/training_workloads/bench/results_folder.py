@@ -12,13 +12,14 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from training_workloads.bench.cells import Cell
+from training_workloads.bench.expected_figures import expected_figures
 from training_workloads.validation import InputError, Problem
 
 __all__ = ["FINISHED", "Repetition", "ResultsFolder", "write_atomically"]
@@ -27,6 +28,9 @@ __all__ = ["FINISHED", "Repetition", "ResultsFolder", "write_atomically"]
 FINISHED: Final = "finished"
 
 _ID_LETTERS = 6
+
+# What a report needs of `cell.json`.
+_OF_A_CELL = ("values", "ranks", "nodes", "instance_type")
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -39,12 +43,18 @@ def write_atomically(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, *needed: str) -> dict[str, Any]:
+    """Return the content of a file that has some keys; empty without the file."""
+    if not path.exists():
+        return {}
     try:
-        return dict(json.loads(path.read_text())) if path.exists() else {}
-    except (OSError, TypeError, ValueError) as error:
+        found = dict(json.loads(path.read_text()))
+        if not found.keys() >= set(needed):
+            raise KeyError(*needed)
+    except (KeyError, OSError, TypeError, ValueError) as error:
         fix = "restore the file, or delete it to measure again"
         raise InputError(Problem(path=("results",), given=str(path), allowed="it is damaged", fix=fix)) from error
+    return found
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
@@ -67,12 +77,12 @@ class Repetition:
 
         `number`, `job`, when it `began`, and `usd` of what the attempts before may have cost.
         """
-        return _read(self.folder / "attempt.json")
+        return _read(self.folder / "attempt.json", "number", "job")
 
     @property
     def record(self) -> dict[str, Any]:
         """How the last attempt ended; empty while that is not known."""
-        return _read(self.folder / "record.json")
+        return _read(self.folder / "record.json", "state")
 
     @property
     def is_finished(self) -> bool:
@@ -150,14 +160,15 @@ class ResultsFolder:
         folder = self.path / cell.name
         folder.mkdir(exist_ok=True)
         described = {
+            "swept": time.time(),
             "values": dict(cell.values),
             "ranks": cell.ranks,
             "nodes": cell.nodes,
             "instance_type": "" if cell.machine else cell.spec.instance_type,
             "identity": cell.identity,
+            **expected_figures(cell),
         }
-        if _read(folder / "cell.json") != described:
-            _write(folder / "cell.json", described)
+        _write(folder / "cell.json", described)
         found = [Repetition(folder=folder / str(number)) for number in range(1, repeats + 1)]
         for each in found:
             each.folder.mkdir(exist_ok=True)
@@ -166,7 +177,7 @@ class ResultsFolder:
     @property
     def usd(self) -> float:
         """Dollars of every attempt in the folder, of this sweep and of those before it."""
-        return sum(Repetition(folder=path.parent).usd for path in self.path.glob("*/*/attempt.json"))
+        return sum(Repetition(folder=path.parent).usd for path in _numbered(self.path.glob("*/*/attempt.json")))
 
     def measured(self) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
         """Return each cell with its records.
@@ -175,7 +186,10 @@ class ResultsFolder:
             InputError: There is none.
         """
         found = [
-            ({"cell": path.parent.name, **_read(path)}, [_read(each) for each in _records(path.parent)])
+            (
+                {"cell": path.parent.name, **_read(path, *_OF_A_CELL)},
+                [Repetition(folder=each.parent).record for each in _numbered(path.parent.glob("*/record.json"))],
+            )
             for path in sorted(self.path.glob("*/cell.json"))
         ]
         if not found:
@@ -184,5 +198,6 @@ class ResultsFolder:
         return found
 
 
-def _records(cell: Path) -> list[Path]:
-    return sorted(cell.glob("*/record.json"), key=lambda path: int(path.parent.name))
+def _numbered(files: Iterable[Path]) -> list[Path]:
+    """Return the files of repetitions in their order, without those of a copy such as `1.bak`."""
+    return sorted((each for each in files if each.parent.name.isdecimal()), key=lambda each: int(each.parent.name))

@@ -138,7 +138,7 @@ def _axes(axes: Any, runner: Any) -> Iterator[Problem]:
         return
     for name, values in axes.items():
         if not _is_list(values) or not values:
-            yield Problem(path=("axes", name), given=values, fix="give a list of values")
+            yield Problem(path=("axes", name), given=values, fix="give a list with a text or a number each")
         elif len({(type(each), each) for each in values}) < len(values):
             yield Problem(path=("axes", name), given=values, allowed="a value is there twice", fix="omit one of them")
     if runner == "local" and "ranks" not in axes:

@@ -76,7 +76,7 @@ def run_sweep(
         if cell.name in failed:
             # What failed once would cost as much again.
             continue
-        usd = cell.usd_per_hour * _hours(cell, sweep, results)
+        usd = cell.usd_per_hour * _hours(sweep, [other for of, other in places if of is cell])
         job = each.attempt.get("job")
         if job in adopted:
             note(f"{cell.title}: waiting for job {job!r}, which an earlier start created")
@@ -130,9 +130,9 @@ def _most_seconds(cell: Cell, each: Repetition, sweep: Sweep, results: ResultsFo
     return min(left / cell.usd_per_hour, _MOST_PLANNED * sweep.planned_hours) * 3600
 
 
-def _hours(cell: Cell, sweep: Sweep, results: ResultsFolder) -> float:
+def _hours(sweep: Sweep, repetitions: Sequence[Repetition]) -> float:
     """Return the hours that a job will take: as those of its cell did, or as planned."""
-    records = [each.record for each in results.repetitions(cell, sweep.repeats)]
+    records = [each.record for each in repetitions]
     seconds = [each["seconds"] for each in records if each.get("state") == FINISHED]
     return statistics.median(seconds) / 3600 if seconds else sweep.planned_hours or 0.0
 

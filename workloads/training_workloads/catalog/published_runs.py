@@ -20,6 +20,7 @@ class PublishedRun:
         network_gbps: Line rate between nodes in Gb/s; 0 with one node.
         batch: Images on each GPU in a step.
         images_per_second: What was published.
+        precision: `mixed` or `float32` (with TF32 where the GPU has it).
         base_gpus: GPUs of the smaller run of the same program, from which the computation is taken.
         base_images_per_second: The rate of that run.
         clusters: Clusters of gradients in the graph: 1 where XLA compiled it without a limit.
@@ -36,6 +37,7 @@ class PublishedRun:
     network_gbps: float = 0
     batch: int
     images_per_second: float
+    precision: str = "mixed"
     base_gpus: int = 1
     base_images_per_second: float
     clusters: int = ALL_CLUSTERS
@@ -63,7 +65,15 @@ _SEED = "https://aws.amazon.com/blogs/opensource/optimizing-distributed-deep-lea
 
 
 def _one_node(
-    name: str, gpu: str, batch: int, rates: tuple[float, float], *, gpus: int = 8, clusters: int = 1, fitted: str = ""
+    name: str,
+    gpu: str,
+    batch: int,
+    rates: tuple[float, float],
+    *,
+    gpus: int = 8,
+    precision: str = "mixed",
+    clusters: int = 1,
+    fitted: str = "",
 ) -> PublishedRun:
     """Return a row of NVIDIA's tables: one GPU, and all of a node."""
     return PublishedRun(
@@ -73,6 +83,7 @@ def _one_node(
         gpus_per_node=gpus,
         batch=batch,
         images_per_second=rates[1],
+        precision=precision,
         base_images_per_second=rates[0],
         clusters=clusters,
         fitted=fitted,
@@ -87,6 +98,7 @@ def _scaled(
     batch: int,
     rates: dict[int, float],
     *,
+    precision: str = "mixed",
     clusters: int = ALL_CLUSTERS,
     fitted: int = 0,
     note: str = "",
@@ -101,6 +113,7 @@ def _scaled(
             network_gbps=gbps if gpus > 8 else 0,
             batch=batch,
             images_per_second=rates[gpus],
+            precision=precision,
             base_gpus=base,
             base_images_per_second=rates[base],
             clusters=clusters,
@@ -116,14 +129,28 @@ _P3 = "p3.16xlarge, TensorFlow 1, Horovod, mixed precision"
 
 PUBLISHED_RUNS = (
     _one_node("DGX-1, TensorFlow 1, mixed, XLA", "V100", 256, (1270, 9510), fitted="coordination"),
-    _one_node("DGX-1, TensorFlow 1, float32, XLA", "V100", 128, (412, 3170)),
+    _one_node("DGX-1, TensorFlow 1, float32, XLA", "V100", 128, (412, 3170), precision="float32"),
     _one_node("DGX-2, TensorFlow 1, mixed, XLA", "V100", 256, (1300, 17_250), gpus=16),
     _one_node("DGX A100, TensorFlow 1, mixed, XLA", "A100", 256, (2375, 17_400), fitted="coordination"),
-    _one_node("DGX A100, TensorFlow 1, TF32, XLA", "A100", 256, (909, 7000)),
+    _one_node("DGX A100, TensorFlow 1, TF32, XLA", "A100", 256, (909, 7000), precision="float32"),
     _one_node("PyTorch, DALI, mixed, DGX-1", "V100", 256, (1200, 8322), clusters=ALL_CLUSTERS),
     _one_node("PyTorch, DALI, mixed, DGX A100", "A100", 256, (2470, 16_621), clusters=ALL_CLUSTERS),
-    *_scaled("InfiniBand, TensorFlow 1, Horovod, float32", _DLPERF, 100, 128, {1: 362.4, 8: 2722, 16: 5099, 32: 9515}),
-    *_scaled("InfiniBand, TensorFlow 2.3, float32", _DLPERF, 100, 128, {1: 322, 8: 2459, 16: 4850, 32: 9418}),
+    *_scaled(
+        "InfiniBand, TensorFlow 1, Horovod, float32",
+        _DLPERF,
+        100,
+        128,
+        {1: 362.4, 8: 2722, 16: 5099, 32: 9515},
+        precision="float32",
+    ),
+    *_scaled(
+        "InfiniBand, TensorFlow 2.3, float32",
+        _DLPERF,
+        100,
+        128,
+        {1: 322, 8: 2459, 16: 4850, 32: 9418},
+        precision="float32",
+    ),
     *_scaled(
         "InfiniBand, TensorFlow 1, Horovod, mixed, no XLA",
         _DLPERF_MIXED,

@@ -83,10 +83,13 @@ def _run_on_cluster(
 
 
 def _list(sweep: "Sweep", cells: "list[Cell]") -> None:
-    for cell in cells:
-        usd = cell.usd_per_hour * (sweep.planned_hours or 0.0) * sweep.repeats
+    planned = [cell.usd_per_hour * (sweep.planned_hours or 0.0) * sweep.repeats for cell in cells]
+    for cell, usd in zip(cells, planned, strict=True):
+        ranks = "1 rank" if cell.ranks == 1 else f"{cell.ranks} ranks"
         cost = f"; {cell.nodes} x {cell.spec.instance_type}, ${usd:,.2f} as planned" if cell.nodes else ""
-        print(f"{cell.name}  {cell.title}; {cell.ranks} ranks{cost}")
+        print(f"{cell.name}  {cell.title}; {ranks}{cost}")
+    if sweep.budget is not None:
+        print(f"{len(cells) * sweep.repeats} jobs, ${sum(planned):,.2f} as planned; the budget is ${sweep.budget:,.2f}")
 
 
 @bench.command(cls=Command)
@@ -100,8 +103,8 @@ def report(results: _FolderArgument) -> None:
 
 @bench.command(cls=Command)
 def compare(
-    before: _FolderArgument,
-    after: _FolderArgument,
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help="Results folder of a sweep.")],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help="One with the same recipe and axes.")],
     margin: Annotated[
         float, typer.Option(parser=number, metavar="NUMBER", help="Share by which a cell may be slower.")
     ] = 0.05,

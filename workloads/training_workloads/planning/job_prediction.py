@@ -4,7 +4,7 @@ A job gets no prediction where one option, variable or number differs from what 
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -79,35 +79,31 @@ def predicted_annotations(spec: Any) -> dict[str, str]:
     Args:
         spec: A job of any kind. The speed of an elastic job follows the workers that it has.
     """
-    # An elastic job is a kind of Horovod job too.
-    if type(spec) is not HorovodJobSpec or (setup := _setup(spec)) is None:
+    setup = planned_setup(spec)
+    if setup is None:
         return {}
     predicted = {"gpus": spec.world_size, "images_per_second": round(predict(setup).images_per_second)}
     return {PREDICTION_ANNOTATION: json.dumps(predicted)}
 
 
-def planned_setup(
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    mounts: Iterable[tuple[str, str]],
-    **on: Any,
-) -> TrainingSetup | None:
-    """Return what the plan can say of a job on whole nodes: for `render` and for the report of `bench`.
+def planned_setup(spec: Any) -> TrainingSetup | None:
+    """Return what the plan can say of a job: for `render` and for the report of `bench`.
 
     Args:
-        command: The command of a job's ranks.
-        environment: The job's own variables.
-        mounts: Claim and folder of each volume.
-        on: Type, nodes and EFA of the setup.
+        spec: A job of any kind.
 
     Returns:
         None where the plan has no word for an option, or its figure may not be shown.
     """
-    values = _planned_values(command, environment)
-    if values is None or not _is_on_lustre(command, mounts):
+    # An elastic job is a kind of Horovod job too.
+    if type(spec) is not HorovodJobSpec or spec.resources.gpus != spec.instance.gpus:
         return None
+    values = _planned_values(spec.command, spec.environment)
+    if values is None or not _is_on_lustre(spec):
+        return None
+    efa = spec.resources.efa_interfaces > 0
     try:
-        setup = TrainingSetup(**on, **values)
+        setup = TrainingSetup(instance_type=spec.instance_type, nodes=spec.workers, efa=efa, **values)
     except InputError:
         # Nothing is published for this GPU, or the nodes cannot hold the images.
         return None
@@ -123,16 +119,6 @@ def _planned_values(command: Sequence[str], environment: Mapping[str, str]) -> d
     if any(options.get(name, value) != value for name, value in program.fixed.items()):
         return None
     return _values(program, options)
-
-
-def _setup(spec: HorovodJobSpec) -> TrainingSetup | None:
-    """Return the plan's setup of a job."""
-    if spec.resources.gpus != spec.instance.gpus:
-        return None
-    mounts = [(volume.claim, volume.mount_path) for volume in spec.volumes]
-    efa = spec.resources.efa_interfaces > 0
-    on = {"instance_type": spec.instance_type, "nodes": spec.workers, "efa": efa}
-    return planned_setup(spec.command, spec.environment, mounts, **on)
 
 
 def _options(words: Sequence[str]) -> dict[str, str]:
@@ -162,6 +148,8 @@ def _values(program: _Program, options: Mapping[str, str]) -> dict[str, Any] | N
     }
 
 
-def _is_on_lustre(command: Sequence[str], mounts: Iterable[tuple[str, str]]) -> bool:
-    folder = _options(command).get("--data-dir", "")
-    return any(claim == LUSTRE_CLAIM and folder.startswith(path.rstrip("/") + "/") for claim, path in mounts)
+def _is_on_lustre(spec: HorovodJobSpec) -> bool:
+    folder = _options(spec.command).get("--data-dir", "")
+    return any(
+        each.claim == LUSTRE_CLAIM and folder.startswith(each.mount_path.rstrip("/") + "/") for each in spec.volumes
+    )

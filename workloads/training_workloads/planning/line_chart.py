@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
+from textwrap import wrap
 
 __all__ = [
     "BACKGROUND",
@@ -15,6 +17,8 @@ __all__ = [
     "DOT_RADIUS",
     "GRID",
     "HEIGHT",
+    "PREDICTED",
+    "PUBLISHED",
     "STROKE_WIDTH",
     "WIDTH",
     "Box",
@@ -43,11 +47,14 @@ _FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
 _TEXT, _SOFT = "#1f2933", "#52606d"
 _LABEL_HEIGHT = 17
 
-# Of most letters, in pixels, and how many of a line's name there is room for.
+# Of most letters, in pixels, and how many of them a row of a line's name has room for.
 _LETTER_WIDTH, _MOST_LETTERS = 7.5, 33
 
 #: Of lines and bars, in their order.
-COLORS = ("#c96f12", "#4c82c3", "#6aa271", "#8561b5", "#7b8794")
+COLORS = ("#c96f12", "#4c82c3", "#6aa271", "#8561b5", "#b5484a", "#2f8f8f", "#8a7a2a", "#c05a9a")
+
+#: Of what was not measured, beside lines that were: predictions, and published figures.
+PREDICTED, PUBLISHED = "#1f2933", "#7b8794"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,16 +62,18 @@ class Line:
     """One line.
 
     Attributes:
-        name: Written beside its end.
+        name: Written beside its end; empty for a line without a name.
         points: Values by their place, all above 0.
-        marks: Whether the points are drawn instead of a line between them.
+        marks: Whether the points are drawn instead of a line between them, as a single one always is.
         dashed: Whether the line is an ideal or a limit.
+        color: Default: that of its place among the lines.
     """
 
     name: str
     points: Sequence[tuple[float, float]]
     marks: bool = False
     dashed: bool = False
+    color: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,15 +154,18 @@ def chart_shapes(title: str, x_name: str, y_name: str, lines: Sequence[Line]) ->
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Axes:
-    """The place of values in the picture, from the first to the last of each axis."""
+    """The place of values in the picture, from the first to the last of each axis; `marks` are along the first one."""
 
     x: tuple[float, float]
     y: tuple[float, float]
+    marks: Sequence[float]
 
     @classmethod
     def around(cls, points: Sequence[tuple[float, float]]) -> "_Axes":
-        horizontal, vertical = [x for x, _ in points], [y for _, y in points]
-        return cls(x=(min(horizontal), max(horizontal)), y=(min(vertical) * 0.9, max(vertical) * 1.1))
+        horizontal, vertical = sorted({x for x, _ in points}), [y for _, y in points]
+        limits = (horizontal[0], horizontal[-1])
+        marks = horizontal if _have_room(horizontal, limits) else _powers_of_two(limits)
+        return cls(x=limits, y=(min(vertical) * 0.9, max(vertical) * 1.1), marks=marks)
 
     def place(self, point: tuple[float, float]) -> tuple[float, float]:
         across = _share(point[0], self.x) * (WIDTH - _LEFT - _RIGHT)
@@ -162,7 +174,7 @@ class _Axes:
 
     def shapes(self, x_name: str, y_name: str) -> Iterator[Shape]:
         bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
-        for value in _powers_of_two(self.x):
+        for value in self.marks:
             x, _ = self.place((value, self.y[0]))
             yield Rule(start=(x, _TOP), end=(x, bottom))
             yield Label(place=(x, bottom + 20), text=f"{value:,.12g}", anchor="middle")
@@ -179,15 +191,16 @@ def _lines(axes: _Axes, lines: Sequence[Line]) -> Iterator[Shape]:
     last = -math.inf
     order = sorted(range(len(lines)), key=lambda index: axes.place(lines[index].points[-1])[1])
     for index in order:
-        line, color = lines[index], COLORS[index % len(COLORS)]
+        line = lines[index]
+        color = line.color or COLORS[index % len(COLORS)]
         places = [axes.place(point) for point in line.points]
-        if line.marks:
+        if line.marks or len(places) == 1:
             yield from (Dot(place=place, color=color) for place in places)
         else:
             yield Stroke(places=places, color=color, dashed=line.dashed)
-        last = max(places[-1][1] + 4, last + _LABEL_HEIGHT)
-        name = line.name if len(line.name) <= _MOST_LETTERS else f"{line.name[: _MOST_LETTERS - 1]}…"
-        yield Label(place=(WIDTH - _RIGHT + 12, last), text=name, color=color)
+        for text in wrap(line.name, _MOST_LETTERS, break_on_hyphens=False):
+            last = max(places[-1][1] + 4, last + _LABEL_HEIGHT)
+            yield Label(place=(WIDTH - _RIGHT + 12, last), text=text, color=color)
 
 
 def _share(value: float, limits: tuple[float, float]) -> float:
@@ -208,10 +221,20 @@ def _ticks(limits: tuple[float, float]) -> list[float]:
     return [round(step * number, 12) for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
+def _label_width(values: Sequence[float]) -> float:
+    return 8 + _LETTER_WIDTH * max((len(f"{value:,.12g}") for value in values), default=1)
+
+
+def _have_room(values: Sequence[float], limits: tuple[float, float]) -> bool:
+    """Return whether the label of each value fits between its neighbors'."""
+    places = [_share(value, limits) * (WIDTH - _LEFT - _RIGHT) for value in values]
+    return all(after - before >= _label_width(values) for before, after in pairwise(places))
+
+
 def _powers_of_two(limits: tuple[float, float]) -> list[float]:
     """Return as many as there is room for, with the same factor between them."""
     powers = [power for power in range(32) if limits[0] <= 2**power <= limits[1]]
-    label = 8 + _LETTER_WIDTH * max((len(f"{2**power:,}") for power in powers), default=1)
+    label = _label_width([2.0**power for power in powers])
     factor = math.ceil(len(powers) * label / (WIDTH - _LEFT - _RIGHT))
     return [2.0**power for power in powers if power % factor == 0]
 

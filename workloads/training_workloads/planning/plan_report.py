@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from training_workloads.catalog.instances import gpu_instance_type
 from training_workloads.planning.line_chart import Line, line_chart
 from training_workloads.planning.plan_search import SWEPT_NODES
 from training_workloads.planning.prediction import Prediction
@@ -58,7 +59,7 @@ def sweep_chart(found: Sequence[Prediction], *, png: bool = False) -> bytes:
     """
     first = found[0]
     per_gpu = first.images_per_second / first.efficiency_of_one_gpu / first.gpus
-    ideal = Line(name="as many times one GPU", points=[(one.gpus, one.gpus * per_gpu) for one in found], dashed=True)
+    ideal = Line(name="ideal scaling", points=[(one.gpus, one.gpus * per_gpu) for one in found], dashed=True)
     predicted = Line(name="predicted", points=[(one.gpus, one.images_per_second) for one in found])
     title = f"{first.setup.model} on {first.setup.instance_type}"
     chart = (title, "GPUs", "images/s", [predicted, ideal])
@@ -88,6 +89,8 @@ def _sweep_notes(found: Sequence[Prediction]) -> Iterator[str]:
     yield "Calculated from published figures, not measured."
     if note := found[0].rate.note:
         yield f"The rate of the GPU is {note}."
+    if burst := _burst(found[0]):
+        yield f"The network of {burst}."
     if left_out := sorted(set(SWEPT_NODES) - {one.setup.nodes for one in found}):
         counts = ", ".join(map(str, left_out))
         yield f"Not possible, so without a row: {counts} nodes; `--nodes {left_out[0]}` instead of `--sweep` says why."
@@ -100,7 +103,7 @@ def _subjects(one: Prediction) -> Iterator[tuple[str, str]]:
     yield "plan", f"{setup.model} on {setup.nodes} x {setup.instance_type}, {gpus}, {network}, not measured"
     yield "batch", f"{one.global_batch // one.gpus} images a GPU, {one.global_batch:,} in all"
     efficiencies = (
-        f"{one.efficiency_of_one_gpu:.1%} of as many times one GPU, {one.efficiency_of_one_node:.1%} of one node"
+        f"efficiency {one.efficiency_of_one_gpu:.1%} against one GPU, {one.efficiency_of_one_node:.1%} against one node"
     )
     ceiling = " at most (a ceiling)" if one.rate.is_ceiling else ""
     yield "speed", f"{one.images_per_second:,.0f} images/s{ceiling}, {efficiencies}"
@@ -128,7 +131,16 @@ def _all_reduce_text(one: Prediction) -> str:
     if one.gpus == 1:
         return "none: one GPU has all gradients"
     hidden = "in part" if one.step.exposed_all_reduce < one.all_reduce_seconds else "nothing of it is"
-    return f"{one.all_reduce_seconds * 1e3:.1f} ms, {hidden} hidden behind the backward pass"
+    burst = f"; {_burst(one)}" if one.setup.nodes > 1 and _burst(one) else ""
+    return f"{one.all_reduce_seconds * 1e3:.1f} ms, {hidden} hidden behind the backward pass{burst}"
+
+
+def _burst(one: Prediction) -> str:
+    """Return a warning where AWS writes "up to" before the bandwidth, and no figure for what is below it."""
+    facts = gpu_instance_type(one.setup.instance_type)
+    if not facts.network_bursts:
+        return ""
+    return f"{facts.network_gbps:g} Gb/s is a burst, which a long run does not keep: several nodes are slower"
 
 
 def _input_text(one: Prediction) -> str:
