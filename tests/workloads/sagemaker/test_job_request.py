@@ -143,7 +143,7 @@ def test_the_whole_request_of_a_job() -> None:
         # Seven days, and a day of waiting.
         "StoppingCondition": {"MaxRuntimeInSeconds": 604_800, "MaxWaitTimeInSeconds": 691_200},
         "EnableManagedSpotTraining": True,
-        "CheckpointConfig": {"S3Uri": "s3://bucket/runs/resnet50-1", "LocalPath": "/opt/ml/checkpoints"},
+        "CheckpointConfig": {"S3Uri": "s3://bucket/runs/resnet50-1/", "LocalPath": "/opt/ml/checkpoints"},
         "Environment": {
             "TF_NUM_INTRAOP_THREADS": "1",
             "TF_NUM_INTEROP_THREADS": "7",
@@ -327,9 +327,14 @@ def test_efa_is_demanded_only_where_a_training_job_has_it_for_certain() -> None:
     assert "NCCL_SOCKET_IFNAME" not in p5
 
 
-def test_a_job_continues_the_run_of_another() -> None:
-    made = request(job("resnet50-p4d", name="second", resume="first", resume_folder="s3://bucket/runs/first"))
-    assert made["CheckpointConfig"]["S3Uri"] == "s3://bucket/runs/first"
+def test_a_job_does_not_get_the_runs_whose_names_begin_like_its_own() -> None:
+    assert request(job("digits-p3", name="digits"))["CheckpointConfig"]["S3Uri"] == "s3://bucket/runs/digits/"
+
+
+@pytest.mark.parametrize("folder", ["s3://bucket/runs/first", "s3://bucket/runs/first/"])
+def test_a_job_continues_the_run_of_another(folder: str) -> None:
+    made = request(job("resnet50-p4d", name="second", resume="first", resume_folder=folder))
+    assert made["CheckpointConfig"]["S3Uri"] == "s3://bucket/runs/first/"
 
 
 def test_a_program_that_saves_nothing_has_no_folder_in_s3() -> None:

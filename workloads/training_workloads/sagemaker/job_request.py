@@ -138,7 +138,9 @@ class SageMakerJob:
 
     def run_folder(self, place: Place) -> str:
         """Return the folder in S3 with the run's checkpoints, curves and results."""
-        return self.resume_folder or _run_folder(place, self.name)
+        # Without the slash SageMaker copies the runs whose names begin like this one into the job's folder too
+        # (https://github.com/syne-tune/syne-tune/pull/363, read 2026-11-24).
+        return f"{(self.resume_folder or _run_folder(place, self.name)).rstrip('/')}/"
 
     def environment(self) -> dict[str, str]:
         """Return the variables of the ranks: those of a worker that has a whole node."""
