@@ -1,5 +1,7 @@
 import http.client
 import json
+import socket
+import struct
 import threading
 import time
 from collections.abc import Callable
@@ -311,7 +313,19 @@ def test_a_late_first_host_is_waited_for(capfd: pytest.CaptureFixture[str]) -> N
     assert started == [True]
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"host": "stranger"}', b'{"host": "127.0.0.2", "more": 1}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"[" * 60_000,
+        b'{"host": "stranger"}',
+        b'{"host": "127.0.0.2", "more": 1}',
+        b'{"host": "127.0.0.2", "code": "0"}',
+        b'{"host": "127.0.0.2", "code": true}',
+        b'{"host": "127.0.0.2", "code": 1, "reason": 5}',
+    ],
+)
 def test_what_is_no_report_of_a_host_is_rejected(body: bytes) -> None:
     first = Host("127.0.0.1", ADDRESSES, 60)
     with first.serve():
@@ -322,3 +336,16 @@ def test_what_is_no_report_of_a_host_is_rejected(body: bytes) -> None:
         connection.request("POST", "/", json.dumps({"host": "127.0.0.2"}))
         assert json.loads(connection.getresponse().read())["missing"] == ["127.0.0.1"]
         connection.close()
+
+
+def test_a_host_that_is_lost_within_a_report_prints_no_traceback(capfd: pytest.CaptureFixture[str]) -> None:
+    first = Host("127.0.0.1", ADDRESSES, 60)
+    with first.serve():
+        with socket.create_connection(("127.0.0.1", host_reports.PORT)) as lost:
+            lost.sendall(b'POST / HTTP/1.1\r\nContent-Length: 99\r\n\r\n{"host"')
+            time.sleep(0.2)
+            # The kernel answers with a reset in place of an end.
+            lost.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        time.sleep(0.2)
+        assert first._follow(Report(host=first.name)).missing == ("127.0.0.2",)
+    assert capfd.readouterr().err == ""
