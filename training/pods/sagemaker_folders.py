@@ -73,11 +73,9 @@ class Folders:
         path = self.root / "input/config/resourceconfig.json"
         found = _read(path)
         name, names, interface = (found.get(key) for key in ("current_host", "hosts", "network_interface_name"))
-        if (
-            not isinstance(names, list)
-            or not isinstance(interface, str)
-            or (not isinstance(name, str) or name not in names)
-        ):
+        texts = [name, interface, *(names if isinstance(names, list) else [None])]
+        # With a host that is there twice, the job would never end.
+        if not all(isinstance(each, str) for each in texts) or name not in names or len({*names}) < len(names):
             raise UserError(
                 f"{path} is {json.dumps(found)}; give 'hosts', one of them as 'current_host', and "
                 "'network_interface_name', as SageMaker does"

@@ -44,6 +44,13 @@ def test_a_file_of_another_content_is_rejected(folders: Folders, missing: str) -
         folders.hosts()
 
 
+@pytest.mark.parametrize("hosts", ["algo-2", ["algo-1"], ["algo-2", 3], ["algo-1", "algo-2", "algo-2"]])
+def test_hosts_that_are_no_different_names_with_this_one_are_rejected(folders: Folders, hosts: Any) -> None:
+    write(folders, "resourceconfig.json", RESOURCES | {"hosts": hosts})
+    with pytest.raises(UserError, match=r"resourceconfig.json is .*; give 'hosts', one of them as 'current_host'"):
+        folders.hosts()
+
+
 def test_a_start_outside_of_sagemaker_is_rejected(folders: Folders) -> None:
     with pytest.raises(UserError, match="cannot be read: No such file or directory; SageMaker writes it, so start"):
         folders.hosts()
