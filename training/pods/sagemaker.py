@@ -53,6 +53,8 @@ _KILL_SECONDS = 10.0
 
 _JOB_NAME = "TRAINING_JOB_NAME"
 
+_TERMINATED = first_process.SIGNAL_CODES + signal.SIGTERM
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
@@ -167,8 +169,8 @@ def run_job(settings: Settings, folders: Folders) -> Decision:
         attempt = ranks_attempt.run(launch_command(settings, hosts, program), network, signal.SIGTERM, host.watch)
         end_processes()
         code = attempt.code
-        if attempt.stopped and code == 1 and _is_torchrun(program):
-            # Its own code after a signal, whatever those of its ranks are.
+        # Ranks that import their packages do not handle the signal yet; torchrun ends with 1, whatever its ranks do.
+        if attempt.stopped and (code == _TERMINATED or (code == 1 and _is_torchrun(program))):
             code = STOPPED
         return host.finish(code, str(attempt) if code else "")
 
