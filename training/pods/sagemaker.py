@@ -17,6 +17,7 @@ with `torchrun` gets the options by which its agents meet at the first host.
 """
 
 import argparse
+import errno
 import os
 import signal
 import socket
@@ -52,6 +53,11 @@ _GLOO_SECONDS = 180
 _KILL_SECONDS = 10.0
 
 _JOB_NAME = "TRAINING_JOB_NAME"
+
+_TAKEN = (
+    f"another program has one of its ports {PORT} to {_STORE_PORT}; end it, such as a second run on this machine, and "
+    "start again"
+)
 
 _TERMINATED = first_process.SIGNAL_CODES + signal.SIGTERM
 
@@ -202,8 +208,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         end = Decision(code=USER_ERROR, reason=str(error))
     except OSError as error:
-        # Such as a port of this host that another program has, or no memory for a process.
-        end = Decision(code=1, reason=f"this host cannot run its ranks: {error}")
+        # Such as a port that is taken, or no memory for a process.
+        why = _TAKEN if error.errno == errno.EADDRINUSE else error
+        end = Decision(code=1, reason=f"this host cannot run its ranks: {why}")
     if end.code == STOPPED:
         print(f"the ranks have ended on request, with exit code {STOPPED}", flush=True)
     elif end.code:

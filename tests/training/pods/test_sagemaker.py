@@ -122,7 +122,10 @@ def run(ml: Path, *words: str, taken: bool = False) -> subprocess.CompletedProce
 
 def test_a_port_that_another_program_has_is_the_reason(ml: Path) -> None:
     ended = run(ml, "--processes-per-host", "1", "--", "true", taken=True)
-    reason = "this host cannot run its ranks: [Errno 98] Address already in use"
+    reason = (
+        "this host cannot run its ranks: another program has one of its ports 23400 to 23402; end it, such as a second "
+        "run on this machine, and start again"
+    )
     assert (ended.returncode, ended.stderr) == (1, f"error: {reason}\n")
     assert (ml / "output/failure").read_text() == reason
 
