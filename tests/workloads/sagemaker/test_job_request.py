@@ -338,7 +338,14 @@ def test_a_job_continues_the_run_of_another(folder: str) -> None:
 
 
 def test_a_program_that_saves_nothing_has_no_folder_in_s3() -> None:
-    assert "CheckpointConfig" not in request(own_job("python", "train.py"))
+    made = own_job("python", "train.py")
+    assert "CheckpointConfig" not in request(made)
+    assert made.run_folder(PLACE) == ""
+
+
+def test_a_program_that_saves_nothing_cannot_resume() -> None:
+    with pytest.raises(InputError, match="'resume' is 'first', but the program has no folder in /opt/ml/checkpoints"):
+        own_job("python", "train.py", resume="first")
 
 
 def test_without_a_vpc_s3_is_enough() -> None:
