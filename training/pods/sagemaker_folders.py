@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from training.runtime import rank_checkpoint
 from training.runtime.errors import UserError
@@ -73,9 +73,7 @@ class Folders:
         path = self.root / "input/config/resourceconfig.json"
         found = _read(path)
         name, names, interface = (found.get(key) for key in ("current_host", "hosts", "network_interface_name"))
-        texts = [name, interface, *(names if isinstance(names, list) else [None])]
-        # With a host that is there twice, the job would never end.
-        if not all(isinstance(each, str) for each in texts) or name not in names or len({*names}) < len(names):
+        if not isinstance(name, str) or not isinstance(interface, str) or not _are_names(names) or name not in names:
             raise UserError(
                 f"{path} is {json.dumps(found)}; give 'hosts', one of them as 'current_host', and "
                 "'network_interface_name', as SageMaker does"
@@ -159,6 +157,11 @@ _AS_ROOT = (
 
 def _is_used(folder: Path, command: Sequence[str]) -> bool:
     return folder.exists() or any(str(folder) in word for word in command)
+
+
+def _are_names(hosts: Any) -> TypeGuard[list[str]]:
+    # With a host that is there twice, the job would never end.
+    return isinstance(hosts, list) and all(isinstance(each, str) for each in hosts) and len({*hosts}) == len(hosts)
 
 
 def _read(path: Path) -> dict[str, Any]:
