@@ -130,6 +130,7 @@ def test_mistakes_are_lines_with_the_options_names(sagemaker: Command, session: 
         "error: '--input-mode",
         "error: '--input-mode",
         "error: '--efs",
+        "error: '--input-mode",
         "error: '--volume-gb",
         "error: '--resume",
     ]

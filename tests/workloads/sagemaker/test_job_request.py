@@ -401,6 +401,12 @@ def test_a_mistake_is_named(changes: dict[str, Any], message: str) -> None:
         job("resnet50-p4d", **changes)
 
 
+@pytest.mark.parametrize("option", [{"data": "s3://bucket/data"}, {"efs": EFS_FOLDER}, {"input_mode": "FastFile"}])
+def test_an_option_about_data_is_rejected_where_the_program_reads_none(option: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="but the program of digits-p3 reads no data set: it has no --data-dir on a"):
+        job("digits-p3", **option)
+
+
 def test_all_mistakes_are_named_at_once() -> None:
     spec = recipe("digits-p3", instance_type="g4dn.metal", gpus_per_worker=8)
     with pytest.raises(InputError) as raised:

@@ -320,7 +320,7 @@ def _arguments(job: SageMakerJob) -> Problems:
 
 
 def _data(job: SageMakerJob) -> Problems:
-    options = {"data": job.data, "lustre": job.lustre, "efs": job.efs}
+    options = {"data": job.data, "lustre": job.lustre, "efs": job.efs, "input_mode": job.input_mode}
     yield from data_options(data=job.data, lustre=job.lustre, efs=job.efs, mode=job.input_mode)
     for name, value in options.items():
         if value is not None and not job.program.reads(DATA_CHANNEL):
