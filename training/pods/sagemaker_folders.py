@@ -23,6 +23,11 @@ ROOT = Path("/opt/ml")
 # SageMaker shows this many characters of the file.
 _LONGEST = 1024
 
+# SageMaker's own files beside those that it copies to S3, which come and go: <name>.sagemaker-uploading, -uploaded
+# (https://github.com/aws/sagemaker-xgboost-container/blob/master/src/sagemaker_xgboost_container/checkpointing.py, read
+# 2026-11-24).
+_MARKER = ".sagemaker-"
+
 _RESULTS = "results.json"
 _EXPORTED = "model.*"
 
@@ -146,7 +151,8 @@ class Folders:
             folders[:] = sorted(
                 name for name in folders if not name.startswith(".") and not (is_run and name == rank_checkpoint.FOLDER)
             )
-            yield from (Path(folder, name) for name in sorted(files) if not name.startswith("."))
+            own = (name for name in sorted(files) if not name.startswith(".") and _MARKER not in name)
+            yield from (Path(folder, name) for name in own)
 
 
 _AS_ROOT = (

@@ -134,6 +134,8 @@ def test_a_reason_is_printed_and_kept_as_long_as_sagemaker_shows(
 def test_results_are_handed_over_without_checkpoints_and_locks(folders: Folders) -> None:
     for name in (
         "run/results.json",
+        "run/results.json.sagemaker-uploaded",
+        "run/model.keras.sagemaker-uploading",
         "run/curve.svg",
         "run/model.keras",
         "run/tensorboard/events.out",
@@ -146,6 +148,7 @@ def test_results_are_handed_over_without_checkpoints_and_locks(folders: Folders)
     folders.hand_over()
     data = {str(path.relative_to(folders.data)) for path in folders.data.rglob("*") if path.is_file()}
     assert data == {"run/results.json", "run/curve.svg", "run/tensorboard/events.out"}
+    assert [path.name for path in (folders.model / "run").iterdir()] == ["model.keras"]
     assert (folders.model / "run/model.keras").read_text() == "run/model.keras"
 
 
