@@ -271,6 +271,14 @@ def test_a_stop_waits_for_the_end(sagemaker: Command, session: StubbedSession) -
     assert sagemaker("stop", NAME) == (0, f"training job '{NAME}': Stopped\n", "")
 
 
+def test_a_job_that_ends_before_it_is_stopped_is_no_error(sagemaker: Command, session: StubbedSession) -> None:
+    answer_job(session)
+    rejected = "The request was rejected because the training job is in status Completed."
+    session.reject("sagemaker", "stop_training_job", "ValidationException", rejected)
+    answer_job(session, "Completed", "Completed")
+    assert sagemaker("stop", NAME) == (0, f"training job '{NAME}': Completed\n", "")
+
+
 def test_a_job_that_has_ended_is_not_stopped(sagemaker: Command, session: StubbedSession) -> None:
     answer_job(session, "Completed", "Completed")
     assert sagemaker("stop", NAME).out == f"training job '{NAME}' had ended: Completed\n"
