@@ -166,7 +166,7 @@ class HostReports:
         return (
             f"{len(missing)} of {len(self.hosts)} hosts did not report within {self.start_seconds:g} s: {named}. "
             "Check in the job's log of such a host whether its container has started, and whether the security "
-            "group lets the hosts reach each other on every port; '--timeout' changes the limit"
+            "group lets the hosts reach each other on every port"
         )
 
 

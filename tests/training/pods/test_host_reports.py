@@ -53,6 +53,8 @@ def test_hosts_that_do_not_report_in_time_are_named(reports: HostReports, clock:
     end = report(reports, "algo-1")
     assert end.code == 1
     assert end.reason.startswith("2 of 3 hosts did not report within 600 s: algo-2, algo-3. Check")
+    # 'trainctl sagemaker submit' has no option for the limit.
+    assert "--timeout" not in end.reason
 
 
 def test_no_rank_starts_where_a_host_has_failed_before(reports: HostReports) -> None:
