@@ -15,12 +15,14 @@ Every host may reach every port of the others: the ranks need that too.
 
 import http.client
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
 
 from training.pods import first_process
 from training.pods.failure_reason import is_of_others
@@ -59,6 +61,18 @@ class Report:
     """Exit code of its ranks; None before their end."""
     reason: str = ""
     """Of a code that is not 0."""
+
+    @classmethod
+    def read(cls, text: bytes) -> Self:
+        """Return the report that a request has.
+
+        Raises:
+            ValueError, TypeError, RecursionError: It is none.
+        """
+        found = cls(**json.loads(text))
+        if not isinstance(found.reason, str) or type(found.code) not in (int, type(None)):
+            raise ValueError(text)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,7 +166,7 @@ class HostReports:
         return (
             f"{len(missing)} of {len(self.hosts)} hosts did not report within {self.start_seconds:g} s: {named}. "
             "Check in the job's log of such a host whether its container has started, and whether the security "
-            "group lets the hosts reach each other on every port; '--timeout' changes the limit"
+            "group lets the hosts reach each other on every port"
         )
 
 
@@ -172,10 +186,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Take a report."""
         try:
             length = min(int(self.headers.get("Content-Length", 0)), _MOST_BYTES)
-            report = Report(**json.loads(self.rfile.read(length)))
+            report = Report.read(self.rfile.read(length))
             if report.host not in self.server.reports.hosts:
                 raise ValueError(report.host)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             self.send_error(400)
             return
         decision = self.server.reports.take(report)
@@ -201,6 +215,11 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("", PORT), _Handler)
         self.reports = reports
         self.told = set[str]()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing about a host that is lost within a report: it is silent from now on, or reports again."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 @dataclass(slots=True)

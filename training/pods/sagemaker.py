@@ -17,6 +17,7 @@ with `torchrun` gets the options by which its agents meet at the first host.
 """
 
 import argparse
+import errno
 import os
 import signal
 import socket
@@ -52,6 +53,13 @@ _GLOO_SECONDS = 180
 _KILL_SECONDS = 10.0
 
 _JOB_NAME = "TRAINING_JOB_NAME"
+
+_TAKEN = (
+    f"another program has one of its ports {PORT} to {_STORE_PORT}; end it, such as a second run on this machine, and "
+    "start again"
+)
+
+_TERMINATED = first_process.SIGNAL_CODES + signal.SIGTERM
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -167,8 +175,8 @@ def run_job(settings: Settings, folders: Folders) -> Decision:
         attempt = ranks_attempt.run(launch_command(settings, hosts, program), network, signal.SIGTERM, host.watch)
         end_processes()
         code = attempt.code
-        if attempt.stopped and code == 1 and _is_torchrun(program):
-            # Its own code after a signal, whatever those of its ranks are.
+        # Ranks that import their packages do not handle the signal yet; torchrun ends with 1, whatever its ranks do.
+        if attempt.stopped and (code == _TERMINATED or (code == 1 and _is_torchrun(program))):
             code = STOPPED
         return host.finish(code, str(attempt) if code else "")
 
@@ -200,8 +208,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         end = Decision(code=USER_ERROR, reason=str(error))
     except OSError as error:
-        # Such as a port of this host that another program has, or no memory for a process.
-        end = Decision(code=1, reason=f"this host cannot run its ranks: {error}")
+        # Such as a port that is taken, or no memory for a process.
+        why = _TAKEN if error.errno == errno.EADDRINUSE else error
+        end = Decision(code=1, reason=f"this host cannot run its ranks: {why}")
     if end.code == STOPPED:
         print(f"the ranks have ended on request, with exit code {STOPPED}", flush=True)
     elif end.code:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from training.runtime import rank_checkpoint
 from training.runtime.errors import UserError
@@ -22,6 +22,11 @@ ROOT = Path("/opt/ml")
 
 # SageMaker shows this many characters of the file.
 _LONGEST = 1024
+
+# SageMaker's own files beside those that it copies to S3, which come and go: <name>.sagemaker-uploading, -uploaded
+# (https://github.com/aws/sagemaker-xgboost-container/blob/master/src/sagemaker_xgboost_container/checkpointing.py, read
+# 2026-11-24).
+_MARKER = ".sagemaker-"
 
 _RESULTS = "results.json"
 _EXPORTED = "model.*"
@@ -73,11 +78,7 @@ class Folders:
         path = self.root / "input/config/resourceconfig.json"
         found = _read(path)
         name, names, interface = (found.get(key) for key in ("current_host", "hosts", "network_interface_name"))
-        if (
-            not isinstance(names, list)
-            or not isinstance(interface, str)
-            or (not isinstance(name, str) or name not in names)
-        ):
+        if not isinstance(name, str) or not isinstance(interface, str) or not _are_names(names) or name not in names:
             raise UserError(
                 f"{path} is {json.dumps(found)}; give 'hosts', one of them as 'current_host', and "
                 "'network_interface_name', as SageMaker does"
@@ -150,7 +151,8 @@ class Folders:
             folders[:] = sorted(
                 name for name in folders if not name.startswith(".") and not (is_run and name == rank_checkpoint.FOLDER)
             )
-            yield from (Path(folder, name) for name in sorted(files) if not name.startswith("."))
+            own = (name for name in sorted(files) if not name.startswith(".") and _MARKER not in name)
+            yield from (Path(folder, name) for name in own)
 
 
 _AS_ROOT = (
@@ -161,6 +163,11 @@ _AS_ROOT = (
 
 def _is_used(folder: Path, command: Sequence[str]) -> bool:
     return folder.exists() or any(str(folder) in word for word in command)
+
+
+def _are_names(hosts: Any) -> TypeGuard[list[str]]:
+    # With a host that is there twice, the job would never end.
+    return isinstance(hosts, list) and all(isinstance(each, str) for each in hosts) and len({*hosts}) == len(hosts)
 
 
 def _read(path: Path) -> dict[str, Any]:

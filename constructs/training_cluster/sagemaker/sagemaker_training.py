@@ -50,12 +50,7 @@ _NOTEBOOK_SERVICES = {"CloudFormation": _SERVICE.CLOUDFORMATION}
 
 _DESCRIPTION = "SageMaker: all traffic between the hosts of training jobs"
 
-_JOBS = (
-    "sagemaker:CreateTrainingJob",
-    "sagemaker:DescribeTrainingJob",
-    "sagemaker:StopTrainingJob",
-    "sagemaker:AddTags",
-)
+_JOBS = ("sagemaker:CreateTrainingJob", "sagemaker:DescribeTrainingJob", "sagemaker:StopTrainingJob")
 _READ_LOGS = ("logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents")
 
 

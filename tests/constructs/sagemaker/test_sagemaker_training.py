@@ -130,6 +130,9 @@ def test_a_team_may_submit_jobs_with_this_role_only(stack: cdk.Stack, vpc: ec2.V
         name for each in policy["PolicyDocument"]["Statement"] for name in [each["Action"]] if isinstance(name, str)
     }
     assert actions == {"iam:PassRole", "ecr:DescribeImages", "cloudformation:DescribeStacks"}
+    (jobs,) = [each["Action"] for each in found.values() if "sagemaker:CreateTrainingJob" in each["Action"]]
+    # A request has no tags, and a team needs not tag the jobs of others.
+    assert jobs == ["sagemaker:CreateTrainingJob", "sagemaker:DescribeTrainingJob", "sagemaker:StopTrainingJob"]
     assert all(each["Resource"] != "*" for each in policy["PolicyDocument"]["Statement"])
 
 

@@ -1,5 +1,7 @@
 import http.client
 import json
+import socket
+import struct
 import threading
 import time
 from collections.abc import Callable
@@ -51,6 +53,8 @@ def test_hosts_that_do_not_report_in_time_are_named(reports: HostReports, clock:
     end = report(reports, "algo-1")
     assert end.code == 1
     assert end.reason.startswith("2 of 3 hosts did not report within 600 s: algo-2, algo-3. Check")
+    # 'trainctl sagemaker submit' has no option for the limit.
+    assert "--timeout" not in end.reason
 
 
 def test_no_rank_starts_where_a_host_has_failed_before(reports: HostReports) -> None:
@@ -311,7 +315,19 @@ def test_a_late_first_host_is_waited_for(capfd: pytest.CaptureFixture[str]) -> N
     assert started == [True]
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"host": "stranger"}', b'{"host": "127.0.0.2", "more": 1}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"[" * 60_000,
+        b'{"host": "stranger"}',
+        b'{"host": "127.0.0.2", "more": 1}',
+        b'{"host": "127.0.0.2", "code": "0"}',
+        b'{"host": "127.0.0.2", "code": true}',
+        b'{"host": "127.0.0.2", "code": 1, "reason": 5}',
+    ],
+)
 def test_what_is_no_report_of_a_host_is_rejected(body: bytes) -> None:
     first = Host("127.0.0.1", ADDRESSES, 60)
     with first.serve():
@@ -322,3 +338,16 @@ def test_what_is_no_report_of_a_host_is_rejected(body: bytes) -> None:
         connection.request("POST", "/", json.dumps({"host": "127.0.0.2"}))
         assert json.loads(connection.getresponse().read())["missing"] == ["127.0.0.1"]
         connection.close()
+
+
+def test_a_host_that_is_lost_within_a_report_prints_no_traceback(capfd: pytest.CaptureFixture[str]) -> None:
+    first = Host("127.0.0.1", ADDRESSES, 60)
+    with first.serve():
+        with socket.create_connection(("127.0.0.1", host_reports.PORT)) as lost:
+            lost.sendall(b'POST / HTTP/1.1\r\nContent-Length: 99\r\n\r\n{"host"')
+            time.sleep(0.2)
+            # The kernel answers with a reset in place of an end.
+            lost.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        time.sleep(0.2)
+        assert first._follow(Report(host=first.name)).missing == ("127.0.0.2",)
+    assert capfd.readouterr().err == ""

@@ -1,8 +1,10 @@
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,8 +98,8 @@ def ml(tmp_path: Path) -> Path:
     return tmp_path / "ml"
 
 
-def run(ml: Path, *words: str, taken: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run a job whose ports are free ones, or that of the reports taken; the product's are the same on every host."""
+def start(ml: Path, *words: str, taken: bool = False) -> subprocess.Popen[str]:
+    """Start a job whose ports are free ones, or that of the reports taken; the product's are the same on every host."""
     port = free_ports(3)
     script = (
         f"import socket; other = socket.create_server(('', {port})) if {taken} else None\n"
@@ -107,14 +109,23 @@ def run(ml: Path, *words: str, taken: bool = False) -> subprocess.CompletedProce
     )
     command = [sys.executable, "-c", script, str(ml), *words]
     path = os.pathsep.join([os.environ.get("BEFORE", ""), str(ROOT)])
-    return subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=300
-    )
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, **pipes)
+
+
+def run(ml: Path, *words: str, taken: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run such a job to its end."""
+    with start(ml, *words, taken=taken) as process:
+        out, err = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 def test_a_port_that_another_program_has_is_the_reason(ml: Path) -> None:
     ended = run(ml, "--processes-per-host", "1", "--", "true", taken=True)
-    reason = "this host cannot run its ranks: [Errno 98] Address already in use"
+    reason = (
+        "this host cannot run its ranks: another program has one of its ports 23400 to 23402; end it, such as a second "
+        "run on this machine, and start again"
+    )
     assert (ended.returncode, ended.stderr) == (1, f"error: {reason}\n")
     assert (ml / "output/failure").read_text() == reason
 
@@ -152,6 +163,17 @@ def test_a_failed_rank_gives_code_and_reason(ml: Path) -> None:
     reason = "localhost: the ranks ended with exit code 2: '--epochs' is 0"
     assert (ml / "output/failure").read_text() == reason
     assert ended.stderr.splitlines()[-1] == f"error: {reason}"
+
+
+def test_a_stop_before_the_ranks_handle_it_is_no_failure(ml: Path) -> None:
+    with start(ml, "--processes-per-host", "2", "--", "sh", "-c", "echo begins; exec sleep 600") as process:
+        assert process.stdout
+        assert [process.stdout.readline().partition(":")[2] for _ in range(3)].count("begins\n") == 2
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (75, "")
+    assert out.endswith("the ranks have ended on request, with exit code 75\n")
+    assert not (ml / "output/failure").exists()
 
 
 def test_results_are_handed_over_after_a_failure_too(ml: Path) -> None:

@@ -44,6 +44,13 @@ def test_a_file_of_another_content_is_rejected(folders: Folders, missing: str) -
         folders.hosts()
 
 
+@pytest.mark.parametrize("hosts", ["algo-2", ["algo-1"], ["algo-2", 3], ["algo-1", "algo-2", "algo-2"]])
+def test_hosts_that_are_no_different_names_with_this_one_are_rejected(folders: Folders, hosts: Any) -> None:
+    write(folders, "resourceconfig.json", RESOURCES | {"hosts": hosts})
+    with pytest.raises(UserError, match=r"resourceconfig.json is .*; give 'hosts', one of them as 'current_host'"):
+        folders.hosts()
+
+
 def test_a_start_outside_of_sagemaker_is_rejected(folders: Folders) -> None:
     with pytest.raises(UserError, match="cannot be read: No such file or directory; SageMaker writes it, so start"):
         folders.hosts()
@@ -127,6 +134,8 @@ def test_a_reason_is_printed_and_kept_as_long_as_sagemaker_shows(
 def test_results_are_handed_over_without_checkpoints_and_locks(folders: Folders) -> None:
     for name in (
         "run/results.json",
+        "run/results.json.sagemaker-uploaded",
+        "run/model.keras.sagemaker-uploading",
         "run/curve.svg",
         "run/model.keras",
         "run/tensorboard/events.out",
@@ -139,6 +148,7 @@ def test_results_are_handed_over_without_checkpoints_and_locks(folders: Folders)
     folders.hand_over()
     data = {str(path.relative_to(folders.data)) for path in folders.data.rglob("*") if path.is_file()}
     assert data == {"run/results.json", "run/curve.svg", "run/tensorboard/events.out"}
+    assert [path.name for path in (folders.model / "run").iterdir()] == ["model.keras"]
     assert (folders.model / "run/model.keras").read_text() == "run/model.keras"
 
 

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.workloads.aws.stubbed_session import DIGEST, PASSWORD, REPOSITORY, StubbedSession
-from training_workloads.aws.aws_session import new_tag, repository_address
+from training_workloads.aws.aws_session import AwsSession, new_tag, repository_address
 from training_workloads.validation import InputError
 
 
@@ -55,3 +55,10 @@ def test_another_address_than_that_of_a_repository_is_rejected(wrong: str) -> No
 
 def test_a_tag_is_one_of_ecr() -> None:
     assert new_tag().replace("t", "").replace("z", "").isdigit()
+
+
+@pytest.mark.parametrize(("other", "region"), [("eu-west-1", "eu-west-1"), ("", "us-east-2")])
+def test_the_region_is_that_of_the_aws_cli(monkeypatch: pytest.MonkeyPatch, other: str, region: str) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-2")
+    monkeypatch.setenv("AWS_REGION", other)
+    assert AwsSession().client("sagemaker").meta.region_name == region

@@ -64,13 +64,13 @@ def test_a_recipe_and_the_stack_are_enough(sagemaker: Command, session: StubbedS
         },
         "StoppingCondition": {"MaxRuntimeInSeconds": 604_800},
         "EnableManagedSpotTraining": False,
-        "CheckpointConfig": {"S3Uri": f"s3://bucket/runs/{NAME}", "LocalPath": "/opt/ml/checkpoints"},
+        "CheckpointConfig": {"S3Uri": f"s3://bucket/runs/{NAME}/", "LocalPath": "/opt/ml/checkpoints"},
     }
     session.answer("sagemaker", "create_training_job", {"TrainingJobArn": ARN}, expected)
     code, out, err = sagemaker(*DIGITS, f"--name={NAME}")
     assert (code, err) == (0, "")
     assert out == (
-        f"created training job '{NAME}', whose run is in s3://bucket/runs/{NAME}\n"
+        f"created training job '{NAME}', whose run is in s3://bucket/runs/{NAME}/\n"
         f"next: trainctl sagemaker logs -f {NAME}\n"
     )
 
@@ -130,6 +130,7 @@ def test_mistakes_are_lines_with_the_options_names(sagemaker: Command, session: 
         "error: '--input-mode",
         "error: '--input-mode",
         "error: '--efs",
+        "error: '--input-mode",
         "error: '--volume-gb",
         "error: '--resume",
     ]
@@ -180,14 +181,14 @@ def test_a_run_is_continued_when_its_job_has_ended(sagemaker: Command, session: 
     answer_job(session, "Stopped", "Stopped")
     session.answer("sagemaker", "create_training_job", {"TrainingJobArn": ARN})
     out = sagemaker(*DIGITS, *PLACE, f"--resume={NAME}", "--name=b", "--json").out
-    assert json.loads(out) == {"name": "b", "arn": ARN, "run_folder": f"s3://bucket/runs/{NAME}"}
+    assert json.loads(out) == {"name": "b", "arn": ARN, "run_folder": f"s3://bucket/runs/{NAME}/"}
 
 
 def test_the_run_of_a_job_that_has_continued_another_is_continued(sagemaker: Command, session: StubbedSession) -> None:
     first = {"S3Uri": "s3://other/runs/first"}
     answer_job(session, "Stopped", "Stopped", CheckpointConfig=first)
     request = json.loads(sagemaker(*DIGITS, *PLACE, f"--resume={NAME}", "--name=c", "--dry-run").out)
-    assert request["CheckpointConfig"]["S3Uri"] == "s3://other/runs/first"
+    assert request["CheckpointConfig"]["S3Uri"] == "s3://other/runs/first/"
     answer_job(session, "Stopped", "Stopped", CheckpointConfig={"S3Uri": ""})
     assert "it has saved no checkpoints; omit it" in sagemaker(*DIGITS, *PLACE, f"--resume={NAME}", "--name=c").err
 
@@ -218,7 +219,7 @@ def test_the_status_has_states_cost_and_metrics(sagemaker: Command, session: Stu
     assert lines[0] == f"training job '{NAME}': Failed (AlgorithmError: algo-2 did not report within 600 s)"
     assert lines[1].startswith("1 x ml.p3.16xlarge on Spot capacity, age ")
     assert lines[1].endswith(", trained 7m30s, billable 2m30s")
-    assert lines[2:5] == [f"run: s3://bucket/runs/{NAME}", "metrics: accuracy 0.96875", ""]
+    assert lines[2:5] == [f"run: s3://bucket/runs/{NAME}/", "metrics: accuracy 0.96875", ""]
     assert [line.split() for line in lines[5:]] == [
         ["STATE", "FROM", "(UTC)", "FOR", "MESSAGE"],
         ["Starting", "14:00:00", "2m", "Preparing", "the", "instances"],
@@ -268,6 +269,14 @@ def test_a_stop_waits_for_the_end(sagemaker: Command, session: StubbedSession) -
     answer_job(session, "Stopping", "Stopping")
     answer_job(session, "Stopped", "Stopped")
     assert sagemaker("stop", NAME) == (0, f"training job '{NAME}': Stopped\n", "")
+
+
+def test_a_job_that_ends_before_it_is_stopped_is_no_error(sagemaker: Command, session: StubbedSession) -> None:
+    answer_job(session)
+    rejected = "The request was rejected because the training job is in status Completed."
+    session.reject("sagemaker", "stop_training_job", "ValidationException", rejected)
+    answer_job(session, "Completed", "Completed")
+    assert sagemaker("stop", NAME) == (0, f"training job '{NAME}': Completed\n", "")
 
 
 def test_a_job_that_has_ended_is_not_stopped(sagemaker: Command, session: StubbedSession) -> None:

@@ -143,7 +143,7 @@ def test_the_whole_request_of_a_job() -> None:
         # Seven days, and a day of waiting.
         "StoppingCondition": {"MaxRuntimeInSeconds": 604_800, "MaxWaitTimeInSeconds": 691_200},
         "EnableManagedSpotTraining": True,
-        "CheckpointConfig": {"S3Uri": "s3://bucket/runs/resnet50-1", "LocalPath": "/opt/ml/checkpoints"},
+        "CheckpointConfig": {"S3Uri": "s3://bucket/runs/resnet50-1/", "LocalPath": "/opt/ml/checkpoints"},
         "Environment": {
             "TF_NUM_INTRAOP_THREADS": "1",
             "TF_NUM_INTEROP_THREADS": "7",
@@ -327,13 +327,22 @@ def test_efa_is_demanded_only_where_a_training_job_has_it_for_certain() -> None:
     assert "NCCL_SOCKET_IFNAME" not in p5
 
 
-def test_a_job_continues_the_run_of_another() -> None:
-    made = request(job("resnet50-p4d", name="second", resume="first", resume_folder="s3://bucket/runs/first"))
-    assert made["CheckpointConfig"]["S3Uri"] == "s3://bucket/runs/first"
+# Without the slash SageMaker would copy the runs whose names begin like it, too.
+@pytest.mark.parametrize("folder", ["s3://bucket/runs/first", "s3://bucket/runs/first/"])
+def test_a_job_continues_the_run_of_another(folder: str) -> None:
+    made = request(job("resnet50-p4d", name="second", resume="first", resume_folder=folder))
+    assert made["CheckpointConfig"]["S3Uri"] == "s3://bucket/runs/first/"
 
 
 def test_a_program_that_saves_nothing_has_no_folder_in_s3() -> None:
-    assert "CheckpointConfig" not in request(own_job("python", "train.py"))
+    made = own_job("python", "train.py")
+    assert "CheckpointConfig" not in request(made)
+    assert made.run_folder(PLACE) == ""
+
+
+def test_a_program_that_saves_nothing_cannot_resume() -> None:
+    with pytest.raises(InputError, match="'resume' is 'first', but the program has no folder in /opt/ml/checkpoints"):
+        own_job("python", "train.py", resume="first")
 
 
 def test_without_a_vpc_s3_is_enough() -> None:
@@ -392,13 +401,14 @@ def test_a_mistake_is_named(changes: dict[str, Any], message: str) -> None:
 def test_all_mistakes_are_named_at_once() -> None:
     spec = recipe("digits-p3", instance_type="g4dn.metal", gpus_per_worker=8)
     with pytest.raises(InputError) as raised:
-        SageMakerJob(spec=spec, name="a_b", instances=0, data="s3://bucket/data")  # type: ignore[arg-type]
+        SageMakerJob(spec=spec, name="a_b", instances=0, data="s3://bucket/data", input_mode="File")  # type: ignore[arg-type]
     assert [problem.path for problem in raised.value.problems] == [
         ("name",),
         ("image",),
         ("instance_type",),
         ("instances",),
         ("data",),
+        ("input_mode",),
     ]
     texts = str(raised.value)
     assert "'image' is 'localhost/training:latest', but it has no digest, by which" in texts

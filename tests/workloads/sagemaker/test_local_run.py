@@ -11,6 +11,8 @@ from training_workloads.validation import InputError
 
 
 def planned(name: str, tmp_path: Path, **changes: Any) -> LocalRun:
+    for path in ("data/imagenet", "data/coco", "runs/resnet50-p3/model.keras"):
+        (tmp_path / "volumes" / path).mkdir(parents=True, exist_ok=True)
     return plan_sagemaker_run(recipe(name), tmp_path / "volumes", tmp_path / "ml", **changes)
 
 
@@ -52,3 +54,12 @@ def test_a_job_that_sagemaker_cannot_run_is_rejected(name: str, tmp_path: Path) 
 def test_no_ranks_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'ranks' is 0"):
         planned("digits-p3", tmp_path, ranks=0)
+
+
+def test_volumes_without_the_data_are_rejected(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as raised:
+        plan_sagemaker_run(recipe("mask-rcnn-p3"), tmp_path, tmp_path / "ml")
+    assert [str(problem) for problem in raised.value.problems] == [
+        f"'volumes' is '{tmp_path}', but it has no {path}, which the job reads; put it there, or a link to it"
+        for path in ("data/coco", "runs/resnet50-p3/model.keras")
+    ]

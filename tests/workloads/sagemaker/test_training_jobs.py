@@ -56,7 +56,7 @@ def test_a_job_is_described(session: StubbedSession) -> None:
     assert (found.instances, found.instance_type, found.spot) == (1, "ml.p3.16xlarge", True)
     assert (found.training_seconds, found.billable_seconds) == (500, 100)
     assert found.metrics == {"accuracy": 0.96875}
-    assert found.run_folder == f"s3://bucket/runs/{NAME}"
+    assert found.run_folder == f"s3://bucket/runs/{NAME}/"
     assert found.transitions == (
         Transition(status="Starting", start=at(0), end=at(2), message="Preparing the instances"),
         Transition(status="Training", start=at(2), end=None, message=""),

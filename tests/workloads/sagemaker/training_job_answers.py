@@ -26,7 +26,7 @@ def described(status: str = "InProgress", secondary: str = "Training", **more: A
         "ResourceConfig": {"InstanceType": "ml.p3.16xlarge", "InstanceCount": 1},
         "StoppingCondition": {"MaxRuntimeInSeconds": 604_800},
         "CreationTime": at(0),
-        "CheckpointConfig": {"S3Uri": f"s3://bucket/runs/{NAME}"},
+        "CheckpointConfig": {"S3Uri": f"s3://bucket/runs/{NAME}/"},
         "EnableManagedSpotTraining": True,
         **more,
     }

@@ -1,6 +1,7 @@
 """AWS with the user's credentials: the outputs of a stack, a password for ECR, the digest of what was pushed."""
 
 import base64
+import os
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -29,7 +30,8 @@ class AwsSession:
         # Here, because it takes half a second to import.
         import boto3
 
-        self._session = boto3.Session()
+        # boto3 alone does not read it; the AWS CLI and the CDK do, before AWS_DEFAULT_REGION.
+        self._session = boto3.Session(region_name=os.environ.get("AWS_REGION") or None)
 
     def client(self, service: str, region: str | None = None) -> Any:
         """Return a client of boto3, whose requests have a time limit."""

@@ -132,7 +132,8 @@ def submit(
     if as_json:
         print_json({"name": job.name, "arn": arn, "run_folder": folder})
     else:
-        print(f"created training job {job.name!r}, whose run is in {folder}\nnext: {_command('logs -f', job.name)}")
+        where = f", whose run is in {folder}" if folder else ""
+        print(f"created training job {job.name!r}{where}\nnext: {_command('logs -f', job.name)}")
 
 
 @app.command(cls=Command)

@@ -137,8 +137,12 @@ class SageMakerJob:
         return found | ({DATA_CHANNEL: self.named_source} if self.named_source else {})
 
     def run_folder(self, place: Place) -> str:
-        """Return the folder in S3 with the run's checkpoints, curves and results."""
-        return self.resume_folder or _run_folder(place, self.name)
+        """Return the folder in S3 with the run's checkpoints, curves and results; empty if the program writes none."""
+        if not self.program.writes:
+            return ""
+        # Without the slash SageMaker copies the runs whose names begin like this one into the job's folder too
+        # (https://github.com/syne-tune/syne-tune/pull/363, read 2026-11-24).
+        return f"{(self.resume_folder or _run_folder(place, self.name)).rstrip('/')}/"
 
     def environment(self) -> dict[str, str]:
         """Return the variables of the ranks: those of a worker that has a whole node."""
@@ -216,7 +220,8 @@ def _limits(job: SageMakerJob) -> dict[str, int]:
 
 def _checkpoints(job: SageMakerJob, place: Place) -> dict[str, str]:
     """Return the folder that SageMaker keeps in S3; TensorBoard's events are in it, so that they are there at once."""
-    return {"S3Uri": job.run_folder(place), "LocalPath": CHECKPOINTS} if job.program.writes else {}
+    folder = job.run_folder(place)
+    return {"S3Uri": folder, "LocalPath": CHECKPOINTS} if folder else {}
 
 
 def _mirrored(channel: str, path: str, place: Place, mode: InputMode | None) -> DataSource:
@@ -315,7 +320,7 @@ def _arguments(job: SageMakerJob) -> Problems:
 
 
 def _data(job: SageMakerJob) -> Problems:
-    options = {"data": job.data, "lustre": job.lustre, "efs": job.efs}
+    options = {"data": job.data, "lustre": job.lustre, "efs": job.efs, "input_mode": job.input_mode}
     yield from data_options(data=job.data, lustre=job.lustre, efs=job.efs, mode=job.input_mode)
     for name, value in options.items():
         if value is not None and not job.program.reads(DATA_CHANNEL):
@@ -351,8 +356,13 @@ def _volume_size(job: SageMakerJob) -> Problems:
 
 
 def _resume(job: SageMakerJob) -> Problems:
-    if job.resume is not None:
-        yield from matches("resume", job.resume, NAME, _NAME_RULE)
+    if job.resume is None:
+        return
+    yield from matches("resume", job.resume, NAME, _NAME_RULE)
+    if not job.program.writes:
+        allowed = f"the program has no folder in {CHECKPOINTS}, and would begin again"
+        fix = "give it an --output-dir on the shared file system, where it finds its checkpoints"
+        yield Problem(path=("resume",), given=job.resume, allowed=allowed, fix=fix)
 
 
 _RULES: tuple[Callable[[SageMakerJob], Problems], ...] = (

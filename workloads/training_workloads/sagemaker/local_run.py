@@ -17,12 +17,13 @@ from training_workloads.run_local.runner import run_planned
 from training_workloads.run_local.torchrun_plan import TORCHRUN
 from training_workloads.sagemaker.container_program import (
     CHECKPOINTS,
+    ContainerProgram,
     container_program,
     is_file,
     runs_on_sagemaker,
 )
 from training_workloads.sagemaker.data_source import INPUT
-from training_workloads.validation import check, enforce
+from training_workloads.validation import Problem, Problems, check, enforce
 
 __all__ = ["plan_sagemaker_run", "run_as_on_sagemaker"]
 
@@ -62,13 +63,13 @@ def plan_sagemaker_run(spec: Any, volumes: Path, root: Path, ranks: int | None =
         ranks: Number of ranks. Default: 2.
 
     Raises:
-        InputError: SageMaker cannot run the program, or `ranks` is below 1.
+        InputError: SageMaker cannot run the program, the volumes have not what it reads, or `ranks` is below 1.
     """
     enforce(spec, (runs_on_sagemaker,))
     count = _RANKS if ranks is None else ranks
     threads = local_threads(count)
     program = container_program(spec)
-    check(program.problems)
+    check(program.problems, _missing(program, volumes))
     folders = {_ROOT: root}
     _write(root, "resourceconfig.json", _HOST)
     values = {name: localized_path(value, folders) for name, value in program.hyperparameters.items()}
@@ -93,6 +94,14 @@ def plan_sagemaker_run(spec: Any, volumes: Path, root: Path, ranks: int | None =
         program=tuple(spec.command),
         writes=program.writes,
     )
+
+
+def _missing(program: ContainerProgram, volumes: Path) -> Problems:
+    """Reject volumes without the data: the program would name a folder of SageMaker that is no longer there."""
+    for path in program.inputs.values():
+        if not (volumes / path).exists():
+            allowed = f"it has no {path}, which the job reads"
+            yield Problem(path=("volumes",), given=str(volumes), allowed=allowed, fix="put it there, or a link to it")
 
 
 def _write(root: Path, name: str, content: object) -> None:

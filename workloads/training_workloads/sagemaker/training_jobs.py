@@ -24,6 +24,10 @@ _ENDED = (COMPLETED, "Failed", "Stopped")
 _UNKNOWN = "not found"
 _TAKEN = "ResourceInUse"
 
+# What StopTrainingJob answers, with "ValidationException", for a job that has ended
+# (https://github.com/awslabs/benchmark-ai/issues/928, read 2026-11-24).
+_NOT_RUNNING = "rejected because the training job is in status"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Transition:
@@ -159,6 +163,8 @@ class TrainingJobs:
     def stop(self, name: str) -> None:
         """Ask SageMaker to stop a job: its ranks get SIGTERM, and have 120 seconds to save a checkpoint.
 
+        A job that has ended by now is left as it is.
+
         Raises:
             InputError: There is no job of that name.
             AwsError: AWS rejects the request, or cannot be asked.
@@ -167,7 +173,8 @@ class TrainingJobs:
             with aws_errors("sagemaker"):
                 self._client.stop_training_job(TrainingJobName=name)
         except RejectionError as error:
-            raise self._known(error, name, "name") from error
+            if _NOT_RUNNING not in str(error):
+                raise self._known(error, name, "name") from error
 
     @property
     def _region(self) -> str:
