@@ -243,7 +243,12 @@ _COMMON: dict[str, st.SearchStrategy[Any]] = {
     "image": st.sampled_from(["image:1", "", "a b"]) | _TEXTS,
     "namespace": _MAYBE_NAMES,
 }
-_ON_GPUS = {**_COMMON, "instance_type": _TYPES, "scheduling": _SCHEDULING}
+_ON_GPUS = {
+    **_COMMON,
+    "instance_type": _TYPES,
+    "scheduling": _SCHEDULING,
+    "efa_interfaces": st.none() | st.integers(min_value=-1, max_value=40),
+}
 _GPU_JOB = {
     **_ON_GPUS,
     "command": st.lists(_TEXTS, max_size=4).map(tuple),
@@ -276,7 +281,6 @@ ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         **_ON_GPUS,
         "nodes": _COUNTS,
         "collective": st.sampled_from(["all_reduce", "all_gather", "reduce_scatter", "broadcast"]),
-        "efa_interfaces": st.none() | st.integers(min_value=-1, max_value=40),
         "minimum_bus_bandwidth": st.none() | st.floats(),
         "message_gib": st.none() | st.integers(min_value=0, max_value=64),
     },

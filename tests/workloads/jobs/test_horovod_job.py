@@ -35,6 +35,18 @@ def test_p4d_slots_ranks_and_devices_follow_from_the_type(job_spec: HorovodJobSp
     assert (limits["nvidia.com/gpu"], limits["vpc.amazonaws.com/efa"]) == (8, 4)
 
 
+@pytest.mark.parametrize(("interfaces", "devices", "network"), [(1, 1, "AWS Libfabric"), (0, None, "Socket")])
+def test_a_measurement_may_use_some_of_the_efa_interfaces(
+    job_spec: HorovodJobSpec, synthesize: Synthesize, interfaces: int, devices: int | None, network: str
+) -> None:
+    spec = dataclasses.replace(job_spec, instance_type="p4d.24xlarge", workers=2, efa_interfaces=interfaces)
+    manifest = synthesize(spec)
+    limits = pod(manifest, "Worker")["containers"][0]["resources"]["limits"]
+    assert (limits["nvidia.com/gpu"], limits.get("vpc.amazonaws.com/efa")) == (8, devices)
+    variables = {each["name"]: each["value"] for each in pod(manifest, "Launcher")["containers"][0]["env"]}
+    assert variables["NCCL_NET"] == network
+
+
 def test_workers_go_to_tainted_nodes_of_their_type(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     worker = pod(synthesize(job_spec), "Worker")
     assert worker["nodeSelector"] == {"node.kubernetes.io/instance-type": "p3.16xlarge"}
@@ -225,6 +237,7 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
         ({"start_timeout_seconds": 0}, "'start_timeout_seconds' is 0; give 1 or more"),
         ({"gate": "no"}, "'gate' is 'no'; give one of True, False"),
         ({"efa": "no"}, "'efa' is 'no'; give one of True, False"),
+        ({"efa_interfaces": 1}, "'efa_interfaces' is 1, but p3.16xlarge has 0; lower it, or omit it to use all"),
         (
             {"efa": True},
             "'efa' is True, but p3.16xlarge has no EFA; omit efa, or choose a type that has it, such as the largest of "

@@ -108,6 +108,7 @@ def test_an_option_of_mask_rcnn_that_the_plan_does_not_know(options: tuple[str, 
         {"instance_type": "g5.48xlarge"},
         # A step would have more images than an epoch.
         {"workers": 700},
+        {"efa_interfaces": 1},
         {"command": ("python", "-m", "my.training", "--data-dir", "/fsx/data", "--batch-size", "256")},
         {"command": ("sh", "-c", "python -m training.resnet50 --data-dir /fsx/data --batch-size 256")},
     ],
@@ -120,8 +121,9 @@ def test_the_ceiling_of_another_framework_is_no_prediction() -> None:
     assert predicted(job("resnet50-p5", "--batch-size", "408")) is None
 
 
-def test_without_efa_it_is_slower() -> None:
-    assert predicted(job("resnet50-p4d", efa=False))["images_per_second"] < 33_861
+@pytest.mark.parametrize("changes", [{"efa": False}, {"efa_interfaces": 0}])
+def test_without_efa_it_is_slower(changes: dict[str, Any]) -> None:
+    assert predicted(job("resnet50-p4d", **changes))["images_per_second"] < 33_861
 
 
 def test_images_of_another_file_system_are_not_in_the_plan() -> None:

@@ -1,7 +1,7 @@
 """What jobs on GPU nodes have in common, whichever library moves their gradients: values, rules and pods."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -11,7 +11,12 @@ from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.pod_template import image, namespace, service_account
 from training_workloads.jobs.scheduling import Scheduling, is_scheduling
 from training_workloads.jobs.volumes import SharedVolume, shared_volumes
-from training_workloads.jobs.worker_resources import WorkerResources, gpus_that_fit, worker_resources
+from training_workloads.jobs.worker_resources import (
+    WorkerResources,
+    gpus_that_fit,
+    interfaces_of_the_type,
+    worker_resources,
+)
 from training_workloads.mpijob.launch_command import START_TIMEOUT_SECONDS
 from training_workloads.mpijob.spec import DAY_SECONDS
 from training_workloads.validation import Problem, Problems, at_least, matches, one_of
@@ -35,6 +40,8 @@ class GpuJobSpec:
         gpus_per_worker: GPUs, and so ranks, of each worker. Default: all of the instance type, one worker per node.
         efa: Whether workers take the EFA devices of their type. False for a node group without EFA. Default: if the
             type has them.
+        efa_interfaces: EFA interfaces of each node that whole workers use, to measure what they are worth: 0 is TCP.
+            Default: all that the type has.
         environment: Further variables of the ranks; they override the derived ones. Default: none.
         volumes: Shared file systems. Default: the claim of the cluster's Lustre file system, at /fsx.
         namespace: Default: that of kubectl.
@@ -53,6 +60,7 @@ class GpuJobSpec:
     workers: int
     gpus_per_worker: int | None = None
     efa: bool | None = None
+    efa_interfaces: int | None = None
     environment: dict[str, str] = field(default_factory=dict)
     volumes: tuple[SharedVolume, ...] = (SharedVolume(),)
     namespace: str | None = None
@@ -70,7 +78,10 @@ class GpuJobSpec:
     def resources(self) -> WorkerResources:
         """The requests of each worker."""
         gpus = self.instance.gpus if self.gpus_per_worker is None else self.gpus_per_worker
-        return worker_resources(self.instance, gpus, efa=self.efa is not False)
+        if self.efa_interfaces is None:
+            return worker_resources(self.instance, gpus, efa=self.efa is not False)
+        whole = worker_resources(self.instance, gpus, efa=self.efa_interfaces > 0)
+        return replace(whole, efa_interfaces=self.efa_interfaces)
 
     @property
     def world_size(self) -> int:
@@ -140,6 +151,20 @@ def _efa(spec: GpuJobSpec) -> Problems:
         yield Problem(path=("efa",), given=True, allowed=allowed, fix=fix, related=(("instance_type",),))
 
 
+def _interfaces(spec: GpuJobSpec) -> Problems:
+    """Reject a number of EFA interfaces that is none of the type, or of a part of a node."""
+    yield from interfaces_of_the_type(spec.instance_type, spec.efa_interfaces)
+    if spec.efa_interfaces is None or list(type_and_gpus(spec)):
+        return
+    for name, given, wrong in (
+        ("gpus_per_worker", spec.gpus_per_worker, spec.gpus_per_worker not in (None, spec.instance.gpus)),
+        ("efa", spec.efa, spec.efa is not None),
+    ):
+        if wrong:
+            allowed = "with efa_interfaces each worker is a whole node"
+            yield Problem(path=(name,), given=given, allowed=allowed, fix="omit it", related=(("efa_interfaces",),))
+
+
 def _command(spec: GpuJobSpec) -> Problems:
     command: Any = spec.command
     if isinstance(command, str):
@@ -172,6 +197,7 @@ GPU_JOB_RULES: tuple[Callable[[GpuJobSpec], Problems], ...] = (
     type_and_gpus,
     lambda spec: at_least("workers", spec.workers, 1),
     _efa,
+    _interfaces,
     lambda spec: at_least("deadline_seconds", spec.deadline_seconds, 1, 2**53 - 1),
     lambda spec: at_least("start_timeout_seconds", spec.start_timeout_seconds, 1),
     namespace,

@@ -1,7 +1,7 @@
 """A job of PyTorch's torchrun: an elastic Indexed Job, whose workers meet at a store in a small pod beside them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -13,7 +13,7 @@ from training_workloads.catalog.framework_images import (
     supported_compute_capabilities,
 )
 from training_workloads.catalog.instances import supported_gpu_type
-from training_workloads.jobs.gpu_job import GPU_JOB_RULES, GpuJobSpec, elastic_bounds, type_and_gpus
+from training_workloads.jobs.gpu_job import GPU_JOB_RULES, GpuJobSpec, elastic_bounds
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.jobs.isolated_mpi_job import JobNetworkPolicy
 from training_workloads.jobs.linted_document import lint_warnings
@@ -22,7 +22,6 @@ from training_workloads.jobs.rank_environment import torch_environment
 from training_workloads.jobs.rendezvous_store import RENDEZVOUS_STORES, STORE_SUFFIX, Rendezvous, RendezvousStore
 from training_workloads.jobs.train_job import TRAIN_JOB, TRAIN_JOB_API, expressible_as_train_job, train_job
 from training_workloads.jobs.wire_object import wire_object
-from training_workloads.jobs.worker_resources import WorkerResources, interfaces_of_the_type, worker_resources
 from training_workloads.manifests.torchrun import torchrun
 from training_workloads.mpijob.programs import (
     LOCAL_TORCH_CUDA12_IMAGE,
@@ -87,8 +86,6 @@ class TorchElasticJobSpec(GpuJobSpec):
             Default: `c10d`.
         kind: What is created: a `Job` of Kubernetes with a store, or a `TrainJob` of Kubeflow Trainer 2, whose number
             of workers is fixed. Default: `Job`.
-        efa_interfaces: EFA interfaces of each node that whole workers use, to measure what they are worth: 0 is TCP.
-            Default: all that the type has.
     """
 
     min_workers: int = 1
@@ -97,19 +94,10 @@ class TorchElasticJobSpec(GpuJobSpec):
     backoff_limit: int = 3
     rendezvous: Rendezvous = "c10d"
     kind: Literal["Job", "TrainJob"] = "Job"
-    efa_interfaces: int | None = None
 
     def __post_init__(self) -> None:
         """Check everything that can be known before the job runs."""
         enforce(self, _RULES)
-
-    @cached_property
-    def resources(self) -> WorkerResources:
-        """The requests of each worker."""
-        if self.efa_interfaces is None:
-            return super().resources
-        whole = worker_resources(self.instance, self.instance.gpus, efa=self.efa_interfaces > 0)
-        return replace(whole, efa_interfaces=self.efa_interfaces)
 
     @property
     def largest(self) -> int:
@@ -276,20 +264,6 @@ def _countable(spec: TorchElasticJobSpec) -> Problems:
             yield Problem(path=(name,), given=value, fix=f"give {_MOST_PODS} or less")
 
 
-def _interfaces(spec: TorchElasticJobSpec) -> Problems:
-    """Reject a number of EFA interfaces that is none of the type, or of a part of a node."""
-    yield from interfaces_of_the_type(spec.instance_type, spec.efa_interfaces)
-    if spec.efa_interfaces is None or list(type_and_gpus(spec)):
-        return
-    for name, given, wrong in (
-        ("gpus_per_worker", spec.gpus_per_worker, spec.gpus_per_worker not in (None, spec.instance.gpus)),
-        ("efa", spec.efa, spec.efa is not None),
-    ):
-        if wrong:
-            allowed = "with efa_interfaces each worker is a whole node"
-            yield Problem(path=(name,), given=given, allowed=allowed, fix="omit it", related=(("efa_interfaces",),))
-
-
 def _no_gang(spec: TorchElasticJobSpec) -> Problems:
     if getattr(spec.scheduling, "gang", False) is True:
         allowed = "gangs are made by the MPI operator, which does not know this job"
@@ -324,7 +298,6 @@ _RULES: tuple[Callable[[TorchElasticJobSpec], Problems], ...] = (
     _gpu_of_the_image,
     elastic_bounds,
     _countable,
-    _interfaces,
     lambda spec: at_least("max_restarts", spec.max_restarts, 0),
     lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
     lambda spec: one_of("rendezvous", spec.rendezvous, get_args(Rendezvous)),

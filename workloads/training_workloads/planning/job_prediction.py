@@ -101,9 +101,11 @@ def planned_setup(spec: Any) -> TrainingSetup | None:
     values = _planned_values(spec.command, spec.environment)
     if values is None or not _is_on_lustre(spec):
         return None
-    efa = spec.resources.efa_interfaces > 0
+    interfaces = spec.resources.efa_interfaces
+    if 0 < interfaces < spec.instance.efa_interfaces:
+        return None
     try:
-        setup = TrainingSetup(instance_type=spec.instance_type, nodes=spec.workers, efa=efa, **values)
+        setup = TrainingSetup(instance_type=spec.instance_type, nodes=spec.workers, efa=interfaces > 0, **values)
     except InputError:
         # Nothing is published for this GPU, or the nodes cannot hold the images.
         return None
