@@ -323,6 +323,7 @@ def test_efa_is_demanded_only_where_a_training_job_has_it_for_certain() -> None:
     assert request(job("resnet50-p4d"))["Environment"]["NCCL_NET"] == "AWS Libfabric"
     p5 = request(job("resnet50-p5"))["Environment"]
     assert not {"NCCL_NET", "FI_PROVIDER"} & p5.keys()
+    assert request(job("resnet50-p5", spec={"efa_interfaces": 0}))["Environment"]["NCCL_NET"] == "Socket"
     # The entry point knows the interface.
     assert "NCCL_SOCKET_IFNAME" not in p5
 
@@ -359,6 +360,7 @@ def test_without_a_vpc_s3_is_enough() -> None:
         ({"name": "a" * 64}, "'name' is 'a+'; give letters"),
         ({"name": "-a"}, "'name' is '-a'; give letters"),
         ({"name": "output"}, "'name' is 'output', but runs/output of the bucket has the results of"),
+        ({"spec": {"efa_interfaces": 1}}, "'efa_interfaces' is 1, but a training job has all interfaces of its"),
         ({"instances": 0}, "'instances' is 0; give 1 or more"),
         ({"resume": "a_b"}, "'resume' is 'a_b'; give letters"),
         (
@@ -369,10 +371,7 @@ def test_without_a_vpc_s3_is_enough() -> None:
             {"spec": {"instance_type": "p3.16xlarge"}, "volume_gb": 16385},
             "'volume_gb' is 16385; give 16384 or less",
         ),
-        (
-            {"max_wait_seconds": 60},
-            "'max_wait' is 60, but only a job on Spot capacity waits for it",
-        ),
+        ({"max_wait_seconds": 60}, "'max_wait' is 60, but only a job on Spot capacity waits for it"),
         (
             {"spot": True, "max_wait_seconds": 60},
             "'max_wait' is 60, but the job may run for 604800 seconds, and both are counted together",

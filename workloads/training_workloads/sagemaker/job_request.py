@@ -148,7 +148,7 @@ class SageMakerJob:
         """Return the variables of the ranks: those of a worker that has a whole node."""
         hosts, processes = self.hosts
         instance = self.spec.instance
-        whole = worker_resources(instance, instance.gpus, efa=self.spec.efa is not False)
+        whole = worker_resources(instance, instance.gpus, efa=self.spec.resources.efa_interfaces > 0)
         resources: WorkerResources = replace(whole, gpus=processes)
         derived = (torch_environment if isinstance(self.spec, TorchElasticJobSpec) else rank_environment)(
             resources, hosts
@@ -305,6 +305,13 @@ def _is_digest(image: str) -> bool:
     return not list(matches("image", image, _DIGEST, ""))
 
 
+def _interfaces(job: SageMakerJob) -> Problems:
+    number = job.spec.efa_interfaces
+    if number and number < job.spec.instance.efa_interfaces:
+        allowed = "a training job has all interfaces of its instances"
+        yield Problem(path=("efa_interfaces",), given=number, allowed=allowed, fix="omit it, or give 0 for TCP")
+
+
 def _arguments(job: SageMakerJob) -> Problems:
     yield from job.program.problems
     words = job.program.arguments(1)
@@ -368,6 +375,7 @@ def _resume(job: SageMakerJob) -> Problems:
 _RULES: tuple[Callable[[SageMakerJob], Problems], ...] = (
     _name,
     _image,
+    _interfaces,
     lambda job: sagemaker_type(job.spec.instance_type),
     lambda job: at_least("instances", 1 if job.instances is None else job.instances, 1),
     lambda job: at_least("max_runtime", job.spec.deadline_seconds, 1, _MOST_RUNTIME_SECONDS),
