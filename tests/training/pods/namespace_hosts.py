@@ -20,6 +20,10 @@ from tests.training.mpirun import PATIENCE, ROOT
 
 _PROGRAMS = ("ip", "mount", "unshare")
 
+#: For a rank alone on its host: the threads of one of two ranks of mpirun on this machine, which share its cores. With
+#: other threads sums are added in another order.
+THREADS_OF_TWO = {"TF_NUM_INTRAOP_THREADS": str(max(1, (os.cpu_count() or 1) // 2))}
+
 # In the namespaces of a host: nothing of it is seen outside.
 _BEGIN = """
 set -e

@@ -1,7 +1,6 @@
 """Whole runs on two hosts in network namespaces: trained, stopped, resumed, and compared with those of mpirun."""
 
 import json
-import os
 import shutil
 import signal
 import sys
@@ -12,7 +11,7 @@ import pytest
 
 from tests.training.mpirun import Run
 from tests.training.pods import namespace_hosts
-from tests.training.pods.namespace_hosts import NamespaceHosts
+from tests.training.pods.namespace_hosts import THREADS_OF_TWO, NamespaceHosts
 from training.runtime import checkpoint
 
 pytestmark = [
@@ -31,10 +30,8 @@ def hosts(tmp_path: Path) -> Iterator[NamespaceHosts]:
 
 
 def start(hosts: NamespaceHosts, full: str = "", room_kib: int = 0) -> None:
-    # As two ranks of mpirun on one machine share its cores: other threads add in another order.
-    variables = {"TF_NUM_INTRAOP_THREADS": str(max(1, (os.cpu_count() or 1) // 2))}
-    hosts.hosts[0].start(*PROGRAM, full=full, room_kib=room_kib, variables=variables)
-    hosts.hosts[1].start(*PROGRAM, variables=variables)
+    hosts.hosts[0].start(*PROGRAM, full=full, room_kib=room_kib, variables=THREADS_OF_TWO)
+    hosts.hosts[1].start(*PROGRAM, variables=THREADS_OF_TWO)
 
 
 def state(folder: Path) -> list[bytes]:

@@ -1,5 +1,6 @@
 """Agents of torchrun on two hosts in network namespaces, started by SageMaker's entry point."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ import pytest
 
 from tests.training.pods import namespace_hosts
 from tests.training.pods.namespace_hosts import NamespaceHosts
+from tests.training.torch_imagenet.forked_ranks import OPTIONS, Ranks
+from training.runtime import checkpoint
 
 pytestmark = [
     pytest.mark.whole_run,
@@ -42,11 +45,13 @@ def hosts(tmp_path: Path) -> Iterator[NamespaceHosts]:
         yield made
 
 
+TORCHRUN = str(Path(sys.executable).with_name("torchrun"))
+
+
 def start(hosts: NamespaceHosts, **variables: str) -> None:
     (hosts.folder / "rank.py").write_text(RANK)
-    torchrun = str(Path(sys.executable).with_name("torchrun"))
     for host in hosts.hosts:
-        words = ("--processes-per-host", "2", "--", torchrun, str(hosts.folder / "rank.py"))
+        words = ("--processes-per-host", "2", "--", TORCHRUN, str(hosts.folder / "rank.py"))
         host.start(*words, variables={"OMP_NUM_THREADS": "1", **variables})
 
 
@@ -56,6 +61,26 @@ def test_torchrun_connects_the_ranks_of_all_hosts(hosts: NamespaceHosts) -> None
     for number, host in enumerate(hosts.hosts):
         for rank in (2 * number, 2 * number + 1):
             assert f"rank {rank} of 4 has 10" in host.log
+
+
+def test_two_hosts_train_to_the_weights_of_one_machine(hosts: NamespaceHosts, digits: Path, finished: Ranks) -> None:
+    program = ("-m", "tests.training.torch_imagenet.tiny_torch", "--data-dir", str(digits), *OPTIONS)
+    words = ("--processes-per-host", "1", "--", TORCHRUN, *program, "--output-dir", "/opt/ml/checkpoints/run")
+    cores = os.sched_getaffinity(0)
+    # As many cores as two ranks of one machine have each: with other threads the sums are other ones.
+    os.sched_setaffinity(0, sorted(cores)[: max(1, len(cores) // 2)])
+    try:
+        for host in hosts.hosts:
+            host.start(*words)
+    finally:
+        os.sched_setaffinity(0, cores)
+    assert hosts.codes() == [0, 0], hosts.hosts[0].log + hosts.hosts[1].log
+    folders = [hosts.hosts[0].ml / "checkpoints/run", finished.output]
+    found, expected = (checkpoint.newest(folder / "checkpoints") for folder in folders)
+    assert found
+    assert expected
+    assert [array.tobytes() for array in found.arrays] == [array.tobytes() for array in expected.arrays]
+    assert (hosts.hosts[0].ml / "output/data/run/results.json").exists()
 
 
 def test_a_rank_that_fails_ends_both_hosts_with_its_code_and_reason(hosts: NamespaceHosts) -> None:
