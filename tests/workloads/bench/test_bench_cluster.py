@@ -198,6 +198,9 @@ def test_the_results_of_torchrun_are_in_the_log_of_worker_zero(
 
     monkeypatch.setattr(cluster, "add", completed)
     monkeypatch.setattr(cluster_runner, "wait_until_gone", lambda *_: [])
+    # Measured with all nodes of the cell, and no fewer.
+    cells = sweep_cells(load_sweep("sweep.yaml"))
+    assert [getattr(cell.spec, "min_workers", None) for cell in cells] == [2, 1]
     assert program(*RUN).code == 0
     assert [each["state"] for each in records(folder / "results")] == ["finished"] * 2
 
