@@ -5,6 +5,7 @@ The examples run in this process, as another interpreter and its Node.js take se
 
 import runpy
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import aws_cdk as cdk
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 from tests.schemas import check_manifest
+from training.resnet50.recipe import sgd
 from training_workloads.bench.cells import sweep_cells
 from training_workloads.bench.sweep import load_sweep
 from training_workloads.cli import main
@@ -80,6 +82,19 @@ def test_the_jobs_of_a_sweep_are_possible_and_their_plan_is_within_the_budget(ex
     assert len(cells) >= 2
     planned = sum(cell.usd_per_hour * (sweep.planned_hours or 0) * sweep.repeats for cell in cells)
     assert planned <= (sweep.budget or 0)
+
+
+@pytest.mark.parametrize("example", SWEEPS, ids=lambda path: path.stem)
+def test_the_runs_of_a_sweep_are_longer_than_their_warm_up(example: Path) -> None:
+    sweep = load_sweep(str(example))
+    for cell in sweep_cells(sweep, "a machine" if sweep.runner == "local" else ""):
+        words = getattr(cell.spec, "command", ())
+        if {"training.resnet50", "training.torch_imagenet"} & set(words):
+            given = dict(pairwise(words))
+            warmup = int(given["--warmup-epochs"]) if "--warmup-epochs" in given else None
+            others = dict.fromkeys(("learning_rate", "weight_decay", "momentum"))
+            # It raises an error otherwise, as the programs do.
+            sgd(epochs=int(given["--epochs"]), warmup_epochs=warmup, **others)
 
 
 def test_the_page_on_benchmarks_shows_a_sweep_and_names_all(root: Path) -> None:

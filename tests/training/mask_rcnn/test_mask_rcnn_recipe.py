@@ -1,7 +1,12 @@
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import tensorflow as tf
+import yaml
 
+from tests.training.mpirun import ROOT
 from training.mask_rcnn.recipe import reference, throughput
 from training.runtime.errors import UserError
 
@@ -45,6 +50,15 @@ def test_rejects_a_warm_up_that_is_not_over_when_the_rate_falls() -> None:
         "'--warmup-steps' is 1,000, but the learning rate falls after 80 steps of 8 images; give 80 or fewer, or more "
         "'--epochs'"
     )
+
+
+def test_the_warm_up_of_the_sweep_is_over_when_the_rate_falls() -> None:
+    sweep = yaml.safe_load((ROOT / "examples/bench/mask_rcnn_p3.yaml").read_text())
+    given = dict(pairwise(map(str, sweep["arguments"])))
+    made = replace(throughput(epochs=int(given["--epochs"])), warmup_steps=int(given["--warmup-steps"]))
+    for nodes in sweep["axes"]["nodes"]:
+        # The eight GPUs of a p3.16xlarge.
+        made.check(training_images=IMAGES, global_batch=nodes * 8 * made.batch_size)
 
 
 def test_kernels_decay_and_neither_biases_nor_normalization() -> None:

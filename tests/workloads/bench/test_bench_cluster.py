@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.workloads.bench.conftest import RECIPES, records
-from tests.workloads.cluster.conftest import Program, condition
+from tests.workloads.cluster.conftest import Program, condition, indexed
 from tests.workloads.cluster.fake_cluster import FakeCluster, Log
 from training.nccl_test import __main__ as nccl_test
 from training.nccl_test import nccl_log
@@ -168,6 +168,41 @@ def test_a_log_without_results_is_no_measurement(
     assert [each["reason"] for each in records(folder / "results")] == [
         "succeeded without a line 'results: …' in its log"
     ] * 2
+
+
+def test_the_results_of_torchrun_are_in_the_log_of_worker_zero(
+    program: Program,
+    cluster: FakeCluster,
+    folder: Path,
+    jobs: list[dict[str, Any]],
+    pod: Callable[..., dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (folder / "sweep.yaml").write_text(SWEEP.replace("resnet50-p3", "torch-resnet50-p4d"))
+    add = cluster.add
+
+    def completed(document: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+        if document["kind"] == "Job":
+            name = document["metadata"]["name"]
+            document["status"] = {
+                "startTime": "2026-11-21T10:00:00Z",
+                "conditions": [
+                    {"type": "Complete", "status": "True", "lastTransitionTime": "2026-11-21T10:30:00Z"},
+                ],
+            }
+            for number in range(document["spec"]["completions"]):
+                worker = indexed(pod(f"{name}-{number}", "worker", job=name), number, name)
+                add(worker, creationTimestamp=f"2026-11-21T10:00:0{number}Z")
+                cluster.logs[f"{name}-{number}"] = Log([("2026-11-21T10:29:00Z", RESULTS)] if number == 0 else [])
+        return add(document, **metadata)
+
+    monkeypatch.setattr(cluster, "add", completed)
+    monkeypatch.setattr(cluster_runner, "wait_until_gone", lambda *_: [])
+    # Measured with all nodes of the cell, and no fewer.
+    cells = sweep_cells(load_sweep("sweep.yaml"))
+    assert [getattr(cell.spec, "min_workers", None) for cell in cells] == [2, 1]
+    assert program(*RUN).code == 0
+    assert [each["state"] for each in records(folder / "results")] == ["finished"] * 2
 
 
 @pytest.mark.parametrize(("end", "code"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)])

@@ -83,6 +83,16 @@ def test_a_dataset(render: Render) -> None:
     assert "/fsx/data/x" in job["spec"]["template"]["spec"]["containers"][0]["command"]
 
 
+def test_imagenet_in_class_folders(render: Render) -> None:
+    needed = ("--source=s3://bucket/data/ilsvrc/", "--service-account=stage")
+    job, _ = render("stage-data", *needed, "--class-folders=runs/imagenet")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == [
+        *("python", "-m", "training.imagenet.class_folders"),
+        *("--source", "/fsx/data/ilsvrc", "--output-dir", "/fsx/runs/imagenet"),
+    ]
+
+
 def test_limits_and_binding(render: Render) -> None:
     job, errors = render("digits-p4d", "--bind-to=none", "--backoff-limit=1", "--deadline-seconds=600", "--image=i:1")
     assert (job["spec"]["runPolicy"]["backoffLimit"], job["spec"]["runPolicy"]["activeDeadlineSeconds"]) == (1, 600)

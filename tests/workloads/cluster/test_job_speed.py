@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from setup.source_tree import ROOT
-from tests.workloads.cluster.conftest import Program
+from tests.workloads.cluster.conftest import Program, indexed
 from tests.workloads.cluster.fake_cluster import Failure, FakeCluster, Log
 from training_workloads.mpijob.programs import PROGRESS_SPEED
 
@@ -52,6 +52,18 @@ def test_the_newest_speed_beside_the_predicted_one(program: Program, running: Ca
     speed = json.loads(program("status", "resnet50", "--json").out)["speed"]
     assert (speed["images_per_second"], speed["predicted_images_per_second"]) == (31_240, 33_861)
     assert datetime.fromisoformat(speed["at"]) < datetime.now(UTC)
+
+
+def test_the_speed_of_torchrun_is_that_of_worker_zero(
+    program: Program, cluster: FakeCluster, torch_job: MpiJob, pod: MakePod
+) -> None:
+    cluster.add(torch_job("resnet50"))
+    for number, speed in enumerate(("9,000", "1")):
+        name = f"resnet50-{number}"
+        cluster.add(indexed(pod(name, "worker", job="resnet50", second=number), number, "resnet50"))
+        text = STEADY.format(step=20, speed=speed).removeprefix("[1,0]<stdout>:")
+        cluster.logs[name] = Log([("2026-11-21T10:01:00.000000000Z", text)])
+    assert (shown(program) or "").startswith("speed: 9,000 images/s ")
 
 
 def test_a_job_without_a_prediction_has_its_speed(program: Program, running: Callable[..., None]) -> None:

@@ -290,6 +290,27 @@ def test_the_log_of_a_worker_of_torchrun_is_that_of_its_newest_pod(
     )
 
 
+def test_without_a_worker_the_log_of_torchrun_is_that_of_rank_zero(
+    program: Program, cluster: FakeCluster, torch_job: MpiJob, pod: MakePod
+) -> None:
+    job = cluster.add(torch_job())
+    for second, (name, number) in enumerate((("digits-0-a", 0), ("digits-1-b", 1))):
+        cluster.add(indexed(pod(name, "worker", second=second), number))
+        cluster.logs[name] = Log(lines(f"log of {name}"))
+    assert program("logs", "digits").out == "log of digits-0-a\n"
+
+    def complete() -> None:
+        cluster.add(indexed(pod("digits-0-c", "worker", second=9), 0))
+        cluster.logs["digits-0-c"] = Log(lines("log of digits-0-c"))
+        job["status"]["conditions"] = [{"type": "Complete", "status": "True"}]
+
+    cluster.logs["digits-0-a"] = Log(lines("log of digits-0-a"), at_end=complete)
+    result = program("logs", "-f", "digits")
+    assert (result.code, result.out) == (0, "log of digits-0-a\nlog of digits-0-c\n")
+    # The other worker is none of its attempts.
+    assert result.err.splitlines()[0] == "note: the worker was restarted as digits-0-c"
+
+
 def test_the_log_of_a_batch_job(program: Program, cluster: FakeCluster, pod: MakePod) -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "stage"}, "spec": {"parallelism": 1}}
     cluster.add(job)

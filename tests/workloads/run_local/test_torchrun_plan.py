@@ -1,6 +1,7 @@
 """A Job of torchrun on this machine: its command, its environment, how it ends, and a real torchrun."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from training_workloads.rendering import render_jobs
 from training_workloads.run_local.local_plan import LocalRun
 from training_workloads.run_local.run_target import read_target
 from training_workloads.run_local.runner import run_locally
+from training_workloads.run_local.supervisor import supervise
 from training_workloads.run_local.torchrun_plan import plan_torchrun
 
 # What torchrun of PyTorch 2.15 writes at the end, shortened: it ended rank 1 after rank 0 had failed.
@@ -116,6 +118,20 @@ def test_the_rank_that_ended_first_is_named_and_its_code_is_ours(code: int, ours
     assert (ending.code, ending.reason) == (ours, f"rank 0 {how}; no rank runs any more")
 
 
+def torchrun(program: str) -> None:
+    supervise([sys.executable, "-c", program], dict(os.environ), name="torchrun")
+
+
+def test_its_traceback_is_shown_only_where_no_rank_has_failed(capfd: pytest.CaptureFixture[str]) -> None:
+    traceback = "Traceback (most recent call last):\n  File main\n"
+    failed = f"{traceback}torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+    torchrun(f"import sys; print('before', file=sys.stderr); sys.exit({failed + CHILD_FAILED.format(code=2)!r})")
+    assert capfd.readouterr().err == "before\n"
+    lost = f"{traceback}RendezvousConnectionError: the store\n"
+    torchrun(f"import sys; sys.exit({lost!r})")
+    assert capfd.readouterr().err == f"{lost}\n"
+
+
 def test_ranks_that_saved_on_request_end_with_the_code_of_a_stop() -> None:
     ending = run(f"import sys; sys.exit({CHILD_FAILED.format(code=75)!r})")
     assert (ending.code, ending.failed) == (75, False)
@@ -133,4 +149,5 @@ def test_a_real_torchrun_tags_the_lines_of_each_rank(
     output, errors = capfd.readouterr()
     assert sorted(output.splitlines()[1:]) == ["rank  0 | out 0 of 2", "rank  1 | out 1 of 2"]
     assert {"rank  0 | err 0", "rank  1 | err 1"} <= set(errors.splitlines())
+    assert "Traceback" not in errors
     assert errors.splitlines()[-1] == "run-local: rank 0 ended with exit code 3; no rank runs any more"

@@ -151,6 +151,8 @@ def _in_the_file(problem: Problem, sweep: Sweep) -> Problem:
     """Return a problem of a job under the key of the file that gave the value, or has a place for it."""
     first = str(problem.path[0]) if problem.path else ""
     axis = {"workers": "nodes", "volumes": "storage"}.get(first, first)
+    if first == "min_workers" and first not in sweep.job:
+        axis = "nodes"
     if first in sweep.axes or axis in sweep.axes:
         name = first if first in sweep.axes else axis
         fix = f"{problem.fix}, or write --{name} for an option of its program"
@@ -175,6 +177,9 @@ def _job(
         given["image"] = found
     if nodes is not None:
         given |= {"nodes": nodes} if isinstance(plain, NcclTestJobSpec) else {"workers": nodes, "gpus_per_worker": None}
+        if hasattr(plain, "min_workers"):
+            # An elastic job would start, and might even end, before all nodes of the cell are there.
+            given.setdefault("min_workers", nodes)
     if storage in STORAGES:
         volumes = getattr(plain, "volumes", ())
         given["volumes"] = tuple(SharedVolume(claim=STORAGES[storage], mount_path=each.mount_path) for each in volumes)

@@ -216,7 +216,9 @@ def status(
 def logs(
     name: NameArgument,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue until the end of the job.")] = False,
-    worker: Annotated[int | None, number_option("Number of a worker, from 0. Default: the launcher.")] = None,
+    worker: Annotated[
+        int | None, number_option("Number of a worker, from 0. Default: the launcher; of torchrun 0.")
+    ] = None,
     tail: Annotated[int | None, number_option("Begin this many lines before the end.")] = None,
     context: ContextOption = None,
     namespace: NamespaceOption = None,

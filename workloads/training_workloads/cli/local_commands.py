@@ -74,6 +74,9 @@ def render(
         str | None, typer.Option(help="Folder in the file system, for stage-data and tensorboard.")
     ] = None,
     file_system: Annotated[str | None, typer.Option(help="File system of stage-data: lustre, efs.")] = None,
+    class_folders: Annotated[
+        str | None, typer.Option(help="Folder in which stage-data puts ImageNet's images into class folders.")
+    ] = None,
     pods: Annotated[int | None, number_option("Pods of stage-data.")] = None,
     gang: Annotated[bool | None, typer.Option(help="Gang scheduling.", rich_help_panel=_SCHEDULING)] = None,
     queue: Annotated[str | None, typer.Option(help="Kueue's LocalQueue.", rich_help_panel=_SCHEDULING)] = None,
@@ -120,6 +123,7 @@ def render(
         source=source,
         folder=folder,
         file_system=file_system,
+        class_folders=class_folders,
         pods=pods,
     )
     scheduling = _given(

@@ -32,6 +32,7 @@ __all__ = [
     "summarize_batch_job",
     "summarize_mpi_job",
     "summarize_pod",
+    "torchrun_of",
 ]
 
 PENDING = "Pending"
@@ -175,7 +176,7 @@ def summarize_batch_job(job: dict[str, Any]) -> JobSummary:
     condition = ended[-1] if ended else {}
     not_ended = RUNNING if status.get("ready") else PENDING
     pods = int(spec.get("parallelism", 1))
-    run = _torchrun(job)
+    run = torchrun_of(job)
     slots = (run.ranks if run else None) or 1
     # Kubernetes changes the number of pods of an Indexed Job where both numbers are the same
     # (https://kubernetes.io/docs/concepts/workloads/controllers/job/#elastic-indexed-jobs).
@@ -199,7 +200,8 @@ def summarize_batch_job(job: dict[str, Any]) -> JobSummary:
     )
 
 
-def _torchrun(job: dict[str, Any]) -> Torchrun | None:
+def torchrun_of(job: dict[str, Any]) -> Torchrun | None:
+    """Return what the containers of a `batch/v1` Job start by torchrun; None where they do not."""
     found = (torchrun(container.argv) for container in JobView(document=job).containers)
     return next((run for run in found if run), None)
 

@@ -14,6 +14,7 @@ from training_workloads.cluster.job_summaries import (
     summarize_batch_job,
     summarize_mpi_job,
     summarize_pod,
+    torchrun_of,
 )
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import (
@@ -87,6 +88,12 @@ class ClusterJob:
         template = mapping(mapping(self.manifest.get("spec")).get("template"))
         labels = mapping(mapping(template.get("metadata")).get("labels"))
         return not self.is_mpi_job and labels.get(JOB_NAME_LABEL) == self.manifest["metadata"]["name"]
+
+    @property
+    def has_torchrun(self) -> bool:
+        """Whether its pods are numbered from 0, and torchrun starts the ranks of one program in them."""
+        indexed = mapping(self.manifest.get("spec")).get("completionMode") == "Indexed"
+        return not self.is_mpi_job and indexed and torchrun_of(self.manifest) is not None
 
     @property
     def summary(self) -> JobSummary:

@@ -1,4 +1,9 @@
-"""Read the log of a job's launcher to its end, across broken connections and restarted launchers."""
+"""Read the log of a job's launcher to its end, across broken connections and restarted launchers.
+
+A job of torchrun has no launcher: rank zero, which prints for all, is in the pod of worker 0. With c10d torchrun sorts
+the nodes by their names, so that it is in another one only while worker 0 is lost (`_mark_rendezvous_complete` in
+torch/distributed/elastic/rendezvous/dynamic_rendezvous.py of 2.15); with etcd the first node that comes has it.
+"""
 
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -22,6 +27,7 @@ from training_workloads.cluster.jobs import (
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import MPI_JOBS
 from training_workloads.mpijob.programs import NETWORK_LINE
+from training_workloads.mpijob.spec import JOB_ROLE_LABEL
 from training_workloads.validation import InputError, Problem, Problems, enforce
 
 __all__ = ["follow_log", "launcher_lines", "read_log", "read_network"]
@@ -69,7 +75,7 @@ def read_log(cluster: Cluster, name: str, *, worker: int | None, tail: int | Non
     Args:
         cluster: The cluster.
         name: The job's.
-        worker: Number of a worker. Default: the launcher.
+        worker: Number of a worker. Default: the launcher; of torchrun worker 0.
         tail: Number of lines before the end. Default: all.
 
     Raises:
@@ -108,8 +114,8 @@ def launcher_lines(cluster: Cluster, job: ClusterJob, query: dict[str, str]) -> 
         job: The job.
         query: Parameters of Kubernetes' log that bound it, such as `tailLines`.
     """
-    started = [pod for pod in launcher_pods(job) if has_started(pod)]
-    if not started or not job.is_mpi_job:
+    started = [pod for pod in _pods(job, None) if has_started(pod)]
+    if not started or not (job.is_mpi_job or job.has_torchrun):
         return
     pod, container = started[-1]["metadata"]["name"], started[-1]["spec"]["containers"][0]["name"]
     # The state of the job is known without its log, which a lost node or a missing permission keeps.
@@ -129,7 +135,7 @@ def follow_log(
         name: The job's.
         poller: How to wait.
         progress: Takes what the command waits for.
-        worker: Number of a worker. Default: the launcher, and the next one after a restart.
+        worker: Number of a worker. Default: the launcher, and the next one after a restart; of torchrun worker 0.
         tail: Number of lines before the end with which to begin. Default: all.
 
     Raises:
@@ -169,9 +175,10 @@ def _to_read(pods: list[dict[str, Any]], reader: _Reader | None) -> list[dict[st
 
 
 def _restarted(pod: dict[str, Any], reader: _Reader, pods: list[dict[str, Any]]) -> str:
-    """Return that the launcher was restarted, and why the pod before did not succeed."""
+    """Return that the launcher or the worker was restarted, and why the pod before did not succeed."""
     before = next((summarize_pod(each).why for each in pods if each["metadata"]["name"] == reader.pod), "")
-    return f"the launcher was restarted as {pod['metadata']['name']}{f' after {before}' if before else ''}"
+    role = _labels(pod).get(JOB_ROLE_LABEL, "pod")
+    return f"the {role} was restarted as {pod['metadata']['name']}{f' after {before}' if before else ''}"
 
 
 def _available(reader: _Reader, poller: Poller) -> Generator[str, None, bool]:
@@ -193,13 +200,18 @@ def _reader(cluster: Cluster, pod: dict[str, Any], tail: int | None) -> _Reader:
 
 def _pods(job: ClusterJob, worker: int | None) -> list[dict[str, Any]]:
     """Return the pods whose logs the user wants, oldest first."""
-    if worker is None:
+    if worker is None and not job.has_torchrun:
         return launcher_pods(job)
-    enforce((job.summary, worker), [_worker_exists])
+    if worker is not None:
+        enforce((job.summary, worker), [_worker_exists])
     if not job.is_mpi_job:
-        return [pod for pod in job.pods if (pod["metadata"].get("labels") or {}).get(INDEX_LABEL) == str(worker)]
+        return [pod for pod in job.pods if _labels(pod).get(INDEX_LABEL) == str(worker or 0)]
     name = f"{job.summary.name}-worker-{worker}"
     return [pod for pod in worker_pods(job) if pod["metadata"]["name"] == name]
+
+
+def _labels(pod: dict[str, Any]) -> dict[str, str]:
+    return pod["metadata"].get("labels") or {}
 
 
 def _worker_exists(wanted: tuple[JobSummary, int]) -> Problems:

@@ -22,6 +22,9 @@ _CHUNK_BYTES = 65536
 _REMEMBERED_LINES = 50
 
 _STREAM = r"<(?:stdout|stderr|stddiag)>:"
+# How torchrun's own traceback begins, and what is in it where a rank has failed.
+_TRACEBACK, _RANK_FAILED = "Traceback (most recent call last):", "errors.ChildFailedError"
+
 # The job within mpirun, a comma, the rank.
 _MPI_TAG = re.compile(rf"\[(?:[^\[\]\s@]+@)?\d+,(\d+)\]{_STREAM}")
 _HOROVOD_TAG = re.compile(rf"\[(\d+)\]{_STREAM}")
@@ -91,13 +94,17 @@ class LauncherOutput:
         reader_gone: Whether our output is closed: a closed terminal, or `… | head` that has ended.
     """
 
-    def __init__(self, launcher: subprocess.Popen[bytes]) -> None:
+    def __init__(self, launcher: subprocess.Popen[bytes], *, torchrun: bool = False) -> None:
         """Read the pipes of a launcher from now on.
 
         Args:
             launcher: A process with pipes as standard output and standard error.
+            torchrun: Whether it ends with a traceback where a rank has failed, which is not shown: what the rank wrote
+                and how it ended say more.
         """
         self.reader_gone = False
+        self._torchrun = torchrun
+        self._traceback: list[str] = []
         self._last_lines: deque[str] = deque(maxlen=_REMEMBERED_LINES)
         self._selector = selectors.DefaultSelector()
         for pipe, target in ((launcher.stdout, sys.stdout), (launcher.stderr, sys.stderr)):
@@ -132,6 +139,8 @@ class LauncherOutput:
         for key in list(self._selector.get_map().values()):
             self._close(key)
         self._selector.close()
+        if not any(_RANK_FAILED in line for line in self._traceback):
+            self._print(self._traceback, sys.stderr)
 
     def _close(self, key: selectors.SelectorKey) -> None:
         lines, target = key.data
@@ -142,6 +151,18 @@ class LauncherOutput:
     def _write(self, lines: list[str], target: TextIO) -> None:
         if target is sys.stderr:
             self._last_lines.extend(line for line in lines if not line.startswith("rank "))
+            lines = [line for line in lines if not self._holds_back(line)]
+        self._print(lines, target)
+
+    def _holds_back(self, line: str) -> bool:
+        """Keep torchrun's traceback, with which it ends: its last lines say whether a rank has failed."""
+        begins = self._torchrun and line == _TRACEBACK
+        if line.startswith("rank ") or not (begins or self._traceback):
+            return False
+        self._traceback.append(line)
+        return True
+
+    def _print(self, lines: list[str], target: TextIO) -> None:
         text = "".join(f"{line}\n" for line in lines)
         if text and not self.reader_gone:
             try:

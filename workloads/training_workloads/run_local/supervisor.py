@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from training_workloads.mpijob.programs import STOPPED, explained
 from training_workloads.run_local.process_family import Family, caught_signals, end_with_parent
 from training_workloads.run_local.rank_lines import LauncherOutput
+from training_workloads.run_local.torchrun_plan import TORCHRUN
 
 __all__ = ["Ending", "exit_code", "supervise", "what_ended_it"]
 
@@ -58,7 +59,7 @@ def supervise(command: Sequence[str], environment: dict[str, str], *, name: str)
     family = Family()
     with caught_signals() as received, family.adopted():
         launcher = _start(command, environment)
-        output = LauncherOutput(launcher)
+        output = LauncherOutput(launcher, torchrun=name == TORCHRUN)
         try:
             while launcher.poll() is None and not received and not output.reader_gone:
                 output.forward(_PAUSE_SECONDS)
