@@ -1,6 +1,7 @@
 """A sweep on this machine, with programs that take no time."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -48,6 +49,17 @@ def test_runs_the_most_ranks_first_and_nothing_twice(program: Program, folder: P
     second = program(*RUN, environment)
     assert (second.code, len(started(folder))) == (0, 4)
     assert "note: 4 of 4 repetitions are finished already" in second.err
+
+
+def test_a_rank_has_as_many_cores_in_every_cell(program: Program, folder: Path) -> None:
+    cores = os.sched_getaffinity(0)
+    event = "pathlib.Path(f'cores-{ranks}').write_text(str(len(os.sched_getaffinity(0))))"
+    assert program(*RUN, with_mpirun(folder, event)).code == 0
+    share = max(1, len(cores) // 2)
+    found = [int((folder / f"cores-{ranks}").read_text()) for ranks in (1, 2)]
+    assert found == [share, min(2 * share, len(cores))]
+    assert f" cores, {share} for each rank" in (folder / "results/report.md").read_text()
+    assert os.sched_getaffinity(0) == cores
 
 
 def test_a_program_that_fails_is_not_repeated_and_is_run_again_by_the_next_start(

@@ -7,19 +7,21 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from training_workloads.bench.cells import Cell
+from training_workloads.bench.sweep import Sweep
 from training_workloads.bench.sweep_run import Outcome
 from training_workloads.jobs.volumes import RUNS_DIRECTORY
 from training_workloads.mpijob.programs import explained
 from training_workloads.rendering import render_jobs
 from training_workloads.run_local.runner import run_locally
 
-__all__ = ["LocalRunner", "machine_name"]
+__all__ = ["LocalRunner", "cores_per_rank", "machine_name"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,11 +32,13 @@ class LocalRunner:
         owner: Which jobs belong to the results folder.
         volumes: Local folder in place of the shared file system.
         environment: Virtual environment of the jobs.
+        cores: Cores of each rank. As many in every cell: one rank with the cores of two would be as fast as two.
     """
 
     owner: str
     volumes: Path
     environment: Path
+    cores: int
 
     def clean(self, keep: Sequence[str]) -> Sequence[str]:
         """Remove what killed runs wrote; their ranks ended with them, so none exists."""
@@ -47,7 +51,8 @@ class LocalRunner:
         (manifest,), _ = render_jobs([cell.make(job)], folder)
         began = time.monotonic()
         try:
-            code = run_locally(manifest, volumes=self.volumes, environment=self.environment, ranks=cell.ranks)
+            with _bound_to(cell.ranks * self.cores):
+                code = run_locally(manifest, volumes=self.volumes, environment=self.environment, ranks=cell.ranks)
             _end_after_a_signal(code)
             results = self._runs / job / "results.json"
             content = _content(results) if code == 0 else None
@@ -61,12 +66,30 @@ class LocalRunner:
         return self.volumes / RUNS_DIRECTORY
 
 
-def machine_name() -> str:
-    """Return the processor of this machine, its number of cores, and its memory: what decides on a speed here."""
+def cores_per_rank(sweep: Sweep) -> int:
+    """Return the cores of each rank in a local sweep: an equal part for those of its largest cell."""
+    ranks = [each for each in sweep.axes.get("ranks", ()) if isinstance(each, int) and each > 0]
+    return max(1, len(os.sched_getaffinity(0)) // max(ranks, default=1))
+
+
+@contextmanager
+def _bound_to(count: int) -> Iterator[None]:
+    """Bind this thread, and what it starts, to the first of its cores."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(cores)[:count])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def machine_name(cores: int) -> str:
+    """Return what decides on a speed here: this machine's processor, number of cores and memory, and a rank's cores."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores, {gib:.0f} GiB"
+    processor = models[0] if models else platform.machine()
+    return f"{processor}, {os.cpu_count()} cores, {cores} for each rank, {gib:.0f} GiB"
 
 
 def _end_after_a_signal(code: int) -> None:

@@ -47,21 +47,22 @@ def run(
     """Run what a sweep has not measured yet, and write the report; the same command resumes."""
     from training_workloads.bench.bench_report import write_report
     from training_workloads.bench.cells import sweep_cells
-    from training_workloads.bench.local_runner import LocalRunner, machine_name
+    from training_workloads.bench.local_runner import LocalRunner, cores_per_rank, machine_name
     from training_workloads.bench.results_folder import ResultsFolder
     from training_workloads.bench.sweep import load_sweep
     from training_workloads.bench.sweep_run import run_sweep, signals_end_in_order
 
     read = load_sweep(sweep)
     is_local = read.runner == "local"
-    cells = sweep_cells(read, machine_name() if is_local else "")
+    cores = cores_per_rank(read)
+    cells = sweep_cells(read, machine_name(cores) if is_local else "")
     if list_only:
         _list(read, cells)
         return
     folder = ResultsFolder(path=Path(results))
     with folder.locked(), signals_end_in_order():
         if is_local:
-            runner = LocalRunner(owner=folder.id, volumes=Path(volumes), environment=Path(environment))
+            runner = LocalRunner(owner=folder.id, volumes=Path(volumes), environment=Path(environment), cores=cores)
             complete = run_sweep(read, cells, folder, runner, note)
         else:
             complete = _run_on_cluster(read, cells, folder, context, namespace)

@@ -178,9 +178,9 @@ def plan_script(script: str, arguments: Sequence[str], scratch: Path, ranks: int
 
 
 def local_threads(ranks: int) -> dict[str, str]:
-    """Return the thread counts of each rank: its share of this machine."""
+    """Return the thread counts of each rank: its share of the cores that this process may use."""
     enforce(ranks, [lambda number: at_least("ranks", number, 1, _MOST_RANKS)])
-    return dict.fromkeys(_THREADS, str(max(1, (os.cpu_count() or 1) // ranks)))
+    return dict.fromkeys(_THREADS, str(max(1, len(os.sched_getaffinity(0)) // ranks)))
 
 
 def _localized(launch: Launch, ranks: int, discovery: Path) -> Launch:
