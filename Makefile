@@ -109,7 +109,7 @@ test-torch-image: $(CDK) ## Build the image with PyTorch from packages, and test
 	@setup/containers.sh
 	@python -m pytest tests/containers/torch_image.py -rs
 
-test-deploy: $(CDK) $(DEPLOY) ## Deploy, change, break and destroy five configurations on an emulator of AWS; 9 minutes
+test-deploy: $(CDK) $(DEPLOY) ## Deploy, change, break and destroy five configurations on an emulator of AWS; 8 minutes
 	@python -m pytest tests/deploy -x -v --durations=0 --durations-min=5
 
 test-faults: $(TRAINING) ## Inject faults into runs of ResNet-50 and Mask R-CNN; 20 minutes (SEED=7, FAULTS=1000, LIVES=killed-3; a full disk needs root)
