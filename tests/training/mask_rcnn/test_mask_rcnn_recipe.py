@@ -4,7 +4,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import tensorflow as tf
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from tests.training.mpirun import ROOT
 from training.mask_rcnn.recipe import reference, throughput

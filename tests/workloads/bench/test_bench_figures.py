@@ -205,6 +205,14 @@ def test_of_cells_with_the_same_values_the_last_one_counts(
     assert len((tmp_path / "b/repetitions.csv").read_text().splitlines()) == 4
 
 
+def test_no_cell_replaces_one_of_another_type_or_one_that_alone_has_run(tmp_path: Path) -> None:
+    cell(tmp_path, "aa", 1, [1000], swept=1)
+    cell(tmp_path, "bb", 1, [1200], instance_type="p3dn.24xlarge", swept=2)
+    # Another image, of a sweep that stopped before this cell.
+    cell(tmp_path, "cc", 1, [], swept=3)
+    assert [each.cell for each in summarize(ResultsFolder(path=tmp_path))] == ["aa", "bb"]
+
+
 def test_a_folder_without_results_is_rejected(tmp_path: Path, program: Program) -> None:
     result = program("bench", "report", str(tmp_path))
     assert result.code == 2

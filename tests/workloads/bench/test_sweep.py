@@ -122,11 +122,26 @@ def test_reports_every_job_that_is_not_possible_once(folder: Path) -> None:
         ),
         ("--epochs: [1, null]", "'axes.--epochs' is [1, None]; give a list with a text or a number each"),
         ("bind_to: [core]", "'axes.bind_to' is 'core'; give one of socket, none"),
+        # No option of the program.
+        ("efa: [true]", "'axes.efa' is True, but p3.16xlarge has no EFA; omit efa, or choose a type that has it, such"),
     ],
 )
 def test_names_the_axis_of_a_value_that_is_not_possible(folder: Path, axis: str, said: str) -> None:
-    (found,) = problems(folder, GOOD.replace("nodes: [1, 2]", axis))
+    (found,) = problems(folder, GOOD.replace("nodes: [1, 2]", axis).replace(", p3dn.24xlarge", ""))
     assert found.startswith(f"sweep.yaml:6: {said}")
+
+
+@pytest.mark.parametrize(("axis", "least"), [("--batch-size: [64]", [2]), ("workers: [1, 3]", [3, 1])])
+def test_an_elastic_job_waits_for_all_workers_of_its_cell(folder: Path, axis: str, least: list[int]) -> None:
+    text = GOOD.replace("resnet50-p3", "torch-resnet50-p4d").replace("nodes: [1, 2]", axis)
+    text = text.replace("  instance_type: [p3.16xlarge, p3dn.24xlarge]\n", "")
+    assert [each.spec.min_workers for each in cells(folder, text)] == least  # type: ignore[union-attr]
+
+
+def test_a_train_job_is_not_measured(folder: Path) -> None:
+    text = GOOD.replace("resnet50-p3", "torch-resnet50-p4d").replace("training:1", "training:1, kind: TrainJob")
+    found = problems(folder, text.replace("  instance_type: [p3.16xlarge, p3dn.24xlarge]\n", ""))
+    assert found == ["sweep.yaml:4: 'job.kind' is 'TrainJob', but a sweep waits for MPIJobs and Jobs; omit it"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_a_plan_has_a_line_for_each_subject(command: Command) -> None:
 
 
 def test_a_bandwidth_that_bursts_is_named_where_it_decides(command: Command) -> None:
-    said = "10 Gb/s is a burst, which a long run does not keep: several nodes are slower"
+    said = "10 Gb/s is a burst, which a long run does not keep: with several nodes it is slower"
     small = ("plan", "--instance-type=p3.2xlarge")
     assert [said in command(*small, *options).out for options in (["--nodes=2"], ["--sweep"], ["--nodes=1"])] == [
         True,

@@ -311,6 +311,19 @@ def test_without_a_worker_the_log_of_torchrun_is_that_of_rank_zero(
     assert result.err.splitlines()[0] == "note: the worker was restarted as digits-0-c"
 
 
+@pytest.mark.parametrize(("nodes", "newest"), [("2", "digits-0-a"), ("1:4", "digits-0-a"), ("1", "digits-1-b")])
+def test_a_worker_of_torchrun_has_a_number_where_all_are_one_run(
+    program: Program, cluster: FakeCluster, torch_job: MpiJob, pod: MakePod, nodes: str, newest: str
+) -> None:
+    cluster.add(torch_job(nodes=nodes))
+    for second, (name, number) in enumerate((("digits-0-a", 0), ("digits-1-b", 1))):
+        cluster.add(indexed(pod(name, "worker", second=second), number))
+        cluster.logs[name] = Log(lines(f"log of {name}"))
+    assert program("logs", "digits").out == f"log of {newest}\n"
+    result = program("logs", "digits", "--worker=1")
+    assert (result.out == "log of digits-1-b\n", "has no workers" in result.err) == (nodes != "1", nodes == "1")
+
+
 def test_the_log_of_a_batch_job(program: Program, cluster: FakeCluster, pod: MakePod) -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "stage"}, "spec": {"parallelism": 1}}
     cluster.add(job)

@@ -119,7 +119,7 @@ def test_the_rank_that_ended_first_is_named_and_its_code_is_ours(code: int, ours
 
 
 def torchrun(program: str) -> None:
-    supervise([sys.executable, "-c", program], dict(os.environ), name="torchrun")
+    supervise([sys.executable, "-c", program], dict(os.environ), name="torchrun", hides_traceback=True)
 
 
 def test_its_traceback_is_shown_only_where_no_rank_has_failed(capfd: pytest.CaptureFixture[str]) -> None:
@@ -130,6 +130,15 @@ def test_its_traceback_is_shown_only_where_no_rank_has_failed(capfd: pytest.Capt
     lost = f"{traceback}RendezvousConnectionError: the store\n"
     torchrun(f"import sys; sys.exit({lost!r})")
     assert capfd.readouterr().err == f"{lost}\n"
+    torchrun(f"import sys; sys.exit({traceback + 'ValueError: logged' + chr(10) + failed!r})")
+    assert capfd.readouterr().err == f"{traceback}ValueError: logged\n"
+
+
+def test_another_programs_lines_behind_a_traceback_are_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    """SageMaker's entry point starts torchrun, whose ranks have no tags there, and ends with the reason."""
+    text = f"Traceback (most recent call last):\n{CHILD_FAILED.format(code=2)}\nerror: the ranks ended with exit code 2"
+    supervise([sys.executable, "-c", f"import sys; sys.exit({text!r})"], dict(os.environ), name="torchrun")
+    assert capfd.readouterr().err == f"{text}\n"
 
 
 def test_ranks_that_saved_on_request_end_with_the_code_of_a_stop() -> None:

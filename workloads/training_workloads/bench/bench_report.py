@@ -20,9 +20,10 @@ __all__ = ["write_report"]
 
 _NOTES = (
     "Figures are medians of the repetitions. Steady: steps after the warm-up, without evaluation and checkpoints;",
-    "wall clock: with start, evaluation and checkpoints. Efficiency: the speed of a rank, by that of a rank in the",
-    "smallest run with the same other values; the chart of the step compares with the same run. Plan: by `trainctl",
-    "plan`, not measured. Published: the same model and precision on as many of the same GPUs, by other programs.",
+    "wall clock: with start, evaluation and checkpoints. Efficiency: the speed of a rank, divided by that of a",
+    "rank in the smallest run with the same other values; the chart of the step compares with the same run. Plan: by",
+    "`trainctl plan`, not measured. Published: the same model and precision on as many of the same GPUs, by other",
+    "programs.",
 )
 
 _Kind = tuple[tuple[str, Any], ...]

@@ -42,8 +42,8 @@ class CellSummary:
         repetitions: Finished repetitions.
         figures: The medians of their figures.
         usd: Dollars of one of them, the median.
-        efficiency: Share of as many times the speed of a rank in the smallest run of the same kind; None
-            with one size.
+        efficiency: Speed of a rank, divided by that of a rank in the smallest run of the same kind; None with one
+            size.
         predicted: Images/s of the plan; None where it knows nothing.
         published: Speeds of the same model in the same precision on as many of the same GPUs, by the name of the run;
             of an NCCL test the bandwidth.
@@ -121,12 +121,13 @@ def summarize(folder: ResultsFolder) -> list[CellSummary]:
 
 
 def _latest(measured: Sequence[_Measured]) -> list[_Measured]:
-    """Return the cells without those that others replace: with the same values, of a sweep that ran later.
+    """Return the cells without those that others replace: with the same type and values, run by a later sweep.
 
     They differ in what is no axis, such as an image, so that their rows of a report would look the same.
     """
-    in_order = sorted(measured, key=lambda each: float(each[0].get("swept", 0.0)))
-    return list({values_key(cell["values"]): (cell, records) for cell, records in in_order}.values())
+    # A cell that has not run yet replaces none.
+    in_order = sorted(measured, key=lambda each: (bool(each[1]), float(each[0].get("swept", 0.0))))
+    return list({(each[0]["instance_type"], values_key(each[0]["values"])): each for each in in_order}.values())
 
 
 def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: list[tuple[int, float]]) -> CellSummary:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, get_args
 
 from training_workloads.bench.sweep import STORAGES, Sweep
 from training_workloads.images.pushed_images import pushed_images
@@ -16,6 +16,7 @@ from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.torch_elastic_job import TorchElasticJobSpec
+from training_workloads.jobs.train_job import TRAIN_JOB
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.recipes import Recipe, find_recipes, recipe
 from training_workloads.validation import InputError, Problem, check
@@ -24,7 +25,7 @@ __all__ = ["Cell", "sweep_cells", "values_text"]
 
 # Every kind of job that has ranks; an elastic Horovod job is a Horovod job.
 _RankedSpec = HorovodJobSpec | TorchElasticJobSpec | NcclTestJobSpec
-
+_FIELDS = {field.name for kind in get_args(_RankedSpec) for field in dataclasses.fields(kind)}
 
 # A job name for the hash: the real one has the hash in it.
 _NO_NAME = "bench"
@@ -138,6 +139,8 @@ def _possible(cell: Cell, sweep: Sweep) -> Any:
     spec = cell.spec
     if not isinstance(spec, _RankedSpec):
         yield Problem(path=("recipe",), given=sweep.recipe, allowed="its job has no ranks", fix="choose another")
+    elif getattr(spec, "kind", "") == TRAIN_JOB:
+        yield Problem(path=("kind",), given=TRAIN_JOB, allowed="a sweep waits for MPIJobs and Jobs", fix="omit it")
     elif sweep.runner == "cluster":
         if spec.image.startswith("localhost/"):
             fix = "push it with 'trainctl image push', or give its address"
@@ -156,7 +159,7 @@ def _in_the_file(problem: Problem, sweep: Sweep) -> Problem:
     if first in sweep.axes or axis in sweep.axes:
         name = first if first in sweep.axes else axis
         fix = f"{problem.fix}, or write --{name} for an option of its program"
-        is_no_field = problem.fix == "omit it" and not name.startswith("-")
+        is_no_field = name == first and name not in _FIELDS and not name.startswith("-")
         return dataclasses.replace(problem, path=("axes", name), fix=fix if is_no_field else problem.fix)
     return problem if first in ("", *sweep.__dataclass_fields__) else problem.under("job")
 
@@ -177,9 +180,9 @@ def _job(
         given["image"] = found
     if nodes is not None:
         given |= {"nodes": nodes} if isinstance(plain, NcclTestJobSpec) else {"workers": nodes, "gpus_per_worker": None}
-        if hasattr(plain, "min_workers"):
-            # An elastic job would start, and might even end, before all nodes of the cell are there.
-            given.setdefault("min_workers", nodes)
+    if hasattr(plain, "min_workers") and given.get("kind") != TRAIN_JOB:
+        # An elastic job would start, and might even end, before all nodes of the cell are there.
+        given.setdefault("min_workers", given.get("workers", plain.workers))
     if storage in STORAGES:
         volumes = getattr(plain, "volumes", ())
         given["volumes"] = tuple(SharedVolume(claim=STORAGES[storage], mount_path=each.mount_path) for each in volumes)

@@ -91,9 +91,12 @@ class ClusterJob:
 
     @property
     def has_torchrun(self) -> bool:
-        """Whether its pods are numbered from 0, and torchrun starts the ranks of one program in them."""
-        indexed = mapping(self.manifest.get("spec")).get("completionMode") == "Indexed"
-        return not self.is_mpi_job and indexed and torchrun_of(self.manifest) is not None
+        """Whether its pods are numbered from 0, and torchrun connects the ranks in all of them."""
+        if self.is_mpi_job or mapping(self.manifest.get("spec")).get("completionMode") != "Indexed":
+            return False
+        run = torchrun_of(self.manifest)
+        # Where no option has the nodes, the variable PET_NNODES may have them, as in the pods of a TrainJob.
+        return run is not None and "standalone" not in run.options and run.options.get("nnodes") != "1"
 
     @property
     def summary(self) -> JobSummary:

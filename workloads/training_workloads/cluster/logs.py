@@ -14,7 +14,7 @@ from typing import Any
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError, NotFoundError, TransientError
 from training_workloads.cluster.hints import rejected_input
-from training_workloads.cluster.job_summaries import SUSPENDED, JobSummary, has_ended, has_started, summarize_pod
+from training_workloads.cluster.job_summaries import SUSPENDED, has_ended, has_started, summarize_pod
 from training_workloads.cluster.jobs import (
     INDEX_LABEL,
     ClusterJob,
@@ -25,7 +25,6 @@ from training_workloads.cluster.jobs import (
     worker_pods,
 )
 from training_workloads.cluster.polling import Poller, Progress
-from training_workloads.cluster.resources import MPI_JOBS
 from training_workloads.mpijob.programs import NETWORK_LINE
 from training_workloads.mpijob.spec import JOB_ROLE_LABEL
 from training_workloads.validation import InputError, Problem, Problems, enforce
@@ -203,7 +202,7 @@ def _pods(job: ClusterJob, worker: int | None) -> list[dict[str, Any]]:
     if worker is None and not job.has_torchrun:
         return launcher_pods(job)
     if worker is not None:
-        enforce((job.summary, worker), [_worker_exists])
+        enforce((job, worker), [_worker_exists])
     if not job.is_mpi_job:
         return [pod for pod in job.pods if _labels(pod).get(INDEX_LABEL) == str(worker or 0)]
     name = f"{job.summary.name}-worker-{worker}"
@@ -214,9 +213,9 @@ def _labels(pod: dict[str, Any]) -> dict[str, str]:
     return pod["metadata"].get("labels") or {}
 
 
-def _worker_exists(wanted: tuple[JobSummary, int]) -> Problems:
-    job, worker = wanted
-    has_workers = job.kind == MPI_JOBS.kind or job.elastic
+def _worker_exists(wanted: tuple[ClusterJob, int]) -> Problems:
+    (of, worker), job = wanted, wanted[0].summary
+    has_workers = of.is_mpi_job or of.has_torchrun or job.elastic
     if has_workers and 0 <= worker < job.workers:
         return
     if not has_workers or not job.workers:

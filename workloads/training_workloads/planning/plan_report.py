@@ -140,7 +140,7 @@ def _burst(one: Prediction) -> str:
     facts = gpu_instance_type(one.setup.instance_type)
     if not facts.network_bursts:
         return ""
-    return f"{facts.network_gbps:g} Gb/s is a burst, which a long run does not keep: several nodes are slower"
+    return f"{facts.network_gbps:g} Gb/s is a burst, which a long run does not keep: with several nodes it is slower"
 
 
 def _input_text(one: Prediction) -> str:

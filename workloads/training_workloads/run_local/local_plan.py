@@ -82,6 +82,8 @@ class LocalRun:
         ranks: Number of ranks.
         program: What each rank runs, with its arguments; empty if the command has unknown options.
         writes: Whether the job mounts a shared file system, where it writes.
+        hides_traceback: Whether the launcher is torchrun itself, whose last lines are a traceback where a rank has
+            failed: what the rank wrote and how it ended say more. The lines of its ranks have tags.
     """
 
     name: str
@@ -91,6 +93,7 @@ class LocalRun:
     ranks: int
     program: tuple[str, ...]
     writes: bool = False
+    hides_traceback: bool = False
 
     @property
     def module(self) -> str | None:

@@ -94,16 +94,15 @@ class LauncherOutput:
         reader_gone: Whether our output is closed: a closed terminal, or `… | head` that has ended.
     """
 
-    def __init__(self, launcher: subprocess.Popen[bytes], *, torchrun: bool = False) -> None:
+    def __init__(self, launcher: subprocess.Popen[bytes], *, hides_traceback: bool = False) -> None:
         """Read the pipes of a launcher from now on.
 
         Args:
             launcher: A process with pipes as standard output and standard error.
-            torchrun: Whether it ends with a traceback where a rank has failed, which is not shown: what the rank wrote
-                and how it ended say more.
+            hides_traceback: As `LocalRun` has it.
         """
         self.reader_gone = False
-        self._torchrun = torchrun
+        self._hides_traceback = hides_traceback
         self._traceback: list[str] = []
         self._last_lines: deque[str] = deque(maxlen=_REMEMBERED_LINES)
         self._selector = selectors.DefaultSelector()
@@ -156,9 +155,13 @@ class LauncherOutput:
 
     def _holds_back(self, line: str) -> bool:
         """Keep torchrun's traceback, with which it ends: its last lines say whether a rank has failed."""
-        begins = self._torchrun and line == _TRACEBACK
+        begins = self._hides_traceback and line == _TRACEBACK
         if line.startswith("rank ") or not (begins or self._traceback):
             return False
+        if begins:
+            # Not the one before: torchrun has not ended with it.
+            self._print(self._traceback, sys.stderr)
+            self._traceback = []
         self._traceback.append(line)
         return True
 

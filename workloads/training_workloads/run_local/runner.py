@@ -100,7 +100,7 @@ def _run(run: LocalRun, variables: dict[str, str], scratch: Path, origin: str, n
     if note:
         print(f"note: {note}", file=sys.stderr)
     print(f"running {run.title}{f' (from {origin})' * bool(origin)}", flush=True)
-    ending = supervise(run.command, variables, name=run.launcher)
+    ending = supervise(run.command, variables, name=run.launcher, hides_traceback=run.hides_traceback)
     if ending.failed:
         command = shlex.join(run.command)
         gone = f" ({scratch} is removed now)" * (str(scratch) in command)

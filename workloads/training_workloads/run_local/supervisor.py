@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from training_workloads.mpijob.programs import STOPPED, explained
 from training_workloads.run_local.process_family import Family, caught_signals, end_with_parent
 from training_workloads.run_local.rank_lines import LauncherOutput
-from training_workloads.run_local.torchrun_plan import TORCHRUN
 
 __all__ = ["Ending", "exit_code", "supervise", "what_ended_it"]
 
@@ -48,18 +47,21 @@ class Ending:
         return not self.stopped and self.code not in (0, STOPPED)
 
 
-def supervise(command: Sequence[str], environment: dict[str, str], *, name: str) -> Ending:
+def supervise(
+    command: Sequence[str], environment: dict[str, str], *, name: str, hides_traceback: bool = False
+) -> Ending:
     """Run a launcher to its end, or until a signal or a closed output ends the run.
 
     Args:
         command: The launcher's argv.
         environment: Its variables.
         name: The launcher's name, for the reason.
+        hides_traceback: As `LocalRun` has it.
     """
     family = Family()
     with caught_signals() as received, family.adopted():
         launcher = _start(command, environment)
-        output = LauncherOutput(launcher, torchrun=name == TORCHRUN)
+        output = LauncherOutput(launcher, hides_traceback=hides_traceback)
         try:
             while launcher.poll() is None and not received and not output.reader_gone:
                 output.forward(_PAUSE_SECONDS)

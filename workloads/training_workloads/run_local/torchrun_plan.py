@@ -66,6 +66,7 @@ def plan_torchrun(document: Document, volumes: Path, scratch: Path, ranks: int |
         ranks=count,
         program=program if "no-python" in run.options else ("python", *program),
         writes=bool(claims),
+        hides_traceback=True,
     )
 
 

@@ -63,7 +63,7 @@ def plan_sagemaker_run(spec: Any, volumes: Path, root: Path, ranks: int | None =
         ranks: Number of ranks. Default: 2.
 
     Raises:
-        InputError: SageMaker cannot run the program, the volumes have not what it reads, or `ranks` is below 1.
+        InputError: SageMaker cannot run the program, the volumes lack what it reads, or `ranks` is below 1.
     """
     enforce(spec, (runs_on_sagemaker,))
     count = _RANKS if ranks is None else ranks

@@ -163,7 +163,7 @@ class TrainingJobs:
     def stop(self, name: str) -> None:
         """Ask SageMaker to stop a job: its ranks get SIGTERM, and have 120 seconds to save a checkpoint.
 
-        A job that has ended by now is left as it is.
+        A job that has ended by now is ignored.
 
         Raises:
             InputError: There is no job of that name.
