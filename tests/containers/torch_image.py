@@ -43,7 +43,7 @@ def test_the_check_of_the_build_finds_what_is_missing(run: Callable[..., str]) -
 
 
 def test_two_ranks_train_on_the_cpu(run: Callable[..., str]) -> None:
-    program = "-m training.torch_imagenet --synthetic --image-size 32 --batch-size 2 --classes 10"
+    program = "-m training.torch_imagenet --synthetic --image-size 32 --warmup-epochs 0 --batch-size 2 --classes 10"
     # Random images have no epoch that ends soon: the first checkpoint ends the run, however slow the machine is.
     ranks = f"torchrun --nproc-per-node 2 {program} --epochs 1 --checkpoint-every 2steps --output-dir /tmp/run"
     wait = "until ls /tmp/run/checkpoints/step-* 2>/dev/null; do kill -0 $pid || exit 1; sleep 1; done"
