@@ -1,7 +1,7 @@
 """What jobs on GPU nodes have in common, whichever library moves their gradients: values, rules and pods."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from training_workloads.jobs.worker_resources import (
     WorkerResources,
     gpus_that_fit,
     interfaces_of_the_type,
+    node_resources,
     worker_resources,
 )
 from training_workloads.mpijob.launch_command import START_TIMEOUT_SECONDS
@@ -77,11 +78,10 @@ class GpuJobSpec:
     @cached_property
     def resources(self) -> WorkerResources:
         """The requests of each worker."""
+        if self.efa_interfaces is not None:
+            return node_resources(self.instance, self.efa_interfaces)
         gpus = self.instance.gpus if self.gpus_per_worker is None else self.gpus_per_worker
-        if self.efa_interfaces is None:
-            return worker_resources(self.instance, gpus, efa=self.efa is not False)
-        whole = worker_resources(self.instance, gpus, efa=self.efa_interfaces > 0)
-        return replace(whole, efa_interfaces=self.efa_interfaces)
+        return worker_resources(self.instance, gpus, efa=self.efa is not False)
 
     @property
     def world_size(self) -> int:

@@ -1,6 +1,6 @@
 """A test of the network between GPU nodes: what NCCL reaches, and whether it uses EFA."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -12,7 +12,7 @@ from training_workloads.jobs.mpi_pods import mpi_job
 from training_workloads.jobs.pod_template import above_zero, image, namespace
 from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.jobs.scheduling import Scheduling, is_scheduling
-from training_workloads.jobs.worker_resources import WorkerResources, interfaces_of_the_type, worker_resources
+from training_workloads.jobs.worker_resources import WorkerResources, interfaces_of_the_type, node_resources
 from training_workloads.mpijob.launch_command import mpirun_command
 from training_workloads.mpijob.programs import NCCL_TEST
 from training_workloads.mpijob.spec import MpiJobSpec
@@ -85,8 +85,7 @@ class NcclTestJobSpec:
     @cached_property
     def resources(self) -> WorkerResources:
         """The requests of each worker: the whole node, but only the EFA interfaces that are used."""
-        whole = worker_resources(self.instance, self.instance.gpus, efa=self.used_interfaces > 0)
-        return replace(whole, efa_interfaces=self.used_interfaces)
+        return node_resources(self.instance, self.used_interfaces)
 
     @cached_property
     def published(self) -> BusBandwidth | None:

@@ -1,6 +1,6 @@
 """The requests of a worker pod, derived from the instance type and the GPUs that it takes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from training_workloads.catalog import InstanceType, gpu_instance_type
 from training_workloads.catalog.instances import supported_gpu_type
@@ -13,7 +13,7 @@ from training_workloads.catalog.nodes import (
 )
 from training_workloads.validation import Problem, Problems, at_least, enforce
 
-__all__ = ["WorkerResources", "gpus_that_fit", "interfaces_of_the_type", "worker_resources"]
+__all__ = ["WorkerResources", "gpus_that_fit", "interfaces_of_the_type", "node_resources", "worker_resources"]
 
 # What a node's daemons and the kubelet take of its memory.
 _DAEMON_MEMORY_FRACTION = 0.1
@@ -87,6 +87,17 @@ def worker_resources(instance: InstanceType, gpus_per_worker: int, *, efa: bool 
         hugepages_mib=hugepages_mib,
         shm_gib=_SHM_GIB_PER_GPU * gpus_per_worker,
     )
+
+
+def node_resources(instance: InstanceType, efa_interfaces: int) -> WorkerResources:
+    """Return the requests of a worker that has a whole node, but only some of its EFA interfaces.
+
+    Args:
+        instance: The node's type.
+        efa_interfaces: How many of its interfaces; 0 is TCP.
+    """
+    whole = worker_resources(instance, instance.gpus, efa=efa_interfaces > 0)
+    return replace(whole, efa_interfaces=efa_interfaces)
 
 
 def gpus_that_fit(instance: InstanceType, gpus_per_worker: int, *, efa: bool = True) -> Problems:
