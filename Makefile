@@ -7,7 +7,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # Exported: a shell reads the text as it is.
-export JOB ?= digits-p3
+export JOB ?= digits
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 CDK := .setup/cdk.done
@@ -71,7 +71,7 @@ jobs: $(CDK) ## Render every job into dist/jobs/, and the platform that they nee
 	@trainctl render >/dev/null
 	@trainctl platform render >/dev/null
 
-run-local: $(TRAINING) ## Run a recipe, a manifest or a script on this machine, two ranks on the CPU (JOB=digits-p3)
+run-local: $(TRAINING) ## Run a recipe, a manifest or a script on this machine, two ranks on the CPU (JOB=digits)
 	@echo "==> trainctl run-local: $$JOB on this machine, two ranks on the CPU"
 	@[ ! -f "runs/$$JOB/results.json" ] || echo "runs/$$JOB/ has a finished run; 'rm -r runs/$$JOB' first to train again"
 	@rendered="dist/jobs/$$JOB.k8s.yaml"; [ -f "$$rendered" ] || rendered=$$JOB; trainctl run-local "$$rendered" --ranks 2

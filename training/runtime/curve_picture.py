@@ -1,4 +1,4 @@
-"""Draw the curve of a finished run from its results.json: python -m training.runtime.curve_picture runs/digits-p3."""
+"""Draw the curve of a finished run from its results.json: python -m training.runtime.curve_picture runs/digits."""
 
 import io
 import json

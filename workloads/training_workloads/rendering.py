@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import cdk8s
+from constructs import Construct
 
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.kinds import JobSpec, define_job
+from training_workloads.jobs.torch_elastic_job import TorchElasticJob
 from training_workloads.manifests.documents import MANIFEST_SUFFIXES
 from training_workloads.planning.job_prediction import predicted_annotations
 from training_workloads.platform.parts import add_platform
@@ -46,12 +48,18 @@ def render_jobs(specs: Iterable[JobSpec], folder: Path) -> tuple[list[Path], lis
     warnings = []
     for spec in specs:
         job = define_job(cdk8s.Chart(app, spec.name), "Job", spec=spec)
+        warnings += [f"{spec.name}: {warning}" for warning in _warnings(job)]
         if isinstance(job, IsolatedMpiJob):
-            warnings += [f"{spec.name}: {warning}" for warning in job.mpi_job.warnings]
             for key, value in predicted_annotations(spec).items():
                 job.mpi_job.metadata.add_annotation(key, value)
     _write(app, folder)
     return [folder / f"{spec.name}.k8s.yaml" for spec in specs], warnings
+
+
+def _warnings(job: Construct) -> list[str]:
+    if isinstance(job, TorchElasticJob):
+        return job.warnings
+    return job.mpi_job.warnings if isinstance(job, IsolatedMpiJob) else []
 
 
 def render_platform(spec: PlatformSpec, folder: Path) -> tuple[list[Path], list[Path]]:

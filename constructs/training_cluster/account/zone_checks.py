@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
+from training_workloads.catalog import gpu_instance_type
 from training_workloads.catalog.zones import EKS_REFUSED_ZONE_IDS
 
 __all__ = ["zones_are_accepted_by_eks", "zones_are_of_the_region", "zones_offer_the_instance_types"]
@@ -57,6 +58,8 @@ def _remedy(deployment: Deployment, name: str, offers: dict[str, list[str]]) -> 
     """Return how a group gets into a zone with its type, and with those of the groups whose zone the same key names."""
     groups, key = deployment.config.node_groups, deployment.zone_key(name)
     if not offers[groups[name].instance_type]:
+        if retired := gpu_instance_type(groups[name].instance_type).retired:
+            return f"AWS retired it on {retired.on} ({retired.source}): choose {' or '.join(retired.successors)}"
         return f"no zone of {deployment.account.region} offers it: choose another region or another type"
     together = [offers[each.instance_type] for other, each in groups.items() if deployment.zone_key(other) == key]
     common = set.intersection(*map(set, together))

@@ -3,7 +3,7 @@
 import re
 from typing import cast
 
-from aws_cdk import Annotations, Fn
+from aws_cdk import Annotations, Fn, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
@@ -11,7 +11,7 @@ from constructs import Construct
 
 from training_cluster.checks import unless_token, valid_cluster, valid_key, valid_security_group, valid_subnet
 from training_cluster.lifecycle import ClusterDefaults, after_network_addons
-from training_cluster.network.training_network import training_subnet
+from training_cluster.network.training_network import region_of, training_subnet
 from training_cluster.nodes.ami_release import valid_ami_release
 from training_cluster.nodes.efa_security_group import cluster_efa_group
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
@@ -28,6 +28,7 @@ from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
 from training_cluster.single_owner import own
 from training_workloads.catalog.nodes import GPU_ROOT_VOLUME_GIB, GPU_TAINT_KEY, group_labels, node_devices, node_labels
+from training_workloads.catalog.offers import is_offered
 from training_workloads.names import DNS_LABEL_LENGTH
 from training_workloads.validation import Problem, Problems, check, matches
 
@@ -149,11 +150,25 @@ class GpuNodeGroup(Construct):
         self.launch_template = self._launch_template(cluster, encryption_key or ours.encryption_key)
         self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet, version, node_repair or NodeRepair())
         after_network_addons(self, cluster)
+        self._warn_of_a_type_that_ec2_does_not_offer(subnet)
         self._register(ours)
 
     def _register(self, cluster: ClusterDefaults) -> None:
         cluster.gpu_types |= {self.spec.instance_type}
         cluster.add_efa_plugin(has_efa=self.efa_security_group is not None)
+
+    def _warn_of_a_type_that_ec2_does_not_offer(self, subnet: ec2.ISubnet) -> None:
+        """Warn, and define the group: only EC2 knows what it offers on the day of the deployment."""
+        region, zone = Stack.of(self).region, subnet.availability_zone
+        if Token.is_unresolved(region) and not Token.is_unresolved(zone):
+            region = region_of(zone)
+        # https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3648
+        consequence = (
+            "the node group ends in CREATE_FAILED, even with 0 nodes, after the control plane and Lustre were created, "
+            "and the deployment is rolled back"
+        )
+        for problem in is_offered(self.spec.instance_type, region=region, consequence=consequence):
+            Annotations.of(self).add_warning_v2("cdk-training-cluster:instance-type-not-offered", str(problem))
 
     def _warn_of_nodes_before_the_block(self) -> None:
         """Warn of nodes at deployment in a Capacity Block, whose dates only EC2 knows.

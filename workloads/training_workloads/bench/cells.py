@@ -93,7 +93,7 @@ class Cell:
 
 
 def values_text(values: Mapping[str, Any]) -> str:
-    """Return the values of a cell: `resnet50-p3, nodes 2, --batch-size 256`."""
+    """Return the values of a cell: `resnet50-p4d, nodes 2, --batch-size 256`."""
     return ", ".join(str(value) if name == "recipe" else f"{name} {value}" for name, value in values.items())
 
 

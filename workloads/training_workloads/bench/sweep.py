@@ -118,7 +118,7 @@ def _problems(content: dict[str, Any]) -> Problems:
             yield Problem(path=(key,), given=content[key], allowed=allowed, fix=known_names(key, _KEYS))
     recipe = content.get("recipe", MISSING)
     if not isinstance(recipe, str) or not recipe:
-        yield Problem(path=("recipe",), given=recipe, fix="give the name of a recipe, such as resnet50-p3")
+        yield Problem(path=("recipe",), given=recipe, fix="give the name of a recipe, such as resnet50-p4d")
     runner = content.get("runner", MISSING)
     yield from one_of("runner", runner, RUNNERS)
     yield from _axes(content.get("axes", MISSING), runner)

@@ -3,7 +3,7 @@
 from datetime import date
 
 from training_workloads.catalog.gpus import Gpu
-from training_workloads.catalog.instance_type import BusBandwidth, InstanceType, ena_and_efa_only
+from training_workloads.catalog.instance_type import BusBandwidth, InstanceType, Retirement, ena_and_efa_only
 from training_workloads.catalog.prices import Price
 
 __all__ = ["CHECKED", "TYPES", "row", "us_east_1"]
@@ -44,6 +44,7 @@ def row(
     no_price: str = _NO_PRICE,
     threads_per_core: int = 2,
     source: str = TYPES,
+    retired: Retirement | None = None,
 ) -> InstanceType:
     """Return a row with the network interfaces for `efa_cards` and a reason for each missing number.
 
@@ -75,4 +76,5 @@ def row(
         source=source,
         checked=CHECKED,
         unknown={field: reason for field, (value, reason) in reasons.items() if value is None},
+        retired=retired,
     )

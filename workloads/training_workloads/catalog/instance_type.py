@@ -8,7 +8,7 @@ from typing import Literal
 from training_workloads.catalog.gpus import Gpu
 from training_workloads.catalog.prices import Price
 
-__all__ = ["BusBandwidth", "InstanceType", "NetworkInterface", "ena_and_efa_only"]
+__all__ = ["BusBandwidth", "InstanceType", "NetworkInterface", "Retirement", "ena_and_efa_only"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +64,21 @@ class BusBandwidth:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Retirement:
+    """The end of a type, which EC2 no longer describes in any region.
+
+    Attributes:
+        on: The day by which AWS asked its users to migrate.
+        source: URL of a page that quotes AWS, or that shows that EC2 no longer has the type.
+        successors: Types to choose in its place, the most similar one first.
+    """
+
+    on: date
+    source: str
+    successors: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class InstanceType:
     """The hardware, network and price of one EC2 instance type.
 
@@ -88,6 +103,7 @@ class InstanceType:
         source: URL of the numbers that carry no source.
         checked: Date on which they were read.
         unknown: For each field that is None because no number is published, the reason.
+        retired: The end of the type; None while EC2 offers it somewhere (`offers.py` says where).
     """
 
     name: str
@@ -109,6 +125,7 @@ class InstanceType:
     source: str
     checked: date
     unknown: Mapping[str, str] = field(default_factory=dict, hash=False)
+    retired: Retirement | None = None
 
     @property
     def efa_interfaces(self) -> int:

@@ -1,7 +1,8 @@
 """The instance catalog: the facts of every supported EC2 instance type, each stated once with its source.
 
 To check a row: `aws ec2 describe-instance-types --instance-types p4d.24xlarge`. `setup/record_instance_types.py`
-records the result for all types, and a test compares the catalog with the recording.
+records the result for all types, and a test compares the catalog with the recording. A type that AWS has retired stays:
+whoever follows an article of its time names it, and gets a warning (`offers.py`). No message suggests it.
 """
 
 from typing import Any
@@ -39,20 +40,27 @@ _FRACTION = (
     "autoscaler would never start such a node for them (g6 and gr6 have a whole L4)"
 )
 
+#: G3: https://github.com/SummitRoute/aws_breaking_changes/issues/114, P2: https://github.com/eksctl-io/eksctl/pull/7826
+_RETIRED = "AWS has retired it"
+
 #: Why other types with accelerators are not in the catalog, by the start of their names
 #: (https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html, read 2026-11-21).
 _NOT_SUPPORTED = {
     "dl": "it has Gaudi or Qualcomm accelerators instead of NVIDIA GPUs, which are not supported",
+    "g3": _RETIRED,
     "g4ad": "it has AMD GPUs, which are not supported",
     "g5g": "it has Arm processors, which are not supported",
     "g6f": _FRACTION,
     "gr6f": _FRACTION,
     "inf": "it has AWS Inferentia chips instead of GPUs, which are not supported",
+    "p2": _RETIRED,
+    "p3.": "AWS has retired P3, p3dn.24xlarge excepted",
     "p6e": "it has Arm processors, which are not supported",
     "trn": "it has AWS Trainium chips instead of GPUs, which are not supported",
 }
 
 _WITH_GPUS = [one.name for one in INSTANCE_TYPES.values() if one.gpus]
+_SUGGESTED = [name for name in _WITH_GPUS if not INSTANCE_TYPES[name].retired]
 
 
 def gpu_instance_type(name: str) -> InstanceType:
@@ -76,15 +84,15 @@ def supported_gpu_type(name: Any) -> Problems:
         yield from matches("instance_type", name, "", "EC2's name of a type, such as p4d.24xlarge")
     elif name in INSTANCE_TYPES:
         yield Problem(
-            path=("instance_type",), given=name, allowed="it has no GPU", fix=f"choose one of {', '.join(_WITH_GPUS)}"
+            path=("instance_type",), given=name, allowed="it has no GPU", fix=f"choose one of {', '.join(_SUGGESTED)}"
         )
     elif reason := _reason_without_a_suggestion(name.strip().lower()):
-        families = sorted({one.partition(".")[0] for one in _WITH_GPUS})
+        families = sorted({one.partition(".")[0] for one in _SUGGESTED})
         yield Problem(
             path=("instance_type",), given=name, allowed=reason, fix=f"choose a type of {', '.join(families)}"
         )
     else:
-        yield from unknown("instance_type", name, _WITH_GPUS)
+        yield from unknown("instance_type", name, _SUGGESTED)
 
 
 def _reason_without_a_suggestion(name: str) -> str | None:

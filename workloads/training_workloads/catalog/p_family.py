@@ -11,7 +11,7 @@ from datetime import date
 
 from training_workloads.catalog._rows import CHECKED, row, us_east_1
 from training_workloads.catalog.gpus import A100_40, A100_80, B200, B300, H100, H200, V100_16, V100_32
-from training_workloads.catalog.instance_type import BusBandwidth
+from training_workloads.catalog.instance_type import BusBandwidth, Retirement
 from training_workloads.catalog.prices import Price
 
 __all__ = ["P_FAMILY"]
@@ -20,6 +20,13 @@ _AWSOME = "https://github.com/awslabs/awsome-distributed-ai/blob/main/micro-benc
 _DO_EKS = "https://github.com/aws-samples/aws-do-eks"
 #: Read in a copy of that site's data, as the price list for us-east-1 did not contain the type.
 _VANTAGE = "https://instances.vantage.sh/aws/ec2/p6-b300.48xlarge"
+
+#: The page quotes AWS's notice; https://github.com/dstackai/gpuhunt/pull/233 saw that EC2 no longer describes them.
+_P3_RETIRED = Retirement(
+    on=date(2025, 12, 20),
+    source="https://github.com/zalando-incubator/kubernetes-on-aws/pull/8685",
+    successors=("p3dn.24xlarge", "p4d.24xlarge"),
+)
 
 
 def _two_nodes(gigabytes_per_second: float, message_gib: int, source: str) -> BusBandwidth:
@@ -39,6 +46,7 @@ P_FAMILY = (
         network_gbps=10,
         network_bursts=True,
         price=us_east_1(3.06),
+        retired=_P3_RETIRED,
     ),
     row(
         "p3.8xlarge",
@@ -49,6 +57,7 @@ P_FAMILY = (
         memory_gib=244,
         network_gbps=10,
         price=us_east_1(12.24),
+        retired=_P3_RETIRED,
     ),
     row(
         "p3.16xlarge",
@@ -59,6 +68,7 @@ P_FAMILY = (
         memory_gib=488,
         network_gbps=25,
         price=us_east_1(24.48),
+        retired=_P3_RETIRED,
     ),
     row(
         "p3dn.24xlarge",

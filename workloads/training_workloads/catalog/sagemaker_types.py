@@ -5,7 +5,7 @@ from typing import Any
 from training_workloads.catalog.instances import INSTANCE_TYPES, supported_gpu_type
 from training_workloads.validation import Problem, Problems
 
-__all__ = ["EFA_IN_TRAINING_JOBS", "SAGEMAKER_PREFIX", "bare_type", "sagemaker_type"]
+__all__ = ["EFA_IN_TRAINING_JOBS", "SAGEMAKER_PREFIX", "bare_type", "retirement_note", "sagemaker_type"]
 
 #: What SageMaker writes before EC2's name of a type, in training jobs and in HyperPod
 #: (https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-hyperpod-eks.html).
@@ -28,6 +28,21 @@ def bare_type(name: str) -> str:
     return name.removeprefix(SAGEMAKER_PREFIX)
 
 
+def retirement_note(name: str) -> str:
+    """Return a sentence on a type that EC2 no longer has, since no page that was read says it of SageMaker; else none.
+
+    Args:
+        name: EC2's name.
+    """
+    if not (retired := INSTANCE_TYPES[name].retired):
+        return ""
+    successors = " or ".join(f"{SAGEMAKER_PREFIX}{each}" for each in retired.successors)
+    return (
+        f"AWS retired {name} on EC2 on {retired.on} ({retired.source}); whether SageMaker still has "
+        f"{SAGEMAKER_PREFIX}{name} is not known; else choose {successors}"
+    )
+
+
 def sagemaker_type(name: Any) -> Problems:
     """Reject a type without GPUs, and one that SageMaker's training jobs do not have, with the nearest that they have.
 
@@ -46,7 +61,8 @@ def sagemaker_type(name: Any) -> Problems:
 def _nearest(name: str) -> str:
     """Return the type with the same GPU whose number of them is closest, and among those the memory."""
     wanted = INSTANCE_TYPES[name]
-    same = [each for each in INSTANCE_TYPES.values() if each.gpu == wanted.gpu and each.name not in _ABSENT]
+    present = (each for each in INSTANCE_TYPES.values() if each.name not in _ABSENT and not each.retired)
+    same = [each for each in present if each.gpu == wanted.gpu]
     return min(
         same, key=lambda each: (abs(each.gpus - wanted.gpus), abs(each.memory_gib - wanted.memory_gib), each.name)
     ).name

@@ -153,9 +153,7 @@ class _Cancelling:
 def submit(
     files: Annotated[
         list[str],
-        typer.Argument(
-            metavar="FILE", help="Manifests, such as dist/jobs/digits-p3.k8s.yaml, or folders; - reads stdin."
-        ),
+        typer.Argument(metavar="FILE", help="Manifests, such as dist/jobs/digits.k8s.yaml, or folders; - reads stdin."),
     ],
     recursive: Annotated[bool, typer.Option("--recursive", "-R", help="Read the folders inside a folder too.")] = False,
     context: ContextOption = None,

@@ -1,6 +1,7 @@
 """The command `plan`: how fast and how expensive a training run will be, before it runs."""
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -63,6 +64,7 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Predict the speed, the price and the limit of a training run, from published figures; nothing is measured."""
+    from training_workloads.catalog.offers import is_offered
     from training_workloads.planning.plan_search import SWEPT_NODES, Wish, best, possible_setups, searched_nodes
     from training_workloads.planning.prediction import predict
     from training_workloads.planning.training_setup import types_with_rates
@@ -76,6 +78,8 @@ def plan(
     searches = target_epoch_minutes is not None or budget is not None
     _reject_contradictions(modes, nodes, chart)
     types = types_with_rates(model, precision) if instance_type is None else [instance_type]
+    for problem in is_offered(instance_type or ""):
+        print(f"warning: {problem}", file=sys.stderr)
     if instance_type is None and not searches:
         raise InputError(Problem(path=("instance_type",), given=MISSING, fix=f"give one of {', '.join(types)}"))
     counts = searched_nodes() if searches else SWEPT_NODES if sweep else [1 if nodes is None else nodes]

@@ -209,7 +209,7 @@ def stop(name: _NameArgument, as_json: JsonOption = False) -> None:
 
 def _spec(name: str, image: str | None, instance_type: str | None, max_runtime: str | None) -> Any:
     """Return the job of a recipe, with its image as it was pushed."""
-    from training_workloads.catalog.sagemaker_types import bare_type
+    from training_workloads.catalog.sagemaker_types import bare_type, retirement_note
 
     found = find_recipes()
     changes: dict[str, Any] = {} if image is None else {"image": image}
@@ -222,6 +222,8 @@ def _spec(name: str, image: str | None, instance_type: str | None, max_runtime: 
         # A part of a node may have no whole EFA interface; SageMaker puts the ranks on whole instances.
         changes |= {"efa": False} if getattr(spec, "gpus_per_worker", None) is not None else {}
         spec = job_of_recipe(name, among=found, **changes)
+    if note := retirement_note(spec.instance_type):
+        print(note, file=sys.stderr)
     if address := pushed_images().get(spec.image):
         print(f"the image is {address}, by {PUSHED_IMAGES}", file=sys.stderr)
         return replace(spec, image=address)

@@ -80,14 +80,15 @@ def may_be_shown(setup: TrainingSetup, *, any_batch: bool = False) -> bool:
 
 
 def types_with_rates(model: str, precision: str) -> list[str]:
-    """Return the types with a price for whose GPUs a rate is published.
+    """Return the types of today with a price for whose GPUs a rate is published.
 
     Raises:
         InputError: The model or the precision is not known, or nothing is published for them together.
     """
     check(unknown("model", model, MODELS), one_of("precision", precision, _PRECISIONS))
     gpus = {rate.gpu for rate in RATES if (rate.model, rate.precision) == (model, precision)}
-    types = [one.name for one in INSTANCE_TYPES.values() if one.gpu and one.gpu.model in gpus and one.price]
+    priced = (one for one in INSTANCE_TYPES.values() if one.price and not one.retired)
+    types = [one.name for one in priced if one.gpu and one.gpu.model in gpus]
     if not types:
         allowed = f"no rate of {model} is published in this precision"
         raise InputError(Problem(path=("precision",), given=precision, allowed=allowed, fix="choose another"))

@@ -9,9 +9,10 @@ def train(name: str) -> HorovodJobSpec:
         name=name,
         image="localhost/my-project:latest",  # for a cluster: trainctl render --image <its address in the registry>
         command=("python", "train.py", "--output-dir", f"/fsx/runs/{name}"),
-        instance_type="p3.16xlarge",
+        instance_type="p4d.24xlarge",
         workers=2,
         gpus_per_worker=1,
+        efa=False,  # EFA needs its software in the image, and whole nodes
     )
 
 

@@ -4,14 +4,14 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from training_workloads.recipes.built_in import NEEDS, RECIPES
+from training_workloads.recipes.built_in import NEEDS, RECIPES, RENAMED
 from training_workloads.recipes.recipe_sources import Recipe, built_in_recipes, find_recipes, recipe_names
-from training_workloads.validation import MISSING, InputError, Problem, enforce, unknown
+from training_workloads.validation import MISSING, InputError, Problem, Problems, check, unknown
 
 if TYPE_CHECKING:
     from training_workloads.jobs.kinds import JobSpec
 
-__all__ = ["NEEDS", "RECIPES", "Recipe", "find_recipes", "recipe", "recipe_names"]
+__all__ = ["NEEDS", "RECIPES", "RENAMED", "Recipe", "find_recipes", "known_recipe", "recipe", "recipe_names"]
 
 
 def recipe(
@@ -36,7 +36,7 @@ def recipe(
             not have a field.
     """
     known = built_in_recipes() if among is None else among
-    enforce(name, (lambda given: unknown("recipe", given, known),))
+    check(known_recipe(name, known))
     needs = known[name].needs
     _raise(
         Problem(path=(field,), given=MISSING, allowed=f"{name} needs it", fix=f"give {what}")
@@ -56,6 +56,15 @@ def recipe(
         raise InputError(*strange, *error.problems) from None
     _raise(strange)
     return made
+
+
+def known_recipe(name: str, known: Iterable[str]) -> Problems:
+    """Reject a name that no recipe has, with the closest names, or the new name of a recipe that has another now."""
+    new = RENAMED.get(name)
+    if new and name not in known:
+        yield Problem(path=("recipe",), given=name, allowed="AWS has retired its instance type", fix=f"give {new}")
+    else:
+        yield from unknown("recipe", name, known)
 
 
 def _changed(spec: Any, scheduling: Mapping[str, Any] | None, changes: Mapping[str, Any], own: Iterable[str]) -> Any:

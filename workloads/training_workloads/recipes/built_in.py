@@ -1,28 +1,28 @@
 """The recipes of this library."""
 
-__all__ = ["NEEDS", "RECIPES"]
+__all__ = ["NEEDS", "RECIPES", "RENAMED"]
 
 #: The function of every recipe, by the name that its job has by default; imported when it is used, with cdk8s.
 RECIPES = {
-    "digits-p3": "training_workloads.recipes.digits:digits_p3",
+    "digits": "training_workloads.recipes.digits:digits",
     "digits-p4d": "training_workloads.recipes.digits:digits_p4d",
     "digits-p5": "training_workloads.recipes.digits:digits_p5",
     "digits-spot": "training_workloads.recipes.digits:digits_spot",
-    "mask-rcnn-p3": "training_workloads.recipes.mask_rcnn:mask_rcnn_p3",
+    "mask-rcnn-p3dn": "training_workloads.recipes.mask_rcnn:mask_rcnn_p3dn",
     "mask-rcnn-p4d": "training_workloads.recipes.mask_rcnn:mask_rcnn_p4d",
     "mask-rcnn-spot": "training_workloads.recipes.mask_rcnn:mask_rcnn_spot",
-    "nccl-p3": "training_workloads.recipes.nccl:nccl_p3",
+    "nccl-p3dn": "training_workloads.recipes.nccl:nccl_p3dn",
     "nccl-p4d": "training_workloads.recipes.nccl:nccl_p4d",
     "nccl-p5": "training_workloads.recipes.nccl:nccl_p5",
-    "resnet50-p3": "training_workloads.recipes.resnet50:resnet50_p3",
+    "resnet50-p3dn": "training_workloads.recipes.resnet50:resnet50_p3dn",
     "resnet50-p4d": "training_workloads.recipes.resnet50:resnet50_p4d",
     "resnet50-p5": "training_workloads.recipes.resnet50:resnet50_p5",
     "resnet50-spot": "training_workloads.recipes.resnet50:resnet50_spot",
     "stage-data": "training_workloads.recipes.other_jobs:stage_data",
     "tensorboard": "training_workloads.recipes.other_jobs:tensorboard",
-    "torch-efficientnet-b7-p3": "training_workloads.recipes.torch_jobs:torch_efficientnet_b7_p3",
+    "torch-efficientnet-b7-p3dn": "training_workloads.recipes.torch_jobs:torch_efficientnet_b7_p3dn",
     "torch-efficientnet-b7-p4d": "training_workloads.recipes.torch_jobs:torch_efficientnet_b7_p4d",
-    "torch-resnet50-p3": "training_workloads.recipes.torch_jobs:torch_resnet50_p3",
+    "torch-resnet50-p3dn": "training_workloads.recipes.torch_jobs:torch_resnet50_p3dn",
     "torch-resnet50-p4d": "training_workloads.recipes.torch_jobs:torch_resnet50_p4d",
 }
 
@@ -33,3 +33,6 @@ NEEDS = {
         "service_account": "the name of one whose pods may read that folder",
     }
 }
+
+#: The recipes that took the place of those for types of P3 that AWS has retired, by the old name.
+RENAMED = {"digits-p3": "digits", **{name.removesuffix("dn"): name for name in RECIPES if name.endswith("-p3dn")}}

@@ -1,31 +1,38 @@
 """Handwritten digits: the smallest real job, to see that a cluster trains.
 
-The data ships inside scikit-learn, so nothing is downloaded. Run locally: `make run-local JOB=digits-p3`, two ranks
-on the CPU. On GPUs: not measured.
+The data ships inside scikit-learn, so nothing is downloaded. Run locally: `make run-local JOB=digits`, two ranks on the
+CPU. On GPUs: not measured.
 """
 
+from training_workloads.catalog.offers import DEFAULT_INSTANCE_TYPE
 from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJobSpec
 from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume
 from training_workloads.mpijob.programs import DIGITS, LOCAL_IMAGE
+from training_workloads.recipes.cluster_file import first_gpu_type
 
-__all__ = ["digits_p3", "digits_p4d", "digits_p5", "digits_spot"]
+__all__ = ["digits", "digits_p4d", "digits_p5", "digits_spot"]
 
 
 def _command(job: str) -> tuple[str, ...]:
     return (*DIGITS, "--output-dir", SharedVolume().path(f"{RUNS_DIRECTORY}/{job}"))
 
 
-def digits_p3(name: str = "digits-p3") -> HorovodJobSpec:
-    """Two ranks, one V100 each: NCCL over TCP, or over NVLink where both workers are on one node."""
+def digits(name: str = "digits") -> HorovodJobSpec:
+    """Two ranks, one GPU each, over TCP, or over NVLink where both workers are on one node.
+
+    The nodes are those of the first GPU node group of `cluster.yaml` in the current folder; without one they are
+    p4d.24xlarge. TCP, because the gradients of this network are small, and so every image and every type can run it.
+    """
     return HorovodJobSpec(
         name=name,
         image=LOCAL_IMAGE,
         command=_command(name),
-        instance_type="p3.16xlarge",
+        instance_type=first_gpu_type() or DEFAULT_INSTANCE_TYPE,
         workers=2,
         gpus_per_worker=1,
+        efa=False,
     )
 
 
@@ -43,14 +50,15 @@ def digits_p5(name: str = "digits-p5") -> HorovodJobSpec:
 
 
 def digits_spot(name: str = "digits-spot") -> ElasticHorovodJobSpec:
-    """One to four workers with one V100 each on Spot nodes; the loss of a worker costs the current epoch."""
+    """One to four workers with one A100 each on Spot nodes, over TCP; a lost worker costs the current epoch."""
     return ElasticHorovodJobSpec(
         name=name,
         image=LOCAL_IMAGE,
         command=_command(name),
-        instance_type="p3.16xlarge",
+        instance_type="p4d.24xlarge",
         workers=2,
         gpus_per_worker=1,
+        efa=False,
         max_workers=4,
         scheduling=Scheduling(capacity_type="SPOT"),
     )

@@ -6,12 +6,12 @@ Runs on GPUs only. The catalog has published figures; here: not measured.
 from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
 from training_workloads.mpijob.programs import LOCAL_IMAGE
 
-__all__ = ["nccl_p3", "nccl_p4d", "nccl_p5"]
+__all__ = ["nccl_p3dn", "nccl_p4d", "nccl_p5"]
 
 
-def nccl_p3(name: str = "nccl-p3") -> NcclTestJobSpec:
-    """All-reduce over TCP; nothing is published to compare it with."""
-    return NcclTestJobSpec(name=name, image=LOCAL_IMAGE, instance_type="p3.16xlarge")
+def nccl_p3dn(name: str = "nccl-p3dn") -> NcclTestJobSpec:
+    """All-reduce over the EFA interface of each node; nothing with its message's size is published for p3dn."""
+    return NcclTestJobSpec(name=name, image=LOCAL_IMAGE, instance_type="p3dn.24xlarge")
 
 
 def nccl_p4d(name: str = "nccl-p4d") -> NcclTestJobSpec:

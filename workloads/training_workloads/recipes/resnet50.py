@@ -10,8 +10,9 @@ Beyond that give `--optimizer lars`, or fewer images to each GPU.
 Accuracy: 76.93 to 77.01 % top-1 (published, NVIDIA DeepLearningExamples,
 TensorFlow/Classification/ConvNets/resnet50v1.5, on one node, so with half of this batch). Here: not measured.
 
-Precision is the program's default on a GPU: mixed, with the gradients in float32. They are sent in float16 only where
-the network needs it, because that rounds them to three digits.
+Precision is the program's default on a GPU: mixed, with the gradients in float32. Over TCP at 25 Gb/s append
+`--compression fp16`: the gradients of a step take 65 to 70 ms in float32 and about 33 in float16, of a step of 215 ms
+on a V100 (derived, not measured). It rounds them to three digits.
 """
 
 from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJobSpec
@@ -20,7 +21,7 @@ from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume
 from training_workloads.mpijob.programs import LOCAL_IMAGE, RESNET50
 
-__all__ = ["resnet50_p3", "resnet50_p4d", "resnet50_p5", "resnet50_spot"]
+__all__ = ["resnet50_p3dn", "resnet50_p4d", "resnet50_p5", "resnet50_spot"]
 
 #: Where `stage-data` puts the files of `s3://<bucket>/data/imagenet/`.
 DATA_FOLDER = "data/imagenet"
@@ -29,10 +30,6 @@ DATA_FOLDER = "data/imagenet"
 # (`jobs.rank_environment`); their choices of convolution algorithms are for TensorFlow 1, and omitted.
 _ENVIRONMENT = {"TF_USE_CUDNN_BATCHNORM_SPATIAL_PERSISTENT": "1"}
 
-# Over 25 Gb/s of TCP the gradients of a step take 65 to 70 ms in float32 and about 33 in float16, of a step of 215 ms:
-# for 90 % of the speed they must be small as well as hidden behind the computation (derived, not measured).
-_OVER_TCP = ("--compression", "fp16")
-
 
 def _command(job: str, *options: str) -> tuple[str, ...]:
     shared = SharedVolume()
@@ -40,18 +37,18 @@ def _command(job: str, *options: str) -> tuple[str, ...]:
     return (*RESNET50, *folders, "--batch-size", "256", *options)
 
 
-def resnet50_p3(name: str = "resnet50-p3") -> HorovodJobSpec:
-    """Sixteen V100 on two nodes, 25 Gb/s of TCP between them.
+def resnet50_p3dn(name: str = "resnet50-p3dn") -> HorovodJobSpec:
+    """Sixteen V100 on two nodes, EFA between them; the image needs its userspace (`EFA_INSTALLER_VERSION`).
 
     Expected: 9,510 images/s for each node, about 3.5 hours on one, and 17,250 on the 16 V100 of one DGX-2, which is
     1.9 hours (published, NVIDIA DeepLearningExamples, TensorFlow 1 with mixed precision and XLA; the last one derived).
-    On p3.16xlarge: not measured.
+    On p3dn.24xlarge: not measured.
     """
     return HorovodJobSpec(
         name=name,
         image=LOCAL_IMAGE,
-        command=_command(name, *_OVER_TCP),
-        instance_type="p3.16xlarge",
+        command=_command(name),
+        instance_type="p3dn.24xlarge",
         workers=2,
         environment=dict(_ENVIRONMENT),
     )
@@ -92,17 +89,17 @@ def resnet50_p5(name: str = "resnet50-p5") -> HorovodJobSpec:
 
 
 def resnet50_spot(name: str = "resnet50-spot") -> ElasticHorovodJobSpec:
-    """One to four nodes with eight V100 each on Spot, the learning rate following their number.
+    """One to four nodes with eight A100 each on Spot, the learning rate following their number; the image as for P4d.
 
-    A checkpoint every 200 steps: a lost node costs the others less than a minute (200 steps of the 215 ms that the
-    published rate of a V100 comes to). Damaged records are skipped: an elastic rank that stops at one would leave it to
-    the others, one after the other. Time and accuracy: not measured.
+    A checkpoint every 400 steps: a lost node costs the others less than a minute (400 steps of the 118 ms that the
+    published rate of an A100 comes to). Damaged records are skipped: an elastic rank that stops at one would leave it
+    to the others, one after the other. Time and accuracy: not measured.
     """
     return ElasticHorovodJobSpec(
         name=name,
         image=LOCAL_IMAGE,
-        command=_command(name, *_OVER_TCP, "--checkpoint-every", "200steps", "--on-bad-data", "skip"),
-        instance_type="p3.16xlarge",
+        command=_command(name, "--checkpoint-every", "400steps", "--on-bad-data", "skip"),
+        instance_type="p4d.24xlarge",
         workers=2,
         max_workers=4,
         environment=dict(_ENVIRONMENT),

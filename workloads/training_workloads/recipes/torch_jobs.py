@@ -5,8 +5,8 @@
 
 A job may lose a worker and continue with the other: a checkpoint every 500 steps bounds what that costs.
 
-The image is that of `training/torch.Dockerfile`. PyTorch's wheels with CUDA 13 have no code for V100, so P3 has the one
-with CUDA 12.
+The image is that of `training/torch.Dockerfile`. PyTorch's wheels with CUDA 13 have no code for V100, so P3dn has the
+one with CUDA 12.
 
 Accuracy of ResNet-50: 76.9 to 77.1 % top-1 (published, NVIDIA DeepLearningExamples,
 PyTorch/Classification/ConvNets/resnet50v1.5). Of EfficientNet-B7 with SGD nothing is published; its authors used
@@ -18,7 +18,7 @@ from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume
 from training_workloads.mpijob.programs import LOCAL_TORCH_CUDA12_IMAGE, LOCAL_TORCH_IMAGE, TORCH_IMAGENET
 from training_workloads.recipes.resnet50 import DATA_FOLDER
 
-__all__ = ["torch_efficientnet_b7_p3", "torch_efficientnet_b7_p4d", "torch_resnet50_p3", "torch_resnet50_p4d"]
+__all__ = ["torch_efficientnet_b7_p3dn", "torch_efficientnet_b7_p4d", "torch_resnet50_p3dn", "torch_resnet50_p4d"]
 
 
 def _command(job: str, model: str, batch_size: int) -> tuple[str, ...]:
@@ -28,9 +28,9 @@ def _command(job: str, model: str, batch_size: int) -> tuple[str, ...]:
     return (*TORCH_IMAGENET, *folders, *options)
 
 
-def _p3(name: str, command: tuple[str, ...]) -> TorchElasticJobSpec:
+def _p3dn(name: str, command: tuple[str, ...]) -> TorchElasticJobSpec:
     image = LOCAL_TORCH_CUDA12_IMAGE
-    return TorchElasticJobSpec(name=name, image=image, command=command, instance_type="p3.16xlarge", workers=2)
+    return TorchElasticJobSpec(name=name, image=image, command=command, instance_type="p3dn.24xlarge", workers=2)
 
 
 def _p4d(name: str, command: tuple[str, ...]) -> TorchElasticJobSpec:
@@ -38,13 +38,13 @@ def _p4d(name: str, command: tuple[str, ...]) -> TorchElasticJobSpec:
     return TorchElasticJobSpec(name=name, image=image, command=command, instance_type="p4d.24xlarge", workers=2)
 
 
-def torch_resnet50_p3(name: str = "torch-resnet50-p3") -> TorchElasticJobSpec:
-    """Sixteen V100 on two nodes, 25 Gb/s of TCP between them.
+def torch_resnet50_p3dn(name: str = "torch-resnet50-p3dn") -> TorchElasticJobSpec:
+    """Sixteen V100 on two nodes, EFA between them; the image needs its userspace (`EFA_INSTALLER_VERSION`).
 
     Expected: 8,322 images/s for each node with 256 images on each GPU (published, NVIDIA DeepLearningExamples, with
-    DALI). On p3.16xlarge: not measured.
+    DALI). On p3dn.24xlarge: not measured.
     """
-    return _p3(name, _command(name, "resnet50", 256))
+    return _p3dn(name, _command(name, "resnet50", 256))
 
 
 def torch_resnet50_p4d(name: str = "torch-resnet50-p4d") -> TorchElasticJobSpec:
@@ -56,12 +56,12 @@ def torch_resnet50_p4d(name: str = "torch-resnet50-p4d") -> TorchElasticJobSpec:
     return _p4d(name, _command(name, "resnet50", 256))
 
 
-def torch_efficientnet_b7_p3(name: str = "torch-efficientnet-b7-p3") -> TorchElasticJobSpec:
-    """Sixteen V100 on two nodes, images of 600 pixels.
+def torch_efficientnet_b7_p3dn(name: str = "torch-efficientnet-b7-p3dn") -> TorchElasticJobSpec:
+    """Sixteen V100 on two nodes, EFA between them, images of 600 pixels; the image as for ResNet-50.
 
-    Four images on each GPU: half of what 24 GB held (`torch_efficientnet_b7_p4d`), an estimate. Not measured.
+    Eight images on each GPU: what 24 GB held (`torch_efficientnet_b7_p4d`), of the 32 GB of these V100. Not measured.
     """
-    return _p3(name, _command(name, "efficientnet-b7", 4))
+    return _p3dn(name, _command(name, "efficientnet-b7", 8))
 
 
 def torch_efficientnet_b7_p4d(name: str = "torch-efficientnet-b7-p4d") -> TorchElasticJobSpec:

@@ -9,7 +9,7 @@ from pathlib import Path
 from training_workloads.manifests.documents import STANDARD_INPUT, Document, read_documents, read_manifests
 from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.spec import KIND
-from training_workloads.recipes import Recipe, find_recipes, recipe
+from training_workloads.recipes import RENAMED, Recipe, find_recipes, known_recipe, recipe
 from training_workloads.run_local.torchrun_plan import runs_torchrun
 from training_workloads.validation import InputError, Problem, Problems, enforce, known_names
 
@@ -29,7 +29,7 @@ class Target:
 
     Attributes:
         job: An MPIJob, or a Job of torchrun.
-        origin: Such as `recipe digits-p3`, or `dist/jobs/digits-p3.k8s.yaml`.
+        origin: Such as `recipe digits`, or `dist/jobs/digits.k8s.yaml`.
         note: What the user may have meant instead; empty if that is certain.
     """
 
@@ -125,6 +125,8 @@ def _like_a_path(name: str) -> Problem:
 def _like_a_recipe(name: str, recipes: list[str]) -> Problem:
     rendered = sorted(map(str, _RENDERED.glob("*.k8s.yaml")))
     exact = [path for path in rendered if Path(path).name == f"{name}.k8s.yaml"]
+    if name in RENAMED and not exact:
+        return next(iter(known_recipe(name, recipes)))
     fix = f"give {exact[0]}" if exact else known_names(name, recipes)
     if not exact and (files := _few(f"{name}.k8s.yaml", [Path(path).name for path in rendered])):
         fix += f"; files in {_RENDERED}: {', '.join(files)}"

@@ -16,6 +16,7 @@ from training_workloads.catalog.nodes import (
     KARPENTER_CAPACITY_TYPE_LABEL,
     vcpus_left_to_daemons,
 )
+from training_workloads.catalog.offers import is_offered
 from training_workloads.catalog.sagemaker_types import SAGEMAKER_PREFIX, bare_type
 from training_workloads.lint.node_types import (
     TYPE_LABELS,
@@ -23,6 +24,7 @@ from training_workloads.lint.node_types import (
     node_sizes,
     node_types,
     selected_labels,
+    type_names,
 )
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import PodGroup
@@ -96,10 +98,11 @@ def _cpus_that_fit(size: NodeSize) -> int:
     return size.cpus - (vcpus_left_to_daemons(known) if known else 1)
 
 
-_GPU_TYPES = [one.name for one in INSTANCE_TYPES.values() if one.gpus]
+# A type of today, as a correction of a wrong name.
+_GPU_TYPES = [one.name for one in INSTANCE_TYPES.values() if one.gpus and not one.retired]
 _FAMILIES = {name.partition(".")[0] for name in _GPU_TYPES}
 # Of EC2's other families with accelerators; those of later generations are not known here.
-_OTHER_FAMILIES = re.compile(r"p2|g2|g3s?|g4ad|g5g|g6f|gr6f?|p6e.*|[pg]([7-9]|\d\d).*")
+_OTHER_FAMILIES = re.compile(r"p[23]|g2|g3s?|g4ad|g5g|g6f|gr6f?|p6e.*|[pg]([7-9]|\d\d).*")
 _SIZE = re.compile(r"nano|micro|small|medium|large|\d*xlarge|metal(-\d+xl)?")
 _CLOSE = 0.8
 
@@ -115,6 +118,18 @@ def instance_type_name(pods: PodGroup) -> Iterator[Found]:
             prefix = SAGEMAKER_PREFIX if name.startswith(SAGEMAKER_PREFIX) else ""
             fix = f"write {prefix}{meant}" if meant else "write a type of EC2"
             yield Found(path, f"is {name}, which is no type of EC2: the pod stays Pending", fix)
+
+
+@warning(
+    "No node starts and the pod stays Pending, unless nodes of another provider have this label ("
+    "[what EC2 offers](https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-regions.html))"
+)
+def retired_instance_type(pods: PodGroup) -> Iterator[Found]:
+    """An instance type that AWS has retired, with no other type to choose from."""
+    named = [(path, name, list(is_offered(bare_type(name)))) for path, name in type_names(pods)]
+    if all(problems for _, _, problems in named):
+        for path, name, (problem,) in named:
+            yield Found(path, f"is {name}, but {problem.allowed}: the pod stays Pending", problem.fix)
 
 
 def _meant_type(name: str) -> str | None:
