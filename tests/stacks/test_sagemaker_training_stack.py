@@ -15,13 +15,13 @@ OUTPUTS = {
 
 def test_it_exists_where_the_configuration_has_its_section() -> None:
     found = {name for name in SCENARIOS if "SageMakerTrainingStack" in templates(name)}
-    assert found == {"p3-without-efa", "p4d-reservation", "p6-b300"}
+    assert found == {"p3dn-without-efa", "p4d-reservation", "p6-b300"}
 
 
 def test_the_outputs_are_those_that_trainctl_reads() -> None:
     lustre = {"LustreFileSystemId", "LustreMountName"}
     expected = {
-        "p3-without-efa": OUTPUTS | lustre | {"ElasticFileSystemId"},
+        "p3dn-without-efa": OUTPUTS | lustre | {"ElasticFileSystemId"},
         "p4d-reservation": OUTPUTS | lustre | {"ElasticFileSystemId", "NotebookInstanceName"},
         "p6-b300": OUTPUTS | {"NotebookInstanceName"},
     }
@@ -46,7 +46,7 @@ def test_without_nat_nothing_leads_to_the_internet() -> None:
 
 def test_its_stack_needs_nothing_of_the_cluster() -> None:
     """Either can be destroyed alone."""
-    for scenario in ("p3-without-efa", "p4d-reservation", "p6-b300"):
+    for scenario in ("p3dn-without-efa", "p4d-reservation", "p6-b300"):
         of_training, of_cluster = (
             json.dumps(templates(scenario)[name].to_json())
             for name in ("SageMakerTrainingStack", "TrainingClusterStack")

@@ -46,7 +46,7 @@ def test_gpu_nodes_wait_for_the_network_addons(cluster_template: assertions.Temp
 
 def test_the_efa_plugin_is_there_only_where_there_is_efa() -> None:
     everywhere = {"nvidia-device-plugin", "cluster-autoscaler"}
-    assert helm_charts(templates("p3-without-efa")["TrainingClusterStack"]) == everywhere
+    assert helm_charts(templates("p3dn-without-efa")["TrainingClusterStack"]) == everywhere
     assert helm_charts(templates("p4d-reservation")["TrainingClusterStack"]) == {
         *everywhere,
         "aws-efa-k8s-device-plugin",
@@ -64,9 +64,9 @@ def interfaces(scenario: str) -> list[list[tuple[int, int, str]]]:
     ]
 
 
-def test_p3_without_efa() -> None:
-    assert interfaces("p3-without-efa") == [[(0, 0, "interface")]]
-    template = templates("p3-without-efa")["TrainingClusterStack"]
+def test_p3dn_without_efa() -> None:
+    assert interfaces("p3dn-without-efa") == [[(0, 0, "interface")]]
+    template = templates("p3dn-without-efa")["TrainingClusterStack"]
     template.resource_count_is("AWS::EC2::PlacementGroup", 1)
 
 
@@ -118,7 +118,7 @@ def test_a_mixed_cluster_scaled_to_zero() -> None:
 
 
 def test_the_second_file_system_and_the_service_account_are_there_when_asked_for() -> None:
-    mixed, plain = (templates(name)["TrainingClusterStack"] for name in ("mixed-scaled-to-zero", "p3-without-efa"))
+    mixed, plain = (templates(name)["TrainingClusterStack"] for name in ("mixed-scaled-to-zero", "p3dn-without-efa"))
     mixed.resource_count_is("AWS::EFS::FileSystem", 1)
     plain.resource_count_is("AWS::EFS::FileSystem", 0)
     accounts = [
@@ -129,7 +129,7 @@ def test_the_second_file_system_and_the_service_account_are_there_when_asked_for
 
 
 def test_without_nat_there_are_interface_endpoints_instead() -> None:
-    without, with_nat = (templates(name)["TrainingClusterStack"] for name in ("p6-b300", "p3-without-efa"))
+    without, with_nat = (templates(name)["TrainingClusterStack"] for name in ("p6-b300", "p3dn-without-efa"))
     without.resource_count_is("AWS::EC2::NatGateway", 0)
     with_nat.resource_count_is("AWS::EC2::NatGateway", 1)
     kinds = [
@@ -197,11 +197,11 @@ def test_pods_let_go_of_lustre_before_its_driver_goes(cluster_template: assertio
 
 
 def test_the_price_by_the_hour_is_said_with_its_date() -> None:
-    outputs = templates("p3-without-efa")["TrainingClusterStack"].to_json()["Outputs"]
+    outputs = templates("p3dn-without-efa")["TrainingClusterStack"].to_json()["Outputs"]
     said = outputs["EstimatedCostPerHour"]["Value"]
     assert said.startswith(
-        "49.49 USD as deployed; with every node group at its max_size, On-Demand, 49.49 USD: "
-        "2 x m5.xlarge at 0.192, 2 x p3.16xlarge at 24.48, "
+        "62.95 USD as deployed; with every node group at its max_size, On-Demand, 62.95 USD: "
+        "2 x m5.xlarge at 0.192, 2 x p3dn.24xlarge at 31.212, "
     )
     outputs = templates("p5-capacity-block")["TrainingClusterStack"].to_json()["Outputs"]
     said = outputs["EstimatedCostPerHour"]["Value"]
@@ -223,7 +223,7 @@ def test_without_nat_the_price_has_the_endpoints_of_each_zone_and_the_end_of_sta
 
 
 def test_what_lustre_sustains_is_said() -> None:
-    outputs = templates("p3-without-efa")["TrainingClusterStack"].to_json()["Outputs"]
+    outputs = templates("p3dn-without-efa")["TrainingClusterStack"].to_json()["Outputs"]
     assert outputs["LustreThroughput"]["Value"] == (
         "1200 GiB at 125 MB/s per TiB sustain 146 MB/s: 1,332 images/s of 110 kB "
         "(trainctl platform size-lustre sizes another job)"
@@ -235,7 +235,7 @@ NO_ADMIN = Match.string_like_regexp("'admin_arns' is empty")
 
 def annotations(**settings: Any) -> assertions.Annotations:
     app = cdk.App()
-    config = ClusterConfig(node_groups={"gpu": GpuNodeGroupConfig(instance_type="p3.16xlarge")}, **settings)
+    config = ClusterConfig(node_groups={"gpu": GpuNodeGroupConfig(instance_type="p4d.24xlarge")}, **settings)
     bucket = TrainingDataStack(app, "Data").bucket
     return assertions.Annotations.from_stack(TrainingClusterStack(app, "Cluster", config=config, bucket=bucket))
 
@@ -246,6 +246,12 @@ def test_an_empty_list_of_administrators_is_warned_of() -> None:
 
 def test_a_list_with_an_administrator_is_not() -> None:
     annotations(admin_arns=("arn:aws:iam::111122223333:role/Admin",)).has_no_warning("*", NO_ADMIN)
+
+
+def test_a_type_that_the_region_of_the_zones_lacks_is_warned_of() -> None:
+    lacks = Match.string_like_regexp("'p4d.24xlarge', but EC2 did not offer it in ap-east-1 ")
+    annotations(availability_zones=("ap-east-1a", "ap-east-1b")).has_warning("*", lacks)
+    annotations(availability_zones=("us-east-1a", "us-east-1b")).has_no_warning("*", lacks)
 
 
 def test_a_file_system_with_efa_opens_all_traffic_to_the_nodes() -> None:

@@ -159,9 +159,9 @@ class GpuNodeGroup(Construct):
 
     def _warn_of_a_type_that_ec2_does_not_offer(self, subnet: ec2.ISubnet) -> None:
         """Warn, and define the group: only EC2 knows what it offers on the day of the deployment."""
-        region, zone = Stack.of(self).region, subnet.availability_zone
-        if Token.is_unresolved(region) and not Token.is_unresolved(zone):
-            region = region_of(zone)
+        region: str | None = Stack.of(self).region
+        if Token.is_unresolved(region):
+            region = _region_of(subnet)
         # https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3648
         consequence = (
             "the node group ends in CREATE_FAILED, even with 0 nodes, after the control plane and Lustre were created, "
@@ -296,6 +296,15 @@ def node_group_label(id: str) -> str:
     No two groups of a cluster may have one: they would be one to a job that selects it.
     """
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", id)[:DNS_LABEL_LENGTH].strip("-_.")
+
+
+def _region_of(subnet: ec2.ISubnet) -> str | None:
+    """Return the region of a subnet's zone; None where only the deployment knows the zone, or it was not imported."""
+    try:
+        zone = subnet.availability_zone
+    except RuntimeError:  # CDK's answer for a subnet that was imported by its id alone.
+        return None
+    return None if Token.is_unresolved(zone) else region_of(zone)
 
 
 def _valid_nodes(

@@ -140,11 +140,11 @@ def valid_notebook_type(name: str, value: Any) -> Problems:
     found = _TYPE.fullmatch(value) if isinstance(value, str) else None
     if not found:
         yield Problem(path=(name,), given=value, fix=f"give a type of SageMaker, such as {NOTEBOOK_INSTANCE_TYPE}")
-    elif not found["ml"]:
-        yield Problem(path=(name,), given=value, allowed="that is a type of EC2", fix=f"give ml.{value}")
     elif found["family"] in _NOT_ON_THE_PLATFORM:
         allowed = f"{NOTEBOOK_PLATFORM} does not support ml.{found['family']}"
         yield Problem(path=(name,), given=value, allowed=allowed, fix=f"give another, such as {NOTEBOOK_INSTANCE_TYPE}")
+    elif not found["ml"]:
+        yield Problem(path=(name,), given=value, allowed="that is a type of EC2", fix=f"give ml.{value}")
 
 
 def _valid_code(name: str, value: Any) -> Problems:

@@ -73,11 +73,11 @@ def test_a_file_system_that_existed_before_is_shown(
 
 def test_shows_what_runs(kubernetes: Kubernetes, account: StubbedAccount, command: Command) -> None:
     answer_stacks(account)
-    account.answer_instances(("system", "m5.xlarge"), ("system", "m5.xlarge"), ("gpu", "p3.16xlarge"))
+    account.answer_instances(("system", "m5.xlarge"), ("system", "m5.xlarge"), ("gpu", "p3dn.24xlarge"))
     answer_release(account)
     kubernetes.known_to(account)
     conditions = [{"type": "Ready", "status": "True"}]
-    labels = {"node.kubernetes.io/instance-type": "p3.16xlarge"}
+    labels = {"node.kubernetes.io/instance-type": "p3dn.24xlarge"}
     status = {"conditions": conditions, "allocatable": {"nvidia.com/gpu": "8"}}
     kubernetes.add("Node", "a", metadata={"labels": labels}, status=status)
     kubernetes.add_job("stage")
@@ -88,7 +88,7 @@ def test_shows_what_runs(kubernetes: Kubernetes, account: StubbedAccount, comman
     assert "TrainingClusterStack CREATE_COMPLETE" in lines
     assert "TrainingDataStack not deployed" in lines
     assert "m5.xlarge 2 ? ? ?" in lines
-    assert "p3.16xlarge 1 1/1 8/8 0/0" in lines
+    assert "p3dn.24xlarge 1 1/1 8/8 0/0" in lines
     assert "mpi-operator not installed" in lines
     assert f"{FILE_SYSTEM} AVAILABLE 1200 50.0 % 90 s 0" in lines
     assert any(line.startswith("team stage Pending") for line in lines)

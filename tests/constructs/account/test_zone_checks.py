@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from tests.constructs.account.stubbed_account import VIRGINIA, StubbedAccount, deployment
+from tests.constructs.instance_types import RETIRED
 from training_cluster.account.zone_checks import (
     zones_are_accepted_by_eks,
     zones_are_of_the_region,
@@ -99,6 +100,19 @@ def test_a_region_without_the_type_is_named() -> None:
     (found,) = zones_offer_the_instance_types(deployment(account))
     assert found.actual == "us-west-2a; p5.48xlarge is offered in no zone"
     assert found.remedy == "no zone of us-west-2 offers it: choose another region or another type"
+
+
+def test_a_retired_type_is_named_with_the_date_the_source_and_its_successors() -> None:
+    account = StubbedAccount()
+    answer_offers(account, kind=RETIRED)
+    account.answer_zones()
+    (found,) = zones_offer_the_instance_types(deployment(account, node_groups={"gpu": {"instance_type": RETIRED}}))
+    assert (found.check, found.state) == ("zone of gpu", "failed")
+    assert found.actual == f"us-west-2a; {RETIRED} is offered in no zone"
+    assert found.remedy == (
+        "AWS retired it on 2025-12-20 (https://github.com/zalando-incubator/kubernetes-on-aws/pull/8685): choose "
+        "p3dn.24xlarge or p4d.24xlarge"
+    )
 
 
 def test_types_without_a_common_zone_cannot_share_a_cluster() -> None:

@@ -39,7 +39,7 @@ def test_kubectl_has_access_before_its_first_use(stack: cdk.Stack) -> None:
 
 def test_node_groups_join_it(stack: cdk.Stack) -> None:
     vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
-    imported(stack, vpc=vpc).add_gpu_node_group("gpu", instance_type="p3.16xlarge")
+    imported(stack, vpc=vpc).add_gpu_node_group("gpu", instance_type="p3dn.24xlarge")
     (group,) = properties(assertions.Template.from_stack(stack), "AWS::EKS::Nodegroup")
     assert group["ClusterName"] == "research"
     assert group["Subnets"] == [stack.resolve(vpc.private_subnets[0].subnet_id)]

@@ -39,7 +39,7 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     ),
     (
         cluster_config.node_groups_fit_in_a_stack,
-        {"node_groups": {f"gpu{number}": GpuNodeGroupConfig(instance_type="p3.2xlarge") for number in range(31)}},
+        {"node_groups": {f"gpu{number}": GpuNodeGroupConfig(instance_type="g5.xlarge") for number in range(31)}},
         "'node_groups' is 31 node groups, but the stack holds at most 30: CloudFormation accepts 500 resources and "
         "1 MB; define fewer, or a second cluster in another stack",
     ),
@@ -277,7 +277,7 @@ def test_every_rule_is_applied_and_tested() -> None:
     ("fields", "message"),
     [
         (
-            {"node_groups": {"8 gpus": {"instance_type": "p3.2xlarge"}}},
+            {"node_groups": {"8 gpus": {"instance_type": "g5.xlarge"}}},
             "'node_groups.8 gpus' is '8 gpus', but it is not valid as a name; use letters, digits and '-', a letter "
             "first",
         ),

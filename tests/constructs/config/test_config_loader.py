@@ -8,7 +8,7 @@ from training_cluster.config import GpuNodeGroupConfig, LustreConfig
 from training_workloads import InputError
 from training_workloads.validation import dotted
 
-MINIMAL = "node_groups:\n  gpu:\n    instance_type: p3.16xlarge\n"
+MINIMAL = "node_groups:\n  gpu:\n    instance_type: p3dn.24xlarge\n"
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def problems(path: Path, context: dict[str, Any] | None = None) -> list[str]:
 
 def test_a_minimal_file_has_every_default(config_file: Path) -> None:
     assert load_config(config_file) == ClusterConfig(
-        node_groups={"gpu": GpuNodeGroupConfig(instance_type="p3.16xlarge")},
+        node_groups={"gpu": GpuNodeGroupConfig(instance_type="p3dn.24xlarge")},
         lustre=LustreConfig(),
         efs=False,
         kubernetes_version="1.35",
@@ -45,7 +45,7 @@ def test_a_minimal_file_has_every_default(config_file: Path) -> None:
 
 def test_the_configuration_of_the_project_is_valid(root: Path) -> None:
     config = load_config(root / "cluster.yaml")
-    assert config.node_groups["gpu"] == GpuNodeGroupConfig(instance_type="p3.16xlarge", max_size=2)
+    assert config.node_groups["gpu"] == GpuNodeGroupConfig(instance_type="p4d.24xlarge", max_size=2)
 
 
 def test_options_override_the_file(config_file: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_value_of_another_type(text: str, message: str, config_file: Path) -> 
         ("{gpu: }", "'node_groups.gpu' is empty; write its keys below it, such as gpu: {instance_type: …"),
         ("{gpu: {instance_type: }}", "'node_groups.gpu.instance_type' is empty; give text, such as p"),
         (
-            "{gpu: {instance_type: p3.2xlarge, max_size: two}}",
+            "{gpu: {instance_type: g5.xlarge, max_size: two}}",
             "'node_groups.gpu.max_size' is 'two'; give a whole number",
         ),
         ("{gpu: {instance_type: 4}}", "'node_groups.gpu.instance_type' is 4; give text in quotes, such as \"p"),
@@ -200,7 +200,7 @@ def test_an_empty_key_has_its_default(config_file: Path) -> None:
 
 
 def test_a_key_is_the_text_that_was_typed(config_file: Path) -> None:
-    config_file.write_text("node_groups: {yes: {instance_type: p3.2xlarge}}\nservice_accounts: {1: {prefix: runs}}\n")
+    config_file.write_text("node_groups: {yes: {instance_type: g5.xlarge}}\nservice_accounts: {1: {prefix: runs}}\n")
     config = load_config(config_file)
     assert (list(config.node_groups), list(config.service_accounts)) == (["yes"], ["1"])
 
@@ -225,7 +225,7 @@ def test_reports_every_mistake_once_in_the_order_of_the_file(config_file: Path) 
         """
 node_groups:
   gpu: {instance_type: p4d.24xlrge, min_size: many, capacity_type: BLOCK}
-  "8 c": {instance_type: p3.16xlarge, efa: true}
+  "8 c": {instance_type: g5.xlarge, efa: true}
   d: 5
 lustre: {capacity_gib: 1000, data_repositories: [{path: data}, {prefix: 5}]}
 availability_zones: [us-east-1a]
@@ -259,8 +259,8 @@ foo: 1
     [
         (
             "instance_type",
-            "p3.16xlarge",
-            "'instance_type' is 'p3.16xlarge', but there is no such key; known: admin_arns",
+            "p4d.24xlarge",
+            "'instance_type' is 'p4d.24xlarge', but there is no such key; known: admin_arns",
         ),
         ("lustre.capacity", "1", "'lustre.capacity' is 1, but there is no such key; did you mean capacity_gib?"),
         (
@@ -326,7 +326,7 @@ def test_a_new_group_is_set_as_a_whole_before_its_parts(config_file: Path) -> No
 
 
 def test_an_option_for_a_group_does_not_change_its_alias(config_file: Path) -> None:
-    config_file.write_text("node_groups: {a: &a {instance_type: p3.2xlarge}, b: *a}\n")
+    config_file.write_text("node_groups: {a: &a {instance_type: g5.xlarge}, b: *a}\n")
     groups = load_config(config_file, {"node_groups.a.max_size": "4"}).node_groups
     assert (groups["a"].max_size, groups["b"].max_size) == (4, None)
 

@@ -114,7 +114,7 @@ def test_every_mistake_has_its_place_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "cluster.yaml"
     path.write_text(
         "node_groups:\n"
-        "  gpu: {instance_type: p3.16xlarge}\n"
+        "  gpu: {instance_type: p3dn.24xlarge}\n"
         "sagemaker:\n"
         "  vpc_cidr: 10.0.0.0/8\n"
         "  data_prefix: data/*\n"
@@ -139,7 +139,7 @@ def test_every_mistake_has_its_place_in_the_file(tmp_path: Path) -> None:
 
 def test_an_option_sets_a_part_of_the_section(tmp_path: Path) -> None:
     path = tmp_path / "cluster.yaml"
-    path.write_text("node_groups:\n  gpu: {instance_type: p3.16xlarge}\nsagemaker: {nat: true}\n")
+    path.write_text("node_groups:\n  gpu: {instance_type: p3dn.24xlarge}\nsagemaker: {nat: true}\n")
     section = load_config(path, {"sagemaker.notebook.volume_gib": "50"}).sagemaker
     assert section
     assert section.notebook

@@ -82,7 +82,7 @@ def test_the_file_has_a_key_for_each_keyword(section: Any, method: Callable[...,
 
 
 def test_a_section_has_the_rules_of_its_construct() -> None:
-    assert paths(GpuNodeGroupConfig, instance_type="p3.16xlarge", min_size=5, max_size=2) == ["min_size"]
+    assert paths(GpuNodeGroupConfig, instance_type="p3dn.24xlarge", min_size=5, max_size=2) == ["min_size"]
     assert paths(LustreConfig, capacity_gib=1000) == ["capacity_gib"]
     assert paths(DataRepositoryConfig, path="data") == ["path"]
     assert paths(JobQueueConfig, queue_name="My Queue", max_jobs=0) == ["queue_name", "max_jobs"]
@@ -128,7 +128,7 @@ def test_the_whole_bucket_must_be_meant() -> None:
 
 
 def test_the_path_of_a_mistake_begins_at_the_outermost_section() -> None:
-    groups = {"gpu": {"instance_type": "p3.16xlarge", "efa": True}, "b": {"instance_type": 5}}
+    groups = {"gpu": {"instance_type": "g5.xlarge", "efa": True}, "b": {"instance_type": 5}}
     lustre = {"data_repositories": [{"path": "data"}]}
     assert paths(ClusterConfig, node_groups=groups, lustre=lustre, vpc_cidr=7) == [
         "node_groups.gpu.efa",

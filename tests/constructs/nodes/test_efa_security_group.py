@@ -64,8 +64,8 @@ def test_an_efa_group_of_another_stack_is_used(site: Site) -> None:
     made = template(site, instance_type="p4d.24xlarge", efa_security_group=given)
     assert set(efa_groups(made)) == {"sg-0123456789abcdef1"}
     made.resource_count_is("AWS::EC2::SecurityGroupEgress", 0)
-    message = rejection(site, efa_security_group=given, instance_type="p3.16xlarge")
-    assert message.endswith(", but these nodes of p3.16xlarge have no EFA; omit it")
+    message = rejection(site, efa_security_group=given, instance_type="g5.xlarge")
+    assert message.endswith(", but these nodes of g5.xlarge have no EFA; omit it")
     assert rejection(site, efa_security_group="sg-1").startswith(
         "'efa_security_group' is 'sg-1'; give a security group"
     )

@@ -39,25 +39,25 @@ def test_p4d_has_its_four_efa_interfaces_in_two_groups(site: Site) -> None:
 
 
 def test_a_node_has_the_names_of_its_node_group_and_placement_group(site: Site) -> None:
-    GpuNodeGroup(site.stack, "My block", cluster=site.cluster, instance_type="p3.16xlarge")
+    GpuNodeGroup(site.stack, "My block", cluster=site.cluster, instance_type="p3dn.24xlarge")
     (group,) = properties(site.template(), "AWS::EKS::Nodegroup")
     assert group["Labels"]["training-cluster/node-group"] == "My-block"
     assert group["Labels"]["training-cluster/placement-group"] == "My-block"
 
 
 def test_rejects_a_second_node_group_of_the_same_name(site: Site) -> None:
-    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge")
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3dn.24xlarge")
     other = cdk.Stack(site.stack.node.root, "Other")  # type: ignore[arg-type]
     with pytest.raises(InputError) as caught:
-        GpuNodeGroup(other, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge")
+        GpuNodeGroup(other, "Gpu", cluster=site.cluster, instance_type="p3dn.24xlarge")
     assert str(caught.value) == (
         "'Other/Gpu' is 'a second node group Gpu', but Site/Gpu owns that of the cluster; give one of the two another "
         "id"
     )
 
 
-def test_p3_has_one_plain_interface_and_no_efa_group(site: Site) -> None:
-    made = template(site, instance_type="p3.16xlarge")
+def test_a_type_without_efa_has_one_plain_interface_and_no_efa_group(site: Site) -> None:
+    made = template(site, instance_type="g5.xlarge")
     (interface,) = launch_template(made)["NetworkInterfaces"]
     assert (interface["InterfaceType"], len(interface["Groups"])) == ("interface", 1)
     made.resource_count_is("AWS::EC2::SecurityGroupEgress", 0)
@@ -67,12 +67,13 @@ def test_p3_has_one_plain_interface_and_no_efa_group(site: Site) -> None:
     ("instance_type", "labels"),
     [
         (
-            "p3.16xlarge",
+            "p3dn.24xlarge",
             {
                 "training-cluster/node-group": "Gpu",
                 "training-cluster/placement-group": "Gpu",
                 "nvidia.com/gpu.present": "true",
                 "k8s.amazonaws.com/accelerator": "nvidia-v100",
+                "vpc.amazonaws.com/efa.present": "true",
             },
         ),
         (
@@ -100,14 +101,14 @@ def test_the_node_group(instance_type: str, labels: dict[str, str], site: Site) 
 
 
 def test_nodes_are_placed_close_together(site: Site) -> None:
-    made = template(site, instance_type="p3.16xlarge")
+    made = template(site, instance_type="p3dn.24xlarge")
     ((placement_group_id, placement_group),) = made.find_resources("AWS::EC2::PlacementGroup").items()
     assert placement_group["Properties"]["Strategy"] == "cluster"
     assert launch_template(made)["Placement"] == {"GroupName": {"Fn::GetAtt": [placement_group_id, "GroupName"]}}
 
 
 def test_metadata_needs_a_token_and_the_disk_is_encrypted(site: Site) -> None:
-    data = launch_template(template(site, instance_type="p3.16xlarge"))
+    data = launch_template(template(site, instance_type="p3dn.24xlarge"))
     assert data["MetadataOptions"] == {"HttpTokens": "required", "HttpPutResponseHopLimit": 1}
     (disk,) = data["BlockDeviceMappings"]
     assert disk["DeviceName"] == "/dev/xvda"
@@ -150,7 +151,7 @@ def test_a_capacity_block(site: Site) -> None:
 
 
 def test_spot_is_a_property_of_the_node_group_only(site: Site) -> None:
-    made = template(site, instance_type="p3.16xlarge", capacity_type="SPOT")
+    made = template(site, instance_type="p3dn.24xlarge", capacity_type="SPOT")
     (group,) = properties(made, "AWS::EKS::Nodegroup")
     assert group["CapacityType"] == "SPOT"
     assert "InstanceMarketOptions" not in launch_template(made)
@@ -175,7 +176,7 @@ def test_the_autoscaler_knows_the_devices_of_a_group_without_nodes(site: Site) -
 
 def test_all_three_sizes_are_given_because_eks_takes_all_or_none(site: Site, root: Path) -> None:
     """So a change of one of them sends `desired_size` too, as docs/configuration.md says."""
-    (group,) = properties(template(site, instance_type="p3.16xlarge", max_size=4), "AWS::EKS::Nodegroup")
+    (group,) = properties(template(site, instance_type="p3dn.24xlarge", max_size=4), "AWS::EKS::Nodegroup")
     assert group["ScalingConfig"] == {"MinSize": 0, "DesiredSize": 0, "MaxSize": 4}
     text = " ".join((root / "docs/configuration.md").read_text().split())
     assert "`desired_size`, 0 unless you set it, is sent with each change of `min_size` or `max_size`" in text
@@ -201,25 +202,25 @@ def test_warns_of_nodes_in_a_capacity_block_that_may_not_have_started(
 
 
 def test_an_update_stops_a_node_before_it_starts_another(site: Site) -> None:
-    (group,) = properties(template(site, instance_type="p3.16xlarge"), "AWS::EKS::Nodegroup")
+    (group,) = properties(template(site, instance_type="p3dn.24xlarge"), "AWS::EKS::Nodegroup")
     assert group["UpdateConfig"] == {"MaxUnavailable": 1, "UpdateStrategy": "MINIMAL"}
 
 
 def test_the_nodes_follow_the_release_of_the_cluster(site: Site) -> None:
-    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge", kubernetes_version="1.35")
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3dn.24xlarge", kubernetes_version="1.35")
     (group,) = properties(site.template(), "AWS::EKS::Nodegroup")
     assert group["Version"] == "1.35"
 
 
 def test_an_ami_release_can_be_pinned(site: Site) -> None:
-    made = template(site, instance_type="p3.16xlarge", ami_release="1.35.0-20260917")
+    made = template(site, instance_type="p3dn.24xlarge", ami_release="1.35.0-20260917")
     (group,) = properties(made, "AWS::EKS::Nodegroup")
     assert group["ReleaseVersion"] == "1.35.0-20260917"
 
 
 def test_a_key_encrypts_the_root_volume(site: Site) -> None:
     key = kms.Key(site.stack, "Key")
-    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge", encryption_key=key)
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3dn.24xlarge", encryption_key=key)
     made = site.template()
     ((key_id, _),) = made.find_resources("AWS::KMS::Key").items()
     (disk,) = launch_template(made)["BlockDeviceMappings"]
@@ -239,7 +240,7 @@ def test_accepts_the_types_of_cdk(site: Site) -> None:
 
 
 def test_nodes_of_a_cdk_cluster_are_in_its_first_private_subnet(site: Site) -> None:
-    (group,) = properties(template(site, instance_type="p3.16xlarge"), "AWS::EKS::Nodegroup")
+    (group,) = properties(template(site, instance_type="p3dn.24xlarge"), "AWS::EKS::Nodegroup")
     assert group["Subnets"] == [site.stack.resolve(site.subnet.subnet_id)]
 
 
@@ -249,7 +250,7 @@ def test_a_training_cluster_decides_subnet_release_key_and_order() -> None:
     network = TrainingNetwork(stack, "Network", availability_zones=zones, training_zone="us-east-1b")
     key = kms.Key(stack, "Key")
     cluster = TrainingCluster(stack, "Cluster", vpc=network, kubernetes_version="1.34", encryption_key=key)
-    group = GpuNodeGroup(stack, "Gpu", cluster=cluster.as_cluster, instance_type="p3.16xlarge")
+    group = GpuNodeGroup(stack, "Gpu", cluster=cluster.as_cluster, instance_type="p3dn.24xlarge")
     made = assertions.Template.from_stack(stack)
     (found,) = [each for each in made.find_resources("AWS::EKS::Nodegroup").values() if "Taints" in each["Properties"]]
     assert found["Properties"]["Subnets"] == [stack.resolve(network.training_subnet.subnet_id)]

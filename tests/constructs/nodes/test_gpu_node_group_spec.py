@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from tests.constructs.instance_types import DISKLESS
 from tests.constructs.rules import Rule, rules_of
 from training_cluster.nodes import ami_release
 from training_cluster.nodes import gpu_node_group_spec as rules
@@ -11,7 +12,7 @@ from training_workloads import InputError, gpu_instance_type
 from training_workloads.catalog.versions import AmiDrivers
 
 RESERVATION = "cr-0123456789abcdef0"
-P3 = {"instance_type": "p3.16xlarge"}
+P3 = {"instance_type": "p3dn.24xlarge"}
 P4D = {"instance_type": "p4d.24xlarge"}
 BLOCK = {"capacity_type": "CAPACITY_BLOCK", "capacity_reservation_id": RESERVATION}
 
@@ -88,7 +89,7 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     ),
     (
         rules.fast_image_pull_has_a_fast_disk,
-        P3 | {"root_volume_mib_per_second": 250, "fast_image_pull": True},
+        {"instance_type": DISKLESS, "root_volume_mib_per_second": 250, "fast_image_pull": True},
         "'root_volume_mib_per_second' is 250, but fast_image_pull needs 600, below which pulls become slower with it; "
         "give 600 or more, better 1000, or omit fast_image_pull",
     ),
@@ -142,7 +143,7 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     (
         rules.capacity_block_sells_the_type,
         P3 | BLOCK,
-        "'capacity_type' is 'CAPACITY_BLOCK', but EC2 does not sell it for p3.16xlarge; set it to ON_DEMAND or SPOT, "
+        "'capacity_type' is 'CAPACITY_BLOCK', but EC2 does not sell it for p3dn.24xlarge; set it to ON_DEMAND or SPOT, "
         "or choose a type such as those of the p5 family",
     ),
     (
@@ -159,8 +160,8 @@ BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
     ),
     (
         rules.efa_is_on_the_type,
-        P3 | {"efa": True},
-        "'efa' is True, but p3.16xlarge has no EFA; omit efa, or choose a type that has it, such as the largest "
+        {"instance_type": "g5.xlarge", "efa": True},
+        "'efa' is True, but g5.xlarge has no EFA; omit efa, or choose a type that has it, such as the largest "
         "of its family",
     ),
     (
@@ -187,12 +188,12 @@ def test_each_rule_rejects_its_mistake(
 
 def test_rejects_a_placement_group_for_a_type_that_cannot_be_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every type of the catalog can be in one, so the test changes one."""
-    apart = replace(gpu_instance_type("p3.16xlarge"), placement_group=False)
+    apart = replace(gpu_instance_type("p3dn.24xlarge"), placement_group=False)
     monkeypatch.setattr(rules, "gpu_instance_type", lambda _: apart)
     with pytest.raises(InputError) as caught:
-        GpuNodeGroupSpec(instance_type="p3.16xlarge", placement_group=True)
+        GpuNodeGroupSpec(instance_type="p3dn.24xlarge", placement_group=True)
     assert str(caught.value) == (
-        "'placement_group' is True, but p3.16xlarge cannot be launched in a cluster placement group; "
+        "'placement_group' is True, but p3dn.24xlarge cannot be launched in a cluster placement group; "
         "omit placement_group"
     )
 
@@ -200,7 +201,7 @@ def test_rejects_a_placement_group_for_a_type_that_cannot_be_in_one(monkeypatch:
 @pytest.mark.parametrize(
     ("branches", "instance_type", "needed"),
     [
-        ((590, 595), "p3.16xlarge", "branch 580 or older"),
+        ((590, 595), "p3dn.24xlarge", "branch 580 or older"),
         ((570,), "p6-b300.48xlarge", "branch 580 or newer"),
         ((580,), "g7.12xlarge", "branch 595 or newer"),
     ],
@@ -219,14 +220,14 @@ def test_rejects_an_ami_without_a_driver_for_the_gpu(
 
 
 def test_a_bad_ami_release_is_one_of_certain_kubernetes_releases_only() -> None:
-    GpuNodeGroupSpec(instance_type="p3.16xlarge", ami_release="1.36.3-20261003")
+    GpuNodeGroupSpec(instance_type="p3dn.24xlarge", ami_release="1.36.3-20261003")
     with pytest.raises(InputError, match=r"it panics while the kernel reclaims memory"):
-        GpuNodeGroupSpec(instance_type="p3.16xlarge", ami_release="1.34.9-20260930")
+        GpuNodeGroupSpec(instance_type="p3dn.24xlarge", ami_release="1.34.9-20260930")
 
 
 def test_the_newest_ami_still_runs_volta() -> None:
-    GpuNodeGroupSpec(instance_type="p3.16xlarge")
-    GpuNodeGroupSpec(instance_type="p3.16xlarge", ami_release="1.34.1-20251111")
+    GpuNodeGroupSpec(instance_type="p3dn.24xlarge")
+    GpuNodeGroupSpec(instance_type="p3dn.24xlarge", ami_release="1.34.1-20251111")
 
 
 def test_every_rule_is_applied_and_tested() -> None:
@@ -266,9 +267,9 @@ def test_reports_a_problem_once(spec: dict[str, Any], message: str) -> None:
 
 
 def test_sizes_by_default() -> None:
-    spec = GpuNodeGroupSpec(instance_type="p3.16xlarge")
+    spec = GpuNodeGroupSpec(instance_type="p3dn.24xlarge")
     assert (spec.min_size, spec.desired, spec.maximum) == (0, 0, 1)
-    spec = GpuNodeGroupSpec(instance_type="p3.16xlarge", min_size=2)
+    spec = GpuNodeGroupSpec(instance_type="p3dn.24xlarge", min_size=2)
     assert (spec.desired, spec.maximum) == (2, 2)
 
 

@@ -5,6 +5,7 @@ import pytest
 from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 
+from tests.constructs.instance_types import DISKLESS
 from tests.constructs.nodes.test_gpu_node_group import launch_template, rejection, template
 from tests.constructs.site import Site, properties
 from training_cluster import GpuNodeGroup, NodeRepair, NodeRepairOverride, TrainingCluster
@@ -47,13 +48,13 @@ def test_instances_volumes_and_interfaces_have_the_tags_of_the_tree() -> None:
 
 def test_no_update_is_forced_upon_a_pod(site: Site) -> None:
     TrainingCluster(site.stack, "Training", vpc=site.vpc)
-    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge")
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3dn.24xlarge")
     groups = properties(site.template(), "AWS::EKS::Nodegroup")
     assert [group["ForceUpdateEnabled"] for group in groups] == [False, False]
 
 
 def test_one_node_is_repaired_at_a_time_and_none_for_a_fault_of_a_program(site: Site) -> None:
-    (group,) = properties(template(site, instance_type="p3.16xlarge"), "AWS::EKS::Nodegroup")
+    (group,) = properties(template(site, instance_type="p3dn.24xlarge"), "AWS::EKS::Nodegroup")
     fault = {
         "NodeMonitoringCondition": "AcceleratedHardwareReady",
         "MinRepairWaitTimeMins": 10,
@@ -76,7 +77,7 @@ def test_the_limits_of_repair_can_be_given(site: Site) -> None:
     repair = NodeRepair(
         max_parallel_nodes_repaired_percentage=50, max_unhealthy_node_threshold_count=3, overrides=(override,)
     )
-    (group,) = properties(template(site, instance_type="p3.16xlarge", node_repair=repair), "AWS::EKS::Nodegroup")
+    (group,) = properties(template(site, instance_type="p3dn.24xlarge", node_repair=repair), "AWS::EKS::Nodegroup")
     assert group["NodeRepairConfig"] == {
         "Enabled": True,
         "MaxParallelNodesRepairedPercentage": 50,
@@ -99,24 +100,24 @@ def ssm_policies(made: assertions.Template) -> list[str]:
 
 
 def test_a_shell_by_ssm_is_an_option(site: Site) -> None:
-    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3.16xlarge", ssm=True)
+    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3dn.24xlarge", ssm=True)
     assert ssm_policies(site.template()) == ["AmazonSSMManagedInstanceCore"]
 
 
 def test_without_the_option_nodes_have_no_policy_of_ssm(site: Site) -> None:
-    assert ssm_policies(template(site, instance_type="p3.16xlarge")) == []
+    assert ssm_policies(template(site, instance_type="p3dn.24xlarge")) == []
 
 
 @pytest.mark.parametrize(
     ("given", "throughput", "iops"),
     [
         # Images are on the root volume.
-        ({"instance_type": "p3.16xlarge"}, 600, 3000),
+        ({"instance_type": DISKLESS}, 600, 3000),
         # They are on local disks.
         ({"instance_type": "p4d.24xlarge"}, 125, 3000),
-        ({"instance_type": "p3.16xlarge", "root_volume_mib_per_second": 1000}, 1000, 4000),
+        ({"instance_type": "p3dn.24xlarge", "root_volume_mib_per_second": 1000}, 1000, 4000),
         ({"instance_type": "p4d.24xlarge", "root_volume_mib_per_second": 750}, 750, 3000),
-        ({"instance_type": "p3.16xlarge", "root_volume_mib_per_second": 1000, "root_volume_iops": 16000}, 1000, 16000),
+        ({"instance_type": "g5.xlarge", "root_volume_mib_per_second": 1000, "root_volume_iops": 16000}, 1000, 16000),
     ],
 )
 def test_the_root_volume_is_as_fast_as_images_need(

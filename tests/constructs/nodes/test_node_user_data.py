@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.constructs.instance_types import DISKLESS
 from training_cluster.nodes.node_user_data import node_config, node_script, node_user_data
 from training_workloads import gpu_instance_type
 
@@ -36,9 +37,9 @@ def test_a_large_node_with_local_disks() -> None:
 
 
 def test_a_small_node_keeps_half_a_core_and_one_without_disks_has_no_array() -> None:
-    spec = node_config(gpu_instance_type("p3.2xlarge"), efa=False)["spec"]
+    spec = node_config(gpu_instance_type("g5.xlarge"), efa=False)["spec"]
     assert spec["kubelet"]["config"]["systemReserved"] == {"cpu": "500m"}
-    assert "instance" not in spec
+    assert "instance" not in node_config(gpu_instance_type(DISKLESS), efa=False)["spec"]
 
 
 def test_containers_may_pin_memory_for_efa_and_open_as_many_files_as_before() -> None:
@@ -61,7 +62,7 @@ def test_huge_pages_hold_what_the_workers_ask_for_and_are_there_with_efa_only() 
 
 
 @pytest.mark.parametrize(
-    ("name", "clocks"), [("p3.16xlarge", "877,1530"), ("p4d.24xlarge", "1215,1410"), ("p5.48xlarge", "2619,1980")]
+    ("name", "clocks"), [("p3dn.24xlarge", "877,1530"), ("p4d.24xlarge", "1215,1410"), ("p5.48xlarge", "2619,1980")]
 )
 def test_the_clocks_are_those_of_the_catalog(name: str, clocks: str) -> None:
     script = node_script(gpu_instance_type(name), efa=False)
@@ -88,7 +89,7 @@ def node(tmp_path: Path) -> Path:
 def log_of(node: Path, **environment: str) -> str:
     log = node / "log"
     log.touch()
-    script = node_script(gpu_instance_type("p3.16xlarge"), efa=False).replace("/sys/class/net", str(node))
+    script = node_script(gpu_instance_type("p3dn.24xlarge"), efa=False).replace("/sys/class/net", str(node))
     path = f"{node}:/usr/sbin:/usr/bin:/sbin:/bin"
     subprocess.run(["bash", "-c", script], env={"PATH": path, "LOG": str(log), **environment}, check=True)
     return log.read_text()

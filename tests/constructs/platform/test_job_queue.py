@@ -206,7 +206,7 @@ def test_flavors_come_after_the_chart_and_go_after_the_queue(cluster: ImportedCl
 def test_with_a_topology_every_flavor_has_one(cluster: ImportedCluster) -> None:
     cluster.add_job_queue("Queue", topology=True)
     cluster.add_gpu_node_group("gpu", instance_type="p5.48xlarge", min_size=2, max_size=2)
-    cluster.add_gpu_node_group("old", instance_type="p3.16xlarge", min_size=1, max_size=1)
+    cluster.add_gpu_node_group("old", instance_type="g5.48xlarge", min_size=1, max_size=1)
     found = objects(assertions.Template.from_stack(cluster.stack))
     names = {name: found["ResourceFlavor", name]["spec"]["topologyName"] for name in ("gpu", "old", "launchers")}
     placed = "placement-group-network-layers"

@@ -5,6 +5,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_ec2 as ec2
 
+from tests.constructs.instance_types import DISKLESS
 from tests.constructs.site import Site, properties
 from tests.schemas import check_manifest
 from training_cluster import PrePulledImages, TrainingCluster
@@ -60,7 +61,7 @@ def test_rejects_a_second_list_for_a_cluster(site: Site) -> None:
 @pytest.mark.parametrize(
     ("instance_type", "most"),
     # A local disk of 125 GB, a root volume of 200 GiB, local disks of 8,000 GB.
-    [("g4dn.xlarge", 5), ("p3.16xlarge", 9), ("p4d.24xlarge", 100)],
+    [("g4dn.xlarge", 5), (DISKLESS, 9), ("p4d.24xlarge", 100)],
 )
 def test_warns_of_more_images_than_the_disk_takes(instance_type: str, most: int) -> None:
     assert warnings(instance_type, most) == []

@@ -87,7 +87,7 @@ def test_a_group_of_ones_own_brings_the_plugin_too(method: bool, platform_first:
 
 def test_a_group_without_efa_brings_no_plugin(site: Site) -> None:
     cluster = TrainingCluster(site.stack, "Training", vpc=site.vpc)
-    cluster.add_gpu_node_group("gpu", instance_type="p3.16xlarge")
+    cluster.add_gpu_node_group("gpu", instance_type="g5.xlarge")
     assert cluster.add_platform("Platform").efa_device_plugin is None
 
 

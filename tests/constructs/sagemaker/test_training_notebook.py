@@ -5,6 +5,7 @@ import pytest
 from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 
+from tests.constructs.instance_types import RETIRED
 from tests.constructs.site import properties
 from training_cluster import ImageRepository, SageMakerTraining, TrainingBucket, TrainingKey, TrainingNotebook
 from training_cluster.sagemaker.training_notebook import valid_notebook
@@ -83,8 +84,14 @@ def test_nothing_connects_to_it(stack: cdk.Stack, training: SageMakerTraining) -
         ),
         ({"instance_type": "medium"}, "'instance_type' is 'medium'; give a type of SageMaker, such as ml.t3.medium"),
         (
-            {"instance_type": "ml.p3.2xlarge"},
-            "'instance_type' is 'ml.p3.2xlarge', but notebook-al2023-v1 does not support ml.p3; give another, such as "
+            {"instance_type": "ml.p3dn.24xlarge"},
+            "'instance_type' is 'ml.p3dn.24xlarge', but notebook-al2023-v1 does not support ml.p3dn; give another, "
+            "such as ml.t3.medium",
+        ),
+        # EC2's name of a retired type is not answered with a suggestion that would be rejected.
+        (
+            {"instance_type": RETIRED},
+            f"'instance_type' is '{RETIRED}', but notebook-al2023-v1 does not support ml.p3; give another, such as "
             "ml.t3.medium",
         ),
         (
