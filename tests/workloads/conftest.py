@@ -13,7 +13,7 @@ from training_workloads import HorovodJob, HorovodJobSpec
 def job_spec() -> HorovodJobSpec:
     """A plain job; tests derive others from it."""
     return HorovodJobSpec(
-        name="job", image="image:1", command=("python", "-m", "train"), instance_type="p3.16xlarge", workers=2
+        name="job", image="image:1", command=("python", "-m", "train"), instance_type="p3dn.24xlarge", workers=2
     )
 
 

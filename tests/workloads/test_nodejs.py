@@ -52,7 +52,7 @@ def test_what_renders_nothing_works(arguments: tuple[str, ...], tmp_path: Path) 
     assert result.stderr.endswith("False\n")
 
 
-@pytest.mark.parametrize("arguments", [("render", "digits-p3"), ("platform", "render")])
+@pytest.mark.parametrize("arguments", [("render", "digits"), ("platform", "render")])
 def test_what_renders_says_what_to_install(arguments: tuple[str, ...], tmp_path: Path) -> None:
     result = without_node(command(*arguments), tmp_path)
     assert (result.returncode, result.stdout, result.stderr) == (2, "", f"error: {MISSING}\n")
@@ -80,7 +80,7 @@ def test_an_app_says_what_to_install(app: str, root: Path, tmp_path: Path) -> No
 
 @pytest.mark.skipif(not Path("/usr/bin/node").is_file(), reason="this machine has no Node.js of its distribution")
 def test_an_old_release_works_without_its_banner(tmp_path: Path) -> None:
-    program = f"import os; os.environ['JSII_NODE'] = '/usr/bin/node'; {command('render', 'digits-p3')}"
+    program = f"import os; os.environ['JSII_NODE'] = '/usr/bin/node'; {command('render', 'digits')}"
     result = without_node(program, tmp_path)
     assert result.returncode == 0
     assert "end-of-life" not in result.stderr
@@ -93,7 +93,7 @@ def test_a_program_that_does_not_run_is_named(tmp_path: Path) -> None:
     for variable, name in (("PATH", "Node.js"), ("JSII_NODE", "JSII_NODE")):
         value = tmp_path if variable == "PATH" else program
         result = without_node(
-            f"import os; os.environ[{variable!r}] = {str(value)!r}; {command('render', 'digits-p3')}", tmp_path
+            f"import os; os.environ[{variable!r}] = {str(value)!r}; {command('render', 'digits')}", tmp_path
         )
         assert result.returncode == 2
         assert result.stderr.startswith(
@@ -103,7 +103,7 @@ def test_a_program_that_does_not_run_is_named(tmp_path: Path) -> None:
 
 
 def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    result = without_node(f"import os; os.environ['JSII_NODE'] = '/nope'; {command('render', 'digits-p3')}", tmp_path)
+    result = without_node(f"import os; os.environ['JSII_NODE'] = '/nope'; {command('render', 'digits')}", tmp_path)
     assert result.stderr == (
         "error: 'JSII_NODE' is '/nope', but it does not run: No such file or directory; "
         "set JSII_NODE to a Node.js that runs, or unset it\n"
@@ -115,6 +115,6 @@ def test_the_wheel_of_node_is_found(tmp_path: Path) -> None:
     # That on PATH does not run, as one of a version manager.
     (tmp_path / "node").write_text("#!/bin/sh\nexit 126\n")
     (tmp_path / "node").chmod(0o700)
-    program = f"import os; os.environ['PATH'] = {str(tmp_path)!r}; {command('render', 'digits-p3')}"
+    program = f"import os; os.environ['PATH'] = {str(tmp_path)!r}; {command('render', 'digits')}"
     result = without_node(program, tmp_path, wheel=True)
-    assert (result.returncode, result.stdout) == (0, "dist/jobs/digits-p3.k8s.yaml\n")
+    assert (result.returncode, result.stdout) == (0, "dist/jobs/digits.k8s.yaml\n")

@@ -133,7 +133,7 @@ def test_a_copy_to_efs_is_admitted() -> None:
 )
 def test_each_rule_sees_what_breaks_it(rule: str, path: str, value: Any) -> None:
     *where, field = path.split()
-    pod = copy.deepcopy(rendered("digits-p3")[1])
+    pod = copy.deepcopy(rendered("digits")[1])
     (container,) = pod["containers"]
     at = {
         "": container if field in ("ports", "readinessProbe") else pod,

@@ -21,7 +21,7 @@ def train(name):
     )
 
 """
-OWN = f'{TRAIN}RECIPES = {{"mine": train, "digits-p3": train}}\n'
+OWN = f'{TRAIN}RECIPES = {{"mine": train, "digits": train}}\n'
 
 
 def problem(folder: Path, text: str, name: str = "mine", job_name: str | None = None, **changes: Any) -> str:
@@ -67,7 +67,7 @@ def test_a_recipe_of_the_folder_comes_before_one_of_the_library(tmp_path: Path) 
     (tmp_path / "recipes.py").write_text(OWN)
     found = find_recipes(tmp_path)
     assert recipe_names(tmp_path) == sorted({*RECIPES, "mine"})
-    job = recipe("digits-p3", "other", among=found, workers=3)
+    job = recipe("digits", "other", among=found, workers=3)
     assert isinstance(job, HorovodJobSpec)
     assert (job.name, job.command, job.workers) == ("other", ("python", "train.py"), 3)
     assert recipe("digits-p4d", among=found).image == "localhost/training:latest"
@@ -75,11 +75,11 @@ def test_a_recipe_of_the_folder_comes_before_one_of_the_library(tmp_path: Path) 
 
 def test_an_installed_recipe_comes_between_the_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     p5 = "training_workloads.recipes.digits:digits_p5"
-    install(monkeypatch, entry_point("theirs", p5), entry_point("mine", p5), entry_point("nccl-p3", p5))
+    install(monkeypatch, entry_point("theirs", p5), entry_point("mine", p5), entry_point("nccl-p3dn", p5))
     (tmp_path / "recipes.py").write_text(OWN)
     found = find_recipes(tmp_path)
-    instance_types = {name: vars(recipe(name, among=found))["instance_type"] for name in ("theirs", "mine", "nccl-p3")}
-    assert instance_types == {"theirs": "p5.48xlarge", "mine": "p3.16xlarge", "nccl-p3": "p5.48xlarge"}
+    instance_types = {name: vars(recipe(name, among=found))["instance_type"] for name in ("theirs", "mine", "nccl-p3dn")}
+    assert instance_types == {"theirs": "p5.48xlarge", "mine": "p3.16xlarge", "nccl-p3dn": "p5.48xlarge"}
 
 
 def test_the_page_shows_a_recipe_and_what_mistakes_print(tmp_path: Path, root: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_broken_package_is_named_where_its_recipe_is_used(
 ) -> None:
     install(monkeypatch, entry_point("theirs", value))
     found = find_recipes(tmp_path)
-    assert recipe("digits-p3", among=found).name == "digits-p3"
+    assert recipe("digits", among=found).name == "digits"
     with pytest.raises(InputError) as caught:
         recipe("theirs", among=found)
     assert str(caught.value) == f"acme-jobs 1.0: 'recipe' is 'theirs', but {message}"

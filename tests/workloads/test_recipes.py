@@ -49,18 +49,18 @@ def test_every_recipe_is_valid(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "instance_type", "size"),
     [
-        ("digits-p3", HorovodJobSpec, "p3.16xlarge", (2, 1)),
+        ("digits", HorovodJobSpec, "p3.16xlarge", (2, 1)),
         ("digits-p4d", HorovodJobSpec, "p4d.24xlarge", (2, 8)),
         ("digits-p5", HorovodJobSpec, "p5.48xlarge", (2, 8)),
         ("digits-spot", ElasticHorovodJobSpec, "p3.16xlarge", (2, 1)),
-        ("resnet50-p3", HorovodJobSpec, "p3.16xlarge", (2, 8)),
+        ("resnet50-p3dn", HorovodJobSpec, "p3.16xlarge", (2, 8)),
         ("resnet50-p4d", HorovodJobSpec, "p4d.24xlarge", (2, 8)),
         ("resnet50-p5", HorovodJobSpec, "p5.48xlarge", (2, 8)),
         ("resnet50-spot", ElasticHorovodJobSpec, "p3.16xlarge", (2, 8)),
-        ("mask-rcnn-p3", HorovodJobSpec, "p3.16xlarge", (2, 8)),
+        ("mask-rcnn-p3dn", HorovodJobSpec, "p3.16xlarge", (2, 8)),
         ("mask-rcnn-p4d", HorovodJobSpec, "p4d.24xlarge", (2, 8)),
         ("mask-rcnn-spot", ElasticHorovodJobSpec, "p3.16xlarge", (2, 8)),
-        ("nccl-p3", NcclTestJobSpec, "p3.16xlarge", (2, 8)),
+        ("nccl-p3dn", NcclTestJobSpec, "p3.16xlarge", (2, 8)),
         ("nccl-p4d", NcclTestJobSpec, "p4d.24xlarge", (2, 8)),
         ("nccl-p5", NcclTestJobSpec, "p5.48xlarge", (2, 8)),
     ],
@@ -72,7 +72,7 @@ def test_a_recipe_on_gpus_has_its_hardware(name: str, kind: type, instance_type:
     assert (job.mpi_job.workers, job.mpi_job.slots_per_worker) == size
 
 
-@pytest.mark.parametrize("name", ["digits-p3", "digits-p4d", "digits-p5", "digits-spot"])
+@pytest.mark.parametrize("name", ["digits", "digits-p4d", "digits-p5", "digits-spot"])
 def test_a_recipe_of_the_digits_runs_their_program(name: str) -> None:
     assert made(HorovodJobSpec, name).command == (
         "python",
@@ -87,9 +87,9 @@ def test_a_recipe_of_the_digits_runs_their_program(name: str) -> None:
     ("name", "image", "model", "batch_size"),
     [
         # CUDA 13, and so the newest PyTorch, has no code for V100.
-        ("torch-resnet50-p3", "training-torch-cuda12", "resnet50", "256"),
+        ("torch-resnet50-p3dn", "training-torch-cuda12", "resnet50", "256"),
         ("torch-resnet50-p4d", "training-torch", "resnet50", "256"),
-        ("torch-efficientnet-b7-p3", "training-torch-cuda12", "efficientnet-b7", "4"),
+        ("torch-efficientnet-b7-p3dn", "training-torch-cuda12", "efficientnet-b7", "4"),
         ("torch-efficientnet-b7-p4d", "training-torch", "efficientnet-b7", "8"),
     ],
 )
@@ -106,7 +106,7 @@ def test_a_recipe_of_torch_has_the_image_and_the_batch_of_its_hardware(
 
 
 @pytest.mark.parametrize(
-    ("name", "workers"), [("torch-resnet50-p3", "7"), ("torch-resnet50-p4d", "11"), ("torch-efficientnet-b7-p4d", "11")]
+    ("name", "workers"), [("torch-resnet50-p3dn", "7"), ("torch-resnet50-p4d", "11"), ("torch-efficientnet-b7-p4d", "11")]
 )
 def test_a_rank_of_torch_reads_with_the_vcpus_of_its_gpu(name: str, workers: str) -> None:
     (container,) = manifests(name)[0]["spec"]["template"]["spec"]["containers"]
@@ -137,7 +137,7 @@ RESNET50 = ("python", "-m", "training.resnet50", "--data-dir", "/fsx/data/imagen
     ("name", "instance_type", "options"),
     [
         # 25 Gb/s of TCP need half the bytes; EFA does not, and float16 can lose the smallest gradients.
-        ("resnet50-p3", "p3.16xlarge", ("--compression", "fp16")),
+        ("resnet50-p3dn", "p3.16xlarge", ("--compression", "fp16")),
         ("resnet50-p4d", "p4d.24xlarge", ()),
         ("resnet50-p5", "p5.48xlarge", ()),
         (
@@ -158,7 +158,7 @@ def test_resnet50_has_the_options_of_its_network(name: str, instance_type: str, 
     ("name", "variables"),
     [
         (
-            "resnet50-p3",
+            "resnet50-p3dn",
             {
                 "NCCL_NET": "Socket",
                 "HOROVOD_FUSION_THRESHOLD": "16777216",
@@ -199,7 +199,7 @@ def test_resnet50s_ranks_get_the_variables_of_their_hardware(name: str, variable
     assert set(variables) <= set(exported)
     # What the published guides set, and NVIDIA's and AWS's libraries now choose better themselves.
     assert not {"NCCL_PROTO", "FI_EFA_USE_DEVICE_RDMA", "NCCL_BUFFSIZE", "RDMAV_FORK_SAFE"} & set(exported)
-    assert ("HOROVOD_HIERARCHICAL_ALLREDUCE" in exported) == (name == "resnet50-p3")
+    assert ("HOROVOD_HIERARCHICAL_ALLREDUCE" in exported) == (name == "resnet50-p3dn")
 
 
 def test_resnet50_reads_the_folder_of_the_staged_data() -> None:
@@ -217,7 +217,7 @@ def test_resnet50_on_spot_continues_with_one_node_of_four() -> None:
 @pytest.mark.parametrize(
     ("name", "backbone", "options"),
     [
-        ("mask-rcnn-p3", "resnet50-p3", ()),
+        ("mask-rcnn-p3dn", "resnet50-p3dn", ()),
         ("mask-rcnn-p4d", "resnet50-p4d", ()),
         ("mask-rcnn-spot", "resnet50-spot", ("--checkpoint-every", "200steps", "--on-bad-data", "skip")),
     ],
@@ -240,7 +240,7 @@ def test_coco_is_staged_on_lustre_or_efs(file_system: str, target: str) -> None:
 
 
 def test_a_job_with_another_name_writes_into_another_folder() -> None:
-    assert made(HorovodJobSpec, "digits-p3", "mine").command[-1] == "/fsx/runs/mine"
+    assert made(HorovodJobSpec, "digits", "mine").command[-1] == "/fsx/runs/mine"
 
 
 def test_fields_of_a_recipe_can_be_replaced() -> None:
@@ -252,7 +252,7 @@ def test_rejects_an_unknown_recipe() -> None:
     with pytest.raises(InputError) as caught:
         recipe("digits-p6")
     assert str(caught.value) == (
-        "'recipe' is 'digits-p6', but it is not known; did you mean digits-p5 or digits-p3 or digits-p4d?"
+        "'recipe' is 'digits-p6', but it is not known; did you mean digits-p5 or digits or digits-p4d?"
     )
 
 
@@ -271,7 +271,7 @@ def test_rejects_a_field_of_another_kind_of_job() -> None:
         recipe("tensorboard", workers=2, source="s3://bucket/data/")
     assert str(caught.value).splitlines() == [
         "'source' is 's3://bucket/data/', but tensorboard does not have it; omit it, or use it with stage-data",
-        "'workers' is 2, but tensorboard does not have it; omit it, or use it with digits-p3, digits-p4d, "
-        "digits-p5, digits-spot, mask-rcnn-p3, mask-rcnn-p4d, mask-rcnn-spot, resnet50-p3, resnet50-p4d, resnet50-p5, "
-        "resnet50-spot, torch-efficientnet-b7-p3, torch-efficientnet-b7-p4d, torch-resnet50-p3, torch-resnet50-p4d",
+        "'workers' is 2, but tensorboard does not have it; omit it, or use it with digits, digits-p4d, "
+        "digits-p5, digits-spot, mask-rcnn-p3dn, mask-rcnn-p4d, mask-rcnn-spot, resnet50-p3dn, resnet50-p4d, resnet50-p5, "
+        "resnet50-spot, torch-efficientnet-b7-p3dn, torch-efficientnet-b7-p4d, torch-resnet50-p3dn, torch-resnet50-p4d",
     ]

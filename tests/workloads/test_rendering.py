@@ -12,15 +12,15 @@ from training_workloads.validation import InputError
 
 
 def render(folder: Path) -> None:
-    render_jobs([recipe("digits-p3")], folder)
+    render_jobs([recipe("digits")], folder)
 
 
 def test_a_manifest_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
-    (tmp_path / "digits-p3.k8s.yaml").write_text("old")
+    (tmp_path / "digits.k8s.yaml").write_text("old")
     (tmp_path / "mine.k8s.yaml").write_text("mine")
     render(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["digits-p3.k8s.yaml", "mine.k8s.yaml"]
-    assert "kind: MPIJob" in (tmp_path / "digits-p3.k8s.yaml").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["digits.k8s.yaml", "mine.k8s.yaml"]
+    assert "kind: MPIJob" in (tmp_path / "digits.k8s.yaml").read_text()
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), RuntimeError("of JavaScript")])
@@ -29,14 +29,14 @@ def test_a_manifest_is_never_half_written(
 ) -> None:
     def synth(app: cdk8s.App) -> None:
         Path(app.outdir).mkdir()
-        Path(app.outdir, "digits-p3.k8s.yaml").write_text("half")
+        Path(app.outdir, "digits.k8s.yaml").write_text("half")
         raise failure
 
-    (tmp_path / "digits-p3.k8s.yaml").write_text("old")
+    (tmp_path / "digits.k8s.yaml").write_text("old")
     monkeypatch.setattr(cdk8s.App, "synth", synth)
     with pytest.raises(type(failure)):
         render(tmp_path)
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("digits-p3.k8s.yaml", "old")]
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("digits.k8s.yaml", "old")]
 
 
 def test_an_error_of_node_js_before_it_writes_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,6 +73,6 @@ def test_rejects_a_file_in_the_place_of_the_folder(place: str, tmp_path: Path) -
 
 
 def test_rejects_a_folder_in_the_place_of_a_manifest(tmp_path: Path) -> None:
-    (tmp_path / "digits-p3.k8s.yaml").mkdir()
-    with pytest.raises(InputError, match=r"but digits-p3.k8s.yaml in it is a folder; remove that"):
+    (tmp_path / "digits.k8s.yaml").mkdir()
+    with pytest.raises(InputError, match=r"but digits.k8s.yaml in it is a folder; remove that"):
         render(tmp_path)

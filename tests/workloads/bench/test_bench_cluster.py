@@ -21,7 +21,7 @@ from training_workloads.bench.sweep import load_sweep
 from training_workloads.cluster import polling
 
 SWEEP = """
-recipe: resnet50-p3
+recipe: resnet50-p3dn
 runner: cluster
 job: {image: 'registry/training:1', namespace: team}
 axes:
@@ -131,7 +131,7 @@ def test_jobs_are_submitted_measured_and_deleted(
     assert RESULTS in (folder / f"results/{named[2]}/1/log.txt").read_text()
     # 9,000 images/s on 16 GPUs are half of twice those on 8.
     report = (folder / "results/report.md").read_text()
-    assert "| resnet50-p3 | 2 | 16 | 9,000.0 | 8,000.0 | 215.5 | 50.0% | 24.48 |" in report
+    assert "| resnet50-p3dn | 2 | 16 | 9,000.0 | 8,000.0 | 215.5 | 50.0% | 24.48 |" in report
     assert (program(*RUN).code, len(jobs)) == (0, 2)
 
 
@@ -142,7 +142,7 @@ def test_stops_before_a_cell_that_exceeds_the_budget(
     stopped = program(*RUN)
     assert (stopped.code, len(jobs)) == (1, 1)
     assert (
-        "note: stopped before resnet50-p3, nodes 1: it would cost $12.24, and $24.48 of the budget of $36.70 "
+        "note: stopped before resnet50-p3dn, nodes 1: it would cost $12.24, and $24.48 of the budget of $36.70 "
         "are used; raise the budget, and the same command continues"
     ) in stopped.err
     (folder / "sweep.yaml").write_text(SWEEP.replace("budget: 100", "budget: 36.72"))
@@ -157,7 +157,7 @@ def test_a_job_that_fails_is_deleted_and_its_reason_reported(
     assert left(cluster) == []
     assert {each["state"] for each in records(folder / "results")} == {"failed"}
     report = (folder / "results/report.md").read_text()
-    assert "- resnet50-p3, nodes 1: Succeeded (the operator says Succeeded)" in report
+    assert "- resnet50-p3dn, nodes 1: Succeeded (the operator says Succeeded)" in report
 
 
 def test_a_log_without_results_is_no_measurement(
@@ -178,7 +178,7 @@ def test_the_results_of_torchrun_are_in_the_log_of_worker_zero(
     pod: Callable[..., dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    (folder / "sweep.yaml").write_text(SWEEP.replace("resnet50-p3", "torch-resnet50-p4d"))
+    (folder / "sweep.yaml").write_text(SWEEP.replace("resnet50-p3dn", "torch-resnet50-p4d"))
     add = cluster.add
 
     def completed(document: dict[str, Any], **metadata: Any) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def test_after_a_kill_the_job_is_waited_for_and_others_are_deleted(
     result = program(*RUN)
     assert result.code == 0
     assert f"note: deleting job '{stray}', which an earlier start left" in result.err
-    assert f"note: resnet50-p3, nodes 1: waiting for job '{mine}', which an earlier start created" in result.err
+    assert f"note: resnet50-p3dn, nodes 1: waiting for job '{mine}', which an earlier start created" in result.err
     assert [job["metadata"]["name"] for job in jobs] == [f"bench-abc123-{names()[2]}-1-1"]
     assert [path for path in left(cluster) if "/mpijobs/" in path] == [f"{JOBS}/{foreign}"]
     assert [each["job"] for each in records(folder / "results")] == [mine, jobs[0]["metadata"]["name"]]
@@ -274,7 +274,7 @@ def test_a_test_of_the_network_has_the_curve_of_its_log(
     settings = nccl_test.Settings.parse(["--collective=all_reduce", "--efa-interfaces=4", "--", "all_reduce_perf"])
     line = files.results_line(nccl_test.brief(nccl_test.results(settings, log, [])))
     monkeypatch.setattr(cluster_runner, "read_log", lambda *_, **__: iter([*published, line]))
-    sweep = SWEEP.replace("resnet50-p3", "nccl-p4d").replace("  nodes: [1, 2]", "  instance_type: [p4de.24xlarge]")
+    sweep = SWEEP.replace("resnet50-p3dn", "nccl-p4d").replace("  nodes: [1, 2]", "  instance_type: [p4de.24xlarge]")
     (folder / "sweep.yaml").write_text(sweep)
     assert program(*RUN).code == 0
     (found,) = json.loads((folder / "results/summary.json").read_text())
@@ -359,7 +359,7 @@ def test_a_cluster_of_another_tool_needs_an_operator_and_nothing_else(
     claim = "/api/v1/namespaces/team/persistentvolumeclaims/training-lustre"
     cluster.objects[claim.replace("training-lustre", "their-data")] = cluster.objects.pop(claim)
     (folder / "recipes.py").write_text(RECIPES.replace("SharedVolume()", "SharedVolume(claim='their-data')"))
-    (folder / "sweep.yaml").write_text(SWEEP.replace("resnet50-p3", "fake"))
+    (folder / "sweep.yaml").write_text(SWEEP.replace("resnet50-p3dn", "fake"))
     result = program(*RUN)
     assert (result.code, len(jobs), left(cluster)) == (0, 2, [])
     assert [each["state"] for each in records(folder / "results")] == ["finished", "finished"]

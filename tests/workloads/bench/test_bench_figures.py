@@ -68,7 +68,7 @@ def test_the_line_in_a_log_has_every_figure_of_a_training() -> None:
 
 def steps(folder: Path, name: str, ranks: int, speed: float, waits: list[float]) -> None:
     results = {"images_per_second": speed, "global_batch_size": 32 * ranks, "data_wait_share_per_rank": waits}
-    cell(folder, name, 1, [None], ranks=ranks, values={"recipe": "digits-p3", "ranks": ranks})
+    cell(folder, name, 1, [None], ranks=ranks, values={"recipe": "digits", "ranks": ranks})
     record = {"state": "finished", "usd": 0, "results": results}
     (folder / name / "1/record.json").write_text(json.dumps(record))
 
@@ -83,7 +83,7 @@ def test_a_step_is_split_into_what_was_measured(tmp_path: Path) -> None:
     assert "![step](step.svg)" in write_report(ResultsFolder(path=tmp_path)).read_text()
     picture = ElementTree.fromstring((tmp_path / "step.svg").read_text())
     texts = [each.text for each in picture.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"digits-p3, ranks 2", "160 ms", "beyond it, for other ranks"} <= set(texts)
+    assert {"digits, ranks 2", "160 ms", "beyond it, for other ranks"} <= set(texts)
     # The longest bar is 690 pixels: 90 of 160 ms, then 30, then 40.
     widths = [float(each.attrib["width"]) for each in picture.iter("{http://www.w3.org/2000/svg}rect")]
     assert widths[-3:] == pytest.approx([388.125, 129.375, 172.5], abs=0.01)
@@ -96,7 +96,7 @@ def test_a_step_without_its_wait_is_not_split(tmp_path: Path) -> None:
 
 
 def test_each_kind_has_its_ideal_line(tmp_path: Path) -> None:
-    for name, recipe in (("a", "digits-p3"), ("b", "resnet50-p3")):
+    for name, recipe in (("a", "digits"), ("b", "resnet50-p3dn")):
         for ranks in (1, 2):
             values = {"recipe": recipe, "ranks": ranks}
             cell(tmp_path, f"{name}{ranks}", 1, [100.0 * ranks], ranks=ranks, values=values, instance_type="")
@@ -128,7 +128,7 @@ def test_a_column_is_there_once(tmp_path: Path) -> None:
 def test_a_line_is_named_by_what_differs(tmp_path: Path) -> None:
     for compression in ("none", "fp16"):
         for nodes in (1, 2):
-            values = {"recipe": "resnet50-p3", "nodes": nodes, "--compression": compression}
+            values = {"recipe": "resnet50-p3dn", "nodes": nodes, "--compression": compression}
             cell(tmp_path, f"{compression}{nodes}", nodes, [100.0 * nodes], values=values)
     write_report(ResultsFolder(path=tmp_path))
     texts = [each.text for each in ElementTree.parse(tmp_path / "throughput.svg").iter()]

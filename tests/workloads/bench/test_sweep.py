@@ -8,7 +8,7 @@ from training_workloads.bench.sweep import load_sweep
 from training_workloads.validation import InputError
 
 GOOD = """
-recipe: resnet50-p3
+recipe: resnet50-p3dn
 runner: cluster
 job: {image: registry/training:1}
 axes:
@@ -67,7 +67,7 @@ def test_reports_every_mistake_of_a_file_with_its_key(folder: Path) -> None:
     assert problems(folder, text) == [
         "sweep.yaml:1: 'recipes' is 'a', but it is not a key of a sweep; did you mean recipe or repeats? known: "
         "arguments, axes, budget, job, planned_hours, recipe, repeats, runner",
-        "sweep.yaml:1: 'recipe' is missing; give the name of a recipe, such as resnet50-p3",
+        "sweep.yaml:1: 'recipe' is missing; give the name of a recipe, such as resnet50-p3dn",
         "sweep.yaml:2: 'runner' is 'laptop'; give one of cluster, local",
         "sweep.yaml:4: 'axes.nodes' is 2; give a list with a text or a number each",
         "sweep.yaml:5: 'axes.batch' is [1, 1], but a value is there twice; omit one of them",
@@ -93,7 +93,7 @@ def test_reports_the_jobs_beside_the_file_and_every_axis_beside_an_unknown_one(f
         "sweep.yaml:8: 'axes.colour'",
         "sweep.yaml:6: 'axes.nodes'",
     ]
-    assert [each.split(" is ")[0] for each in problems(folder, text.replace("resnet50-p3", "resnet50-p9"))] == [
+    assert [each.split(" is ")[0] for each in problems(folder, text.replace("resnet50-p3dn", "resnet50-p9"))] == [
         "sweep.yaml:9: 'axes.storage'",
         "sweep.yaml:10: 'repeats'",
         "sweep.yaml:2: 'recipe'",
@@ -117,7 +117,7 @@ def test_reports_every_job_that_is_not_possible_once(folder: Path) -> None:
         ("storage: [s3]", "'axes.storage' is 's3'; give one of lustre, efs"),
         (
             "batch-size: [64]",
-            "'axes.batch-size' is 64, but resnet50-p3 does not have it; omit it, or write --batch-size for an option "
+            "'axes.batch-size' is 64, but resnet50-p3dn does not have it; omit it, or write --batch-size for an option "
             "of its program",
         ),
         ("--epochs: [1, null]", "'axes.--epochs' is [1, None]; give a list with a text or a number each"),
@@ -133,13 +133,13 @@ def test_names_the_axis_of_a_value_that_is_not_possible(folder: Path, axis: str,
 
 @pytest.mark.parametrize(("axis", "least"), [("--batch-size: [64]", [2]), ("workers: [1, 3]", [3, 1])])
 def test_an_elastic_job_waits_for_all_workers_of_its_cell(folder: Path, axis: str, least: list[int]) -> None:
-    text = GOOD.replace("resnet50-p3", "torch-resnet50-p4d").replace("nodes: [1, 2]", axis)
+    text = GOOD.replace("resnet50-p3dn", "torch-resnet50-p4d").replace("nodes: [1, 2]", axis)
     text = text.replace("  instance_type: [p3.16xlarge, p3dn.24xlarge]\n", "")
     assert [each.spec.min_workers for each in cells(folder, text)] == least  # type: ignore[union-attr]
 
 
 def test_a_train_job_is_not_measured(folder: Path) -> None:
-    text = GOOD.replace("resnet50-p3", "torch-resnet50-p4d").replace("training:1", "training:1, kind: TrainJob")
+    text = GOOD.replace("resnet50-p3dn", "torch-resnet50-p4d").replace("training:1", "training:1, kind: TrainJob")
     found = problems(folder, text.replace("  instance_type: [p3.16xlarge, p3dn.24xlarge]\n", ""))
     assert found == ["sweep.yaml:4: 'job.kind' is 'TrainJob', but a sweep waits for MPIJobs and Jobs; omit it"]
 
@@ -155,7 +155,7 @@ def test_a_train_job_is_not_measured(folder: Path) -> None:
 def test_two_combinations_that_are_one_job_are_rejected(folder: Path, axis: str, first: str, second: str) -> None:
     text = GOOD.replace("  --xla: [on]\n", "").replace("nodes: [1, 2]", axis).replace(", p3dn.24xlarge", "")
     (found,) = problems(folder, text)
-    title = "resnet50-p3, {}, instance_type p3.16xlarge"
+    title = "resnet50-p3dn, {}, instance_type p3.16xlarge"
     assert found == (
         f"sweep.yaml:6: 'axes.{axis.split(':')[0]}' is '{title.format(second)}', but {title.format(first)} is the same "
         "job; omit one of them"

@@ -139,17 +139,17 @@ def test_pushes_by_digest_and_jobs_use_it(
     session.all_asked()
     assert json.loads((tmp_path / "dist/images.json").read_text()) == {"localhost/training:latest": PUSHED}
     monkeypatch.setenv("PATH", f"{path}:/usr/local/bin:/usr/bin:/bin")
-    code, _, errors = command("render", "digits-p3")
+    code, _, errors = command("render", "digits")
     assert (code, errors) == (0, f"the image is {PUSHED}, by dist/images.json\n")
-    assert f"image: {PUSHED}" in (tmp_path / "dist/jobs/digits-p3.k8s.yaml").read_text()
-    command("render", "digits-p3", "--image=other:1")
-    assert "image: other:1" in (tmp_path / "dist/jobs/digits-p3.k8s.yaml").read_text()
+    assert f"image: {PUSHED}" in (tmp_path / "dist/jobs/digits.k8s.yaml").read_text()
+    command("render", "digits", "--image=other:1")
+    assert "image: other:1" in (tmp_path / "dist/jobs/digits.k8s.yaml").read_text()
 
 
 def test_a_damaged_record_is_named(tmp_path: Path, command: Command) -> None:
     (tmp_path / "dist").mkdir()
     (tmp_path / "dist/images.json").write_text("[]")
-    code, _, errors = command("render", "digits-p3")
+    code, _, errors = command("render", "digits")
     assert code == 2
     assert errors.startswith("error: dist/images.json: no object of JSON (")
     assert errors.endswith("; remove it, and push the image again\n")

@@ -124,5 +124,5 @@ def test_renders_the_recipes_of_the_folder(command: Command, tmp_path: Path, mon
     assert errors == (
         "the image is localhost/my-project:latest, which only this machine has; for a cluster give '--image'\n"
     )
-    command("render", "nccl-p3", "my-project", "--image=i:1")
-    assert names_in(tmp_path / "dist/jobs") == {"my-project", "nccl-p3"}
+    command("render", "nccl-p3dn", "my-project", "--image=i:1")
+    assert names_in(tmp_path / "dist/jobs") == {"my-project", "nccl-p3dn"}

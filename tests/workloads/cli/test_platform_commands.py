@@ -18,7 +18,7 @@ def test_platform_and_jobs_have_separate_folders(tmp_path: Path, command: Comman
     assert (code, errors) == (0, "")
     parts = ["efa-device-plugin", "mpi-job-definition", "mpi-operator", "nvidia-device-plugin"]
     assert output.split() == [f"dist/platform/{part}.k8s.yaml" for part in parts]
-    assert command("render", "digits-p3").out == "dist/jobs/digits-p3.k8s.yaml\n"
+    assert command("render", "digits").out == "dist/jobs/digits.k8s.yaml\n"
     code, _, errors = command("platform", "render", "mpi-operator", "efa-device-plugin")
     assert (code, errors) == (0, "removed dist/platform/nvidia-device-plugin.k8s.yaml, which is not among the parts\n")
     assert names_in(tmp_path / "dist/platform") == {"efa-device-plugin", "mpi-job-definition", "mpi-operator"}
@@ -69,11 +69,11 @@ def test_a_problem_with_the_platform_has_the_name_of_its_option(
 
 def test_rejects_old_jobs_in_the_folder_of_the_platform(tmp_path: Path, command: Command) -> None:
     (tmp_path / "dist/platform").mkdir(parents=True)
-    (tmp_path / "dist/platform/digits-p3.k8s.yaml").write_text("kind: MPIJob\n")
+    (tmp_path / "dist/platform/digits.k8s.yaml").write_text("kind: MPIJob\n")
     code, output, errors = command("platform", "render")
     assert (code, output) == (2, "")
     assert errors.startswith(
-        "error: '--outdir' is 'dist/platform', but 'kubectl apply -f dist/platform' would apply digits-p3.k8s.yaml"
+        "error: '--outdir' is 'dist/platform', but 'kubectl apply -f dist/platform' would apply digits.k8s.yaml"
     )
 
 

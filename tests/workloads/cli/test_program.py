@@ -135,7 +135,7 @@ def test_ctrl_c_is_a_line() -> None:
 def test_an_error_of_node_js_is_a_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     cache = {"JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(tmp_path / "file/cache")}
-    command = [sys.executable, "-m", "training_workloads", "render", "digits-p3"]
+    command = [sys.executable, "-m", "training_workloads", "render", "digits"]
     result = subprocess.run(
         command, cwd=tmp_path, env={**os.environ, **cache}, capture_output=True, text=True, check=False
     )
@@ -183,7 +183,7 @@ def test_a_deleted_folder_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (folder := tmp_path / "deleted").mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PWD", str(folder))
-    monkeypatch.setattr(sys, "argv", ["trainctl", "render", "digits-p3"])
+    monkeypatch.setattr(sys, "argv", ["trainctl", "render", "digits"])
     folder.rmdir()
     with pytest.raises(SystemExit, match="2"):
         entry_point_of_cli()

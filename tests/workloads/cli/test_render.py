@@ -42,7 +42,7 @@ def test_writes_every_recipe_that_needs_no_option(tmp_path: Path, command: Comma
 
 def test_derives_a_job_from_a_recipe(tmp_path: Path, render: Render) -> None:
     options = ["--name=mine", "--workers=4", "--gpus-per-worker=2", "--image=repo/image:3", "--namespace=team"]
-    render("digits-p3", *options)
+    render("digits", *options)
     job, policy = yaml.safe_load_all((tmp_path / "dist/jobs/mine.k8s.yaml").read_text())
     assert job["metadata"] == policy["metadata"] == {"name": "mine", "namespace": "team"}
     container = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
@@ -106,16 +106,16 @@ def test_limits_and_binding(render: Render) -> None:
         (["digits-spot", "--min-workers=9"], ["--min-workers"]),
         (["stage-data", "--source=s3://b/x"], ["--service-account"]),
         (["nccl-p5", "--efa-interfaces=33"], ["--efa-interfaces"]),
-        (["digits-p3", "--instance-type=p4d.24xlarge"], ["--gpus-per-worker"]),
-        (["digits-p3", "--instance-type=p4d.24xlage"], ["--instance-type"]),
-        (["digits-p3", "--outdir=/proc/x"], ["--outdir"]),
-        (["digits-p3", "--outdir="], ["--outdir"]),
-        (["digits-p3", "--capacity-type=spot"], ["--capacity-type"]),
+        (["digits", "--instance-type=p4d.24xlarge"], ["--gpus-per-worker"]),
+        (["digits", "--instance-type=p4d.24xlage"], ["--instance-type"]),
+        (["digits", "--outdir=/proc/x"], ["--outdir"]),
+        (["digits", "--outdir="], ["--outdir"]),
+        (["digits", "--capacity-type=spot"], ["--capacity-type"]),
         (
-            ["digits-p3", "--workers=0", "--gpus-per-worker=99", "--image="],
+            ["digits", "--workers=0", "--gpus-per-worker=99", "--image="],
             ["--gpus-per-worker", "--image", "--workers"],
         ),
-        (["digits-p3", f"--name={'n' * 60}"], ["--name"]),
+        (["digits", f"--name={'n' * 60}"], ["--name"]),
         (["digit-p3"], ["RECIPE"]),
     ],
 )
@@ -133,8 +133,8 @@ def test_a_name_is_for_one_recipe(command: Command) -> None:
 def test_a_package_may_replace_a_recipe_of_the_library(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    theirs = EntryPoint("digits-p3", "training_workloads.recipes.digits:digits_p5", "trainctl.recipes")
+    theirs = EntryPoint("digits", "training_workloads.recipes.digits:digits_p5", "trainctl.recipes")
     monkeypatch.setattr("training_workloads.recipes.recipe_sources.entry_points", EntryPoints([theirs]).select)
     assert command("render").code == 0
-    assert {"digits-p3", "digits-p4d"} <= names_in(tmp_path / "dist/jobs")
-    assert "p5.48xlarge" in (tmp_path / "dist/jobs/digits-p3.k8s.yaml").read_text()
+    assert {"digits", "digits-p4d"} <= names_in(tmp_path / "dist/jobs")
+    assert "p5.48xlarge" in (tmp_path / "dist/jobs/digits.k8s.yaml").read_text()

@@ -28,12 +28,12 @@ def test_a_script_that_cannot_start_is_rejected_once(text: str, problem: str, tm
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["digits-p3", "--volumes="], "'--volumes' is ''; give a folder"),
-        (["digits-p3", "--environment="], "'--environment' is ''; give a folder"),
-        (["digits-p3", "--ranks=two"], "'--ranks' is 'two'; give a whole number, such as 2"),
+        (["digits", "--volumes="], "'--volumes' is ''; give a folder"),
+        (["digits", "--environment="], "'--environment' is ''; give a folder"),
+        (["digits", "--ranks=two"], "'--ranks' is 'two'; give a whole number, such as 2"),
         (
-            ["digits-p3", "--", "--epochs"],
-            "'ARGUMENT' is '--epochs', but digits-p3 is no Python script, and only a script takes arguments; omit it; "
+            ["digits", "--", "--epochs"],
+            "'ARGUMENT' is '--epochs', but digits is no Python script, and only a script takes arguments; omit it; "
             "'trainctl render' changes a job",
         ),
         ([], "'JOB' is missing; type 'trainctl run-local JOB'"),
@@ -46,7 +46,7 @@ def test_a_mistake_is_one_line(arguments: list[str], message: str, command: Comm
 def test_a_second_run_of_a_job_is_rejected(tmp_path: Path, command: Command) -> None:
     (tmp_path / "training").mkdir()
     venv = environment_with_mpirun(tmp_path)
-    with only_run("digits-p3", tmp_path):
-        code, output, errors = command("run-local", "digits-p3", f"--environment={venv}")
+    with only_run("digits", tmp_path):
+        code, output, errors = command("run-local", "digits", f"--environment={venv}")
     assert (code, output) == (2, "")
-    assert errors.startswith("error: 'JOB' is 'digits-p3', but this job runs already (process ")
+    assert errors.startswith("error: 'JOB' is 'digits', but this job runs already (process ")

@@ -18,7 +18,7 @@ from training_workloads.cli import command_groups, sagemaker_commands
 from training_workloads.cluster import polling
 
 PLACE = (f"--role={ROLE}", "--bucket=bucket")
-DIGITS = ("submit", "digits-p3", f"--image={IMAGE}")
+DIGITS = ("submit", "digits", f"--image={IMAGE}")
 
 
 @pytest.fixture
@@ -101,13 +101,13 @@ def test_a_dry_run_prints_what_boto3_accepts(sagemaker: Command, session: Stubbe
 def test_the_name_is_that_of_the_recipe_with_the_time(sagemaker: Command) -> None:
     name = json.loads(sagemaker(*DIGITS, *PLACE, "--dry-run").out)["TrainingJobName"]
     prefix, day, time = name.rsplit("-", 2)
-    assert (prefix, len(day), len(time)) == ("digits-p3", 8, 6)
+    assert (prefix, len(day), len(time)) == ("digits", 8, 6)
 
 
 def test_the_image_is_the_one_that_was_pushed(tmp_path: Path, sagemaker: Command) -> None:
     (tmp_path / "dist").mkdir()
     (tmp_path / "dist/images.json").write_text(json.dumps({"localhost/training:latest": IMAGE}))
-    code, out, err = sagemaker("submit", "digits-p3", *PLACE, "--dry-run")
+    code, out, err = sagemaker("submit", "digits", *PLACE, "--dry-run")
     assert (code, err) == (0, f"the image is {IMAGE}, by dist/images.json\n")
     assert json.loads(out)["AlgorithmSpecification"]["TrainingImage"] == IMAGE
 
@@ -321,6 +321,6 @@ def test_a_local_run_without_the_training_environment_says_how_to_make_it(
     sagemaker: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, _, err = sagemaker("run-local", "digits-p3")
+    code, _, err = sagemaker("run-local", "digits")
     assert code == 2
     assert "make setup" in err

@@ -20,7 +20,7 @@ def test_typer_has_the_exceptions_that_are_not_public() -> None:
 @pytest.mark.parametrize("given", ["two", "", "1e3", "4 ", " 4", "4.0", "٤", "0x4", "1_000", "--", "nan"])
 def test_a_number_that_is_none_is_shown_as_typed(given: str, command: Command) -> None:
     message = f"error: '--workers' is '{given}'; give a whole number, such as 2\n"
-    assert command("render", "digits-p3", f"--workers={given}") == (2, "", message)
+    assert command("render", "digits", f"--workers={given}") == (2, "", message)
 
 
 @pytest.mark.parametrize("given", ["many", "", "nan", "inf", "1,5"])
@@ -44,7 +44,7 @@ def test_numbers_in_other_spellings(command: Command) -> None:
 
 
 def test_a_huge_number_is_one_line(command: Command) -> None:
-    code, _, errors = command("render", "digits-p3", f"--workers={'9' * 5000}")
+    code, _, errors = command("render", "digits", f"--workers={'9' * 5000}")
     assert (code, errors.count("\n")) == (2, 1)
     assert errors.endswith("; give a number of at most 18 digits\n")
     assert len(errors) < 200
@@ -67,7 +67,7 @@ def test_a_huge_number_is_one_line(command: Command) -> None:
         (["list", "a\nb"], r"'a\nb' is one argument too many; type 'trainctl list [OPTIONS]'"),
         (["logs", "x", "--folow"], "'--folow' is not an option of 'trainctl logs'; did you mean --follow?"),
         (
-            ["render", "digits-p3", "--deadline-seconds", "10m"],
+            ["render", "digits", "--deadline-seconds", "10m"],
             "'--deadline-seconds' is '10m'; give a whole number, such as 600",
         ),
         (["list", "--json=1"], "'--json' is an option without a value; type '--json'"),
@@ -107,9 +107,9 @@ def test_a_mistake_in_the_command_line_is_one_line(arguments: list[str], message
             "'--replicas' is not an option of 'trainctl scale'; give the value without it",
         ),
         (
-            ["digits-p3"],
-            "'digits-p3' is not a command of trainctl; use 'trainctl render digits-p3' or 'trainctl run-local "
-            "digits-p3'",
+            ["digits"],
+            "'digits' is not a command of trainctl; use 'trainctl render digits' or 'trainctl run-local "
+            "digits'",
         ),
         (["render", "--replicas", "3"], "'--replicas' is not an option of 'trainctl render'; use '--workers'"),
         (["top"], "'top' is not a command of trainctl; use 'kubectl top pods'"),

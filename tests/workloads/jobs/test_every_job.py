@@ -86,7 +86,7 @@ def test_a_job_of_each_kind_is_as_reviewed(kind: str, snapshot: SnapshotAssertio
     assert made == snapshot
 
 
-@pytest.mark.parametrize("instance_type", ["p3.16xlarge", "p5.48xlarge"])
+@pytest.mark.parametrize("instance_type", ["p3dn.24xlarge", "p5.48xlarge"])
 @pytest.mark.parametrize("kind", ON_GPUS)
 def test_the_type_decides_devices_selector_and_slots_and_nothing_else(kind: str, instance_type: str) -> None:
     instance = INSTANCE_TYPES[instance_type]

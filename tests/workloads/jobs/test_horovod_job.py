@@ -49,7 +49,7 @@ def test_a_measurement_may_use_some_of_the_efa_interfaces(
 
 def test_workers_go_to_tainted_nodes_of_their_type(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     worker = pod(synthesize(job_spec), "Worker")
-    assert worker["nodeSelector"] == {"node.kubernetes.io/instance-type": "p3.16xlarge"}
+    assert worker["nodeSelector"] == {"node.kubernetes.io/instance-type": "p3dn.24xlarge"}
     assert worker["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
 
 
@@ -78,10 +78,10 @@ def test_a_users_variable_overrides_a_derived_one(job_spec: HorovodJobSpec, synt
 @pytest.mark.parametrize(
     ("change", "placement"),
     [
-        ({"instance_type": "p3.16xlarge"}, ["ppr:4:socket", "socket"]),
+        ({"instance_type": "p3dn.24xlarge"}, ["ppr:4:socket", "socket"]),
         ({"instance_type": "p5.48xlarge"}, ["ppr:4:socket", "socket"]),
         # One socket, or a part of a node, leaves nothing to choose.
-        ({"instance_type": "p3.8xlarge"}, ["slot", "none"]),
+        ({"instance_type": "g5.12xlarge"}, ["slot", "none"]),
         ({"instance_type": "p4d.24xlarge", "gpus_per_worker": 4}, ["slot", "none"]),
         ({"instance_type": "p4d.24xlarge", "bind_to": "none"}, ["slot", "none"]),
     ],
@@ -188,7 +188,7 @@ def test_the_launcher_knows_what_each_worker_has_requested(job_spec: HorovodJobS
 
 
 def test_what_a_worker_has_not_requested_is_not_checked(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    manifest = synthesize(dataclasses.replace(job_spec, instance_type="p3.2xlarge", volumes=()))
+    manifest = synthesize(dataclasses.replace(job_spec, instance_type="g5.2xlarge", volumes=()))
     assert options(manifest) == "--timeout 1800 --restarts 10 --gate yes --gpus 1 --shm-mib 4096".split()
 
 
@@ -237,22 +237,25 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
         ({"start_timeout_seconds": 0}, "'start_timeout_seconds' is 0; give 1 or more"),
         ({"gate": "no"}, "'gate' is 'no'; give one of True, False"),
         ({"efa": "no"}, "'efa' is 'no'; give one of True, False"),
-        ({"efa_interfaces": 1}, "'efa_interfaces' is 1, but p3.16xlarge has 0; lower it, or omit it to use all"),
         (
-            {"efa": True},
-            "'efa' is True, but p3.16xlarge has no EFA; omit efa, or choose a type that has it, such as the largest of "
+            {"instance_type": "g5.4xlarge", "efa_interfaces": 1},
+            "'efa_interfaces' is 1, but g5.4xlarge has 0; lower it, or omit it to use all",
+        ),
+        (
+            {"instance_type": "g5.4xlarge", "efa": True},
+            "'efa' is True, but g5.4xlarge has no EFA; omit efa, or choose a type that has it, such as the largest of "
             "its family",
         ),
         ({"service_account": "A"}, "'service_account' is 'A'; give a name of lower-case letters, digits, '-' and '.'"),
         ({"bind_to": "core"}, "'bind_to' is 'core'; give one of socket, none"),
         (
-            {"bind_to": "socket", "gpus_per_worker": 4},
-            "'bind_to' is 'socket', but a worker with 4 of the 8 GPUs of p3.16xlarge does not have an equal number",
+            {"bind_to": "socket", "gpus_per_worker": 4, "efa": False},
+            "'bind_to' is 'socket', but a worker with 4 of the 8 GPUs of p3dn.24xlarge does not have an equal number",
         ),
         ({"command": ()}, "'command' is (); give the program that each rank runs, as a tuple of words"),
         (
             {"gpus_per_worker": 9},
-            "'gpus_per_worker' is 9, but p3.16xlarge has 8 GPUs; lower it to 8 or fewer, or use more workers",
+            "'gpus_per_worker' is 9, but p3dn.24xlarge has 8 GPUs; lower it to 8 or fewer, or use more workers",
         ),
         ({"name": "x" * 60}, "use a name of 54 characters or fewer"),
     ],

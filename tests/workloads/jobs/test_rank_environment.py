@@ -10,11 +10,12 @@ def whole(name: str) -> WorkerResources:
     return worker_resources(instance, instance.gpus)
 
 
-def test_ranks_on_p3_use_tcp() -> None:
-    assert rank_environment(whole("p3.16xlarge"), workers=2) == {
+def test_ranks_on_p3dn_use_tcp_without_efa() -> None:
+    instance = gpu_instance_type("p3dn.24xlarge")
+    assert rank_environment(worker_resources(instance, 8, efa=False), workers=2) == {
         "TF_NUM_INTRAOP_THREADS": "1",
-        "TF_NUM_INTEROP_THREADS": "7",
-        "TRAINING_DATA_THREADS": "7",
+        "TF_NUM_INTEROP_THREADS": "11",
+        "TRAINING_DATA_THREADS": "11",
         "TF_GPU_THREAD_MODE": "gpu_private",
         "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "600",
         "NCCL_DEBUG": "INFO",
@@ -26,14 +27,15 @@ def test_ranks_on_p3_use_tcp() -> None:
     }
 
 
-def test_ranks_on_p4d_use_efa_or_fail() -> None:
-    environment = rank_environment(whole("p4d.24xlarge"), workers=2)
+@pytest.mark.parametrize("name", ["p3dn.24xlarge", "p4d.24xlarge"])
+def test_ranks_on_p3dn_and_p4d_use_efa_or_fail(name: str) -> None:
+    environment = rank_environment(whole(name), workers=2)
     assert (environment["NCCL_NET"], environment["FI_PROVIDER"]) == ("AWS Libfabric", "efa")
     assert environment["HOROVOD_FUSION_THRESHOLD"] == "67108864"
     assert environment["HOROVOD_CYCLE_TIME"] == "0.5"
 
 
-@pytest.mark.parametrize(("name", "threads"), [("p3.16xlarge", "7"), ("p4d.24xlarge", "11"), ("p5.48xlarge", "23")])
+@pytest.mark.parametrize(("name", "threads"), [("g4dn.12xlarge", "11"), ("p3dn.24xlarge", "11"), ("p4d.24xlarge", "11"), ("p5.48xlarge", "23")])
 def test_threads_follow_from_the_vcpus_of_each_rank(name: str, threads: str) -> None:
     assert rank_environment(whole(name), workers=1)["TRAINING_DATA_THREADS"] == threads
 
@@ -64,16 +66,19 @@ def test_nccl_tests_log_their_network_and_have_no_variables_of_training() -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "gpus", "workers", "hierarchical"),
+    ("name", "gpus", "workers", "efa", "hierarchical"),
     [
-        ("p3.16xlarge", 8, 2, True),
-        ("p3.16xlarge", 8, 1, False),
-        ("p3.16xlarge", 1, 2, False),
-        ("p4d.24xlarge", 8, 2, False),
-        ("g4dn.12xlarge", 4, 2, False),
+        ("p3dn.24xlarge", 8, 2, False, True),
+        ("p3dn.24xlarge", 8, 1, False, False),
+        ("p3dn.24xlarge", 1, 2, False, False),
+        ("p3dn.24xlarge", 8, 2, True, False),
+        ("p4d.24xlarge", 8, 2, False, False),
+        ("g4dn.12xlarge", 4, 2, False, False),
     ],
 )
-def test_only_several_v100_over_tcp_reduce_in_two_steps(name: str, gpus: int, workers: int, hierarchical: bool) -> None:
+def test_only_several_v100_over_tcp_reduce_in_two_steps(
+    name: str, gpus: int, workers: int, efa: bool, hierarchical: bool
+) -> None:
     instance = gpu_instance_type(name)
     expected = {"HOROVOD_HIERARCHICAL_ALLREDUCE": "1"} if hierarchical else {}
-    assert hierarchical_all_reduce(instance, worker_resources(instance, gpus), workers) == expected
+    assert hierarchical_all_reduce(instance, worker_resources(instance, gpus, efa=efa), workers) == expected

@@ -84,7 +84,7 @@ def test_workers_are_close_to_each_other(job_spec: HorovodJobSpec, synthesize: S
 def test_workers_on_spot(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     launcher, worker = pods(made(synthesize, job_spec, capacity_type="SPOT"))
     assert worker["nodeSelector"] == {
-        "node.kubernetes.io/instance-type": "p3.16xlarge",
+        "node.kubernetes.io/instance-type": "p3dn.24xlarge",
         "eks.amazonaws.com/capacityType": "SPOT",
     }
     assert "nodeSelector" not in launcher
@@ -116,7 +116,7 @@ def test_only_a_job_that_names_on_demand_capacity_holds_its_nodes(
 def test_workers_stay_in_one_node_group(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     launcher, worker = pods(made(synthesize, job_spec, node_group="block-a"))
     assert worker["nodeSelector"] == {
-        "node.kubernetes.io/instance-type": "p3.16xlarge",
+        "node.kubernetes.io/instance-type": "p3dn.24xlarge",
         "training-cluster/node-group": "block-a",
     }
     assert "nodeSelector" not in launcher
@@ -147,10 +147,12 @@ def test_kueue_reads_the_topology_from_the_workers_only(
 
 
 def test_two_jobs_side_by_side_select_only_their_pods(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    scheduling = Scheduling(spread_over="kubernetes.io/hostname")
+    halves = dataclasses.replace(
+        job_spec, gpus_per_worker=4, efa=False, scheduling=Scheduling(spread_over="kubernetes.io/hostname")
+    )
     selectors = []
     for name in ("first", "second"):
-        manifest = synthesize(dataclasses.replace(job_spec, name=name, gpus_per_worker=4, scheduling=scheduling))
+        manifest = synthesize(dataclasses.replace(halves, name=name))
         _, worker = pods(manifest)
         selectors.append(worker["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"])
         assert "hostNetwork" not in worker

@@ -271,8 +271,8 @@ def test_a_mistake_that_the_lint_finds_stops_the_app() -> None:
 
 
 def test_an_image_of_ones_own_is_not_checked() -> None:
-    assert spec(instance_type="p3.16xlarge", image="localhost/training-torch-cuda12:latest").instance.gpus == 8
-    assert spec(instance_type="p3.16xlarge", image="repository/own:1").instance.gpus == 8
+    assert spec(instance_type="p3dn.24xlarge", image="localhost/training-torch-cuda12:latest").instance.gpus == 8
+    assert spec(instance_type="p3dn.24xlarge", image="repository/own:1").instance.gpus == 8
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_an_image_of_ones_own_is_not_checked() -> None:
         ({"max_restarts": -1}, "'max_restarts' is -1; give 0 or more"),
         ({"backoff_limit": None}, "'backoff_limit' is None; give a whole number, 0 or more"),
         ({"rendezvous": "static"}, "'rendezvous' is 'static'; give one of c10d, etcd"),
-        ({"instance_type": "p3.2xlarge", "gpus_per_worker": 2}, "'gpus_per_worker' is 2, but p3.2xlarge has 1 GPUs"),
+        ({"instance_type": "g5.4xlarge", "gpus_per_worker": 2}, "'gpus_per_worker' is 2, but g5.4xlarge has 1 GPUs"),
         ({"gpus_per_worker": 3}, "on p4d.24xlarge an EFA interface serves 2 GPUs"),
         ({"name": "1job"}, "'name' is '1job'; give lower-case letters"),
         ({"name": "a" * 58}, "Kubernetes names pods '<name>-store', of at most 63 characters"),
@@ -302,8 +302,8 @@ def test_an_image_of_ones_own_is_not_checked() -> None:
         ),
         ({"command": ("bash", "-c", "python -m torch.distributed.run train.py")}, "starts it with torchrun"),
         (
-            {"instance_type": "p3.16xlarge", "image": "localhost/training-torch:latest"},
-            "'instance_type' is 'p3.16xlarge', but its V100 has compute capability 7.0, and PyTorch 2.15 with CUDA "
+            {"instance_type": "p3dn.24xlarge", "image": "localhost/training-torch:latest"},
+            "'instance_type' is 'p3dn.24xlarge', but its V100 has compute capability 7.0, and PyTorch 2.15 with CUDA "
             "13.2 supports 7.5 to 12.x; choose a type with another GPU, or give another image",
         ),
         (

@@ -4,9 +4,9 @@ from training_workloads import INSTANCE_TYPES, InputError, InstanceType, gpu_ins
 from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
 
 
-def test_a_whole_p3_node() -> None:
-    assert worker_resources(gpu_instance_type("p3.16xlarge"), 8) == WorkerResources(
-        gpus=8, efa_interfaces=0, cpus=60, memory_gib=439, hugepages_mib=0, shm_gib=32
+def test_a_whole_p3dn_node() -> None:
+    assert worker_resources(gpu_instance_type("p3dn.24xlarge"), 8) == WorkerResources(
+        gpus=8, efa_interfaces=1, cpus=92, memory_gib=686, hugepages_mib=5120, shm_gib=32
     )
 
 
@@ -49,15 +49,15 @@ def test_a_small_node_keeps_three_gib_for_its_daemons() -> None:
 
 def test_rejects_more_gpus_than_the_type_has() -> None:
     with pytest.raises(InputError) as caught:
-        worker_resources(gpu_instance_type("p3.16xlarge"), 16)
+        worker_resources(gpu_instance_type("p3dn.24xlarge"), 16)
     assert str(caught.value) == (
-        "'gpus_per_worker' is 16, but p3.16xlarge has 8 GPUs; lower it to 8 or fewer, or use more workers"
+        "'gpus_per_worker' is 16, but p3dn.24xlarge has 8 GPUs; lower it to 8 or fewer, or use more workers"
     )
 
 
 def test_rejects_zero_gpus() -> None:
     with pytest.raises(InputError, match=r"^'gpus_per_worker' is 0; give 1 or more$"):
-        worker_resources(gpu_instance_type("p3.16xlarge"), 0)
+        worker_resources(gpu_instance_type("p3dn.24xlarge"), 0)
 
 
 def test_rejects_a_part_of_an_efa_interface() -> None:

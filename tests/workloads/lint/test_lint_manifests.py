@@ -82,7 +82,7 @@ def test_nothing_is_wrong_with_our_recipes(name: str) -> None:
 @pytest.mark.parametrize("efa", [None, False])
 @pytest.mark.parametrize("gpus_per_worker", [1, None])
 @pytest.mark.parametrize("instance_type", [one.name for one in INSTANCE_TYPES.values() if one.gpus])
-def test_nothing_is_wrong_with_a_horovod_job_on_any_type(
+def test_nothing_is_wrong_with_a_horovod_job_on_any_type_but_its_retirement(
     job_spec: HorovodJobSpec, instance_type: str, gpus_per_worker: int | None, efa: bool | None
 ) -> None:
     instance = INSTANCE_TYPES[instance_type]
@@ -93,4 +93,5 @@ def test_nothing_is_wrong_with_a_horovod_job_on_any_type(
     spec = dataclasses.replace(
         job_spec, instance_type=instance_type, gpus_per_worker=gpus_per_worker, efa=efa, framework="other"
     )
-    assert [str(finding) for finding in lint_manifest(manifest(spec.mpi_job))] == []
+    found = lint_manifest(manifest(spec.mpi_job))
+    assert [finding.rule for finding in found] == (["retired-instance-type"] if instance.retired else [])

@@ -30,10 +30,10 @@ def predicted(spec: Any) -> Any:
 @pytest.mark.parametrize(
     ("name", "images_per_second"),
     [
-        ("resnet50-p3", 18_093),
+        ("resnet50-p3dn", 18_093),
         # As `trainctl plan --instance-type p4d.24xlarge --nodes 2` of docs/plan.md.
         ("resnet50-p4d", 33_861),
-        ("mask-rcnn-p3", 145),
+        ("mask-rcnn-p3dn", 145),
         ("mask-rcnn-p4d", 410),
     ],
 )
@@ -41,7 +41,7 @@ def test_a_recipe_that_the_plan_knows_has_its_speed(name: str, images_per_second
     assert predicted(job(name)) == {"gpus": 16, "images_per_second": images_per_second}
 
 
-@pytest.mark.parametrize("name", ["resnet50-p5", "resnet50-spot", "mask-rcnn-spot", "digits-p3", "nccl-p4d"])
+@pytest.mark.parametrize("name", ["resnet50-p5", "resnet50-spot", "mask-rcnn-spot", "digits", "nccl-p4d"])
 def test_other_recipes_have_none(name: str) -> None:
     assert predicted(recipe(name, image="image:1")) is None
 
@@ -141,7 +141,7 @@ def test_the_manifest_has_it_and_no_other_object_has(tmp_path: Path) -> None:
 
 
 def test_a_manifest_without_a_prediction_has_no_annotation(tmp_path: Path) -> None:
-    (path,), _ = render_jobs([recipe("digits-p3", image="image:1")], tmp_path)
+    (path,), _ = render_jobs([recipe("digits", image="image:1")], tmp_path)
     assert KEY not in path.read_text()
 
 

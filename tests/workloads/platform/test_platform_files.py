@@ -119,14 +119,14 @@ def test_rejects_an_unknown_part() -> None:
 
 
 def test_rejects_a_folder_with_other_manifests(tmp_path: Path) -> None:
-    (tmp_path / "digits-p3.k8s.yaml").write_text("kind: MPIJob\n")
+    (tmp_path / "digits.k8s.yaml").write_text("kind: MPIJob\n")
     (tmp_path / "mine.json").write_text("{}")
     (tmp_path / "library.whl").write_text("")
     (tmp_path / "jobs").mkdir()
     with pytest.raises(InputError) as caught:
         render_platform(PlatformSpec(), tmp_path)
     assert str(caught.value) == (
-        f"'outdir' is '{tmp_path}', but 'kubectl apply -f {tmp_path}' would apply digits-p3.k8s.yaml, mine.json too; "
+        f"'outdir' is '{tmp_path}', but 'kubectl apply -f {tmp_path}' would apply digits.k8s.yaml, mine.json too; "
         "remove or move other manifests ('trainctl render' writes jobs into dist/jobs), or give another "
         "folder"
     )
@@ -136,15 +136,15 @@ def test_rejects_a_folder_with_other_manifests(tmp_path: Path) -> None:
 def test_rejects_jobs_in_the_folder_of_the_platform(tmp_path: Path) -> None:
     render_platform(PlatformSpec(parts=("mpi-operator",)), tmp_path)
     with pytest.raises(InputError) as caught:
-        render_jobs([recipe("digits-p3")], tmp_path)
+        render_jobs([recipe("digits")], tmp_path)
     assert str(caught.value) == (
         f"'outdir' is '{tmp_path}', but it is the folder of the platform (mpi-job-definition.k8s.yaml, "
         "mpi-operator.k8s.yaml), "
         "which is applied as a whole; give a folder for jobs, such as dist/jobs"
     )
-    assert not (tmp_path / "digits-p3.k8s.yaml").exists()
+    assert not (tmp_path / "digits.k8s.yaml").exists()
 
 
 def test_rejects_two_jobs_of_one_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^'name' is 'x', but another manifest has it; choose another name$"):
-        render_jobs([recipe("digits-p3", "x"), recipe("digits-p4d", "x")], tmp_path)
+        render_jobs([recipe("digits", "x"), recipe("digits-p4d", "x")], tmp_path)

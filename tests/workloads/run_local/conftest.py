@@ -24,7 +24,7 @@ def environment(request: pytest.FixtureRequest, root: Path) -> Path:
 
 @pytest.fixture
 def manifest(tmp_path: Path) -> Path:
-    (path,), _ = render_jobs([recipe("digits-p3")], tmp_path / "dist")
+    (path,), _ = render_jobs([recipe("digits")], tmp_path / "dist")
     return path
 
 

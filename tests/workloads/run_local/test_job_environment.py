@@ -85,7 +85,7 @@ def test_the_script_of_a_job_is_checked_as_one_that_is_given(
     exists: bool, problem: str, manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    spec = recipe("digits-p3", command=("python", "train.py"))
+    spec = recipe("digits", command=("python", "train.py"))
     render_jobs([spec], manifest.parent)
     if exists:
         Path("train.py").write_text("from horovod import tensorflow\n")

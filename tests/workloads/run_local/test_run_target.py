@@ -29,29 +29,29 @@ def problem_of(name: str) -> str:
 
 @pytest.mark.usefixtures("folder")
 def test_a_recipe_is_rendered_and_writes_nothing_into_the_folder(folder: Path) -> None:
-    target = read_target("digits-p3")
-    assert target.job.content["metadata"]["name"] == "digits-p3"
-    assert (target.origin, target.note) == ("the recipe digits-p3", "")
+    target = read_target("digits")
+    assert target.job.content["metadata"]["name"] == "digits"
+    assert (target.origin, target.note) == ("the recipe digits", "")
     assert [path.name for path in folder.rglob("*") if path.is_file()] == ["mine.k8s.yaml"]
 
 
 def test_a_rendered_job_with_the_name_of_a_recipe_is_noted(folder: Path) -> None:
-    (folder / "dist/jobs/digits-p3.k8s.yaml").write_text(JOB)
-    target = read_target("digits-p3")
-    assert target.job.content["metadata"]["name"] == "digits-p3"
-    assert target.note == "dist/jobs/digits-p3.k8s.yaml exists and is not used; give its path to run that"
+    (folder / "dist/jobs/digits.k8s.yaml").write_text(JOB)
+    target = read_target("digits")
+    assert target.job.content["metadata"]["name"] == "digits"
+    assert target.note == "dist/jobs/digits.k8s.yaml exists and is not used; give its path to run that"
 
 
 def test_a_file_goes_before_a_recipe(folder: Path) -> None:
-    (folder / "digits-p3").write_text(JOB)
-    assert read_target("digits-p3").job.content["metadata"]["name"] == "mine"
-    assert read_target("digits-p3").origin == "digits-p3"
+    (folder / "digits").write_text(JOB)
+    assert read_target("digits").job.content["metadata"]["name"] == "mine"
+    assert read_target("digits").origin == "digits"
 
 
 @pytest.mark.usefixtures("folder")
 def test_an_unknown_name_is_answered_with_what_exists() -> None:
     assert problem_of("digit-p3") == (
-        "'file' is 'digit-p3', but it is neither a recipe nor a file; did you mean digits-p3 or digits-p5 or "
+        "'file' is 'digit-p3', but it is neither a recipe nor a file; did you mean digits or digits-p5 or "
         "digits-p4d?; files in dist/jobs: mine.k8s.yaml"
     )
     assert problem_of("mine") == (

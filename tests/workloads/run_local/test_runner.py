@@ -73,7 +73,7 @@ def test_only_hosts_volumes_and_threads_change(job: dict[str, Any]) -> None:
         "/etc/mpi/hostfile": "/scratch/hostfile",
         "ppr:4:socket": "slot",
         "socket": "none",
-        "/fsx/runs/digits-p3": "/here/runs/digits-p3",
+        "/fsx/runs/digits": "/here/runs/digits",
     }
     variables = {entry["name"]: entry["value"] for entry in launcher["env"]}
     assert {name: run.environment[name] for name in variables if variables[name] != run.environment[name]} == {
@@ -123,11 +123,11 @@ def test_the_launchers_command_runs_and_its_exit_code_is_ours(
     venv = environment_with_mpirun(tmp_path, "sys.exit(7)")
     assert run_locally(manifest, volumes=tmp_path, environment=venv) == 7
     output = capfd.readouterr().out
-    short = f"python -m training.digits --output-dir {tmp_path}/runs/digits-p3"[:100]
-    assert output.splitlines()[0].startswith(f"running digits-p3: 2 ranks of {short}")
+    short = f"python -m training.digits --output-dir {tmp_path}/runs/digits"[:100]
+    assert output.splitlines()[0].startswith(f"running digits: 2 ranks of {short}")
     assert output.splitlines()[0].endswith(f" (from {manifest})")
     assert "hosts: localhost slots=2" in output
-    assert f"python -m training.digits --output-dir {tmp_path}/runs/digits-p3" in output
+    assert f"python -m training.digits --output-dir {tmp_path}/runs/digits" in output
     assert f"threads: {max(1, (os.cpu_count() or 1) // 2)}" in output
 
 
@@ -314,7 +314,7 @@ def test_a_job_without_a_role(role: str, job: dict[str, Any]) -> None:
     del job["spec"]["mpiReplicaSpecs"][role]
     if role == "Worker":
         # There is no claim to replace.
-        assert "/fsx/runs/digits-p3" in plan(job).command
+        assert "/fsx/runs/digits" in plan(job).command
     else:
         with pytest.raises(InputError, match="a local run needs a list of words with a launcher"):
             plan(job)

@@ -23,7 +23,7 @@ EFS_FOLDER = "fs-0fedcba9876543210:/data/imagenet"
 #: The container arguments before the program's module, its hyperparameters, and its channels, of each built-in recipe
 #: that a training job can have.
 SHORT: dict[str, tuple[str, int, list[str], dict[str, str], dict[str, str]]] = {
-    "digits-p3": (
+    "digits": (
         "ml.p3.16xlarge",
         1,
         ["--processes-per-host", "2", "--", "python", "-m", "training.digits"],
@@ -44,7 +44,7 @@ SHORT: dict[str, tuple[str, int, list[str], dict[str, str], dict[str, str]]] = {
         {"output-dir": "/opt/ml/checkpoints"},
         {},
     ),
-    "resnet50-p3": (
+    "resnet50-p3dn": (
         "ml.p3.16xlarge",
         2,
         ["--processes-per-host", "8", "--", "python", "-m", "training.resnet50"],
@@ -70,7 +70,7 @@ SHORT: dict[str, tuple[str, int, list[str], dict[str, str], dict[str, str]]] = {
         {"data-dir": "/opt/ml/input/data/training", "output-dir": "/opt/ml/checkpoints", "batch-size": "256"},
         {"training": "s3://bucket/data/imagenet/"},
     ),
-    "mask-rcnn-p3": (
+    "mask-rcnn-p3dn": (
         "ml.p3.16xlarge",
         2,
         ["--processes-per-host", "8", "--", "python", "-m", "training.mask_rcnn"],
@@ -80,7 +80,7 @@ SHORT: dict[str, tuple[str, int, list[str], dict[str, str], dict[str, str]]] = {
             "backbone": "/opt/ml/input/data/backbone/model.keras",
             "recipe": "throughput",
         },
-        {"training": "s3://bucket/data/coco/", "backbone": "s3://bucket/runs/resnet50-p3/model.keras"},
+        {"training": "s3://bucket/data/coco/", "backbone": "s3://bucket/runs/resnet50-p3dn/model.keras"},
     ),
     "mask-rcnn-p4d": (
         "ml.p4d.24xlarge",
@@ -106,7 +106,7 @@ def uri(channel: dict[str, Any]) -> str:
 
 
 def test_the_whole_request_of_a_job() -> None:
-    made = request(job("resnet50-p3", name="resnet50-1", spot=True))
+    made = request(job("resnet50-p3dn", name="resnet50-1", spot=True))
     metrics = made["AlgorithmSpecification"].pop("MetricDefinitions")
     assert [each["Name"] for each in metrics][:3] == ["loss", "learning_rate", "images_per_second"]
     assert made == {
@@ -191,7 +191,7 @@ def test_every_recipe_is_a_training_job_or_says_why_not() -> None:
         "digits-spot": elastic,
         "mask-rcnn-spot": elastic,
         "resnet50-spot": elastic,
-        "nccl-p3": "SageMaker does not run a NcclTestJob",
+        "nccl-p3dn": "SageMaker does not run a NcclTestJob",
         "nccl-p4d": "SageMaker does not run a NcclTestJob",
         "nccl-p5": "SageMaker does not run a NcclTestJob",
         "tensorboard": "SageMaker does not run a TensorBoard",
@@ -300,23 +300,23 @@ def test_the_key_of_the_stack_encrypts_the_output() -> None:
 
 
 def test_gloo_has_no_all_reduce_in_stages() -> None:
-    made = job("resnet50-p3", instances=4)
+    made = job("resnet50-p3dn", instances=4)
     assert "HOROVOD_HIERARCHICAL_ALLREDUCE" not in request(made)["Environment"]
 
 
 def test_a_type_without_a_disk_gets_one_that_the_data_fits_on() -> None:
-    assert request(job("resnet50-p3"))["ResourceConfig"]["VolumeSizeInGB"] == 500
-    assert request(job("resnet50-p3", input_mode="FastFile"))["ResourceConfig"]["VolumeSizeInGB"] == 100
-    assert request(job("digits-p3"))["ResourceConfig"]["VolumeSizeInGB"] == 100
-    assert request(job("resnet50-p3", volume_gb=2000))["ResourceConfig"]["VolumeSizeInGB"] == 2000
+    assert request(job("resnet50-p3dn"))["ResourceConfig"]["VolumeSizeInGB"] == 500
+    assert request(job("resnet50-p3dn", input_mode="FastFile"))["ResourceConfig"]["VolumeSizeInGB"] == 100
+    assert request(job("digits"))["ResourceConfig"]["VolumeSizeInGB"] == 100
+    assert request(job("resnet50-p3dn", volume_gb=2000))["ResourceConfig"]["VolumeSizeInGB"] == 2000
     assert "VolumeSizeInGB" not in request(job("resnet50-p4d"))["ResourceConfig"]
 
 
 def test_ranks_are_on_as_few_instances_as_have_room_for_them() -> None:
-    assert job("digits-p3").hosts == (1, 2)
-    assert job("digits-p3", spec={"workers": 9}).hosts == (3, 3)
-    assert job("digits-p3", spec={"instance_type": "p3.2xlarge"}).hosts == (2, 1)
-    assert job("digits-p3", instances=3).hosts == (3, 8)
+    assert job("digits").hosts == (1, 2)
+    assert job("digits", spec={"workers": 9}).hosts == (3, 3)
+    assert job("digits", spec={"instance_type": "p3.2xlarge"}).hosts == (2, 1)
+    assert job("digits", instances=3).hosts == (3, 8)
 
 
 def test_efa_is_demanded_only_where_a_training_job_has_it_for_certain() -> None:
@@ -398,7 +398,7 @@ def test_a_mistake_is_named(changes: dict[str, Any], message: str) -> None:
 
 
 def test_all_mistakes_are_named_at_once() -> None:
-    spec = recipe("digits-p3", instance_type="g4dn.metal", gpus_per_worker=8)
+    spec = recipe("digits", instance_type="g4dn.metal", gpus_per_worker=8)
     with pytest.raises(InputError) as raised:
         SageMakerJob(spec=spec, name="a_b", instances=0, data="s3://bucket/data", input_mode="File")  # type: ignore[arg-type]
     assert [problem.path for problem in raised.value.problems] == [
@@ -412,7 +412,7 @@ def test_all_mistakes_are_named_at_once() -> None:
     texts = str(raised.value)
     assert "'image' is 'localhost/training:latest', but it has no digest, by which" in texts
     assert "SageMaker has no training jobs on this type; choose g4dn.12xlarge, which has the same GPU" in texts
-    assert "the program of digits-p3 reads no data set: it has no --data-dir on a shared file system; omit it" in texts
+    assert "the program of digits reads no data set: it has no --data-dir on a shared file system; omit it" in texts
 
 
 def test_spot_needs_a_program_that_saves_checkpoints() -> None:

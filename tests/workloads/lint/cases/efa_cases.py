@@ -195,7 +195,6 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**WITHOUT_EFA, "WORKER-POD resourceClaims": [{"name": "efa", "resourceClaimTemplateName": "efa"}]},
         {**WITHOUT_EFA, **WITHOUT_PROVIDER, "WORKER replicas": 1},
         {**WITHOUT_EFA, **WITHOUT_PROVIDER, **both("nvidia.com/gpu", 1)},
-        {**WITHOUT_EFA, **instance_type("p3.16xlarge")},
         # Its GPUs send through memory, with EFA as with TCP.
         {**WITHOUT_EFA, **WITHOUT_PROVIDER, **instance_type("g5.48xlarge")},
         {**WITHOUT_EFA, "WORKER-POD nodeSelector": GONE},

@@ -14,6 +14,15 @@ def required(key: str, *values: str) -> dict[str, Any]:
     return {"WORKER-POD nodeSelector": GONE, "WORKER-POD affinity": affinity}
 
 
+RETIRED = (
+    "AWS retired it on 2025-12-20 (https://github.com/zalando-incubator/kubernetes-on-aws/pull/8685) and EC2 offers it "
+    "in no region"
+)
+VALUES = (
+    "WORKER-POD affinity nodeAffinity requiredDuringSchedulingIgnoredDuringExecution nodeSelectorTerms 0 "
+    "matchExpressions 0 values"
+)
+
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
     "devices-exceed-node": [
@@ -39,15 +48,15 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "them; request 4 or fewer, or choose another type",
         ),
         (
-            instance_type("p3.16xlarge"),
+            {**instance_type("g5.xlarge"), **both("nvidia.com/gpu", 1)},
             "WORKER-CONTAINER resources requests vpc.amazonaws.com/efa",
-            "the Worker requests 4, but p3.16xlarge has 0, and the pod stays Pending unless a plugin divides "
-            "them; remove it, or choose another type",
+            "the Worker requests 4, but g5.xlarge has 0, and the pod stays Pending unless a plugin divides them; "
+            "remove it, or choose another type",
         ),
         (
-            {**required(TYPE, "p3.2xlarge", "p3.8xlarge"), **WITHOUT_EFA},
+            {**required(TYPE, "g5.xlarge", "g5.12xlarge"), **WITHOUT_EFA},
             "WORKER-CONTAINER resources requests nvidia.com/gpu",
-            "the Worker requests 8, but p3.2xlarge, p3.8xlarge has 4, and the pod stays Pending unless a plugin "
+            "the Worker requests 8, but g5.xlarge, g5.12xlarge has 4, and the pod stays Pending unless a plugin "
             "divides them; request 4 or fewer, or choose another type",
         ),
         (
@@ -145,6 +154,25 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is m7i.xlage, which is no type of EC2: the pod stays Pending; write a type of EC2",
         ),
     ],
+    "retired-instance-type": [
+        (
+            {**instance_type("p3.16xlarge"), **WITHOUT_EFA},
+            "WORKER-POD nodeSelector node.kubernetes.io/instance-type",
+            f"is p3.16xlarge, but {RETIRED}: the pod stays Pending; choose p3dn.24xlarge or p4d.24xlarge",
+        ),
+        (
+            {**instance_type("ml.p3.16xlarge"), **WITHOUT_EFA},
+            "WORKER-POD nodeSelector node.kubernetes.io/instance-type",
+            f"is ml.p3.16xlarge, but {RETIRED}: the pod stays Pending; choose p3dn.24xlarge or p4d.24xlarge",
+        ),
+        (
+            {**required(TYPE, "p3.8xlarge", "p3.16xlarge"), **WITHOUT_EFA},
+            f"{VALUES} 0",
+            f"is p3.8xlarge, but {RETIRED}: the pod stays Pending; choose p3dn.24xlarge or p4d.24xlarge",
+            f"{VALUES} 1",
+            f"is p3.16xlarge, but {RETIRED}: the pod stays Pending; choose p3dn.24xlarge or p4d.24xlarge",
+        ),
+    ],
     "node-label-key": [
         (
             {"WORKER-POD nodeSelector": {"node.kubernetes.io/instancetype": "p4d.24xlarge"}},
@@ -230,7 +258,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-CONTAINER resources limits cpu": 200},
         both("memory", "$M"),
         # The type has too few GPUs: that is the cause.
-        {**both("memory", "2000Gi"), **instance_type("p3.8xlarge")},
+        {**both("memory", "2000Gi"), **instance_type("g5.12xlarge")},
         {
             "LAUNCHER-POD nodeSelector": {TYPE: "m7i-flex.xlarge"},
             "LAUNCHER-CONTAINER resources": {"requests": {"cpu": 16}},
@@ -240,6 +268,13 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         *(instance_type(name) for name in ("p9.99xlarge", "g5g.xlarge", "p6e-gb200.36xlarge", "g7e.48xlarge")),
         *(instance_type(name) for name in ("trn1.32xlarge", "m7i.metal-24xl", "hpc7a.96xlarge", "c5n.18xlarge")),
         *(instance_type(name) for name in ("n1-standard-4", "Standard_ND96asr_v4", "$TYPE", "ml.p5.48xlarge")),
+    ],
+    "retired-instance-type": [
+        {},
+        {"WORKER-POD nodeSelector": GONE},
+        {**required(TYPE, "p3.16xlarge", "p3dn.24xlarge"), **WITHOUT_EFA},
+        # Of another provider, or not in the catalog.
+        *(instance_type(name) for name in ("n1-standard-4", "p2.16xlarge", "$TYPE")),
     ],
     "node-label-key": [
         {"WORKER-POD nodeSelector": {"node-type": "gpu", "team/zone": "a", "nvidia.com/gpu.deploy.driver": "true"}},
