@@ -97,21 +97,21 @@ def train(job: EmulatedMpiJob, output: Path, *, kill_at: str | None = None) -> O
 @pytest.fixture(scope="module")
 def undisturbed(job: Callable[..., EmulatedMpiJob], claim: Callable[[], Path], phase: Phase) -> Outcome:
     lustre = claim()
-    with phase("the job digits-p3, as rendered"):
-        return train(job(recipe("digits-p3"), lustre), lustre / "runs/digits-p3")
+    with phase("the job digits, as rendered"):
+        return train(job(recipe("digits"), lustre), lustre / "runs/digits")
 
 
 @pytest.fixture(scope="module")
 def disturbed(job: Callable[..., EmulatedMpiJob], claim: Callable[[], Path], phase: Phase) -> Outcome:
     lustre = claim()
-    with phase("the job digits-p3 with a killed worker"):
-        return train(job(recipe("digits-p3"), lustre), lustre / "runs/digits-p3", kill_at="epoch 3/")
+    with phase("the job digits with a killed worker"):
+        return train(job(recipe("digits"), lustre), lustre / "runs/digits", kill_at="epoch 3/")
 
 
 def test_the_job_succeeds_at_its_first_attempt(undisturbed: Outcome) -> None:
     assert undisturbed.succeeded, undisturbed.logs
     assert len(undisturbed.logs) == 1
-    assert undisturbed.worker_starts == {"digits-p3-worker-0": 1, "digits-p3-worker-1": 1}
+    assert undisturbed.worker_starts == {"digits-worker-0": 1, "digits-worker-1": 1}
 
 
 def test_two_ranks_learn_the_digits(undisturbed: Outcome) -> None:
@@ -125,9 +125,9 @@ def test_two_ranks_learn_the_digits(undisturbed: Outcome) -> None:
 def test_each_worker_runs_one_rank_and_the_launcher_none(undisturbed: Outcome) -> None:
     ranks = {pod: [words for _, words in seen if words[:3] == RANK] for pod, seen in undisturbed.processes.items()}
     assert {pod: len(found) for pod, found in ranks.items()} == {
-        "digits-p3-launcher-1": 0,
-        "digits-p3-worker-0": 1,
-        "digits-p3-worker-1": 1,
+        "digits-launcher-1": 0,
+        "digits-worker-0": 1,
+        "digits-worker-1": 1,
     }
     assert "ranks: 2, of them 1 on the machine of rank 0" in undisturbed.logs[0]
 
@@ -147,11 +147,11 @@ def test_every_pod_has_the_keys_and_no_capabilities(undisturbed: Outcome) -> Non
 
 
 def test_the_launcher_has_the_operator_s_settings(undisturbed: Outcome) -> None:
-    answers = undisturbed.answers["digits-p3-launcher-1"]
-    assert answers["hostname"] == "digits-p3-launcher"
+    answers = undisturbed.answers["digits-launcher-1"]
+    assert answers["hostname"] == "digits-launcher"
     assert answers["cat /etc/mpi/hostfile"].splitlines() == [
-        "digits-p3-worker-0.digits-p3.default.svc slots=1",
-        "digits-p3-worker-1.digits-p3.default.svc slots=1",
+        "digits-worker-0.digits.default.svc slots=1",
+        "digits-worker-1.digits.default.svc slots=1",
     ]
     assert answers[CONFIG].splitlines() == ["discover_hosts.sh", "hostfile", "555 0", "444 0"]
     assert {
@@ -165,7 +165,7 @@ def test_the_launcher_has_the_operator_s_settings(undisturbed: Outcome) -> None:
     } <= set(answers["env"].splitlines())
 
 
-@pytest.mark.parametrize("worker", ["digits-p3-worker-0", "digits-p3-worker-1"])
+@pytest.mark.parametrize("worker", ["digits-worker-0", "digits-worker-1"])
 def test_a_worker_has_the_settings_of_the_manifest_and_the_operator(worker: str, undisturbed: Outcome) -> None:
     answers = undisturbed.answers[worker]
     assert answers["hostname"] == worker
@@ -187,7 +187,7 @@ def test_a_lost_worker_is_noticed_soon(disturbed: Outcome) -> None:
 
 def test_the_same_launcher_resumes_from_the_checkpoint(disturbed: Outcome) -> None:
     assert disturbed.succeeded, disturbed.logs
-    assert disturbed.worker_starts == {"digits-p3-worker-0": 1, "digits-p3-worker-1": 2}
+    assert disturbed.worker_starts == {"digits-worker-0": 1, "digits-worker-1": 2}
     # One pod and one log, also with the restart.
     (log,) = disturbed.logs
     first, _, second = log.partition("restart 1 of 10")

@@ -26,7 +26,7 @@ esac
 
 
 def digits(name: str, **changes: Any) -> HorovodJobSpec:
-    spec = recipe("digits-p3", name)
+    spec = recipe("digits", name)
     assert isinstance(spec, HorovodJobSpec)
     return replace(spec, **changes)
 

@@ -53,7 +53,7 @@ def test_ranks_save_before_a_pod_ends_and_the_next_start_resumes(
     phase: Phase,
 ) -> None:
     lustre = claim()
-    spec = recipe("digits-p3", "stop", command=("python", "-c", RANK))
+    spec = recipe("digits", "stop", command=("python", "-c", RANK))
     assert isinstance(spec, HorovodJobSpec)
     with phase(f"a job whose {role} is deleted"), job(spec, lustre) as running:
         running.wait(lambda: running.log().count("trains") == 2, 120)

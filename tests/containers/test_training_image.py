@@ -23,7 +23,7 @@ def run(podman: Podman, image: str) -> Callable[..., str]:
 @pytest.fixture(scope="module")
 def workers(job: Callable[..., EmulatedMpiJob], claim: Callable[[], Path]) -> Iterator[EmulatedMpiJob]:
     """Return a job whose workers are ready."""
-    with job(recipe("digits-p3", "image"), claim()) as started:
+    with job(recipe("digits", "image"), claim()) as started:
         started.wait(lambda: all(worker.ready() for worker in started.workers), 30)
         yield started
 

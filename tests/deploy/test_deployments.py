@@ -277,8 +277,8 @@ def test_a_failed_change_is_rolled_back(deployment: Deployment) -> None:
         "failing",
         deployment.with_sections(
             node_groups={
-                "gpu": {"instance_type": "p3.16xlarge", "max_size": 8},
-                "more": {"instance_type": "p3.8xlarge"},
+                "gpu": {"instance_type": "p4d.24xlarge", "max_size": 8},
+                "more": {"instance_type": "p3dn.24xlarge"},
             },
             service_accounts={"stage-data": {"prefix": "data", "namespace": "research"}},
         ),

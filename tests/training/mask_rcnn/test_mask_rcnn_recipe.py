@@ -53,11 +53,11 @@ def test_rejects_a_warm_up_that_is_not_over_when_the_rate_falls() -> None:
 
 
 def test_the_warm_up_of_the_sweep_is_over_when_the_rate_falls() -> None:
-    sweep = yaml.safe_load((ROOT / "examples/bench/mask_rcnn_p3.yaml").read_text())
+    sweep = yaml.safe_load((ROOT / "examples/bench/mask_rcnn_p3dn.yaml").read_text())
     given = dict(pairwise(map(str, sweep["arguments"])))
     made = replace(throughput(epochs=int(given["--epochs"])), warmup_steps=int(given["--warmup-steps"]))
     for nodes in sweep["axes"]["nodes"]:
-        # The eight GPUs of a p3.16xlarge.
+        # The eight GPUs of a p3dn.24xlarge.
         made.check(training_images=IMAGES, global_batch=nodes * 8 * made.batch_size)
 
 

@@ -68,7 +68,7 @@ def test_the_values_of_lars_given_back_are_the_same_recipe() -> None:
 def test_warns_of_a_batch_with_which_sgd_loses_accuracy() -> None:
     made = recipe.sgd(**_NONE, epochs=90)
     assert made.warnings(8192, 32) == []
-    # 20 nodes of p3.16xlarge with the recipes' batch.
+    # 20 nodes of p3dn.24xlarge with the recipes' batch.
     assert made.warnings(40_960, 160) == [
         "warning: 40,960 images a step are more than the 8,192 up to which sgd keeps its accuracy (arXiv:1706.02677); "
         "give '--batch-size 51' (8,160 images a step) or '--optimizer lars --batch-size 224' (35,840 images a step, "

@@ -28,7 +28,7 @@ def words(figure: Figure) -> list[str]:
 @pytest.fixture
 def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(ranks, "rank", lambda: 0)
-    folder = tmp_path / "digits-p3"
+    folder = tmp_path / "digits"
     folder.mkdir()
     (folder / "results.json").write_text(json.dumps(results(2, 2)))
     return folder
@@ -44,8 +44,8 @@ def test_a_point_has_the_epoch_its_ranks_and_rounded_values() -> None:
 
 
 def test_the_picture_has_job_ranks_speed_and_a_line_for_each_value() -> None:
-    figure = curve_picture.figure("digits-p3", results(2, 2, 2))
-    assert words(figure) == ["digits-p3", "2 ranks, 4,607 images/s"]
+    figure = curve_picture.figure("digits", results(2, 2, 2))
+    assert words(figure) == ["digits", "2 ranks, 4,607 images/s"]
     loss, accuracy = figure.axes
     assert (loss.get_title("left"), accuracy.get_title("left")) == ("loss", "accuracy")
     assert [line.get_label() for line in loss.lines] == ["training 0.667"]
@@ -56,7 +56,7 @@ def test_the_picture_has_job_ranks_speed_and_a_line_for_each_value() -> None:
 def test_the_picture_of_a_last_epoch_without_a_loss_has_the_losses_before() -> None:
     given = results(2, 2, 2)
     given["history"][-1]["loss"] = {}
-    loss, accuracy = curve_picture.figure("digits-p3", given).axes
+    loss, accuracy = curve_picture.figure("digits", given).axes
     assert [line.get_label() for line in loss.lines] == ["training 1.000"]
     assert np.asarray(accuracy.lines[0].get_xdata()).tolist() == [1, 2, 3]
 
@@ -67,7 +67,7 @@ def test_the_picture_names_every_number_of_ranks(sizes: tuple[int, ...], shown: 
 
 
 def test_equal_results_make_equal_pictures_that_any_page_can_show() -> None:
-    first, second = (curve_picture.picture("digits-p3", results(2, 2)) for _ in range(2))
+    first, second = (curve_picture.picture("digits", results(2, 2)) for _ in range(2))
     assert first == second
     assert ElementTree.fromstring(first).tag == "{http://www.w3.org/2000/svg}svg"
     # The card: light on a dark page too.
@@ -80,7 +80,7 @@ def test_rank_zero_alone_draws(output: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert not (output / "curve.svg").exists()
     monkeypatch.setattr(ranks, "rank", lambda: 0)
     curve.draw(output)
-    assert (output / "curve.svg").read_bytes() == curve_picture.picture("digits-p3", results(2, 2))
+    assert (output / "curve.svg").read_bytes() == curve_picture.picture("digits", results(2, 2))
 
 
 @pytest.mark.parametrize(
