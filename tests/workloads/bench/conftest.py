@@ -16,7 +16,7 @@ from training_workloads import HorovodJobSpec, SharedVolume
 
 def fake(name):
     command = ("true", "--output-dir", SharedVolume().path(f"runs/{name}"))
-    return HorovodJobSpec(name=name, image="image:1", command=command, instance_type="p3.16xlarge", workers=1)
+    return HorovodJobSpec(name=name, image="image:1", command=command, instance_type="p4d.24xlarge", workers=1)
 
 RECIPES = {"fake": fake}
 """

@@ -124,28 +124,28 @@ def test_jobs_are_submitted_measured_and_deleted(
     assert left(cluster) == []
     found = records(folder / "results")
     assert [(each["state"], each["usd"], each["seconds"]) for each in found] == [
-        ("finished", 24.48, 1800),
-        ("finished", 12.24, 1800),
+        ("finished", 31.212, 1800),
+        ("finished", 15.606, 1800),
     ]
     assert [(each["network"], each["results"]["images_per_second"]) for each in found] == [("tcp (Socket)", 9000)] * 2
     assert RESULTS in (folder / f"results/{named[2]}/1/log.txt").read_text()
     # 9,000 images/s on 16 GPUs are half of twice those on 8.
     report = (folder / "results/report.md").read_text()
-    assert "| resnet50-p3dn | 2 | 16 | 9,000.0 | 8,000.0 | 215.5 | 50.0% | 24.48 |" in report
+    assert "| resnet50-p3dn | 2 | 16 | 9,000.0 | 8,000.0 | 215.5 | 50.0% | 31.21 |" in report
     assert (program(*RUN).code, len(jobs)) == (0, 2)
 
 
 def test_stops_before_a_cell_that_exceeds_the_budget(
     program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]]
 ) -> None:
-    (folder / "sweep.yaml").write_text(SWEEP.replace("budget: 100", "budget: 36.7"))
+    (folder / "sweep.yaml").write_text(SWEEP.replace("budget: 100", "budget: 46.81"))
     stopped = program(*RUN)
     assert (stopped.code, len(jobs)) == (1, 1)
     assert (
-        "note: stopped before resnet50-p3dn, nodes 1: it would cost $12.24, and $24.48 of the budget of $36.70 "
+        "note: stopped before resnet50-p3dn, nodes 1: it would cost $15.61, and $31.21 of the budget of $46.81 "
         "are used; raise the budget, and the same command continues"
     ) in stopped.err
-    (folder / "sweep.yaml").write_text(SWEEP.replace("budget: 100", "budget: 36.72"))
+    (folder / "sweep.yaml").write_text(SWEEP.replace("budget: 100", "budget: 46.82"))
     assert (program(*RUN).code, len(jobs)) == (0, 2)
 
 
@@ -293,7 +293,7 @@ def test_a_test_of_the_network_has_the_curve_of_its_log(
 @pytest.mark.parametrize(
     ("budget", "hours", "usd"),
     # The first one has the rest of the budget, the other three times the planned hours.
-    [(0.02, 0.0005, 0.02), (100, 0.001, 0.003 * 24.48)],
+    [(0.02, 0.0005, 0.02), (100, 0.001, 0.003 * 31.212)],
 )
 def test_a_job_that_takes_too_long_is_cancelled(
     program: Program,
@@ -341,15 +341,15 @@ def test_an_adopted_job_has_cost_since_it_was_created(
     ).pop("status")
     attempt = folder / f"results/{names()[1]}/1/attempt.json"
     attempt.parent.mkdir(parents=True)
-    attempt.write_text(json.dumps({"number": 1, "job": mine, "usd_before": 0, "planned_usd": 24.48}))
+    attempt.write_text(json.dumps({"number": 1, "job": mine, "usd_before": 0, "planned_usd": 62.424}))
     monkeypatch.setattr(cluster_runner, "time", vars(polling)["time"])
     # It was created on 2026-11-21 at 10:00.
     clock = type("Clock", (datetime,), {"now": classmethod(lambda *_: datetime(2026, 11, 21, 17, tzinfo=UTC))})
     monkeypatch.setattr(cluster_runner, "datetime", clock)
     assert program(*RUN).code == 1
     (record,) = records(folder / "results")
-    # Seven hours; without them it would get the four that the budget of $100 pays for, again.
-    assert (record["state"], record["usd"]) == ("failed", pytest.approx(7 * 24.48, rel=0.01))
+    # Seven hours; without them it would get the three that the budget of $100 pays for, again.
+    assert (record["state"], record["usd"]) == ("failed", pytest.approx(7 * 31.212, rel=0.01))
 
 
 def test_a_cluster_of_another_tool_needs_an_operator_and_nothing_else(

@@ -18,8 +18,8 @@ from training_workloads.planning.line_chart import COLORS
 
 
 def cell(folder: Path, name: str, nodes: int, speeds: list[float | None], **other: Any) -> None:
-    """Write a cell of p3.16xlarge with a repetition for each speed; one without a speed failed."""
-    described = {"nodes": nodes, "ranks": 8 * nodes, "instance_type": "p3.16xlarge", "values": {"nodes": nodes}}
+    """Write a cell of p3dn.24xlarge with a repetition for each speed; one without a speed failed."""
+    described = {"nodes": nodes, "ranks": 8 * nodes, "instance_type": "p3dn.24xlarge", "values": {"nodes": nodes}}
     path = folder / name
     path.mkdir(parents=True)
     (path / "cell.json").write_text(json.dumps({**described, **other}))
@@ -27,7 +27,7 @@ def cell(folder: Path, name: str, nodes: int, speeds: list[float | None], **othe
         results = None if speed is None else {"images_per_second": speed, "data_wait_share_per_rank": [0.1, 0.3]}
         state = {"state": "failed", "reason": "Failed"} if speed is None else {"state": "finished"}
         (path / str(number)).mkdir()
-        record = {**state, "job": name, "usd": 12.24 * nodes, "results": results, "network": "tcp"}
+        record = {**state, "job": name, "usd": 15.606 * nodes, "results": results, "network": "tcp"}
         (path / str(number) / "record.json").write_text(json.dumps(record))
 
 
@@ -136,21 +136,21 @@ def test_a_line_is_named_by_what_differs(tmp_path: Path) -> None:
 
 
 def test_the_report_has_the_plan_and_what_was_published_beside_the_medians(tmp_path: Path) -> None:
-    published = {"DGX-1": 9510.0, "p3.16xlarge, 2018": 5000.0}
+    published = {"DGX-1": 9510.0, "p3dn.24xlarge, 2018": 5000.0}
     cell(tmp_path, "aa", 1, [9000, 9400, 9200], predicted=9628.1, published=published)
     cell(tmp_path, "bb", 2, [17_480, None], published={"issue 779": 12_828.0})
     one, two = summarize(ResultsFolder(path=tmp_path))
     assert (one.figures["images_per_second"], one.efficiency, one.repetitions) == (9200, 1.0, 3)
     assert two.efficiency == pytest.approx(0.95)
-    assert (two.usd, two.failures) == (24.48, ["Failed"])
+    assert (two.usd, two.failures) == (31.212, ["Failed"])
     report = write_report(ResultsFolder(path=tmp_path)).read_text()
     assert "| 9,628 | 5,000 to 9,510 | 3 |" in report
     assert "| 16 | 12,828 | issue 779 |" in report
     assert report.splitlines()[0:3] == ["# Benchmark", "", "Network: tcp"]
-    assert "| p3.16xlarge | 2 | 16 | 17,480.0 | 30.0% | 95.0% | 24.48 |" in report
+    assert "| p3dn.24xlarge | 2 | 16 | 17,480.0 | 30.0% | 95.0% | 31.21 |" in report
     assert "- nodes 2: Failed" in report
     rows = (tmp_path / "repetitions.csv").read_text().splitlines()
-    assert [row.split(",")[:5] for row in rows[1:4]] == [["aa", "aa", "finished", "1", "p3.16xlarge"]] * 3
+    assert [row.split(",")[:5] for row in rows[1:4]] == [["aa", "aa", "finished", "1", "p3dn.24xlarge"]] * 3
     for name in ("throughput", "efficiency", "cost"):
         assert f"![{name}]({name}.svg)" in report
         assert (tmp_path / f"{name}.svg").read_text().startswith("<svg")
@@ -201,13 +201,13 @@ def test_of_cells_with_the_same_values_the_last_one_counts(
     result = program("bench", "compare", str(tmp_path / "a"), str(tmp_path / "b"))
     assert (result.code, result.out) == (0, "ok      nodes 1, --xla on: 1,000 before, 1,000 after (+0.0%)\n")
     report = write_report(ResultsFolder(path=tmp_path / "b")).read_text()
-    assert (report.count("| p3.16xlarge | on | 1 |"), "Without results" in report) == (1, False)
+    assert (report.count("| p3dn.24xlarge | on | 1 |"), "Without results" in report) == (1, False)
     assert len((tmp_path / "b/repetitions.csv").read_text().splitlines()) == 4
 
 
 def test_no_cell_replaces_one_of_another_type_or_one_that_alone_has_run(tmp_path: Path) -> None:
     cell(tmp_path, "aa", 1, [1000], swept=1)
-    cell(tmp_path, "bb", 1, [1200], instance_type="p3dn.24xlarge", swept=2)
+    cell(tmp_path, "bb", 1, [1200], instance_type="p4d.24xlarge", swept=2)
     # Another image, of a sweep that stopped before this cell.
     cell(tmp_path, "cc", 1, [], swept=3)
     assert [each.cell for each in summarize(ResultsFolder(path=tmp_path))] == ["aa", "bb"]

@@ -27,12 +27,12 @@ def expected(recipe: str, instance_type: str, axis: str) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("folder")
 def test_a_cell_has_the_plan_of_render_and_the_runs_in_its_precision() -> None:
-    found = expected("resnet50-p3dn", "p3.16xlarge", "--epochs: [3]")
+    found = expected("resnet50-p3dn", "p3dn.24xlarge", "--epochs: [3]")
     # As `render` annotates the recipe: tests/workloads/planning/test_job_prediction.py.
-    assert round(found["predicted"]) == 18_093
+    assert round(found["predicted"]) == 18_695
     assert found["published"]["DGX-2, TensorFlow 1, mixed, XLA"] == 17_250
     assert any(name.endswith("(a user's runs; more efficient on 32 GPUs than on 8)") for name in found["published"])
-    in_float32 = expected("resnet50-p3dn", "p3.16xlarge", "--precision: [float32], --batch-size: [128]")
+    in_float32 = expected("resnet50-p3dn", "p3dn.24xlarge", "--precision: [float32], --batch-size: [128]")
     assert in_float32["published"] == {
         "InfiniBand, TensorFlow 1, Horovod, float32": 5099,
         "InfiniBand, TensorFlow 2.3, float32": 4850,
@@ -43,12 +43,12 @@ def test_a_cell_has_the_plan_of_render_and_the_runs_in_its_precision() -> None:
 @pytest.mark.parametrize(
     ("recipe", "instance_type", "axis"),
     [
-        ("resnet50-p3dn", "p3.16xlarge", "--batch-size: [64]"),
-        ("resnet50-p3dn", "p3.16xlarge", "storage: [efs]"),
-        ("resnet50-spot", "p3.16xlarge", "--epochs: [3]"),
+        ("resnet50-p3dn", "p3dn.24xlarge", "--batch-size: [64]"),
+        ("resnet50-p3dn", "p3dn.24xlarge", "storage: [efs]"),
+        ("resnet50-spot", "p4d.24xlarge", "--epochs: [3]"),
         # H100 has only the ceiling of another framework.
         ("resnet50-p5", "p5.48xlarge", "--batch-size: [408]"),
-        ("digits", "p3.16xlarge", "--epochs: [3]"),
+        ("digits", "p4d.24xlarge", "--epochs: [3]"),
         ("nccl-p4d", "p4de.24xlarge", "efa_interfaces: [1]"),
         ("nccl-p4d", "p4de.24xlarge", "efa_interfaces: [0]"),
         ("nccl-p4d", "p4de.24xlarge", "collective: [all_gather]"),

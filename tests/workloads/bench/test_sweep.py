@@ -13,7 +13,7 @@ runner: cluster
 job: {image: registry/training:1}
 axes:
   nodes: [1, 2]
-  instance_type: [p3.16xlarge, p3dn.24xlarge]
+  instance_type: [p3dn.24xlarge, p4d.24xlarge]
   --xla: [on]
 budget: 100
 planned_hours: 0.5
@@ -35,12 +35,12 @@ def problems(folder: Path, text: str) -> list[str]:
 def test_types_stay_together_and_the_most_nodes_are_first(folder: Path) -> None:
     found = cells(folder, GOOD)
     assert [(each.spec.instance_type, each.nodes) for each in found] == [
-        ("p3.16xlarge", 2),
-        ("p3.16xlarge", 1),
         ("p3dn.24xlarge", 2),
         ("p3dn.24xlarge", 1),
+        ("p4d.24xlarge", 2),
+        ("p4d.24xlarge", 1),
     ]
-    assert [(each.ranks, each.usd_per_hour) for each in found[:2]] == [(16, 48.96), (8, 24.48)]
+    assert [(each.ranks, each.usd_per_hour) for each in found[:2]] == [(16, 62.424), (8, 31.212)]
     assert found[0].identity["job"]["command"][-2:] == ["--xla", "on"]
 
 
@@ -58,7 +58,7 @@ def test_another_machine_makes_another_cell(folder: Path) -> None:
 
 
 def test_storage_chooses_the_claim_at_the_same_path(folder: Path) -> None:
-    (cell,) = cells(folder, GOOD.replace("nodes: [1, 2]", "storage: [efs]").replace(", p3dn.24xlarge", ""))
+    (cell,) = cells(folder, GOOD.replace("nodes: [1, 2]", "storage: [efs]").replace(", p4d.24xlarge", ""))
     assert [(each.claim, each.mount_path) for each in cell.make("job").volumes] == [("training-efs", "/fsx")]  # type: ignore[union-attr]
 
 
@@ -67,7 +67,7 @@ def test_reports_every_mistake_of_a_file_with_its_key(folder: Path) -> None:
     assert problems(folder, text) == [
         "sweep.yaml:1: 'recipes' is 'a', but it is not a key of a sweep; did you mean recipe or repeats? known: "
         "arguments, axes, budget, job, planned_hours, recipe, repeats, runner",
-        "sweep.yaml:1: 'recipe' is missing; give the name of a recipe, such as resnet50-p3dn",
+        "sweep.yaml:1: 'recipe' is missing; give the name of a recipe, such as resnet50-p4d",
         "sweep.yaml:2: 'runner' is 'laptop'; give one of cluster, local",
         "sweep.yaml:4: 'axes.nodes' is 2; give a list with a text or a number each",
         "sweep.yaml:5: 'axes.batch' is [1, 1], but a value is there twice; omit one of them",
@@ -101,7 +101,7 @@ def test_reports_the_jobs_beside_the_file_and_every_axis_beside_an_unknown_one(f
 
 
 def test_reports_every_job_that_is_not_possible_once(folder: Path) -> None:
-    text = GOOD.replace("p3dn.24xlarge", "p3.17xlarge").replace("[1, 2]", "[0, 2]").replace("registry", "localhost")
+    text = GOOD.replace("p4d.24xlarge", "p4d.17xlarge").replace("[1, 2]", "[0, 2]").replace("registry", "localhost")
     found = problems(folder, text)
     assert [each.split(" is ")[0] for each in found] == [
         "sweep.yaml:6: 'axes.nodes'",
@@ -122,25 +122,29 @@ def test_reports_every_job_that_is_not_possible_once(folder: Path) -> None:
         ),
         ("--epochs: [1, null]", "'axes.--epochs' is [1, None]; give a list with a text or a number each"),
         ("bind_to: [core]", "'axes.bind_to' is 'core'; give one of socket, none"),
-        # No option of the program.
-        ("efa: [true]", "'axes.efa' is True, but p3.16xlarge has no EFA; omit efa, or choose a type that has it, such"),
     ],
 )
 def test_names_the_axis_of_a_value_that_is_not_possible(folder: Path, axis: str, said: str) -> None:
-    (found,) = problems(folder, GOOD.replace("nodes: [1, 2]", axis).replace(", p3dn.24xlarge", ""))
+    (found,) = problems(folder, GOOD.replace("nodes: [1, 2]", axis).replace(", p4d.24xlarge", ""))
     assert found.startswith(f"sweep.yaml:6: {said}")
+
+
+def test_names_the_axis_of_what_the_type_does_not_have(folder: Path) -> None:
+    text = GOOD.replace("nodes: [1, 2]", "efa: [true]").replace("p3dn.24xlarge, p4d.24xlarge", "g5.4xlarge")
+    (found,) = problems(folder, text)
+    assert found.startswith("sweep.yaml:6: 'axes.efa' is True, but g5.4xlarge has no EFA; omit efa, or choose a type")
 
 
 @pytest.mark.parametrize(("axis", "least"), [("--batch-size: [64]", [2]), ("workers: [1, 3]", [3, 1])])
 def test_an_elastic_job_waits_for_all_workers_of_its_cell(folder: Path, axis: str, least: list[int]) -> None:
     text = GOOD.replace("resnet50-p3dn", "torch-resnet50-p4d").replace("nodes: [1, 2]", axis)
-    text = text.replace("  instance_type: [p3.16xlarge, p3dn.24xlarge]\n", "")
+    text = text.replace("  instance_type: [p3dn.24xlarge, p4d.24xlarge]\n", "")
     assert [each.spec.min_workers for each in cells(folder, text)] == least  # type: ignore[union-attr]
 
 
 def test_a_train_job_is_not_measured(folder: Path) -> None:
     text = GOOD.replace("resnet50-p3dn", "torch-resnet50-p4d").replace("training:1", "training:1, kind: TrainJob")
-    found = problems(folder, text.replace("  instance_type: [p3.16xlarge, p3dn.24xlarge]\n", ""))
+    found = problems(folder, text.replace("  instance_type: [p3dn.24xlarge, p4d.24xlarge]\n", ""))
     assert found == ["sweep.yaml:4: 'job.kind' is 'TrainJob', but a sweep waits for MPIJobs and Jobs; omit it"]
 
 
@@ -153,9 +157,9 @@ def test_a_train_job_is_not_measured(folder: Path) -> None:
     ],
 )
 def test_two_combinations_that_are_one_job_are_rejected(folder: Path, axis: str, first: str, second: str) -> None:
-    text = GOOD.replace("  --xla: [on]\n", "").replace("nodes: [1, 2]", axis).replace(", p3dn.24xlarge", "")
+    text = GOOD.replace("  --xla: [on]\n", "").replace("nodes: [1, 2]", axis).replace(", p4d.24xlarge", "")
     (found,) = problems(folder, text)
-    title = "resnet50-p3dn, {}, instance_type p3.16xlarge"
+    title = "resnet50-p3dn, {}, instance_type p3dn.24xlarge"
     assert found == (
         f"sweep.yaml:6: 'axes.{axis.split(':')[0]}' is '{title.format(second)}', but {title.format(first)} is the same "
         "job; omit one of them"
@@ -205,14 +209,14 @@ def test_what_is_no_field_of_a_job_is_a_problem(folder: Path, name: str) -> None
 
 
 def test_lists_the_cells_and_what_they_cost(folder: Path, program: Program) -> None:
-    (folder / "sweep.yaml").write_text(GOOD.replace(", p3dn.24xlarge", "") + "repeats: 2\n")
+    (folder / "sweep.yaml").write_text(GOOD.replace(", p4d.24xlarge", "") + "repeats: 2\n")
     result = program("bench", "run", "sweep.yaml", "--list")
-    # Half an hour of one or two p3.16xlarge at $24.48, twice.
+    # Half an hour of one or two p3dn.24xlarge at $31.212, twice.
     assert [line.partition("; ")[2] for line in result.out.splitlines()[:2]] == [
-        "16 ranks; 2 x p3.16xlarge, $48.96 as planned",
-        "8 ranks; 1 x p3.16xlarge, $24.48 as planned",
+        "16 ranks; 2 x p3dn.24xlarge, $62.42 as planned",
+        "8 ranks; 1 x p3dn.24xlarge, $31.21 as planned",
     ]
-    assert result.out.splitlines()[2] == "4 jobs, $73.44 as planned; the budget is $100.00"
+    assert result.out.splitlines()[2] == "4 jobs, $93.64 as planned; the budget is $100.00"
     (folder / "sweep.yaml").write_text("{recipe: fake, runner: local, axes: {ranks: [1]}}")
     assert program("bench", "run", "sweep.yaml", "--list").out.partition("  ")[2] == "fake, ranks 1; 1 rank\n"
     assert not (folder / "dist").exists()

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.workloads.cli.conftest import Command
+from tests.workloads.planning.one_v100 import ONE_V100
 
 P4D = "--instance-type=p4d.24xlarge"
-P3 = "--instance-type=p3.16xlarge"
+P3DN = "--instance-type=p3dn.24xlarge"
+WITHOUT_EFA = f"--instance-type={ONE_V100}"
 
 
 def test_a_plan_has_a_line_for_each_subject(command: Command) -> None:
@@ -28,13 +30,13 @@ def test_a_plan_has_a_line_for_each_subject(command: Command) -> None:
 
 def test_a_bandwidth_that_bursts_is_named_where_it_decides(command: Command) -> None:
     said = "10 Gb/s is a burst, which a long run does not keep: with several nodes it is slower"
-    small = ("plan", "--instance-type=p3.2xlarge")
+    small = ("plan", WITHOUT_EFA)
     assert [said in command(*small, *options).out for options in (["--nodes=2"], ["--sweep"], ["--nodes=1"])] == [
         True,
         True,
         False,
     ]
-    assert "is a burst" not in command("plan", P3, "--nodes=2").out
+    assert "is a burst" not in command("plan", P3DN, "--nodes=2").out
 
 
 def test_json_has_the_units_in_its_names(command: Command) -> None:
@@ -49,7 +51,7 @@ def test_json_has_the_units_in_its_names(command: Command) -> None:
 
 
 def test_a_sweep_is_a_table_and_a_chart(tmp_path: Path, command: Command) -> None:
-    code, output, errors = command("plan", P3, "--sweep", "--chart", "sweep.svg")
+    code, output, errors = command("plan", P3DN, "--no-efa", "--sweep", "--chart", "sweep.svg")
     assert (code, errors) == (0, "")
     table, _, notes = output.partition("\n\n")
     assert notes == "Calculated from published figures, not measured.\n"
@@ -58,12 +60,12 @@ def test_a_sweep_is_a_table_and_a_chart(tmp_path: Path, command: Command) -> Non
     assert rows[1][-1] == "GPU"
     assert rows[-1][-1] == "all-reduce"
     assert ElementTree.parse(tmp_path / "sweep.svg").getroot().tag.endswith("svg")
-    assert len(json.loads(command("plan", P3, "--sweep", "--json").out)) == 10
+    assert len(json.loads(command("plan", P3DN, "--sweep", "--json").out)) == 10
 
 
 def test_a_chart_is_png_where_pillow_is_installed(tmp_path: Path, command: Command) -> None:
     pytest.importorskip("PIL", reason="the extra 'charts' is not installed")
-    assert command("plan", P3, "--sweep", "--chart", "sweep.png").code == 0
+    assert command("plan", P3DN, "--sweep", "--chart", "sweep.png").code == 0
     # Its header: width and height are big-endian.
     assert (tmp_path / "sweep.png").read_bytes()[:24] == (
         b"\x89PNG\r\n\x1a\n" + b"\x00\x00\x00\x0dIHDR" + (1720).to_bytes(4, "big") + (1040).to_bytes(4, "big")
@@ -74,7 +76,7 @@ def test_without_pillow_png_is_a_mistake_that_names_what_helps(
     tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("training_workloads.cli.plan_commands.find_spec", lambda name: None)
-    code, output, errors = command("plan", P3, "--sweep", "--chart=a.png")
+    code, output, errors = command("plan", P3DN, "--sweep", "--chart=a.png")
     assert (code, output) == (2, "")
     assert errors == (
         "error: '--chart' is 'a.png', but Pillow, which draws PNG, is missing; give a file that ends in .svg, or run "
@@ -95,8 +97,8 @@ def test_a_search_names_type_and_nodes(command: Command) -> None:
     found = json.loads(command("plan", "--target-epoch-minutes=10", "--json").out)
     assert found["epoch_seconds"] <= 600
     assert found["setup"]["instance_type"] == "p4d.24xlarge"
-    on_p3 = json.loads(command("plan", P3, "--budget=90", "--json").out)
-    assert (on_p3["setup"]["instance_type"], on_p3["usd_to_accuracy"] <= 90) == ("p3.16xlarge", True)
+    on_p3dn = json.loads(command("plan", P3DN, "--budget=120", "--json").out)
+    assert (on_p3dn["setup"]["instance_type"], on_p3dn["usd_to_accuracy"] <= 120) == ("p3dn.24xlarge", True)
 
 
 def test_a_search_recommends_no_ceiling(command: Command) -> None:
@@ -119,12 +121,11 @@ def test_the_input_of_a_model_without_a_measurement_is_not_known(command: Comman
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ([], "'--instance-type' is missing; give one of p3.2xlarge, p3.8xlarge"),
+        ([], "'--instance-type' is missing; give one of p3dn.24xlarge, p4d.24xlarge"),
         (["--instance-type=p4d"], "'--instance-type' is 'p4d', but it is not known; did you mean p4d.24xlarge?"),
         ([P4D, "--model=vgg"], "'--model' is 'vgg', but it is not known; known: mask-rcnn, resnet50"),
         ([P4D, "--nodes=two"], "'--nodes' is 'two'; give a whole number, such as 2"),
         ([P4D, "--batch-size=0"], "'--batch-size' is 0; give 1 or more"),
-        ([P3, "--efa"], "'--efa' is True, but p3.16xlarge has no EFA; choose another type, or omit it"),
         ([P4D, "--budget=0"], "'--budget' is 0.0; give a number above 0"),
         ([P4D, "--what-if=efa"], "'--what-if' is 'efa'; give OPTION=VALUE with one of model, instance_type"),
         ([P4D, "--what-if=efa=maybe"], "'--what-if' is 'efa=maybe'; give efa=0 or efa=1"),
@@ -139,16 +140,10 @@ def test_the_input_of_a_model_without_a_measurement_is_not_known(command: Comman
             "'--chart' is 'no/a.svg', but No such file or directory; give another file, in a folder that exists",
         ),
         ([P4D, "--sweep", "--nodes=2"], "'--nodes' is 2, but --sweep compares 1 to 512 nodes; omit one of them"),
-        ([P3, "--budget=90", "--efa"], "'--efa' is True, but p3.16xlarge has no EFA"),
         ([P4D, "--sweep", "--what-if=efa=0"], "'--what-if' is 'efa=0', but it cannot be combined with --sweep"),
         ([P4D, "--sweep", "--budget=0"], "'--sweep' is True, but it cannot be combined with --budget"),
-        ([P3, "--what-if=nodes=2", "--what-if=efa=1"], "'--what-if' is 'efa=1', but p3.16xlarge has no EFA"),
         (
-            ["--instance-type=p3.2xlarge", "--nodes=8", "--storage=memory", "--what-if=nodes=1"],
-            "'--what-if' is 'nodes=1', but the images are 131 GiB",
-        ),
-        (
-            [P3, "--what-if=batch-size=64", "--what-if=batch_size=32"],
+            [P3DN, "--what-if=batch-size=64", "--what-if=batch_size=32"],
             "'--what-if' is 'batch_size=32', but another '--what-if' is 'batch-size=64'; omit one of them",
         ),
         (
@@ -165,26 +160,56 @@ def test_a_mistake_is_one_line_with_the_option(arguments: list[str], error: str,
     assert errors.count("\n") == 1
 
 
+def test_a_retired_type_is_planned_with_a_warning(command: Command) -> None:
+    code, output, errors = command("plan", "--instance-type=p3.16xlarge", "--nodes=2", "--json")
+    assert (code, json.loads(output)["setup"]["instance_type"]) == (0, "p3.16xlarge")
+    assert errors == (
+        "warning: 'instance_type' is 'p3.16xlarge', but AWS retired it on 2025-12-20 "
+        "(https://github.com/zalando-incubator/kubernetes-on-aws/pull/8685) and EC2 offers it in no region; "
+        "choose p3dn.24xlarge or p4d.24xlarge\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--efa"], f"'--efa' is True, but {ONE_V100} has no EFA; choose another type, or omit it"),
+        (["--budget=90", "--efa"], f"'--efa' is True, but {ONE_V100} has no EFA"),
+        (["--what-if=nodes=2", "--what-if=efa=1"], f"'--what-if' is 'efa=1', but {ONE_V100} has no EFA"),
+        (
+            ["--nodes=8", "--storage=memory", "--what-if=nodes=1"],
+            "'--what-if' is 'nodes=1', but the images are 131 GiB",
+        ),
+    ],
+)
+def test_a_mistake_beside_a_retired_type_is_one_line_too(arguments: list[str], error: str, command: Command) -> None:
+    code, output, errors = command("plan", WITHOUT_EFA, *arguments)
+    assert (code, output) == (2, "")
+    warning, mistake = errors.splitlines()
+    assert warning.startswith(f"warning: 'instance_type' is '{ONE_V100}', but AWS retired it")
+    assert mistake.startswith(f"error: {error}")
+
+
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ELOOP, errno.EACCES])
 def test_a_chart_that_cannot_be_written_is_a_mistake_in_the_option(
     number: int, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _fail_writes(monkeypatch, number)
-    code, output, errors = command("plan", P3, "--sweep", "--chart=a.svg")
+    code, output, errors = command("plan", P3DN, "--sweep", "--chart=a.svg")
     assert (code, output) == (2, "")
     assert errors.startswith(f"error: '--chart' is 'a.svg', but {os.strerror(number)}; give another file")
 
 
 def test_a_full_disk_is_no_mistake_in_the_option(tmp_path: Path) -> None:
     (tmp_path / "full.svg").symlink_to("/dev/full")
-    command = [sys.executable, "-m", "training_workloads", "plan", P3, "--sweep", "--chart=full.svg"]
+    command = [sys.executable, "-m", "training_workloads", "plan", P3DN, "--sweep", "--chart=full.svg"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (74, "")
     assert "the output cannot be written" in ended.stderr
 
 
 def test_memory_is_planned_where_one_node_is_too_small(command: Command) -> None:
-    small = "--instance-type=p3.2xlarge"
+    small = WITHOUT_EFA
     assert command("plan", small, "--nodes=512", "--storage=memory").code == 0
     output = command("plan", small, "--sweep", "--storage=memory").out
     assert [line.split()[0] for line in output.splitlines()[1:8]] == ["8", "16", "32", "64", "128", "256", "512"]
@@ -212,7 +237,7 @@ def test_the_all_reduce_says_what_is_hidden(arguments: list[str], text: str, com
 
 
 def test_one_gpu_has_no_all_reduce(command: Command) -> None:
-    output = command("plan", "--instance-type=p3.2xlarge").out
+    output = command("plan", WITHOUT_EFA).out
     assert ", 1 GPU, " in output
     assert "all-reduce   none: one GPU has all gradients\n" in output
 

@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from training_workloads import InputError
+from tests.workloads.planning.one_v100 import ONE_V100
+from training_workloads import INSTANCE_TYPES, InputError
 from training_workloads.planning.plan_search import SWEPT_NODES, Wish, best, possible_setups, searched_nodes
 from training_workloads.planning.prediction import predict
 from training_workloads.planning.training_setup import TrainingSetup, types_with_rates
 
 P4D = possible_setups(["p4d.24xlarge"], searched_nodes(), model="resnet50")
-P3 = possible_setups(["p3.16xlarge"], searched_nodes(), model="resnet50")
+P3DN = possible_setups(["p3dn.24xlarge"], searched_nodes(), model="resnet50")
 
 
 def test_a_sweep_has_1_to_512_nodes_and_a_search_more_of_them() -> None:
@@ -23,24 +24,25 @@ def test_a_sweep_has_1_to_512_nodes_and_a_search_more_of_them() -> None:
 def test_what_is_not_possible_is_not_searched() -> None:
     # 131 GiB of images: eight nodes of 61 GiB can hold them beside the ranks, four cannot.
     options = {"model": "resnet50", "storage": "memory"}
-    assert [one.nodes for one in possible_setups(["p3.2xlarge"], (4, 8), **options)] == [8]
-    with_efa = possible_setups(["p3.16xlarge", "p4d.24xlarge"], (1,), model="resnet50", efa=True)
+    assert [one.nodes for one in possible_setups([ONE_V100], (4, 8), **options)] == [8]
+    with_efa = possible_setups([ONE_V100, "p4d.24xlarge"], (1,), model="resnet50", efa=True)
     assert [one.instance_type for one in with_efa] == ["p4d.24xlarge"]
-    with pytest.raises(InputError, match=r"'efa' is True, but p3\.16xlarge has no EFA"):
-        possible_setups(["p3.16xlarge"], (1, 2), model="resnet50", efa=True)
+    with pytest.raises(InputError, match=f"'efa' is True, but {re.escape(ONE_V100)} has no EFA"):
+        possible_setups([ONE_V100], (1, 2), model="resnet50", efa=True)
 
 
 def test_the_cheapest_epoch_that_is_short_enough() -> None:
-    # On P3 each node makes an epoch more expensive, so the fewest are the cheapest: one takes 2.3 minutes.
-    found = best(P3, Wish(target_epoch_minutes=1))
+    # On P3dn each node makes an epoch more expensive, so the fewest are the cheapest: one takes 2.3 minutes.
+    found = best(P3DN, Wish(target_epoch_minutes=1))
     one_less = predict(found.setup.on_nodes(found.setup.nodes - 1))
     assert found.epoch_seconds <= 60 < one_less.epoch_seconds
     assert (found.usd_per_epoch or 0) > (one_less.usd_per_epoch or 0) > 0
 
 
-def test_all_types_are_compared() -> None:
+def test_all_types_of_today_are_compared() -> None:
     types = types_with_rates("resnet50", "mixed")
-    assert {"p3.16xlarge", "p4d.24xlarge", "p5.48xlarge"} < set(types)
+    assert {"p3dn.24xlarge", "p4d.24xlarge", "p5.48xlarge"} < set(types)
+    assert [name for name in types if INSTANCE_TYPES[name].retired] == []
     found = best(possible_setups(types, (1, 2), model="resnet50"), Wish(target_epoch_minutes=10))
     alone = [predict(TrainingSetup(model="resnet50", instance_type=name)) for name in types]
     assert (found.usd_per_epoch or 0) <= min(one.usd_per_epoch or 0 for one in alone if one.epoch_seconds <= 600)

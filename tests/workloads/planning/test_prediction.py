@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.workloads.planning.one_v100 import ONE_V100
 from training_workloads import InputError
 from training_workloads.planning.prediction import _bottleneck, predict
 from training_workloads.planning.step_time import StepTime
 from training_workloads.planning.training_setup import TrainingSetup, types_with_rates
 
 P4D = TrainingSetup(model="resnet50", instance_type="p4d.24xlarge")
-P3 = TrainingSetup(model="resnet50", instance_type="p3.16xlarge")
+P3DN = TrainingSetup(model="resnet50", instance_type="p3dn.24xlarge")
 
 setups = st.builds(
     TrainingSetup,
@@ -26,7 +27,7 @@ setups = st.builds(
 
 
 def test_one_gpu_has_the_published_rate() -> None:
-    alone = predict(replace(P3, instance_type="p3.2xlarge"))
+    alone = predict(replace(P3DN, instance_type=ONE_V100))
     assert alone.images_per_second == pytest.approx(1270)
     assert (alone.efficiency_of_one_gpu, alone.step.coordination, alone.step.exposed_all_reduce) == (1, 0, 0)
 
@@ -53,14 +54,14 @@ def test_an_epoch_is_its_steps_and_an_evaluation() -> None:
 
 
 def test_an_evaluation_is_as_fast_as_its_images_come() -> None:
-    # One GPU of P5 and its CPUs: 23 vCPUs prepare less than the GPU trains. A V100 of P3 evaluates 3 x 1,270 images/s.
-    of_p5, of_p3 = (predict(replace(P4D, instance_type=name)) for name in ("p5.48xlarge", "p3.2xlarge"))
+    # One GPU of P5 and its CPUs: 23 vCPUs prepare less than the GPU trains. A V100 of P3dn evaluates 3 x 1,270 images/s.
+    of_p5, of_p3dn = (predict(replace(P4D, instance_type=name)) for name in ("p5.48xlarge", "p3dn.24xlarge"))
     assert of_p5.evaluation_seconds == pytest.approx(50_000 / of_p5.images_per_second)
-    assert of_p3.lustre
-    # 7 vCPUs give 1,640 images/s, the smallest file system 150 MB/s: 1,363 images of 110 kB.
-    expected = min(3 * 1270, of_p3.vcpus * 721 * 0.325, of_p3.lustre.sustained_mbps * 1e6 / 110_000)
-    assert of_p3.evaluation_seconds == pytest.approx(50_000 / expected)
-    assert expected < 3 * 1270
+    assert of_p3dn.lustre
+    # 88 vCPUs give 20,621 images/s, the file system for 9,607 images/s 1,172 MB/s: 10,653 images of 110 kB.
+    expected = min(8 * 3 * 1270, of_p3dn.vcpus * 721 * 0.325, of_p3dn.lustre.sustained_mbps * 1e6 / 110_000)
+    assert of_p3dn.evaluation_seconds == pytest.approx(50_000 / expected)
+    assert expected == pytest.approx(10_653, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -88,16 +89,17 @@ def test_a_wait_limits_where_it_takes_a_tenth_as_every_other_loss(share: float, 
     assert _bottleneck(step) == limit
 
 
-def test_the_network_limits_p3() -> None:
-    assert predict(P3).bottleneck == "GPU"
-    assert predict(P3.on_nodes(20)).bottleneck == "all-reduce"
-    assert predict(replace(P3, batch_size=32)).bottleneck == "coordination"
+def test_the_network_limits_p3dn_without_efa() -> None:
+    assert predict(P3DN).bottleneck == "GPU"
+    assert predict(P3DN.on_nodes(20)).bottleneck == "GPU"
+    assert predict(replace(P3DN, nodes=20, efa=False)).bottleneck == "all-reduce"
+    assert predict(replace(P3DN, batch_size=32)).bottleneck == "coordination"
 
 
-def test_the_hierarchical_all_reduce_of_p3_is_used() -> None:
-    # 102,228,128 bytes: 1.550 ms within the node, then 39.153 ms at 2.611 GB/s, then 7 buffers of 16 MiB, each with
+def test_the_hierarchical_all_reduce_of_v100_over_tcp_is_used() -> None:
+    # 102,228,128 bytes: 1.550 ms within the node, then 9.788 ms at 10.444 GB/s, then 7 buffers of 16 MiB, each with
     # two hops of 0.4438 ms.
-    assert predict(P3.on_nodes(2)).all_reduce_seconds == pytest.approx(0.046916, abs=1e-6)
+    assert predict(replace(P3DN, nodes=2, efa=False)).all_reduce_seconds == pytest.approx(0.017551, abs=1e-6)
 
 
 def test_without_efa_the_network_is_one_card() -> None:
@@ -109,9 +111,9 @@ def test_without_efa_the_network_is_one_card() -> None:
 
 
 def test_one_cluster_exposes_all_of_the_all_reduce() -> None:
-    one = predict(replace(P3, nodes=2, gradient_clusters=1))
+    one = predict(replace(P3DN, nodes=2, gradient_clusters=1))
     assert one.step.exposed_all_reduce == one.all_reduce_seconds
-    assert predict(P3.on_nodes(2)).step.exposed_all_reduce < one.step.exposed_all_reduce
+    assert predict(P3DN.on_nodes(2)).step.exposed_all_reduce < one.step.exposed_all_reduce
 
 
 def test_lustre_serves_every_epoch_or_the_first_one() -> None:
@@ -124,7 +126,7 @@ def test_lustre_serves_every_epoch_or_the_first_one() -> None:
 
 def test_images_are_held_by_nodes_of_which_one_is_too_small() -> None:
     # Eight nodes of 61 GiB hold 131 GiB of images, one does not.
-    setup = TrainingSetup(model="resnet50", instance_type="p3.2xlarge", nodes=8)
+    setup = TrainingSetup(model="resnet50", instance_type=ONE_V100, nodes=8)
     held, read = predict(replace(setup, storage="memory")), predict(setup)
     assert held.efficiency_of_one_node == read.efficiency_of_one_node < 1
 
@@ -167,15 +169,15 @@ def test_mask_r_cnn_on_one_node_has_the_rate_from_which_it_is_derived() -> None:
             ["'compression' is", "'storage' is 's3'; give one of lustre, memory"],
         ),
         (
-            {"instance_type": "p3.16xlarge", "efa": True},
-            ["'efa' is True, but p3.16xlarge has no EFA; choose another type"],
+            {"instance_type": ONE_V100, "efa": True},
+            [f"'efa' is True, but {ONE_V100} has no EFA; choose another type"],
         ),
         (
             {"instance_type": "p6-b200.48xlarge"},
-            ["but no rate of resnet50 in mixed precision is published for B200; choose one of p3.2xlarge"],
+            ["but no rate of resnet50 in mixed precision is published for B200; choose one of p3dn.24xlarge"],
         ),
         (
-            {"instance_type": "p3.2xlarge", "storage": "memory"},
+            {"instance_type": ONE_V100, "storage": "memory"},
             ["but the images are 131 GiB, and these nodes can hold 27 GiB beside the ranks"],
         ),
     ],
