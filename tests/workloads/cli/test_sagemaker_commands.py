@@ -57,7 +57,7 @@ def test_a_recipe_and_the_stack_are_enough(sagemaker: Command, session: StubbedS
         "TrainingJobName": NAME,
         "RoleArn": ROLE,
         "OutputDataConfig": {"S3OutputPath": "s3://bucket/runs/output", "CompressionType": "NONE"},
-        "ResourceConfig": {"InstanceType": "ml.p3.16xlarge", "InstanceCount": 1, "VolumeSizeInGB": 100},
+        "ResourceConfig": {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 1},
         "VpcConfig": {
             "SecurityGroupIds": ["sg-0123456789abcdef0"],
             "Subnets": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"],
@@ -76,20 +76,31 @@ def test_a_recipe_and_the_stack_are_enough(sagemaker: Command, session: StubbedS
 
 
 def test_options_replace_what_the_stack_says(sagemaker: Command, session: StubbedSession) -> None:
-    options = ("--instance-type=ml.p3.2xlarge", "--spot", "--max-runtime=2h", "--max-wait=3h", "--dry-run", "--name=a")
+    options = ("--instance-type=ml.g5.xlarge", "--spot", "--max-runtime=2h", "--max-wait=3h", "--dry-run", "--name=a")
     code, out, err = sagemaker(*DIGITS, *PLACE, *options)
     assert (code, err) == (0, "")
     made = json.loads(out)
-    assert made["ResourceConfig"] == {"InstanceType": "ml.p3.2xlarge", "InstanceCount": 2, "VolumeSizeInGB": 100}
+    assert made["ResourceConfig"] == {"InstanceType": "ml.g5.xlarge", "InstanceCount": 2}
     assert made["StoppingCondition"] == {"MaxRuntimeInSeconds": 7200, "MaxWaitTimeInSeconds": 10_800}
     assert made["EnableManagedSpotTraining"] is True
     assert "VpcConfig" not in made
 
 
 def test_a_type_with_efa_may_run_ranks_that_leave_it_unused(sagemaker: Command) -> None:
-    made = json.loads(sagemaker(*DIGITS, *PLACE, "--instance-type=p4d.24xlarge", "--dry-run").out)
-    assert made["ResourceConfig"] == {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 1}
+    made = json.loads(sagemaker(*DIGITS, *PLACE, "--instance-type=p5.48xlarge", "--dry-run").out)
+    assert made["ResourceConfig"] == {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1}
     assert made["AlgorithmSpecification"]["ContainerArguments"][:2] == ["--processes-per-host", "2"]
+
+
+def test_of_a_retired_type_it_says_that_nothing_is_known_of_sagemaker(sagemaker: Command) -> None:
+    code, out, err = sagemaker(*DIGITS, *PLACE, "--instance-type=p3.16xlarge", "--dry-run")
+    assert code == 0
+    assert json.loads(out)["ResourceConfig"]["InstanceType"] == "ml.p3.16xlarge"
+    assert err == (
+        "AWS retired p3.16xlarge on EC2 on 2025-12-20 "
+        "(https://github.com/zalando-incubator/kubernetes-on-aws/pull/8685); whether SageMaker still has ml.p3.16xlarge "
+        "is not known; else choose ml.p3dn.24xlarge or ml.p4d.24xlarge\n"
+    )
 
 
 def test_a_dry_run_prints_what_boto3_accepts(sagemaker: Command, session: StubbedSession) -> None:
@@ -217,7 +228,7 @@ def test_the_status_has_states_cost_and_metrics(sagemaker: Command, session: Stu
     )
     lines = sagemaker("status", NAME).out.splitlines()
     assert lines[0] == f"training job '{NAME}': Failed (AlgorithmError: algo-2 did not report within 600 s)"
-    assert lines[1].startswith("1 x ml.p3.16xlarge on Spot capacity, age ")
+    assert lines[1].startswith("1 x ml.p3dn.24xlarge on Spot capacity, age ")
     assert lines[1].endswith(", trained 7m30s, billable 2m30s")
     assert lines[2:5] == [f"run: s3://bucket/runs/{NAME}/", "metrics: accuracy 0.96875", ""]
     assert [line.split() for line in lines[5:]] == [

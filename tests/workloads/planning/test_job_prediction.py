@@ -33,7 +33,7 @@ def predicted(spec: Any) -> Any:
         # As `trainctl plan --nodes 2` with these types; docs/plan.md has the second one.
         ("resnet50-p3dn", 18_695),
         ("resnet50-p4d", 33_861),
-        ("mask-rcnn-p3dn", 145),
+        ("mask-rcnn-p3dn", 162),
         ("mask-rcnn-p4d", 410),
     ],
 )

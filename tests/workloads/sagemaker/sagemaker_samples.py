@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from training_workloads import HorovodJobSpec
+from training_workloads import INSTANCE_TYPES, HorovodJobSpec
 from training_workloads.recipes import recipe
 from training_workloads.sagemaker.job_request import SageMakerJob, training_job_request
 from training_workloads.sagemaker.place import Place
@@ -25,6 +25,9 @@ OUTPUTS = {
 PLACE = Place(role=ROLE, bucket="bucket", subnets=(SUBNET,), security_groups=(GROUP,))
 WITH_LUSTRE = replace(PLACE, lustre_folder="fs-0123456789abcdef0:/abcdefgh")
 WITHOUT_VPC = Place(role=ROLE, bucket="bucket")
+
+#: A type with eight GPUs and no instance store. EC2 has retired all of those; what SageMaker has is not known.
+WITHOUT_DISK = next(one.name for one in INSTANCE_TYPES.values() if one.gpus == 8 and not one.local_nvme_gb)
 
 
 def job(recipe_name: str = "resnet50-p4d", /, **changes: Any) -> SageMakerJob:

@@ -6,6 +6,7 @@ import pytest
 from tests.workloads.sagemaker.sagemaker_samples import (
     IMAGE,
     PLACE,
+    WITHOUT_DISK,
     WITH_LUSTRE,
     WITHOUT_VPC,
     job,
@@ -24,7 +25,7 @@ EFS_FOLDER = "fs-0fedcba9876543210:/data/imagenet"
 #: that a training job can have.
 SHORT: dict[str, tuple[str, int, list[str], dict[str, str], dict[str, str]]] = {
     "digits": (
-        "ml.p3.16xlarge",
+        "ml.p4d.24xlarge",
         1,
         ["--processes-per-host", "2", "--", "python", "-m", "training.digits"],
         {"output-dir": "/opt/ml/checkpoints"},
@@ -45,15 +46,10 @@ SHORT: dict[str, tuple[str, int, list[str], dict[str, str], dict[str, str]]] = {
         {},
     ),
     "resnet50-p3dn": (
-        "ml.p3.16xlarge",
+        "ml.p3dn.24xlarge",
         2,
         ["--processes-per-host", "8", "--", "python", "-m", "training.resnet50"],
-        {
-            "data-dir": "/opt/ml/input/data/training",
-            "output-dir": "/opt/ml/checkpoints",
-            "batch-size": "256",
-            "compression": "fp16",
-        },
+        {"data-dir": "/opt/ml/input/data/training", "output-dir": "/opt/ml/checkpoints", "batch-size": "256"},
         {"training": "s3://bucket/data/imagenet/"},
     ),
     "resnet50-p4d": (
@@ -71,7 +67,7 @@ SHORT: dict[str, tuple[str, int, list[str], dict[str, str], dict[str, str]]] = {
         {"training": "s3://bucket/data/imagenet/"},
     ),
     "mask-rcnn-p3dn": (
-        "ml.p3.16xlarge",
+        "ml.p3dn.24xlarge",
         2,
         ["--processes-per-host", "8", "--", "python", "-m", "training.mask_rcnn"],
         {
@@ -122,7 +118,6 @@ def test_the_whole_request_of_a_job() -> None:
             "data-dir": "/opt/ml/input/data/training",
             "output-dir": "/opt/ml/checkpoints",
             "batch-size": "256",
-            "compression": "fp16",
         },
         "InputDataConfig": [
             {
@@ -138,7 +133,7 @@ def test_the_whole_request_of_a_job() -> None:
             }
         ],
         "OutputDataConfig": {"S3OutputPath": "s3://bucket/runs/output", "CompressionType": "NONE"},
-        "ResourceConfig": {"InstanceType": "ml.p3.16xlarge", "InstanceCount": 2, "VolumeSizeInGB": 500},
+        "ResourceConfig": {"InstanceType": "ml.p3dn.24xlarge", "InstanceCount": 2},
         "VpcConfig": {"SecurityGroupIds": ["sg-0123456789abcdef0"], "Subnets": ["subnet-0123456789abcdef0"]},
         # Seven days, and a day of waiting.
         "StoppingCondition": {"MaxRuntimeInSeconds": 604_800, "MaxWaitTimeInSeconds": 691_200},
@@ -146,15 +141,16 @@ def test_the_whole_request_of_a_job() -> None:
         "CheckpointConfig": {"S3Uri": "s3://bucket/runs/resnet50-1/", "LocalPath": "/opt/ml/checkpoints"},
         "Environment": {
             "TF_NUM_INTRAOP_THREADS": "1",
-            "TF_NUM_INTEROP_THREADS": "7",
-            "TRAINING_DATA_THREADS": "7",
+            "TF_NUM_INTEROP_THREADS": "11",
+            "TRAINING_DATA_THREADS": "11",
             "TF_GPU_THREAD_MODE": "gpu_private",
             "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "600",
             "NCCL_DEBUG": "INFO",
             "NCCL_DEBUG_SUBSYS": "INIT,NET",
-            "NCCL_NET": "Socket",
-            "HOROVOD_FUSION_THRESHOLD": "16777216",
-            "HOROVOD_CYCLE_TIME": "1",
+            "FI_PROVIDER": "efa",
+            "NCCL_NET": "AWS Libfabric",
+            "HOROVOD_FUSION_THRESHOLD": "67108864",
+            "HOROVOD_CYCLE_TIME": "0.5",
             "TF_USE_CUDNN_BATCHNORM_SPATIAL_PERSISTENT": "1",
         },
         "RetryStrategy": {"MaximumRetryAttempts": 10},
@@ -300,22 +296,24 @@ def test_the_key_of_the_stack_encrypts_the_output() -> None:
 
 
 def test_gloo_has_no_all_reduce_in_stages() -> None:
-    made = job("resnet50-p3dn", instances=4)
+    made = job("resnet50-p3dn", instances=4, spec={"efa": False})
+    assert made.spec.mpi_job.environment["HOROVOD_HIERARCHICAL_ALLREDUCE"] == "1"  # type: ignore[union-attr]
     assert "HOROVOD_HIERARCHICAL_ALLREDUCE" not in request(made)["Environment"]
 
 
 def test_a_type_without_a_disk_gets_one_that_the_data_fits_on() -> None:
-    assert request(job("resnet50-p3dn"))["ResourceConfig"]["VolumeSizeInGB"] == 500
-    assert request(job("resnet50-p3dn", input_mode="FastFile"))["ResourceConfig"]["VolumeSizeInGB"] == 100
-    assert request(job("digits"))["ResourceConfig"]["VolumeSizeInGB"] == 100
-    assert request(job("resnet50-p3dn", volume_gb=2000))["ResourceConfig"]["VolumeSizeInGB"] == 2000
+    without: dict[str, Any] = {"spec": {"instance_type": WITHOUT_DISK}}
+    assert request(job(**without))["ResourceConfig"]["VolumeSizeInGB"] == 500
+    assert request(job(**without, input_mode="FastFile"))["ResourceConfig"]["VolumeSizeInGB"] == 100
+    assert request(job("digits", **without))["ResourceConfig"]["VolumeSizeInGB"] == 100
+    assert request(job(**without, volume_gb=2000))["ResourceConfig"]["VolumeSizeInGB"] == 2000
     assert "VolumeSizeInGB" not in request(job("resnet50-p4d"))["ResourceConfig"]
 
 
 def test_ranks_are_on_as_few_instances_as_have_room_for_them() -> None:
     assert job("digits").hosts == (1, 2)
     assert job("digits", spec={"workers": 9}).hosts == (3, 3)
-    assert job("digits", spec={"instance_type": "p3.2xlarge"}).hosts == (2, 1)
+    assert job("digits", spec={"instance_type": "g5.xlarge"}).hosts == (2, 1)
     assert job("digits", instances=3).hosts == (3, 8)
 
 
@@ -368,7 +366,7 @@ def test_without_a_vpc_s3_is_enough() -> None:
             "'volume_gb' is 100, but p4d.24xlarge has an instance store of 8000 GB, which SageMaker",
         ),
         (
-            {"spec": {"instance_type": "p3.16xlarge"}, "volume_gb": 16385},
+            {"spec": {"instance_type": WITHOUT_DISK}, "volume_gb": 16385},
             "'volume_gb' is 16385; give 16384 or less",
         ),
         ({"max_wait_seconds": 60}, "'max_wait' is 60, but only a job on Spot capacity waits for it"),
@@ -422,7 +420,7 @@ def test_spot_needs_a_program_that_saves_checkpoints() -> None:
 
 
 def test_an_elastic_job_is_rejected() -> None:
-    spec = ElasticHorovodJobSpec(name="e", image=IMAGE, command=("a",), instance_type="p3.16xlarge", workers=2)
+    spec = ElasticHorovodJobSpec(name="e", image=IMAGE, command=("a",), instance_type="p4d.24xlarge", workers=2)
     with pytest.raises(InputError, match="'recipe' is 'e', but it is an elastic job, and SageMaker has no"):
         SageMakerJob(spec=spec, name="e")
 

@@ -53,7 +53,7 @@ def test_a_job_is_described(session: StubbedSession) -> None:
     )
     found = TrainingJobs(session).describe(NAME)
     assert (found.name, found.status, found.secondary_status, found.is_ended) == (NAME, "InProgress", "Training", False)
-    assert (found.instances, found.instance_type, found.spot) == (1, "ml.p3.16xlarge", True)
+    assert (found.instances, found.instance_type, found.spot) == (1, "ml.p3dn.24xlarge", True)
     assert (found.training_seconds, found.billable_seconds) == (500, 100)
     assert found.metrics == {"accuracy": 0.96875}
     assert found.run_folder == f"s3://bucket/runs/{NAME}/"

@@ -23,7 +23,7 @@ def described(status: str = "InProgress", secondary: str = "Training", **more: A
         "TrainingJobStatus": status,
         "SecondaryStatus": secondary,
         "AlgorithmSpecification": {"TrainingInputMode": "File"},
-        "ResourceConfig": {"InstanceType": "ml.p3.16xlarge", "InstanceCount": 1},
+        "ResourceConfig": {"InstanceType": "ml.p3dn.24xlarge", "InstanceCount": 1},
         "StoppingCondition": {"MaxRuntimeInSeconds": 604_800},
         "CreationTime": at(0),
         "CheckpointConfig": {"S3Uri": f"s3://bucket/runs/{NAME}/"},
