@@ -59,13 +59,13 @@ def python(*arguments: str, folder: Path, **environment: str) -> subprocess.Comp
 
 
 def test_each_mistake_is_a_line_in_any_folder(root: Path, tmp_path: Path) -> None:
-    context = json.dumps({"efs": "maybe", "instance": "p3.16xlarge"})
+    context = json.dumps({"efs": "maybe", "instance": "p4d.24xlarge"})
     result = python(str(root / "app.py"), folder=tmp_path, CDK_CONTEXT_JSON=context)
     assert result.returncode == 1
     # cluster.yaml was found: only the options are a problem.
     first, second = result.stderr.splitlines()
     assert first == "error: -c efs: 'efs' is 'maybe'; give true or false"
-    assert second.startswith("error: -c instance: 'instance' is 'p3.16xlarge', but there is no such key; known")
+    assert second.startswith("error: -c instance: 'instance' is 'p4d.24xlarge', but there is no such key; known")
 
 
 @pytest.mark.parametrize(

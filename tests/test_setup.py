@@ -267,12 +267,12 @@ def test_a_folder_that_was_renamed_is_one_line(root: Path, makefile: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("job", "given"), [("a b", "a b"), ("", ""), ("it's", "it's"), ("digits-p3", "dist/jobs/digits-p3.k8s.yaml")]
+    ("job", "given"), [("a b", "a b"), ("", ""), ("it's", "it's"), ("digits", "dist/jobs/digits.k8s.yaml")]
 )
 def test_run_local_gives_the_job_as_it_is_typed(job: str, given: str, makefile: Path) -> None:
     program(makefile / ".venv/bin/trainctl", 'printf "<%s>" "$@"')
     (makefile / "dist/jobs").mkdir(parents=True)
-    (makefile / "dist/jobs/digits-p3.k8s.yaml").touch()
+    (makefile / "dist/jobs/digits.k8s.yaml").touch()
     result = make(makefile, "-o", ".setup/training.done", "-o", ".setup/cdk.done", "run-local", f"JOB={job}")
     assert result.stdout.splitlines()[1:] == [f"<run-local><{given}><--ranks><2>"]
     assert result.stderr == ""
@@ -308,18 +308,18 @@ def test_the_cdk_of_the_environment_runs_in_the_nodejs_of_the_setup(root: Path, 
 
 
 def test_the_summary_fits_a_terminal_and_ends_with_the_next_commands(root: Path, tmp_path: Path) -> None:
-    results = tmp_path / "runs/digits-p3/results.json"
+    results = tmp_path / "runs/digits/results.json"
     results.parent.mkdir(parents=True)
     results.write_text('{"accuracy": 0.98611, "images_per_second": 4607.3, "world_size": 2}')
     (tmp_path / "cdk.out").mkdir()
     for name in ("TrainingClusterStack", "TrainingDataStack"):
         (tmp_path / f"cdk.out/{name}.template.json").touch()
-    command = [sys.executable, str(root / "setup/summary.py"), "digits-p3"]
+    command = [sys.executable, str(root / "setup/summary.py"), "digits"]
     shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
     assert max(map(len, shown)) <= 80
     assert "test accuracy 0.9861, 4607 images/s on 2 ranks" in shown[1]
     assert [line.split("  ")[1] for line in shown[-3:]] == [
         "trainctl lint dist/jobs/",
-        "trainctl render digits-p3 --image <image>",
-        "trainctl submit dist/jobs/digits-p3.k8s.yaml",
+        "trainctl render digits --image <image>",
+        "trainctl submit dist/jobs/digits.k8s.yaml",
     ]

@@ -17,7 +17,7 @@ from training_workloads import HorovodJobSpec
 
 def train(name):
     return HorovodJobSpec(
-        name=name, image="image:1", command=("python", "train.py"), instance_type="p3.16xlarge", workers=2
+        name=name, image="image:1", command=("python", "train.py"), instance_type="p4d.24xlarge", workers=2
     )
 
 """
@@ -79,7 +79,7 @@ def test_an_installed_recipe_comes_between_the_two(tmp_path: Path, monkeypatch: 
     (tmp_path / "recipes.py").write_text(OWN)
     found = find_recipes(tmp_path)
     instance_types = {name: vars(recipe(name, among=found))["instance_type"] for name in ("theirs", "mine", "nccl-p3dn")}
-    assert instance_types == {"theirs": "p5.48xlarge", "mine": "p3.16xlarge", "nccl-p3dn": "p5.48xlarge"}
+    assert instance_types == {"theirs": "p5.48xlarge", "mine": "p4d.24xlarge", "nccl-p3dn": "p5.48xlarge"}
 
 
 def test_the_page_shows_a_recipe_and_what_mistakes_print(tmp_path: Path, root: Path) -> None:

@@ -49,18 +49,18 @@ def test_every_recipe_is_valid(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "instance_type", "size"),
     [
-        ("digits", HorovodJobSpec, "p3.16xlarge", (2, 1)),
+        ("digits", HorovodJobSpec, "p4d.24xlarge", (2, 1)),
         ("digits-p4d", HorovodJobSpec, "p4d.24xlarge", (2, 8)),
         ("digits-p5", HorovodJobSpec, "p5.48xlarge", (2, 8)),
-        ("digits-spot", ElasticHorovodJobSpec, "p3.16xlarge", (2, 1)),
-        ("resnet50-p3dn", HorovodJobSpec, "p3.16xlarge", (2, 8)),
+        ("digits-spot", ElasticHorovodJobSpec, "p4d.24xlarge", (2, 1)),
+        ("resnet50-p3dn", HorovodJobSpec, "p3dn.24xlarge", (2, 8)),
         ("resnet50-p4d", HorovodJobSpec, "p4d.24xlarge", (2, 8)),
         ("resnet50-p5", HorovodJobSpec, "p5.48xlarge", (2, 8)),
-        ("resnet50-spot", ElasticHorovodJobSpec, "p3.16xlarge", (2, 8)),
-        ("mask-rcnn-p3dn", HorovodJobSpec, "p3.16xlarge", (2, 8)),
+        ("resnet50-spot", ElasticHorovodJobSpec, "p4d.24xlarge", (2, 8)),
+        ("mask-rcnn-p3dn", HorovodJobSpec, "p3dn.24xlarge", (2, 8)),
         ("mask-rcnn-p4d", HorovodJobSpec, "p4d.24xlarge", (2, 8)),
-        ("mask-rcnn-spot", ElasticHorovodJobSpec, "p3.16xlarge", (2, 8)),
-        ("nccl-p3dn", NcclTestJobSpec, "p3.16xlarge", (2, 8)),
+        ("mask-rcnn-spot", ElasticHorovodJobSpec, "p4d.24xlarge", (2, 8)),
+        ("nccl-p3dn", NcclTestJobSpec, "p3dn.24xlarge", (2, 8)),
         ("nccl-p4d", NcclTestJobSpec, "p4d.24xlarge", (2, 8)),
         ("nccl-p5", NcclTestJobSpec, "p5.48xlarge", (2, 8)),
     ],
@@ -89,7 +89,7 @@ def test_a_recipe_of_the_digits_runs_their_program(name: str) -> None:
         # CUDA 13, and so the newest PyTorch, has no code for V100.
         ("torch-resnet50-p3dn", "training-torch-cuda12", "resnet50", "256"),
         ("torch-resnet50-p4d", "training-torch", "resnet50", "256"),
-        ("torch-efficientnet-b7-p3dn", "training-torch-cuda12", "efficientnet-b7", "4"),
+        ("torch-efficientnet-b7-p3dn", "training-torch-cuda12", "efficientnet-b7", "8"),
         ("torch-efficientnet-b7-p4d", "training-torch", "efficientnet-b7", "8"),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_recipe_of_torch_has_the_image_and_the_batch_of_its_hardware(
     name: str, image: str, model: str, batch_size: str
 ) -> None:
     job = made(TorchElasticJobSpec, name)
-    assert job.instance_type == {"p3": "p3.16xlarge", "4d": "p4d.24xlarge"}[name[-2:]]
+    assert job.instance_type == {"p3dn": "p3dn.24xlarge", "p4d": "p4d.24xlarge"}[name.rpartition("-")[2]]
     assert (job.image, job.workers, job.resources.gpus) == (f"localhost/{image}:latest", 2, 8)
     program = ("python", "-m", "training.torch_imagenet")
     folders = ("--data-dir", "/fsx/data/imagenet", "--output-dir", f"/fsx/runs/{name}")
@@ -106,7 +106,8 @@ def test_a_recipe_of_torch_has_the_image_and_the_batch_of_its_hardware(
 
 
 @pytest.mark.parametrize(
-    ("name", "workers"), [("torch-resnet50-p3dn", "7"), ("torch-resnet50-p4d", "11"), ("torch-efficientnet-b7-p4d", "11")]
+    ("name", "workers"),
+    [("torch-resnet50-p3dn", "11"), ("torch-resnet50-p4d", "11"), ("torch-efficientnet-b7-p4d", "11")],
 )
 def test_a_rank_of_torch_reads_with_the_vcpus_of_its_gpu(name: str, workers: str) -> None:
     (container,) = manifests(name)[0]["spec"]["template"]["spec"]["containers"]
@@ -136,15 +137,11 @@ RESNET50 = ("python", "-m", "training.resnet50", "--data-dir", "/fsx/data/imagen
 @pytest.mark.parametrize(
     ("name", "instance_type", "options"),
     [
-        # 25 Gb/s of TCP need half the bytes; EFA does not, and float16 can lose the smallest gradients.
-        ("resnet50-p3dn", "p3.16xlarge", ("--compression", "fp16")),
+        # EFA does not need fewer bytes, and float16 can lose the smallest gradients.
+        ("resnet50-p3dn", "p3dn.24xlarge", ()),
         ("resnet50-p4d", "p4d.24xlarge", ()),
         ("resnet50-p5", "p5.48xlarge", ()),
-        (
-            "resnet50-spot",
-            "p3.16xlarge",
-            ("--compression", "fp16", "--checkpoint-every", "200steps", "--on-bad-data", "skip"),
-        ),
+        ("resnet50-spot", "p4d.24xlarge", ("--checkpoint-every", "400steps", "--on-bad-data", "skip")),
     ],
 )
 def test_resnet50_has_the_options_of_its_network(name: str, instance_type: str, options: tuple[str, ...]) -> None:
@@ -155,20 +152,33 @@ def test_resnet50_has_the_options_of_its_network(name: str, instance_type: str, 
 
 
 @pytest.mark.parametrize(
-    ("name", "variables"),
+    ("name", "changes", "variables"),
     [
         (
             "resnet50-p3dn",
+            {"efa": False},
             {
                 "NCCL_NET": "Socket",
                 "HOROVOD_FUSION_THRESHOLD": "16777216",
                 "HOROVOD_CYCLE_TIME": "1",
                 "HOROVOD_HIERARCHICAL_ALLREDUCE": "1",
-                "TRAINING_DATA_THREADS": "7",
+                "TRAINING_DATA_THREADS": "11",
+            },
+        ),
+        (
+            "resnet50-p3dn",
+            {},
+            {
+                "FI_PROVIDER": "efa",
+                "NCCL_NET": "AWS Libfabric",
+                "HOROVOD_FUSION_THRESHOLD": "67108864",
+                "HOROVOD_CYCLE_TIME": "0.5",
+                "TRAINING_DATA_THREADS": "11",
             },
         ),
         (
             "resnet50-p4d",
+            {},
             {
                 "FI_PROVIDER": "efa",
                 "NCCL_NET": "AWS Libfabric",
@@ -179,6 +189,7 @@ def test_resnet50_has_the_options_of_its_network(name: str, instance_type: str, 
         ),
         (
             "resnet50-p5",
+            {},
             {
                 "FI_PROVIDER": "efa",
                 "NCCL_NET": "AWS Libfabric",
@@ -189,8 +200,10 @@ def test_resnet50_has_the_options_of_its_network(name: str, instance_type: str, 
         ),
     ],
 )
-def test_resnet50s_ranks_get_the_variables_of_their_hardware(name: str, variables: dict[str, str]) -> None:
-    job = manifests(name)[0]["spec"]["mpiReplicaSpecs"]
+def test_resnet50s_ranks_get_the_variables_of_their_hardware(
+    name: str, changes: dict[str, Any], variables: dict[str, str]
+) -> None:
+    job = manifests(name, **changes)[0]["spec"]["mpiReplicaSpecs"]
     (launcher,) = job["Launcher"]["template"]["spec"]["containers"]
     exported = [word for before, word in pairwise(launcher["command"]) if before == "-x"]
     present = {entry["name"]: entry["value"] for entry in launcher["env"]}
@@ -199,7 +212,7 @@ def test_resnet50s_ranks_get_the_variables_of_their_hardware(name: str, variable
     assert set(variables) <= set(exported)
     # What the published guides set, and NVIDIA's and AWS's libraries now choose better themselves.
     assert not {"NCCL_PROTO", "FI_EFA_USE_DEVICE_RDMA", "NCCL_BUFFSIZE", "RDMAV_FORK_SAFE"} & set(exported)
-    assert ("HOROVOD_HIERARCHICAL_ALLREDUCE" in exported) == (name == "resnet50-p3dn")
+    assert ("HOROVOD_HIERARCHICAL_ALLREDUCE" in exported) == ("HOROVOD_HIERARCHICAL_ALLREDUCE" in variables)
 
 
 def test_resnet50_reads_the_folder_of_the_staged_data() -> None:
@@ -252,7 +265,7 @@ def test_rejects_an_unknown_recipe() -> None:
     with pytest.raises(InputError) as caught:
         recipe("digits-p6")
     assert str(caught.value) == (
-        "'recipe' is 'digits-p6', but it is not known; did you mean digits-p5 or digits or digits-p4d?"
+        "'recipe' is 'digits-p6', but it is not known; did you mean digits-p5 or digits-p4d or digits-spot?"
     )
 
 

@@ -7,6 +7,7 @@ from training_workloads import INSTANCE_TYPES, InputError, InstanceType, gpu_ins
 from training_workloads.catalog import supported_gpu_type
 
 TYPES = list(INSTANCE_TYPES.values())
+RETIRED = [one.name for one in TYPES if one.retired]
 
 
 def layout(instance_type: str) -> list[tuple[int, int, str]]:
@@ -98,7 +99,7 @@ def test_prices_have_a_region_and_a_date() -> None:
     assert all(one.price.usd_per_hour > 0 for one in TYPES if one.price)
 
 
-FAMILIES = "g4dn, g5, g6, g6e, g7, g7e, gr6, p3, p3dn, p4d, p4de, p5, p5e, p5en, p6-b200, p6-b300"
+FAMILIES = "g4dn, g5, g6, g6e, g7, g7e, gr6, p3dn, p4d, p4de, p5, p5e, p5en, p6-b200, p6-b300"
 
 
 @pytest.mark.parametrize(
@@ -112,6 +113,9 @@ FAMILIES = "g4dn, g5, g6, g6e, g7, g7e, gr6, p3, p3dn, p4d, p4de, p5, p5e, p5en,
         ("g4ad.4xlarge", "it has AMD GPUs, which are not supported"),
         ("dl1.24xlarge", "it has Gaudi or Qualcomm accelerators instead of NVIDIA GPUs, which are not supported"),
         ("c5.xlarge", "it is not a known type with GPUs"),
+        ("p2.16xlarge", "AWS has retired it"),
+        ("g3s.xlarge", "AWS has retired it"),
+        ("p3.4xlarge", "AWS has retired P3, p3dn.24xlarge excepted"),
         *[
             (
                 fraction,
@@ -147,9 +151,25 @@ def test_suggests_the_closest_types_with_gpus() -> None:
     assert "m5.xlarge" not in problem.fix
 
 
+@pytest.mark.parametrize(
+    "name", ["p2.16xlarge", "p3.4xlarge", "P3.16XLARGE", "p3", "p3.", "p3dn", "v100", "m5.xlarge", "c5.xlarge", "g3.4xlarge"]
+)
+def test_suggests_no_retired_type(name: str) -> None:
+    (problem,) = supported_gpu_type(name)
+    assert [retired for retired in RETIRED if retired in str(problem).replace(repr(name), "")] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"), [("P3.16XLARGE", "p3dn.24xlarge"), ("p3", "p3dn.24xlarge"), ("p3dn", "p3dn.24xlarge")]
+)
+def test_suggests_the_type_that_remains_of_p3(name: str, suggestion: str) -> None:
+    (problem,) = supported_gpu_type(name)
+    assert suggestion in str(problem)
+
+
 def test_rejects_a_type_without_gpus() -> None:
     (problem,) = supported_gpu_type("m5.xlarge")
-    assert str(problem).startswith("'instance_type' is 'm5.xlarge', but it has no GPU; choose one of p3.2xlarge, ")
+    assert str(problem).startswith("'instance_type' is 'm5.xlarge', but it has no GPU; choose one of p3dn.24xlarge, p4d.24xlarge, ")
 
 
 @pytest.mark.parametrize("value", [None, 4, ["p4d.24xlarge"]])
@@ -190,7 +210,8 @@ def test_every_number_has_a_source_and_a_date(one: InstanceType) -> None:
 @pytest.mark.parametrize("one", TYPES, ids=lambda one: one.name)
 def test_each_missing_number_has_a_reason(one: InstanceType) -> None:
     # A type without GPUs has no model: None is the answer.
-    missing = {each.name for each in dataclasses.fields(one) if getattr(one, each.name) is None} - {"gpu"}
+    # Nor has a type that AWS has not retired the end of one.
+    missing = {each.name for each in dataclasses.fields(one) if getattr(one, each.name) is None} - {"gpu", "retired"}
     assert set(one.unknown) == missing
     assert all(one.unknown.values())
 

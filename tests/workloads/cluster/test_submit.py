@@ -58,7 +58,7 @@ def test_creates_the_policy_before_the_job(program: Program, cluster: FakeCluste
 @pytest.mark.usefixtures("claims")
 def test_creates_a_job_of_torchrun_after_its_store(program: Program, cluster: FakeCluster, tmp_path: Path) -> None:
     spec = TorchElasticJobSpec(
-        name="job", image="image:1", command=("train",), instance_type="p3.16xlarge", workers=2, max_workers=4
+        name="job", image="image:1", command=("train",), instance_type="p4d.24xlarge", workers=2, max_workers=4
     )
     (path,), _ = render_jobs([spec], tmp_path)
     result = program("submit", str(path))

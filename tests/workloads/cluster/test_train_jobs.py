@@ -13,7 +13,7 @@ from training_workloads.rendering import render_jobs
 def train_job(folder: Path) -> Path:
     """Render a TrainJob, whose kind the cluster may know."""
     spec = TorchElasticJobSpec(
-        name="job", image="image:1", command=("train",), instance_type="p3.16xlarge", workers=2, kind="TrainJob"
+        name="job", image="image:1", command=("train",), instance_type="p4d.24xlarge", workers=2, kind="TrainJob"
     )
     (path,), _ = render_jobs([spec], folder)
     return path
