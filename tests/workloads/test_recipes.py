@@ -15,7 +15,7 @@ from training_workloads import (
     TorchElasticJobSpec,
 )
 from training_workloads.jobs.kinds import define_job
-from training_workloads.recipes import NEEDS, RECIPES, recipe
+from training_workloads.recipes import NEEDS, RECIPES, RENAMED, known_recipe, recipe
 
 NEEDED: dict[str, Any] = {"source": "s3://bucket/data/imagenet/", "service_account": "stage"}
 
@@ -267,6 +267,34 @@ def test_rejects_an_unknown_recipe() -> None:
     assert str(caught.value) == (
         "'recipe' is 'digits-p6', but it is not known; did you mean digits-p5 or digits-p4d or digits-spot?"
     )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("digits-p3", "digits"),
+        ("resnet50-p3", "resnet50-p3dn"),
+        ("mask-rcnn-p3", "mask-rcnn-p3dn"),
+        ("nccl-p3", "nccl-p3dn"),
+        ("torch-resnet50-p3", "torch-resnet50-p3dn"),
+        ("torch-efficientnet-b7-p3", "torch-efficientnet-b7-p3dn"),
+    ],
+)
+def test_the_old_name_of_a_recipe_is_answered_with_the_new_one(old: str, new: str) -> None:
+    with pytest.raises(InputError) as caught:
+        recipe(old)
+    assert str(caught.value) == f"'recipe' is '{old}', but AWS has retired its instance type; give {new}"
+    assert new in RECIPES
+
+
+def test_every_renamed_recipe_exists_under_its_new_name_only() -> None:
+    assert len(RENAMED) == 6
+    assert set(RENAMED.values()) <= set(RECIPES)
+    assert set(RENAMED) & set(RECIPES) == set()
+
+
+def test_a_recipe_of_a_user_may_have_an_old_name() -> None:
+    assert list(known_recipe("digits-p3", ["digits-p3"])) == []
 
 
 def test_rejects_a_recipe_without_what_only_the_user_knows() -> None:

@@ -100,6 +100,12 @@ def test_reports_the_jobs_beside_the_file_and_every_axis_beside_an_unknown_one(f
     ]
 
 
+def test_the_old_name_of_a_recipe_is_answered_with_the_new_one(folder: Path) -> None:
+    assert problems(folder, GOOD.replace("resnet50-p3dn", "resnet50-p3")) == [
+        "sweep.yaml:2: 'recipe' is 'resnet50-p3', but AWS has retired its instance type; give resnet50-p3dn"
+    ]
+
+
 def test_reports_every_job_that_is_not_possible_once(folder: Path) -> None:
     text = GOOD.replace("p4d.24xlarge", "p4d.17xlarge").replace("[1, 2]", "[0, 2]").replace("registry", "localhost")
     found = problems(folder, text)

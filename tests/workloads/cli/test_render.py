@@ -106,7 +106,7 @@ def test_limits_and_binding(render: Render) -> None:
         (["digits-spot", "--min-workers=9"], ["--min-workers"]),
         (["stage-data", "--source=s3://b/x"], ["--service-account"]),
         (["nccl-p5", "--efa-interfaces=33"], ["--efa-interfaces"]),
-        (["digits", "--instance-type=p4d.24xlarge"], ["--gpus-per-worker"]),
+        (["digits-p4d", "--gpus-per-worker=3"], ["--gpus-per-worker"]),
         (["digits", "--instance-type=p4d.24xlage"], ["--instance-type"]),
         (["digits", "--outdir=/proc/x"], ["--outdir"]),
         (["digits", "--outdir="], ["--outdir"]),
@@ -116,13 +116,47 @@ def test_limits_and_binding(render: Render) -> None:
             ["--gpus-per-worker", "--image", "--workers"],
         ),
         (["digits", f"--name={'n' * 60}"], ["--name"]),
-        (["digit-p3"], ["RECIPE"]),
+        (["digit-p4d"], ["RECIPE"]),
     ],
 )
 def test_each_problem_has_the_name_of_its_option(arguments: list[str], names: list[str], command: Command) -> None:
     code, output, errors = command("render", *arguments)
     assert (code, output) == (2, "")
     assert sorted(line.split()[1].strip("'") for line in errors.splitlines()) == names
+
+
+def test_the_old_name_of_a_recipe_is_answered_with_the_new_one(command: Command) -> None:
+    message = "error: 'RECIPE' is 'digits-p3', but AWS has retired its instance type; give digits\n"
+    assert command("render", "digits-p3") == (2, "", message)
+
+
+def test_the_digits_are_for_the_nodes_of_cluster_yaml_or_of_the_option(tmp_path: Path, render: Render) -> None:
+    def selected(*options: str) -> Any:
+        job, _ = render("digits", *options)
+        return job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"]
+
+    assert selected() == {"node.kubernetes.io/instance-type": "p4d.24xlarge"}
+    (tmp_path / "cluster.yaml").write_text("node_groups: {gpu: {instance_type: g6.12xlarge}}")
+    assert selected() == {"node.kubernetes.io/instance-type": "g6.12xlarge"}
+    assert selected("--instance-type=p5.48xlarge") == {"node.kubernetes.io/instance-type": "p5.48xlarge"}
+
+
+def test_a_mistake_in_cluster_yaml_is_one_line_with_its_place(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "cluster.yaml").write_text("node_groups:\n  gpu:\n    instance_type: p4\n")
+    code, output, errors = command("render", "digits")
+    assert (code, output) == (2, "")
+    assert errors.startswith("error: cluster.yaml:3: 'node_groups.gpu.instance_type' is 'p4', but it is not known; did")
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["digits-p4d", "nccl-p4d", "torch-resnet50-p4d"])
+def test_a_retired_type_is_rendered_with_a_warning(name: str, render: Render, tmp_path: Path) -> None:
+    _, errors = render(name, "--instance-type=p3.16xlarge", "--image=repository/own:1")
+    (line,) = [line for line in errors.splitlines() if "retired" in line]
+    assert line.startswith(f"{name}: warning: ")
+    assert "AWS retired it on 2025-12-20 (https://" in line
+    assert line.endswith("the pod stays Pending; choose p3dn.24xlarge or p4d.24xlarge [retired-instance-type]")
+    assert "p3.16xlarge" in (tmp_path / f"dist/jobs/{name}.k8s.yaml").read_text()
 
 
 def test_a_name_is_for_one_recipe(command: Command) -> None:

@@ -28,6 +28,7 @@ def test_a_script_that_cannot_start_is_rejected_once(text: str, problem: str, tm
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["digits-p3"], "'JOB' is 'digits-p3', but AWS has retired its instance type; give digits"),
         (["digits", "--volumes="], "'--volumes' is ''; give a folder"),
         (["digits", "--environment="], "'--environment' is ''; give a folder"),
         (["digits", "--ranks=two"], "'--ranks' is 'two'; give a whole number, such as 2"),

@@ -103,6 +103,11 @@ def test_of_a_retired_type_it_says_that_nothing_is_known_of_sagemaker(sagemaker:
     )
 
 
+def test_the_old_name_of_a_recipe_is_answered_with_the_new_one(sagemaker: Command) -> None:
+    message = "error: 'RECIPE' is 'digits-p3', but AWS has retired its instance type; give digits\n"
+    assert sagemaker("submit", "digits-p3", *PLACE, "--dry-run") == (2, "", message)
+
+
 def test_a_dry_run_prints_what_boto3_accepts(sagemaker: Command, session: StubbedSession) -> None:
     made = json.loads(sagemaker(*DIGITS, *PLACE, "--dry-run").out)
     session.answer("sagemaker", "create_training_job", {"TrainingJobArn": ARN}, made)

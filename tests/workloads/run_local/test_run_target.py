@@ -50,14 +50,22 @@ def test_a_file_goes_before_a_recipe(folder: Path) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_an_unknown_name_is_answered_with_what_exists() -> None:
-    assert problem_of("digit-p3") == (
-        "'file' is 'digit-p3', but it is neither a recipe nor a file; did you mean digits or digits-p5 or "
-        "digits-p4d?; files in dist/jobs: mine.k8s.yaml"
+    assert problem_of("digit-p5") == (
+        "'file' is 'digit-p5', but it is neither a recipe nor a file; did you mean digits-p5 or "
+        "digits-p4d or digits-spot?; files in dist/jobs: mine.k8s.yaml"
     )
     assert problem_of("mine") == (
         "'file' is 'mine', but it is neither a recipe nor a file; give dist/jobs/mine.k8s.yaml"
     )
     assert problem_of("") == "'file' is ''; give a recipe, a manifest or a Python script"
+
+
+def test_the_old_name_of_a_recipe_is_answered_with_the_new_one_or_with_its_manifest(folder: Path) -> None:
+    assert problem_of("resnet50-p3") == (
+        "'file' is 'resnet50-p3', but AWS has retired its instance type; give resnet50-p3dn"
+    )
+    (folder / "dist/jobs/resnet50-p3.k8s.yaml").write_text(JOB)
+    assert problem_of("resnet50-p3").endswith("; give dist/jobs/resnet50-p3.k8s.yaml")
 
 
 def test_a_missing_script_is_answered_with_those_of_its_folder(folder: Path) -> None:
