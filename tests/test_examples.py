@@ -99,7 +99,7 @@ def test_the_runs_of_a_sweep_are_longer_than_their_warm_up(example: Path) -> Non
 
 def test_the_page_on_benchmarks_shows_a_sweep_and_names_all(root: Path) -> None:
     page = (root / "docs/bench.md").read_text()
-    assert f"```yaml\n{(root / 'examples/bench/resnet50_p3.yaml').read_text()}```" in page
+    assert f"```yaml\n{(root / 'examples/bench/resnet50_p3dn.yaml').read_text()}```" in page
     assert [path.name for path in SWEEPS if path.name not in page] == []
 
 

@@ -122,9 +122,7 @@ class Offers(SameAsCatalog):
 
 
 def test_a_type_that_is_gone_is_older_with_who_names_it() -> None:
-    assert lines(Offers(without="p5en.48xlarge"), "older") == [
-        "p5en.48xlarge: not retired, EC2 offers it in no region"
-    ]
+    assert lines(Offers(without="p5en.48xlarge"), "older") == ["p5en.48xlarge: not retired, EC2 offers it in no region"]
     (line,) = lines(Offers(without=DEFAULT_INSTANCE_TYPE), "older")
     assert line.startswith("p4d.24xlarge: not retired, EC2 offers it in no region; cluster.yaml, ")
     assert line.endswith(" names it")
@@ -180,4 +178,6 @@ def test_a_retired_type_in_an_example_is_older(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "examples/b.py").write_text('spec = HorovodJobSpec(instance_type="p3.8xlarge")')
     (tmp_path / "examples/README.md").write_text("Once on p3.16xlarge.")
     monkeypatch.setattr(outdated_module, "_ROOT", tmp_path)
-    assert lines(SameAsCatalog(), "older") == ["p3.8xlarge is retired, and examples/b.py, examples/bench/a.yaml names it"]
+    assert lines(SameAsCatalog(), "older") == [
+        "p3.8xlarge is retired, and examples/b.py, examples/bench/a.yaml names it",
+    ]

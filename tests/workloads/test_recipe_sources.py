@@ -78,7 +78,8 @@ def test_an_installed_recipe_comes_between_the_two(tmp_path: Path, monkeypatch: 
     install(monkeypatch, entry_point("theirs", p5), entry_point("mine", p5), entry_point("nccl-p3dn", p5))
     (tmp_path / "recipes.py").write_text(OWN)
     found = find_recipes(tmp_path)
-    instance_types = {name: vars(recipe(name, among=found))["instance_type"] for name in ("theirs", "mine", "nccl-p3dn")}
+    names = ("theirs", "mine", "nccl-p3dn")
+    instance_types = {name: vars(recipe(name, among=found))["instance_type"] for name in names}
     assert instance_types == {"theirs": "p5.48xlarge", "mine": "p4d.24xlarge", "nccl-p3dn": "p5.48xlarge"}
 
 

@@ -313,6 +313,7 @@ def test_rejects_a_field_of_another_kind_of_job() -> None:
     assert str(caught.value).splitlines() == [
         "'source' is 's3://bucket/data/', but tensorboard does not have it; omit it, or use it with stage-data",
         "'workers' is 2, but tensorboard does not have it; omit it, or use it with digits, digits-p4d, "
-        "digits-p5, digits-spot, mask-rcnn-p3dn, mask-rcnn-p4d, mask-rcnn-spot, resnet50-p3dn, resnet50-p4d, resnet50-p5, "
-        "resnet50-spot, torch-efficientnet-b7-p3dn, torch-efficientnet-b7-p4d, torch-resnet50-p3dn, torch-resnet50-p4d",
+        "digits-p5, digits-spot, mask-rcnn-p3dn, mask-rcnn-p4d, mask-rcnn-spot, resnet50-p3dn, resnet50-p4d, "
+        "resnet50-p5, resnet50-spot, torch-efficientnet-b7-p3dn, torch-efficientnet-b7-p4d, torch-resnet50-p3dn, "
+        "torch-resnet50-p4d",
     ]

@@ -178,7 +178,7 @@ def test_a_known_public_image_is_checked_by_its_address() -> None:
     with pytest.raises(
         InputError, match=r"its V100 has compute capability 7\.0, and the image's CUDA 13\.0 supports 7\.5"
     ):
-        spec(image="pytorch/pytorch:2.9.1-cuda13.0-cudnn9-runtime", instance_type="p3.16xlarge")
+        spec(image="pytorch/pytorch:2.9.1-cuda13.0-cudnn9-runtime", instance_type="p3dn.24xlarge")
 
 
 @pytest.mark.parametrize("framework", ["tf", "", 2.15])

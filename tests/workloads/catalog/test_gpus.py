@@ -63,4 +63,4 @@ def test_every_model_has_sources_and_reasons(gpu: Gpu) -> None:
 
 def test_models_are_immutable() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        gpu_of("p3.16xlarge").memory_gib = 32  # type: ignore[misc]
+        gpu_of("p3dn.24xlarge").memory_gib = 16  # type: ignore[misc]

@@ -49,15 +49,15 @@ def test_the_default_has_eight_gpus_and_several_efa_interfaces_and_is_not_retire
 @pytest.mark.parametrize("region", [None, "us-east-1", "cn-north-1"])
 def test_a_retired_type_has_its_day_its_source_and_its_successors(region: str | None) -> None:
     assert said("p3.16xlarge", region) == [
-        f"'instance_type' is 'p3.16xlarge', but AWS retired it on 2025-12-20 ({NOTICE}) and EC2 offers it in no region; "
-        "choose p3dn.24xlarge or p4d.24xlarge"
+        f"'instance_type' is 'p3.16xlarge', but AWS retired it on 2025-12-20 ({NOTICE}) and EC2 offers it in no "
+        "region; choose p3dn.24xlarge or p4d.24xlarge"
     ]
 
 
 def test_a_consequence_follows_the_reason() -> None:
     assert said("p3.2xlarge", consequence="no node starts") == [
-        f"'instance_type' is 'p3.2xlarge', but AWS retired it on 2025-12-20 ({NOTICE}) and EC2 offers it in no region, so "
-        "no node starts; choose p3dn.24xlarge or p4d.24xlarge"
+        f"'instance_type' is 'p3.2xlarge', but AWS retired it on 2025-12-20 ({NOTICE}) and EC2 offers it in no "
+        "region, so no node starts; choose p3dn.24xlarge or p4d.24xlarge"
     ]
     (found,) = said("p3dn.24xlarge", "eu-central-1", "no node starts")
     assert "EC2 did not offer it in eu-central-1 on 2026-10-27, so no node starts; choose another type, or" in found
@@ -65,8 +65,8 @@ def test_a_consequence_follows_the_reason() -> None:
 
 def test_a_region_without_the_type_has_the_day_and_those_with_it() -> None:
     assert said("p3dn.24xlarge", "eu-central-1") == [
-        "'instance_type' is 'p3dn.24xlarge', but EC2 did not offer it in eu-central-1 on 2026-10-27; choose another type, "
-        "or a region that offers it (ap-northeast-1, eu-west-1, us-east-1, us-west-2)"
+        "'instance_type' is 'p3dn.24xlarge', but EC2 did not offer it in eu-central-1 on 2026-10-27; choose another "
+        "type, or a region that offers it (ap-northeast-1, eu-west-1, us-east-1, us-west-2)"
     ]
 
 

@@ -108,8 +108,7 @@ def test_a_mistake_in_the_command_line_is_one_line(arguments: list[str], message
         ),
         (
             ["digits"],
-            "'digits' is not a command of trainctl; use 'trainctl render digits' or 'trainctl run-local "
-            "digits'",
+            "'digits' is not a command of trainctl; use 'trainctl render digits' or 'trainctl run-local digits'",
         ),
         (["render", "--replicas", "3"], "'--replicas' is not an option of 'trainctl render'; use '--workers'"),
         (["top"], "'top' is not a command of trainctl; use 'kubectl top pods'"),

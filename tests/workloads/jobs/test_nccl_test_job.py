@@ -81,7 +81,13 @@ def test_the_user_can_give_a_threshold() -> None:
 
 @pytest.mark.parametrize(
     ("instance_type", "message"),
-    [("g4dn.metal", "4G"), ("p3dn.24xlarge", "8G"), ("p4d.24xlarge", "8G"), ("p4de.24xlarge", "2G"), ("p5.48xlarge", "16G")],
+    [
+        ("g4dn.metal", "4G"),
+        ("p3dn.24xlarge", "8G"),
+        ("p4d.24xlarge", "8G"),
+        ("p4de.24xlarge", "2G"),
+        ("p5.48xlarge", "16G"),
+    ],
 )
 def test_the_largest_message_is_the_published_one_or_fits_the_gpu(instance_type: str, message: str) -> None:
     assert option(spec(instance_type=instance_type), "-e") == message

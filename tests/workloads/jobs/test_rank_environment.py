@@ -35,7 +35,7 @@ def test_ranks_on_p3dn_and_p4d_use_efa_or_fail(name: str) -> None:
     assert environment["HOROVOD_CYCLE_TIME"] == "0.5"
 
 
-@pytest.mark.parametrize(("name", "threads"), [("g4dn.12xlarge", "11"), ("p3dn.24xlarge", "11"), ("p4d.24xlarge", "11"), ("p5.48xlarge", "23")])
+@pytest.mark.parametrize(("name", "threads"), [("p3dn.24xlarge", "11"), ("p4d.24xlarge", "11"), ("p5.48xlarge", "23")])
 def test_threads_follow_from_the_vcpus_of_each_rank(name: str, threads: str) -> None:
     assert rank_environment(whole(name), workers=1)["TRAINING_DATA_THREADS"] == threads
 

@@ -22,7 +22,13 @@ def main() -> None:
     given, command = json.loads(sys.argv[1]), tuple(sys.argv[2:])
     chart = cdk8s.Testing.chart()
     spec = TorchElasticJobSpec(
-        name="job", image="image:1", instance_type="g5.12xlarge", efa=False, start_timeout_seconds=300, command=command, **given
+        name="job",
+        image="image:1",
+        instance_type="g5.12xlarge",
+        efa=False,
+        start_timeout_seconds=300,
+        command=command,
+        **given,
     )
     TorchElasticJob(chart, "Job", spec=spec)
     documents = cdk8s.Testing.synth(chart)

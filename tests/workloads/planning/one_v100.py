@@ -1,4 +1,4 @@
-"""The plan's only type with one GPU of V100; AWS has retired it, and nothing else is too small for ImageNet's images."""
+"""The type with one V100: retired, and the only one with a published rate that has too little memory for the images."""
 
 from training_workloads import INSTANCE_TYPES
 

@@ -54,7 +54,7 @@ def test_an_epoch_is_its_steps_and_an_evaluation() -> None:
 
 
 def test_an_evaluation_is_as_fast_as_its_images_come() -> None:
-    # One GPU of P5 and its CPUs: 23 vCPUs prepare less than the GPU trains. A V100 of P3dn evaluates 3 x 1,270 images/s.
+    # A GPU of P5 and its CPUs: 23 vCPUs prepare less than the GPU trains. A V100 of P3dn evaluates 3 x 1,270 images/s.
     of_p5, of_p3dn = (predict(replace(P4D, instance_type=name)) for name in ("p5.48xlarge", "p3dn.24xlarge"))
     assert of_p5.evaluation_seconds == pytest.approx(50_000 / of_p5.images_per_second)
     assert of_p3dn.lustre

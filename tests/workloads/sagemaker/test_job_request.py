@@ -6,8 +6,8 @@ import pytest
 from tests.workloads.sagemaker.sagemaker_samples import (
     IMAGE,
     PLACE,
-    WITHOUT_DISK,
     WITH_LUSTRE,
+    WITHOUT_DISK,
     WITHOUT_VPC,
     job,
     own_job,
