@@ -188,7 +188,7 @@ lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 
 clean: ## Remove the output of all other targets, except runs/ with its checkpoints and results
-	rm -rf .venv .venv-deploy .venv-scan .venv-torch .venv-training .setup .scan node_modules cdk.out dist \
+	rm -rf .venv .venv-deploy .venv-scan .venv-torch .venv-training .setup .scan .tmp node_modules cdk.out dist \
 		.hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './runs/*' -not -path './data/*' -prune -exec rm -r {} +
 
