@@ -118,6 +118,9 @@ test-faults: $(TRAINING) ## Inject faults into runs of ResNet-50 and Mask R-CNN;
 test-torch-faults: $(CDK) $(TRAINING) $(TORCH) ## Inject faults into runs with PyTorch (SEED=7, FAULTS=200, LIVES=store-1; a full disk needs root)
 	@.venv-torch/bin/python -m tests.faults --torch $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $${LIVES:-}
 
+test-fresh: ## Run quickstart and test in a bare Debian 12 with 12 GB of disk, as a user without root (needs root; debootstrap)
+	@setup/fresh.sh
+
 check: lint types scan docs test test-runs ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting, and the Dockerfiles
 	@ruff check
@@ -188,7 +191,7 @@ lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 LOCK = uv pip compile --quiet --upgrade --generate-hashes --custom-compile-command 'make lock' --python-version 3.11
 
 clean: ## Remove the output of all other targets, except runs/ with its checkpoints and results
-	rm -rf .venv .venv-deploy .venv-scan .venv-torch .venv-training .setup .scan node_modules cdk.out dist \
+	rm -rf .venv .venv-deploy .venv-scan .venv-torch .venv-training .setup .scan .tmp node_modules cdk.out dist \
 		.hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './runs/*' -not -path './data/*' -prune -exec rm -r {} +
 
@@ -196,5 +199,5 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs setup-torch synth jobs run-local summary test test-cdk test-training \
-	test-containers test-deploy test-faults test-image test-mask-rcnn test-runs test-torch test-torch-elastic test-torch-faults test-torch-image check lint types scan docs pictures pod-types bench bench-synth bench-input \
+	test-containers test-deploy test-faults test-fresh test-image test-mask-rcnn test-runs test-torch test-torch-elastic test-torch-faults test-torch-image check lint types scan docs pictures pod-types bench bench-synth bench-input \
 	bench-scaling bench-accuracy bench-torch-scaling bench-torch-accuracy bench-gpu bench-roi-align train-shapes wheel snapshots lock outdated clean help

@@ -1,15 +1,18 @@
 """Fixtures and settings of every test of the CDK side."""
 
+import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests import temporary_files
 
 ROOT = Path(__file__).parent.parent
 
@@ -23,15 +26,40 @@ os.environ["PATH"] = f"{ROOT / '.venv/bin'}:{os.environ['PATH']}"
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# CDK writes each synthesized app into the folder for temporary files and keeps it: 57 MB with kubectl, 15 GB in a run
-# of all tests. Its Node.js reads TMPDIR; mkdtemp has made Python remember its own folder.
-_CDK_FOLDER = tempfile.mkdtemp(prefix="cdk-tests-")
-os.environ["TMPDIR"] = _CDK_FOLDER
+_IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+
+# Of pytest, of tests and of every program that they start; pytest-xdist starts its workers with these variables.
+if not _IS_WORKER:
+    _TEMPORARY = temporary_files.begin()
+    os.environ["TMPDIR"] = tempfile.tempdir = str(_TEMPORARY)
+    # As if it were outside of the clone: git and pytest would otherwise find those of this repository above it.
+    os.environ["GIT_CEILING_DIRECTORIES"] = str(temporary_files.FOLDERS)
+    (_TEMPORARY / "pytest.ini").touch()
+    # Otherwise CDK copies kubectl, 57 MB, into the folder of each synthesized app: 4 GB in tests/constructs alone.
+    os.environ["CDK_CONTEXT_JSON"] = json.dumps({"aws:cdk:disable-asset-staging": True})
+_SHARED = os.environ["TMPDIR"]
+
+
+def _reject_shared_files(event: str, arguments: tuple[Any, ...]) -> None:
+    """Reject a start of mpirun that does not keep its files apart from those of others."""
+    if event != "subprocess.Popen":
+        return
+    _, words, _, given = arguments
+    if "--version" in words or not any(Path(os.fsdecode(word)).name == "mpirun" for word in words):
+        return
+    variables = os.environ if given is None else given
+    own = variables.get("OMPI_MCA_btl_sm_backing_directory")
+    if own is None or own == _SHARED or own != variables.get("TMPDIR"):
+        raise RuntimeError("mpirun has no folder of its own; give it `tests.training.mpirun.mpirun_variables(folder)`")
+
+
+sys.addaudithook(_reject_shared_files)
 
 
 def pytest_unconfigure() -> None:
-    """Remove what CDK synthesized."""
-    shutil.rmtree(_CDK_FOLDER, ignore_errors=True)
+    """Remove all temporary files."""
+    if not _IS_WORKER:
+        temporary_files.end(_TEMPORARY)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from tests.faults.disturbed_programs import CHECKPOINT_STEPS, RESNET50, Program
 from tests.faults.launched import Launched, Lost
 from tests.faults.processes import FORK_CLIENT
-from tests.training.mpirun import own_files
+from tests.training.mpirun import mpirun_variables
 from training.runtime import checkpoint
 
 # Of ResNet-50: of 1,437 images, 64 a step, 22 steps an epoch.
@@ -114,8 +114,8 @@ class Life:
 
     @property
     def variables(self) -> dict[str, str]:
-        own = own_files(self.folder / "mpi")
-        return {**self.site.variables, **own, "FAULTS_PROGRAM": self.program.name}
+        mpirun = mpirun_variables(self.folder / "mpi")
+        return {**self.site.variables, **mpirun, "FAULTS_PROGRAM": self.program.name}
 
     @property
     def checkpoints(self) -> Path:

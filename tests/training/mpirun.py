@@ -16,8 +16,11 @@ ROOT = Path(__file__).parents[2]
 #: For any wait, in seconds: a run takes half a minute on two idle cores, and the machine may be busy.
 PATIENCE = 600.0
 
-#: mpirun starts ranks as root only with these variables.
-ALLOW_ROOT = {f"{prefix}_ALLOW_RUN_AS_ROOT{suffix}": "1" for prefix in ("OMPI", "PRTE") for suffix in ("", "_CONFIRM")}
+# mpirun starts ranks as root only with these variables.
+_ALLOW_ROOT = {f"{prefix}_ALLOW_RUN_AS_ROOT{suffix}": "1" for prefix in ("OMPI", "PRTE") for suffix in ("", "_CONFIRM")}
+
+# Where Open MPI 5 and 4 keep the files of a run.
+_FILES = ("TMPDIR", "OMPI_MCA_btl_sm_backing_directory", "OMPI_MCA_btl_vader_backing_directory")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,15 +61,16 @@ def free_ports(count: int) -> int:
     raise AssertionError("no port is free")
 
 
-def own_files(folder: Path) -> dict[str, str]:
-    """Return the variables that give an mpirun a folder for its session and its shared memory.
+def mpirun_variables(folder: Path) -> dict[str, str]:
+    """Return the variables that every mpirun of a test needs, among them a folder for its session and shared memory.
 
     Without them both are in folders of the machine, with names that follow from mpirun's process number. An mpirun with
     the number of a killed one finds its session folder and does not start (PMIx's listener). The name of the shared
     memory has only 16 bits of a hash of the number: two runs at a time with the same bits hang (derived).
+    `tests/conftest.py` rejects an mpirun that has them not.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    return {"TMPDIR": str(folder), "OMPI_MCA_btl_sm_backing_directory": str(folder)}
+    return {**_ALLOW_ROOT, **dict.fromkeys(_FILES, str(folder))}
 
 
 def start(ranks: int, arguments: list[str], folder: Path) -> "subprocess.Popen[str]":
@@ -76,7 +80,7 @@ def start(ranks: int, arguments: list[str], folder: Path) -> "subprocess.Popen[s
         return subprocess.Popen(
             [*mpirun(ranks), *arguments],
             cwd=ROOT,
-            env=os.environ | ALLOW_ROOT | own_files(folder / "mpi"),
+            env=os.environ | mpirun_variables(folder / "mpi"),
             stdout=stdout,
             stderr=stderr,
             text=True,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.mpirun import ALLOW_ROOT
+from tests.training.mpirun import mpirun_variables
 from tests.training.pods.conftest import Sshd
 from training.pods import launcher
 from training.pods.job_end import JobEnd
@@ -251,7 +251,9 @@ sys.exit(2)
 
 
 @pytest.mark.parametrize("launch", ["mpirun", "horovodrun"])
-def test_the_real_launchers_report_a_users_mistake(launch: str, first: Sshd, hostfile: Path) -> None:
+def test_the_real_launchers_report_a_users_mistake(
+    launch: str, first: Sshd, hostfile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = Path(sys.executable).parent / launch
     if not program.exists():
         pytest.skip(f"{program} is not installed")
@@ -262,8 +264,9 @@ def test_the_real_launchers_report_a_users_mistake(launch: str, first: Sshd, hos
     options = {"mpirun": "--map-by slot:OVERSUBSCRIBE --tag-output", "horovodrun": elastic}[launch].split()
     script = hostfile.parent / "rank.py"
     script.write_text(MISTAKE)
-    words = ["env", *(f"{name}={value}" for name, value in ALLOW_ROOT.items())]
-    words += [str(program), "-np", "2", *options, sys.executable, str(script)]
+    for name, value in mpirun_variables(hostfile.parent / "mpi").items():
+        monkeypatch.setenv(name, value)
+    words = [str(program), "-np", "2", *options, sys.executable, str(script)]
     done = run(hostfile, first.port, "--gate", "no", "--restarts", "5", "--", *words)
     assert done.returncode == 2, done.stderr
     reason = "the ranks ended with exit code 2: wrong option. A restart"

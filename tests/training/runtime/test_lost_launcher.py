@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.training.mpirun import ALLOW_ROOT, PATIENCE, ROOT, mpirun, own_files
+from tests.training.mpirun import PATIENCE, ROOT, mpirun, mpirun_variables
 
 _RANK = """\
 import os, sys, time
@@ -48,7 +48,7 @@ def test_a_rank_without_output_continues() -> None:
 
 def test_a_rank_of_a_killed_mpirun_ends_without_open_mpi_s_help(tmp_path: Path) -> None:
     # The program never calls MPI, whose threads would notice the loss.
-    with piped([*mpirun(1), "-c", _RANK, "600"], **ALLOW_ROOT, **own_files(tmp_path)) as launcher:
+    with piped([*mpirun(1), "-c", _RANK, "600"], **mpirun_variables(tmp_path)) as launcher:
         assert launcher.stdout
         rank = psutil.Process(int(launcher.stdout.readline()))
         launcher.kill()

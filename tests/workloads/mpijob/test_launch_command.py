@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.training.mpirun import mpirun_variables
 from training_workloads.mpijob.launch_command import (
     commands,
     find_launch,
@@ -171,10 +172,9 @@ def test_each_half_of_the_ranks_is_bound_to_another_socket(
     words = mpirun_command(8, [], ["true"], ranks_per_socket=4)
     words[0], words[words.index("--hostfile") + 1] = str(root / program), str(tmp_path / "hostfile")
     machine = {"HWLOC_SYNTHETIC": "package:2 [numa] core:24 pu:2", "HWLOC_THISSYSTEM": "1"}
-    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     run = subprocess.run(
         [words[0], "--do-not-launch", *display, *words[1:]],
-        env={**os.environ, **machine, **as_root},
+        env={**os.environ, **machine, **mpirun_variables(tmp_path / "mpi")},
         capture_output=True,
         text=True,
         timeout=60,
@@ -196,11 +196,10 @@ def test_without_bind_to_open_mpi_5_uses_the_first_socket_only(
         pytest.skip("Open MPI 5 is not installed")
     (tmp_path / "hostfile").write_text("localhost slots=8\n")
     machine = {"HWLOC_SYNTHETIC": "package:2 [numa] core:24 pu:2", "HWLOC_THISSYSTEM": "1"}
-    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     words = ["--do-not-launch", "--display", "map-devel", "-np", "8", "--hostfile", str(tmp_path / "hostfile")]
     run = subprocess.run(
         [program, *words, *options, "true"],
-        env={**os.environ, **machine, **as_root},
+        env={**os.environ, **machine, **mpirun_variables(tmp_path / "mpi")},
         capture_output=True,
         text=True,
         timeout=60,
@@ -215,6 +214,7 @@ def test_open_mpi_5_gets_what_the_operator_sets_for_open_mpi_4() -> None:
         "PRTE_MCA_prte_set_default_slots": "8",
         "PRTE_MCA_prte_keep_fqdn_hostnames": "true",
         "PRTE_MCA_plm_ssh_args": "-o ConnectionAttempts=10",
+        "PRTE_MCA_odls_base_max_threads": "0",
         "A": "1",
     }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.containerd_profile import reject_calls
+from tests.training.mpirun import mpirun_variables
 from training_workloads.mpijob.launch_command import HOSTFILE, mpirun_command
 
 # Without mpi4py: sums vectors that are too long for one message of MPI's shared memory.
@@ -42,9 +43,9 @@ def test_ranks_of_a_node_exchange_large_messages(
     hostfile.write_text("localhost slots=2\n")
     command = mpirun_command(2, [], [sys.executable, "-c", RANK], ranks_per_socket=ranks_per_socket)
     words = [str(hostfile) if word == HOSTFILE else word for word in command]
-    root = {f"{mpi}_ALLOW_RUN_AS_ROOT{end}": "1" for mpi in ("PRTE", "OMPI") for end in ("", "_CONFIRM")}
     path = f"{environment}/bin{os.pathsep}{os.environ['PATH']}"
-    variables = os.environ | root | {"PATH": path, "LD_LIBRARY_PATH": f"{environment}/lib"}
+    given = {"PATH": path, "LD_LIBRARY_PATH": f"{environment}/lib"}
+    variables = os.environ | mpirun_variables(tmp_path / "mpi") | given
     done = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=120, preexec_fn=reject_calls)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("memory policy: Operation not permitted") == 2

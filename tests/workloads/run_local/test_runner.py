@@ -157,6 +157,19 @@ def test_the_launcher_has_a_home_where_this_program_has_none(
     assert f"home: {Path.home()}" in capfd.readouterr().out
 
 
+def test_open_mpi_keeps_its_files_in_a_folder_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TMPDIR", "/elsewhere")
+    (tmp_path / "train.py").touch()
+    names = ["TMPDIR", "OMPI_MCA_btl_sm_backing_directory", "OMPI_MCA_btl_vader_backing_directory"]
+    venv = environment_with_mpirun(tmp_path, f"print('files:', *{{os.environ[name] for name in {names}}})")
+    assert run_locally(str(tmp_path / "train.py"), volumes=tmp_path, environment=venv) == 0
+    (folder,) = re.findall(r"files: (\S+)$", capfd.readouterr().out, flags=re.M)
+    assert Path(folder).name.startswith("mpi-")
+    assert not Path(folder).exists()
+
+
 def test_ctrl_c_ends_every_process(manifest: Path, tmp_path: Path) -> None:
     marker = tmp_path / "child"
     body = (

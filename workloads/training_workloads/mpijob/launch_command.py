@@ -333,6 +333,9 @@ def launcher_environment(slots: int, ranks: Mapping[str, str]) -> dict[str, str]
         "PRTE_MCA_prte_keep_fqdn_hostnames": "true",
         # The cluster's DNS may need some seconds to resolve a new worker's name.
         "PRTE_MCA_plm_ssh_args": "-o ConnectionAttempts=10",
+        # A worker's daemon starts ranks on 16 threads, and may miss that one ends at once: mpirun then waits forever.
+        # https://github.com/openpmix/prrte/pull/2713; measured: 19 of 400 runs of two ranks `sh -c echo`.
+        "PRTE_MCA_odls_base_max_threads": "0",
     }
     return {**open_mpi_5, **ranks}
 

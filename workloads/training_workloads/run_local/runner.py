@@ -25,6 +25,10 @@ _TORCH_ENVIRONMENT = Path(".venv-torch")
 # mpirun does not run as root without both; root in a container is often the only user.
 _ALLOW_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 
+# Where Open MPI 5 and 4 keep the files of a run. Elsewhere these have names from mpirun's process number: one with the
+# number of a killed one does not start, and two whose numbers share 16 bits of a hash write into each other's memory.
+_OWN_FILES = ("TMPDIR", "OMPI_MCA_btl_sm_backing_directory", "OMPI_MCA_btl_vader_backing_directory")
+
 
 def run_locally(
     target: str | Path,
@@ -75,7 +79,7 @@ def run_planned(
         InputError: A program is missing, or the same job runs here already.
     """
     venv = environment or (_TORCH_ENVIRONMENT if run.launcher == TORCHRUN else _ENVIRONMENT)
-    variables = _process_environment(venv, run)
+    variables = _process_environment(venv, run, scratch)
     check_environment(run, venv, variables)
     with only_run(run.name, volumes) if run.writes else contextlib.nullcontext():
         return _run(run, variables, scratch, origin, note)
@@ -110,7 +114,7 @@ def _run(run: LocalRun, variables: dict[str, str], scratch: Path, origin: str, n
     return ending.code
 
 
-def _process_environment(venv: Path, run: LocalRun) -> dict[str, str]:
+def _process_environment(venv: Path, run: LocalRun, scratch: Path) -> dict[str, str]:
     programs = {"PATH": f"{venv.absolute() / 'bin'}:{os.environ.get('PATH', os.defpath)}"}
     libraries = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
     # Without it Open MPI does not start, such as in a cron job.
@@ -118,4 +122,5 @@ def _process_environment(venv: Path, run: LocalRun) -> dict[str, str]:
     root = dict.fromkeys(_ALLOW_ROOT, "1") if os.geteuid() == 0 else {}
     # MPI waits by spinning, and takes the cores of the ranks that it waits for.
     waiting = {"OMPI_MCA_mpi_yield_when_idle": "1"}
-    return {**home, **waiting, **os.environ, **programs, **libraries, **root, **run.environment}
+    own = dict.fromkeys(_OWN_FILES, str(scratch)) if run.launcher == "mpirun" else {}
+    return {**home, **waiting, **os.environ, **programs, **libraries, **root, **own, **run.environment}
