@@ -17,7 +17,7 @@ if [ "${1:-}" != inside ]; then
     exec 9>"$state/fresh.lock"
     flock --nonblock 9 || fail "make test-fresh runs already in $PWD; wait for its end"
     [ -z "$(git status --porcelain)" ] || echo "note: changes without a commit are not in the clone that is tested"
-    # In namespaces of their own: mounts and processes end with this script, however it ends, and the disk's file here,
+    # In separate namespaces: mounts and processes end with this script, however it ends, and the disk's file here,
     # or at the next start.
     rm -rf "$folder"
     trap 'rm -rf "$folder"' EXIT

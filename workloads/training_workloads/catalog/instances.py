@@ -1,8 +1,8 @@
 """The instance catalog: the facts of every supported EC2 instance type, each stated once with its source.
 
 To check a row: `aws ec2 describe-instance-types --instance-types p4d.24xlarge`. `setup/record_instance_types.py`
-records the result for all types, and a test compares the catalog with the recording. A type that AWS has retired stays:
-whoever follows an article of its time names it, and gets a warning (`offers.py`). No message suggests it.
+records the result for all types, and a test compares the catalog with the recording. A type that AWS has retired stays,
+with a warning (`offers.py`): articles of its time name it. No message suggests it.
 """
 
 from typing import Any
