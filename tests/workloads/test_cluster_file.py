@@ -1,6 +1,7 @@
 """The instance type that a recipe takes from `cluster.yaml`, and the recipe that does."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,7 +67,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert str(caught.value).endswith("cluster.yaml', but it cannot be read (Is a directory); correct or remove it")
 
 
-def digits(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: str) -> HorovodJobSpec:
+def digits(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> HorovodJobSpec:
     monkeypatch.chdir(folder)
     job = recipe("digits", **changes)
     assert isinstance(job, HorovodJobSpec)

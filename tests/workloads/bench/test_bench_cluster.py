@@ -321,7 +321,7 @@ def test_a_job_that_takes_too_long_is_cancelled(
     assert (result.code, len(jobs), left(cluster)) == (1, 1, [])
     (record,) = records(folder / "results")
     assert (record["state"], record["usd"]) == ("failed", pytest.approx(usd, abs=0.0002))
-    said = f"cancelled after {usd / 24.48 * 3600:.0f} s: the rest of the budget, or three times planned_hours"
+    said = f"cancelled after {usd / 31.212 * 3600:.0f} s: the rest of the budget, or three times planned_hours"
     assert record["reason"] == said
     assert said in (folder / "results/report.md").read_text()
 

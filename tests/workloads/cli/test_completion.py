@@ -31,7 +31,7 @@ def test_bash_completes_commands_recipes_and_options() -> None:
         ["bash", "-c", ASK], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
     )
     assert result.stderr == ""
-    assert result.stdout.splitlines() == ["render", "digits digits-p4d digits-p5", "--images-per-second"]
+    assert result.stdout.splitlines() == ["render", "digits-p4d digits-p5", "--images-per-second"]
 
 
 def test_what_a_file_with_recipes_prints_is_no_candidate(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_what_a_file_with_recipes_prints_is_no_candidate(tmp_path: Path) -> None
         text=True,
         check=False,
     )
-    assert (result.stdout.split(), result.stderr) == (["digits", "digits-p4d", "digits-p5"], "")
+    assert (result.stdout.split(), result.stderr) == (["digits-p4d", "digits-p5"], "")
 
 
 def test_a_cluster_that_does_not_answer_has_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
