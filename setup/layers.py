@@ -23,6 +23,7 @@ LAYERS = {
     ],
     "training_cluster": [
         {"checks", "lifecycle", "single_owner", "stack_order", "suppressions"},
+        {"constant_exports"},
         {"network"},
         {"identity"},
         {"storage", "platform"},
