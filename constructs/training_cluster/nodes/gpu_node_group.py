@@ -304,7 +304,7 @@ def node_group_label(id: str) -> str:
 
 
 def _name_of(subnet: ec2.ISubnet) -> str:
-    """Return what distinguishes a subnet from others of its VPC: its id where that is known, else its name in the app."""
+    """Return what distinguishes a subnet in its VPC: its id where that is known, else its id in the app."""
     return subnet.node.id if Token.is_unresolved(subnet.subnet_id) else subnet.subnet_id
 
 

@@ -5,7 +5,17 @@ import json
 from typing import Any
 
 import jsii
-from aws_cdk import Annotations, AspectPriority, Aspects, IAnyProducer, IAspect, IResolvable, IResolveContext, Lazy, Stack
+from aws_cdk import (
+    Annotations,
+    AspectPriority,
+    Aspects,
+    IAnyProducer,
+    IAspect,
+    IResolvable,
+    IResolveContext,
+    Lazy,
+    Stack,
+)
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
