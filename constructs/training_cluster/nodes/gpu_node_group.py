@@ -152,7 +152,6 @@ class GpuNodeGroup(Construct):
         self.efa_security_group = efa_security_group or self._efa_group(cluster)
         self.launch_template = self._launch_template(cluster, encryption_key or ours.encryption_key)
         self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet, version, node_repair or NodeRepair())
-        self.node.default_child = self.node_group
         after_network_addons(self, cluster)
         self._register(ours)
 
@@ -229,6 +228,7 @@ class GpuNodeGroup(Construct):
         if spec.ssm:
             allow_ssm(group)
         self._warn_of_nodes_before_the_block()
+        self.node.default_child = group
         return group
 
     def _launch_template(self, cluster: eks.ICluster | eks.Cluster, key: kms.IKey | None) -> ec2.CfnLaunchTemplate:
