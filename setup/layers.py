@@ -22,7 +22,8 @@ LAYERS = {
         {"__main__"},
     ],
     "training_cluster": [
-        {"checks", "lifecycle", "single_owner", "stack_order", "suppressions"},
+        {"checks", "kubernetes_manifest", "lifecycle", "single_owner", "stack_order", "suppressions"},
+        {"constant_exports"},
         {"network"},
         {"identity"},
         {"storage", "platform"},

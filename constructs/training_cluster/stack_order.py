@@ -14,7 +14,7 @@ from constructs import Construct, IConstruct
 
 from training_workloads.validation import InputError, Problem
 
-__all__ = ["order_stacks"]
+__all__ = ["order_stacks", "outermost_stack"]
 
 #: Of a stack: the stacks that it waits for, by address, with the two constructs that are the reason, by path.
 _Needs = dict[str, dict[str, tuple[str, str]]]
@@ -35,7 +35,7 @@ def order_stacks(scope: Construct, id: str, **needed: Any) -> None:
         InputError: The stack of one of them waits for the construct's stack.
     """
     needs = _NEEDS.setdefault(scope.node.root, {})
-    here, path = _outermost_stack(scope), "/".join(filter(None, (scope.node.path, id)))
+    here, path = outermost_stack(scope), "/".join(filter(None, (scope.node.path, id)))
     for name, other in needed.items():
         if not isinstance(other, Construct):
             continue
@@ -43,7 +43,7 @@ def order_stacks(scope: Construct, id: str, **needed: Any) -> None:
             _add(needs, other, inner)
         if not _is_deployed(other):
             continue
-        there = _outermost_stack(other)
+        there = outermost_stack(other)
         if reasons := _way(needs, there, here):
             raise InputError(_circle(name, other, there, here, path, reasons))
         _add_edge(needs, here, there, path, other.node.path)
@@ -75,7 +75,7 @@ def _inner(other: Construct) -> Iterator[Construct]:
 
 def _add(needs: _Needs, other: Construct, inner: Construct) -> None:
     if _is_deployed(other) and _is_deployed(inner):
-        _add_edge(needs, _outermost_stack(other), _outermost_stack(inner), other.node.path, inner.node.path)
+        _add_edge(needs, outermost_stack(other), outermost_stack(inner), other.node.path, inner.node.path)
 
 
 def _add_edge(needs: _Needs, here: Stack, there: Stack, path: str, needed: str) -> None:
@@ -104,7 +104,7 @@ def _is_deployed(construct: Construct) -> bool:
     return any(isinstance(child, CfnResource) for child in children)
 
 
-def _outermost_stack(construct: Construct) -> Stack:
+def outermost_stack(construct: Construct) -> Stack:
     """Return the stack, or the one around its nested stacks."""
     stack = Stack.of(construct)
     while stack.nested_stack_parent:

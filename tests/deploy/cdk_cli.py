@@ -39,11 +39,19 @@ class CdkCli:
         """Create what `cdk deploy` needs in the region."""
         self.run("bootstrap", f"aws://{self.aws.account}/{self.aws.region}")
 
-    def synth(self, name: str, config: Path, **context: str) -> Path:
-        """Synthesize the stacks into a folder, with values over those of the configuration file."""
+    def synth(self, name: str, config: Path, *, app: str | None = None, **context: str) -> Path:
+        """Synthesize the stacks into a folder.
+
+        Args:
+            name: Name of the folder.
+            config: The configuration file.
+            app: A module that defines the stacks. Default: the project's app.
+            **context: Values over those of the configuration file.
+        """
         output = self.folder / name
         values = {"config": str(config)} | context
         options = [part for key, value in values.items() for part in ("--context", f"{key}={value}")]
+        options += ["--app", f".venv/bin/python -m {app}"] if app else []
         self.run("synth", "--quiet", "--output", str(output), *options)
         return output
 

@@ -86,6 +86,15 @@ class Deployment:
         self.assembly = self.cdk.synth("-".join(context).replace(".", "-"), self.file, **self.context)
         return self.assembly
 
+    def change_tag(self, team: str) -> None:
+        """Synthesize with a tag on everything; later changes do not have it."""
+        app, context = "tests.deploy.tagged_app", {**self.context, "team": team}
+        self.assembly = self.cdk.synth(f"team-{team}", self.file, app=app, **context)
+
+    def change_sections(self, **sections: Any) -> None:
+        """Synthesize with other sections of the configuration file; later changes do not have them."""
+        self.assembly = self.cdk.synth("-".join(sections), self.with_sections(**sections), **self.context)
+
     def with_sections(self, **sections: Any) -> Path:
         """Write a configuration file in which some sections are others."""
         path = self.cdk.folder / "changed.yaml"
@@ -104,6 +113,23 @@ class Deployment:
     def left(self) -> set[str]:
         """Return what the account has more than after its bootstrap."""
         return inventory(self.aws) - self.empty
+
+    @property
+    def cluster(self) -> str:
+        """Name of the cluster."""
+        (cluster,) = self.stacks().of_type("AWS::EKS::Cluster")
+        return cluster.physical_id
+
+    @property
+    def objects(self) -> set[str]:
+        """Kind, namespace and name of each object that is in the cluster."""
+        return self.emulator.objects(self.cluster)
+
+    def events(self, type_name: str) -> list[str]:
+        """Return the reasons that CloudFormation gave for resources of a type in the cluster's stack."""
+        pages = self.aws("cloudformation").get_paginator("describe_stack_events")
+        events = [each for page in pages.paginate(StackName="TrainingClusterStack") for each in page["StackEvents"]]
+        return [each.get("ResourceStatusReason", "") for each in events if each["ResourceType"] == type_name]
 
     def state(self) -> State:
         """Return all resources as they are in AWS."""

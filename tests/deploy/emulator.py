@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.deploy.recorded_program import REJECTED
+from tests.deploy.recorded_program import REJECTED, objects_of
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-deploy/bin/python"
@@ -120,6 +120,16 @@ class Emulator:
     def reject_next(self, program: str) -> None:
         """Let the next call of kubectl or helm fail, once."""
         (self.applied / REJECTED).write_text(program)
+
+    def objects(self, cluster: str) -> set[str]:
+        """Return kind, namespace and name of what kubectl has created in a cluster and not deleted."""
+        path = objects_of(self.applied, cluster)
+        return set(json.loads(path.read_text())) if path.exists() else set()
+
+    def add_object(self, cluster: str, name: str) -> None:
+        """Let another program create an object in a cluster."""
+        path = objects_of(self.applied, cluster)
+        path.write_text(json.dumps(json.loads(path.read_text()) | {name: {}}))
 
     def take_applied(self) -> list[dict[str, Any]]:
         """Return the calls of kubectl and helm since the last time, oldest first."""

@@ -11,6 +11,9 @@ from training_workloads import gpu_instance_type
 from training_workloads.lint import lint_documents
 
 only_default = pytest.mark.parametrize("deployment", ["default"], indirect=True)
+only_mixed = pytest.mark.parametrize("deployment", ["mixed"], indirect=True)
+
+GROUP, LAUNCH_TEMPLATE = "AWS::EKS::Nodegroup", "AWS::EC2::LaunchTemplate"
 
 #: What a test compares with the template by itself: CloudFormation's own objects, and what the emulator cannot say.
 NOT_READ = {
@@ -228,6 +231,79 @@ def test_more_workers_change_the_node_group_only(deployment: Deployment) -> None
     assert deployment.emulator.take_applied() == []
 
 
+def of_type(change: set[tuple[str, str]], type_name: str) -> set[str]:
+    return {logical_id for found, logical_id in change if found == type_name}
+
+
+@only_default
+def test_a_tag_is_a_new_version_of_the_launch_templates_only(deployment: Deployment) -> None:
+    before = deployment.state()
+    for team in ("vision", "speech"):
+        deployment.change_tag(team)
+        deployment.deploy()
+    change = difference(before, deployment.state())
+    assert (change.added, change.removed, change.replaced) == (set(), set(), set())
+    assert len(of_type(change.updated, GROUP)) == len(of_type(change.updated, LAUNCH_TEMPLATE)) == 2
+    after = deployment.state()
+    for key in after.keys() & change.updated:
+        if key[0] == GROUP:
+            differences = {name for name in after[key][1] if after[key][1][name] != before[key][1][name]}
+            assert differences == {"LaunchTemplate"}
+        elif key[0] == LAUNCH_TEMPLATE:
+            (instance, *_) = after[key][1]["LaunchTemplateData"]["TagSpecifications"]
+            assert {"Key": "team", "Value": "speech"} in instance["Tags"]
+
+
+@only_default
+def test_another_instance_type_makes_a_new_node_group(deployment: Deployment) -> None:
+    before = deployment.state()
+    deployment.change(**{"node_groups.gpu.instance_type": "p5.48xlarge"})
+    deployment.deploy()
+    change = difference(before, deployment.state())
+    for type_name in (GROUP, LAUNCH_TEMPLATE, "AWS::EC2::PlacementGroup"):
+        assert [len(of_type(each, type_name)) for each in (change.added, change.removed)] == [1, 1], type_name
+    assert change.types("replaced") == set()
+    (added,) = of_type(change.added, GROUP)
+    assert "p548xlarge" in added
+    names = deployment.aws("eks").list_nodegroups(clusterName=deployment.cluster)["nodegroups"]
+    assert len(names) == 2
+
+
+@only_default
+def test_nodes_and_their_number_do_not_change_together(deployment: Deployment) -> None:
+    """One of the pairs that docs/upgrade.md lists."""
+    before, assembly, context = deployment.state(), deployment.assembly, dict(deployment.context)
+    both = {"node_groups.gpu.root_volume_mib_per_second": "500", "node_groups.gpu.max_size": "8"}
+    deployment.change(**both)
+    assert not deployment.cdk.deploy(deployment.assembly, may_fail=True)
+    assert any("updates cannot be combined with other updates" in each for each in deployment.events(GROUP))
+    deployment.assembly, deployment.context = assembly, context
+    change = difference(before, deployment.state())
+    assert change.types("updated") <= {LAUNCH_TEMPLATE}
+    for key, value in both.items():
+        deployment.change(**{key: value})
+        deployment.deploy()
+
+
+@only_mixed
+def test_what_leaves_the_configuration_does_not_lock_the_stacks(deployment: Deployment) -> None:
+    """No other section needs the bucket's ARN, which the data stack exports all the same."""
+    deployment.emulator.add_object(deployment.cluster, "ConfigMap/research/notebook")
+    folders = deployment.config.lustre.model_dump(mode="json") | {"data_repositories": []}
+    deployment.change_sections(service_accounts={}, lustre=folders)
+    deployment.deploy()
+    assert deployment.stacks().of_type("AWS::FSx::DataRepositoryAssociation") == []
+
+
+@only_mixed
+def test_a_namespace_stays_with_what_others_have_in_it(deployment: Deployment) -> None:
+    in_research = {each for each in deployment.objects if "/research/" in each or each == "Namespace//research"}
+    assert in_research == {"Namespace//research", "ConfigMap/research/notebook"}
+    deployment.assembly = deployment.cdk.synth("again", deployment.file, **deployment.context)
+    deployment.deploy()
+    assert {"ServiceAccount/research/stage-data", "ConfigMap/research/notebook"} <= deployment.objects
+
+
 @only_default
 def test_more_storage_enlarges_the_file_system_in_place(deployment: Deployment) -> None:
     before = deployment.state()
@@ -302,7 +378,12 @@ def test_destroy_leaves_only_what_is_retained(deployment: Deployment) -> None:
         for template in deployment.templates.values()
         for logical_id, resource in template["Resources"].items()
     }
-    retained = [each for each in deployment.stacks().resources() if policies[each.logical_id] != "Delete"]
+    # A namespace is retained in the cluster, which goes.
+    retained = [
+        each
+        for each in deployment.stacks().resources()
+        if policies[each.logical_id] != "Delete" and each.type != "Custom::AWSCDK-EKS-KubernetesResource"
+    ]
     deployment.cdk.destroy(deployment.assembly, "--all")
     left = {each.partition("/")[2] for each in deployment.left()}
     # A bucket's policy goes and stays with the bucket.

@@ -1,6 +1,7 @@
 """What stays in the account when a cluster is destroyed, and what that costs by the month."""
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -19,6 +20,9 @@ __all__ = ["KeptResource", "kept_by_data_stack", "kept_resources"]
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-deletionpolicy.html
 _KEPT = ("Retain", "RetainExceptOnCreate", "Snapshot")
 
+# What CDK applies to a cluster: objects that go with the cluster.
+_MANIFEST = "Custom::AWSCDK-EKS-KubernetesResource"
+
 # Neither costs anything; each belongs to something that does.
 _FREE = ("AWS::S3::BucketPolicy", "AWS::KMS::Alias")
 
@@ -32,8 +36,8 @@ class KeptResource:
     """A resource that stays.
 
     Attributes:
-        kind: Its type in CloudFormation.
-        id: Its physical id.
+        kind: Its type in CloudFormation, or its kind in Kubernetes.
+        id: Its physical id, or its name in Kubernetes.
         gib: What it holds; None where that is not known.
         usd_per_month: What it costs in us-east-1, without requests; None where that is not known.
     """
@@ -52,9 +56,25 @@ def kept_resources(account: Account, stack: DeployedStack) -> list[KeptResource]
         stack: The stack.
     """
     template = account.ask("cloudformation", "get_template", StackName=stack.name, TemplateStage="Original")
-    policies = {name: each.get("DeletionPolicy") for name, each in _resources(template["TemplateBody"]).items()}
-    kept = (each for each in stack.resources if policies.get(each.logical_id) in _KEPT and each.kind not in _FREE)
-    return [_priced(account, each) for each in kept]
+    resources = _resources(template["TemplateBody"])
+    retained = {name for name, each in resources.items() if each.get("DeletionPolicy") in _KEPT}
+    kept = [each for each in stack.resources if each.logical_id in retained and each.kind not in _FREE]
+    objects = [] if stack.cluster_name else _objects(resources[each.logical_id] for each in kept)
+    return [*(_priced(account, each) for each in kept if each.kind != _MANIFEST), *objects]
+
+
+def _objects(resources: Iterable[Mapping[str, Any]]) -> list[KeptResource]:
+    """Return the objects of Kubernetes, such as namespaces, that stay in a cluster of another stack."""
+    manifests = [each["Properties"]["Manifest"] for each in resources if each["Type"] == _MANIFEST]
+    documents = [document for manifest in manifests for document in json.loads(_text(manifest))]
+    return [KeptResource(kind=each["kind"], id=each["metadata"]["name"], usd_per_month=0) for each in documents]
+
+
+def _text(manifest: Any) -> str:
+    """Return a manifest's text, without the values that only the deployment knows."""
+    if isinstance(manifest, str):
+        return manifest
+    return "".join(part if isinstance(part, str) else "?" for part in manifest["Fn::Join"][1])
 
 
 class _TemplateLoader(yaml.SafeLoader):

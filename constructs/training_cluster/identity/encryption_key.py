@@ -5,6 +5,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from training_cluster.constant_exports import export_always
 from training_cluster.suppressions import suppress
 
 __all__ = ["TrainingKey"]
@@ -36,6 +37,7 @@ class TrainingKey(kms.Key):
         for statement in (_volumes_of_nodes(), _lustre_in_the_bucket(), _log_groups()):
             self.add_to_resource_policy(statement)
         suppress(self, "the wildcard means callers of this account, through one service each", "CKV_AWS_33")
+        export_always(self, self.key_arn)
 
 
 def _volumes_of_nodes() -> iam.PolicyStatement:

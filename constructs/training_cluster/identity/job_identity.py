@@ -12,6 +12,7 @@ from constructs import Construct
 from training_cluster.checks import valid_bucket, valid_cluster, valid_flag, valid_key
 from training_cluster.identity.folder_access import allow_folder, allow_key_through_s3, valid_prefix
 from training_cluster.identity.pod_identity import PodRole
+from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import after_namespaces, after_network_addons
 from training_cluster.single_owner import own
 from training_workloads.names import dns_label
@@ -77,8 +78,8 @@ class JobIdentity(Construct):
         self.role = PodRole(self, "Role", cluster=cluster, namespace=namespace, service_account=service_account)
         allow_folder(self, self.role, bucket, prefix, delete=allow_delete)
         allow_key_through_s3(self.role, encryption_key or bucket.encryption_key)
-        self.service_account = eks.KubernetesManifest(
-            self, "ServiceAccount", cluster=target, manifest=[_manifest(service_account, namespace)]
+        self.service_account = apply_manifest(
+            self, "ServiceAccount", cluster=target, documents=[_manifest(service_account, namespace)]
         )
         # A pod that starts before the association runs without the role.
         self.service_account.node.add_dependency(self.role)

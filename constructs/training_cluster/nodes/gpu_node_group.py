@@ -20,6 +20,7 @@ from training_cluster.nodes.node_parts import (
     launch_tags,
     maintain,
     metadata_options,
+    node_identity,
     root_volume,
     suppress_node_policies,
 )
@@ -33,6 +34,8 @@ from training_workloads.names import DNS_LABEL_LENGTH
 from training_workloads.validation import Problem, Problems, check, matches
 
 __all__ = ["GpuNodeGroup", "node_group_label"]
+
+_TAINT_VALUE, _TAINT_EFFECT = "true", eks.TaintEffect.NO_SCHEDULE
 
 
 class GpuNodeGroup(Construct):
@@ -145,6 +148,7 @@ class GpuNodeGroup(Construct):
         check(_valid_nodes(self.spec, subnet, cluster.vpc, version, efa_security_group))
         assert subnet
         own(self, cluster, f"node group {self.name}", fix="give one of the two another id")
+        self._nodes = Construct(self, self._identity(subnet))
         self.placement_group = self._placement_group()
         self.efa_security_group = efa_security_group or self._efa_group(cluster)
         self.launch_template = self._launch_template(cluster, encryption_key or ours.encryption_key)
@@ -187,31 +191,48 @@ class GpuNodeGroup(Construct):
     def _placement_group(self) -> ec2.PlacementGroup | None:
         if not self.spec.in_placement_group:
             return None
-        return ec2.PlacementGroup(self, "PlacementGroup", strategy=ec2.PlacementGroupStrategy.CLUSTER)
+        return ec2.PlacementGroup(self._nodes, "PlacementGroup", strategy=ec2.PlacementGroupStrategy.CLUSTER)
 
     def _efa_group(self, cluster: eks.ICluster | eks.Cluster) -> ec2.SecurityGroup | None:
         return cluster_efa_group(cluster) if self.spec.efa_interfaces else None
 
+    def _identity(self, subnet: ec2.ISubnet) -> str:
+        capacity_type, taint = self.spec.capacity_type, [_TAINT_EFFECT.value, GPU_TAINT_KEY, _TAINT_VALUE]
+        # Another subnet or capacity type makes a new node group by itself; the placement group must be new too, because
+        # it is of one zone while it has instances.
+        fixed = {"subnet": _name_of(subnet), "capacity_type": capacity_type, "taint": taint}
+        return node_identity(self.spec.instance_type, labels=self._labels, tags=self._tags, **fixed)
+
+    @property
+    def _labels(self) -> dict[str, str]:
+        spec = self.spec
+        of_group = group_labels(self.name, in_placement_group=spec.in_placement_group)
+        return node_labels(spec.instance, efa=bool(spec.efa_interfaces)) | of_group
+
+    @property
+    def _tags(self) -> dict[str, str]:
+        return scale_from_zero_tags(node_devices(self.spec.instance, efa=bool(self.spec.efa_interfaces)))
+
     def _node_group(
         self, cluster: eks.ICluster, subnet: ec2.ISubnet, version: str | None, repair: NodeRepair
     ) -> eks.Nodegroup:
-        spec, efa, placed = self.spec, bool(self.spec.efa_interfaces), self.placement_group is not None
+        spec = self.spec
         group = eks.Nodegroup(
-            self,
+            self._nodes,
             "Resource",
             cluster=cluster,
             ami_type=eks.NodegroupAmiType.AL2023_X86_64_NVIDIA,
             release_version=spec.ami_release,
-            capacity_type=eks.CapacityType[spec.capacity_type],
             min_size=spec.min_size,
             # EKS takes all three sizes or none when it creates a group, so that this cannot be left to the autoscaler
             # (https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html, read 2026-11-23).
             desired_size=spec.desired,
             max_size=spec.maximum,
+            capacity_type=eks.CapacityType[spec.capacity_type],
             subnets=ec2.SubnetSelection(subnets=[subnet]),
-            labels=node_labels(spec.instance, efa=efa) | group_labels(self.name, in_placement_group=placed),
-            taints=[eks.TaintSpec(key=GPU_TAINT_KEY, value="true", effect=eks.TaintEffect.NO_SCHEDULE)],
-            tags=scale_from_zero_tags(node_devices(spec.instance, efa=efa)),
+            labels=self._labels,
+            taints=[eks.TaintSpec(key=GPU_TAINT_KEY, value=_TAINT_VALUE, effect=_TAINT_EFFECT)],
+            tags=self._tags,
             launch_template_spec=eks.LaunchTemplateSpec(
                 id=self.launch_template.ref, version=self.launch_template.attr_latest_version_number
             ),
@@ -222,6 +243,7 @@ class GpuNodeGroup(Construct):
         if spec.ssm:
             allow_ssm(group)
         self._warn_of_nodes_before_the_block()
+        self.node.default_child = group
         return group
 
     def _launch_template(self, cluster: eks.ICluster | eks.Cluster, key: kms.IKey | None) -> ec2.CfnLaunchTemplate:
@@ -235,7 +257,7 @@ class GpuNodeGroup(Construct):
         )
         user_data = node_user_data(spec.instance, efa=bool(spec.efa_interfaces), fast_image_pull=spec.fast_image_pull)
         return template(
-            self,
+            self._nodes,
             "LaunchTemplate",
             launch_template_data=template.LaunchTemplateDataProperty(
                 # Here and not on the node group, because EKS requires it here for a Capacity Block.
@@ -247,9 +269,7 @@ class GpuNodeGroup(Construct):
                 metadata_options=metadata_options(),
                 block_device_mappings=[volume],
                 user_data=Fn.base64(user_data),
-                tag_specifications=launch_tags(
-                    lambda: self.node_group, cluster_name=cluster.cluster_name, name=self.name
-                ),
+                tag_specifications=launch_tags(self._nodes, cluster_name=cluster.cluster_name, name=self.name),
             ),
         )
 
@@ -305,6 +325,11 @@ def _region_of(subnet: ec2.ISubnet) -> str | None:
     except RuntimeError:  # CDK's answer for a subnet that was imported by its id alone.
         return None
     return None if Token.is_unresolved(zone) else region_of(zone)
+
+
+def _name_of(subnet: ec2.ISubnet) -> str:
+    """Return what distinguishes a subnet in its VPC: its id where that is known, else its id in the app."""
+    return subnet.node.id if Token.is_unresolved(subnet.subnet_id) else subnet.subnet_id
 
 
 def _valid_nodes(

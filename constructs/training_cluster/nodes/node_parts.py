@@ -1,14 +1,26 @@
 """What every node of the cluster has, system or GPU: root volume, metadata service, and the policies of its role."""
 
-from collections.abc import Callable
+import hashlib
+import json
 from typing import Any
 
 import jsii
-from aws_cdk import IAnyProducer, IResolvable, IResolveContext, Lazy, Stack
+from aws_cdk import (
+    Annotations,
+    AspectPriority,
+    Aspects,
+    IAnyProducer,
+    IAspect,
+    IResolvable,
+    IResolveContext,
+    Lazy,
+    Stack,
+)
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from constructs import Construct, IConstruct
 
 from training_cluster.nodes.node_repair import NodeRepair
 from training_cluster.suppressions import suppress_policy
@@ -25,6 +37,7 @@ __all__ = [
     "launch_tags",
     "maintain",
     "metadata_options",
+    "node_identity",
     "root_volume",
     "suppress_node_policies",
 ]
@@ -50,8 +63,11 @@ IOPS_PER_MIB = 4
 #: Tag of instances, volumes and interfaces with the cluster's name. EKS's own tags reach instances only.
 CLUSTER_TAG = "training-cluster/cluster"
 
-# The scope of these tags of a node group is the autoscaler.
+# Tags that the autoscaler reads from the node group.
 _AUTOSCALER_TAGS = "k8s.io/cluster-autoscaler/"
+
+# Higher than that of any tag of CDK.
+_ABOVE_ALL_TAGS = 2**31 - 1
 
 # What EC2 creates with an instance:
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-properties-ec2-launchtemplate-tagspecification.html
@@ -118,36 +134,70 @@ def maintain(
     resource.node_repair_config = repair.to_property()
 
 
-def launch_tags(node_group: Callable[[], eks.Nodegroup], *, cluster_name: str, name: str) -> IResolvable:
+def node_identity(instance_type: str, **fixed: Any) -> str:
+    """Return the id of what contains a node group, its launch template and its placement group.
+
+    CloudFormation rejects an update of a node group that changes its launch template and anything else
+    (https://github.com/aws/aws-cdk/issues/16644). With this id, a change of what the nodes are makes a new group, and
+    deletes the old one: docs/adr/0026-node-groups-are-named-by-what-their-nodes-are.md.
+
+    Args:
+        instance_type: The nodes' type.
+        **fixed: What else stays as it is while the group exists, as values of JSON.
+    """
+    digest = hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
+    return f"{instance_type}-{digest[:8]}"
+
+
+def launch_tags(nodes: Construct, *, cluster_name: str, name: str) -> IResolvable:
     """Return the tags of what a launch template starts, rendered at the end of the synthesis.
 
-    They are those of the node group, so that `Tags.of(...)` at any level reaches them: CDK adds them to resources that
-    take tags, and a launch template is none. EKS copies a node group's tags to nothing
+    They are those that `Tags.of(...)` at any level gives the node group, which itself keeps the autoscaler's only: a
+    tag of both would change both, which EKS rejects. EKS copies a node group's tags to nothing
     (https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html, read 2026-11-23).
 
     Args:
-        node_group: Returns the node group of the template, which is defined after it.
+        nodes: What contains the node group.
         cluster_name: Name of the cluster.
         name: Name of the node group, as the user gave it.
     """
-    own = {CLUSTER_TAG: cluster_name, NODE_GROUP_LABEL: name, "Name": f"{cluster_name}/{name}"}
-    return Lazy.uncached_any(_LaunchTags(node_group, own))
+    tags = _LaunchTags({CLUSTER_TAG: cluster_name, NODE_GROUP_LABEL: name, "Name": f"{cluster_name}/{name}"})
+    Aspects.of(nodes).add(tags, priority=AspectPriority.READONLY)
+    return Lazy.uncached_any(tags)
 
 
-@jsii.implements(IAnyProducer)
+@jsii.implements(IAspect, IAnyProducer)
 class _LaunchTags:
-    """Renders tags after the aspects that set them."""
+    """Moves tags from the node group to what its launch template starts, after the aspects that set them."""
 
-    def __init__(self, node_group: Callable[[], eks.Nodegroup], own: dict[str, str]) -> None:
-        self._node_group, self._own = node_group, own
+    def __init__(self, own: dict[str, str]) -> None:
+        self._tags = own
+
+    def visit(self, node: IConstruct) -> None:
+        if not isinstance(node, eks.CfnNodegroup):
+            return
+        of_stack, of_group = dict(Stack.of(node).tags.tag_values()), dict(node.tags.tag_values())
+        moved = {key: value for key, value in of_group.items() if not key.startswith(_AUTOSCALER_TAGS)}
+        for key in moved:
+            node.tags.remove_tag(key, _ABOVE_ALL_TAGS)
+        self._tags |= of_stack | moved
+        if of_stack:
+            _warn_of_stack_tags(node, of_stack)
 
     def produce(self, context: IResolveContext) -> Any:
-        resource = self._node_group().node.default_child
-        assert isinstance(resource, eks.CfnNodegroup)
-        tags = self._own | dict(Stack.of(resource).tags.tag_values()) | dict(resource.tags.tag_values())
         # In the spelling of the L1's properties, which CDK translates after it has resolved them.
-        rendered = [{"key": key, "value": tags[key]} for key in sorted(tags) if not key.startswith(_AUTOSCALER_TAGS)]
+        rendered = [{"key": key, "value": self._tags[key]} for key in sorted(self._tags)]
         return [{"resourceType": kind, "tags": rendered} for kind in _TAGGED]
+
+
+def _warn_of_stack_tags(node_group: eks.CfnNodegroup, tags: dict[str, str]) -> None:
+    Annotations.of(node_group).add_warning_v2(
+        "cdk-training-cluster:stack-tags",
+        f"the stack itself has tags ({', '.join(sorted(tags))}), which CloudFormation puts on the node group too; EKS "
+        "rejects a change of such a tag, because the nodes' launch template has it as well. Give tags by "
+        "Tags.of(...).add(...) in place of Stack(tags=...), with '@aws-cdk/core:explicitStackTags': true in the "
+        "context of cdk.json",
+    )
 
 
 def allow_ssm(node_group: eks.Nodegroup) -> None:

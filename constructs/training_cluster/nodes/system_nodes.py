@@ -10,6 +10,7 @@ from training_cluster.nodes.node_parts import (
     launch_tags,
     maintain,
     metadata_options,
+    node_identity,
     root_volume,
     suppress_node_policies,
 )
@@ -59,9 +60,10 @@ class SystemNodes(Construct):
                 does. Default: the account's key for EBS.
         """
         super().__init__(scope, id)
-        self.launch_template = self._launch_template(encryption_key, cluster.cluster_name)
+        nodes = Construct(self, node_identity(SYSTEM_INSTANCE_TYPE))
+        self.launch_template = _launch_template(nodes, encryption_key, cluster.cluster_name)
         self.node_group = eks.Nodegroup(
-            self,
+            nodes,
             "Resource",
             cluster=cluster,
             ami_type=eks.NodegroupAmiType.AL2023_X86_64_STANDARD,
@@ -78,12 +80,13 @@ class SystemNodes(Construct):
         maintain(self.node_group, kubernetes_version, update_in_place=False, repair=NodeRepair(overrides=()))
         suppress_node_policies(self.node_group)
 
-    def _launch_template(self, encryption_key: kms.IKey | None, cluster_name: str) -> ec2.CfnLaunchTemplate:
-        # The launchers run here: a job starts when its image, gigabytes of it, has come here too.
-        volume = root_volume(_ROOT_VOLUME_GIB, encryption_key, mib_per_second=IMAGES_MIB_PER_SECOND)
-        data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty(
-            metadata_options=metadata_options(),
-            block_device_mappings=[volume],
-            tag_specifications=launch_tags(lambda: self.node_group, cluster_name=cluster_name, name=_NAME),
-        )
-        return ec2.CfnLaunchTemplate(self, "LaunchTemplate", launch_template_data=data)
+
+def _launch_template(nodes: Construct, encryption_key: kms.IKey | None, cluster_name: str) -> ec2.CfnLaunchTemplate:
+    # The launchers run here: a job starts when its image, gigabytes of it, has come here too.
+    volume = root_volume(_ROOT_VOLUME_GIB, encryption_key, mib_per_second=IMAGES_MIB_PER_SECOND)
+    data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty(
+        metadata_options=metadata_options(),
+        block_device_mappings=[volume],
+        tag_specifications=launch_tags(nodes, cluster_name=cluster_name, name=_NAME),
+    )
+    return ec2.CfnLaunchTemplate(nodes, "LaunchTemplate", launch_template_data=data)

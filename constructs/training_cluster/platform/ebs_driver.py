@@ -9,6 +9,7 @@ from constructs import Construct
 
 from training_cluster.checks import valid_cluster, valid_key
 from training_cluster.identity.pod_identity import PodRole
+from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import ClusterDefaults, after_node_addons
 from training_cluster.platform.cluster_addon import cluster_addon
 from training_cluster.single_owner import own
@@ -60,8 +61,8 @@ class EbsDriver(Construct):
         # Its pods have the role only if the association exists before they start.
         self.addon.node.add_dependency(self.role)
         ours = cluster if isinstance(cluster, ClusterDefaults) else ClusterDefaults()
-        manifest = [_storage_class(encryption_key or ours.encryption_key)]
-        self.storage_class = eks.KubernetesManifest(self, "StorageClass", cluster=target, manifest=manifest)
+        documents = [_storage_class(encryption_key or ours.encryption_key)]
+        self.storage_class = apply_manifest(self, "StorageClass", cluster=target, documents=documents)
         self.storage_class.node.add_dependency(self.addon)
         after_node_addons(self, cluster)
 

@@ -9,6 +9,7 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import is_a, valid_cluster, valid_flag, valid_mirror
+from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import ClusterDefaults, after_namespaces, after_node_addons
 from training_cluster.platform.helm_release import helm_release
 from training_cluster.platform.kueue_values import IMAGE_VALUE, NAMESPACE, configuration, configuration_hash, values
@@ -199,7 +200,7 @@ class JobQueue(Construct):
         return name
 
     def _apply(self, scope: Construct, id: str, document: dict[str, Any]) -> eks.KubernetesManifest:
-        manifest = eks.KubernetesManifest(scope, id, cluster=self._cluster, manifest=[document])
+        manifest = apply_manifest(scope, id, cluster=self._cluster, documents=[document])
         manifest.node.add_dependency(self.chart)
         return manifest
 

@@ -1,12 +1,11 @@
 """The MPI operator, installed in a cluster."""
 
-from typing import cast
-
 import cdk8s
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import valid_cluster, valid_mirror
+from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import after_admission, after_node_addons
 from training_cluster.single_owner import own
 from training_workloads import MpiJobDefinitionChart, MpiOperatorChart
@@ -53,12 +52,11 @@ class MpiOperator(Construct):
         own(self, cluster, "MPI operator")
         after_node_addons(self, cluster)
         after_admission(self, cluster)
-        target = cast(eks.ICluster, cluster)
         charts = cdk8s.App()
         definition = MpiJobDefinitionChart(charts, "Definition")
         operator = MpiOperatorChart(charts, "Operator", gang_scheduler=gang_scheduler, mirror=mirror)
-        self.definition = eks.KubernetesManifest(self, "Definition", cluster=target, manifest=definition.to_json())
+        self.definition = apply_manifest(self, "Definition", cluster=cluster, documents=definition.to_json())
         budget = JobDisruptionBudgetChart(charts, "DisruptionBudget")
-        manifest = [*operator.to_json(), *budget.to_json()]
-        self.operator = eks.KubernetesManifest(self, "Operator", cluster=target, manifest=manifest)
+        documents = [*operator.to_json(), *budget.to_json()]
+        self.operator = apply_manifest(self, "Operator", cluster=cluster, documents=documents)
         self.operator.node.add_dependency(self.definition)

@@ -10,6 +10,7 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import valid_cluster, valid_list
+from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.single_owner import own
 from training_workloads.names import dns_label
 from training_workloads.platform.job_disruption_budget import JobDisruptionBudgetChart
@@ -22,6 +23,8 @@ _ALWAYS_EXISTS = "default"
 
 class Namespaces(Construct):
     """Namespaces that Kubernetes does not create itself, in which an update of nodes waits for jobs that hold theirs.
+
+    A namespace that exists is used. One that leaves the app stays in the cluster, with all that others have in it.
 
     Attributes:
         names: Their names, without `default`.
@@ -61,9 +64,9 @@ class Namespaces(Construct):
         new = sorted(set(given) - {_ALWAYS_EXISTS, *self.names})
         for name in new:
             own(self, self._cluster, f"namespace {name}")
-            manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             budget = JobDisruptionBudgetChart(cdk8s.App(), "DisruptionBudget", namespace=name).to_json()
-            eks.KubernetesManifest(self, name, cluster=self._cluster, manifest=[manifest, *budget])
+            apply_manifest(self, name, cluster=self._cluster, documents=[namespace, *budget])
         self.names = sorted([*self.names, *new])
 
 

@@ -1,7 +1,7 @@
 """Images that every GPU node of a cluster pulls when it joins."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import cdk8s
 from aws_cdk import Annotations, Token
@@ -9,6 +9,7 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import valid_cluster, valid_list
+from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import ClusterDefaults, after_node_addons
 from training_cluster.single_owner import own
 from training_workloads.catalog import INSTANCE_TYPES
@@ -54,9 +55,7 @@ class PrePulledImages(Construct):
         check(valid_cluster("cluster", cluster), valid_images("images", images))
         own(self, cluster, "pre-pulled images")
         chart = ImagePrePullChart(cdk8s.App(), "ImagePrePull", images=list(images))
-        self.manifest = eks.KubernetesManifest(
-            self, "Resource", cluster=cast(eks.ICluster, cluster), manifest=chart.to_json()
-        )
+        self.manifest = apply_manifest(self, "Resource", cluster=cluster, documents=chart.to_json())
         after_node_addons(self, cluster)
         if isinstance(cluster, ClusterDefaults):
             self._warn_of_small_disks(cluster.gpu_types, len(images))

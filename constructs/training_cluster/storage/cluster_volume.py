@@ -8,6 +8,7 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import imported_with, is_a
+from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import after_admission, after_namespaces, after_node_addons
 from training_cluster.single_owner import own
 from training_cluster.stack_order import order_stacks
@@ -51,7 +52,7 @@ class Volume(Construct):
 
     def _apply(self, chart: cdk8s.Chart, *, namespace: str, after: Iterable[Any]) -> None:
         """Apply the volume when all that it needs exists, and delete it first."""
-        self.manifest = eks.KubernetesManifest(self, "Resource", cluster=self._cluster, manifest=chart.to_json())
+        self.manifest = apply_manifest(self, "Resource", cluster=self._cluster, documents=chart.to_json())
         suppress_implied_dependency(self.manifest)
         # Pods may mount it when the mount targets, the rules and the metadata of the bucket's objects exist, and all of
         # these must stay until the last pod has left. An imported file system of the CDK is no construct to jsii.

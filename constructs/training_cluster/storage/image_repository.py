@@ -6,6 +6,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from training_cluster.checks import valid_key
+from training_cluster.constant_exports import export_always
 from training_cluster.suppressions import suppress
 from training_workloads.validation import check
 
@@ -43,3 +44,5 @@ class ImageRepository(ecr.Repository):
         self.add_lifecycle_rule(tag_status=ecr.TagStatus.UNTAGGED, max_image_count=_UNTAGGED_IMAGES_KEPT)
         if encryption_key is None:
             suppress(self, "encrypted with ECR's key, as no key was given", "CKV_AWS_136")
+        # Its URI consists of both.
+        export_always(self, self.repository_name, self.repository_arn)

@@ -8,6 +8,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from training_cluster.checks import valid_key
+from training_cluster.constant_exports import export_always
 from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import suppress
 from training_workloads.validation import check
@@ -70,6 +71,7 @@ class TrainingBucket(s3.Bucket):
         )
         _retain_policy(self)
         _retain_policy(self.access_logs)
+        export_always(self, self.bucket_name, self.bucket_arn)
 
 
 def _access_logs(scope: Construct, id: str) -> s3.Bucket:

@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 from tests.constructs.account.stubbed_account import StubbedAccount
 from training_cluster.account.account_output import kept_lines
@@ -99,3 +100,42 @@ def test_a_size_that_is_not_known_has_no_cost() -> None:
         "  AWS::KMS::Key key: 1.00 USD a month",
         "  together at least 1.00 USD a month in us-east-1, without requests",
     ]
+
+
+def namespace(name: str, *values: Any) -> dict[str, Any]:
+    labels = {f"label{number}": "value" for number, _ in enumerate(values)}
+    text = json.dumps([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}])
+    start, *rest = text.split("value")
+    parts = [start, *(part for pair in zip(values, rest, strict=True) for part in pair)]
+    properties = {"ClusterName": "jobs", "Manifest": {"Fn::Join": ["", parts]} if values else text}
+    return {"Type": MANIFEST, "DeletionPolicy": "Retain", "Properties": properties}
+
+
+MANIFEST = "Custom::AWSCDK-EKS-KubernetesResource"
+
+
+def kept_with_namespaces(*, cluster: bool) -> list[KeptResource]:
+    account = StubbedAccount()
+    physical = {"Team": (MANIFEST, "0123"), "Operator": (MANIFEST, "4567"), "Budget": (MANIFEST, "89ab")}
+    own = {"Cluster": ("AWS::EKS::Cluster", "jobs")} if cluster else {}
+    stack = deployed(account, physical | own)
+    budget = {"Type": MANIFEST, "DeletionPolicy": "Delete", "Properties": {"Manifest": "[]"}}
+    resources = {
+        "Team": namespace("team", {"Ref": "AWS::Region"}),
+        "Operator": namespace("mpi-operator"),
+        "Budget": budget,
+    }
+    account.answer("cloudformation", "get_template", {"TemplateBody": json.dumps({"Resources": resources})})
+    return kept_resources(account, stack)
+
+
+def test_namespaces_stay_in_a_cluster_that_the_stack_imports() -> None:
+    assert kept_lines(kept_with_namespaces(cluster=False)) == [
+        "  Namespace team: 0.00 USD a month",
+        "  Namespace mpi-operator: 0.00 USD a month",
+        "  together 0.00 USD a month in us-east-1, without requests",
+    ]
+
+
+def test_namespaces_go_with_the_cluster_of_the_stack() -> None:
+    assert kept_with_namespaces(cluster=True) == []

@@ -19,14 +19,24 @@ def tags(found: dict[str, Any]) -> dict[str, Any]:
     return {tag["Key"]: tag["Value"] for tag in kinds[0]["Tags"]}
 
 
-def test_instances_volumes_and_interfaces_have_the_tags_of_the_tree() -> None:
-    app = cdk.App()
+def tagged_stack(**context: Any) -> tuple[cdk.Stack, TrainingCluster]:
+    app = cdk.App(context=context)
     stack = cdk.Stack(app, "Stack", tags={"owner": "vision"})
     cluster = TrainingCluster(stack, "Cluster", vpc=ec2.Vpc(stack, "Vpc", max_azs=2))
     group = cluster.add_gpu_node_group("gpu", instance_type="p4d.24xlarge")
     cdk.Tags.of(group).add("purpose", "training")
-    cdk.Tags.of(app).add("cost-center", "42")
+    cdk.Tags.of(group).add("k8s.io/cluster-autoscaler/enabled", "true")
+    cdk.Tags.of(app).add("cost-center", "42", priority=1000)
+    return stack, cluster
+
+
+@pytest.mark.parametrize("stabilized", [True, False])
+def test_instances_volumes_and_interfaces_have_the_tags_of_the_tree(stabilized: bool) -> None:
+    stack, cluster = tagged_stack(**{"@aws-cdk/core:aspectStabilization": stabilized})
     made = assertions.Template.from_stack(stack)
+    node_groups = [each.get("Tags", {}) for each in properties(made, "AWS::EKS::Nodegroup")]
+    assert sorted(map(len, node_groups)) == [0, 4]
+    assert all(key.startswith("k8s.io/cluster-autoscaler/") for group in node_groups for key in group)
     system, gpu = sorted(map(tags, properties(made, "AWS::EC2::LaunchTemplate")), key=len)
     name = stack.resolve(cluster.cluster_name)
     assert gpu == {
@@ -44,6 +54,26 @@ def test_instances_volumes_and_interfaces_have_the_tags_of_the_tree() -> None:
         "training-cluster/cluster": name,
         "training-cluster/node-group": "system",
     }
+
+
+STACK_TAGS = assertions.Match.string_like_regexp("the stack itself has tags")
+
+
+def test_tags_of_the_stack_are_warned_of_because_cloudformation_puts_them_on_the_node_group() -> None:
+    stack, _ = tagged_stack(**{"@aws-cdk/core:explicitStackTags": True})
+    found = assertions.Annotations.from_stack(stack).find_warning("*", STACK_TAGS)
+    assert len(found) == 2
+    assert all(str(each.entry.data).startswith("the stack itself has tags (owner), which") for each in found)
+
+
+@pytest.mark.parametrize(("explicit", "warnings"), [(True, 0), (False, 2)])
+def test_tags_of_the_app_are_tags_of_the_stack_without_the_feature_flag(explicit: bool, warnings: int) -> None:
+    app = cdk.App(context={"@aws-cdk/core:explicitStackTags": explicit})
+    stack = cdk.Stack(app, "Stack")
+    cluster = TrainingCluster(stack, "Cluster", vpc=ec2.Vpc(stack, "Vpc", max_azs=2))
+    cluster.add_gpu_node_group("gpu", instance_type="p4d.24xlarge")
+    cdk.Tags.of(app).add("cost-center", "42")
+    assert len(assertions.Annotations.from_stack(stack).find_warning("*", STACK_TAGS)) == warnings
 
 
 def test_no_update_is_forced_upon_a_pod(site: Site) -> None:

@@ -9,14 +9,12 @@ from training_cluster import MpiOperator
 def test_the_definition_is_applied_before_the_operator(site: Site) -> None:
     MpiOperator(site.stack, "MpiOperator", cluster=site.cluster)
     manifests = site.template().find_resources("Custom::AWSCDK-EKS-KubernetesResource")
-    kinds = {}
+    ids = {}
     for id, resource in manifests.items():
-        documents = json.loads(resource["Properties"]["Manifest"])
-        for document in documents:
+        for document in json.loads(resource["Properties"]["Manifest"]):
             check_manifest(_without_cdk_label(document))
-        kinds[documents[0]["kind"]] = (id, resource)
-    assert set(kinds) == {"CustomResourceDefinition", "Namespace"}
-    assert kinds["CustomResourceDefinition"][0] in kinds["Namespace"][1]["DependsOn"]
+            ids[document["kind"]] = id
+    assert {ids["CustomResourceDefinition"], ids["Namespace"]} <= set(manifests[ids["Deployment"]]["DependsOn"])
 
 
 def _without_cdk_label(document: dict[str, Any]) -> dict[str, Any]:

@@ -20,11 +20,10 @@ from training_workloads import InputError
 def test_defines_all_but_the_default_namespace(site: Site) -> None:
     made = Namespaces(site.stack, "Namespaces", cluster=site.cluster, names=["research", "default", "research"])
     assert made.names == ["research"]
-    (manifest,) = properties(site.template(), "Custom::AWSCDK-EKS-KubernetesResource")
-    document, budget = json.loads(manifest["Manifest"])
-    assert document["kind"] == "Namespace"
-    assert document["metadata"]["name"] == "research"
-    assert (budget["kind"], budget["metadata"]["namespace"]) == ("PodDisruptionBudget", "research")
+    manifests = properties(site.template(), "Custom::AWSCDK-EKS-KubernetesResource")
+    found = {each["kind"]: each["metadata"] for manifest in manifests for each in json.loads(manifest["Manifest"])}
+    assert found["Namespace"] == {"name": "research"}
+    assert found["PodDisruptionBudget"]["namespace"] == "research"
 
 
 @pytest.mark.parametrize(

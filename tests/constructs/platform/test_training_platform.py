@@ -124,7 +124,7 @@ def test_every_part_waits_for_the_node_addons(site: Site) -> None:
     (driver,) = [id for id, addon in addons if addon["Properties"]["AddonName"] == "aws-fsx-csi-driver"]
     kinds = ("Custom::AWSCDK-EKS-HelmChart", "Custom::AWSCDK-EKS-KubernetesResource")
     parts = [part for kind in kinds for part in made.find_resources(kind).values()]
-    assert len(parts) == 5
+    assert len(parts) == 6
     assert all(driver in part["DependsOn"] for part in parts)
 
 

@@ -9,6 +9,7 @@ from tests.deploy.emulated_aws import (  # noqa: F401
     eks_access,
     eks_addons,
     eks_details,
+    exports_in_use,
     flow_logs,
     group_rules,
     launch_template_answers,

@@ -1,8 +1,12 @@
-"""What the emulator's clusters and node groups leave out: encryption, VPC, security group, repair, type of capacity."""
+"""What the emulator's clusters and node groups leave out: encryption, VPC, security group, repair, type of capacity.
+
+It also accepts updates of node groups that EKS rejects.
+"""
 
 from ministack.services import ec2, eks
 from ministack.services.cloudformation import provisioners
 
+from tests.deploy.emulated_aws.node_group_updates import REPLACING, changed, rejection
 from tests.deploy.emulated_aws.registration import Properties, camel, existing, extend
 
 CLUSTER_FIELDS = ("EncryptionConfig", "ComputeConfig", "StorageConfig", "UpgradePolicy", "DeletionProtection")
@@ -54,5 +58,14 @@ def complete_node_group(name: str, properties: Properties) -> None:
         existing(ec2._placement_groups, placement["GroupName"], "the placement group")
 
 
+def check_update(old: Properties, new: Properties) -> None:
+    """Fail as CloudFormation does where EKS has no single call for the change."""
+    properties = changed(old, new)
+    if message := rejection(properties):
+        raise ValueError(f"{message} ({', '.join(sorted(properties))})")
+    if not properties & REPLACING and old["LaunchTemplate"]["Id"] != new["LaunchTemplate"]["Id"]:
+        raise ValueError("the launch template of a node group can have another version, but not be another one")
+
+
 extend("AWS::EKS::Cluster", after=complete_cluster, before_deletion=remove_security_group)
-extend("AWS::EKS::Nodegroup", after=complete_node_group)
+extend("AWS::EKS::Nodegroup", after=complete_node_group, before_update=check_update)

@@ -50,8 +50,21 @@ def register(
     handlers[type_name] = {"create": create, "update": change, "update_with_logical_id": True, "delete": delete}
 
 
-def extend(type_name: str, *, after: Callable[[str, Properties], None], before_deletion: Delete | None = None) -> None:
-    """Do more after a resource of a type that the emulator has was created or updated, and before it is deleted."""
+def extend(
+    type_name: str,
+    *,
+    after: Callable[[str, Properties], None],
+    before_update: Callable[[Properties, Properties], None] | None = None,
+    before_deletion: Delete | None = None,
+) -> None:
+    """Do more with a type that the emulator has.
+
+    Args:
+        type_name: Such as AWS::EKS::Cluster.
+        after: Called after a resource was created or updated.
+        before_update: Called with the old and the new properties; raises what rejects the update.
+        before_deletion: Called before a resource is deleted.
+    """
     handlers = dict(provisioners._RESOURCE_HANDLERS[type_name])
 
     def create(logical_id: str, properties: Properties, stack_name: str) -> tuple[str, Attributes]:
@@ -60,6 +73,8 @@ def extend(type_name: str, *, after: Callable[[str, Properties], None], before_d
         return physical_id, attributes
 
     def update(physical_id: str, old: Properties, *rest: Any) -> tuple[str, Attributes]:
+        if before_update:
+            before_update(old, rest[0])
         new_id, attributes = handlers["update"](physical_id, old, *rest)
         after(new_id, rest[0])
         return new_id, attributes

@@ -1,0 +1,82 @@
+"""Every key of cluster.yaml changes alone, and some in pairs: no node group is updated in a way that EKS rejects."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.stacks.changes import CHANGES, PAIRS, Change, Effect, effects, exports, templates, templates_of_file
+from tests.stacks.templates import SCENARIOS
+from tests.stacks.templates import templates as templates_of
+from training_cluster import ClusterConfig
+from training_cluster.config import GpuNodeGroupConfig, JobQueueConfig, LustreConfig, NodeRepairConfig
+from training_cluster.config.sections import ServiceAccountConfig
+from training_cluster.config.strict_model import StrictModel
+
+#: What others may import of the key, the bucket and the images.
+EXPORTS = {
+    "TrainingDataStack:ExportsOutputFnGetAttBucket83908E77Arn063C8555",
+    "TrainingDataStack:ExportsOutputFnGetAttImages2D38C313Arn6C6DDC6E",
+    "TrainingDataStack:ExportsOutputFnGetAttKey961B73FDArn5A860C43",
+    "TrainingDataStack:ExportsOutputRefBucket83908E7781C90AC0",
+    "TrainingDataStack:ExportsOutputRefImages2D38C3131DF9B1C4",
+}
+
+SECTIONS: dict[str, type[StrictModel]] = {
+    "": ClusterConfig,
+    "node_groups.gpu.": GpuNodeGroupConfig,
+    "node_groups.gpu.node_repair.": NodeRepairConfig,
+    "lustre.": LustreConfig,
+    "job_queue.": JobQueueConfig,
+    "service_accounts.trainer.": ServiceAccountConfig,
+}
+
+
+def test_every_key_changes() -> None:
+    keys = {f"{section}{key}" for section, model in SECTIONS.items() for key in model.model_fields}
+    # The whole section `node_repair` is that key.
+    assert {each.key for each in CHANGES} - {"tags"} == keys - {"node_groups.gpu.node_repair.enabled"}
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.key)
+def test_no_key_alone_makes_an_update_that_eks_rejects(change: Change) -> None:
+    before, after = templates(change.before), templates(change.after, change.tag)
+    wanted = {"gpu": change.gpu, "other": change.other, "system": change.system}
+    found = effects(before, after)
+    assert found == {name: wanted[name] for name in found}
+    # Nor does it take an export away from a stack that imports it.
+    assert exports(before) == exports(after) == EXPORTS
+
+
+BY_KEY = {change.key: change for change in CHANGES}
+
+
+@pytest.mark.parametrize(("keys", "effect"), PAIRS)
+def test_a_pair_of_keys(keys: tuple[str, str], effect: Effect) -> None:
+    one, other = (BY_KEY[key] for key in keys)
+    after = templates({**one.after, **other.after}, one.tag or other.tag)
+    assert effects(templates({}), after)["gpu"] == effect
+
+
+def test_pairs_are_rejected_where_nodes_and_settings_change() -> None:
+    for keys, effect in PAIRS:
+        both = {BY_KEY[key].gpu for key in keys}
+        assert (effect == "rejected") == (both == {"nodes", "settings"}), keys
+
+
+def test_the_page_lists_the_keys_that_do_not_change_together(root: Path) -> None:
+    section = (root / "docs/upgrade.md").read_text().partition("## Changes in separate deployments")[2]
+    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+?) \|", section.partition("\n## ")[0], flags=re.M))
+    for row, effect in (("the nodes", "nodes"), ("the settings", "settings")):
+        paths = {each.key.removeprefix("node_groups.gpu.") for each in CHANGES if each.gpu == effect}
+        keys = {path.partition(".")[0] for path in paths}
+        assert set(re.findall(r"`(\w+)`", rows[row])) == keys - {"tags"}, row
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_every_scenario_has_the_same_exports(scenario: str) -> None:
+    assert exports({name: each.to_json() for name, each in templates_of(scenario).items()}) == EXPORTS
+
+
+def test_the_default_configuration_has_them_too(root: Path) -> None:
+    assert exports(templates_of_file(root / "cluster.yaml")) == EXPORTS
