@@ -1,7 +1,7 @@
 """Record the fields of a pod template: the Go types that decode them, and the defaults of upstream's definition.
 
 The types are those of the Kubernetes schemas pinned here. The package `kubernetes-validate` has them, but only the
-extra `jobs` installs it, and the definition of MPIJobs belongs to the base wheel. So the definition reads a small table:
+extra `jobs` installs it, and the definition of MPIJobs belongs to the base wheel. So it reads a small table:
 
     make pod-types
 

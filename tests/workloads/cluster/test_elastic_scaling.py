@@ -231,8 +231,8 @@ def test_a_suspended_job_gets_its_workers_later(program: Program, cluster: FakeC
             UNLIMITED,
             "Running",
             "50000000",
-            "'WORKERS' is 50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in memory; "
-            "give 5000 or less",
+            "'WORKERS' is 50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in "
+            "memory; give 5000 or less",
         ),
         (
             ELASTIC,

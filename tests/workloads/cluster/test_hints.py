@@ -336,8 +336,9 @@ def test_a_job_with_more_workers_than_the_operator_survives_is_named_and_can_be_
     cluster.add(large)
     (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
     assert hint.startswith(
-        "the operator stops at MPIJob 'large' in namespace 'team' ('spec.mpiReplicaSpecs.Worker.replicas' is 50000000, "
-        "but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in memory; give 5000 or fewer), and "
+        "the operator stops at MPIJob 'large' in namespace 'team' ('spec.mpiReplicaSpecs.Worker.replicas' is "
+        "50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in memory; "
+        "give 5000 or fewer), and "
     )
     assert "0/50000000" in program("list").out
     assert program("cancel", "large").out == "deleted MPIJob 'large'\n"
@@ -374,7 +375,7 @@ def test_a_stopped_operator_is_named_wherever_a_job_waits_for_it(
     for name in pods:
         cluster.add(pod(f"digits-{name}", name.partition("-")[0]))
     hints = json.loads(program("status", "digits", "--json").out)["hints"]
-    assert [hint.startswith("the operator cannot read MPIJob 'broken'") for hint in hints] == (
+    assert [hint.startswith("the operator stops at MPIJob 'broken'") for hint in hints] == (
         [True] if is_named else [False] * len(hints)
     )
 
@@ -401,7 +402,7 @@ def test_a_job_that_the_operator_decodes_is_not_to_be_cancelled(
     assert hint.startswith("the operator has not started it: ")
     container["resources"] = {"limits": {"memory": "8GiB"}}
     (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
-    assert hint.startswith("the operator cannot read MPIJob 'other' in namespace 'lab' (")
+    assert hint.startswith("the operator stops at MPIJob 'other' in namespace 'lab' (")
 
 
 @pytest.mark.parametrize("failure", [Failure(401), Failure(403), Failure(500), Failure("close")])

@@ -319,8 +319,8 @@ spec:
             "replicas: 2",
             "replicas: 50000000",
             ".mpiReplicaSpecs.Worker.replicas",
-            "50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in memory; give 5000 or "
-            "fewer",
+            "50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in memory; give "
+            "5000 or fewer",
         ),
         (
             'value: "1"',

@@ -53,8 +53,8 @@ CASES: list[tuple[str, Any, Any, str]] = [
         "spec runPolicy backoffLimit",
         10_000,
         1_000_000,
-        "'spec.runPolicy.backoffLimit' is 1000000, but each launcher that failed stays as a pod, and Kubernetes deletes "
-        "such pods from 12500 on; give 10000 or fewer",
+        "'spec.runPolicy.backoffLimit' is 1000000, but each launcher that failed stays as a pod, and Kubernetes "
+        "deletes such pods from 12500 on; give 10000 or fewer",
     ),
     (
         "spec runPolicy activeDeadlineSeconds",
@@ -141,8 +141,8 @@ def spec(**values: Any) -> MpiJobSpec:
     [
         (
             lambda: spec(worker=ReplicaSpec(template=TEMPLATE, replicas=50_000_000)),
-            "'worker.replicas' is 50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in "
-            "memory; give 5000 or less",
+            "'worker.replicas' is 50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers "
+            "in memory; give 5000 or less",
         ),
         (
             lambda: spec(slots_per_worker=100_000),
@@ -155,13 +155,13 @@ def spec(**values: Any) -> MpiJobSpec:
         ),
         (
             lambda: RunPolicy(active_deadline_seconds=9_223_372_037),
-            "'active_deadline_seconds' is 9223372037, but Kubernetes counts nanoseconds, and a longer time overflows: the "
-            "job would end at once; give 9223372036 or less",
+            "'active_deadline_seconds' is 9223372037, but Kubernetes counts nanoseconds, and a longer time overflows: "
+            "the job would end at once; give 9223372036 or less",
         ),
         (
             lambda: ReplicaSpec(template={"spec": {"containers": containers(101)}}),
-            f"'template.spec.containers' is [{{'image': 'i', 'name': 'c0'}}, {{'image': 'i', 'name': 'c1'}}, {{'image': "
-            f"'i', 'name': 'c2'}}, {{'image': 'i', 'name': 'c3'}}, {{'image': 'i', 'name': 'c4'}}, {{'image': 'i', "
+            f"'template.spec.containers' is [{{'image': 'i', 'name': 'c0'}}, {{'image': 'i', 'name': 'c1'}}, {{'image"
+            f"': 'i', 'name': 'c2'}}, {{'image': 'i', 'name': 'c3'}}, {{'image': 'i', 'name': 'c4'}}, {{'image': 'i', "
             f"'name': 'c5'}}, ...], but it has 101 entries, and {OPERATOR}; give 100 entries or fewer",
         ),
     ],

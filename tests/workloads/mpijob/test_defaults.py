@@ -1,4 +1,4 @@
-"""The definition has all defaults of upstream's: Kueue compares a job's pods with those of its Workload, which has them."""
+"""The definition has all defaults of upstream's: without them Kueue starts no job that omits such a field."""
 
 import json
 from pathlib import Path

@@ -16,8 +16,8 @@ from training_workloads.mpijob.view import MpiJobView
 
 
 @warning(
-    "Kueue compares the pods with those of its Workload, whose definition has the defaults of Kubernetes, and deletes it "
-    f"every second where they differ (run: Kueue 0.19.2, operator 0.8.2) {KUEUE}"
+    "Kueue compares the pods with those of its Workload, whose definition has the defaults of Kubernetes, and deletes "
+    f"it every second where they differ (run: Kueue 0.19.2, operator 0.8.2) {KUEUE}"
 )
 def queued_job_omits_default(job: MpiJobView) -> Iterator[Found]:
     """A job in a queue that omits a field with a default, such as a port's protocol: an older definition has none."""
