@@ -7,8 +7,10 @@ import jsonschema
 import kubernetes_validate
 
 from tests.train_job_definition import TRAIN_JOB_SCHEMA
+from tests.workloads.mpijob.api_server import pruned
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.mpijob.definition import mpi_job_definition
+from training_workloads.mpijob.pod_schema import pod_template_schema
 
 # The oldest and the newest Kubernetes release of a cluster.
 VERSIONS = (KUBERNETES_VERSIONS[0], KUBERNETES_VERSIONS[-1])
@@ -38,6 +40,8 @@ def check_mpi_job(job: dict[str, Any]) -> None:
     for role in job["spec"]["mpiReplicaSpecs"].values():
         template = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "x"}, "template": role["template"]}
         check_object(template)
+        # Under a definition without defaults Kueue starts no job that omits a field with one.
+        assert pruned(pod_template_schema(), role["template"]) == role["template"]
 
 
 def check_train_job(job: dict[str, Any]) -> None:

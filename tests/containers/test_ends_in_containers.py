@@ -34,7 +34,8 @@ def digits(name: str, **changes: Any) -> HorovodJobSpec:
 def test_a_users_mistake_ends_the_job_within_a_minute(job: MakeJob, claim: Callable[[], Path], phase: Phase) -> None:
     spec = digits("mistake")
     wrong = replace(spec, command=(*spec.command, "--epochs", "0"))
-    with phase("a job whose program rejects its options"), job(wrong, claim()) as running:
+    lustre = claim()
+    with phase("a job whose program rejects its options"), job(wrong, lustre) as running:
         running.wait(lambda: running.log().count("error: ") >= 2, 120)
         started = time.monotonic()
         assert not running.run_to_the_end(120)
@@ -53,6 +54,11 @@ def test_a_users_mistake_ends_the_job_within_a_minute(job: MakeJob, claim: Calla
     )
     # The later launchers start no rank.
     assert ["gate: " in log for log in logs] == [True, False, False]
+    fixed = replace(spec, command=("python", "-c", "print('trains')"))
+    with phase("the same job, fixed and submitted again"), job(fixed, lustre) as running:
+        assert running.run_to_the_end(180)
+        assert [launcher.exit_code() for launcher in running.launchers] == [0]
+        assert running.log().count(">:trains\n") == 2
 
 
 def test_a_worker_with_too_few_gpus_is_named(

@@ -255,7 +255,7 @@ def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], Iterable[Pro
     check(*(rule(subject) for rule in rules))
 
 
-def at_least(name: str, value: Any, minimum: int, maximum: int = _INT32) -> Problems:
+def at_least(name: str, value: Any, minimum: int, maximum: int = _INT32, reason: str = "") -> Problems:
     """Reject what is not a whole number from `minimum` to `maximum`.
 
     Args:
@@ -263,13 +263,14 @@ def at_least(name: str, value: Any, minimum: int, maximum: int = _INT32) -> Prob
         value: What they gave.
         minimum: The smallest allowed number.
         maximum: The largest allowed number. Default: that of Kubernetes' 32-bit fields.
+        reason: Why no number is larger, as a clause after "but". Default: none is shown.
     """
     if not isinstance(value, int) or isinstance(value, bool):
         yield Problem(path=(name,), given=value, fix=f"give a whole number, {minimum} or more")
     elif value < minimum:
         yield Problem(path=(name,), given=value, fix=f"give {minimum} or more")
     elif value > maximum:
-        yield Problem(path=(name,), given=value, fix=f"give {maximum} or less")
+        yield Problem(path=(name,), given=value, allowed=reason, fix=f"give {maximum} or less")
 
 
 def one_of(name: str, value: Any, allowed: Iterable[Any]) -> Problems:

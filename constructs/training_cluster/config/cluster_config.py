@@ -45,7 +45,7 @@ __all__ = ["ClusterConfig"]
 
 _NODE_GROUP = "gpu: {instance_type: …, min_size: 0}"
 
-# A template has at most 500 resources and 1 MB; 30 node groups of p5.48xlarge are 295 resources and 0.88 MB:
+# A template has at most 500 resources and 1 MB; 30 node groups of p5.48xlarge are 295 resources and 0.91 MB:
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 _MOST_NODE_GROUPS = 30
 

@@ -160,6 +160,28 @@ def test_a_job_that_fails_is_deleted_and_its_reason_reported(
     assert "- resnet50-p3dn, nodes 1: Succeeded (the operator says Succeeded)" in report
 
 
+def test_a_users_mistake_ends_the_cell_before_kubernetes_has_started_the_launcher_again(
+    program: Program, cluster: FakeCluster, folder: Path, jobs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = cluster.add
+
+    def mistaken(document: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+        added = add(document, **metadata)
+        if document["kind"] == "MPIJob":
+            added["status"] = {"conditions": [condition("Running")]}
+            (launcher,) = [found for path, found in cluster.objects.items() if "/pods/bench-" in path]
+            terminated = {"exitCode": 2, "message": "'--epochs' is 0"}
+            ended = {"name": "launcher", "restartCount": 0, "state": {"terminated": terminated}}
+            launcher["status"] = {"phase": "Failed", "containerStatuses": [ended]}
+        return added
+
+    monkeypatch.setattr(cluster, "add", mistaken)
+    assert program(*RUN).code == 1
+    assert left(cluster) == []
+    why = "exit code 2 (the program rejects what it was given: a restart repeats that)"
+    assert [each["reason"] for each in records(folder / "results")] == [f"Failed ({why}: '--epochs' is 0)"] * 2
+
+
 def test_a_log_without_results_is_no_measurement(
     program: Program, folder: Path, jobs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ CONFIG = "/api/v1/namespaces/team/configmaps/digits-config"
 PODS = "/api/v1/namespaces/team/pods"
 LAUNCHER = f"{PODS}/digits-launcher-a"
 ELASTIC = ("horovodrun", "-np", "16", "--min-np", "8", "--max-np", "32", "train")
+UNLIMITED = ("horovodrun", "-np", "16", "--min-np", "8", "train")
 
 
 class Operator:
@@ -225,6 +226,13 @@ def test_a_suspended_job_gets_its_workers_later(program: Program, cluster: FakeC
             "Running",
             "1",
             "'WORKERS' is 1, but 'digits' runs with 2 or more workers; give a number within these limits",
+        ),
+        (
+            UNLIMITED,
+            "Running",
+            "50000000",
+            "'WORKERS' is 50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in "
+            "memory; give 5000 or less",
         ),
         (
             ELASTIC,

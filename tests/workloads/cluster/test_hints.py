@@ -320,11 +320,28 @@ def test_an_undecodable_job_of_another_user_is_named(program: Program, cluster: 
     cluster.add(malformed(mpi_job, "worse"), namespace="research")
     (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
     assert hint == (
-        "the operator cannot read MPIJob 'broken' in namespace 'lab' ('spec.mpiReplicaSpecs.Launcher.template.spec."
+        "the operator stops at MPIJob 'broken' in namespace 'lab' ('spec.mpiReplicaSpecs.Launcher.template.spec."
         "containers[0].command' is 'mpirun train', but the operator reads a list here; give a list, such as ['mpirun', "
-        "'train']), nor 1 other, and as long as it cannot, it starts and changes no job of any user: 'trainctl cancel "
+        "'train']) and 1 other, and as long as it does, it starts and changes no job of any user: 'trainctl cancel "
         f"broken -n lab'; {LOG}"
     )
+
+
+def test_a_job_with_more_workers_than_the_operator_survives_is_named_and_can_be_cancelled(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob
+) -> None:
+    cluster.add(mpi_job("digits"))
+    large = mpi_job("large")
+    large["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = 50_000_000
+    cluster.add(large)
+    (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
+    assert hint.startswith(
+        "the operator stops at MPIJob 'large' in namespace 'team' ('spec.mpiReplicaSpecs.Worker.replicas' is "
+        "50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in memory; "
+        "give 5000 or fewer), and "
+    )
+    assert "0/50000000" in program("list").out
+    assert program("cancel", "large").out == "deleted MPIJob 'large'\n"
 
 
 @pytest.mark.parametrize(
@@ -358,7 +375,7 @@ def test_a_stopped_operator_is_named_wherever_a_job_waits_for_it(
     for name in pods:
         cluster.add(pod(f"digits-{name}", name.partition("-")[0]))
     hints = json.loads(program("status", "digits", "--json").out)["hints"]
-    assert [hint.startswith("the operator cannot read MPIJob 'broken'") for hint in hints] == (
+    assert [hint.startswith("the operator stops at MPIJob 'broken'") for hint in hints] == (
         [True] if is_named else [False] * len(hints)
     )
 
@@ -385,7 +402,7 @@ def test_a_job_that_the_operator_decodes_is_not_to_be_cancelled(
     assert hint.startswith("the operator has not started it: ")
     container["resources"] = {"limits": {"memory": "8GiB"}}
     (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
-    assert hint.startswith("the operator cannot read MPIJob 'other' in namespace 'lab' (")
+    assert hint.startswith("the operator stops at MPIJob 'other' in namespace 'lab' (")
 
 
 @pytest.mark.parametrize("failure", [Failure(401), Failure(403), Failure(500), Failure("close")])
@@ -397,7 +414,7 @@ def test_the_state_of_a_job_is_known_without_the_other_jobs(
     everywhere = dataclasses.replace(failure, path="/v2beta1/mpijobs", method="GET")
     cluster.failures.append(everywhere)
     (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
-    assert hint.startswith("the operator cannot read MPIJob 'mine' in namespace 'team' (")
+    assert hint.startswith("the operator stops at MPIJob 'mine' in namespace 'team' (")
     # The first request is that for the job itself.
     cluster.failures.append(dataclasses.replace(failure, path="/team/mpijobs", method="GET", skipped=1))
     result = program("status", "digits", "--json")
@@ -418,7 +435,7 @@ def test_without_the_permission_only_the_own_namespace_is_searched(
     ]
     cluster.add(malformed(mpi_job, "mine"))
     (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
-    assert hint.startswith("the operator cannot read MPIJob 'mine' in namespace 'team' (")
+    assert hint.startswith("the operator stops at MPIJob 'mine' in namespace 'team' (")
 
 
 def test_an_undecodable_job_can_be_listed_and_cancelled(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.workloads.cluster.conftest import Program, condition, indexed
-from tests.workloads.cluster.fake_cluster import Failure, FakeCluster
+from tests.workloads.cluster.fake_cluster import Failure, FakeCluster, Log
 from training_workloads.cli import cluster_commands
 
 MpiJob = Callable[..., dict[str, Any]]
@@ -206,6 +206,55 @@ def test_wait_explains_a_users_mistake_at_once(
         f"digits-launcher-a: {why}{': ' * bool(message)}{message}",
         f"hint: {advice}",
     ]
+
+
+LAUNCHER = ("python", "-m", "training.pods.launcher", "/etc/mpi/hostfile", "--", "mpirun", "-np", "16", "train")
+
+
+@pytest.mark.parametrize("command", [("wait",), ("wait", "--json"), ("logs", "-f")])
+def test_a_users_mistake_that_our_launcher_has_found_ends_the_waiting_at_once(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, command: tuple[str, ...]
+) -> None:
+    cluster.add(mpi_job("digits", "Running", command=LAUNCHER))
+    terminated = {"exitCode": 2, "reason": "Error", "message": "'--epochs' is 0"}
+    ended = {"name": "launcher", "restartCount": 0, "state": {"terminated": terminated}}
+    cluster.add(pod("digits-launcher-a", "launcher", phase="Failed", containerStatuses=[ended]))
+    cluster.logs["digits-launcher-a"] = Log([("2026-11-21T10:02:00.000000000Z", "error: '--epochs' is 0")])
+    result = program(*command, "digits")
+    assert result.code == 1
+    why = "exit code 2 (the program rejects what it was given: a restart repeats that)"
+    assert [line for line in result.err.splitlines() if "waiting" not in line] == [
+        "job 'digits' fails: the launchers that Kubernetes still starts end at once",
+        f"digits-launcher-a: {why}: '--epochs' is 0",
+        f"hint: digits-launcher-a ended with {why}; read the end of 'trainctl logs digits', cancel the job, fix it and "
+        "submit it again",
+    ]
+    assert cluster.objects[JOB]["status"]["conditions"][-1]["type"] == "Running"
+
+
+@pytest.mark.parametrize("code", [1, 75, 137])
+def test_after_another_exit_code_the_launcher_may_succeed(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, code: int
+) -> None:
+    job = cluster.add(mpi_job("digits", "Running", command=LAUNCHER))
+    ended = {"name": "launcher", "restartCount": 0, "state": {"terminated": {"exitCode": code}}}
+    cluster.add(pod("digits-launcher-a", "launcher", phase="Failed", containerStatuses=[ended]))
+    finish = lambda: job["status"]["conditions"].append(condition("Succeeded", 30))  # noqa: E731
+    cluster.before_get[JOB] = [lambda: None, lambda: None, finish]
+    assert program("wait", "digits").code == 0
+
+
+def test_a_launcher_that_runs_again_after_a_users_mistake_is_waited_for(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
+) -> None:
+    """A job that a queue has suspended and resumed has new workers: its launcher starts the ranks again."""
+    job = cluster.add(mpi_job("digits", "Running", command=LAUNCHER))
+    ended = {"name": "launcher", "restartCount": 0, "state": {"terminated": {"exitCode": 2}}}
+    cluster.add(pod("digits-launcher-a", "launcher", phase="Failed", containerStatuses=[ended]))
+    cluster.add(pod("digits-launcher-b", "launcher", second=30))
+    finish = lambda: job["status"]["conditions"].append(condition("Succeeded", 30))  # noqa: E731
+    cluster.before_get[JOB] = [lambda: None, lambda: None, finish]
+    assert program("wait", "digits").code == 0
 
 
 def test_a_job_that_is_deleted_or_replaced_did_not_succeed(

@@ -316,6 +316,13 @@ spec:
             "'/usr/sbin/sshd -De', but the operator reads a list here; give a list, such as ['/usr/sbin/sshd', '-De']",
         ),
         (
+            "replicas: 2",
+            "replicas: 50000000",
+            ".mpiReplicaSpecs.Worker.replicas",
+            "50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in memory; give "
+            "5000 or fewer",
+        ),
+        (
             'value: "1"',
             "value: 1",
             ".mpiReplicaSpecs.Worker.template.spec.containers[0].env[0].value",

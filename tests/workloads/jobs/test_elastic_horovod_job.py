@@ -95,6 +95,11 @@ def test_horovodrun_waits_for_lost_workers_as_long_as_the_launcher() -> None:
         ({"max_workers": "4"}, "'max_workers' is '4'; give a whole number, 1 or more"),
         ({"workers": 0}, "'workers' is 0; give 1 or more"),
         (
+            {"max_workers": 50_000_000},
+            "'max_workers' is 50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in "
+            "memory; give 5000 or less",
+        ),
+        (
             {"environment": {"HOROVOD_CYCLE_TIME": "5"}},
             "'environment.HOROVOD_CYCLE_TIME' is '5', but with it Horovod 0.28 crashes when workers come or go; omit "
             "it",

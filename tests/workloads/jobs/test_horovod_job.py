@@ -222,7 +222,16 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
             {"command": ("python", "a\0.py")},
             r"'command' is ('python', 'a\x00.py'); give the program that",
         ),
-        ({"deadline_seconds": 2**53}, "'deadline_seconds' is 9007199254740992; give 9007199254740991 or less"),
+        (
+            {"deadline_seconds": 2**53},
+            "'deadline_seconds' is 9007199254740992, but Kubernetes counts nanoseconds, and a longer time overflows: "
+            "the job would end at once; give 9223372036 or less",
+        ),
+        (
+            {"workers": 50_000_000},
+            "'workers' is 50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in "
+            "memory; give 5000 or less",
+        ),
         ({"environment": [("A", "1")]}, "'environment' is [('A', '1')]; give a dictionary of names and values"),
         ({"volumes": SharedVolume()}, "'volumes' is a SharedVolume; give a tuple of SharedVolume"),
         ({"volumes": ("/fsx",)}, "'volumes[0]' is '/fsx'; give SharedVolume(...)"),

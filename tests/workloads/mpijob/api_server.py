@@ -12,6 +12,7 @@ from typing import Any
 
 __all__ = ["Rejected", "pruned", "stored"]
 
+SIZES = ((str, "maxLength"), (list, "maxItems"), (dict, "maxProperties"))
 LARGEST_WHOLE_FLOAT = 2**53 - 1
 
 
@@ -66,6 +67,9 @@ def errors(schema: dict[str, Any], value: Any, path: str) -> Iterator[str]:
         yield path
         return
     if is_number(value) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+        yield path
+    size = len(value) if isinstance(value, str | list | dict) else 0
+    if any(isinstance(value, kind) and size > schema.get(keyword, size) for kind, keyword in SIZES):
         yield path
     # Go's `$` is the end of the text, and Python's may be before a last newline.
     if (

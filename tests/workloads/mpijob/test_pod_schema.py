@@ -13,9 +13,13 @@ ALLOWED = {
     "additionalProperties",
     "anyOf",
     "default",
+    "description",
     "enum",
     "format",
     "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
     "maximum",
     "minimum",
     "pattern",
@@ -49,7 +53,8 @@ def test_the_recorded_types_are_those_of_the_pinned_schemas() -> None:
 def test_the_types_of_some_fields() -> None:
     pod = pod_template_schema()["properties"]["spec"]["properties"]
     container = pod["containers"]["items"]["properties"]
-    assert container["command"] == {"type": "array", "items": {"type": "string"}}
+    text = {"type": "string", "maxLength": 131_072}
+    assert container["command"] == {"type": "array", "maxItems": 10_000, "items": text}
     assert container["env"]["items"]["required"] == ["name"]
     assert container["tty"] == {"type": "boolean"}
     assert container["securityContext"]["properties"]["runAsUser"] == {"type": "integer", "format": "int64"}

@@ -15,7 +15,7 @@ from training_workloads.bench.cells import Cell
 from training_workloads.bench.results_folder import write_atomically
 from training_workloads.bench.sweep_run import Outcome
 from training_workloads.cluster.client import Cluster
-from training_workloads.cluster.job_summaries import SUCCEEDED
+from training_workloads.cluster.job_summaries import FAILED, SUCCEEDED
 from training_workloads.cluster.jobs import (
     ClusterJob,
     delete_job,
@@ -122,7 +122,9 @@ class ClusterRunner:
         write_atomically(folder / "log.txt", "".join(f"{line}\n" for line in lines))
         ran = job.summary.duration(datetime.now(UTC))
         results, reason = _results(lines), ""
-        if job.summary.state != SUCCEEDED:
+        if job.will_fail:
+            results, reason = None, f"{FAILED} ({job.launchers[-1].why})"
+        elif job.summary.state != SUCCEEDED:
             results, reason = None, f"{job.summary.state} ({job.summary.message or 'no reason is known'})"
         elif results is None:
             reason = f"succeeded without a line '{RESULTS_LINE}…' in its log"

@@ -236,7 +236,7 @@ def logs(
         show("")
         job = poller.ask(lambda: try_find_job(cluster, name))
         # A worker's pod may end before its job does.
-        if worker is None or job is None or job.summary.is_finished:
+        if worker is None or job is None or job.summary.is_finished or job.will_fail:
             _exit_as(job, name)
 
 
@@ -396,9 +396,12 @@ def _exit_as(job: ClusterJob | None, name: str) -> None:
         print(f"job {name!r} was deleted before its end", file=sys.stderr)
         raise typer.Exit(JOB_FAILED)
     summary = job.summary
-    ran = short_time(summary.duration(datetime.now(UTC)))
-    why = f" ({summary.message})" if summary.message else ""
-    print(f"job {name!r}: {summary.state} after {ran}{why}", file=sys.stderr)
+    if job.will_fail:
+        print(f"job {name!r} fails: the launchers that Kubernetes still starts end at once", file=sys.stderr)
+    else:
+        ran = short_time(summary.duration(datetime.now(UTC)))
+        why = f" ({summary.message})" if summary.message else ""
+        print(f"job {name!r}: {summary.state} after {ran}{why}", file=sys.stderr)
     if summary.state != SUCCEEDED:
         if job.launchers and (pod := job.launchers[-1]).why:
             print(f"{pod.name}: {pod.why}", file=sys.stderr)

@@ -23,7 +23,8 @@ from training_workloads.cluster.jobs import (
 )
 from training_workloads.cluster.polling import Poller, Progress
 from training_workloads.cluster.resources import CONFIG_MAPS, MPI_JOBS, PODS
-from training_workloads.validation import Problem, Problems, enforce
+from training_workloads.mpijob.bounds import WORKERS
+from training_workloads.validation import Problem, Problems, at_least, enforce
 
 __all__ = ["scale_job", "wait_until_scaled"]
 
@@ -205,3 +206,5 @@ def _workers_are_within_the_limits(scaling: _Scaling) -> Problems:
         limits = f"{low} or more" if high is None else f"{low} to {high}"
         allowed, fix = f"{job.name!r} runs with {limits} workers", "give a number within these limits"
         yield Problem(path=("workers",), given=scaling.workers, allowed=allowed, fix=fix)
+    elif job.kind == MPI_JOBS.kind:
+        yield from at_least("workers", scaling.workers, 1, *WORKERS)

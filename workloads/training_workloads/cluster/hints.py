@@ -41,7 +41,7 @@ class Evidence:
         has_run: Whether all its workers have run at the same time.
         suspend: Whether a queue or a user wants it suspended.
         warnings: The warnings about it, oldest first.
-        undecodable: MPIJobs that the operator cannot decode, where that matters.
+        undecodable: MPIJobs that stop the operator, where that matters.
     """
 
     job: JobSummary
@@ -94,14 +94,14 @@ class Evidence:
 
 
 def stopped_operator(evidence: Evidence) -> str | None:
-    """An MPIJob that the operator cannot decode stops it for every namespace."""
+    """An MPIJob that the operator cannot decode, or has no memory for, stops it for every namespace."""
     if not evidence.undecodable.jobs:
         return None
     first, *others = evidence.undecodable.jobs
-    more = f", nor {len(others)} other{'s' * (len(others) > 1)}" if others else ""
+    more = f" and {len(others)} other{'s' * (len(others) > 1)}" if others else ""
     return (
-        f"the operator cannot read MPIJob {first.name!r} in namespace {first.namespace!r} ({first.problem}){more}, and "
-        "as long as it cannot, it starts and changes no job of any user: "
+        f"the operator stops at MPIJob {first.name!r} in namespace {first.namespace!r} ({first.problem}){more}, and "
+        "as long as it does, it starts and changes no job of any user: "
         f"'trainctl cancel {first.name} -n {first.namespace}'; the operator's log names the error: {_OPERATOR_LOG}"
     )
 

@@ -30,7 +30,10 @@ from training_workloads.cluster.resources import (
 from training_workloads.jobs.rendezvous_store import STORE_SUFFIX
 from training_workloads.jobs.train_job import NODES_SUFFIX
 from training_workloads.manifests.values import mapping
+from training_workloads.mpijob.launch_command import has_launcher
+from training_workloads.mpijob.programs import USER_ERROR
 from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
+from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import InputError, Problem, known_names
 
 __all__ = [
@@ -116,6 +119,15 @@ class ClusterJob:
         """Whether all its workers have run at the same time, which the operator records for good."""
         conditions = (self.manifest.get("status") or {}).get("conditions") or []
         return any(each["type"] == "Running" for each in conditions)
+
+    @property
+    def will_fail(self) -> bool:
+        """Whether its launcher has ended it for a user's mistake: those that Kubernetes still starts end at once."""
+        if self.summary.is_finished or not self.is_mpi_job or not self.launchers:
+            return False
+        argv = MpiJobView(document=self.manifest).launcher.first.argv
+        # Another program may succeed at its next start.
+        return has_launcher(argv) and self.launchers[-1].exit_code == USER_ERROR
 
     @property
     def launchers(self) -> tuple[PodSummary, ...]:
@@ -229,7 +241,7 @@ def wait_until_gone(cluster: Cluster, jobs: Iterable[ClusterJob], poller: Poller
 def wait_for_end(
     cluster: Cluster, first: ClusterJob, poller: Poller, progress: Callable[[ClusterJob], None]
 ) -> ClusterJob | None:
-    """Wait until a job has ended.
+    """Wait until a job has ended, or will for a user's mistake.
 
     Args:
         cluster: The cluster.
@@ -238,7 +250,7 @@ def wait_for_end(
         progress: Takes the job after each question.
 
     Returns:
-        The ended job, or `None` if it was deleted, or replaced by another job of its name.
+        The job then, or `None` if it was deleted, or replaced by another job of its name.
 
     Raises:
         DeadlineError: The poller's deadline came first.
@@ -246,7 +258,7 @@ def wait_for_end(
     identity = first.manifest["metadata"]["uid"]
     job: ClusterJob | None = first
     while job and job.manifest["metadata"]["uid"] == identity:
-        if job.summary.is_finished:
+        if job.summary.is_finished or job.will_fail:
             return job
         progress(job)
         poller.pause()

@@ -146,7 +146,7 @@ def follow_log(
     advise = cache(poller.note)
     while job is not None:
         pods = _pods(job, worker)
-        ended = job.summary.is_finished or (worker is not None and any(map(has_ended, pods)))
+        ended = job.summary.is_finished or job.will_fail or (worker is not None and any(map(has_ended, pods)))
         for pod in _to_read(pods, reader):
             if reader is None:
                 reader = _reader(cluster, pod, tail)

@@ -1,4 +1,4 @@
-"""MPIJobs that the operator cannot decode: one of them, and it starts no job of any namespace."""
+"""MPIJobs that stop the operator: one of them, and it starts no job of any namespace."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["Undecodable", "UndecodableJob", "find_undecodable"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UndecodableJob:
-    """An MPIJob that the operator cannot decode.
+    """An MPIJob that the operator cannot decode, or has no memory for.
 
     Attributes:
         name: Its name.
@@ -29,7 +29,7 @@ class UndecodableJob:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Undecodable:
-    """What is known about MPIJobs that the operator cannot decode.
+    """What is known about MPIJobs that stop the operator.
 
     Attributes:
         jobs: They, by namespace and name.
@@ -41,7 +41,7 @@ class Undecodable:
 
 
 def find_undecodable(cluster: Cluster) -> Undecodable:
-    """Return the MPIJobs that the operator cannot decode: of all namespaces, else of this one, else none."""
+    """Return the MPIJobs that stop the operator: of all namespaces, else of this one, else none."""
     # The state of a job is known without the other jobs, which the user may not list.
     for everywhere in (True, False):
         with suppress(ClusterError):

@@ -117,7 +117,7 @@ class Submission:
 
 
 def check_objects(file: str, documents: Iterable[Document]) -> Problems:
-    """Yield the problems of a file without objects, of objects with another address, and of undecodable MPIJobs.
+    """Yield the problems of a file without objects, of an object's address, and of MPIJobs that stop the operator.
 
     Args:
         file: The file's name.

@@ -7,9 +7,10 @@ from training_workloads.jobs.gpu_job import elastic_bounds
 from training_workloads.jobs.horovod_job import BASE_RULES, HorovodJobSpec
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.rank_environment import rank_environment
+from training_workloads.mpijob.bounds import WORKERS
 from training_workloads.mpijob.launch_command import horovodrun_command
 from training_workloads.mpijob.spec import MpiJobSpec
-from training_workloads.validation import Problem, Problems, enforce
+from training_workloads.validation import Problem, Problems, at_least, enforce
 
 __all__ = ["ElasticHorovodJob", "ElasticHorovodJobSpec"]
 
@@ -40,7 +41,7 @@ class ElasticHorovodJobSpec(HorovodJobSpec):
 
     def __post_init__(self) -> None:
         """Check everything that can be known before the job runs, and derive the job."""
-        enforce(self, (*BASE_RULES, elastic_bounds, _no_binding, _no_cycle_time))
+        enforce(self, (*BASE_RULES, elastic_bounds, _largest, _no_binding, _no_cycle_time))
         # The pods' names must be valid for the largest number of workers too: a job that is scaled keeps its name.
         self._with_workers(self.largest)
 
@@ -72,6 +73,11 @@ class ElasticHorovodJob(IsolatedMpiJob[ElasticHorovodJobSpec]):
     """An elastic Horovod job in a chart, with its NetworkPolicy."""
 
     kind = ElasticHorovodJobSpec
+
+
+def _largest(spec: ElasticHorovodJobSpec) -> Problems:
+    if spec.max_workers is not None:
+        yield from at_least("max_workers", spec.max_workers, 1, *WORKERS)
 
 
 def _no_binding(spec: ElasticHorovodJobSpec) -> Problems:

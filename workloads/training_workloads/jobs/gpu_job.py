@@ -18,6 +18,7 @@ from training_workloads.jobs.worker_resources import (
     node_resources,
     worker_resources,
 )
+from training_workloads.mpijob.bounds import DEADLINE_SECONDS
 from training_workloads.mpijob.launch_command import START_TIMEOUT_SECONDS
 from training_workloads.mpijob.spec import DAY_SECONDS
 from training_workloads.validation import Problem, Problems, at_least, matches, one_of
@@ -198,7 +199,7 @@ GPU_JOB_RULES: tuple[Callable[[GpuJobSpec], Problems], ...] = (
     lambda spec: at_least("workers", spec.workers, 1),
     _efa,
     _interfaces,
-    lambda spec: at_least("deadline_seconds", spec.deadline_seconds, 1, 2**53 - 1),
+    lambda spec: at_least("deadline_seconds", spec.deadline_seconds, 1, *DEADLINE_SECONDS),
     lambda spec: at_least("start_timeout_seconds", spec.start_timeout_seconds, 1),
     namespace,
     service_account,

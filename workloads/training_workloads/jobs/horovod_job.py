@@ -19,6 +19,7 @@ from training_workloads.jobs.gpu_job import GPU_JOB_RULES, GpuJobSpec, type_and_
 from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
 from training_workloads.jobs.mpi_pods import mpi_job
 from training_workloads.jobs.rank_environment import hierarchical_all_reduce, rank_environment
+from training_workloads.mpijob.bounds import WORKERS
 from training_workloads.mpijob.launch_command import mpirun_command
 from training_workloads.mpijob.spec import MpiJobSpec
 from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
@@ -142,6 +143,7 @@ BASE_RULES: tuple[Callable[[HorovodJobSpec], Problems], ...] = (
     *GPU_JOB_RULES,
     _gpu_of_the_framework,
     _binding,
+    lambda spec: at_least("workers", spec.workers, 1, *WORKERS),
     lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
     lambda spec: one_of("gate", spec.gate, (True, False)),
 )

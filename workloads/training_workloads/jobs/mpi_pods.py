@@ -24,9 +24,10 @@ _LAUNCHER_RESOURCES = {"requests": {"cpu": f"{LAUNCHER_CPU_MILLIS}m", **_LAUNCHE
 # pod that is lost with its node, and one that has decided that the job ends is repeated no more often than this.
 _LAUNCHER_PODS = 2
 
-# What a worker's container has beside its command: ready means that ssh answers; each probe is a line in its log.
+# What a worker's container has beside its command: ready means that ssh answers; each probe is a line in its log. Under
+# a definition without defaults Kueue starts no job whose port has no protocol.
 _SSHD = {
-    "ports": [{"name": "ssh", "containerPort": SSH_PORT}],
+    "ports": [{"name": "ssh", "containerPort": SSH_PORT, "protocol": "TCP"}],
     "readinessProbe": {"tcpSocket": {"port": SSH_PORT}, "periodSeconds": 10},
 }
 

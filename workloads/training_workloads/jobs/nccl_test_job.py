@@ -13,6 +13,7 @@ from training_workloads.jobs.pod_template import above_zero, image, namespace
 from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.jobs.scheduling import Scheduling, is_scheduling
 from training_workloads.jobs.worker_resources import WorkerResources, interfaces_of_the_type, node_resources
+from training_workloads.mpijob.bounds import WORKERS
 from training_workloads.mpijob.launch_command import mpirun_command
 from training_workloads.mpijob.programs import NCCL_TEST
 from training_workloads.mpijob.spec import MpiJobSpec
@@ -182,7 +183,7 @@ _RULES = (
     namespace,
     is_scheduling,
     lambda spec: supported_gpu_type(spec.instance_type),
-    lambda spec: at_least("nodes", spec.nodes, 1),
+    lambda spec: at_least("nodes", spec.nodes, 1, *WORKERS),
     lambda spec: one_of("collective", spec.collective, get_args(Collective)),
     lambda spec: interfaces_of_the_type(spec.instance_type, spec.efa_interfaces),
     _message,

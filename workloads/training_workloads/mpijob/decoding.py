@@ -1,4 +1,4 @@
-"""What of an MPIJob the operator's Go types cannot decode: one such job stops the operator for every namespace.
+"""What of an MPIJob stops the operator for every namespace: what its Go types cannot decode, and too many workers.
 
 The definition of this project rejects these values. A cluster may have an older one, or jobs from before it.
 """
@@ -7,23 +7,29 @@ from functools import cache
 from typing import Any
 
 from training_workloads.mpijob.definition import mpi_job_definition
-from training_workloads.mpijob.undecodable import Tolerated, undecodable
+from training_workloads.mpijob.undecodable import BeyondBounds, Tolerated, undecodable
 from training_workloads.validation import Problems
 
 __all__ = ["decoding_failures", "decoding_problems"]
 
 
+# Of the values beyond a bound it alone ends the operator, for want of memory.
+_WORKERS = ("spec", "mpiReplicaSpecs", "Worker", "replicas")
+
+
 def decoding_failures(job: Any) -> Problems:
-    """Yield the problem of each value for which Go returns an error, and the operator stops.
+    """Yield the problem of each value that stops the operator.
 
     Args:
         job: An MPIJob of any shape, as read from a cluster.
     """
-    yield from (problem for problem in decoding_problems(job) if not isinstance(problem, Tolerated))
+    for problem in decoding_problems(job):
+        if not isinstance(problem, Tolerated | BeyondBounds) or problem.path == _WORKERS:
+            yield problem
 
 
 def decoding_problems(job: Any) -> Problems:
-    """Yield the problem of each value that the operator cannot decode, or would decode as another value.
+    """Yield the problem of each value that the operator cannot decode, or would decode as another, or beyond a bound.
 
     Args:
         job: An MPIJob of any shape, as read from a file or a cluster. Its `metadata` is the API server's to check.

@@ -8,10 +8,12 @@ Fields: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v
 
 from typing import Any, get_args
 
+from training_workloads.mpijob.bounds import DEADLINE_SECONDS, ENTRIES, LAUNCHERS, SLOTS, WORKERS
 from training_workloads.mpijob.pod_schema import (
     QUANTITY,
     STRING,
     TIME,
+    bounded,
     integer,
     label_selector_schema,
     pod_template_schema,
@@ -81,10 +83,10 @@ def _mpi_job() -> dict[str, Any]:
 
 def _spec() -> dict[str, Any]:
     launcher = _replica_spec(integer(32, 1, 1))
-    worker = _replica_spec(integer(32, 1))
+    worker = _replica_spec(bounded(32, 1, WORKERS))
     return _object(
         {
-            "slotsPerWorker": integer(32, 0) | {"default": 1},
+            "slotsPerWorker": bounded(32, 0, SLOTS) | {"default": 1},
             "runLauncherAsWorker": {"type": "boolean", "default": False},
             "sshAuthMountPath": STRING | {"default": "/root/.ssh"},
             "launcherCreationPolicy": _enum(*get_args(LauncherCreationPolicy), _BY_DEFAULT, default="AtStartup"),
@@ -111,7 +113,7 @@ def _run_policy() -> dict[str, Any]:
         {
             "minAvailable": integer(32, 0),
             "queue": STRING,
-            "minResources": {"type": "object", "additionalProperties": QUANTITY},
+            "minResources": {"type": "object", "maxProperties": ENTRIES.most, "additionalProperties": QUANTITY},
             "priorityClass": STRING,
             "scheduleTimeoutSeconds": integer(32, 0),
         }
@@ -120,8 +122,8 @@ def _run_policy() -> dict[str, Any]:
         {
             "cleanPodPolicy": _enum(*get_args(CleanPodPolicy)),
             "ttlSecondsAfterFinished": integer(32, 0),
-            "activeDeadlineSeconds": integer(64, 0),
-            "backoffLimit": integer(32, 0),
+            "activeDeadlineSeconds": bounded(64, 0, DEADLINE_SECONDS),
+            "backoffLimit": bounded(32, 0, LAUNCHERS),
             "suspend": {"type": "boolean", "default": False},
             "managedBy": _enum(*get_args(Controller)),
             "schedulingPolicy": scheduling_policy,

@@ -40,6 +40,7 @@ __all__ = [
     "Launch",
     "commands",
     "find_launch",
+    "has_launcher",
     "horovodrun_command",
     "launcher_environment",
     "launches",
@@ -402,11 +403,14 @@ def wrapped(command: Sequence[str], options: Mapping[str, Any]) -> list[str]:
     return [*words, HOSTFILE, "--", *command]
 
 
+def has_launcher(argv: Sequence[str]) -> bool:
+    """Return whether an argv is that of the image's launcher with a launch command."""
+    return tuple(argv[: len(programs.LAUNCHER)]) == programs.LAUNCHER and "--" in argv
+
+
 def unwrapped(argv: Sequence[str]) -> list[str]:
     """Return what the image's launcher runs; the argv itself where there is none around it."""
-    argv = list(argv)
-    has_launcher = tuple(argv[: len(programs.LAUNCHER)]) == programs.LAUNCHER and "--" in argv
-    return argv[argv.index("--") + 1 :] if has_launcher else argv
+    return list(argv[argv.index("--") + 1 :] if has_launcher(argv) else argv)
 
 
 def horovodrun_command(

@@ -10,8 +10,9 @@ from importlib import resources
 from typing import Any
 
 from training_workloads.manifests.values import AMOUNT
+from training_workloads.mpijob.bounds import CONTAINERS, ENTRIES, TEXT, WORDS, Bound
 
-__all__ = ["QUANTITY", "STRING", "TABLE", "TIME", "integer", "label_selector_schema", "pod_template_schema"]
+__all__ = ["QUANTITY", "STRING", "TABLE", "TIME", "bounded", "integer", "label_selector_schema", "pod_template_schema"]
 
 #: The table of the types, which `setup/record_pod_types.py` writes.
 TABLE = "pod_types.json"
@@ -44,13 +45,22 @@ def integer(bits: int, minimum: int | None = None, maximum: int | None = None) -
     return {"type": "integer", "format": f"int{bits}"} | limits | {k: v for k, v in given.items() if v is not None}
 
 
-_INTEGER_OR_STRING = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+def bounded(bits: int, minimum: int, bound: Bound) -> dict[str, Any]:
+    """Return the schema of a whole number with a bound, whose reason is the description."""
+    return integer(bits, minimum, bound.most) | {"description": bound.reason}
+
+
+_INTEGER_OR_STRING = {
+    "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "x-kubernetes-int-or-string": True,
+    "maxLength": TEXT.most,
+}
 
 #: An amount. A fraction is a string, '500m' or '0.5': a definition has no other type with strings than this one.
 QUANTITY = _INTEGER_OR_STRING | {"pattern": AMOUNT}
 
 #: A text.
-STRING = {"type": "string"}
+STRING = {"type": "string", "maxLength": TEXT.most}
 
 #: A point in time.
 TIME = {"type": "string", "pattern": _TIME}
@@ -66,6 +76,9 @@ _LEAVES: dict[str, dict[str, Any]] = {
     "Time": TIME,
     "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
 }
+
+
+_LISTS = {"Container": CONTAINERS, "EphemeralContainer": CONTAINERS, "string": WORDS}
 
 
 @cache
@@ -86,12 +99,16 @@ def _types() -> dict[str, Any]:
 
 def _schema(kind: str) -> dict[str, Any]:
     if kind.startswith("[]"):
-        return {"type": "array", "items": _schema(kind.removeprefix("[]"))}
+        inner = kind.removeprefix("[]")
+        return {"type": "array", "maxItems": _LISTS.get(inner, ENTRIES).most, "items": _schema(inner)}
     if kind.startswith("map[string]"):
-        return {"type": "object", "additionalProperties": _schema(kind.removeprefix("map[string]"))}
+        inner = kind.removeprefix("map[string]")
+        return {"type": "object", "maxProperties": ENTRIES.most, "additionalProperties": _schema(inner)}
     if kind in _LEAVES:
         return dict(_LEAVES[kind])
     struct = _types()[kind]
     properties = {name: _schema(inner) for name, inner in struct["fields"].items()}
+    for name, default in struct.get("defaults", {}).items():
+        properties[name]["default"] = default
     required = {"required": struct["required"]} if "required" in struct else {}
     return {"type": "object", "properties": properties, **required}

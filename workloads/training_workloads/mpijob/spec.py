@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from training_workloads.manifests.values import AMOUNT
+from training_workloads.mpijob.bounds import DEADLINE_SECONDS, LAUNCHERS, SLOTS, WORKERS
 from training_workloads.mpijob.pod_schema import pod_template_schema
 from training_workloads.mpijob.undecodable import undecodable
 from training_workloads.names import (
@@ -78,9 +79,6 @@ LauncherCreationPolicy = Literal["AtStartup", "WaitForWorkersReady"]
 MpiImplementation = Literal["OpenMPI", "Intel", "MPICH"]
 CleanPodPolicy = Literal["None", "Running", "All"]
 Controller = Literal["kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue"]
-
-# JavaScript renders the job, and its integers end here.
-_MOST_SECONDS = 2**53 - 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -188,9 +186,9 @@ def _run_choices(policy: RunPolicy) -> Problems:
 
 
 def _run_limits(policy: RunPolicy) -> Problems:
-    for name in ("ttl_seconds_after_finished", "backoff_limit"):
-        yield from _if_given(policy, name, lambda name, value: at_least(name, value, 0))
-    yield from _if_given(policy, "active_deadline_seconds", lambda name, value: at_least(name, value, 0, _MOST_SECONDS))
+    yield from _if_given(policy, "ttl_seconds_after_finished", lambda name, value: at_least(name, value, 0))
+    for name, bound in (("active_deadline_seconds", DEADLINE_SECONDS), ("backoff_limit", LAUNCHERS)):
+        yield from _if_given(policy, name, lambda name, value, bound=bound: at_least(name, value, 0, *bound))
 
 
 def _if_given(spec: object, name: str, check: Callable[[str, Any], Problems]) -> Problems:
@@ -328,7 +326,7 @@ def _parts(spec: MpiJobSpec) -> Problems:
 
 def _replicas(spec: MpiJobSpec) -> Problems:
     if spec.worker:
-        for problem in at_least("replicas", spec.worker.replicas, 1):
+        for problem in at_least("replicas", spec.worker.replicas, 1, *WORKERS):
             yield problem.under("worker")
     elif not spec.run_launcher_as_worker:
         fix = "give the workers, or set 'run_launcher_as_worker' to True"
@@ -339,7 +337,7 @@ def _replicas(spec: MpiJobSpec) -> Problems:
 
 
 def _values(spec: MpiJobSpec) -> Problems:
-    yield from at_least("slots_per_worker", spec.slots_per_worker, 1)
+    yield from at_least("slots_per_worker", spec.slots_per_worker, 1, *SLOTS)
     policies = get_args(LauncherCreationPolicy)
     yield from one_of("launcher_creation_policy", spec.launcher_creation_policy, policies)
     yield from one_of("mpi_implementation", spec.mpi_implementation, get_args(MpiImplementation))

@@ -1,13 +1,17 @@
-"""The values of an object that the Go types of the operator cannot decode, by the schema of the MPIJob definition."""
+"""The values of an object that stop the operator, by the schema of the MPIJob definition.
+
+Those that its Go types cannot decode, and those beyond the bounds of the definition.
+"""
 
 import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from training_workloads.mpijob.bounds import ENTRIES, TEXT
 from training_workloads.validation import Path, Problem, Problems
 
-__all__ = ["Tolerated", "undecodable"]
+__all__ = ["BeyondBounds", "Tolerated", "undecodable"]
 
 # What Go's parser takes as an amount beyond the pattern of a definition: 'Gi' and '.' are zero to it, and an exponent
 # may have any number of digits. It trims the space around the text in the JSON, where a tab or newline is an escape.
@@ -24,6 +28,13 @@ _BYTES = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<suffix>[kKMGTPE]i?)?[b
 # Integers of JSON that Go's float64 holds.
 _EXACT = 2**53
 
+# Types, the keyword of the schema, what it counts, and why.
+_SIZES: tuple[tuple[type[list[Any]] | type[dict[Any, Any]] | type[str], str, str, str], ...] = (
+    (str, "maxLength", "characters", TEXT.reason),
+    (list, "maxItems", "entries", ENTRIES.reason),
+    (dict, "maxProperties", "entries", ENTRIES.reason),
+)
+
 _FIXES = {
     "string": "write it in quotes",
     "boolean": "give true or false",
@@ -39,11 +50,16 @@ class Tolerated(Problem):
     """The problem of a text that is no amount, and that Go's parser takes as one all the same: it stops nothing."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BeyondBounds(Problem):
+    """The problem of a value that is larger than a bound of the definition."""
+
+
 def undecodable(schema: dict[str, Any], value: Any, path: Path = ()) -> Problems:
-    """Yield the problem of each value that Go cannot decode, and a `Tolerated` of each that it would decode as another.
+    """Yield the problem of each value that Go cannot decode, or decodes as another one, or that is beyond a bound.
 
     Args:
-        schema: As in a definition. Only types count: Go decodes a number or a text that a definition does not allow.
+        schema: As in a definition. Types and bounds count: other values that it does not allow stop nothing.
         value: Of any shape.
         path: Where it is.
     """
@@ -52,7 +68,9 @@ def undecodable(schema: dict[str, Any], value: Any, path: Path = ()) -> Problems
         return
     if "x-kubernetes-int-or-string" in schema:
         yield from (_not_an_amount if "pattern" in schema else _not_int_or_text)(schema, value, path)
+        yield from _too_long(schema, value, path)
         return
+    yield from _too_long(schema, value, path)
     kind = schema["type"]
     if not _has_type(kind, value):
         yield Problem(
@@ -62,7 +80,7 @@ def undecodable(schema: dict[str, Any], value: Any, path: Path = ()) -> Problems
             fix=_fix(kind, value),
         )
     elif kind == "integer":
-        yield from _out_of_range(schema, value, path)
+        yield from list(_out_of_range(schema, value, path)) or _too_large(schema, value, path)
     elif kind == "string" and "pattern" in schema and not re.fullmatch(schema["pattern"], value):
         yield Problem(path=path, given=value, fix="give a time, such as 2026-11-22T13:00:00Z")
     elif kind == "array":
@@ -70,6 +88,21 @@ def undecodable(schema: dict[str, Any], value: Any, path: Path = ()) -> Problems
             yield from undecodable(schema["items"], item, (*path, number))
     elif kind == "object":
         yield from _in_fields(schema, value, path)
+
+
+def _too_long(schema: dict[str, Any], value: Any, path: Path) -> Problems:
+    for kind, keyword, what, reason in _SIZES:
+        most = schema.get(keyword)
+        if isinstance(value, kind) and most is not None and len(value) > most:
+            allowed = f"it has {len(value)} {what}, and {reason}"
+            yield BeyondBounds(path=path, given=value, allowed=allowed, fix=f"give {most} {what} or fewer")
+
+
+def _too_large(schema: dict[str, Any], value: float, path: Path) -> Problems:
+    # Without a reason the limit is that of the type.
+    if "description" in schema and value > schema["maximum"]:
+        fix = f"give {schema['maximum']} or fewer"
+        yield BeyondBounds(path=path, given=value, allowed=schema["description"], fix=fix)
 
 
 def _in_fields(schema: dict[str, Any], value: dict[Any, Any], path: Path) -> Problems:

@@ -12,6 +12,7 @@ from training_workloads.lint.rules import (
     command_rules,
     container_rules,
     debugging_rules,
+    definition_rules,
     device_rules,
     document_rules,
     efa_rules,
@@ -78,7 +79,7 @@ __all__ = [
 #: Rules on what an MPIJob does.
 JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(
     *(job_rules, run_policy_rules, gang_rules, launch_rules, option_rules, host_rules, binding_rules),
-    *(elastic_rules, rank_rules, sshd_rules, ssh_key_rules),
+    *(elastic_rules, rank_rules, sshd_rules, ssh_key_rules, definition_rules),
 )
 
 #: Rules on jobs of other kinds.

@@ -194,7 +194,9 @@ def _too_small(violation: Any, path: Path) -> Iterable[Found]:
 
 
 def _too_large(violation: Any, path: Path) -> Iterable[Found]:
-    yield Found(path, _given(violation), f"give {violation.validator_value} or fewer")
+    reason = violation.schema.get("description")
+    problem = f"{_given(violation)}, but {reason}" if reason else _given(violation)
+    yield Found(path, problem, f"give {violation.validator_value} or fewer")
 
 
 def _other(violation: Any, path: Path) -> Iterable[Found]:
