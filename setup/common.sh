@@ -87,9 +87,9 @@ packages_of() { # VENV
     echo "$(compgen -G "$1/lib/python3*/site-packages/*.dist-info" | wc -l) packages"
 }
 
-find_python() { # print the first Python of 3.11 or newer that can make a virtual environment
+find_python() { # print the first Python of 3.11 or newer that can make a virtual environment; .ci/run sets PYTHON
     local name
-    for name in python3 python3.13 python3.12 python3.11; do
+    for name in ${PYTHON:+"$PYTHON"} python3 python3.13 python3.12 python3.11; do
         if "$name" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             echo "$name"
             return

@@ -50,7 +50,7 @@ def _reject_shared_files(event: str, arguments: tuple[Any, ...]) -> None:
     variables = os.environ if given is None else given
     own = variables.get("OMPI_MCA_btl_sm_backing_directory")
     if own is None or own == _SHARED or own != variables.get("TMPDIR"):
-        raise RuntimeError("mpirun has no separate folder; give it `tests.training.mpirun.mpirun_variables(folder)`")
+        raise RuntimeError("this mpirun shares its folder; give it `tests.training.mpirun.mpirun_variables(folder)`")
 
 
 sys.addaudithook(_reject_shared_files)

@@ -25,6 +25,11 @@ def program(path: Path, script: str) -> None:
     path.chmod(0o755)
 
 
+def df(free: int) -> str:
+    """Return the program of a disk with free megabytes."""
+    return f"printf 'Filesystem 1M-blocks Used Available Capacity Mounted\\n/dev/x 99000 8000 {free} 89%% /home\\n'"
+
+
 def preflight(
     root: Path, folder: Path, *, missing: str | None = None, **programs: str
 ) -> subprocess.CompletedProcess[str]:
@@ -32,6 +37,7 @@ def preflight(
     # Not in the folder, whose name may not be allowed in PATH.
     path = Path(tempfile.mkdtemp(dir=folder.parent, prefix="bin-"))
     folder.mkdir(exist_ok=True)
+    programs = {"df": df(90000)} | programs
     for name in {*ALWAYS, *REQUIRED} - {missing}:
         found = shutil.which(name)
         assert found, f"{name} is needed to test the set-up"
@@ -84,12 +90,11 @@ def test_accepts_a_path_with_letters_outside_of_ascii(root: Path, tmp_path: Path
 
 
 def test_rejects_a_disk_without_space_before_anything_is_installed(root: Path, tmp_path: Path) -> None:
-    df = "printf 'Filesystem 1M-blocks Used Available Capacity Mounted\\n/dev/x 9000 8000 1000 89%% /home\\n'"
-    result = preflight(root, tmp_path / "new", df=df)
+    result = preflight(root, tmp_path / "new", df=df(1000))
     assert result.returncode == 1
     assert "has 1000 MB of free disk space, but the set-up needs" in result.stderr
     (tmp_path / "again/.venv-training").mkdir(parents=True)
-    assert preflight(root, tmp_path / "again", df=df).returncode == 0
+    assert preflight(root, tmp_path / "again", df=df(1000)).returncode == 0
 
 
 def script(root: Path, text: str) -> list[str]:

@@ -58,11 +58,11 @@ def test_a_synthesized_app_has_no_copy_of_kubectl() -> None:
     assert not [name for name in made if name.startswith("asset.")]
 
 
-def test_an_mpirun_of_a_test_needs_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_no_mpirun_of_a_test_shares_its_folder(tmp_path: Path) -> None:
     mpirun = [str(tmp_path / "mpirun"), "-np", "2"]
     shared = os.environ | mpirun_variables(Path(tempfile.gettempdir()))
     for given in (None, {}, shared):
-        with pytest.raises(RuntimeError, match="mpirun has no separate folder"):
+        with pytest.raises(RuntimeError, match="this mpirun shares its folder"):
             subprocess.run(["env", *mpirun], env=given)
     with pytest.raises(FileNotFoundError):
         subprocess.run(mpirun, env=os.environ | mpirun_variables(tmp_path / "mpi"))
