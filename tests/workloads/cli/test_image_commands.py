@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 from tests.workloads.aws.stubbed_session import DIGEST, PASSWORD, REPOSITORY, StubbedSession
@@ -206,7 +207,7 @@ def test_ctrl_c_or_an_error_names_the_build_that_continues(
 
     monkeypatch.setattr(image_commands, "start_build", lambda *_: Interrupted())
     with pytest.raises(error):
-        image_commands.build(str(project), engine="codebuild")
+        click.Context(image_commands.build).invoke(image_commands.build, folder=str(project), engine="codebuild")
     assert "the build continues; 'aws codebuild stop-build --id project:1' ends it" in capsys.readouterr().err
 
 

@@ -1,13 +1,13 @@
 import json
+import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from training_workloads.cli import app
+from tests.workloads.cli.conftest import Result
+from training_workloads.cli import main
 from training_workloads.manifests import documents
-
-RUNNER = CliRunner()
 
 WRONG = """\
 kind: PersistentVolume
@@ -22,10 +22,20 @@ RISKY = f"kind: PersistentVolumeClaim\nspec: {{volumeName: a, {_SPEC}}}\n"
 RIGHT = f"kind: PersistentVolumeClaim\nspec: {{storageClassName: a, {_SPEC}}}\n"
 
 
+def lint(*arguments: object, stdin: str | None = None) -> Result:
+    with CliRunner().isolation(stdin) as (out, err, _), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["trainctl", "lint", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        sys.stderr.flush()
+    code = ended.value.code
+    assert isinstance(code, int)
+    return Result(code, out.getvalue().decode(), err.getvalue().decode())
+
+
 def run(*arguments: object, stdin: str | None = None) -> tuple[int, str]:
-    result = RUNNER.invoke(app, ["lint", *map(str, arguments)], input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    return result.exit_code, result.stdout
+    result = lint(*arguments, stdin=stdin)
+    return result.code, result.out
 
 
 @pytest.fixture
@@ -69,17 +79,17 @@ def test_recursive_reads_the_folders_in_a_folder(folder: Path) -> None:
 def test_a_file_that_cannot_be_read_hides_no_other(folder: Path, as_json: bool) -> None:
     (folder / "aa.yaml").write_bytes(b"\xff\xfe\xff")
     (folder / "z.yaml").write_text("a: [")
-    result = RUNNER.invoke(app, ["lint", ".", *(["--format", "json"] if as_json else [])])
-    assert [line.split()[1] for line in result.stderr.splitlines()] == ["aa.yaml", "z.yaml:1"]
+    result = lint(".", *(["--format", "json"] if as_json else []))
+    assert [line.split()[1] for line in result.err.splitlines()] == ["aa.yaml", "z.yaml:1"]
     if as_json:
-        assert [one["file"] for one in json.loads(result.stdout)] == ["a.yml", "b.yaml"]
+        assert [one["file"] for one in json.loads(result.out)] == ["a.yml", "b.yaml"]
     else:
-        assert result.stdout.splitlines()[-1] == "1 error, 1 warning in 3 files"
+        assert result.out.splitlines()[-1] == "1 error, 1 warning in 3 files"
 
 
 def test_a_lone_file_that_cannot_be_read_has_no_counts(folder: Path) -> None:
-    assert RUNNER.invoke(app, ["lint", "d.txt"]).stdout == ""
-    assert RUNNER.invoke(app, ["lint", "d.txt", "--format", "json"]).stdout == "[]\n"
+    assert lint("d.txt").out == ""
+    assert lint("d.txt", "--format", "json").out == "[]\n"
 
 
 def test_a_duplicate_key_is_a_finding(folder: Path) -> None:
@@ -146,10 +156,10 @@ def test_reports_a_file_that_cannot_be_read(
     (folder / "config").mkdir()
     (folder / "config/cluster.yaml").write_text("nodes: 2\n")
     (folder / "binary.yaml").write_bytes(b"\xff\xfe\xff")
-    result = RUNNER.invoke(app, ["lint", *arguments], input=stdin)
-    assert result.exit_code == 2
-    assert result.stderr.startswith(f"error: {fragment}")
-    assert ("-R for the folders inside it" in result.stderr) == (arguments in (["empty"], ["config"]))
+    result = lint(*arguments, stdin=stdin)
+    assert result.code == 2
+    assert result.err.startswith(f"error: {fragment}")
+    assert ("-R for the folders inside it" in result.err) == (arguments in (["empty"], ["config"]))
 
 
 SUPPRESSED = WRONG.replace("  persistent", "  # trainctl: ignore[volume-recycled] an old cluster\n  persistent")
@@ -171,9 +181,9 @@ def test_rules_are_selected_and_ignored(folder: Path) -> None:
     ],
 )
 def test_an_unknown_rule_or_format_is_rejected(folder: Path, option: str, given: str, message: str) -> None:
-    result = RUNNER.invoke(app, ["lint", "b.yaml", option, given])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"error: {message}")
+    result = lint("b.yaml", option, given)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"error: {message}")
 
 
 def test_a_comment_with_a_reason_suppresses_a_finding() -> None:
@@ -211,11 +221,9 @@ def test_a_comment_at_another_line_than_its_finding_says_which_it_is() -> None:
 
 def test_rules_that_are_all_ignored_check_nothing_and_are_rejected() -> None:
     rule = "volume-recycled"
-    result = RUNNER.invoke(app, ["lint", "-", "--select", rule, "--ignore", rule], input=WRONG)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(
-        f"error: '--select' is '{rule}', but no rule is left to check; select a rule that is"
-    )
+    result = lint("-", "--select", rule, "--ignore", rule, stdin=WRONG)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"error: '--select' is '{rule}', but no rule is left to check; select a rule that is")
 
 
 def test_rules_may_be_separated_by_blanks_and_end_with_a_comma() -> None:
@@ -275,13 +283,13 @@ def test_files_of_other_kinds_are_accepted_where_that_is_wanted(folder: Path) ->
 
 @pytest.mark.parametrize("device", ["/dev/full", "/dev/zero"])
 def test_a_device_has_no_end_and_is_not_read(device: str) -> None:
-    result = RUNNER.invoke(app, ["lint", device])
-    assert result.exit_code == 2
-    assert result.stderr == f"error: 'FILE' is '{device}', but it is a device; give a manifest, a folder or -\n"
+    result = lint(device)
+    assert result.code == 2
+    assert result.err == f"error: 'FILE' is '{device}', but it is a device; give a manifest, a folder or -\n"
 
 
 def test_more_than_any_manifest_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "_LARGEST", 2**20)
-    result = RUNNER.invoke(app, ["lint", "-"], input="#" * 2**20 + RIGHT)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "'-', but it has more than 1 MiB" in result.stderr
+    result = lint("-", stdin="#" * 2**20 + RIGHT)
+    assert (result.code, result.out) == (2, "")
+    assert "'-', but it has more than 1 MiB" in result.err

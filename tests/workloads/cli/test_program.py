@@ -5,18 +5,19 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
+import click
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from tests.workloads.cli.conftest import Command
 from training_workloads.__main__ import PACKAGES
 from training_workloads.__main__ import main as entry_point
-from training_workloads.cli import app
+from training_workloads.cli import Group, program
 from training_workloads.cli import main as entry_point_of_cli
-from training_workloads.cli.command_classes import Program
+from training_workloads.cli.commands import Command as CommandClass
+from training_workloads.cli.top_level import COMMANDS
+from training_workloads.cli.usage_errors import error_lines
 from training_workloads.validation import MISSING, InputError, Problem
 
 
@@ -25,25 +26,21 @@ def problem(*path: str | int, given: Any = 5, **more: Any) -> Problem:
 
 
 def error_of(*problems: Problem) -> str:
-    """Return what a program prints whose command raises some problems."""
-    program = typer.Typer(cls=Program)
+    """Return what the user reads when a command of a group raises some problems."""
 
-    @program.callback()
-    def group() -> None:
-        """A program of commands."""
-
-    @program.command()
-    def run(
-        files: Annotated[list[str], typer.Argument(metavar="FILE")],
-        job: Annotated[str, typer.Argument()] = "",
-        mount_name: Annotated[str, typer.Option()] = "",
-        lustre_mount_name: Annotated[str, typer.Option("--lustre-mount-name", "-l")] = "",
-    ) -> None:
+    @click.command(cls=CommandClass)
+    @click.argument("files", metavar="FILE...", nargs=-1)
+    @click.argument("job")
+    @click.option("--mount-name")
+    @click.option("--lustre-mount-name", "-l")
+    def run(**_: Any) -> None:
         raise InputError(*problems)
 
-    result = CliRunner().invoke(program, ["run", "a.yaml", "b"])
-    assert (result.exit_code, result.stdout) == (2, "")
-    return result.stderr
+    group = Group("group")
+    group.add_command(run)
+    with pytest.raises(click.UsageError) as caught:
+        group(["run", "a.yaml", "b"], standalone_mode=False)
+    return "".join(f"{line}\n" for line in error_lines(caught.value))
 
 
 @pytest.mark.parametrize(
@@ -66,13 +63,12 @@ def test_every_problem_is_a_line() -> None:
     assert [line.split()[1] for line in error_of(problem("job"), problem("other")).splitlines()] == ["'JOB'", "'other'"]
 
 
-def test_every_command_has_its_group_in_the_help() -> None:
-    assert sorted(each.name or each.callback.__name__ for each in app.registered_commands if each.callback) == [
-        *("cancel", "completion", "init", "lint", "list", "logs", "plan", "render", "run_local", "scale", "status"),
-        *("submit", "wait"),
-    ]
-    groups = {str(each.rich_help_panel) for each in app.registered_commands}
-    assert groups == {"Jobs on a cluster", "Jobs on this machine", "More"}
+@pytest.mark.parametrize("name", [name for commands in COMMANDS.values() for name in commands])
+def test_the_line_of_a_command_in_the_help_begins_its_own_help(name: str) -> None:
+    (line,) = (commands[name][1] for commands in COMMANDS.values() if name in commands)
+    command = program.get_command(click.Context(program), name)
+    assert command is not None
+    assert command.get_short_help_str(200).startswith(line.removesuffix("."))
 
 
 def test_the_package_is_a_program(tmp_path: Path) -> None:
@@ -146,7 +142,7 @@ def test_an_error_of_node_js_is_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "arguments"),
     [
-        ("typer", ["-h"]),
+        ("click", ["-h"]),
         ("psutil", ["run-local", "job.yaml"]),
         ("jsonschema", ["lint", "job.yaml"]),
         ("jsonschema", ["submit", "job.yaml"]),

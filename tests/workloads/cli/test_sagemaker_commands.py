@@ -3,10 +3,10 @@
 import json
 import sys
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from botocore.stub import ANY
 
@@ -14,7 +14,7 @@ from tests.workloads.aws.stubbed_session import StubbedSession
 from tests.workloads.cli.conftest import Command, Result
 from tests.workloads.sagemaker.sagemaker_samples import IMAGE, OUTPUTS, ROLE
 from tests.workloads.sagemaker.training_job_answers import ARN, NAME, answer_job, answer_log, at, event
-from training_workloads.cli import command_groups, sagemaker_commands
+from training_workloads.cli import sagemaker_commands
 from training_workloads.cluster import polling
 
 PLACE = (f"--role={ROLE}", "--bucket=bucket")
@@ -31,11 +31,8 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubbedSession]:
 
 
 @pytest.fixture
-def sagemaker(command: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Run a command of the group, which need not be installed."""
-    mine = EntryPoint("sagemaker", "training_workloads.cli.sagemaker_commands:app", "trainctl.commands")
-    known = EntryPoints([*(each for each in entry_points(group="trainctl.commands") if each.name != mine.name), mine])
-    monkeypatch.setattr(command_groups, "entry_points", known.select)
+def sagemaker(command: Command) -> Command:
+    """Run a command of the group."""
 
     def run(*arguments: str) -> Result:
         return command("sagemaker", *arguments)
@@ -310,13 +307,8 @@ def test_ctrl_c_names_what_continues(
     answer_job(session)
     answer_log(session)
     with pytest.raises(KeyboardInterrupt):
-        sagemaker_commands.logs(NAME, follow=True)
+        click.Context(sagemaker_commands.logs).invoke(sagemaker_commands.logs, name=NAME, follow=True)
     assert capsys.readouterr().err == f"the training job continues; 'trainctl sagemaker stop {NAME}' ends it\n"
-
-
-def test_the_group_is_among_the_entry_points(root: Path) -> None:
-    text = (root / "pyproject.toml").read_text()
-    assert 'sagemaker = "training_workloads.cli.sagemaker_commands:app"' in text
 
 
 def test_the_help_needs_no_cdk8s(sagemaker: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,20 +1,8 @@
 """What no command takes: one line with the value, and what to type."""
 
-import re
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from tests.workloads.cli.conftest import Command
-from training_workloads.cli import usage_errors
-
-
-def test_typer_has_the_exceptions_that_are_not_public() -> None:
-    names = set(re.findall(r"_EXCEPTIONS\.(\w+)", Path(usage_errors.__file__).read_text()))
-    assert "NoArgsIsHelpError" in names
-    found: Any = usage_errors._EXCEPTIONS
-    assert all(issubclass(getattr(found, name), found.UsageError) for name in names)
 
 
 @pytest.mark.parametrize("given", ["two", "", "1e3", "4 ", " 4", "4.0", "٤", "0x4", "1_000", "--", "nan"])
@@ -60,17 +48,18 @@ def test_a_huge_number_is_one_line(command: Command) -> None:
             "'--images-per-second' is missing; type 'trainctl platform size-lustre --images-per-second NUMBER "
             "--bytes-per-image NUMBER'",
         ),
-        (["render", "--workers"], "'--workers' is without a value; type 'trainctl render --workers NUMBER'"),
-        (["render", "--gang=maybe"], "'--gang' is an option without a value; type '--gang' or '--no-gang'"),
-        (["render", "--no-gang=x"], "'--no-gang' is an option without a value; type '--gang' or '--no-gang'"),
-        (["status", "a", "b"], "'b' is one argument too many; type 'trainctl status [OPTIONS] NAME'"),
-        (["list", "a\nb"], r"'a\nb' is one argument too many; type 'trainctl list [OPTIONS]'"),
+        (
+            ["render", "--workers"],
+            "Option '--workers' requires an argument; 'trainctl render --help' shows what to type",
+        ),
+        (["render", "--gang=x"], "Option '--gang' does not take a value; 'trainctl render --help' shows what to type"),
+        (["status", "a", "b"], "Got unexpected extra argument (b); 'trainctl status --help' shows what to type"),
+        (["list", "a\nb"], r"Got unexpected extra argument (a\nb); 'trainctl list --help' shows what to type"),
         (["logs", "x", "--folow"], "'--folow' is not an option of 'trainctl logs'; did you mean --follow?"),
         (
             ["render", "digits", "--deadline-seconds", "10m"],
             "'--deadline-seconds' is '10m'; give a whole number, such as 600",
         ),
-        (["list", "--json=1"], "'--json' is an option without a value; type '--json'"),
         (
             ["run-local", "s3.py", "--epochs", "3"],
             "'--epochs' is not an option of 'trainctl run-local'; an argument of the script goes behind '--': "
@@ -97,7 +86,7 @@ def test_a_mistake_in_the_command_line_is_one_line(arguments: list[str], message
         (["apply", "-f", "x"], "'apply' is not a command of trainctl; use 'trainctl submit'"),
         (["delete", "job"], "'delete' is not a command of trainctl; use 'trainctl cancel'"),
         (["describe", "job"], "'describe' is not a command of trainctl; use 'trainctl status'"),
-        (["help", "lint"], "'help' is not a command of trainctl; use 'trainctl lint --help'"),
+        (["help", "lint"], "'help' is not a command of trainctl; use 'trainctl --help' or 'trainctl COMMAND --help'"),
         (
             ["-n", "foo", "list"],
             "'-n' is not an option of 'trainctl'; put it behind the command: 'trainctl COMMAND -n'",

@@ -119,18 +119,18 @@ def test_completes_the_names_of_jobs(
 ) -> None:
     cluster.add(mpi_job("digits", "Running"))
     cluster.add(mpi_job("resnet50", "Running"))
-    question = {"_TRAINCTL_COMPLETE": "complete_bash", "COMP_WORDS": "trainctl logs -n team ", "COMP_CWORD": "4"}
+    question = {"_TRAINCTL_COMPLETE": "bash_complete", "COMP_WORDS": "trainctl logs -n team ", "COMP_CWORD": "4"}
     for name, value in question.items():
         monkeypatch.setenv(name, value)
-    assert program().out.split() == ["digits", "resnet50"]
+    assert program().out.split() == ["plain,digits", "plain,resnet50"]
     monkeypatch.setenv("COMP_WORDS", "trainctl cancel digits r")
     monkeypatch.setenv("COMP_CWORD", "3")
-    assert program().out.split() == ["resnet50"]
+    assert program().out.split() == ["plain,resnet50"]
 
 
 @pytest.mark.usefixtures("kubeconfig")
 def test_completes_nothing_without_a_cluster(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    question = {"_TRAINCTL_COMPLETE": "complete_bash", "COMP_WORDS": "trainctl logs ", "COMP_CWORD": "2"}
+    question = {"_TRAINCTL_COMPLETE": "bash_complete", "COMP_WORDS": "trainctl logs ", "COMP_CWORD": "2"}
     for name, value in question.items():
         monkeypatch.setenv(name, value)
     result = program()

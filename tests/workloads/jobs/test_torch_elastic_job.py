@@ -8,7 +8,7 @@ from typing import Any
 import cdk8s
 import pytest
 import yaml
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tests.schemas import check_manifest
 from training_workloads import InputError, Scheduling, TorchElasticJob, TorchElasticJobSpec
@@ -254,13 +254,13 @@ def test_only_a_job_that_names_on_demand_capacity_holds_its_nodes(capacity_type:
 
 @pytest.mark.parametrize("rendezvous", ["c10d", "etcd"])
 def test_the_lint_finds_nothing(rendezvous: str, tmp_path: Path) -> None:
-    from training_workloads.cli import app
+    from training_workloads.cli import program
 
     made = objects(rendezvous=rendezvous, workers=3, max_workers=4)
     assert [str(finding) for finding in lint_manifest(made["job"])] == []
     path = tmp_path / "job.yaml"
     path.write_text(yaml.safe_dump_all(made.values()))
-    result = CliRunner().invoke(app, ["lint", str(path)])
+    result = CliRunner().invoke(program, ["lint", str(path)])
     assert (result.exit_code, "0 errors" in result.output or "no findings" in result.output) == (0, True), result.output
 
 

@@ -7,7 +7,7 @@ import cdk8s
 import jsonschema
 import pytest
 import yaml
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tests.schemas import check_manifest
 from training_workloads import InputError, Scheduling, SharedVolume, TorchElasticJob, TorchElasticJobSpec
@@ -127,11 +127,11 @@ def test_the_pinned_definition_rejects_what_the_api_server_would() -> None:
 
 
 def test_the_lint_finds_nothing_and_the_program_runs_here(tmp_path: Path) -> None:
-    from training_workloads.cli import app
+    from training_workloads.cli import program
 
     path = tmp_path / "job.yaml"
     path.write_text(yaml.safe_dump_all(objects()))
-    result = CliRunner().invoke(app, ["lint", str(path)])
+    result = CliRunner().invoke(program, ["lint", str(path)])
     assert result.exit_code == 0, result.output
     document = read_documents(path.read_bytes(), "job.yaml")[0]
     run = plan_torchrun(document, Path("/here"), Path("/scratch"))

@@ -2,47 +2,50 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from training_workloads.cli.cluster_output import ContextOption, NamespaceOption, note, note_waiting, progress, session
-from training_workloads.cli.command_classes import Command, Program
-from training_workloads.cli.help_text import MORE
-from training_workloads.cli.program import app
-from training_workloads.cli.typed_values import number
+from training_workloads.cli.cluster_output import note, note_waiting, progress, session
+from training_workloads.cli.commands import Group
+from training_workloads.cli.parameters import NUMBER, context_option, namespace_option
 from training_workloads.exit_codes import CHECK_FAILED
 from training_workloads.validation import InputError, Problem
 
-# The commands import what they run, so that `--help` and each other command start fast.
+# The commands import what they run, because the kinds of jobs start Node.js.
 if TYPE_CHECKING:
     from training_workloads.bench.cells import Cell
     from training_workloads.bench.results_folder import ResultsFolder
     from training_workloads.bench.sweep import Sweep
 
-__all__ = ["compare", "report", "run"]
+__all__ = ["app", "compare", "report", "run"]
 
-bench = typer.Typer(cls=Program, no_args_is_help=True, help="Measure jobs over types, nodes and settings.")
-app.add_typer(bench, name="bench", rich_help_panel=MORE)
-
-_FolderArgument = Annotated[str, typer.Argument(metavar="RESULTS", help="Results folder of a sweep.")]
+app = Group("bench", help="Measure jobs over types, nodes and settings.")
 
 
-@bench.command(cls=Command)
+@app.command()
+@click.argument("sweep", help="Sweep file, such as examples/bench/digits_local.yaml.")
+@click.option("--results", metavar="DIRECTORY", default="dist/bench", help="Results folder.")
+@click.option("--list", "list_only", is_flag=True, help="Print the cells and what they cost; run none.")
+@click.option(
+    "--volumes", metavar="DIRECTORY", default=".", help="Of a local run: folder in place of the shared file system."
+)
+@click.option(
+    "--environment",
+    metavar="DIRECTORY",
+    default=".venv-training",
+    help="Of a local run: virtual environment of the jobs.",
+)
+@context_option
+@namespace_option
 def run(
-    sweep: Annotated[
-        str, typer.Argument(metavar="SWEEP", help="Sweep file, such as examples/bench/digits_local.yaml.")
-    ],
-    results: Annotated[str, typer.Option(metavar="DIRECTORY", help="Results folder.")] = "dist/bench",
-    list_only: Annotated[bool, typer.Option("--list", help="Print the cells and what they cost; run none.")] = False,
-    volumes: Annotated[
-        str, typer.Option(metavar="DIRECTORY", help="Of a local run: folder in place of the shared file system.")
-    ] = ".",
-    environment: Annotated[
-        str, typer.Option(metavar="DIRECTORY", help="Of a local run: virtual environment of the jobs.")
-    ] = ".venv-training",
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
+    sweep: str,
+    results: str,
+    list_only: bool,
+    volumes: str,
+    environment: str,
+    context: str | None,
+    namespace: str | None,
 ) -> None:
     """Run what a sweep has not measured yet, and write the report; the same command resumes."""
     from training_workloads.bench.bench_report import write_report
@@ -68,7 +71,7 @@ def run(
             complete = _run_on_cluster(read, cells, folder, context, namespace)
         print(write_report(folder))
     if not complete:
-        raise typer.Exit(CHECK_FAILED)
+        raise click.exceptions.Exit(CHECK_FAILED)
 
 
 def _run_on_cluster(
@@ -93,8 +96,9 @@ def _list(sweep: "Sweep", cells: "list[Cell]") -> None:
         print(f"{len(cells) * sweep.repeats} jobs, ${sum(planned):,.2f} as planned; the budget is ${sweep.budget:,.2f}")
 
 
-@bench.command(cls=Command)
-def report(results: _FolderArgument) -> None:
+@app.command()
+@click.argument("results", help="Results folder of a sweep.")
+def report(results: str) -> None:
     """Write the report of a results folder again."""
     from training_workloads.bench.bench_report import write_report
     from training_workloads.bench.results_folder import ResultsFolder
@@ -102,14 +106,11 @@ def report(results: _FolderArgument) -> None:
     print(write_report(ResultsFolder(path=Path(results))))
 
 
-@bench.command(cls=Command)
-def compare(
-    before: Annotated[str, typer.Argument(metavar="BEFORE", help="Results folder of a sweep.")],
-    after: Annotated[str, typer.Argument(metavar="AFTER", help="One with the same recipe and axes.")],
-    margin: Annotated[
-        float, typer.Option(parser=number, metavar="NUMBER", help="Share by which a cell may be slower.")
-    ] = 0.05,
-) -> None:
+@app.command()
+@click.argument("before", help="Results folder of a sweep.")
+@click.argument("after", help="One with the same recipe and axes.")
+@click.option("--margin", type=NUMBER, default=0.05, help="Share by which a cell may be slower.")
+def compare(before: str, after: str, margin: float) -> None:
     """Compare two results folders; exit with 1 if a cell of the first is slower in the second, or missing."""
     from training_workloads.bench.bench_compare import compare as compared_cells
     from training_workloads.bench.results_folder import ResultsFolder
@@ -122,4 +123,4 @@ def compare(
         print(f"{'SLOWER  ' if each in slower else 'ok      '}{each}")
     if slower:
         print(f"error: {len(slower)} of {len(found)} cells are slower by more than {margin:.1%}", file=sys.stderr)
-        raise typer.Exit(CHECK_FAILED)
+        raise click.exceptions.Exit(CHECK_FAILED)

@@ -6,16 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Self
 
-import typer
+import click
 
 from training_workloads.cli.cluster_output import (
-    ContextOption,
-    JsonOption,
-    NameArgument,
-    NamesArgument,
-    NamespaceOption,
     command_line,
     job_sentence,
     note,
@@ -27,10 +22,17 @@ from training_workloads.cli.cluster_output import (
     session,
     short_time,
 )
-from training_workloads.cli.command_classes import Command
-from training_workloads.cli.help_text import JOBS_ON_A_CLUSTER
-from training_workloads.cli.program import app
-from training_workloads.cli.typed_values import number_option, seconds
+from training_workloads.cli.commands import Command
+from training_workloads.cli.parameters import (
+    WHOLE_NUMBER,
+    context_option,
+    json_option,
+    name_argument,
+    names_argument,
+    namespace_option,
+    recursive_option,
+    seconds,
+)
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.elastic_scaling import scale_job, wait_until_scaled
 from training_workloads.cluster.failures import ForbiddenError
@@ -149,17 +151,19 @@ class _Cancelling:
         return f"pods of {names} may still be ending: 'kubectl get pods' shows them" if names else ""
 
 
-@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
-def submit(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE", help="Manifests, such as dist/jobs/digits.k8s.yaml, or folders; - reads stdin."),
-    ],
-    recursive: Annotated[bool, typer.Option("--recursive", "-R", help="Read the folders inside a folder too.")] = False,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@click.command(cls=Command)
+@click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    help="Manifests, such as dist/jobs/digits.k8s.yaml, or folders; - reads stdin.",
+)
+@recursive_option
+@context_option
+@namespace_option
+@json_option
+def submit(files: tuple[str, ...], recursive: bool, context: str | None, namespace: str | None, as_json: bool) -> None:
     """Check manifests, and create the objects in them."""
     # Here and below, because YAML and the schemas take 0.2 s to import.
     from training_workloads.cluster.submit import plan_submission
@@ -178,13 +182,12 @@ def submit(
             print(f"next: {command_line('logs -f', job.name_for_logs, context, elsewhere)}")
 
 
-@app.command(name="list", cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
-def list_all(
-    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Include every namespace.")] = False,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@click.command("list", cls=Command)
+@click.option("--all-namespaces", "-A", is_flag=True, help="Include every namespace.")
+@context_option
+@namespace_option
+@json_option
+def list_all(all_namespaces: bool, context: str | None, namespace: str | None, as_json: bool) -> None:
     """Show the jobs, the newest last."""
     with session(context, namespace) as cluster:
         jobs = list_jobs(cluster, all_namespaces=all_namespaces)
@@ -197,10 +200,12 @@ def list_all(
         print(f"no jobs in {where}")
 
 
-@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
-def status(
-    name: NameArgument, context: ContextOption = None, namespace: NamespaceOption = None, as_json: JsonOption = False
-) -> None:
+@click.command(cls=Command)
+@name_argument
+@context_option
+@namespace_option
+@json_option
+def status(name: str, context: str | None, namespace: str | None, as_json: bool) -> None:
     """Show the state of a job, its reason, and its pods."""
     with session(context, namespace) as cluster:
         report = report_job(cluster, name)
@@ -210,16 +215,15 @@ def status(
         print_report(report)
 
 
-@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
+@click.command(cls=Command)
+@name_argument
+@click.option("--follow", "-f", is_flag=True, help="Continue until the end of the job.")
+@click.option("--worker", type=WHOLE_NUMBER, help="Number of a worker, from 0. Default: the launcher; of torchrun 0.")
+@click.option("--tail", type=WHOLE_NUMBER, help="Begin this many lines before the end.")
+@context_option
+@namespace_option
 def logs(
-    name: NameArgument,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue until the end of the job.")] = False,
-    worker: Annotated[
-        int | None, number_option("Number of a worker, from 0. Default: the launcher; of torchrun 0.")
-    ] = None,
-    tail: Annotated[int | None, number_option("Begin this many lines before the end.")] = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
+    name: str, follow: bool, worker: int | None, tail: int | None, context: str | None, namespace: str | None
 ) -> None:
     """Print the launcher's log; with -f, exit as the job does: 0 succeeded, 1 failed."""
     check(*(at_least(name, given, 0) for name, given in (("worker", worker), ("tail", tail)) if given is not None))
@@ -240,14 +244,13 @@ def logs(
             _exit_as(job, name)
 
 
-@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
-def wait(
-    name: NameArgument,
-    timeout: Annotated[str | None, typer.Option(help="Longest wait, such as 90s, 10m or 2h. Default: none.")] = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@click.command(cls=Command)
+@name_argument
+@click.option("--timeout", help="Longest wait, such as 90s, 10m or 2h. Default: none.")
+@context_option
+@namespace_option
+@json_option
+def wait(name: str, timeout: str | None, context: str | None, namespace: str | None, as_json: bool) -> None:
     """Wait for the end of a job, and exit as it does: 0 succeeded, 1 failed or deleted, 4 not ended in time."""
     patience = _Patience.of(timeout)
     still_runs = _still_runs(name, context, namespace)
@@ -260,15 +263,14 @@ def wait(
         _exit_as(_end_of(cluster, name, poller, show, as_json=as_json), name)
 
 
-@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
-def scale(
-    name: NameArgument,
-    workers: Annotated[str, typer.Argument(metavar="WORKERS", help="Number of worker pods.")],
-    timeout: Annotated[str, typer.Option(help="Longest wait, such as 90s, 10m or 2h.")] = "10m",
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@click.command(cls=Command)
+@name_argument
+@click.argument("workers", help="Number of worker pods.")
+@click.option("--timeout", default="10m", help="Longest wait, such as 90s, 10m or 2h.")
+@context_option
+@namespace_option
+@json_option
+def scale(name: str, workers: str, timeout: str, context: str | None, namespace: str | None, as_json: bool) -> None:
     """Change the number of workers of an elastic job that runs, and wait until they are ready."""
     if problems := list(matches("workers", workers, "0*[1-9][0-9]{0,8}", "a whole number from 1 to 999999999")):
         raise InputError(*problems)
@@ -297,14 +299,13 @@ def scale(
         print(_scaled(before.summary.workers, after, patience))
 
 
-@app.command(cls=Command, rich_help_panel=JOBS_ON_A_CLUSTER)
-def cancel(
-    names: NamesArgument = None,
-    finished: Annotated[bool, typer.Option("--finished", help="Every job that succeeded or failed.")] = False,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@click.command(cls=Command)
+@names_argument
+@click.option("--finished", is_flag=True, help="Every job that succeeded or failed.")
+@context_option
+@namespace_option
+@json_option
+def cancel(names: tuple[str, ...], finished: bool, context: str | None, namespace: str | None, as_json: bool) -> None:
     """Delete jobs with their pods, NetworkPolicies and stores, and wait until the pods have ended."""
     if not names and not finished:
         raise InputError(_no_names())
@@ -326,7 +327,7 @@ def cancel(
         print_json(run.deleted)
 
 
-def _checked(files: list[str], *, recursive: bool) -> list["Document"]:
+def _checked(files: tuple[str, ...], *, recursive: bool) -> list["Document"]:
     """Return the objects of some files; print the lint's findings, and end the command if one is an error."""
     from training_workloads.cluster.submit import check_objects
     from training_workloads.lint import lint_read
@@ -344,7 +345,7 @@ def _checked(files: list[str], *, recursive: bool) -> list["Document"]:
         raise InputError(*problems)
     if errors := sum(finding.level == "error" for _, _, finding in found):
         print(f"error: nothing was submitted; fix the {errors} error{'s' * (errors > 1)} first", file=sys.stderr)
-        raise typer.Exit(USER_ERROR)
+        raise click.exceptions.Exit(USER_ERROR)
     return [document for _, documents in read for document in documents if document.content is not None]
 
 
@@ -394,7 +395,7 @@ def _exit_as(job: ClusterJob | None, name: str) -> None:
     """End the command as the job ended."""
     if job is None:
         print(f"job {name!r} was deleted before its end", file=sys.stderr)
-        raise typer.Exit(JOB_FAILED)
+        raise click.exceptions.Exit(JOB_FAILED)
     summary = job.summary
     if job.will_fail:
         print(f"job {name!r} fails: the launchers that Kubernetes still starts end at once", file=sys.stderr)
@@ -407,7 +408,7 @@ def _exit_as(job: ClusterJob | None, name: str) -> None:
             print(f"{pod.name}: {pod.why}", file=sys.stderr)
         if advice := rejected_input(summary, job.launchers):
             print(f"hint: {advice}", file=sys.stderr)
-        raise typer.Exit(JOB_FAILED)
+        raise click.exceptions.Exit(JOB_FAILED)
 
 
 def _scaled(before: int, after: ClusterJob, patience: "_Patience") -> str:

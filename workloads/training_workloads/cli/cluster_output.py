@@ -7,11 +7,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from training_workloads.cli.completion import complete_jobs
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError
 from training_workloads.cluster.job_summaries import JobSummary
@@ -19,18 +18,11 @@ from training_workloads.cluster.polling import DeadlineError, Progress
 from training_workloads.cluster.resources import MPI_JOBS
 from training_workloads.cluster.status import JobReport
 from training_workloads.exit_codes import CLUSTER_FAILED, INTERRUPTED, TIMED_OUT
-from training_workloads.names import dns_label, dns_subdomain
-from training_workloads.validation import InputError, Problem
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
-    "ContextOption",
-    "JsonOption",
-    "NameArgument",
-    "NamesArgument",
-    "NamespaceOption",
     "command_line",
     "job_sentence",
     "note",
@@ -44,37 +36,6 @@ __all__ = [
     "short_time",
 ]
 
-
-def _check_names(names: list[str] | str | None) -> list[str] | str | None:
-    """Reject what is not a name before a request is sent: an unset variable of a script, a path."""
-    for name in [names] if isinstance(names, str) else names or ():
-        if any(dns_subdomain("name", name)):
-            fix = "give the name of a job, as 'trainctl list' shows it"
-            raise InputError(Problem(path=("name",), given=name, fix=fix))
-    return names
-
-
-def _check_namespace(namespace: str | None) -> str | None:
-    if namespace is not None and (problems := list(dns_label("namespace", namespace))):
-        raise InputError(*problems)
-    return namespace
-
-
-NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="Name of the job.", callback=_check_names, autocompletion=complete_jobs)
-]
-NamesArgument = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="NAME", help="Names of jobs.", callback=_check_names, autocompletion=complete_jobs),
-]
-ContextOption = Annotated[
-    str | None, typer.Option("--context", help="Context of the kubeconfig. Default: the current one.")
-]
-NamespaceOption = Annotated[
-    str | None,
-    typer.Option("--namespace", "-n", help="Namespace of the jobs. Default: the context's.", callback=_check_namespace),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
 # Without a terminal Rich would cut lines at 80 columns; nothing is wider than this.
 _NO_TERMINAL_COLUMNS = 10_000
@@ -296,7 +257,7 @@ def _console(stream: Any) -> "Console":
 def _end(code: int, *sentences: str) -> None:
     for sentence in filter(None, sentences):
         print(sentence, file=sys.stderr)
-    raise typer.Exit(code)
+    raise click.exceptions.Exit(code)
 
 
 def _plain(value: Any) -> Any:

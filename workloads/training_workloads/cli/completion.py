@@ -1,21 +1,17 @@
 """Completion in a shell: the command that prints the script, and the names of recipes and jobs."""
 
-from importlib import import_module
 from threading import Thread
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-import typer
+import click
 
-from training_workloads.cli.command_classes import Command
-from training_workloads.cli.help_text import MORE
-from training_workloads.cli.program import COMPLETION_VARIABLE, PROGRAM, app
-from training_workloads.recipes import recipe_names
+from training_workloads.cli.commands import Command
 from training_workloads.validation import InputError, check, one_of
 
-__all__ = ["complete_jobs", "complete_recipes", "completion"]
+__all__ = ["COMPLETION_VARIABLE", "complete_jobs", "complete_recipes", "completion"]
 
-# The module offers what it imports from private ones, in every release; mypy does not know that.
-_TYPER: Any = import_module("typer.completion")
+#: With this variable the shell's script asks the program for the next word.
+COMPLETION_VARIABLE: Final = "_TRAINCTL_COMPLETE"
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -23,29 +19,39 @@ _SHELLS: Final = ("bash", "zsh", "fish")
 _PATIENCE_SECONDS = 2
 
 
-@app.command(cls=Command, rich_help_panel=MORE)
-def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help=f"One of {', '.join(_SHELLS)}.")]) -> None:
+@click.command(cls=Command)
+@click.argument("shell", help=f"One of {', '.join(_SHELLS)}.")
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
     """Print the script with which a shell completes commands and names.
 
     In bash: source <(trainctl completion bash)
     """
+    from click.shell_completion import get_completion_class
+
     check(one_of("shell", shell, _SHELLS))
-    print(_TYPER.get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION_VARIABLE, shell=shell))
+    program = ctx.find_root()
+    kind = get_completion_class(shell)
+    assert kind is not None
+    assert program.info_name is not None
+    print(kind(program.command, {}, program.info_name, COMPLETION_VARIABLE).source())
 
 
-def complete_recipes() -> list[str]:
-    """Return the names of recipes."""
-    return recipe_names()
+def complete_recipes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of recipes that begin with what was typed."""
+    from training_workloads.recipes import recipe_names
+
+    return [name for name in recipe_names() if name.startswith(incomplete)]
 
 
-def complete_jobs(ctx: typer.Context) -> list[str]:
-    """Return the names of the jobs on the cluster; none if it does not answer soon."""
+def complete_jobs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of the jobs on the cluster that begin with what was typed; none if it does not answer soon."""
     names: list[str] = []
     # A thread, because nothing else ends a name server or a program for credentials that does not answer.
     asking = Thread(target=lambda: names.extend(_job_names(ctx.params)), daemon=True)
     asking.start()
     asking.join(_PATIENCE_SECONDS)
-    return names
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def _job_names(options: dict[str, Any]) -> list[str]:

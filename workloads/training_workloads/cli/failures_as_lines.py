@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import typer
+import click
 
 from training_workloads.aws.aws_errors import AwsError
 from training_workloads.exit_codes import CLUSTER_FAILED
@@ -20,4 +20,4 @@ def failures_as_lines() -> Iterator[None]:
         yield
     except (AwsError, ImageError) as error:
         print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(CLUSTER_FAILED) from error
+        raise click.exceptions.Exit(CLUSTER_FAILED) from error

@@ -4,13 +4,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import typer
+import click
 
 from training_workloads.aws.aws_errors import aws_errors
 from training_workloads.aws.aws_session import DATA_STACK, AwsSession, new_tag, repository_address
-from training_workloads.cli.command_classes import Command, Program
+from training_workloads.cli.commands import Group
 from training_workloads.cli.failures_as_lines import failures_as_lines
 from training_workloads.images.build_folder import build_arguments, find_dockerfile, local_name
 from training_workloads.images.code_build import start_build
@@ -22,42 +22,34 @@ from training_workloads.validation import check, one_of
 
 __all__ = ["app", "build", "push"]
 
-app = typer.Typer(
-    cls=Program, no_args_is_help=True, rich_markup_mode=None, help="Build and push the image of the jobs."
-)
+app = Group("image", help="Build and push the image of the jobs.")
 
 _CODEBUILD: Final = "codebuild"
 
-_ImageOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help=f"Name of the image on this machine. Default: {LOCAL_IMAGE} in a clone, else localhost/<folder>:latest; "
-        "with -torch for torch.Dockerfile.",
-    ),
-]
-_StackOption = Annotated[str, typer.Option(help="Stack with the repository.")]
+_image_option = click.option(
+    "--image",
+    metavar="NAME",
+    help=f"Name of the image on this machine. Default: {LOCAL_IMAGE} in a clone, else localhost/<folder>:latest; "
+    "with -torch for torch.Dockerfile.",
+)
+_stack_option = click.option("--stack", default=DATA_STACK, help="Stack with the repository.")
 
 
-@app.command(cls=Command)
+@app.command()
+@click.argument("folder", default=".", help="A clone, or a project that 'init' wrote.")
+@click.option(
+    "--engine", help=f"{', '.join(ENGINES)} or {_CODEBUILD}, which also pushes. Default: the one that answers."
+)
+@click.option("--dockerfile", metavar="FILE", help="Path in the folder. Default: training/Dockerfile or Dockerfile.")
+@click.option("--build-arg", metavar="NAME=VALUE", multiple=True, help="Argument of the Dockerfile; may be repeated.")
+@_image_option
+@_stack_option
 def build(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A clone, or a project that 'init' wrote.")] = ".",
-    engine: Annotated[
-        str | None,
-        typer.Option(help=f"{', '.join(ENGINES)} or {_CODEBUILD}, which also pushes. Default: the one that answers."),
-    ] = None,
-    dockerfile: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Path in the folder. Default: training/Dockerfile or Dockerfile.")
-    ] = None,
-    build_arg: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Argument of the Dockerfile; may be repeated.")
-    ] = None,
-    image: _ImageOption = None,
-    stack: _StackOption = DATA_STACK,
+    folder: str, engine: str | None, dockerfile: str | None, build_arg: tuple[str, ...], image: str | None, stack: str
 ) -> None:
     """Build the image of the jobs: here, or in AWS with the project of the data stack."""
     place = Path(folder)
-    file, arguments = find_dockerfile(place, dockerfile), build_arguments(build_arg or [])
+    file, arguments = find_dockerfile(place, dockerfile), build_arguments(list(build_arg))
     name = image or local_name(place, file)
     if engine != _CODEBUILD:
         chosen = find_engine(_known(engine, *ENGINES, _CODEBUILD), otherwise=f"give '{_CODEBUILD}' to build in AWS")
@@ -74,15 +66,12 @@ def build(
         _pushed(name, address)
 
 
-@app.command(cls=Command)
-def push(
-    image: _ImageOption = None,
-    engine: Annotated[str | None, typer.Option(help=f"{' or '.join(ENGINES)}. Default: the one that answers.")] = None,
-    repository: Annotated[
-        str | None, typer.Option(help="Address of a repository in ECR. Default: that of the stack.")
-    ] = None,
-    stack: _StackOption = DATA_STACK,
-) -> None:
+@app.command()
+@_image_option
+@click.option("--engine", help=f"{' or '.join(ENGINES)}. Default: the one that answers.")
+@click.option("--repository", help="Address of a repository in ECR. Default: that of the stack.")
+@_stack_option
+def push(image: str | None, engine: str | None, repository: str | None, stack: str) -> None:
     """Push the image to the repository; jobs then use it by its digest."""
     name = image or local_name(Path())
     address = repository_address(repository) if repository is not None else None

@@ -7,13 +7,11 @@ them as they are.
 import tempfile
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import typer
+import click
 
-from training_workloads.cli.command_classes import Command
-from training_workloads.cli.help_text import JOBS_HERE
-from training_workloads.cli.program import app
+from training_workloads.cli.commands import Command
 from training_workloads.mpijob.spec import job_name
 from training_workloads.validation import InputError, Problem, Problems, enforce
 
@@ -44,10 +42,9 @@ _WORKERS: Final = 2
 _FEW_FILES: Final = 3
 
 
-@app.command(cls=Command, rich_help_panel=JOBS_HERE)
-def init(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new folder, the project and its job.")],
-) -> None:
+@click.command(cls=Command)
+@click.argument("name", help="Name of the new folder, the project and its job.")
+def init(name: str) -> None:
     """Write a project of your own: a training script, its job, its cluster and their tests."""
     # Completion of a shell adds the slash of an empty folder.
     name = name.removesuffix("/")

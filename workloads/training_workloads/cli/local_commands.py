@@ -2,36 +2,25 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Final
 
-import typer
+import click
 
-from training_workloads.cli.command_classes import Command
+from training_workloads.cli.commands import Command
 from training_workloads.cli.completion import complete_recipes
-from training_workloads.cli.help_text import JOBS_HERE
-from training_workloads.cli.program import app, output_folder
-from training_workloads.cli.typed_values import number_option
+from training_workloads.cli.parameters import WHOLE_NUMBER, WholeNumber, environment_option, volumes_option
+from training_workloads.cli.program import output_folder
 from training_workloads.images.pushed_images import PUSHED_IMAGES, pushed_images
+from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.recipes import RECIPES, Recipe, find_recipes, recipe
+from training_workloads.run_local.runner import run_locally
 from training_workloads.validation import InputError, Problem, check
 
-# The commands import what they run, so that `--help` and each other command start fast.
+__all__ = ["local_folders", "render", "run_local"]
 
-__all__ = ["EnvironmentOption", "VolumesOption", "local_folders", "render", "run_local"]
-
-#: Where a local run reads and writes what a job does in the cluster's file system.
-VolumesOption = Annotated[
-    str, typer.Option(metavar="DIRECTORY", help="Local folder in place of the shared file system.")
-]
-
-EnvironmentOption = Annotated[
-    str | None,
-    typer.Option(metavar="DIRECTORY", help="Virtual environment of the job. Default: .venv-training, or .venv-torch."),
-]
-
-_SCHEDULING = "Where and when its pods start"
+_SCHEDULING: Final = {each.name for each in fields(Scheduling)}
 
 _RECIPES_HELP = (
     f"A name in recipes.py of this folder, of an installed package, or one of {', '.join(RECIPES)}. Default: those of "
@@ -39,109 +28,54 @@ _RECIPES_HELP = (
 )
 
 
-@app.command(cls=Command, rich_help_panel=JOBS_HERE)
-def render(
-    recipes: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="RECIPE", help=_RECIPES_HELP, autocompletion=complete_recipes),
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the job; with one recipe only.")] = None,
-    image: Annotated[str | None, typer.Option(help="Training image, such as its address in ECR.")] = None,
-    namespace: Annotated[str | None, typer.Option(help="Namespace of the job; its claim must exist there.")] = None,
-    service_account: Annotated[str | None, typer.Option(help="Service account of the pods.")] = None,
-    instance_type: Annotated[str | None, typer.Option(help="EC2 type of the workers' nodes.")] = None,
-    framework: Annotated[
-        str | None, typer.Option(help="What the image contains, such as tensorflow-2.15, or other.")
-    ] = None,
-    kind: Annotated[
-        str | None, typer.Option(help="What a torch-… recipe creates: Job, or TrainJob of Kubeflow Trainer.")
-    ] = None,
-    workers: Annotated[int | None, number_option("Worker pods.")] = None,
-    min_workers: Annotated[int | None, number_option("Minimum of an elastic job.")] = None,
-    max_workers: Annotated[int | None, number_option("Maximum of an elastic job.")] = None,
-    gpus_per_worker: Annotated[int | None, number_option("GPUs, and so ranks, of each worker.")] = None,
-    efa: Annotated[bool | None, typer.Option(help="Whether workers use the type's EFA interfaces.")] = None,
-    bind_to: Annotated[str | None, typer.Option(help="What ranks are bound to: socket, none.")] = None,
-    backoff_limit: Annotated[int | None, number_option("How often the ranks are restarted.")] = None,
-    deadline_seconds: Annotated[int | None, number_option("Time after which the job is ended.", 600)] = None,
-    nodes: Annotated[int | None, number_option("Nodes of an NCCL test.")] = None,
-    collective: Annotated[str | None, typer.Option(help="Collective of an NCCL test: all_reduce, …")] = None,
-    efa_interfaces: Annotated[
-        int | None, number_option("Number of EFA interfaces of each node. Default: all of the type.")
-    ] = None,
-    source: Annotated[str | None, typer.Option(help="Folder in S3 that stage-data reads.")] = None,
-    folder: Annotated[
-        str | None, typer.Option(help="Folder in the file system, for stage-data and tensorboard.")
-    ] = None,
-    file_system: Annotated[str | None, typer.Option(help="File system of stage-data: lustre, efs.")] = None,
-    class_folders: Annotated[
-        str | None, typer.Option(help="Folder in which stage-data puts ImageNet's images into class folders.")
-    ] = None,
-    pods: Annotated[int | None, number_option("Pods of stage-data.")] = None,
-    gang: Annotated[bool | None, typer.Option(help="Gang scheduling.", rich_help_panel=_SCHEDULING)] = None,
-    queue: Annotated[str | None, typer.Option(help="Kueue's LocalQueue.", rich_help_panel=_SCHEDULING)] = None,
-    priority_class: Annotated[str | None, typer.Option(help="PriorityClass.", rich_help_panel=_SCHEDULING)] = None,
-    spread_over: Annotated[
-        str | None, typer.Option(help="Node label, such as kubernetes.io/hostname.", rich_help_panel=_SCHEDULING)
-    ] = None,
-    colocate_in: Annotated[
-        str | None, typer.Option(help="Node label, such as topology.kubernetes.io/zone.", rich_help_panel=_SCHEDULING)
-    ] = None,
-    capacity_type: Annotated[
-        str | None, typer.Option(help="ON_DEMAND, SPOT or CAPACITY_BLOCK.", rich_help_panel=_SCHEDULING)
-    ] = None,
-    node_group: Annotated[
-        str | None, typer.Option(help="Node group of all workers, such as gpu.", rich_help_panel=_SCHEDULING)
-    ] = None,
-    placement_group: Annotated[
-        bool | None,
-        typer.Option("--placement-group", help="All workers in one placement group.", rich_help_panel=_SCHEDULING),
-    ] = None,
-    required_topology: Annotated[
-        str | None, typer.Option(help="Level of the queue's topology.", rich_help_panel=_SCHEDULING)
-    ] = None,
-    preferred_topology: Annotated[
-        str | None, typer.Option(help="The same, as a preference.", rich_help_panel=_SCHEDULING)
-    ] = None,
-    outdir: Annotated[str, typer.Option(metavar="DIRECTORY", help="Folder of the manifests.")] = "dist/jobs",
-) -> None:
+@click.command(cls=Command)
+@click.argument("recipes", metavar="[RECIPE]...", nargs=-1, help=_RECIPES_HELP, shell_complete=complete_recipes)
+@click.option("--name", help="Name of the job; with one recipe only.")
+@click.option("--image", help="Training image, such as its address in ECR.")
+@click.option("--namespace", help="Namespace of the job; its claim must exist there.")
+@click.option("--service-account", help="Service account of the pods.")
+@click.option("--instance-type", help="EC2 type of the workers' nodes.")
+@click.option("--framework", help="What the image contains, such as tensorflow-2.15, or other.")
+@click.option("--kind", help="What a torch-… recipe creates: Job, or TrainJob of Kubeflow Trainer.")
+@click.option("--workers", type=WHOLE_NUMBER, help="Worker pods.")
+@click.option("--min-workers", type=WHOLE_NUMBER, help="Minimum of an elastic job.")
+@click.option("--max-workers", type=WHOLE_NUMBER, help="Maximum of an elastic job.")
+@click.option("--gpus-per-worker", type=WHOLE_NUMBER, help="GPUs, and so ranks, of each worker.")
+@click.option("--efa/--no-efa", default=None, help="Whether workers use the type's EFA interfaces.")
+@click.option("--bind-to", help="What ranks are bound to: socket, none.")
+@click.option("--backoff-limit", type=WHOLE_NUMBER, help="How often the ranks are restarted.")
+@click.option("--deadline-seconds", type=WholeNumber(600), help="Time after which the job is ended.")
+@click.option("--nodes", type=WHOLE_NUMBER, help="Nodes of an NCCL test.")
+@click.option("--collective", help="Collective of an NCCL test: all_reduce, …")
+@click.option(
+    "--efa-interfaces", type=WHOLE_NUMBER, help="Number of EFA interfaces of each node. Default: all of the type."
+)
+@click.option("--source", help="Folder in S3 that stage-data reads.")
+@click.option("--folder", help="Folder in the file system, for stage-data and tensorboard.")
+@click.option("--file-system", help="File system of stage-data: lustre, efs.")
+@click.option("--class-folders", help="Folder in which stage-data puts ImageNet's images into class folders.")
+@click.option("--pods", type=WHOLE_NUMBER, help="Pods of stage-data.")
+@click.option("--gang/--no-gang", default=None, help="Gang scheduling.")
+@click.option("--queue", help="Kueue's LocalQueue.")
+@click.option("--priority-class", help="PriorityClass of the pods.")
+@click.option("--spread-over", help="Node label over whose values workers spread, such as kubernetes.io/hostname.")
+@click.option("--colocate-in", help="Node label with one value for all workers, such as topology.kubernetes.io/zone.")
+@click.option("--capacity-type", help="Capacity of the workers' nodes: ON_DEMAND, SPOT or CAPACITY_BLOCK.")
+@click.option("--node-group", help="Node group of all workers, such as gpu.")
+@click.option("--placement-group", is_flag=True, default=None, help="All workers in one placement group.")
+@click.option("--required-topology", help="Level of the queue's topology.")
+@click.option("--preferred-topology", help="The same, as a preference.")
+@click.option("--outdir", metavar="DIRECTORY", default="dist/jobs", help="Folder of the manifests.")
+def render(recipes: tuple[str, ...], name: str | None, outdir: str, **options: Any) -> None:
     """Render recipes into manifests; `platform` renders what they need in a cluster."""
-    job = _given(image=image, namespace=namespace, service_account=service_account, framework=framework, kind=kind)
-    job |= _given(
-        instance_type=instance_type,
-        workers=workers,
-        min_workers=min_workers,
-        max_workers=max_workers,
-        gpus_per_worker=gpus_per_worker,
-        efa=efa,
-        bind_to=bind_to,
-        backoff_limit=backoff_limit,
-        deadline_seconds=deadline_seconds,
-        nodes=nodes,
-        collective=collective,
-        efa_interfaces=efa_interfaces,
-        source=source,
-        folder=folder,
-        file_system=file_system,
-        class_folders=class_folders,
-        pods=pods,
-    )
-    scheduling = _given(
-        gang=gang,
-        queue=queue,
-        priority_class=priority_class,
-        spread_over=spread_over,
-        colocate_in=colocate_in,
-        capacity_type=capacity_type,
-        node_group=node_group,
-        placement_group=placement_group,
-        required_topology=required_topology,
-        preferred_topology=preferred_topology,
-    )
-    _render(recipes or [], name, output_folder(outdir), scheduling=scheduling, **job)
+    given = {field: value for field, value in options.items() if value is not None}
+    scheduling = {field: given.pop(field) for field in _SCHEDULING & given.keys()}
+    _render(recipes, name, output_folder(outdir), scheduling=scheduling, **given)
 
 
-def _render(recipes: list[str], name: str | None, outdir: Path, *, scheduling: dict[str, Any], **job: Any) -> None:
+def _render(
+    recipes: tuple[str, ...], name: str | None, outdir: Path, *, scheduling: dict[str, Any], **job: Any
+) -> None:
     found = find_recipes()
     own = [each for _, each in sorted(found.items()) if each.origin == "folder"]
     # A package may have a recipe with the name of one of the library.
@@ -168,30 +102,21 @@ def _render(recipes: list[str], name: str | None, outdir: Path, *, scheduling: d
         print(warning, file=sys.stderr)
 
 
-@app.command(cls=Command, rich_help_panel=JOBS_HERE)
-def run_local(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="JOB",
-            help="A recipe, a manifest or a folder with one job, - for the standard input, or a Python script.",
-            autocompletion=complete_recipes,
-        ),
-    ],
-    argument: Annotated[
-        list[str] | None, typer.Argument(metavar="ARGUMENT", help="Arguments of a script, behind a lone --.")
-    ] = None,
-    ranks: Annotated[
-        int | None, number_option("Number of ranks. Default: the job's; 2 for a script or torchrun.")
-    ] = None,
-    volumes: VolumesOption = ".",
-    environment: EnvironmentOption = None,
-) -> None:
+@click.command(cls=Command)
+@click.argument(
+    "file",
+    metavar="JOB",
+    help="A recipe, a manifest or a folder with one job, - for the standard input, or a Python script.",
+    shell_complete=complete_recipes,
+)
+@click.argument("argument", nargs=-1, help="Arguments of a script, behind a lone --.")
+@click.option("--ranks", type=WHOLE_NUMBER, help="Number of ranks. Default: the job's; 2 for a script or torchrun.")
+@volumes_option
+@environment_option
+def run_local(file: str, argument: tuple[str, ...], ranks: int | None, volumes: str, environment: str | None) -> None:
     """Run a job or a Python script on this machine, on the CPU, and return its exit code."""
-    from training_workloads.run_local.runner import run_locally
-
     folders = local_folders(volumes, environment)
-    raise typer.Exit(run_locally(file, **folders, ranks=ranks, arguments=argument or ()))
+    raise click.exceptions.Exit(run_locally(file, **folders, ranks=ranks, arguments=argument))
 
 
 def local_folders(volumes: str, environment: str | None) -> dict[str, Any]:
@@ -205,10 +130,6 @@ def local_folders(volumes: str, environment: str | None) -> dict[str, Any]:
 def _with_pushed_image(spec: Any, pushed: Mapping[str, str]) -> Any:
     """Return a job with its image as it was pushed, if it was."""
     return replace(spec, image=pushed[spec.image]) if spec.image in pushed else spec
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    return {field: value for field, value in options.items() if value is not None}
 
 
 def _skipped(recipes: list[Recipe]) -> list[str]:

@@ -6,69 +6,67 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
+import click
 
-from training_workloads.cli.command_classes import Command
-from training_workloads.cli.help_text import JOBS_HERE
-from training_workloads.cli.program import OUTPUT_ERRORS, app
-from training_workloads.cli.typed_values import NotANumberError, number, number_option, whole_number
+from training_workloads.catalog.offers import is_offered
+from training_workloads.cli.commands import Command
+from training_workloads.cli.parameters import NUMBER, WHOLE_NUMBER, WholeNumber, whole_number
+from training_workloads.cli.program import OUTPUT_ERRORS
+from training_workloads.planning.plan_report import compared_text, plan_text, sweep_chart, sweep_text, values
+from training_workloads.planning.plan_search import SWEPT_NODES, Wish, best, possible_setups, searched_nodes
+from training_workloads.planning.prediction import Prediction, predict
+from training_workloads.planning.training_setup import TrainingSetup, types_with_rates
 from training_workloads.validation import MISSING, InputError, Problem, known_names
-
-# The command imports what it runs, so that `--help` and each other command start fast.
-if TYPE_CHECKING:
-    from training_workloads.planning.prediction import Prediction
-    from training_workloads.planning.training_setup import TrainingSetup
 
 __all__ = ["plan"]
 
-_SEARCH = "A search over types and nodes"
 _YES_AND_NO = {"0": False, "no": False, "false": False, "1": True, "yes": True, "true": True}
 _PNG = ".png"
 _NUMBERS = ("nodes", "batch_size", "gradient_clusters")
 
 
-@app.command(cls=Command, rich_help_panel=JOBS_HERE)
+@click.command(cls=Command)
+@click.option("--model", default="resnet50", help="What is trained: resnet50, mask-rcnn.")
+@click.option("--instance-type", help="EC2 type of the nodes. A search takes all types if it is omitted.")
+@click.option("--nodes", type=WHOLE_NUMBER, help="Nodes, with all their GPUs. Default: 1.")
+@click.option("--batch-size", type=WholeNumber(256), help="Images on each GPU. Default: that of the published rate.")
+@click.option("--precision", default="mixed", help="mixed or float32.")
+@click.option("--compression", default="none", help="fp16 sends gradients in float16; none.")
+@click.option("--efa/--no-efa", default=None, help="Whether EFA is used. Default: if the type has it.")
+@click.option(
+    "--storage", default="lustre", help="Where images are read: lustre, or memory (as --cache records of the job)."
+)
+@click.option(
+    "--gradient-clusters",
+    type=WHOLE_NUMBER,
+    help="XLA's clusters with gradients. Default: those counted for the model.",
+)
+@click.option("--sweep", is_flag=True, help="A table for 1 to 512 nodes.")
+@click.option("--chart", metavar="FILE", help="Write the sweep to a .svg or .png.")
+@click.option("--what-if", metavar="OPTION=VALUE", multiple=True, help="Compare with another value, such as efa=0.")
+@click.option("--target-epoch-minutes", type=NUMBER, help="Search types and nodes: longest epoch.")
+@click.option("--budget", type=NUMBER, help="Search types and nodes: most dollars to the accuracy.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
-    model: Annotated[str, typer.Option(help="What is trained: resnet50, mask-rcnn.")] = "resnet50",
-    instance_type: Annotated[
-        str | None, typer.Option(help="EC2 type of the nodes. A search takes all types if it is omitted.")
-    ] = None,
-    nodes: Annotated[int | None, number_option("Nodes, with all their GPUs. Default: 1.")] = None,
-    batch_size: Annotated[
-        int | None, number_option("Images on each GPU. Default: that of the published rate.", 256)
-    ] = None,
-    precision: Annotated[str, typer.Option(help="mixed or float32.")] = "mixed",
-    compression: Annotated[str, typer.Option(help="fp16 sends gradients in float16; none.")] = "none",
-    efa: Annotated[bool | None, typer.Option(help="Whether EFA is used. Default: if the type has it.")] = None,
-    storage: Annotated[
-        str, typer.Option(help="Where images are read: lustre, or memory (as --cache records of the job).")
-    ] = "lustre",
-    gradient_clusters: Annotated[
-        int | None, number_option("XLA's clusters with gradients. Default: those counted for the model.")
-    ] = None,
-    sweep: Annotated[bool, typer.Option("--sweep", help="A table for 1 to 512 nodes.")] = False,
-    chart: Annotated[str | None, typer.Option(metavar="FILE", help="Write the sweep to a .svg or .png.")] = None,
-    what_if: Annotated[
-        list[str] | None, typer.Option(metavar="OPTION=VALUE", help="Compare with another value, such as efa=0.")
-    ] = None,
-    target_epoch_minutes: Annotated[
-        float | None,
-        typer.Option(parser=number, metavar="NUMBER", help="Longest epoch.", rich_help_panel=_SEARCH),
-    ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(parser=number, metavar="NUMBER", help="Most dollars to the accuracy.", rich_help_panel=_SEARCH),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    model: str,
+    instance_type: str | None,
+    nodes: int | None,
+    batch_size: int | None,
+    precision: str,
+    compression: str,
+    efa: bool | None,
+    storage: str,
+    gradient_clusters: int | None,
+    sweep: bool,
+    chart: str | None,
+    what_if: tuple[str, ...],
+    target_epoch_minutes: float | None,
+    budget: float | None,
+    as_json: bool,
 ) -> None:
     """Predict the speed, the price and the limit of a training run, from published figures; nothing is measured."""
-    from training_workloads.catalog.offers import is_offered
-    from training_workloads.planning.plan_search import SWEPT_NODES, Wish, best, possible_setups, searched_nodes
-    from training_workloads.planning.prediction import predict
-    from training_workloads.planning.training_setup import types_with_rates
-
     modes = {
         "target_epoch_minutes": target_epoch_minutes,
         "budget": budget,
@@ -104,9 +102,7 @@ def plan(
         _print([predict(setup) for setup in (*setups, *changed)], as_json=as_json)
 
 
-def _print(found: "Sequence[Prediction]", *, as_json: bool, chart: str | None = None, table: bool = False) -> None:
-    from training_workloads.planning.plan_report import compared_text, plan_text, sweep_chart, sweep_text, values
-
+def _print(found: Sequence[Prediction], *, as_json: bool, chart: str | None = None, table: bool = False) -> None:
     if chart is not None:
         _write(chart, sweep_chart(found, png=chart.endswith(_PNG)))
     if as_json:
@@ -145,7 +141,7 @@ def _reject_contradictions(modes: Mapping[str, Any], nodes: int | None, chart: s
         raise InputError(Problem(path=("chart",), given=chart, allowed="Pillow, which draws PNG, is missing", fix=fix))
 
 
-def _changed(setup: "TrainingSetup", changes: list[str]) -> "TrainingSetup":
+def _changed(setup: TrainingSetup, changes: Sequence[str]) -> TrainingSetup:
     """Return a setup with other values."""
     values: dict[str, Any] = {}
     texts: dict[str, str] = {}
@@ -179,6 +175,6 @@ def _typed(name: str, text: str, change: str) -> Any:
     if name not in _NUMBERS:
         return text
     try:
-        return whole_number(text)
-    except NotANumberError as error:
-        raise InputError(replace(error.problem, path=("what_if",), given=change)) from None
+        return whole_number("what_if", text)
+    except InputError as error:
+        raise InputError(*(replace(each, given=change) for each in error.problems)) from None

@@ -2,14 +2,14 @@
 
 import sys
 from collections.abc import Iterator
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-import typer
+import click
 
 from training_workloads.catalog.versions import KUBERNETES_VERSION
-from training_workloads.cli.command_classes import Command, Program
+from training_workloads.cli.commands import Group
+from training_workloads.cli.parameters import NUMBER, WHOLE_NUMBER
 from training_workloads.cli.program import output_folder
-from training_workloads.cli.typed_values import number, number_option, whole_number
 from training_workloads.planning.storage_sizing import size_lustre as sizing_of
 from training_workloads.platform.file_systems import EfsAttributes, LustreAttributes
 from training_workloads.platform.mirror import ecr_registry, mirror_commands
@@ -18,9 +18,7 @@ from training_workloads.validation import MISSING, InputError, Problem, enforce
 
 __all__ = ["app", "print_mirror_commands", "render", "size_lustre"]
 
-app = typer.Typer(
-    cls=Program, no_args_is_help=True, rich_markup_mode=None, help="Render and size what jobs need in a cluster."
-)
+app = Group("platform", help="Render and size what jobs need in a cluster.")
 
 _FileSystem = TypeVar("_FileSystem", LustreAttributes, EfsAttributes)
 
@@ -30,21 +28,30 @@ _PARTS_HELP = (
 )
 
 
-@app.command(cls=Command)
+@app.command()
+@click.argument("parts", metavar="[PART]...", nargs=-1, help=_PARTS_HELP)
+@click.option("--lustre-file-system-id", help="FSx for Lustre file system, fs-….")
+@click.option("--lustre-dns-name", help="Its DNS name.")
+@click.option("--lustre-mount-name", help="Its mount name.")
+@click.option("--lustre-capacity-gib", type=WHOLE_NUMBER, help="Its storage capacity.")
+@click.option("--efs-file-system-id", help="EFS file system, fs-….")
+@click.option("--efs-access-point-id", help="Its access point, fsap-….")
+@click.option("--namespace", default="default", help="Namespace of the claims, and so of the jobs; it must exist.")
+@click.option("--gang-scheduler", help="Gang scheduler: volcano, or the name of another.")
+@click.option("--mirror", help="ECR registry with copies of the images.")
+@click.option("--outdir", metavar="DIRECTORY", default="dist/platform", help="Folder of the manifests.")
 def render(
-    parts: Annotated[list[str] | None, typer.Argument(metavar="PART", help=_PARTS_HELP)] = None,
-    lustre_file_system_id: Annotated[str | None, typer.Option(help="FSx for Lustre file system, fs-….")] = None,
-    lustre_dns_name: Annotated[str | None, typer.Option(help="Its DNS name.")] = None,
-    lustre_mount_name: Annotated[str | None, typer.Option(help="Its mount name.")] = None,
-    lustre_capacity_gib: Annotated[int | None, number_option("Its storage capacity.")] = None,
-    efs_file_system_id: Annotated[str | None, typer.Option(help="EFS file system, fs-….")] = None,
-    efs_access_point_id: Annotated[str | None, typer.Option(help="Its access point, fsap-….")] = None,
-    namespace: Annotated[
-        str, typer.Option(help="Namespace of the claims, and so of the jobs; it must exist.")
-    ] = "default",
-    gang_scheduler: Annotated[str | None, typer.Option(help="Gang scheduler: volcano, or the name of another.")] = None,
-    mirror: Annotated[str | None, typer.Option(help="ECR registry with copies of the images.")] = None,
-    outdir: Annotated[str, typer.Option(metavar="DIRECTORY", help="Folder of the manifests.")] = "dist/platform",
+    parts: tuple[str, ...],
+    lustre_file_system_id: str | None,
+    lustre_dns_name: str | None,
+    lustre_mount_name: str | None,
+    lustre_capacity_gib: int | None,
+    efs_file_system_id: str | None,
+    efs_access_point_id: str | None,
+    namespace: str,
+    gang_scheduler: str | None,
+    mirror: str | None,
+    outdir: str,
 ) -> None:
     """Write manifests of what jobs need in a cluster: operator, device plugins, volumes.
 
@@ -63,7 +70,7 @@ def render(
     }
     efs = {"file_system_id": efs_file_system_id, "access_point_id": efs_access_point_id}
     spec = PlatformSpec(
-        parts=tuple(parts or PARTS),
+        parts=parts or tuple(PARTS),
         lustre=_file_system(LustreAttributes, "lustre", lustre, "aws fsx describe-file-systems"),
         efs=_file_system(EfsAttributes, "efs", efs, "aws efs describe-access-points"),
         namespace=namespace,
@@ -80,20 +87,14 @@ def render(
         print(path)
 
 
-@app.command(cls=Command)
-def size_lustre(
-    images_per_second: Annotated[
-        float, typer.Option(parser=number, metavar="NUMBER", help="Images that all ranks read together.")
-    ],
-    bytes_per_image: Annotated[
-        int,
-        typer.Option(parser=whole_number, metavar="NUMBER", help="Average size of a stored image; ImageNet: 110000."),
-    ],
-    dataset_gib: Annotated[
-        float, typer.Option(parser=number, metavar="NUMBER", help="Data that the file system must hold.")
-    ] = 0,
-    efa: Annotated[bool, typer.Option("--efa", help="For a file system that clients mount over EFA.")] = False,
-) -> None:
+@app.command()
+@click.option("--images-per-second", type=NUMBER, required=True, help="Images that all ranks read together.")
+@click.option(
+    "--bytes-per-image", type=WHOLE_NUMBER, required=True, help="Average size of a stored image; ImageNet: 110000."
+)
+@click.option("--dataset-gib", type=NUMBER, default=0, help="Data that the file system must hold.")
+@click.option("--efa", is_flag=True, help="For a file system that clients mount over EFA.")
+def size_lustre(images_per_second: float, bytes_per_image: int, dataset_gib: float, efa: bool) -> None:
     """Print the smallest Lustre file system that is fast enough for a job."""
     sizing = sizing_of(
         images_per_second=images_per_second, bytes_per_image=bytes_per_image, dataset_gib=dataset_gib, efa=efa
@@ -101,13 +102,10 @@ def size_lustre(
     print(sizing)
 
 
-@app.command(cls=Command, name="mirror-commands")
-def print_mirror_commands(
-    mirror: Annotated[
-        str, typer.Argument(metavar="REGISTRY", help="ECR registry: <account>.dkr.ecr.<region>.amazonaws.com.")
-    ],
-    kubernetes_version: Annotated[str, typer.Option(help="Release of the cluster.")] = KUBERNETES_VERSION,
-) -> None:
+@app.command("mirror-commands")
+@click.argument("mirror", metavar="REGISTRY", help="ECR registry: <account>.dkr.ecr.<region>.amazonaws.com.")
+@click.option("--kubernetes-version", default=KUBERNETES_VERSION, help="Release of the cluster.")
+def print_mirror_commands(mirror: str, kubernetes_version: str) -> None:
     """Print the commands that copy charts and images into a registry, for a cluster without NAT."""
     for command in mirror_commands(mirror, kubernetes_version):
         print(command)

@@ -4,77 +4,68 @@ import contextlib
 import errno
 import io
 import os
-import platform
+import shutil
 import sys
-from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import typer
+import click
 
-from training_workloads import nodejs
-from training_workloads.catalog.versions import KUBERNETES_VERSIONS, MPI_OPERATOR_IMAGE
-from training_workloads.cli.command_groups import TopLevel
-from training_workloads.exit_codes import INTERRUPTED, OUTPUT_FAILED, USER_ERROR
+from training_workloads.cli.completion import COMPLETION_VARIABLE
+from training_workloads.cli.top_level import TopLevel
+from training_workloads.cli.usage_errors import error_lines
+from training_workloads.exit_codes import ABORTED, INTERRUPTED, OUTPUT_FAILED, USER_ERROR
 from training_workloads.validation import InputError, Problem
 
-__all__ = ["COMPLETION_VARIABLE", "OUTPUT_ERRORS", "PROGRAM", "app", "main", "output_folder"]
+__all__ = ["OUTPUT_ERRORS", "PROGRAM", "main", "output_folder", "program"]
 
 #: The program's name, also for `python -m training_workloads`.
 PROGRAM: Final = "trainctl"
 
-#: With this variable the shell's script asks the program for the next word.
-COMPLETION_VARIABLE: Final = "_TRAINCTL_COMPLETE"
-
 #: Errors of the place that is written to, not of what the user gave.
 OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-app = typer.Typer(
-    name=PROGRAM,
-    cls=TopLevel,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+# Lines of help longer than this are hard to read.
+_WIDEST = 100
+
+# What a shell shows for a program that writes to a reader that has ended, as in `… | head`.
+_NO_READER = 1
 
 
-def _print_versions(given: bool) -> None:
-    if not given:
+def _print_versions(ctx: click.Context, param: click.Parameter, given: bool) -> None:
+    if not given or ctx.resilient_parsing:
         return
+    import platform
+    from importlib.metadata import version
+
+    from training_workloads.catalog.versions import KUBERNETES_VERSIONS, MPI_OPERATOR_IMAGE
+
     print(f"{PROGRAM} {version('cdk-training-cluster')}")
     print(f"Python {platform.python_version()}, cdk8s {version('cdk8s')}")
     print(
         f"for Kubernetes {KUBERNETES_VERSIONS[0]} to {KUBERNETES_VERSIONS[-1]}, {MPI_OPERATOR_IMAGE.rpartition('/')[2]}"
     )
-    raise typer.Exit
+    ctx.exit()
 
 
-@app.callback()
-def top_level(
-    _: Annotated[
-        bool, typer.Option("--version", help="Print the versions.", is_eager=True, callback=_print_versions)
-    ] = False,
-) -> None:
+@click.group(cls=TopLevel, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_versions, help="Print the versions."
+)
+def program() -> None:
     """Render training jobs into Kubernetes manifests, check them, and run them here or on a cluster."""
 
 
 def main() -> None:
-    """Run the program."""
+    """Run the program, and exit."""
     _open_closed_streams()
     try:
         _reject_a_deleted_folder()
-        _answer_a_shell()
-        try:
-            app(prog_name=PROGRAM)
-        except SystemExit as end:
-            if end.code == INTERRUPTED:
-                _exit_at_once(INTERRUPTED)
-            sys.stdout.flush()
-            raise
+        code = _answer_a_shell() if COMPLETION_VARIABLE in os.environ else _run()
+        sys.stdout.flush()
     except OSError as error:
-        # A reader that has ended, as in `… | head`, is no failure of the output.
+        if error.errno == errno.EPIPE:
+            _exit_at_once(_NO_READER)
         if error.errno not in OUTPUT_ERRORS:
             raise
         place = f" to {error.filename}" if error.filename else ""
@@ -82,10 +73,44 @@ def main() -> None:
         print(f"error: {why}", file=sys.stderr)
         _exit_at_once(OUTPUT_FAILED)
     except Exception as error:
+        from training_workloads import nodejs
+
         if not nodejs.is_failure(error):
             raise
         print(f"error: {nodejs.failure_line(error, 'cdk8s')}", file=sys.stderr)
         _exit_at_once(OUTPUT_FAILED)
+    if code == INTERRUPTED:
+        _exit_at_once(INTERRUPTED)
+    sys.exit(code)
+
+
+def _run() -> int:
+    """Run what the user typed, and return the exit code."""
+    width = min(shutil.get_terminal_size().columns, _WIDEST)
+    try:
+        with program.make_context(PROGRAM, sys.argv[1:], terminal_width=width) as context:
+            program.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except (InputError, click.ClickException) as error:
+        for line in error_lines(error):
+            print(line, file=sys.stderr)
+        return USER_ERROR
+    except click.Abort:
+        print("aborted", file=sys.stderr)
+        return ABORTED
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def _answer_a_shell() -> int:
+    """Answer the shell's script with the next words; a shell has no place for an error."""
+    from click.shell_completion import shell_complete
+
+    sys.stderr = io.StringIO()
+    return shell_complete(program, {}, PROGRAM, COMPLETION_VARIABLE, os.environ[COMPLETION_VARIABLE])
 
 
 def _open_closed_streams() -> None:
@@ -104,13 +129,6 @@ def _reject_a_deleted_folder() -> None:
         problem = Problem(path=("current folder",), given=given, allowed="it was deleted", fix="go to another folder")
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(USER_ERROR)
-
-
-def _answer_a_shell() -> None:
-    """Prepare typer for a question of the shell's script, if this is one; a shell has no place for an error."""
-    if COMPLETION_VARIABLE in os.environ:
-        import_module("typer.completion").completion_init()
-        sys.stderr = io.StringIO()
 
 
 def output_folder(outdir: str) -> Path:

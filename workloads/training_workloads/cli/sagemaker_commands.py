@@ -7,18 +7,25 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import typer
+import click
 
 from training_workloads.aws.aws_errors import RejectionError, UnreachableError, aws_errors
 from training_workloads.aws.aws_session import AwsSession
-from training_workloads.cli.cluster_output import JsonOption, note, print_json, print_table, progress, short_time
-from training_workloads.cli.command_classes import Command, Program
+from training_workloads.cli.cluster_output import note, print_json, print_table, progress, short_time
+from training_workloads.cli.commands import Group
 from training_workloads.cli.completion import complete_recipes
 from training_workloads.cli.failures_as_lines import failures_as_lines
-from training_workloads.cli.local_commands import EnvironmentOption, VolumesOption, local_folders
-from training_workloads.cli.typed_values import number_option, seconds
+from training_workloads.cli.local_commands import local_folders
+from training_workloads.cli.parameters import (
+    WHOLE_NUMBER,
+    WholeNumber,
+    environment_option,
+    json_option,
+    seconds,
+    volumes_option,
+)
 from training_workloads.cluster.failures import TransientError
 from training_workloads.cluster.polling import Poller
 from training_workloads.exit_codes import CLUSTER_FAILED, JOB_FAILED
@@ -36,12 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "logs", "run_local", "status", "stop", "submit"]
 
-app = typer.Typer(
-    cls=Program, no_args_is_help=True, rich_markup_mode=None, help="Run recipes on SageMaker instead of a cluster."
-)
-
-_DATA = "Where the data set is"
-_WHERE = "In place of the stack's outputs"
+app = Group("sagemaker", help="Run recipes on SageMaker instead of a cluster.")
 
 # What is left of a name of at most 63 characters, beside the time.
 _LONGEST_PREFIX = 47
@@ -49,58 +51,68 @@ _LONGEST_PREFIX = 47
 _THROTTLED = re.compile("Throttl|TooManyRequests|RequestLimitExceeded|SlowDown")
 
 
-def _check_name(name: str) -> str:
+def _check_name(ctx: click.Context, param: click.Parameter, name: str) -> str:
     """Reject what is not a name before a request is sent, such as an unset variable of a script."""
     check(matches("name", name, NAME, "the name of a training job, as 'submit' prints it"))
     return name
 
 
-_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the training job.", callback=_check_name)]
+_name_argument = click.argument("name", help="Name of the training job.", callback=_check_name)
+_recipe_argument = click.argument("recipe", help="As for 'render'.", shell_complete=complete_recipes)
 
 
-@app.command(cls=Command)
+@app.command()
+@_recipe_argument
+@click.option("--name", help="Name of the job. Default: the recipe's with the time.")
+@click.option("--image", help="Image in ECR by its digest. Default: that of 'image push'.")
+@click.option("--instance-type", help="Type of the instances, with or without ml. Default: the recipe's.")
+@click.option(
+    "--instances",
+    type=WHOLE_NUMBER,
+    help="Instances, with all GPUs of each. Default: as few as hold the recipe's ranks.",
+)
+@click.option("--spot/--no-spot", default=None, help="Spot capacity. Default: as the recipe.")
+@click.option("--max-wait", help="Longest time with Spot, waiting and running. Default: a day to wait.")
+@click.option("--max-runtime", help="Longest time, such as 12h. Default: the recipe's.")
+@click.option("--resume", metavar="NAME", help="An ended job whose run this one continues.")
+@click.option(
+    "--volume-gb",
+    type=WholeNumber(500),
+    help="Disk of each instance without an instance store. Default: 500 with copied data.",
+)
+@click.option("--data", metavar="S3", help="Data set in S3: s3://bucket/folder.")
+@click.option("--input-mode", help="How data is read from S3: File copies it first; FastFile reads on demand.")
+@click.option("--lustre", metavar="FOLDER", help="Data set in FSx for Lustre: fs-…:/<mount name>/folder.")
+@click.option("--efs", metavar="FOLDER", help="Data set in EFS: fs-…:/folder.")
+@click.option("--stack", default=SAGEMAKER_STACK, help="Stack with role, network and bucket.")
+@click.option("--role", metavar="ARN", help="Role of the job. Default: the stack's.")
+@click.option("--bucket", help="Bucket of data and runs. Default: the stack's.")
+@click.option("--subnets", help="Ids of subnets, joined by commas. Default: the stack's.")
+@click.option("--security-groups", help="Ids of security groups, joined by commas. Default: the stack's.")
+@click.option("--dry-run", is_flag=True, help="Print the request, for 'aws sagemaker create-training-job'.")
+@json_option
 def submit(
-    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As for 'render'.", autocompletion=complete_recipes)],
-    name: Annotated[str | None, typer.Option(help="Name of the job. Default: the recipe's with the time.")] = None,
-    image: Annotated[
-        str | None, typer.Option(help="Image in ECR by its digest. Default: that of 'image push'.")
-    ] = None,
-    instance_type: Annotated[
-        str | None, typer.Option(help="Type of the instances, with or without ml. Default: the recipe's.")
-    ] = None,
-    instances: Annotated[
-        int | None, number_option("Instances, with all GPUs of each. Default: as few as hold the recipe's ranks.")
-    ] = None,
-    spot: Annotated[bool | None, typer.Option(help="Spot capacity. Default: as the recipe.")] = None,
-    max_wait: Annotated[
-        str | None, typer.Option(help="Longest time with Spot, waiting and running. Default: a day to wait.")
-    ] = None,
-    max_runtime: Annotated[str | None, typer.Option(help="Longest time, such as 12h. Default: the recipe's.")] = None,
-    resume: Annotated[
-        str | None, typer.Option(metavar="NAME", help="An ended job whose run this one continues.")
-    ] = None,
-    volume_gb: Annotated[
-        int | None,
-        number_option("Disk of each instance without an instance store. Default: 500 with copied data.", 500),
-    ] = None,
-    data: Annotated[str | None, typer.Option(metavar="S3", help="s3://bucket/folder.", rich_help_panel=_DATA)] = None,
-    input_mode: Annotated[
-        str | None,
-        typer.Option(help="From S3: File copies it first; FastFile reads on demand.", rich_help_panel=_DATA),
-    ] = None,
-    lustre: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="fs-…:/<mount name>/folder.", rich_help_panel=_DATA)
-    ] = None,
-    efs: Annotated[str | None, typer.Option(metavar="FOLDER", help="fs-…:/folder.", rich_help_panel=_DATA)] = None,
-    stack: Annotated[str, typer.Option(help="Stack with role, network and bucket.")] = SAGEMAKER_STACK,
-    role: Annotated[str | None, typer.Option(metavar="ARN", help="Role of the job.", rich_help_panel=_WHERE)] = None,
-    bucket: Annotated[str | None, typer.Option(help="Bucket of data and runs.", rich_help_panel=_WHERE)] = None,
-    subnets: Annotated[str | None, typer.Option(help="Ids, joined by commas.", rich_help_panel=_WHERE)] = None,
-    security_groups: Annotated[str | None, typer.Option(help="Ids, joined by commas.", rich_help_panel=_WHERE)] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the request, for 'aws sagemaker create-training-job'.")
-    ] = False,
-    as_json: JsonOption = False,
+    recipe: str,
+    name: str | None,
+    image: str | None,
+    instance_type: str | None,
+    instances: int | None,
+    spot: bool | None,
+    max_wait: str | None,
+    max_runtime: str | None,
+    resume: str | None,
+    volume_gb: int | None,
+    data: str | None,
+    input_mode: str | None,
+    lustre: str | None,
+    efs: str | None,
+    stack: str,
+    role: str | None,
+    bucket: str | None,
+    subnets: str | None,
+    security_groups: str | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Start a recipe as a training job, after the request was checked."""
     from training_workloads.sagemaker.job_request import SageMakerJob, training_job_request
@@ -136,22 +148,23 @@ def submit(
         print(f"created training job {job.name!r}{where}\nnext: {_command('logs -f', job.name)}")
 
 
-@app.command(cls=Command)
-def run_local(
-    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As for 'render'.", autocompletion=complete_recipes)],
-    ranks: Annotated[int | None, number_option("Number of ranks. Default: 2.")] = None,
-    volumes: VolumesOption = ".",
-    environment: EnvironmentOption = None,
-) -> None:
+@app.command()
+@_recipe_argument
+@click.option("--ranks", type=WHOLE_NUMBER, help="Number of ranks. Default: 2.")
+@volumes_option
+@environment_option
+def run_local(recipe: str, ranks: int | None, volumes: str, environment: str | None) -> None:
     """Run a recipe on this machine as one host of SageMaker does, on the CPU, and return its exit code."""
     from training_workloads.sagemaker.local_run import run_as_on_sagemaker
 
     job = job_of_recipe(recipe, among=find_recipes())
-    raise typer.Exit(run_as_on_sagemaker(job, **local_folders(volumes, environment), ranks=ranks))
+    raise click.exceptions.Exit(run_as_on_sagemaker(job, **local_folders(volumes, environment), ranks=ranks))
 
 
-@app.command(cls=Command)
-def status(name: _NameArgument, as_json: JsonOption = False) -> None:
+@app.command()
+@_name_argument
+@json_option
+def status(name: str, as_json: bool) -> None:
     """Show the states of a job, why it failed, what it costs, and its last metrics."""
     with failures_as_lines():
         job = _jobs().describe(name)
@@ -161,11 +174,10 @@ def status(name: _NameArgument, as_json: JsonOption = False) -> None:
         _print_status(job)
 
 
-@app.command(cls=Command)
-def logs(
-    name: _NameArgument,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue until the end of the job.")] = False,
-) -> None:
+@app.command()
+@_name_argument
+@click.option("--follow", "-f", is_flag=True, help="Continue until the end of the job.")
+def logs(name: str, follow: bool) -> None:
     """Print the log of all hosts; with -f, exit as the job does: 0 completed, 1 failed or stopped."""
     with failures_as_lines(), _still_runs(name), progress() as show:
         jobs = _jobs()
@@ -186,8 +198,10 @@ def logs(
     _exit_as(job)
 
 
-@app.command(cls=Command)
-def stop(name: _NameArgument, as_json: JsonOption = False) -> None:
+@app.command()
+@_name_argument
+@json_option
+def stop(name: str, as_json: bool) -> None:
     """Stop a job, and wait until it has: its ranks have two minutes to save a checkpoint."""
     with failures_as_lines(), _still_runs(name), progress() as show:
         jobs = _jobs()
@@ -283,7 +297,7 @@ def _ask(poller: Poller, question: Callable[[], Any]) -> Any:
         return poller.ask(tolerant)
     except TransientError as error:
         print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(CLUSTER_FAILED) from error
+        raise click.exceptions.Exit(CLUSTER_FAILED) from error
 
 
 def _print_new(log: JobLog, ask: Callable[[Callable[[], Any]], Any]) -> None:
@@ -308,7 +322,7 @@ def _exit_as(job: TrainingJob) -> None:
     """End the command as the job ended."""
     print(_sentence(job), file=sys.stderr)
     if job.status != COMPLETED:
-        raise typer.Exit(JOB_FAILED)
+        raise click.exceptions.Exit(JOB_FAILED)
 
 
 def _command(verb: str, name: str) -> str:
