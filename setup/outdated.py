@@ -97,8 +97,7 @@ class Sources:
 
     def package_exists(self, name: str) -> bool:
         """Return whether the index of Python packages has one, as pip is configured on this machine."""
-        command = [sys.executable, "-m", "pip", "index", "versions", name]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS * 3, check=False)
+        done = _pip("index", "versions", name)
         if done.returncode and "No matching distribution" not in done.stderr:
             raise UnreadError(f"pip index versions {name}: {done.stderr.strip().splitlines()[-1:] or 'no answer'}")
         return done.returncode == 0
@@ -106,8 +105,7 @@ class Sources:
     def offers(self) -> tuple[set[str], dict[str, set[str]]]:
         """Return the types of the catalog's families that EC2 has, and those of each region, as recorded last."""
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "moto"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS * 6, check=False)
+            done = _pip("download", "--quiet", "--no-deps", "--dest", folder, "moto")
             wheels = list(Path(folder).glob("moto-*.whl"))
             if done.returncode or not wheels:
                 raise UnreadError(f"pip download moto: {done.stderr.strip().splitlines()[-1:] or 'no wheel'}")
@@ -137,6 +135,14 @@ class Sources:
             return call(boto3.client("eks", config=limits))
         except (BotoCoreError, ClientError) as error:
             raise UnreadError(f"EKS: {error}") from error
+
+
+def _pip(*words: str) -> subprocess.CompletedProcess[str]:
+    try:
+        command, seconds = [sys.executable, "-m", "pip", *words], _SECONDS * 6
+        return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise UnreadError(f"pip {' '.join(words[:2])}: no answer in {error.timeout:.0f} s") from error
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -192,7 +198,7 @@ def named_types() -> dict[str, list[str]]:
 def _retired_and_named() -> Iterator[Line]:
     for name, files in named_types().items():
         if INSTANCE_TYPES[name].retired:
-            yield Line(kind="older", text=f"{name} is retired, and {', '.join(files)} names it")
+            yield Line(kind="older", text=f"{name} is retired, and named in {', '.join(files)}")
 
 
 def _offers(sources: Sources) -> Iterator[Line]:
@@ -205,7 +211,7 @@ def _offers(sources: Sources) -> Iterator[Line]:
         offering = sorted(region for region in regions if name in regions[region])
         if bool(offering) == bool(one.retired):
             what = f"EC2 offers it in {', '.join(offering) or 'no region'}"
-            used = f"; {', '.join(named[name])} names it" if name in named else ""
+            used = f"; named in {', '.join(named[name])}" if name in named else ""
             yield Line(kind="older", text=f"{name}: {'retired' if one.retired else 'not retired'}, {what}{used}")
         elif offering != offered_regions(name):
             changed.append(name)

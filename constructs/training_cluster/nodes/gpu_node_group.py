@@ -1,5 +1,6 @@
 """A managed node group of GPU instances in one zone, placed close to each other."""
 
+import os
 import re
 from typing import cast
 
@@ -163,9 +164,10 @@ class GpuNodeGroup(Construct):
 
     def _warn_of_a_type_that_ec2_does_not_offer(self, subnet: ec2.ISubnet) -> None:
         """Warn, and define the group: only EC2 knows what it offers on the day of the deployment."""
-        region: str | None = Stack.of(self).region
+        region, zone = Stack.of(self).region, _zone_of(subnet)
         if Token.is_unresolved(region):
-            region = _region_of(subnet)
+            # `cdk` gives an app the region of the credentials, to which it deploys a stack without one.
+            region = region_of(zone) if zone else os.environ.get("CDK_DEFAULT_REGION", "")
         # https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3648
         consequence = (
             "the node group ends in CREATE_FAILED, even with 0 nodes, after the control plane and Lustre were created, "
@@ -201,6 +203,8 @@ class GpuNodeGroup(Construct):
         # Another subnet or capacity type makes a new node group by itself; the placement group must be new too, because
         # it is of one zone while it has instances.
         fixed = {"subnet": _name_of(subnet), "capacity_type": capacity_type, "taint": taint}
+        # A subnet of the app keeps its name in another zone.
+        fixed |= {"zone": zone} if (zone := _zone_of(subnet)) else {}
         return node_identity(self.spec.instance_type, labels=self._labels, tags=self._tags, **fixed)
 
     @property
@@ -269,7 +273,9 @@ class GpuNodeGroup(Construct):
                 metadata_options=metadata_options(),
                 block_device_mappings=[volume],
                 user_data=Fn.base64(user_data),
-                tag_specifications=launch_tags(self._nodes, cluster_name=cluster.cluster_name, name=self.name),
+                tag_specifications=launch_tags(
+                    self._nodes, cluster_name=cluster.cluster_name, name=self.name, of_group=self._tags
+                ),
             ),
         )
 
@@ -318,13 +324,13 @@ def node_group_label(id: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", id)[:DNS_LABEL_LENGTH].strip("-_.")
 
 
-def _region_of(subnet: ec2.ISubnet) -> str | None:
-    """Return the region of a subnet's zone; None where only the deployment knows the zone, or it was not imported."""
+def _zone_of(subnet: ec2.ISubnet) -> str | None:
+    """Return a subnet's zone; None where only the deployment knows it, or it was not imported."""
     try:
         zone = subnet.availability_zone
     except RuntimeError:  # CDK's answer for a subnet that was imported by its id alone.
         return None
-    return None if Token.is_unresolved(zone) else region_of(zone)
+    return None if Token.is_unresolved(zone) else zone
 
 
 def _name_of(subnet: ec2.ISubnet) -> str:

@@ -32,9 +32,10 @@ def retirement_note(name: str) -> str:
     """Return a sentence on a type that EC2 no longer has, since no page that was read says it of SageMaker; else none.
 
     Args:
-        name: EC2's name.
+        name: EC2's name; nothing is said about one that the catalog lacks.
     """
-    if not (retired := INSTANCE_TYPES[name].retired):
+    instance = INSTANCE_TYPES.get(name)
+    if not (retired := instance and instance.retired):
         return ""
     successors = " or ".join(f"{SAGEMAKER_PREFIX}{each}" for each in retired.successors)
     return (

@@ -1,8 +1,8 @@
-"""The bounds of an MPIJob: no real job reaches them, and the operator survives each of them.
+"""The bounds of an MPIJob: no real job reaches them, and the operator survives a job that reaches one of them.
 
 The operator is one process for all namespaces, with 1 GiB of memory: a job with which it exceeds that stops the jobs of
 every user, at each of its restarts again. The definition has these bounds, and the specs, `submit`, `scale` and the
-lint check them before.
+lint check them before. The product of the workers and the size of their template is not bounded (ADR 18).
 """
 
 from typing import NamedTuple

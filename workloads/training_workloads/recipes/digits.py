@@ -4,13 +4,14 @@ The data ships inside scikit-learn, so nothing is downloaded. Run locally: `make
 CPU. On GPUs: not measured.
 """
 
+from training_workloads.catalog.framework_images import DEFAULT_FRAMEWORK, FRAMEWORKS
 from training_workloads.catalog.offers import DEFAULT_INSTANCE_TYPE
 from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJobSpec
 from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume
 from training_workloads.mpijob.programs import DIGITS, LOCAL_IMAGE
-from training_workloads.recipes.cluster_file import first_gpu_type
+from training_workloads.recipes.cluster_file import gpu_nodes
 
 __all__ = ["digits", "digits_p4d", "digits_p5", "digits_spot"]
 
@@ -19,17 +20,24 @@ def _command(job: str) -> tuple[str, ...]:
     return (*DIGITS, "--output-dir", SharedVolume().path(f"{RUNS_DIRECTORY}/{job}"))
 
 
+def _instance_type() -> str:
+    supported = FRAMEWORKS[DEFAULT_FRAMEWORK]
+    nodes = (each for each in gpu_nodes() if each.gpu and supported.includes(each.gpu))
+    return next((each.name for each in nodes), DEFAULT_INSTANCE_TYPE)
+
+
 def digits(name: str = "digits") -> HorovodJobSpec:
     """Two ranks, one GPU each, over TCP, or over NVLink where both workers are on one node.
 
-    The nodes are those of the first GPU node group of `cluster.yaml` in the current folder; without one they are
-    p4d.24xlarge. TCP, because the gradients of this network are small, and so every image and every type can run it.
+    The nodes are those of the first GPU node group of `cluster.yaml` in the current folder whose GPU TensorFlow 2.15
+    supports; without one they are p4d.24xlarge. TCP, because the gradients of this network are small, and so every
+    image and every type can run it.
     """
     return HorovodJobSpec(
         name=name,
         image=LOCAL_IMAGE,
         command=_command(name),
-        instance_type=first_gpu_type() or DEFAULT_INSTANCE_TYPE,
+        instance_type=_instance_type(),
         workers=2,
         gpus_per_worker=1,
         efa=False,

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -126,7 +126,7 @@ def _like_a_recipe(name: str, recipes: list[str]) -> Problem:
     rendered = sorted(map(str, _RENDERED.glob("*.k8s.yaml")))
     exact = [path for path in rendered if Path(path).name == f"{name}.k8s.yaml"]
     if name in RENAMED and not exact:
-        return next(iter(known_recipe(name, recipes)))
+        return next(replace(each, path=("file",)) for each in known_recipe(name, recipes))
     fix = f"give {exact[0]}" if exact else known_names(name, recipes)
     if not exact and (files := _few(f"{name}.k8s.yaml", [Path(path).name for path in rendered])):
         fix += f"; files in {_RENDERED}: {', '.join(files)}"

@@ -161,11 +161,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             f"is p3.16xlarge, but {RETIRED}: the pod stays Pending; choose p3dn.24xlarge or p4d.24xlarge",
         ),
         (
-            {**instance_type("ml.p3.16xlarge"), **WITHOUT_EFA},
-            "WORKER-POD nodeSelector node.kubernetes.io/instance-type",
-            f"is ml.p3.16xlarge, but {RETIRED}: the pod stays Pending; choose p3dn.24xlarge or p4d.24xlarge",
-        ),
-        (
             {**required(TYPE, "p3.8xlarge", "p3.16xlarge"), **WITHOUT_EFA},
             f"{VALUES} 0",
             f"is p3.8xlarge, but {RETIRED}: the pod stays Pending; choose p3dn.24xlarge or p4d.24xlarge",

@@ -98,11 +98,10 @@ def _cpus_that_fit(size: NodeSize) -> int:
     return size.cpus - (vcpus_left_to_daemons(known) if known else 1)
 
 
-# A type of today, as a correction of a wrong name.
-_GPU_TYPES = [one.name for one in INSTANCE_TYPES.values() if one.gpus and not one.retired]
+_GPU_TYPES = [one.name for one in INSTANCE_TYPES.values() if one.gpus]
 _FAMILIES = {name.partition(".")[0] for name in _GPU_TYPES}
 # Of EC2's other families with accelerators; those of later generations are not known here.
-_OTHER_FAMILIES = re.compile(r"p[23]|g2|g3s?|g4ad|g5g|g6f|gr6f?|p6e.*|[pg]([7-9]|\d\d).*")
+_OTHER_FAMILIES = re.compile(r"p2|g2|g3s?|g4ad|g5g|g6f|gr6f?|p6e.*|[pg]([7-9]|\d\d).*")
 _SIZE = re.compile(r"nano|micro|small|medium|large|\d*xlarge|metal(-\d+xl)?")
 _CLOSE = 0.8
 
@@ -115,6 +114,7 @@ def instance_type_name(pods: PodGroup) -> Iterator[Found]:
     """An instance type that EC2 does not have."""
     for path, key, name in selected_labels(pods):
         if key in TYPE_LABELS and not is_placeholder(name, capitals=True) and (meant := _meant_type(name)) is not None:
+            meant = "" if meant and INSTANCE_TYPES[meant].retired else meant
             prefix = SAGEMAKER_PREFIX if name.startswith(SAGEMAKER_PREFIX) else ""
             fix = f"write {prefix}{meant}" if meant else "write a type of EC2"
             yield Found(path, f"is {name}, which is no type of EC2: the pod stays Pending", fix)
@@ -126,7 +126,8 @@ def instance_type_name(pods: PodGroup) -> Iterator[Found]:
 )
 def retired_instance_type(pods: PodGroup) -> Iterator[Found]:
     """An instance type that AWS has retired, with no other type to choose from."""
-    named = [(path, name, list(is_offered(bare_type(name)))) for path, name in type_names(pods)]
+    # Whether SageMaker, whose names begin with ml., still has such a type is not known.
+    named = [(path, name, list(is_offered(name))) for path, name in type_names(pods)]
     if all(problems for _, _, problems in named):
         for path, name, (problem,) in named:
             yield Found(path, f"is {name}, but {problem.allowed}: the pod stays Pending", problem.fix)
