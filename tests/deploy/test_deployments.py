@@ -307,6 +307,7 @@ def test_a_namespace_stays_with_what_others_have_in_it(deployment: Deployment) -
 @only_default
 def test_more_storage_enlarges_the_file_system_in_place(deployment: Deployment) -> None:
     before = deployment.state()
+    deployment.emulator.take_applied()
     deployment.change(**{"lustre.capacity_gib": "2400"})
     deployment.deploy()
     change = difference(before, deployment.state())

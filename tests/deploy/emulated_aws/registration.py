@@ -37,17 +37,29 @@ def register(
     if type_name in handlers:
         raise SystemExit(f"the emulator has {type_name} now; remove the one of this project")
     paths = tuple(replacing)
+    attributes: dict[str, Attributes] = {}
+
+    def make(logical_id: str, properties: Properties, stack_name: str) -> tuple[str, Attributes]:
+        physical_id, attributes[physical_id] = create(logical_id, properties, stack_name)
+        return physical_id, attributes[physical_id]
 
     def change(
         physical_id: str, old: Properties, new: Properties, stack_name: str, logical_id: str
     ) -> tuple[str, Attributes]:
+        if update is None and _without_tags(old) == _without_tags(new):
+            # AWS changes tags in place; those of its own types without updates the emulator leaves as they are.
+            return physical_id, attributes[physical_id]
         if update is None or any(value_at(old, path) != value_at(new, path) for path in paths):
-            created: tuple[str, Attributes] = provisioners._seeded_create(create, logical_id, new, stack_name)
+            created: tuple[str, Attributes] = provisioners._seeded_create(make, logical_id, new, stack_name)
             provisioners._delete_predecessor(delete, physical_id, old)
             return created
         return physical_id, update(physical_id, old, new)
 
-    handlers[type_name] = {"create": create, "update": change, "update_with_logical_id": True, "delete": delete}
+    handlers[type_name] = {"create": make, "update": change, "update_with_logical_id": True, "delete": delete}
+
+
+def _without_tags(properties: Properties) -> Properties:
+    return {key: value for key, value in properties.items() if key != "Tags"}
 
 
 def extend(
