@@ -132,7 +132,7 @@ def test_the_lint_has_it_too(place: str, allowed: Any, rejected: Any, message: s
 
 
 def spec(**values: Any) -> MpiJobSpec:
-    given = {"name": "job", "launcher": ReplicaSpec(template=TEMPLATE), "slots_per_worker": 8}
+    given: dict[str, Any] = {"name": "job", "launcher": ReplicaSpec(template=TEMPLATE), "slots_per_worker": 8}
     return MpiJobSpec(**given | {"worker": ReplicaSpec(template=TEMPLATE)} | values)
 
 

@@ -18,10 +18,6 @@ from training_workloads.mpijob.pod_schema import pod_template_schema
 SCHEMA = VERSION["schema"]["openAPIV3Schema"]
 UPSTREAM = json.loads(DEFAULTS.read_text())
 
-# Bytes of the annotation in which client-side `kubectl apply` keeps the object.
-# https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/validation/objectmeta.go (TotalAnnotationSizeLimitB)
-MOST_BYTES = 262_144
-
 
 def job(pod: Any, **spec: Any) -> dict[str, Any]:
     return {"spec": {"mpiReplicaSpecs": {"Launcher": {"template": {"spec": pod}}}, **spec}}
@@ -126,7 +122,3 @@ def test_the_defaults_of_a_definition_are_recorded_by_their_paths(
     assert {name: each["defaults"] for name, each in types.items() if "defaults" in each} == {
         "ContainerPort": {"protocol": "TCP"}
     }
-
-
-def test_client_side_apply_takes_the_definition() -> None:
-    assert 150_000 < len(json.dumps(mpi_job_definition(), separators=(",", ":"))) < MOST_BYTES - 50_000

@@ -18,7 +18,8 @@ class Bound(NamedTuple):
 
 
 #: Workers. The operator writes the hostfile in memory, at up to 200 bytes a worker, and keeps the workers' pods there:
-#: 5,000,000 workers end it with 1 GiB. 1 MiB, the most that a ConfigMap holds, is the hostfile of about 15,000.
+#: 5,000,000 workers end it with 1 GiB (run); 5,000 pods of 100 kB are half of that (derived). 1 MiB, the most that a
+#: ConfigMap holds, is the hostfile of about 15,000.
 #: https://kubernetes.io/docs/setup/best-practices/cluster-large/ ,
 #: https://kubernetes.io/docs/concepts/configuration/configmap/
 WORKERS = Bound(5_000, "Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in memory")

@@ -187,8 +187,10 @@ def _run_choices(policy: RunPolicy) -> Problems:
 
 def _run_limits(policy: RunPolicy) -> Problems:
     yield from _if_given(policy, "ttl_seconds_after_finished", lambda name, value: at_least(name, value, 0))
-    for name, bound in (("active_deadline_seconds", DEADLINE_SECONDS), ("backoff_limit", LAUNCHERS)):
-        yield from _if_given(policy, name, lambda name, value, bound=bound: at_least(name, value, 0, *bound))
+    yield from _if_given(policy, "backoff_limit", lambda name, value: at_least(name, value, 0, *LAUNCHERS))
+    yield from _if_given(
+        policy, "active_deadline_seconds", lambda name, value: at_least(name, value, 0, *DEADLINE_SECONDS)
+    )
 
 
 def _if_given(spec: object, name: str, check: Callable[[str, Any], Problems]) -> Problems:
