@@ -94,9 +94,9 @@ def end(process: "subprocess.Popen[str]") -> None:
         family = psutil.Process(process.pid).children(recursive=True)
     except psutil.NoSuchProcess:
         family = []
-    for member in [process, *family]:
+    for kill in (process.kill, *(member.kill for member in family)):
         try:
-            member.kill()
+            kill()
         except psutil.NoSuchProcess:
             pass
     psutil.wait_procs(family, timeout=10)

@@ -64,7 +64,7 @@ class TopLevel(Group):
                 module, _, name = commands[cmd_name][0].partition(":")
                 command: click.Command = getattr(import_module(f"training_workloads.cli.{module}"), name)
                 return command
-        return next(map(_load, _entry_points(name=cmd_name)), None)
+        return next((_load(each) for each in _entry_points() if each.name == cmd_name), None)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""
@@ -77,10 +77,10 @@ class TopLevel(Group):
                 formatter.write_dl(rows)
 
 
-def _entry_points(**selected: str) -> "EntryPoints":
+def _entry_points() -> "EntryPoints":
     from importlib.metadata import entry_points
 
-    return entry_points(group=_ENTRY_POINTS, **selected)
+    return entry_points(group=_ENTRY_POINTS)
 
 
 def _added() -> list[str]:
