@@ -273,9 +273,7 @@ class GpuNodeGroup(Construct):
                 metadata_options=metadata_options(),
                 block_device_mappings=[volume],
                 user_data=Fn.base64(user_data),
-                tag_specifications=launch_tags(
-                    self._nodes, cluster_name=cluster.cluster_name, name=self.name, of_group=self._tags
-                ),
+                tag_specifications=launch_tags(self._nodes, cluster_name=cluster.cluster_name, name=self.name),
             ),
         )
 

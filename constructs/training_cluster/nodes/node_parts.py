@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Collection
 from typing import Any
 
 import jsii
@@ -63,6 +62,9 @@ IOPS_PER_MIB = 4
 
 #: Tag of instances, volumes and interfaces with the cluster's name. EKS's own tags reach instances only.
 CLUSTER_TAG = "training-cluster/cluster"
+
+# Tags that the autoscaler reads from the node group.
+_AUTOSCALER_TAGS = "k8s.io/cluster-autoscaler/"
 
 # Higher than that of any tag of CDK.
 _ABOVE_ALL_TAGS = 2**31 - 1
@@ -147,10 +149,10 @@ def node_identity(instance_type: str, **fixed: Any) -> str:
     return f"{instance_type}-{digest[:8]}"
 
 
-def launch_tags(nodes: Construct, *, cluster_name: str, name: str, of_group: Collection[str] = ()) -> IResolvable:
+def launch_tags(nodes: Construct, *, cluster_name: str, name: str) -> IResolvable:
     """Return the tags of what a launch template starts, rendered at the end of the synthesis.
 
-    They are those that `Tags.of(...)` at any level gives the node group, which itself keeps those of `of_group` only: a
+    They are those that `Tags.of(...)` at any level gives the node group, which itself keeps the autoscaler's only: a
     tag of both would change both, which EKS rejects. EKS copies a node group's tags to nothing
     (https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html, read 2026-11-23).
 
@@ -158,9 +160,8 @@ def launch_tags(nodes: Construct, *, cluster_name: str, name: str, of_group: Col
         nodes: What contains the node group.
         cluster_name: Name of the cluster.
         name: Name of the node group, as the user gave it.
-        of_group: Keys of the tags that the node group has from its construct, for the autoscaler.
     """
-    tags = _LaunchTags(of_group, {CLUSTER_TAG: cluster_name, NODE_GROUP_LABEL: name, "Name": f"{cluster_name}/{name}"})
+    tags = _LaunchTags({CLUSTER_TAG: cluster_name, NODE_GROUP_LABEL: name, "Name": f"{cluster_name}/{name}"})
     Aspects.of(nodes).add(tags, priority=AspectPriority.READONLY)
     return Lazy.uncached_any(tags)
 
@@ -169,14 +170,14 @@ def launch_tags(nodes: Construct, *, cluster_name: str, name: str, of_group: Col
 class _LaunchTags:
     """Moves tags from the node group to what its launch template starts, after the aspects that set them."""
 
-    def __init__(self, of_group: Collection[str], own: dict[str, str]) -> None:
-        self._of_group, self._tags = of_group, own
+    def __init__(self, own: dict[str, str]) -> None:
+        self._tags = own
 
     def visit(self, node: IConstruct) -> None:
         if not isinstance(node, eks.CfnNodegroup):
             return
         of_stack, of_group = dict(Stack.of(node).tags.tag_values()), dict(node.tags.tag_values())
-        moved = {key: value for key, value in of_group.items() if key not in self._of_group}
+        moved = {key: value for key, value in of_group.items() if not key.startswith(_AUTOSCALER_TAGS)}
         for key in moved:
             node.tags.remove_tag(key, _ABOVE_ALL_TAGS)
         self._tags |= of_stack | moved

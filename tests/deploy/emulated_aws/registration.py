@@ -47,7 +47,7 @@ def register(
         physical_id: str, old: Properties, new: Properties, stack_name: str, logical_id: str
     ) -> tuple[str, Attributes]:
         if update is None and _without_tags(old) == _without_tags(new):
-            # AWS changes tags in place; those of its own types without updates the emulator leaves as they are.
+            # AWS changes tags in place; the emulator leaves those of types without updates as they are.
             return physical_id, attributes[physical_id]
         if update is None or any(value_at(old, path) != value_at(new, path) for path in paths):
             created: tuple[str, Attributes] = provisioners._seeded_create(make, logical_id, new, stack_name)

@@ -141,14 +141,6 @@ def test_the_digits_are_for_the_nodes_of_cluster_yaml_or_of_the_option(tmp_path:
     assert selected("--instance-type=p5.48xlarge") == {"node.kubernetes.io/instance-type": "p5.48xlarge"}
 
 
-def test_a_mistake_in_cluster_yaml_is_one_line_with_its_place(tmp_path: Path, command: Command) -> None:
-    (tmp_path / "cluster.yaml").write_text("node_groups:\n  gpu:\n    instance_type: p4\n")
-    code, output, errors = command("render", "digits")
-    assert (code, output) == (2, "")
-    assert errors.startswith("error: cluster.yaml:3: 'node_groups.gpu.instance_type' is 'p4', but it is not known; did")
-    assert errors.count("\n") == 1
-
-
 @pytest.mark.parametrize("name", ["digits-p4d", "nccl-p4d", "torch-resnet50-p4d"])
 def test_a_retired_type_is_rendered_with_a_warning(name: str, render: Render, tmp_path: Path) -> None:
     _, errors = render(name, "--instance-type=p3.16xlarge", "--image=repository/own:1")
