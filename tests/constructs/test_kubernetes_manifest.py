@@ -1,4 +1,5 @@
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ def manifests(site: Site) -> dict[str, dict[str, Any]]:
     return {" ".join(name_of(each)): {**each, "Id": id} for id, each in found.items()}
 
 
-def name_of(resource: dict[str, Any]) -> list[str]:
+def name_of(resource: Mapping[str, Any]) -> list[str]:
     return [f"{each['kind']}/{each['metadata']['name']}" for each in json.loads(resource["Properties"]["Manifest"])]
 
 

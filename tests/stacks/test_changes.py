@@ -75,7 +75,7 @@ def test_the_page_lists_the_keys_that_do_not_change_together(root: Path) -> None
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_every_scenario_has_the_same_exports(scenario: str) -> None:
-    assert exports({name: each.to_json() for name, each in templates_of(scenario).items()}) == EXPORTS
+    assert exports({name: dict(each.to_json()) for name, each in templates_of(scenario).items()}) == EXPORTS
 
 
 def test_the_default_configuration_has_them_too(root: Path) -> None:
