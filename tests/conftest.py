@@ -8,7 +8,6 @@ import sys
 import sysconfig
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -37,23 +36,6 @@ if not _IS_WORKER:
     (_TEMPORARY / "pytest.ini").touch()
     # Otherwise CDK copies kubectl, 57 MB, into the folder of each synthesized app: 4 GB in tests/constructs alone.
     os.environ["CDK_CONTEXT_JSON"] = json.dumps({"aws:cdk:disable-asset-staging": True})
-_SHARED = os.environ["TMPDIR"]
-
-
-def _reject_shared_files(event: str, arguments: tuple[Any, ...]) -> None:
-    """Reject a start of mpirun that does not keep its files apart from those of others."""
-    if event != "subprocess.Popen":
-        return
-    _, words, _, given = arguments
-    if "--version" in words or not any(Path(os.fsdecode(word)).name == "mpirun" for word in words):
-        return
-    variables = os.environ if given is None else given
-    own = variables.get("OMPI_MCA_btl_sm_backing_directory")
-    if own is None or own == _SHARED or own != variables.get("TMPDIR"):
-        raise RuntimeError("this mpirun shares its folder; give it `tests.training.mpirun.mpirun_variables(folder)`")
-
-
-sys.addaudithook(_reject_shared_files)
 
 
 def pytest_unconfigure() -> None:

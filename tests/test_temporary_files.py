@@ -1,17 +1,14 @@
 """Temporary files of the tests: inside the clone, out of reach of its settings, small, and removed."""
 
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import aws_cdk as cdk
-import pytest
 from aws_cdk.lambda_layer_kubectl_v35 import KubectlV35Layer
 
 from tests import temporary_files
-from tests.training.mpirun import mpirun_variables
 
 
 def test_every_program_has_the_folder_of_this_run(tmp_path: Path) -> None:
@@ -56,13 +53,3 @@ def test_a_synthesized_app_has_no_copy_of_kubectl() -> None:
     made = [path.name for path in Path(app.synth().directory).iterdir()]
     assert "Stack.template.json" in made
     assert not [name for name in made if name.startswith("asset.")]
-
-
-def test_no_mpirun_of_a_test_shares_its_folder(tmp_path: Path) -> None:
-    mpirun = [str(tmp_path / "mpirun"), "-np", "2"]
-    shared = os.environ | mpirun_variables(Path(tempfile.gettempdir()))
-    for given in (None, {}, shared):
-        with pytest.raises(RuntimeError, match="this mpirun shares its folder"):
-            subprocess.run(["env", *mpirun], env=given)
-    with pytest.raises(FileNotFoundError):
-        subprocess.run(mpirun, env=os.environ | mpirun_variables(tmp_path / "mpi"))

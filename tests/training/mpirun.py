@@ -67,7 +67,6 @@ def mpirun_variables(folder: Path) -> dict[str, str]:
     Without them both are in folders of the machine, with names that follow from mpirun's process number. An mpirun with
     the number of a killed one finds its session folder and does not start (PMIx's listener). The name of the shared
     memory has only 16 bits of a hash of the number: two runs at a time with the same bits hang (derived).
-    `tests/conftest.py` rejects an mpirun that has them not.
     """
     folder.mkdir(parents=True, exist_ok=True)
     return {**_ALLOW_ROOT, **dict.fromkeys(_FILES, str(folder))}
