@@ -23,6 +23,8 @@ def begin(folders: Path = FOLDERS) -> Path:
         end(left)
         os.close(free)
     folder = Path(tempfile.mkdtemp(prefix="", dir=folders))
+    # Some tests continue as another user than root.
+    folder.chmod(0o755)
     # Not closed: the end of the process frees it, however it ends.
     _lock(folder, fcntl.LOCK_EX)
     os.close(turn)
