@@ -1,5 +1,6 @@
 """`make outdated`: the catalog against its sources, which are stand-ins here."""
 
+import subprocess
 from datetime import date
 from pathlib import Path
 
@@ -180,3 +181,12 @@ def test_a_retired_type_in_an_example_is_older(tmp_path: Path, monkeypatch: pyte
     assert lines(SameAsCatalog(), "older") == [
         "p3.8xlarge is retired, and named in examples/b.py, examples/bench/a.yaml",
     ]
+
+
+def test_a_pip_that_does_not_answer_is_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(command: list[str], *, timeout: float, **_: object) -> None:
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    monkeypatch.setattr(subprocess, "run", hang)
+    with pytest.raises(UnreadError, match=r"^pip download --quiet: no answer in 120 s$"):
+        Sources().offers()

@@ -100,6 +100,13 @@ CHANGES = [
     # CloudFormation replaces the cluster too, which has a fixed name: it rejects that (docs/upgrade.md).
     Change(key="existing_vpc", after={"existing_vpc": VPC}, gpu="new", other="new", system="replaced"),
     Change(key="availability_zones", after={"availability_zones": [*ZONES, "us-east-1c"]}, system="replaced"),
+    # The subnet has the same name in another zone.
+    Change(
+        key="availability_zones",
+        before={"node_groups.other": None, "lustre": {}},
+        after={"node_groups.other": None, "lustre": {}, "availability_zones": ZONES[::-1]},
+        gpu="new",
+    ),
     of_cluster("node_groups", {**DEPLOYED["node_groups"], "more": {"instance_type": "p5.48xlarge"}}),
     of_cluster("lustre", None, node_groups__other=None, lustre={"capacity_gib": 4800}),
     Change(

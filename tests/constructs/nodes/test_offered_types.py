@@ -71,6 +71,13 @@ def test_warns_where_the_region_of_the_stack_or_of_the_subnet_lacks_the_type(pla
     assertions.Template.from_stack(cdk.Stack.of(group)).resource_count_is("AWS::EKS::Nodegroup", 1)
 
 
+def test_without_another_region_that_of_the_credentials_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDK_DEFAULT_REGION", "eu-central-1")
+    (line,) = warnings(node_group("p3dn.24xlarge"))
+    assert "but EC2 did not offer it in eu-central-1 on <day>" in line
+    assert warnings(node_group("p3dn.24xlarge", zone="us-west-2d")) == []
+
+
 @pytest.mark.parametrize(
     "place",
     [
@@ -85,5 +92,8 @@ def test_warns_where_the_region_of_the_stack_or_of_the_subnet_lacks_the_type(pla
         {"region": cdk.Token.as_string({"Ref": "Region"})},
     ],
 )
-def test_says_nothing_where_the_type_is_offered_or_the_region_is_not_known(place: dict[str, str]) -> None:
+def test_says_nothing_where_the_type_is_offered_or_the_region_is_not_known(
+    place: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CDK_DEFAULT_REGION", raising=False)
     assert warnings(node_group("p3dn.24xlarge", **place)) == []

@@ -19,6 +19,7 @@ __all__ = [
     "environment_option",
     "json_option",
     "name_argument",
+    "names_argument",
     "namespace_option",
     "recursive_option",
     "seconds",

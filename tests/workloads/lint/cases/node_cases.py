@@ -123,6 +123,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is p4d.24xlrage, which is no type of EC2: the pod stays Pending; write p4d.24xlarge",
         ),
         (
+            # A type that AWS has retired is no correction.
+            instance_type("p3.16xlrage"),
+            "WORKER-POD nodeSelector node.kubernetes.io/instance-type",
+            "is p3.16xlrage, which is no type of EC2: the pod stays Pending; write a type of EC2",
+        ),
+        (
             instance_type("p4.24xlarge"),
             "WORKER-POD nodeSelector node.kubernetes.io/instance-type",
             "is p4.24xlarge, which is no type of EC2: the pod stays Pending; write p4d.24xlarge",
@@ -270,6 +276,8 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {**required(TYPE, "p3.16xlarge", "p3dn.24xlarge"), **WITHOUT_EFA},
         # Of another provider, or not in the catalog.
         *(instance_type(name) for name in ("n1-standard-4", "p2.16xlarge", "$TYPE")),
+        # Whether SageMaker still has it is not known.
+        {**instance_type("ml.p3.16xlarge"), **WITHOUT_EFA},
     ],
     "node-label-key": [
         {"WORKER-POD nodeSelector": {"node-type": "gpu", "team/zone": "a", "nvidia.com/gpu.deploy.driver": "true"}},
