@@ -7,7 +7,8 @@ LAYERS = {
     "training_workloads": [
         {"validation"},
         {"names", "yaml_lines", "nodejs"},
-        {"catalog", "app_errors"},
+        {"spec"},
+        {"keywords", "catalog", "app_errors"},
         {"manifests"},
         {"mpijob"},
         {"lint", "exit_codes"},

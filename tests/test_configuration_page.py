@@ -18,9 +18,9 @@ from training_cluster.config import (
     NodeRepairOverrideConfig,
     ServiceAccountConfig,
 )
-from training_cluster.config.strict_model import StrictModel
+from training_workloads.spec import Spec
 
-SECTIONS: dict[str, type[StrictModel]] = {
+SECTIONS: dict[str, type[Spec]] = {
     "The cluster": ClusterConfig,
     "`node_groups.<name>`": GpuNodeGroupConfig,
     "`node_groups.<name>.node_repair`": NodeRepairConfig,

@@ -11,7 +11,7 @@ from tests.stacks.templates import templates as templates_of
 from training_cluster import ClusterConfig
 from training_cluster.config import GpuNodeGroupConfig, JobQueueConfig, LustreConfig, NodeRepairConfig
 from training_cluster.config.sections import ServiceAccountConfig
-from training_cluster.config.strict_model import StrictModel
+from training_workloads.spec import Spec
 
 #: What others may import of the key, the bucket and the images.
 EXPORTS = {
@@ -22,7 +22,7 @@ EXPORTS = {
     "TrainingDataStack:ExportsOutputRefImages2D38C3131DF9B1C4",
 }
 
-SECTIONS: dict[str, type[StrictModel]] = {
+SECTIONS: dict[str, type[Spec]] = {
     "": ClusterConfig,
     "node_groups.gpu.": GpuNodeGroupConfig,
     "node_groups.gpu.node_repair.": NodeRepairConfig,

@@ -15,7 +15,6 @@ from training_cluster.config.further_zones import valid_further_zones
 from training_cluster.config.registries import images_without_nat, mirror_without_nat
 from training_cluster.config.sagemaker_section import SageMakerSection
 from training_cluster.config.sections import GpuNodeGroupConfig, JobQueueSection, LustreConfig, ServiceAccountConfig
-from training_cluster.config.strict_model import StrictModel
 from training_cluster.config.subnet_size import subnet_holds_nodes
 from training_cluster.monitoring.alarms import valid_email
 from training_cluster.network.addresses import valid_vpc_cidr
@@ -28,6 +27,7 @@ from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.names import DNS_LABEL, DNS_LABEL_LENGTH, DNS_LABEL_RULE
 from training_workloads.platform.mirror import ecr_registry, mirror_in_partition
 from training_workloads.platform.queue_manifests import flavor_name
+from training_workloads.spec import Spec
 from training_workloads.validation import (
     MISSING,
     InputError,
@@ -66,7 +66,7 @@ _NodeGroupName = Annotated[str, _name(r"[A-Za-z][A-Za-z0-9-]*", "letters, digits
 _ServiceAccountName = Annotated[str, _name(DNS_LABEL, DNS_LABEL_RULE)]
 
 
-class ClusterConfig(StrictModel):
+class ClusterConfig(Spec):
     """The configuration of one cluster.
 
     Attributes:

@@ -4,9 +4,9 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from training_cluster.config.strict_model import StrictModel
 from training_workloads.names import aws_id
 from training_workloads.platform.file_systems import efs_access_point_id, efs_id, lustre_id, lustre_mount_name
+from training_workloads.spec import Spec
 from training_workloads.validation import Problem, Problems, at_least, enforce
 
 __all__ = ["ExistingEfsConfig", "ExistingLustreConfig", "ExistingVpcConfig"]
@@ -15,7 +15,7 @@ _SUBNET = "subnet-0123456789abcdef0"
 _GROUP = "sg-0123456789abcdef0"
 
 
-class ExistingVpcConfig(StrictModel):
+class ExistingVpcConfig(Spec):
     """A VPC with a private subnet in each of `availability_zones`.
 
     Attributes:
@@ -32,7 +32,7 @@ class ExistingVpcConfig(StrictModel):
         return self
 
 
-class ExistingLustreConfig(StrictModel):
+class ExistingLustreConfig(Spec):
     """A Lustre file system as `aws fsx describe-file-systems` shows it.
 
     Attributes:
@@ -54,7 +54,7 @@ class ExistingLustreConfig(StrictModel):
         return self
 
 
-class ExistingEfsConfig(StrictModel):
+class ExistingEfsConfig(Spec):
     """An Elastic File System and its access point, as `aws efs describe-access-points` shows them.
 
     Attributes:

@@ -12,7 +12,7 @@ from typing import Any
 
 from training_cluster.config.cluster_config import ClusterConfig
 from training_cluster.config.sections import GpuNodeGroupConfig, ServiceAccountConfig
-from training_cluster.config.strict_model import Override, StrictModel
+from training_workloads.spec import Override, Spec
 from training_workloads.validation import MISSING, InputError, Path, Problem, dotted, known_names, shown
 from training_workloads.yaml_lines import Typed, YamlDocument, read_yaml
 
@@ -145,7 +145,7 @@ def _places(settings: Any, problem: Problem) -> Iterator[Path]:
 
 def _stand_in(path: Path) -> Any:
     """Return a value for a key that each section of a kind needs; None for any other key."""
-    models: dict[str, type[StrictModel]] = {
+    models: dict[str, type[Spec]] = {
         "node_groups": GpuNodeGroupConfig,
         "service_accounts": ServiceAccountConfig,
     }

@@ -7,19 +7,19 @@ from pydantic import BeforeValidator, Field, model_validator
 from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
 from training_cluster.config.existing_rules import EXISTING_RULES
 from training_cluster.config.sections import LustreConfig
-from training_cluster.config.strict_model import StrictModel, switch
 from training_cluster.identity.folder_access import valid_prefix
 from training_cluster.network.addresses import valid_vpc_cidr
 from training_cluster.network.training_network import valid_zones
 from training_cluster.sagemaker.training_notebook import NOTEBOOK_VOLUME_GIB, valid_notebook
 from training_cluster.sagemaker.training_role import DATA_PREFIX
 from training_workloads.catalog.versions import NOTEBOOK_INSTANCE_TYPE
+from training_workloads.spec import Spec, switch
 from training_workloads.validation import Problem, Problems, enforce
 
 __all__ = ["NotebookConfig", "SageMakerConfig", "SageMakerSection"]
 
 
-class NotebookConfig(StrictModel):
+class NotebookConfig(Spec):
     """A notebook instance, which can submit jobs.
 
     Attributes:
@@ -43,7 +43,7 @@ class NotebookConfig(StrictModel):
         return self.model_dump()
 
 
-class SageMakerConfig(StrictModel):
+class SageMakerConfig(Spec):
     """Training on SageMaker, with the bucket and the images of the cluster.
 
     Attributes:

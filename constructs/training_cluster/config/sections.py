@@ -4,7 +4,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from training_cluster.config.strict_model import StrictModel, switch
 from training_cluster.identity.folder_access import valid_prefix
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.nodes.node_repair import NodeRepair, NodeRepairOverride
@@ -14,6 +13,7 @@ from training_cluster.storage.lustre_spec import LustreSpec
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB, LUSTRE_THROUGHPUTS
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
+from training_workloads.spec import Spec, switch
 from training_workloads.validation import Problems, enforce, matches
 
 __all__ = [
@@ -34,7 +34,7 @@ _INSTANCE_TYPE = next(each.name for each in INSTANCE_TYPES.values() if each.capa
 _ZONES = ("availability_zone", "further_zones")
 
 
-class NodeRepairOverrideConfig(StrictModel):
+class NodeRepairOverrideConfig(Spec):
     """Another action for one reason of an unhealthy node.
 
     Attributes:
@@ -60,7 +60,7 @@ class NodeRepairOverrideConfig(StrictModel):
         return NodeRepairOverride(**self.model_dump(exclude_none=True))
 
 
-class NodeRepairConfig(StrictModel):
+class NodeRepairConfig(Spec):
     """The limits of EKS's node auto repair.
 
     Attributes:
@@ -96,7 +96,7 @@ class NodeRepairConfig(StrictModel):
         return NodeRepair(**values, overrides=tuple(each.spec for each in self.overrides))
 
 
-class GpuNodeGroupConfig(StrictModel):
+class GpuNodeGroupConfig(Spec):
     """A GPU node group.
 
     Attributes:
@@ -156,7 +156,7 @@ class GpuNodeGroupConfig(StrictModel):
         return self.model_dump(exclude={"availability_zone", "node_repair"}, exclude_none=True)
 
 
-class DataRepositoryConfig(StrictModel):
+class DataRepositoryConfig(Spec):
     """A folder of the file system that mirrors a prefix of the bucket.
 
     Attributes:
@@ -183,7 +183,7 @@ class DataRepositoryConfig(StrictModel):
         return DataRepository(**self.model_dump())
 
 
-class LustreConfig(StrictModel):
+class LustreConfig(Spec):
     """The Lustre file system.
 
     Attributes:
@@ -231,7 +231,7 @@ class LustreConfig(StrictModel):
         return tuple(each.spec for each in self.data_repositories)
 
 
-class JobQueueConfig(StrictModel):
+class JobQueueConfig(Spec):
     """The queue of jobs.
 
     Attributes:
@@ -257,7 +257,7 @@ class JobQueueConfig(StrictModel):
 JobQueueSection = Annotated[JobQueueConfig | None, BeforeValidator(switch)]
 
 
-class ServiceAccountConfig(StrictModel):
+class ServiceAccountConfig(Spec):
     """The permissions of a job in S3, by the service account of its pods.
 
     Attributes:

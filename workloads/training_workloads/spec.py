@@ -1,17 +1,24 @@
-"""The base of the configuration's models: pydantic validates the types, and every error is a `Problem`."""
+"""The base of every group of values that a user gives: a section of `cluster.yaml`, the keywords of a construct, a job.
+
+A value is stated once, as a field of a `Spec`: name, type and default there, unit and meaning in the class's docstring.
+The type rejects single values, `rules` compare values with each other, and every error is a `Problem`. `keywords_of`
+makes the fields the keywords of a constructor or of an `add_…` method.
+"""
 
 import re
-from collections.abc import Iterator
-from typing import Any, Self, get_args
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from inspect import cleandoc
+from typing import Any, ClassVar, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
+from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
-from training_workloads.validation import MISSING, InputError, Problem, known_names
+from training_workloads.validation import MISSING, InputError, Problem, Problems, check, enforce, known_names
 from training_workloads.yaml_lines import OddNumber, read_yaml
 
-__all__ = ["Override", "StrictModel", "switch"]
+__all__ = ["Checked", "Override", "Spec", "field_texts", "switch"]
 
 # By pydantic's names of its errors: https://docs.pydantic.dev/latest/errors/validation_errors/
 _WANTED = {
@@ -22,6 +29,9 @@ _WANTED = {
     "string_type": "give text",
     "tuple_type": "give a list",
 }
+
+# A field of a docstring's section `Attributes`, with the lines that continue it.
+_ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 class Override(str):
@@ -43,10 +53,19 @@ class Override(str):
         return str(self) if isinstance(content, OddNumber) else content
 
 
-class StrictModel(BaseModel):
-    """A section of the configuration file: known keys only, no conversions, and an empty key has its default."""
+class Spec(BaseModel):
+    """Values with types, defaults and rules: known names only, no conversions, and None stands for the default.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    A subclass documents its fields in the section `Attributes` of its docstring. Wrong types are reported before the
+    rules run, which compare values of the right types.
+
+    Attributes:
+        rules: Functions that take the spec and yield problems, one constraint each.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
+
+    rules: ClassVar[tuple[Callable[[Any], Problems], ...]] = ()
 
     def __init__(self, **values: Any) -> None:
         """Validate the values.
@@ -61,7 +80,7 @@ class StrictModel(BaseModel):
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:
-        """Validate a mapping, such as what a file has.
+        """Validate a mapping, such as the content of a file.
 
         Args:
             obj: Names and values.
@@ -75,10 +94,25 @@ class StrictModel(BaseModel):
         except ValidationError as error:
             raise InputError(*_problems(cls.model_fields, error)) from None
 
+    def given(self) -> dict[str, Any]:
+        """Return the values that were given, as keywords of another spec or of a construct."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+
+    def replaced(self, **values: Any) -> Self:
+        """Return the same values with some others, validated.
+
+        Args:
+            values: Names and values.
+
+        Raises:
+            InputError: One or more values are not allowed.
+        """
+        return type(self)(**{**self.given(), **values})
+
     @model_validator(mode="before")
     @classmethod
     def _as_python(cls, values: Any) -> Any:
-        """Return what the file or the option means in Python."""
+        """Return what the file, the option or the caller means in Python."""
         if isinstance(values, Override):
             values = values.as_type_of(None)
         if not isinstance(values, dict):
@@ -88,10 +122,52 @@ class StrictModel(BaseModel):
         optional = {name for name, field in fields.items() if not field.is_required()}
         return {name: value for name, value in python.items() if value is not None or name not in optional}
 
+    @model_validator(mode="after")
+    def _follow_rules(self) -> Self:
+        enforce(self, self.rules)
+        return self
+
+
+class Checked:
+    """A rule as a part of a field's type, in place of pydantic's check: `Annotated[int, Checked(at_least, 1)]`.
+
+    The type stays what mypy and an editor see; the rule decides alone what is accepted, so that objects of the CDK and
+    values with special messages need no second check.
+    """
+
+    def __init__(self, rule: Callable[..., Problems], *options: Any, **named: Any) -> None:
+        """Take a rule.
+
+        Args:
+            rule: Takes a name, a value and the options, and yields problems with that name.
+            options: Further arguments of the rule.
+            named: Further arguments of the rule, by name.
+        """
+        self._rule, self._options, self._named = rule, options, named
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return pydantic's schema of a value that the rule alone checks."""
+        return core_schema.no_info_plain_validator_function(self._checked)
+
+    def _checked(self, value: Any) -> Any:
+        found = self._rule("", value, *self._options, **self._named)
+        # The name is the field's, which pydantic knows.
+        check(replace(problem, path=problem.path[1:]) for problem in found)
+        return value
+
 
 def switch(value: Any) -> Any:
     """Return an empty section for true, and none for false."""
     return ({} if value else None) if isinstance(value, bool) else value
+
+
+def field_texts(spec: type[Spec]) -> dict[str, str]:
+    """Return the text of each documented field, in the order of the fields; a subclass can document one anew."""
+    texts: dict[str, str] = {}
+    for each in reversed(spec.__mro__):
+        _, _, section = cleandoc(each.__doc__ or "").partition("\nAttributes:\n")
+        texts |= {name: re.sub(r"\s+", " ", text) for name, text in _ATTRIBUTE.findall(section)}
+    return {name: texts[name] for name in spec.model_fields if name in texts}
 
 
 def _as_python(value: Any, field: FieldInfo | None) -> Any:
@@ -104,7 +180,7 @@ def _problems(fields: dict[str, FieldInfo], error: ValidationError) -> Iterator[
         path, given = tuple(part for part in details["loc"] if part != "[key]"), details["input"]
         match details["type"]:
             case "value_error":
-                # Of a rule, or of a section within this one.
+                # Of a rule, or of a spec within this one.
                 yield from (problem.under(*path) for problem in details["ctx"]["error"].problems)
             case "extra_forbidden":
                 fix = known_names(str(path[-1]), fields)
@@ -112,7 +188,7 @@ def _problems(fields: dict[str, FieldInfo], error: ValidationError) -> Iterator[
             case "missing":
                 yield Problem(path=path, given=MISSING, fix=f"add it{_example(fields[str(path[0])])}")
             case _ if not path:
-                # The whole model, which has no name.
+                # The whole spec, which has no name.
                 yield Problem(path=("obj",), given=given, fix="give names and values, as a dict")
             case _:
                 yield Problem(path=path, given=given, fix=_wanted(details, fields[str(path[0])]))
@@ -121,9 +197,11 @@ def _problems(fields: dict[str, FieldInfo], error: ValidationError) -> Iterator[
 def _wanted(details: ErrorDetails, field: FieldInfo) -> str:
     """Return what to give instead of a value of another type."""
     given, kind = details["input"], details["type"]
-    wanted = _WANTED.get(kind, details["msg"])
     if kind == "bool_type":
-        return wanted
+        return _WANTED[kind]
+    if kind == "literal_error":
+        return "give one of " + ", ".join(re.findall(r"'([^']*)'", details["ctx"]["expected"]))
+    wanted = _WANTED.get(kind, details["msg"])
     quoted = kind == "string_type" and isinstance(given, bool | int | float | OddNumber)
     if quoted:
         wanted += " in quotes"

@@ -1,0 +1,98 @@
+"""Specs: types, defaults and rules of values, and what a user reads about a wrong one."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal
+
+import pytest
+
+from training_workloads.spec import Checked, Override, Spec, field_texts
+from training_workloads.validation import InputError, Problem, Problems, at_least
+
+
+def ordered(spec: "Sizes") -> Problems:
+    if spec.minimum > spec.maximum:
+        yield Problem(path=("minimum",), given=spec.minimum, allowed=f"maximum is {spec.maximum}", fix="lower it")
+
+
+class Sizes(Spec):
+    """Sizes of a group.
+
+    Attributes:
+        minimum: Smallest number of nodes,
+            in any zone.
+        maximum: Largest number of nodes.
+    """
+
+    rules: ClassVar[tuple[Callable[[Any], Problems], ...]] = (ordered,)
+
+    minimum: Annotated[int, Checked(at_least, 0)] = 0
+    maximum: Annotated[int, Checked(at_least, 1, 8, reason="a rack has 8 nodes")] = 1
+
+
+class Group(Sizes):
+    """A group.
+
+    Attributes:
+        maximum: Largest number of nodes of one rack.
+        name: Name of the group.
+    """
+
+    name: str
+    kind: Literal["spot", "on-demand"] = "on-demand"
+    zones: tuple[str, ...] = ()
+    sizes: Sizes = Sizes()
+
+
+def problems(**values: Any) -> list[str]:
+    with pytest.raises(InputError) as error:
+        Group(**values)
+    return [str(problem) for problem in error.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, "'name' is missing; add it"),
+        ({"name": 3}, "'name' is 3; give text in quotes"),
+        ({"name": "a", "maximun": 2}, "'maximun' is 2, but there is no such key; did you mean maximum? known: kind, "),
+        ({"name": "a", "minimum": "1"}, "'minimum' is '1'; give a whole number, 0 or more"),
+        ({"name": "a", "minimum": True}, "'minimum' is True; give a whole number, 0 or more"),
+        ({"name": "a", "maximum": 9}, "'maximum' is 9, but a rack has 8 nodes; give 8 or less"),
+        ({"name": "a", "kind": "block"}, "'kind' is 'block'; give one of spot, on-demand"),
+        ({"name": "a", "zones": "b, c"}, "'zones' is 'b, c'; give a list: [b, c]"),
+        ({"name": "a", "sizes": {"maximum": 0}}, "'sizes.maximum' is 0; give 1 or more"),
+        ({"name": "a", "minimum": 3}, "'minimum' is 3, but maximum is 1; lower it"),
+        ({"name": "a", "sizes": {"minimum": 3}}, "'sizes.minimum' is 3, but maximum is 1; lower it"),
+    ],
+)
+def test_a_wrong_value_is_one_problem(values: dict[str, Any], expected: str) -> None:
+    (found,) = problems(**values)
+    assert found.startswith(expected)
+
+
+def test_all_wrong_values_are_reported_at_once_and_before_rules() -> None:
+    assert problems(minimum=9, maximum=0) == ["'maximum' is 0; give 1 or more", "'name' is missing; add it"]
+
+
+def test_none_stands_for_the_default_and_a_list_for_a_tuple() -> None:
+    group = Group(name="a", maximum=None, zones=["b"])  # type: ignore[arg-type]
+    assert (group.maximum, group.zones, group.given()) == (1, ("b",), {"name": "a", "zones": ("b",)})
+
+
+def test_the_field_decides_the_type_of_an_option() -> None:
+    group = Group(name=Override("1.34"), maximum=Override("4"))  # type: ignore[arg-type]
+    assert (group.name, group.maximum) == ("1.34", 4)
+
+
+def test_a_replaced_value_is_validated() -> None:
+    assert Group(name="a", maximum=4).replaced(minimum=2) == Group(name="a", minimum=2, maximum=4)
+    with pytest.raises(InputError, match="'minimum' is 5, but maximum is 4; lower it"):
+        Group(name="a", maximum=4).replaced(minimum=5)
+
+
+def test_a_field_has_the_text_of_the_class_that_documents_it_last() -> None:
+    assert field_texts(Group) == {
+        "minimum": "Smallest number of nodes, in any zone.",
+        "maximum": "Largest number of nodes of one rack.",
+        "name": "Name of the group.",
+    }
