@@ -18,7 +18,7 @@ from training_workloads.planning.calibration import (
     predicted_rate,
     within_node,
 )
-from training_workloads.planning.line_chart import PUBLISHED, Line, line_chart
+from training_workloads.planning.chart import PUBLISHED, Line, line_chart
 from training_workloads.planning.prediction import predict
 from training_workloads.planning.published_comparison import (
     Compared,
@@ -140,7 +140,7 @@ def seed_chart() -> str:
         Line(name="published, 98,000 on 160", points=[(_SEED_GPUS, seed.images_per_second)], marks=True),
         Line(name="published, Horovod issue 779", points=published, marks=True, color=PUBLISHED),
     ]
-    return line_chart(f"ResNet-50 on {_P3}", "V100 GPUs", "images/s", lines)
+    return line_chart(f"ResNet-50 on {_P3}", "V100 GPUs", "images/s", lines).decode()
 
 
 def _wrapped(text: str) -> str:

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from training_workloads.catalog.instances import gpu_instance_type
-from training_workloads.planning.line_chart import Line, line_chart
 from training_workloads.planning.plan_search import SWEPT_NODES
 from training_workloads.planning.prediction import Prediction
 from training_workloads.planning.step_time import StepTime
@@ -50,24 +49,24 @@ def sweep_text(found: Sequence[Prediction]) -> str:
     return "\n".join([*table, "", *_sweep_notes(found)])
 
 
-def sweep_chart(found: Sequence[Prediction], *, png: bool = False) -> bytes:
+def sweep_chart(found: Sequence[Prediction], form: str) -> bytes:
     """Return the speed over the GPUs as a picture, beside the line of a speed that grows as they do.
 
     Args:
         found: The sweep.
-        png: Whether it is PNG, which needs Pillow, rather than SVG.
+        form: svg or png.
+
+    Raises:
+        InputError: matplotlib is missing.
     """
+    from training_workloads.planning.chart import Line, line_chart
+
     first = found[0]
     per_gpu = first.images_per_second / first.efficiency_of_one_gpu / first.gpus
     ideal = Line(name="ideal scaling", points=[(one.gpus, one.gpus * per_gpu) for one in found], dashed=True)
     predicted = Line(name="predicted", points=[(one.gpus, one.images_per_second) for one in found])
     title = f"{first.setup.model} on {first.setup.instance_type}"
-    chart = (title, "GPUs", "images/s", [predicted, ideal])
-    if not png:
-        return line_chart(*chart).encode()
-    from training_workloads.planning.png_chart import png_chart
-
-    return png_chart(*chart)
+    return line_chart(title, "GPUs", "images/s", [predicted, ideal], form=form)
 
 
 def values(one: Prediction) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from training_workloads.bench.bench_summary import CellSummary, summarize, values_key
 from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import ResultsFolder
+from training_workloads.bench.summary import CellSummary, summarize, values_key
 from training_workloads.validation import InputError, Problem
 
 __all__ = ["ComparedCell", "compare"]
