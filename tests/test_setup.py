@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -242,13 +243,34 @@ def test_quickstart_completes_the_cdk_side_before_it_installs_the_training_side(
 
 def test_pytorch_is_installed_apart_and_after_the_training_side_whose_python_it_takes(makefile: Path) -> None:
     assert "setup/torch.sh" not in make(makefile, "-n", "setup").stdout
-    plan = make(makefile, "-n", "test-torch").stdout
+    plan = make(makefile, "-n", "test-long", "SUITE=torch").stdout
     order = ["setup/cdk.sh", "setup/training.sh", "setup/torch.sh", ".venv-torch/bin/python -m pytest"]
     places = [plan.index(command) for command in order]
     assert places == sorted(places)
     # Its tests import PyTorch.
     assert "--ignore=tests/training/torch_imagenet" in make(makefile, "-n", "test-training").stdout
     assert ".venv-torch" in make(makefile, "-n", "clean").stdout
+
+
+@pytest.mark.parametrize(
+    ("suite", "error"),
+    [([], "error: SUITE is missing; give one "), (["SUITE=deploy it's"], "error: SUITE is 'deploy it's'; give one ")],
+)
+def test_an_unknown_suite_is_answered_with_the_list_which_the_guide_has_too(
+    suite: list[str], error: str, makefile: Path, root: Path
+) -> None:
+    result = make(makefile, "test-long", *suite)
+    assert (result.returncode, result.stdout) == (2, "")
+    first, *listed = result.stderr.splitlines()[:-1]
+    assert first.startswith(error)
+    suites = re.findall(r"^\| `([a-z-]+)` \|", (root / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)
+    assert [line.split()[0] for line in listed] == suites
+
+
+def test_several_suites_run_one_after_the_other(makefile: Path) -> None:
+    plan = make(makefile, "-n", "test-long", "SUITE=faults deploy", "SEED=7", "LIVES=killed-3").stdout
+    faults = '.venv-training/bin/python -m tests.faults --seed "$SEED"  ${LIVES:-}'
+    assert 0 < plan.index(faults) < plan.index("python -m pytest tests/deploy")
 
 
 def test_docs_are_installed_again_into_a_new_environment(makefile: Path) -> None:
