@@ -169,7 +169,7 @@ def clone(root: Path, tmp_path: Path) -> Path:
 
 
 def in_a_terminal(command: list[str], folder: Path) -> str:
-    """Return what a command shows on a terminal."""
+    """Return the output of a command on a terminal."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     done = subprocess.run(command, cwd=folder, env=environment, stdout=theirs, stderr=theirs, timeout=30, check=False)
@@ -218,7 +218,7 @@ def test_without_python_3_11_the_training_side_says_what_to_do(clone: Path) -> N
 
 @pytest.fixture
 def makefile(root: Path, tmp_path: Path) -> Path:
-    """A folder with the Makefile and what it reads."""
+    """Return a folder with the Makefile and the files that it reads."""
     for name in ("Makefile", "pyproject.toml", "package-lock.json"):
         shutil.copy(root / name, tmp_path)
     for name in ("setup", "requirements"):

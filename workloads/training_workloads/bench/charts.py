@@ -73,7 +73,7 @@ def _ideal(speed: Sequence[Line]) -> Iterator[Line]:
 
 
 def _beside(cells: Sequence[CellSummary]) -> list[Line]:
-    """Return what the plan predicts, and what was published."""
+    """Return the marks of the plan's predictions and of the published speeds."""
     predicted = sorted({(each.ranks, each.predicted) for each in cells if each.predicted})
     published = sorted({(each.ranks, value) for each in cells for value in each.published.values() if each.predicted})
     marks = [("plan", predicted, PREDICTED), ("published", published, PUBLISHED)]
@@ -86,9 +86,9 @@ class StepSplit:
 
     Attributes:
         title: The values of the cell.
-        kind: Its values but for its size.
-        computation: What the step of the smallest run of the same kind takes, without its wait for images.
-        other_ranks: What this step takes beyond that: all-reduce that nothing hides, and slower ranks.
+        kind: Those values without the size.
+        computation: Step of the smallest run of the same kind, without its wait for images.
+        other_ranks: The rest of this step: all-reduce that nothing hides, and slower ranks.
         images: The wait for images of the rank that waits longest.
     """
 
@@ -100,7 +100,7 @@ class StepSplit:
 
     @property
     def total(self) -> float:
-        """The step."""
+        """The whole step."""
         return self.computation + self.other_ranks + self.images
 
 

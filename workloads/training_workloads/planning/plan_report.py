@@ -42,7 +42,7 @@ def compared_text(before: Prediction, after: Prediction) -> str:
 
 
 def sweep_text(found: Sequence[Prediction]) -> str:
-    """Return a table with a row for each number of nodes, and what a reader of it must know."""
+    """Return a table with a row for each number of nodes, and notes on it."""
     rows = [_HEADS, *(_row(one) for one in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
     table = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows]
@@ -135,7 +135,7 @@ def _all_reduce_text(one: Prediction) -> str:
 
 
 def _burst(one: Prediction) -> str:
-    """Return a warning where AWS writes "up to" before the bandwidth, and no figure for what is below it."""
+    """Return a warning where AWS writes "up to" before the bandwidth, and no figure for the bandwidth that lasts."""
     facts = gpu_instance_type(one.setup.instance_type)
     if not facts.network_bursts:
         return ""
